@@ -1,0 +1,30 @@
+# Compiles *_kernels.cpp as CUDA in a CUDA build.
+function(slipstream_kernels)
+  if(NOT SLIPSTREAM_CUDA)
+    return()
+  endif()
+  foreach(file IN LISTS ARGN)
+    if(file MATCHES "_kernels\\.cpp$")
+      set_source_files_properties(${file} PROPERTIES LANGUAGE CUDA)
+    endif()
+  endforeach()
+endfunction()
+
+# Warnings, and the arithmetic that determinism asks for: no contraction to fused operations in either compiler.
+function(slipstream_compile_options target)
+  set(host -ffp-contract=off -fno-math-errno -fno-trapping-math)
+  if(SLIPSTREAM_NATIVE)
+    list(APPEND host -march=native)
+  endif()
+  if(SLIPSTREAM_SANITIZE)
+    list(APPEND host -fsanitize=${SLIPSTREAM_SANITIZE} -fno-omit-frame-pointer -g)
+    target_link_options(${target} PUBLIC -fsanitize=${SLIPSTREAM_SANITIZE})
+    if(SLIPSTREAM_SANITIZE STREQUAL "thread")
+      target_compile_definitions(${target} PUBLIC SLIPSTREAM_KERNELS_ON_WORKER=1)
+    endif()
+  endif()
+  list(JOIN host "," forwarded)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra>
+    $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --extended-lambda -Xcompiler=${forwarded} --expt-relaxed-constexpr>)
+endfunction()

@@ -1,0 +1,45 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace slipstream {
+
+/// Three cell counts or cell coordinates, x first (x is the contiguous axis of a `soa` field).
+using Extent = std::array<std::int64_t, 3>;
+
+inline std::int64_t volume(const Extent& e) { return e[0] * e[1] * e[2]; }
+
+/// A half-open box of cells [lo, hi). Two-dimensional boxes have one layer in z.
+struct Box {
+  Extent lo{0, 0, 0};
+  Extent hi{0, 0, 0};
+
+  std::int64_t extent(int axis) const { return hi[axis] - lo[axis]; }
+  Extent extents() const { return {extent(0), extent(1), extent(2)}; }
+  std::int64_t volume() const { return empty() ? 0 : extent(0) * extent(1) * extent(2); }
+  bool empty() const { return extent(0) <= 0 || extent(1) <= 0 || extent(2) <= 0; }
+  bool contains(const Extent& p) const;
+  bool operator==(const Box&) const = default;
+};
+
+Box intersection(const Box& a, const Box& b);
+Box shifted(const Box& box, const Extent& by);
+/// The box grown by `width[axis]` on both sides of every axis.
+Box grown(const Box& box, const Extent& width);
+
+/// Layers to set aside on the low and the high side of each axis.
+struct Margins {
+  Extent low{0, 0, 0};
+  Extent high{0, 0, 0};
+};
+
+/// Cuts a box into its interior and at most six rim slabs that together cover every cell exactly once.
+/// Margins that meet or cross leave an empty interior. Rim slabs that would be empty are left out.
+struct InteriorAndRim {
+  Box interior;
+  std::vector<Box> rim;
+};
+InteriorAndRim split_rim(const Box& box, const Margins& margins);
+
+}  // namespace slipstream

@@ -1,0 +1,85 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <slipstream/device.hpp>
+#include <slipstream/error.hpp>
+
+namespace slipstream {
+
+/// Where a buffer lies. `device` memory belongs to one Device; `pinned` memory is host memory that the device
+/// can copy from and to without a detour; `shared` is device memory that other processes of the node may map
+/// (plain device memory on CUDA, a memory file on the host backend).
+enum class Memory : std::uint8_t { device, shared, pinned, host };
+
+/// A name for memory of another process of the same node: which allocation, and how far into it.
+/// Trivially copyable, so that it can travel in a message.
+struct MemoryHandle {
+  Backend backend = Backend::host;
+  std::int32_t process = 0;
+  std::int32_t file = -1;      ///< host backend: descriptor of the memory file
+  std::uint64_t offset = 0;    ///< bytes from the start of the allocation
+  std::uint64_t bytes = 0;     ///< of the whole allocation
+  std::uint64_t serial = 0;    ///< tells allocations apart that reuse an address or a descriptor
+  unsigned char data[64] = {}; ///< CUDA: the IPC handle
+};
+
+namespace detail {
+void* allocate(Device device, Memory memory, std::size_t bytes);
+void deallocate(Device device, Memory memory, void* pointer) noexcept;
+}  // namespace detail
+
+/// Owns `size()` values of T in one memory of one device. Move-only; contents start undefined.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device device, std::size_t size, Memory memory = Memory::device)
+      : device_(device), memory_(memory), size_(size) {
+    if (size) data_ = static_cast<T*>(detail::allocate(device, memory, size * sizeof(T)));
+  }
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer() {
+    if (data_) detail::deallocate(device_, memory_, data_);
+  }
+  void swap(Buffer& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(memory_, other.memory_);
+    std::swap(size_, other.size_);
+    std::swap(data_, other.data_);
+  }
+
+  T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return size_ * sizeof(T); }
+  Device device() const { return device_; }
+  Memory memory() const { return memory_; }
+  /// The values, for memory that the host may touch (pinned, host, or a host-backend device).
+  std::span<T> span() const {
+    require(memory_ == Memory::pinned || memory_ == Memory::host || device_.backend == Backend::host,
+            "a Buffer in GPU memory cannot be read by the host: copy it first");
+    return {data_, size_};
+  }
+
+ private:
+  Device device_{};
+  Memory memory_ = Memory::device;
+  std::size_t size_ = 0;
+  T* data_ = nullptr;
+};
+
+/// Names memory inside a `shared` allocation of this process for other processes of the node.
+MemoryHandle export_memory(Device device, const void* pointer);
+/// Maps memory named by another process; kept mapped, once per allocation, until the process ends or
+/// release_imported() is called. Throws Error where the memory cannot be mapped.
+void* import_memory(Device device, const MemoryHandle& handle);
+/// Unmaps everything that import_memory mapped. Nothing may use it any more.
+void release_imported();
+
+}  // namespace slipstream

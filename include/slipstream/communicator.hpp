@@ -1,0 +1,42 @@
+#pragma once
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace slipstream {
+
+/// A communicator of Slipstream's own, duplicated from the caller's, so that messages never mix.
+/// Cheap to copy. Without MPI started (a serial program), Communicator::world() starts MPI as a single rank.
+class Communicator {
+ public:
+  /// All ranks of the job. Starts MPI (MPI_THREAD_FUNNELED) unless the host program did; what it started it also ends.
+  static Communicator world();
+  /// A guest in another program: any communicator, sub-communicators too.
+  explicit Communicator(MPI_Comm comm);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  MPI_Comm mpi() const { return comm_; }
+
+  void barrier() const;
+  double max(double value) const;
+  double sum_in_rank_order(double value) const;  ///< bits depend on the ranks' values only
+  bool all(bool value) const;
+  std::string broadcast(const std::string& text, int root) const;
+  /// The strings of all ranks, by rank, on every rank.
+  std::vector<std::string> all_gather(const std::string& mine) const;
+  std::vector<std::int64_t> all_gather(std::int64_t mine) const;
+
+ private:
+  Communicator() = default;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+/// True where this process was started by an MPI launcher.
+bool started_by_mpi();
+
+}  // namespace slipstream

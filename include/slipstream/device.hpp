@@ -1,0 +1,48 @@
+#pragma once
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace slipstream {
+
+/// Who runs the kernels. A CUDA build holds both and chooses at run time.
+enum class Backend : std::uint8_t { host, cuda };
+
+/// One GPU, or one emulated device of the host backend, as this process numbers them.
+struct Device {
+  Backend backend = Backend::host;
+  int index = 0;
+  auto operator<=>(const Device&) const = default;
+};
+
+struct DeviceInfo {
+  std::string name;
+  std::string uuid;    ///< the same in every process of a node
+  std::string bus_id;  ///< PCI address, empty on the host backend
+  std::size_t memory_total = 0;  ///< bytes
+  std::size_t memory_free = 0;   ///< bytes
+  int processors = 0;            ///< multiprocessors, or cores of the thread pool
+};
+
+/// True where this build and this machine can run the backend.
+bool available(Backend backend);
+/// Devices of this process. The host backend has as many as set_host_devices said (1 at first).
+int device_count(Backend backend);
+/// Sets how many virtual devices the host backend of this process emulates. Devices in use stay valid.
+void set_host_devices(int count);
+/// Threads that host kernels share, for the whole process (0: all cores the process may run on).
+void set_host_threads(int count);
+int host_threads();
+
+DeviceInfo info(Device device);
+/// True where kernels on `from` may load and store memory of `to` in the same process; enables it on the way.
+bool peer_access(Device from, Device to);
+/// Waits for all work of all streams of the device. For set-up and tests, never in a step.
+void synchronize(Device device);
+
+std::string to_string(Device device);
+std::string to_string(Backend backend);
+Backend backend_from_string(const std::string& name);
+
+}  // namespace slipstream

@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <slipstream/box.hpp>
+
+namespace slipstream::detail {
+class StreamImpl;
+/// Queues a task on a host stream (or records it while the stream is being captured).
+void submit(StreamImpl& stream, std::function<void()> task);
+/// Calls body(begin, end) on pieces of [0, count) from the threads of the process's pool; returns when all are done.
+/// Small counts run on the caller.
+void parallel(std::int64_t count, std::int64_t cost, const std::function<void(std::int64_t, std::int64_t)>& body);
+}  // namespace slipstream::detail
+
+namespace slipstream::host {
+
+template <class Kernel>
+void run_rows(const Box& box, const Kernel& kernel, std::int64_t first, std::int64_t last) {
+  const Kernel local = kernel;
+  const int lo = static_cast<int>(box.lo[0]), hi = static_cast<int>(box.hi[0]);
+  const std::int64_t rows = box.extent(1);
+  for (std::int64_t row = first; row < last; ++row) {
+    const int j = static_cast<int>(box.lo[1] + row % rows), k = static_cast<int>(box.lo[2] + row / rows);
+#pragma GCC ivdep
+    for (int i = lo; i < hi; ++i) local(i, j, k);
+  }
+}
+
+template <class Kernel>
+void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel) {
+  detail::submit(stream, [box, kernel] {
+    const std::int64_t rows = box.extent(1) * box.extent(2);
+    detail::parallel(rows, box.extent(0), [&](std::int64_t first, std::int64_t last) {
+      run_rows(box, kernel, first, last);
+    });
+  });
+}
+
+/// One team on one host thread: its threads are a loop, so every each() is a barrier by itself.
+class Team {
+ public:
+  SLIP_FN Team(std::int64_t index, int threads, void* shared) : index_(index), threads_(threads), shared_(shared) {}
+  SLIP_FN std::int64_t index() const { return index_; }
+  SLIP_FN int threads() const { return threads_; }
+  template <class T>
+  SLIP_FN T* shared() const {
+    return static_cast<T*>(shared_);
+  }
+  template <class F>
+  SLIP_FN void each(F f) const {
+    for (int t = 0; t < threads_; ++t) f(t);
+  }
+
+ private:
+  std::int64_t index_;
+  int threads_;
+  void* shared_;
+};
+
+template <class Kernel>
+void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
+                  const Kernel& kernel) {
+  detail::submit(stream, [=] {
+    detail::parallel(teams, threads, [&](std::int64_t first, std::int64_t last) {
+      std::vector<std::max_align_t> shared(shared_bytes / sizeof(std::max_align_t) + 1);
+      for (std::int64_t t = first; t < last; ++t) kernel(Team(t, threads, shared.data()));
+    });
+  });
+}
+
+}  // namespace slipstream::host

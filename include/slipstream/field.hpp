@@ -1,0 +1,116 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/grid.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream {
+
+enum class DType : std::uint8_t { u8, i32, i64, f32, f64 };
+std::size_t size_of(DType type);
+std::string to_string(DType type);
+DType dtype_from_string(const std::string& name);
+template <class T>
+constexpr DType dtype_of();
+
+/// Order of the axes in memory, slowest first: soa = component, z, y, x; aos = z, y, x, component.
+enum class Layout : std::uint8_t { soa, aos };
+std::string to_string(Layout layout);
+Layout layout_from_string(const std::string& name);
+
+struct FieldOptions {
+  std::string name;
+  DType type = DType::f32;
+  int components = 1;
+  Extent ghost{0, 0, 0};          ///< ghost layers per axis
+  Layout layout = Layout::soa;
+  int alignment = 128;            ///< bytes; the first interior cell of every row starts on a multiple
+  int copies = 1;                 ///< 2 for a pair of arrays that a step swaps
+  bool shared = false;            ///< mappable by other processes of the node (routes `direct`)
+};
+
+/// Where the values of one block lie: all sizes in elements, 64-bit.
+struct BlockShape {
+  Extent extent{0, 0, 0};         ///< interior cells
+  Extent ghost{0, 0, 0};
+  std::int64_t stride[3] = {0, 0, 0};
+  std::int64_t component_stride = 0;
+  std::int64_t origin = 0;        ///< element of interior cell (0, 0, 0), component 0
+  std::int64_t elements = 0;      ///< allocated
+};
+BlockShape block_shape(const Extent& extent, const FieldOptions& options);
+
+/// Element access by local cell coordinates: 0 .. extent - 1 inside, negative or beyond in the ghosts.
+template <class T>
+struct View {
+  T* origin = nullptr;
+  std::int64_t stride[3] = {0, 0, 0};
+  std::int64_t component_stride = 0;
+};
+
+/// Values on the blocks of this rank.
+class Field {
+ public:
+  Field(const Grid& grid, FieldOptions options);
+
+  const Grid& grid() const { return *grid_; }
+  const FieldOptions& options() const { return options_; }
+  const BlockShape& shape(std::int64_t block) const;
+  Device device(std::int64_t block) const;
+  /// First byte of an array of a block; `copy` 0 is the current one.
+  std::byte* data(std::int64_t block, int copy = 0) const;
+  /// First byte as physical array `array`, whatever swap() did. Exchanges are compiled against these.
+  std::byte* array(std::int64_t block, int array) const;
+  int physical(int copy) const { return (current_ + copy) % options_.copies; }
+  /// Makes copy 1 the current one, for all blocks.
+  void swap() { current_ = (current_ + 1) % options_.copies; }
+  std::int64_t bytes_on(Device device) const;
+
+  template <class T>
+  View<T> view(std::int64_t block, int copy = 0) const {
+    require(dtype_of<T>() == options_.type, "field " + options_.name + " holds " + to_string(options_.type));
+    const BlockShape& s = shape(block);
+    return {reinterpret_cast<T*>(data(block, copy)) + s.origin,
+            {s.stride[0], s.stride[1], s.stride[2]},
+            s.component_stride};
+  }
+
+  /// Bytes that a field would take for a block, without making it.
+  static std::int64_t bytes_needed(const Extent& extent, const FieldOptions& options);
+
+  /// Copies a box of global cells out, as [z][y][x][component] (component fastest), for cells of local blocks;
+  /// other cells keep what `to` holds. `to` has box.volume() * components elements.
+  void read(const Box& box, void* to, int copy = 0) const;
+  /// The opposite: sets interior cells (and, with `ghosts`, ghost cells inside the box) of local blocks.
+  void write(const Box& box, const void* from, int copy = 0, bool ghosts = false);
+
+ private:
+  struct Storage {
+    std::int64_t block = 0;
+    Device device;
+    BlockShape shape;
+    std::vector<Buffer<std::byte>> arrays;
+  };
+  const Storage& storage(std::int64_t block) const;
+  const Grid* grid_;
+  FieldOptions options_;
+  std::vector<Storage> storage_;
+  int current_ = 0;
+};
+
+template <>
+constexpr DType dtype_of<std::uint8_t>() { return DType::u8; }
+template <>
+constexpr DType dtype_of<std::int32_t>() { return DType::i32; }
+template <>
+constexpr DType dtype_of<std::int64_t>() { return DType::i64; }
+template <>
+constexpr DType dtype_of<float>() { return DType::f32; }
+template <>
+constexpr DType dtype_of<double>() { return DType::f64; }
+
+}  // namespace slipstream

@@ -1,0 +1,57 @@
+#pragma once
+#include <slipstream/box.hpp>
+#include <slipstream/error.hpp>
+#include <slipstream/stream.hpp>
+
+/// Marks what kernels call: compiled for the host and, in a CUDA build, for the GPU.
+#if defined(__CUDACC__)
+#define SLIP_FN __host__ __device__ inline
+#define SLIP_LAMBDA __host__ __device__
+#else
+#define SLIP_FN inline
+#define SLIP_LAMBDA
+#endif
+
+#include <slipstream/device/host/launch.hpp>
+#if defined(__CUDACC__)
+#include <slipstream/device/cuda/launch.hpp>
+#endif
+
+namespace slipstream {
+
+/// Runs `kernel(i, j, k)` (int) once for every cell of the box, in no order; cells must not depend on one another.
+/// `kernel` is a trivially copyable functor with `SLIP_FN void operator()(int, int, int) const`.
+/// Files that launch are compiled as CUDA in a CUDA build (CMake: slipstream_kernels).
+template <class Kernel>
+void launch(Stream& stream, const Box& box, const Kernel& kernel) {
+  if (box.empty()) return;
+  if (stream.device().backend == Backend::host) {
+    host::launch(stream.impl(), box, kernel);
+  } else {
+#if defined(__CUDACC__)
+    cuda::launch(stream, box, kernel);
+#else
+    throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
+#endif
+  }
+}
+
+/// Runs `kernel(team)` for `teams` teams of `threads` threads that share `shared_bytes` bytes of fast memory.
+/// Inside, `team.each(f)` calls f(thread) on every thread and ends with a barrier: what lies between two calls is
+/// a phase. State that lives longer than a phase belongs in shared memory. A single team runs on the stream's own
+/// worker and may wait for other streams; several teams must not wait for one another.
+template <class Kernel>
+void launch_teams(Stream& stream, std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
+  if (teams <= 0) return;
+  if (stream.device().backend == Backend::host) {
+    host::launch_teams(stream.impl(), teams, threads, shared_bytes, kernel);
+  } else {
+#if defined(__CUDACC__)
+    cuda::launch_teams(stream, teams, threads, shared_bytes, kernel);
+#else
+    throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
+#endif
+  }
+}
+
+}  // namespace slipstream

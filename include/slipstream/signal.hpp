@@ -1,0 +1,68 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include <slipstream/launch.hpp>
+
+namespace slipstream {
+
+/// A growing 64-bit counter in device memory that kernels of this and of other processes set and wait for.
+using Signal = std::uint64_t;
+
+namespace detail {
+/// Sleeps a little, longer in later rounds; host backend only.
+void host_backoff(int round);
+std::uint64_t host_clock_ns();
+}  // namespace detail
+
+/// Reads a counter; what its setter wrote before is visible after.
+SLIP_FN std::uint64_t load_acquire(const Signal* signal) {
+#if defined(__CUDA_ARCH__)
+  std::uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(signal) : "memory");
+  return value;
+#else
+  return std::atomic_ref<Signal>(*const_cast<Signal*>(signal)).load(std::memory_order_acquire);
+#endif
+}
+
+/// Sets a counter, here or in a peer's memory, after everything that the stream did before.
+SLIP_FN void store_release(Signal* signal, std::uint64_t value) {
+#if defined(__CUDA_ARCH__)
+  __threadfence_system();
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
+#else
+  std::atomic_ref<Signal>(*signal).store(value, std::memory_order_release);
+#endif
+}
+
+SLIP_FN std::uint64_t clock_ns() {
+#if defined(__CUDA_ARCH__)
+  std::uint64_t t;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+  return t;
+#else
+  return detail::host_clock_ns();
+#endif
+}
+
+SLIP_FN void backoff(int round) {
+#if defined(__CUDA_ARCH__)
+  __nanosleep(round < 64 ? 20 : 200);
+#else
+  detail::host_backoff(round);
+#endif
+}
+
+/// Waits until the counter has reached the value; false where `limit_ns` passed first.
+SLIP_FN bool wait_for(const Signal* signal, std::uint64_t value, std::uint64_t limit_ns) {
+  if (load_acquire(signal) >= value) return true;
+  const std::uint64_t start = clock_ns();
+  for (int round = 0;; ++round) {
+    if (load_acquire(signal) >= value) return true;
+    if (clock_ns() - start > limit_ns) return false;
+    backoff(round);
+  }
+}
+
+}  // namespace slipstream

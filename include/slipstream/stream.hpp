@@ -1,0 +1,98 @@
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include <slipstream/box.hpp>
+#include <slipstream/device.hpp>
+
+namespace slipstream {
+
+class Graph;
+namespace detail {
+class StreamImpl;
+class EventImpl;
+}  // namespace detail
+
+/// A point in a stream. Copies share the point.
+class Event {
+ public:
+  /// `timing` events can be given to milliseconds().
+  explicit Event(Device device, bool timing = false);
+  /// True once the work recorded before the event is done (or nothing was ever recorded).
+  bool done() const;
+  /// Blocks the host until done().
+  void synchronize() const;
+  const std::shared_ptr<detail::EventImpl>& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<detail::EventImpl> impl_;
+};
+
+/// Device time between two recorded timing events.
+double milliseconds(const Event& from, const Event& to);
+
+enum class Priority : unsigned char { normal, high };
+
+/// An in-order queue of device work. Streams of one device run beside one another. Move-only.
+class Stream {
+ public:
+  explicit Stream(Device device, Priority priority = Priority::normal);
+  ~Stream();  ///< waits for its work
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+
+  /// A queue that exists already (CUDA: a cudaStream_t); the caller keeps owning it.
+  static Stream wrap(Device device, void* native);
+
+  Device device() const;
+  void* native() const;  ///< cudaStream_t, or null on the host backend
+
+  void record(const Event& event);
+  /// Work queued after this call runs after the event's latest recording.
+  void wait(const Event& event);
+  /// Blocks the host until everything queued is done; throws what the work threw.
+  void synchronize();
+  bool idle() const;
+
+  /// From here to end_capture, work is recorded and not run; other streams join by waiting for an event.
+  void begin_capture();
+  Graph end_capture();
+
+  detail::StreamImpl& impl() const { return *impl_; }
+
+ private:
+  explicit Stream(std::unique_ptr<detail::StreamImpl> impl);
+  std::unique_ptr<detail::StreamImpl> impl_;
+};
+
+/// Recorded work that replays, in order after what the stream holds.
+class Graph {
+ public:
+  struct Impl {
+    virtual ~Impl() = default;
+    virtual void launch(detail::StreamImpl& stream) = 0;
+    virtual std::size_t nodes() const = 0;
+  };
+  explicit Graph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  void launch(Stream& stream) const { impl_->launch(stream.impl()); }
+  std::size_t nodes() const { return impl_->nodes(); }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+/// Copies bytes between any two memories that the stream's device reaches, by the copy engine where there is one.
+void copy(Stream& stream, void* to, const void* from, std::size_t bytes);
+/// Sets bytes.
+void fill(Stream& stream, void* to, unsigned char value, std::size_t bytes);
+
+/// Pitched boxes of bytes: x rows of `width` bytes, `row` and `plane` pitches in bytes.
+struct Pitch {
+  std::size_t row = 0;
+  std::size_t plane = 0;
+};
+/// Copies extent = {bytes per row, rows, planes} between pitched memories.
+void copy_box(Stream& stream, void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent);
+
+}  // namespace slipstream

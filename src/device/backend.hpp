@@ -1,0 +1,61 @@
+#pragma once
+// The seam between the value types of device/ and the backends host/ and cuda/.
+#include <memory>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream::detail {
+
+class EventImpl {
+ public:
+  explicit EventImpl(Device device) : device(device) {}
+  virtual ~EventImpl() = default;
+  virtual bool done() const = 0;
+  virtual void synchronize() const = 0;
+  virtual double milliseconds_since(const EventImpl& earlier) const = 0;
+  const Device device;
+};
+
+class StreamImpl {
+ public:
+  explicit StreamImpl(Device device) : device(device) {}
+  virtual ~StreamImpl() = default;
+  virtual void* native() const = 0;
+  virtual void record(std::shared_ptr<EventImpl> event) = 0;
+  virtual void wait(std::shared_ptr<EventImpl> event) = 0;
+  virtual void synchronize() = 0;
+  virtual bool idle() const = 0;
+  virtual void begin_capture() = 0;
+  virtual std::shared_ptr<Graph::Impl> end_capture() = 0;
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void fill(void* to, unsigned char value, std::size_t bytes) = 0;
+  virtual void copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) = 0;
+  const Device device;
+};
+
+/// One implementation per backend; stateless for callers, found by backend_of().
+class DeviceBackend {
+ public:
+  virtual ~DeviceBackend() = default;
+  virtual int device_count() = 0;
+  virtual DeviceInfo info(int device) = 0;
+  virtual bool peer_access(int from, int to) = 0;
+  virtual void synchronize(int device) = 0;
+  virtual void* allocate(int device, Memory memory, std::size_t bytes) = 0;
+  virtual void deallocate(int device, Memory memory, void* pointer) noexcept = 0;
+  virtual MemoryHandle export_memory(int device, const void* pointer) = 0;
+  virtual void* import_memory(int device, const MemoryHandle& handle) = 0;
+  virtual void release_imported() = 0;
+  virtual std::unique_ptr<StreamImpl> make_stream(int device, Priority priority) = 0;
+  virtual std::unique_ptr<StreamImpl> wrap_stream(int device, void* native) = 0;
+  virtual std::shared_ptr<EventImpl> make_event(int device, bool timing) = 0;
+};
+
+DeviceBackend& host_backend();
+/// Null where the build has no CUDA.
+DeviceBackend* cuda_backend();
+/// Throws where the backend is not in this build.
+DeviceBackend& backend_of(Backend backend);
+
+}  // namespace slipstream::detail
