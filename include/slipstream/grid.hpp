@@ -41,8 +41,9 @@ struct PartitionOptions {
 
 /// Nodes, then devices, then blocks, each level cut by itself; boxes in order node, device, block (x fastest).
 struct Partition {
-  Extent nodes, devices, blocks;   ///< counts per level
-  std::vector<Box> boxes;
+  Extent nodes{1, 1, 1}, devices{1, 1, 1}, blocks{1, 1, 1};  ///< counts per level
+  std::vector<Box> device_boxes;  ///< what each device holds, before it is cut into blocks
+  std::vector<Box> boxes;         ///< the blocks
 };
 Partition partition(const Extent& extent, int nodes, int devices_per_node, const PartitionOptions& options = {});
 
@@ -85,8 +86,8 @@ class Grid {
   std::vector<std::int64_t> overlapping(const Box& box) const;
 
  private:
-  void place(const GridOptions& options);
-  void check_cover() const;
+  void cut_and_place(const GridOptions& options);
+  void take(const std::vector<Block>& blocks);
   Extent extent_;
   Machine machine_;
   int rank_ = 0;

@@ -3,15 +3,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/stream.hpp>
 
-/// Marks what kernels call: compiled for the host and, in a CUDA build, for the GPU.
-#if defined(__CUDACC__)
-#define SLIP_FN __host__ __device__ inline
-#define SLIP_LAMBDA __host__ __device__
-#else
-#define SLIP_FN inline
-#define SLIP_LAMBDA
-#endif
-
+#include <slipstream/device/function.hpp>
 #include <slipstream/device/host/launch.hpp>
 #if defined(__CUDACC__)
 #include <slipstream/device/cuda/launch.hpp>

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <slipstream/box.hpp>
+#include <slipstream/device/function.hpp>
 
 namespace slipstream::detail {
 class StreamImpl;

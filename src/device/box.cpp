@@ -1,0 +1,59 @@
+#include <slipstream/box.hpp>
+
+#include <algorithm>
+
+namespace slipstream {
+
+bool Box::contains(const Extent& p) const {
+  for (int a = 0; a < 3; ++a)
+    if (p[a] < lo[a] || p[a] >= hi[a]) return false;
+  return true;
+}
+
+Box intersection(const Box& a, const Box& b) {
+  Box box;
+  for (int axis = 0; axis < 3; ++axis) {
+    box.lo[axis] = std::max(a.lo[axis], b.lo[axis]);
+    box.hi[axis] = std::max(box.lo[axis], std::min(a.hi[axis], b.hi[axis]));
+  }
+  return box;
+}
+
+Box shifted(const Box& box, const Extent& by) {
+  Box moved = box;
+  for (int a = 0; a < 3; ++a) {
+    moved.lo[a] += by[a];
+    moved.hi[a] += by[a];
+  }
+  return moved;
+}
+
+Box grown(const Box& box, const Extent& width) {
+  Box wide = box;
+  for (int a = 0; a < 3; ++a) {
+    wide.lo[a] -= width[a];
+    wide.hi[a] += width[a];
+  }
+  return wide;
+}
+
+InteriorAndRim split_rim(const Box& box, const Margins& margins) {
+  InteriorAndRim split;
+  Box rest = box;
+  // z first: its slabs are contiguous in memory, so the thin x slabs come out smallest.
+  for (int a = 2; a >= 0; --a) {
+    const std::int64_t low = std::min(rest.lo[a] + margins.low[a], rest.hi[a]);
+    const std::int64_t high = std::max(low, rest.hi[a] - margins.high[a]);
+    Box below = rest, above = rest;
+    below.hi[a] = low;
+    above.lo[a] = high;
+    rest.lo[a] = low;
+    rest.hi[a] = high;
+    for (const Box& slab : {below, above})
+      if (!slab.empty()) split.rim.push_back(slab);
+  }
+  split.interior = rest.empty() ? Box{} : rest;
+  return split;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,104 @@
+#include <slipstream/buffer.hpp>
+#include <slipstream/device.hpp>
+#include <slipstream/stream.hpp>
+
+#include "device/backend.hpp"
+
+namespace slipstream {
+
+namespace detail {
+
+#if !defined(SLIPSTREAM_CUDA)
+DeviceBackend* cuda_backend() { return nullptr; }
+#endif
+
+DeviceBackend& backend_of(Backend backend) {
+  if (backend == Backend::host) return host_backend();
+  DeviceBackend* cuda = cuda_backend();
+  require(cuda != nullptr, "this build of Slipstream has no CUDA backend: configure with the preset cuda");
+  return *cuda;
+}
+
+void* allocate(Device device, Memory memory, std::size_t bytes) {
+  return backend_of(device.backend).allocate(device.index, memory, bytes);
+}
+
+void deallocate(Device device, Memory memory, void* pointer) noexcept {
+  backend_of(device.backend).deallocate(device.index, memory, pointer);
+}
+
+}  // namespace detail
+
+using detail::backend_of;
+
+bool available(Backend backend) {
+  if (backend == Backend::host) return true;
+  return detail::cuda_backend() != nullptr && detail::cuda_backend()->device_count() > 0;
+}
+
+int device_count(Backend backend) { return available(backend) ? backend_of(backend).device_count() : 0; }
+DeviceInfo info(Device device) { return backend_of(device.backend).info(device.index); }
+void synchronize(Device device) { backend_of(device.backend).synchronize(device.index); }
+
+bool peer_access(Device from, Device to) {
+  return from.backend == to.backend &&
+         (from.index == to.index || backend_of(from.backend).peer_access(from.index, to.index));
+}
+
+std::string to_string(Backend backend) { return backend == Backend::host ? "host" : "cuda"; }
+std::string to_string(Device device) { return to_string(device.backend) + ":" + std::to_string(device.index); }
+
+Backend backend_from_string(const std::string& name) {
+  if (name == "host") return Backend::host;
+  if (name == "cuda") return Backend::cuda;
+  throw Error("no backend is named '" + name + "': choose host or cuda");
+}
+
+MemoryHandle export_memory(Device device, const void* pointer) {
+  return backend_of(device.backend).export_memory(device.index, pointer);
+}
+
+void* import_memory(Device device, const MemoryHandle& handle) {
+  require(handle.backend == device.backend, "memory of another backend cannot be mapped");
+  return backend_of(device.backend).import_memory(device.index, handle);
+}
+
+void release_imported() {
+  detail::host_backend().release_imported();
+  if (detail::cuda_backend()) detail::cuda_backend()->release_imported();
+}
+
+Event::Event(Device device, bool timing) : impl_(backend_of(device.backend).make_event(device.index, timing)) {}
+bool Event::done() const { return impl_->done(); }
+void Event::synchronize() const { impl_->synchronize(); }
+double milliseconds(const Event& from, const Event& to) { return to.impl()->milliseconds_since(*from.impl()); }
+
+Stream::Stream(Device device, Priority priority)
+    : impl_(backend_of(device.backend).make_stream(device.index, priority)) {}
+Stream::Stream(std::unique_ptr<detail::StreamImpl> impl) : impl_(std::move(impl)) {}
+Stream::~Stream() = default;
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+Stream Stream::wrap(Device device, void* native) {
+  return Stream(backend_of(device.backend).wrap_stream(device.index, native));
+}
+Device Stream::device() const { return impl_->device; }
+void* Stream::native() const { return impl_->native(); }
+void Stream::record(const Event& event) { impl_->record(event.impl()); }
+void Stream::wait(const Event& event) { impl_->wait(event.impl()); }
+void Stream::synchronize() { impl_->synchronize(); }
+bool Stream::idle() const { return impl_->idle(); }
+void Stream::begin_capture() { impl_->begin_capture(); }
+Graph Stream::end_capture() { return Graph(impl_->end_capture()); }
+
+void copy(Stream& stream, void* to, const void* from, std::size_t bytes) {
+  if (bytes) stream.impl().copy(to, from, bytes);
+}
+void fill(Stream& stream, void* to, unsigned char value, std::size_t bytes) {
+  if (bytes) stream.impl().fill(to, value, bytes);
+}
+void copy_box(Stream& stream, void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) {
+  if (volume(extent) > 0) stream.impl().copy_box(to, to_pitch, from, from_pitch, extent);
+}
+
+}  // namespace slipstream

@@ -1,0 +1,98 @@
+#include <algorithm>
+
+#include <slipstream/error.hpp>
+
+#include "device/host/stream.hpp"
+
+namespace slipstream::host {
+namespace {
+
+/// Replays recorded work: the origin's on the stream it is launched on, each other stream's on a stream of its own,
+/// so that what could overlap when it was recorded can overlap again.
+class HostGraph final : public Graph::Impl {
+ public:
+  HostGraph(std::vector<Capture::Op> ops, const std::vector<Device>& lanes, int recordings)
+      : ops_(std::move(ops)), recordings_(recordings) {
+    for (std::size_t lane = 1; lane < lanes.size(); ++lane) own_.push_back(std::make_unique<HostStream>(lanes[lane]));
+  }
+
+  void launch(detail::StreamImpl& stream) override {
+    require(stream.device.backend == Backend::host, "a host graph was launched on a stream of another backend");
+    auto& origin = static_cast<HostStream&>(stream);
+    std::vector<std::shared_ptr<Point>> points(recordings_);
+    for (auto& point : points) point = std::make_shared<Point>();
+    for (const auto& op : ops_) {
+      HostStream& lane = op.lane == 0 ? origin : *own_[op.lane - 1];
+      const auto point = op.recording >= 0 ? points[op.recording] : nullptr;
+      switch (op.kind) {
+        case Capture::Kind::task: lane.enqueue(op.task); break;
+        case Capture::Kind::record: lane.enqueue([point] { point->reach(); }); break;
+        case Capture::Kind::wait: lane.enqueue([point] { point->wait(); }); break;
+      }
+    }
+  }
+
+  std::size_t nodes() const override {
+    return std::count_if(ops_.begin(), ops_.end(), [](const auto& op) { return op.kind == Capture::Kind::task; });
+  }
+
+ private:
+  std::vector<Capture::Op> ops_;
+  std::vector<std::unique_ptr<HostStream>> own_;
+  int recordings_;
+};
+
+}  // namespace
+
+void Capture::join(HostStream& stream) {
+  stream.capture_ = shared_from_this();
+  stream.lane_ = static_cast<int>(streams_.size());
+  streams_.push_back(&stream);
+  lanes_.push_back(stream.device);
+}
+
+void Capture::add_task(HostStream& stream, Task task) {
+  ops_.push_back({Kind::task, stream.lane_, -1, std::move(task)});
+}
+
+void Capture::add_record(HostStream& stream, HostEvent& event) {
+  event.capture = weak_from_this();
+  event.recording = recordings_++;
+  ops_.push_back({Kind::record, stream.lane_, event.recording, nullptr});
+}
+
+void Capture::add_wait(HostStream& stream, const HostEvent& event) {
+  if (!stream.capture_) join(stream);
+  require(stream.capture_.get() == this, "a captured stream waited for an event of another capture");
+  ops_.push_back({Kind::wait, stream.lane_, event.recording, nullptr});
+}
+
+std::vector<Capture::Op> Capture::finish(HostStream& origin) {
+  for (HostStream* stream : streams_) stream->capture_.reset();
+  require(streams_.front() == &origin, "a capture was ended on another stream than it was begun on");
+  // Everything must be reachable backwards from the origin's end.
+  std::vector<bool> joined(streams_.size(), false), wanted(recordings_, false);
+  joined[0] = true;
+  bool loose = false;
+  for (auto op = ops_.rbegin(); op != ops_.rend(); ++op) {
+    if (op->kind == Kind::record && wanted[op->recording]) joined[op->lane] = true;
+    if (op->kind == Kind::wait && joined[op->lane]) wanted[op->recording] = true;
+    if (op->kind == Kind::task && !joined[op->lane]) loose = true;
+  }
+  require(!loose, "a capture ended while work of another stream was not joined to it by an event");
+  return std::move(ops_);
+}
+
+void HostStream::begin_capture() {
+  require(!capture_, "a stream's capture was begun twice");
+  std::make_shared<Capture>()->begin(*this);
+}
+
+std::shared_ptr<Graph::Impl> HostStream::end_capture() {
+  require(capture_ != nullptr, "a capture was ended that was not begun");
+  const auto capture = capture_;
+  auto ops = capture->finish(*this);
+  return std::make_shared<HostGraph>(std::move(ops), capture->lanes(), capture->recordings());
+}
+
+}  // namespace slipstream::host

@@ -1,0 +1,142 @@
+#include "device/host/memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <mutex>
+
+namespace slipstream::host {
+namespace {
+
+struct Allocation {
+  std::size_t bytes = 0;
+  int file = -1;
+  std::uint64_t serial = 0;
+};
+
+std::mutex mutex;
+std::map<const char*, Allocation> allocations;  // by first byte
+struct Imported {
+  void* base;
+  std::size_t bytes;
+};
+std::map<std::pair<int, std::uint64_t>, Imported> imported;  // by process and serial
+std::uint64_t next_serial = 1;
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t meminfo(const char* key) {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  std::size_t kilobytes = 0;
+  while (file >> name >> kilobytes >> unit)
+    if (name == key) return kilobytes * 1024;
+  return 0;
+}
+
+void* map(std::size_t bytes, int file) {
+  const int flags = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+  void* pointer = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
+  return pointer == MAP_FAILED ? nullptr : pointer;
+}
+
+/// A memory file has no name that could be left behind; a neighbour opens it through /proc.
+int make_file(std::size_t bytes) {
+  const int file = memfd_create("slipstream", MFD_CLOEXEC);
+  if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) != 0) {
+    close(file);
+    return -1;
+  }
+  return file;
+}
+
+}  // namespace
+
+std::size_t memory_available() { return meminfo("MemAvailable:"); }
+std::size_t memory_total() { return meminfo("MemTotal:"); }
+
+void* allocate(int device, Memory memory, std::size_t bytes) {
+  const std::size_t rounded = (bytes + huge_page - 1) / huge_page * huge_page;
+  const auto fail = [&]() -> void* {
+    throw OutOfMemory("host:" + std::to_string(device) + " has no room for an array of " + std::to_string(bytes) +
+                      " bytes (" + std::to_string(memory_available()) + " bytes are available)");
+  };
+  if (bytes > (std::size_t{64} << 20) && bytes > memory_available()) return fail();
+  const bool mapped = memory == Memory::shared || (memory != Memory::host && bytes >= huge_page);
+  if (!mapped) {
+    void* pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    return pointer ? pointer : fail();
+  }
+  Allocation allocation{rounded, -1, 0};
+  if (memory == Memory::shared && (allocation.file = make_file(rounded)) < 0) return fail();
+  void* pointer = map(rounded, allocation.file);
+  if (!pointer) return fail();
+  if (allocation.file < 0) madvise(pointer, rounded, MADV_HUGEPAGE);
+  std::lock_guard lock(mutex);
+  allocation.serial = next_serial++;
+  allocations[static_cast<const char*>(pointer)] = allocation;
+  return pointer;
+}
+
+void deallocate(Memory, void* pointer) noexcept {
+  std::lock_guard lock(mutex);
+  const auto found = allocations.find(static_cast<const char*>(pointer));
+  if (found == allocations.end()) {
+    std::free(pointer);
+    return;
+  }
+  munmap(pointer, found->second.bytes);
+  if (found->second.file >= 0) close(found->second.file);
+  allocations.erase(found);
+}
+
+MemoryHandle export_memory(const void* pointer) {
+  std::lock_guard lock(mutex);
+  auto found = allocations.upper_bound(static_cast<const char*>(pointer));
+  require(found != allocations.begin(), "memory was exported that no Buffer owns");
+  --found;
+  const std::size_t offset = static_cast<const char*>(pointer) - found->first;
+  require(offset < found->second.bytes && found->second.file >= 0,
+          "memory was exported that is not in a Buffer of kind Memory::shared");
+  MemoryHandle handle;
+  handle.backend = Backend::host;
+  handle.process = getpid();
+  handle.file = found->second.file;
+  handle.offset = offset;
+  handle.bytes = found->second.bytes;
+  handle.serial = found->second.serial;
+  return handle;
+}
+
+void* import_memory(const MemoryHandle& handle) {
+  std::lock_guard lock(mutex);
+  const auto key = std::pair{handle.process, handle.serial};
+  auto found = imported.find(key);
+  if (found == imported.end()) {
+    const std::string path = "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    require(file >= 0, "memory of process " + std::to_string(handle.process) + " cannot be mapped (" + path + ": " +
+                           std::strerror(errno) + "); turn the routes direct and colocated off");
+    void* base = map(handle.bytes, file);
+    close(file);
+    require(base != nullptr, "memory of process " + std::to_string(handle.process) + " cannot be mapped");
+    found = imported.emplace(key, Imported{base, handle.bytes}).first;
+  }
+  return static_cast<char*>(found->second.base) + handle.offset;
+}
+
+void release_imported() {
+  std::lock_guard lock(mutex);
+  for (auto& [key, mapping] : imported) munmap(mapping.base, mapping.bytes);
+  imported.clear();
+}
+
+}  // namespace slipstream::host

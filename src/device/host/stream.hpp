@@ -1,0 +1,118 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "device/backend.hpp"
+
+namespace slipstream::host {
+
+using Task = std::function<void()>;
+
+/// One recording of an event.
+class Point {
+ public:
+  void reach();
+  void wait();
+  bool reached();
+  std::chrono::steady_clock::time_point when();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false;
+  std::chrono::steady_clock::time_point when_;
+};
+
+class Capture;
+
+class HostEvent final : public detail::EventImpl {
+ public:
+  explicit HostEvent(Device device) : EventImpl(device) {}
+  bool done() const override;
+  void synchronize() const override;
+  double milliseconds_since(const EventImpl& earlier) const override;
+
+  std::shared_ptr<Point> point() const;
+  void set_point(std::shared_ptr<Point> point);
+  // The capture in which the event was recorded last, and which recording of it that was.
+  std::weak_ptr<Capture> capture;
+  int recording = -1;
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<Point> point_;
+};
+
+/// A queue with a worker thread of its own.
+class HostStream final : public detail::StreamImpl {
+ public:
+  explicit HostStream(Device device);
+  ~HostStream() override;
+  void* native() const override { return nullptr; }
+  void record(std::shared_ptr<detail::EventImpl> event) override;
+  void wait(std::shared_ptr<detail::EventImpl> event) override;
+  void synchronize() override;
+  bool idle() const override;
+  void begin_capture() override;
+  std::shared_ptr<Graph::Impl> end_capture() override;
+  void copy(void* to, const void* from, std::size_t bytes) override;
+  void fill(void* to, unsigned char value, std::size_t bytes) override;
+  void copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) override;
+
+  /// Waits for every stream of a virtual device.
+  static void synchronize_all(int device);
+  /// Queues the task, or records it while the stream is being captured.
+  void submit(Task task);
+  /// Queues the task whatever the stream does; used by replays.
+  void enqueue(Task task);
+
+ private:
+  friend class Capture;
+  void serve();
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> queue_;
+  bool busy_ = false;
+  bool stop_ = false;
+  std::exception_ptr error_;
+  std::shared_ptr<Capture> capture_;
+  int lane_ = 0;
+  std::thread worker_;
+};
+
+/// What the streams of one capture recorded, in the order in which the host said it.
+class Capture : public std::enable_shared_from_this<Capture> {
+ public:
+  enum class Kind { task, record, wait };
+  struct Op {
+    Kind kind;
+    int lane;
+    int recording;  // of record and wait
+    Task task;
+  };
+  void begin(HostStream& origin) { join(origin); }
+  void add_task(HostStream& stream, Task task);
+  void add_record(HostStream& stream, HostEvent& event);
+  void add_wait(HostStream& stream, const HostEvent& event);
+  /// Ends the capture for all its streams; throws where one of them was not joined to the origin.
+  std::vector<Op> finish(HostStream& origin);
+  std::vector<Device> lanes() const { return lanes_; }
+  int recordings() const { return recordings_; }
+
+ private:
+  void join(HostStream& stream);
+  std::vector<Op> ops_;
+  std::vector<HostStream*> streams_;
+  std::vector<Device> lanes_;
+  int recordings_ = 0;
+};
+
+}  // namespace slipstream::host

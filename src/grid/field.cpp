@@ -1,0 +1,200 @@
+#include <slipstream/field.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace slipstream {
+
+std::size_t size_of(DType type) {
+  switch (type) {
+    case DType::u8: return 1;
+    case DType::i32:
+    case DType::f32: return 4;
+    case DType::i64:
+    case DType::f64: return 8;
+  }
+  return 0;
+}
+
+namespace {
+constexpr std::pair<DType, const char*> dtype_names[] = {
+    {DType::u8, "u8"}, {DType::i32, "i32"}, {DType::i64, "i64"}, {DType::f32, "f32"}, {DType::f64, "f64"}};
+}
+
+std::string to_string(DType type) {
+  for (const auto& [value, name] : dtype_names)
+    if (value == type) return name;
+  return "?";
+}
+
+DType dtype_from_string(const std::string& text) {
+  for (const auto& [value, name] : dtype_names)
+    if (text == name) return value;
+  throw Error("no number format is named '" + text + "': choose u8, i32, i64, f32 or f64");
+}
+
+std::string to_string(Layout layout) { return layout == Layout::soa ? "soa" : "aos"; }
+
+Layout layout_from_string(const std::string& name) {
+  if (name == "soa") return Layout::soa;
+  if (name == "aos") return Layout::aos;
+  throw Error("no layout is named '" + name + "': choose soa or aos");
+}
+
+BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
+  const std::int64_t size = static_cast<std::int64_t>(size_of(options.type));
+  const std::int64_t unit = std::max<std::int64_t>(options.alignment, size);  // bytes
+  require(unit % size == 0, "the alignment of field " + options.name + " is " + std::to_string(options.alignment) +
+                                " bytes, which is no multiple of its values' " + std::to_string(size));
+  const std::int64_t step = unit / size;  // elements
+  const auto round_up = [&](std::int64_t n) { return (n + step - 1) / step * step; };
+  const bool soa = options.layout == Layout::soa;
+  const std::int64_t per_cell = soa ? 1 : options.components;
+
+  BlockShape shape;
+  shape.extent = extent;
+  shape.ghost = options.ghost;
+  const std::int64_t wide = extent[0] + 2 * options.ghost[0], high = extent[1] + 2 * options.ghost[1],
+                     deep = extent[2] + 2 * options.ghost[2];
+  // The left ghosts of a row lie in the padding at the end of the row before it.
+  const std::int64_t row = round_up(wide * per_cell), front = round_up(options.ghost[0] * per_cell);
+  shape.stride[0] = per_cell;
+  shape.stride[1] = row;
+  shape.stride[2] = row * high;
+  shape.component_stride = soa ? row * high * deep : 1;
+  shape.origin = front + options.ghost[1] * shape.stride[1] + options.ghost[2] * shape.stride[2];
+  shape.elements = front + row * high * deep * (soa ? options.components : 1);
+  return shape;
+}
+
+std::int64_t Field::bytes_needed(const Extent& extent, const FieldOptions& options) {
+  return block_shape(extent, options).elements * static_cast<std::int64_t>(size_of(options.type)) * options.copies;
+}
+
+Field::Field(const Grid& grid, FieldOptions options) : grid_(&grid), options_(std::move(options)) {
+  require(options_.components >= 1 && options_.copies >= 1,
+          "field " + options_.name + " needs at least one component and one copy");
+  for (const std::int64_t id : grid.local()) {
+    const Block& block = grid.block(id);
+    Storage storage;
+    storage.block = id;
+    storage.device = grid.machine().device(block.device).local;
+    storage.shape = block_shape(block.box.extents(), options_);
+    const auto bytes = storage.shape.elements * size_of(options_.type);
+    for (int c = 0; c < options_.copies; ++c)
+      storage.arrays.emplace_back(storage.device, bytes, options_.shared ? Memory::shared : Memory::device);
+    storage_.push_back(std::move(storage));
+  }
+  for (const auto& storage : storage_) {
+    Stream stream(storage.device);
+    for (const auto& array : storage.arrays) fill(stream, array.data(), 0, array.bytes());
+    stream.synchronize();
+  }
+}
+
+const Field::Storage& Field::storage(std::int64_t block) const {
+  const auto found =
+      std::lower_bound(storage_.begin(), storage_.end(), block, [](const auto& s, auto id) { return s.block < id; });
+  require(found != storage_.end() && found->block == block,
+          "field " + options_.name + " holds no block " + std::to_string(block) + " on this rank");
+  return *found;
+}
+
+const BlockShape& Field::shape(std::int64_t block) const { return storage(block).shape; }
+Device Field::device(std::int64_t block) const { return storage(block).device; }
+std::byte* Field::array(std::int64_t block, int array) const { return storage(block).arrays.at(array).data(); }
+std::byte* Field::data(std::int64_t block, int copy) const { return array(block, physical(copy)); }
+
+std::int64_t Field::bytes_on(Device device) const {
+  std::int64_t bytes = 0;
+  for (const auto& storage : storage_)
+    if (storage.device == device)
+      for (const auto& array : storage.arrays) bytes += static_cast<std::int64_t>(array.bytes());
+  return bytes;
+}
+
+namespace {
+
+/// A region of a block as dense rows on the host, ordered as the field's layout has it: components outermost (soa)
+/// or innermost (aos).
+struct Dense {
+  Extent rows;           // bytes per row, rows, planes
+  int passes;            // copies that make it up
+  std::size_t pass_bytes;
+};
+
+Dense dense(const Box& region, const FieldOptions& options) {
+  const bool soa = options.layout == Layout::soa;
+  const auto size = static_cast<std::int64_t>(size_of(options.type));
+  Dense d;
+  d.rows = {region.extent(0) * size * (soa ? 1 : options.components), region.extent(1), region.extent(2)};
+  d.passes = soa ? options.components : 1;
+  d.pass_bytes = static_cast<std::size_t>(volume(d.rows));
+  return d;
+}
+
+/// Calls f(offset in the dense region, offset in the caller's [z][y][x][component] array), in bytes, per value.
+template <class F>
+void for_each_value(const Box& region, const Box& box, const FieldOptions& options, F f) {
+  const bool soa = options.layout == Layout::soa;
+  const std::size_t size = size_of(options.type), components = options.components;
+  const std::size_t cells = region.volume();
+  std::size_t cell = 0;
+  for (std::int64_t z = region.lo[2]; z < region.hi[2]; ++z)
+    for (std::int64_t y = region.lo[1]; y < region.hi[1]; ++y)
+      for (std::int64_t x = region.lo[0]; x < region.hi[0]; ++x, ++cell) {
+        const std::size_t at = ((z - box.lo[2]) * box.extent(1) + (y - box.lo[1])) * box.extent(0) + (x - box.lo[0]);
+        for (std::size_t c = 0; c < components; ++c)
+          f((soa ? c * cells + cell : cell * components + c) * size, (at * components + c) * size);
+      }
+}
+
+}  // namespace
+
+void Field::read(const Box& box, void* to, int copy) const {
+  const std::size_t size = size_of(options_.type);
+  for (const auto& s : storage_) {
+    const Box region = intersection(grid_->block(s.block).box, box);
+    if (region.empty()) continue;
+    const Dense d = dense(region, options_);
+    Buffer<std::byte> host(s.device, d.pass_bytes * d.passes, Memory::pinned);
+    Stream stream(s.device);
+    const Extent& lo = grid_->block(s.block).box.lo;
+    std::int64_t offset = s.shape.origin;
+    for (int a = 0; a < 3; ++a) offset += (region.lo[a] - lo[a]) * s.shape.stride[a];
+    const std::size_t row = d.rows[0], plane = d.rows[0] * d.rows[1];
+    for (int c = 0; c < d.passes; ++c)
+      copy_box(stream, host.data() + c * d.pass_bytes, {row, plane},
+               data(s.block, copy) + (offset + c * s.shape.component_stride) * size,
+               {s.shape.stride[1] * size, s.shape.stride[2] * size}, d.rows);
+    stream.synchronize();
+    for_each_value(region, box, options_, [&](std::size_t from, std::size_t at) {
+      std::memcpy(static_cast<std::byte*>(to) + at, host.data() + from, size);
+    });
+  }
+}
+
+void Field::write(const Box& box, const void* from, int copy, bool ghosts) {
+  const std::size_t size = size_of(options_.type);
+  for (const auto& s : storage_) {
+    const Box& own = grid_->block(s.block).box;
+    const Box region = intersection(ghosts ? grown(own, options_.ghost) : own, box);
+    if (region.empty()) continue;
+    const Dense d = dense(region, options_);
+    Buffer<std::byte> host(s.device, d.pass_bytes * d.passes, Memory::pinned);
+    for_each_value(region, box, options_, [&](std::size_t to, std::size_t at) {
+      std::memcpy(host.data() + to, static_cast<const std::byte*>(from) + at, size);
+    });
+    Stream stream(s.device);
+    std::int64_t offset = s.shape.origin;
+    for (int a = 0; a < 3; ++a) offset += (region.lo[a] - own.lo[a]) * s.shape.stride[a];
+    const std::size_t row = d.rows[0], plane = d.rows[0] * d.rows[1];
+    for (int c = 0; c < d.passes; ++c)
+      copy_box(stream, data(s.block, copy) + (offset + c * s.shape.component_stride) * size,
+               {s.shape.stride[1] * size, s.shape.stride[2] * size}, host.data() + c * d.pass_bytes, {row, plane},
+               d.rows);
+    stream.synchronize();
+  }
+}
+
+}  // namespace slipstream
