@@ -16,10 +16,7 @@ fail() {
 find_python() {
   local candidate
   for candidate in "$PWD/.venv/bin/python" ${PYTHON:-python3 python3.11 python3.12 python3.13}; do
-    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-      command -v "$candidate"
-      return
-    fi
+    "$candidate" -c 'import sys; assert sys.version_info >= (3, 11); print(sys.executable)' 2>/dev/null && return
   done
   fail "no Python 3.11 or newer here: install Debian's python3, or name an interpreter with PYTHON=..."
 }
