@@ -35,10 +35,12 @@ ALLOWED = {
     "its own room": ("src/grid/partition.cpp", "#include <slipstream/grid.hpp>"),
     "a library": ("src/io/vtkhdf.cpp", "#include <hdf5.h>"),
     "a route's shared header": ("src/route/kernel.cpp", "#include <slipstream/route.hpp>"),
+    "what a route carries": ("include/slipstream/route.hpp", "#include <slipstream/transfer.hpp>"),
     "api anything": ("src/api/python.cpp", "#include <slipstream/lbm.hpp>\n#include <slipstream/device.hpp>"),
     "vendor calls in device": ("src/device/cuda/stream.cpp", "#include <cuda_runtime.h>\nauto a = cudaStreamCreate;"),
     "vendor calls in a file named so": ("src/machine/links_cuda.cpp", "#include <nvml.h>\nauto a = nvmlInit_v2;"),
     "vendor names in comments": ("src/grid/grid.cpp", "// as cudaMalloc aligns\n/* cudaFree\n cudaFree */"),
+    "vendor names in text for users": ("src/route/direct.cpp", 'auto a = "memory of cudaMalloc";'),
     "macros in device": ("include/slipstream/launch.hpp", "#define SLIP_FN inline"),
     "a name that only begins alike": ("src/grid/grid.cpp", "int cuda = 0; int custom_value = cuda;"),
 }
@@ -56,6 +58,7 @@ REFUSED = {
         "grid/ must not know exchange/",
     ),
     "a room of the same place": ("src/io/vtkhdf.cpp", "#include <slipstream/lbm.hpp>", "io/ must not know solver/"),
+    "a pattern that knows routes": ("src/pattern/halo.cpp", "#include <slipstream/route.hpp>", "not know route/"),
     "physics below the solver": ("src/exchange/plan.cpp", "#include <slipstream/lbm.hpp>", "must not know solver/"),
     "a public header that looks up": (
         "include/slipstream/device.hpp",
