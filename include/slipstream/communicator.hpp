@@ -2,6 +2,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,10 @@ namespace slipstream {
 class Communicator {
  public:
   /// All ranks of the job. Starts MPI (MPI_THREAD_FUNNELED) unless the host program did; what it started it also ends.
+  /// Duplicates once: every call returns the same communicator. The first call is collective.
   static Communicator world();
-  /// A guest in another program: any communicator, sub-communicators too.
+  /// A guest in another program: any communicator, sub-communicators too. Collective, and so is the end of the last
+  /// copy, which frees the duplicate.
   explicit Communicator(MPI_Comm comm);
 
   int rank() const { return rank_; }
@@ -21,7 +24,7 @@ class Communicator {
   MPI_Comm mpi() const { return comm_; }
 
   void barrier() const;
-  double max(double value) const;
+  double max(double value) const;                ///< NaN where any rank has NaN
   double sum_in_rank_order(double value) const;  ///< bits depend on the ranks' values only
   bool all(bool value) const;
   std::string broadcast(const std::string& text, int root) const;
@@ -29,8 +32,11 @@ class Communicator {
   std::vector<std::string> all_gather(const std::string& mine) const;
   std::vector<std::int64_t> all_gather(std::int64_t mine) const;
 
+  /// Ends all ranks with this exit code, for errors that only one rank knows of.
+  [[noreturn]] void abort(int exit_code) const;
+
  private:
-  Communicator() = default;
+  std::shared_ptr<MPI_Comm> owned_;  ///< frees the duplicate with the last copy
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;

@@ -1,0 +1,83 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/field.hpp>
+#include <slipstream/pattern.hpp>
+#include <slipstream/route.hpp>
+
+namespace slipstream {
+
+struct ExchangeOptions {
+  /// Routes that may be used; for each pair of devices the first, in the order of RouteKind, that can serve it.
+  std::vector<RouteKind> routes = all_routes();
+  std::shared_ptr<const Codec> codec = raw_codec();  ///< for routes that pack
+  double wait_limit = 30;  ///< seconds after which a wait gives up and the exchange throws Timeout
+};
+
+/// A pattern and the field that it moves.
+struct ExchangeItem {
+  const Pattern* pattern = nullptr;
+  Field* field = nullptr;
+};
+
+/// One message of a plan, for reports and dry runs.
+struct MessageInfo {
+  int source = 0;  ///< devices
+  int target = 0;
+  RouteKind route = RouteKind::staged;
+  std::string reason;   ///< why this route and none before it
+  std::int64_t bytes = 0;
+  std::int64_t transfers = 0;
+};
+
+/// The messages of all ranks that an exchange of these fields would send. Allocates nothing and talks to nobody.
+struct PlannedItem {
+  const Pattern* pattern = nullptr;
+  FieldOptions field;
+};
+std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<PlannedItem>& items,
+                                       const ExchangeOptions& options);
+
+/// Patterns of fields compiled once, for the devices of this rank; begin and end a million times.
+///
+/// One object may be used by one host thread at a time. All ranks of the communicator construct it together and
+/// call begin and end in the same order. Fields must outlive it.
+class Exchange {
+ public:
+  Exchange(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items, ExchangeOptions options = {});
+  ~Exchange();
+  Exchange(Exchange&&) noexcept;
+
+  /// Starts moving the fields' current arrays. streams[i] is the caller's stream on the i-th device of this rank:
+  /// sending is ordered after what the stream holds. Returns without waiting for a device.
+  void begin(std::vector<Stream>& streams);
+  /// Orders the streams' next work after arrival. Blocks the host only where a route needs it.
+  void end(std::vector<Stream>& streams);
+  void run(std::vector<Stream>& streams) {
+    begin(streams);
+    end(streams);
+  }
+  /// Drives routes that need the host, between begin and end; true when they need it no more.
+  bool progress();
+  /// Throws Timeout where a wait of an earlier exchange gave up on a device. begin() calls it too.
+  void check();
+
+  /// Messages that leave or reach this rank's devices.
+  const std::vector<MessageInfo>& messages() const;
+  /// True where some route blocks the host in end().
+  bool needs_host() const;
+  /// Exchanges begun so far.
+  std::uint64_t sequence() const;
+  /// Bytes of device memory that the plan holds on a device of this rank (slots, tables, signals).
+  std::int64_t bytes_on(Device device) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slipstream

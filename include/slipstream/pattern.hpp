@@ -1,0 +1,41 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <slipstream/grid.hpp>
+#include <slipstream/stencil.hpp>
+#include <slipstream/transfer.hpp>
+
+namespace slipstream {
+
+/// Who needs what: lists the transfers of a field with the given number of components.
+class Pattern {
+ public:
+  virtual ~Pattern() = default;
+  virtual std::string name() const = 0;
+  /// Every transfer whose source or target block lies on `rank`, in an order on which all ranks agree: two ranks
+  /// list the transfers between them in the same sequence. Touches no device.
+  virtual std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const = 0;
+};
+
+/// Ghost cells take the values of the neighbours' interior cells.
+class Halo final : public Pattern {
+ public:
+  /// Components that the ghost cells lying in direction d of a block are read for; empty function: all.
+  using Components = std::function<std::vector<int>(const Direction& d)>;
+  struct Options {
+    Reach reach = Reach::all;
+    Extent low{1, 1, 1};   ///< ghost layers filled on the low side of each axis
+    Extent high{1, 1, 1};  ///< and on the high side
+    Components components;
+  };
+  explicit Halo(Options options) : options_(std::move(options)) {}
+  std::string name() const override { return "halo"; }
+  std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override;
+
+ private:
+  Options options_;
+};
+
+}  // namespace slipstream

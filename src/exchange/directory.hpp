@@ -1,0 +1,48 @@
+#pragma once
+// Who keeps what where: every rank publishes the addresses that its neighbours store to, once, at plan time.
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/communicator.hpp>
+
+namespace slipstream {
+
+class Directory {
+ public:
+  enum class What : std::int32_t { full, free, slot, field };
+  /// full: set by `peer` on `device`; free: set by `peer` on `device` (a sender); slot: the ring on `device` for
+  /// messages of `peer`; field: array `array` of block `block` of item `item` on `device` (peer = -1).
+  struct Key {
+    What what = What::full;
+    std::int32_t device = 0;
+    std::int32_t peer = -1;
+    std::int32_t item = 0;
+    std::int32_t array = 0;
+    std::int64_t block = 0;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  /// `mapped`: other processes of the node will store to it.
+  void publish(const Key& key, Device device, void* address, bool mapped);
+  /// Collective: spreads what every rank published.
+  void gather(const Communicator& comm);
+  /// The address as `user`, a device of this rank, can use it; maps it where it belongs to another process.
+  void* find(const Key& key, Device user) const;
+
+ private:
+  struct Record {
+    Key key;
+    std::int32_t rank = 0;
+    std::int32_t mapped = 0;
+    std::uint64_t address = 0;
+    MemoryHandle handle;
+  };
+  std::vector<Record> mine_;
+  std::map<Key, Record> all_;
+  int rank_ = 0;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,114 @@
+#include "exchange/plan.hpp"
+
+#include <algorithm>
+
+#include <slipstream/error.hpp>
+
+namespace slipstream {
+namespace {
+
+constexpr std::size_t leg_alignment = 16;
+
+class Hash {
+ public:
+  void add(std::uint64_t value) {
+    for (int byte = 0; byte < 8; ++byte) state_ = (state_ ^ ((value >> (8 * byte)) & 0xff)) * 1099511628211ull;
+  }
+  void add(const std::string& text) {
+    for (const char c : text) add(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
+    add(text.size());
+  }
+  void add(const Box& box) {
+    for (int a = 0; a < 3; ++a) {
+      add(static_cast<std::uint64_t>(box.lo[a]));
+      add(static_cast<std::uint64_t>(box.hi[a]));
+    }
+  }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 14695981039346656037ull;
+};
+
+}  // namespace
+
+Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank) {
+  Bundles result;
+  result.transfers.resize(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const FieldOptions& field = items[i].field;
+    result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
+    for (const Transfer& t : result.transfers[i]) {
+      require(t.op == Op::copy, "pattern " + items[i].pattern->name() + " of field " + field.name +
+                                    " combines values; no route of this build does more than copy");
+      const std::pair key{grid.block(t.source_block).device, grid.block(t.target_block).device};
+      Bundle& b = result.by_pair[key];
+      b.source = key.first;
+      b.target = key.second;
+      b.legs.push_back({&t, static_cast<int>(i), b.bytes, field.type});
+      const std::size_t bytes = t.source.size() * size_of(field.type);
+      b.bytes += (bytes + leg_alignment - 1) / leg_alignment * leg_alignment;
+    }
+  }
+  return result;
+}
+
+Pair pair_of(const Machine& machine, int source, int target, const std::vector<PlannedItem>& items) {
+  const MachineDevice &a = machine.device(source), &b = machine.device(target);
+  Pair pair;
+  pair.same_process = a.rank == b.rank;
+  pair.same_device = source == target;
+  pair.same_node = a.node == b.node;
+  pair.peer = machine.link(source, target).peer || pair.same_device;
+  for (const auto& item : items) pair.mappable &= item.field.shared || b.local.backend == Backend::cuda;
+  return pair;
+}
+
+Choice choose(const Pair& pair, const std::vector<RouteKind>& allowed) {
+  std::string refused;
+  for (const RouteKind kind : all_routes()) {
+    const bool listed = std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
+    const std::string why = listed ? route(kind).refusal(pair) : "turned off";
+    if (why.empty()) return {kind, refused.empty() ? "first in the rules" : refused};
+    refused += (refused.empty() ? "not " : "; not ") + to_string(kind) + ": " + why;
+  }
+  throw Error("no allowed route joins two of the devices (" + refused + "): allow more routes, staged serves any pair");
+}
+
+std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options) {
+  Hash hash;
+  hash.add(grid.box());
+  for (const bool periodic : grid.periodic()) hash.add(periodic);
+  for (const Block& block : grid.blocks()) {
+    hash.add(block.box);
+    hash.add(static_cast<std::uint64_t>(block.device));
+  }
+  for (const auto& item : items) {
+    hash.add(item.pattern->name());
+    hash.add(item.field.name);
+    for (const auto value : {static_cast<std::int64_t>(item.field.type), static_cast<std::int64_t>(item.field.layout),
+                             static_cast<std::int64_t>(item.field.components), item.field.ghost[0], item.field.ghost[1],
+                             item.field.ghost[2], static_cast<std::int64_t>(item.field.copies)})
+      hash.add(static_cast<std::uint64_t>(value));
+  }
+  for (const RouteKind kind : options.routes) hash.add(static_cast<std::uint64_t>(kind));
+  hash.add(options.codec->name());
+  return hash.value();
+}
+
+std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<PlannedItem>& items,
+                                       const ExchangeOptions& options) {
+  std::vector<MessageInfo> messages;
+  for (int rank = 0; rank < grid.machine().ranks(); ++rank) {
+    const Bundles bundles = bundle(grid, items, rank);
+    for (const auto& [key, b] : bundles.by_pair) {
+      if (grid.machine().device(b.source).rank != rank) continue;
+      const Choice choice = choose(pair_of(grid.machine(), b.source, b.target, items), options.routes);
+      messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
+                          static_cast<std::int64_t>(b.legs.size())});
+    }
+  }
+  return messages;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,222 @@
+#include "machine/affinity.hpp"
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <slipstream/error.hpp>
+
+namespace slipstream::detail {
+namespace {
+
+/// A set of hardware threads or of NUMA nodes.
+class Set {
+ public:
+  Set() : bits_(hwloc_bitmap_alloc()) {}
+  explicit Set(hwloc_const_bitmap_t other) : bits_(other ? hwloc_bitmap_dup(other) : hwloc_bitmap_alloc()) {}
+  Set(const Set& other) : Set(other.bits_) {}
+  Set& operator=(const Set& other) {
+    hwloc_bitmap_copy(bits_, other.bits_);
+    return *this;
+  }
+  ~Set() { hwloc_bitmap_free(bits_); }
+  hwloc_bitmap_t get() const { return bits_; }
+  bool empty() const { return hwloc_bitmap_iszero(bits_); }
+  int count() const { return hwloc_bitmap_weight(bits_); }
+  bool operator==(const Set& other) const { return hwloc_bitmap_isequal(bits_, other.bits_); }
+  void add(const Set& other) { hwloc_bitmap_or(bits_, bits_, other.bits_); }
+  std::string text() const {
+    char* list = nullptr;
+    if (hwloc_bitmap_list_asprintf(&list, bits_) < 0) return "";
+    std::string result = list;
+    std::free(list);
+    return result;
+  }
+
+ private:
+  hwloc_bitmap_t bits_;
+};
+
+/// What Slipstream's own binding was, and what it replaced: a second look must not take it for the launcher's.
+struct OwnBinding {
+  bool made = false;
+  Set before, after;
+};
+OwnBinding& own_binding() {
+  static OwnBinding binding;
+  return binding;
+}
+
+/// Hardware threads of the host that are switched on, inside and outside this process's container.
+Set online_threads(hwloc_topology_t topology) {
+  Set result(hwloc_topology_get_complete_cpuset(topology));
+  std::string list;
+  if (std::getline(std::ifstream("/sys/devices/system/cpu/online"), list) && !list.empty())
+    hwloc_bitmap_list_sscanf(result.get(), list.c_str());
+  return result;
+}
+
+/// Steps from an object up to each of its ancestors.
+std::map<hwloc_obj_t, int> steps_up(hwloc_obj_t object) {
+  std::map<hwloc_obj_t, int> steps;
+  for (int step = 0; object; object = object->parent) steps[object] = step++;
+  return steps;
+}
+
+int steps_between(hwloc_obj_t a, hwloc_obj_t b) {
+  const auto from_a = steps_up(a);
+  for (int step = 0; b; b = b->parent, ++step)
+    if (const auto meet = from_a.find(b); meet != from_a.end()) return meet->second + step;
+  return std::numeric_limits<int>::max();
+}
+
+}  // namespace
+
+struct Affinity::Tree {
+  Tree() {
+    require(hwloc_topology_init(&topology) == 0, "hwloc cannot be used on this host");
+    // Plug-ins that open displays or compute libraries cost time and tell nothing that is asked for here.
+    for (const char* plug_in : {"gl", "opencl"})
+      hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plug_in);
+    hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (hwloc_topology_load(topology) == 0) return;
+    hwloc_topology_destroy(topology);
+    throw Error("hwloc cannot read the topology of this host: look at what lstopo says");
+  }
+  ~Tree() { hwloc_topology_destroy(topology); }
+
+  Set allowed() const {
+    Set set;
+    if (hwloc_get_cpubind(topology, set.get(), HWLOC_CPUBIND_PROCESS) != 0 || set.empty())
+      return Set(hwloc_topology_get_topology_cpuset(topology));
+    hwloc_bitmap_and(set.get(), set.get(), hwloc_topology_get_topology_cpuset(topology));
+    return set;
+  }
+
+  /// Cores, or hardware threads where the host does not tell its cores.
+  hwloc_obj_type_t core_type() const {
+    return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+  }
+  int core_count() const { return hwloc_get_nbobjs_by_type(topology, core_type()); }
+  hwloc_obj_t core(int index) const { return hwloc_get_obj_by_type(topology, core_type(), index); }
+
+  hwloc_obj_t device(const std::string& bus_id) const {
+    return bus_id.empty() ? nullptr : hwloc_get_pcidev_by_busidstring(topology, bus_id.c_str());
+  }
+  hwloc_obj_t beside(const std::string& bus_id) const {
+    const hwloc_obj_t found = device(bus_id);
+    return found ? hwloc_get_non_io_ancestor_obj(topology, found) : nullptr;
+  }
+  hwloc_obj_t around(const Set& threads) const { return hwloc_get_obj_covering_cpuset(topology, threads.get()); }
+
+  /// Network cards of one type with their distance from the nearest of `from`, nearest first.
+  std::vector<std::pair<int, std::string>> cards(hwloc_obj_osdev_type_t type,
+                                                 const std::vector<hwloc_obj_t>& from) const {
+    std::vector<std::pair<int, std::string>> result;
+    for (hwloc_obj_t card = nullptr; (card = hwloc_get_next_osdev(topology, card));) {
+      if (card->attr->osdev.type != type || !card->name || std::string(card->name) == "lo") continue;
+      int nearest = std::numeric_limits<int>::max();
+      for (hwloc_obj_t start : from) nearest = std::min(nearest, steps_between(start, card));
+      result.emplace_back(nearest, card->name);
+    }
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+
+  hwloc_topology_t topology = nullptr;
+};
+
+Affinity::Affinity(bool rebind) : tree_(std::make_unique<Tree>()) {
+  OwnBinding& own = own_binding();
+  if (!rebind || !own.made || tree_->allowed() != own.after) return;
+  hwloc_set_cpubind(tree_->topology, own.before.get(), HWLOC_CPUBIND_PROCESS);
+  own.made = false;
+}
+
+Affinity::~Affinity() = default;
+
+bool Affinity::restricted() const {
+  return tree_->allowed().count() < online_threads(tree_->topology).count();
+}
+
+std::vector<int> Affinity::cores() const {
+  std::vector<int> all(tree_->core_count());
+  for (int i = 0; i < static_cast<int>(all.size()); ++i) all[i] = i;
+  return all;
+}
+
+std::vector<int> Affinity::cores_near(const std::vector<std::string>& bus_ids) const {
+  Set near;
+  for (const std::string& bus_id : bus_ids)
+    if (const hwloc_obj_t place = tree_->beside(bus_id)) near.add(Set(place->cpuset));
+  if (near.empty()) return cores();
+  std::vector<int> result;
+  for (int i = 0; i < tree_->core_count(); ++i)
+    if (hwloc_bitmap_intersects(tree_->core(i)->cpuset, near.get())) result.push_back(i);
+  return result.empty() ? cores() : result;
+}
+
+int Affinity::distance(const std::string& bus_id) const {
+  const hwloc_obj_t place = tree_->beside(bus_id);
+  const Set mine = tree_->allowed();
+  if (!place || hwloc_bitmap_intersects(place->cpuset, mine.get())) return 0;
+  return steps_between(place, tree_->around(mine));
+}
+
+bool Affinity::bind(const std::vector<int>& cores) {
+  Set threads;
+  for (const int index : cores) threads.add(Set(tree_->core(index)->cpuset));
+  const Set before = tree_->allowed();
+  if (threads.empty() || hwloc_set_cpubind(tree_->topology, threads.get(), HWLOC_CPUBIND_PROCESS) != 0) return false;
+  own_binding() = {true, before, threads};
+
+  // Prefers the node and does not insist on it, so that a full node is no error. Threads made later inherit it.
+  const int node = numa_node({});
+  if (node >= 0 && hwloc_get_nbobjs_by_type(tree_->topology, HWLOC_OBJ_NUMANODE) > 1) {
+    Set nodes;
+    hwloc_bitmap_set(nodes.get(), node);
+    hwloc_set_membind(tree_->topology, nodes.get(), HWLOC_MEMBIND_BIND, HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+  }
+  return true;
+}
+
+std::string Affinity::allowed() const {
+  return tree_->allowed().text();
+}
+
+int Affinity::numa_node(const std::vector<std::string>& bus_ids) const {
+  Set nodes;
+  for (const std::string& bus_id : bus_ids)
+    if (const hwloc_obj_t place = tree_->beside(bus_id)) nodes.add(Set(place->nodeset));
+  if (nodes.empty()) hwloc_cpuset_to_nodeset(tree_->topology, tree_->allowed().get(), nodes.get());
+  return nodes.count() == 1 ? hwloc_bitmap_first(nodes.get()) : -1;
+}
+
+std::string Affinity::network_card(const std::vector<std::string>& bus_ids, int index) const {
+  std::vector<hwloc_obj_t> from;
+  for (const std::string& bus_id : bus_ids)
+    if (const hwloc_obj_t found = tree_->device(bus_id)) from.push_back(found);
+  if (from.empty()) from.push_back(tree_->around(tree_->allowed()));
+  for (const auto type : {HWLOC_OBJ_OSDEV_OPENFABRICS, HWLOC_OBJ_OSDEV_NETWORK}) {
+    const auto cards = tree_->cards(type, from);
+    if (cards.empty()) continue;
+    const auto is_nearest = [&](const auto& card) { return card.first == cards.front().first; };
+    return cards[index % std::count_if(cards.begin(), cards.end(), is_nearest)].second;
+  }
+  return "";
+}
+
+double network_gb_per_s(const std::string& card) {
+  double rate = 0;
+  if (card.empty()) return 0;
+  if (std::ifstream("/sys/class/infiniband/" + card + "/ports/1/rate") >> rate && rate > 0) return rate / 8;  // Gbit/s
+  if (std::ifstream("/sys/class/net/" + card + "/speed") >> rate && rate > 0) return rate / 8000;             // Mbit/s
+  return 0;
+}
+
+}  // namespace slipstream::detail

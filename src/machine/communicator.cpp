@@ -1,0 +1,195 @@
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/error.hpp>
+
+namespace slipstream {
+namespace {
+
+void check(int code, const std::string& what) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw Error("MPI could not " + what + ": " + std::string(text, length));
+}
+
+bool mpi_alive() {
+  int started = 0, ended = 0;
+  MPI_Initialized(&started);
+  MPI_Finalized(&ended);
+  return started && !ended;
+}
+
+/// Duplicates not yet freed. Never destroyed, since communicators may outlive every static object.
+std::set<MPI_Comm*>& duplicates() {
+  static auto* const all = new std::set<MPI_Comm*>;
+  return *all;
+}
+
+void free_duplicate(MPI_Comm* comm) {
+  if (duplicates().erase(comm) && mpi_alive()) MPI_Comm_free(comm);
+  delete comm;
+}
+
+void end_mpi() {
+  if (!mpi_alive()) return;
+  for (MPI_Comm* comm : duplicates()) MPI_Comm_free(comm);
+  duplicates().clear();
+  MPI_Finalize();
+}
+
+std::set<std::string> launcher_variables() {
+  std::set<std::string> names;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text = *entry;
+    const bool launcher = text.starts_with("OMPI_") || text.starts_with("ORTE_") || text.starts_with("PMIX_");
+    if (launcher) names.insert(text.substr(0, text.find('=')));
+  }
+  return names;
+}
+
+/// Open MPI's plug-ins look for its symbols among the global ones, where they are not if a Python module brought it.
+void make_symbols_global() {
+  Dl_info where{};
+  if (dladdr(reinterpret_cast<void*>(&MPI_Init_thread), &where) && where.dli_fname)
+    dlopen(where.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
+/// A rank without a launcher. Open MPI would start a daemon for it, which is slow and needs ssh in the PATH, and would
+/// leave variables behind that make an mpiexec started from here fail.
+int start_alone() {
+  const std::set<std::string> before = launcher_variables();
+  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  int provided = 0;
+  const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  for (const std::string& name : launcher_variables())
+    if (!before.contains(name)) unsetenv(name.c_str());
+  return code;
+}
+
+void start_mpi() {
+  int started = 0;
+  MPI_Initialized(&started);
+  if (started) return;
+  make_symbols_global();
+  int provided = MPI_THREAD_SINGLE;
+  check(started_by_mpi() ? MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) : start_alone(), "start");
+  std::atexit(end_mpi);
+}
+
+int message_size(std::size_t bytes) {
+  require(bytes <= static_cast<std::size_t>(INT_MAX), "a text of more than 2 GB cannot travel in one MPI message");
+  return static_cast<int>(bytes);
+}
+
+}  // namespace
+
+bool started_by_mpi() {
+  static const bool launched = [] {
+    for (const char* name :
+         {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE"})
+      if (std::getenv(name)) return true;
+    return false;
+  }();
+  return launched;
+}
+
+Communicator Communicator::world() {
+  started_by_mpi();  // answered before MPI starts and changes the environment
+  static const auto* const world = [] {
+    start_mpi();
+    return new Communicator(MPI_COMM_WORLD);
+  }();
+  require(mpi_alive(), "MPI has been finalised, by whom started it: make no more use of its communicators");
+  return *world;
+}
+
+Communicator::Communicator(MPI_Comm comm) {
+  require(mpi_alive(), "a communicator was asked for before MPI_Init or after MPI_Finalize: use Communicator::world()");
+  require(comm != MPI_COMM_NULL, "MPI_COMM_NULL is no communicator: ranks outside a group must not make one");
+  int between = 0;
+  check(MPI_Comm_test_inter(comm, &between), "inspect a communicator");
+  require(!between, "an intercommunicator cannot be used: merge it first (MPI_Intercomm_merge)");
+  check(MPI_Comm_dup(comm, &comm_), "duplicate a communicator");
+  owned_ = std::shared_ptr<MPI_Comm>(new MPI_Comm(comm_), free_duplicate);
+  duplicates().insert(owned_.get());
+  check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set an error handler");
+  check(MPI_Comm_rank(comm_, &rank_), "tell the rank");
+  check(MPI_Comm_size(comm_, &size_), "tell the number of ranks");
+}
+
+void Communicator::barrier() const {
+  check(MPI_Barrier(comm_), "wait for all ranks");
+}
+
+double Communicator::max(double value) const {
+  // MPI_MAX leaves open what becomes of NaN, and a residual that went wrong must not get lost.
+  const double lowest = -std::numeric_limits<double>::infinity();
+  const double mine[2] = {std::isnan(value) ? 1.0 : 0.0, std::isnan(value) ? lowest : value};
+  double all[2] = {};
+  check(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, comm_), "take the maximum over ranks");
+  return all[0] > 0 ? std::numeric_limits<double>::quiet_NaN() : all[1];
+}
+
+double Communicator::sum_in_rank_order(double value) const {
+  std::vector<double> values(size_);
+  check(MPI_Allgather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, comm_), "gather numbers of all ranks");
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+bool Communicator::all(bool value) const {
+  const int mine = value;
+  int every = 0;
+  check(MPI_Allreduce(&mine, &every, 1, MPI_INT, MPI_LAND, comm_), "ask all ranks");
+  return every != 0;
+}
+
+std::string Communicator::broadcast(const std::string& text, int root) const {
+  require(root >= 0 && root < size_,
+          "rank " + std::to_string(root) + " cannot broadcast: there are " + std::to_string(size_) + " ranks");
+  std::string result = text;
+  std::int64_t bytes = static_cast<std::int64_t>(text.size());
+  check(MPI_Bcast(&bytes, 1, MPI_INT64_T, root, comm_), "broadcast the size of a text");
+  const int size = message_size(bytes);
+  result.resize(size);
+  check(MPI_Bcast(result.data(), size, MPI_CHAR, root, comm_), "broadcast a text");
+  return result;
+}
+
+std::vector<std::string> Communicator::all_gather(const std::string& mine) const {
+  const std::vector<std::int64_t> sizes = all_gather(static_cast<std::int64_t>(mine.size()));
+  message_size(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
+  const std::vector<int> counts(sizes.begin(), sizes.end());
+  std::vector<int> starts(size_, 0);
+  std::partial_sum(counts.begin(), counts.end() - 1, starts.begin() + 1);
+  std::string text(starts.back() + counts.back(), '\0');
+  check(
+      MPI_Allgatherv(mine.data(), counts[rank_], MPI_CHAR, text.data(), counts.data(), starts.data(), MPI_CHAR, comm_),
+      "gather texts of all ranks");
+  std::vector<std::string> result(size_);
+  for (int rank = 0; rank < size_; ++rank) result[rank] = text.substr(starts[rank], counts[rank]);
+  return result;
+}
+
+std::vector<std::int64_t> Communicator::all_gather(std::int64_t mine) const {
+  std::vector<std::int64_t> result(size_);
+  check(MPI_Allgather(&mine, 1, MPI_INT64_T, result.data(), 1, MPI_INT64_T, comm_), "gather numbers of all ranks");
+  return result;
+}
+
+void Communicator::abort(int exit_code) const {
+  MPI_Abort(comm_, exit_code);
+  std::_Exit(exit_code);
+}
+
+}  // namespace slipstream

@@ -1,0 +1,366 @@
+// Machine::discover: each rank looks at its own host and devices; what it finds travels to all as lines of text.
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <set>
+#include <sstream>
+
+#include <slipstream/error.hpp>
+#include <slipstream/machine.hpp>
+
+#include "machine/affinity.hpp"
+#include "machine/links.hpp"
+#include "machine/share.hpp"
+
+namespace slipstream {
+namespace {
+
+using detail::Affinity;
+using detail::PhysicalDevice;
+
+/// Stated for a card that does not tell its rate: 10 Gbit/s.
+constexpr double unknown_network_gb_per_s = 1.25;
+constexpr char field_end = '\t';
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+template <class Range>
+std::string joined(const Range& values) {
+  std::ostringstream text;
+  for (const auto& value : values) text << value << field_end;
+  return text.str();
+}
+
+std::vector<std::string> fields(const std::string& line) {
+  std::vector<std::string> result;
+  std::istringstream text(line);
+  for (std::string field; std::getline(text, field, field_end);) result.push_back(field);
+  return result;
+}
+
+std::vector<int> numbers(const std::string& line) {
+  std::vector<int> result;
+  for (const std::string& field : fields(line)) result.push_back(std::stoi(field));
+  return result;
+}
+
+std::string exact(double value) {
+  std::ostringstream text;
+  text.precision(std::numeric_limits<double>::max_digits10);
+  text << value;
+  return text.str();
+}
+
+/// What one rank tells the others.
+struct Record {
+  Binding binding;
+  double network_gb_per_s = 0;
+  std::vector<PhysicalDevice> physical;
+  std::vector<MachineDevice> devices;
+};
+
+std::string to_text(const Record& record) {
+  const Binding& b = record.binding;
+  std::string text = joined(std::vector<std::string>{b.host, b.cores, std::to_string(b.numa_node), b.network_card,
+                                                     b.bound ? "1" : "0", exact(record.network_gb_per_s)});
+  for (std::size_t i = 0; i < record.devices.size(); ++i) {
+    const MachineDevice& d = record.devices[i];
+    text +=
+        '\n' + joined(std::vector<std::string>{std::to_string(d.local.index), d.name, d.uuid, record.physical[i].bus_id,
+                                               std::to_string(d.memory), exact(d.memory_gb_per_s)});
+  }
+  return text;
+}
+
+Record record_from(const std::string& text, int rank, Backend backend) {
+  Record record;
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  const auto b = fields(line);
+  record.binding = {rank, b.at(0), b.at(1), std::stoi(b.at(2)), b.at(3), b.at(4) == "1"};
+  record.network_gb_per_s = std::stod(b.at(5));
+  while (std::getline(lines, line)) {
+    const auto d = fields(line);
+    const Device local{backend, std::stoi(d.at(0))};
+    record.physical.push_back({local, d.at(2), d.at(3)});
+    record.devices.push_back({0, rank, local, d.at(1), d.at(2), std::stoll(d.at(4)), std::stod(d.at(5))});
+  }
+  return record;
+}
+
+class Discovery {
+ public:
+  Discovery(const Communicator& comm, const Machine::Options& options) : comm_(comm), options_(options) {}
+
+  void run() {
+    check_options();
+    find_hosts();
+    together([&] { affinity_ = std::make_unique<Affinity>(options_.bind && owns_the_job()); });
+    take_devices();
+    bind();
+    together([&] { describe(); });
+    exchange_records();
+    join_devices();
+  }
+
+  std::string name() const {
+    std::set<int> hosts(host_of_.begin(), host_of_.end());
+    const std::string first = records_.front().binding.host;
+    return hosts.size() == 1 ? first : first + " and " + std::to_string(hosts.size() - 1) + " more";
+  }
+
+  std::vector<MachineDevice> devices;
+  std::vector<Link> links;
+  std::vector<Binding> bindings;
+
+ private:
+  /// Runs a local step. Where a rank fails, all throw what the first of them says, so that none waits for it in vain.
+  void together(const std::function<void()>& step) const {
+    std::string message;
+    try {
+      step();
+    } catch (const std::exception& error) {
+      message = *error.what() ? error.what() : "failed without saying why";
+    }
+    const auto messages = comm_.all_gather(message);
+    for (int rank = 0; rank < comm_.size(); ++rank) {
+      if (messages[rank].empty()) continue;
+      throw Error((comm_.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") + messages[rank]);
+    }
+  }
+
+  void check_options() const {
+    const Machine::Options& o = options_;
+    require(o.devices_per_rank >= 0, "devices_per_rank is negative: give a count, or 0 to share devices out");
+    require(o.ranks_per_node >= 0, "ranks_per_node is negative: give a count, or 0 to take nodes as found");
+    const auto all = comm_.all_gather(
+        joined(std::vector<int>{static_cast<int>(o.backend), o.devices_per_rank, o.ranks_per_node, o.cyclic, o.bind}));
+    for (int rank = 1; rank < comm_.size(); ++rank)
+      require(all[rank] == all[0],
+              "ranks 0 and " + std::to_string(rank) + " ask for different machines: give all ranks the same options");
+  }
+
+  /// Groups ranks by shared memory, and hosts into the nodes that ranks_per_node asks for.
+  void find_hosts() {
+    MPI_Comm host = MPI_COMM_NULL;
+    int leader = comm_.rank();
+    const bool found =
+        MPI_Comm_split_type(comm_.mpi(), MPI_COMM_TYPE_SHARED, comm_.rank(), MPI_INFO_NULL, &host) == MPI_SUCCESS &&
+        MPI_Bcast(&leader, 1, MPI_INT, 0, host) == MPI_SUCCESS && MPI_Comm_free(&host) == MPI_SUCCESS;
+    require(found, "MPI could not tell which ranks share a host (MPI_Comm_split_type)");
+    const auto leaders = comm_.all_gather(static_cast<std::int64_t>(leader));
+    host_of_.assign(leaders.begin(), leaders.end());
+    host_ranks_ = ranks_on(leader);
+    together([&] {
+      require(options_.ranks_per_node <= static_cast<int>(host_ranks_.size()),
+              "ranks_per_node is " + std::to_string(options_.ranks_per_node) + ", but host " + host_name() + " runs " +
+                  std::to_string(host_ranks_.size()) + " of the ranks: ask for at most so many");
+    });
+
+    node_of_.resize(comm_.size());
+    int nodes = 0;
+    for (const int first : std::set<int>(host_of_.begin(), host_of_.end())) {
+      const std::vector<int> ranks = ranks_on(first);
+      const auto split = detail::split_host(static_cast<int>(ranks.size()), options_.ranks_per_node, options_.cyclic);
+      for (std::size_t i = 0; i < ranks.size(); ++i) node_of_[ranks[i]] = nodes + split[i];
+      nodes += *std::max_element(split.begin(), split.end()) + 1;
+    }
+  }
+
+  std::vector<int> ranks_on(int host) const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < comm_.size(); ++rank)
+      if (host_of_[rank] == host) ranks.push_back(rank);
+    return ranks;
+  }
+
+  static int place_in(const std::vector<int>& ranks, int rank) {
+    return static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  }
+
+  /// A part of a job does not know which cores the rest of it uses, and leaves them alone.
+  bool owns_the_job() const {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size == comm_.size();
+  }
+
+  void take_devices() {
+    if (options_.backend == Backend::host) {
+      set_host_devices(std::max(1, options_.devices_per_rank));
+      mine_.physical = detail::host_links().devices();
+      for (PhysicalDevice& device : mine_.physical)
+        device.uuid = host_name() + "-" + std::to_string(comm_.rank()) + "-" + std::to_string(device.local.index);
+      return;
+    }
+    std::vector<PhysicalDevice> seen;
+    together([&] {
+      seen = detail::links_of(options_.backend).devices();
+      check_seen(static_cast<int>(seen.size()));
+    });
+    for (const int index : my_share(seen)) mine_.physical.push_back(seen[index]);
+  }
+
+  void check_seen(int seen) const {
+    const std::string backend = to_string(options_.backend), host = host_name();
+    require(seen > 0, "host " + host + " shows no " + backend + " device to this process: check the driver and " +
+                          "which devices are made visible, or choose the host backend");
+    require(options_.devices_per_rank <= seen, "devices_per_rank is " + std::to_string(options_.devices_per_rank) +
+                                                   ", but host " + host + " shows " + std::to_string(seen) + " " +
+                                                   backend + " device" + (seen == 1 ? "" : "s") +
+                                                   ": ask for at most so many");
+  }
+
+  /// Shares devices among the ranks that see the same ones: a launcher may have shown each rank devices of its own.
+  std::vector<int> my_share(const std::vector<PhysicalDevice>& seen) const {
+    std::vector<std::string> uuids;
+    std::vector<int> distances;
+    for (const PhysicalDevice& device : seen) {
+      uuids.push_back(device.uuid);
+      distances.push_back(affinity_->distance(device.bus_id));
+    }
+    const auto lists = comm_.all_gather(joined(uuids));
+    const auto distance_lists = comm_.all_gather(joined(distances));
+    std::vector<int> sharers;
+    std::vector<std::vector<int>> distance;
+    for (const int rank : host_ranks_) {
+      if (lists[rank] != lists[comm_.rank()]) continue;
+      sharers.push_back(rank);
+      distance.push_back(numbers(distance_lists[rank]));
+    }
+    const int place = place_in(sharers, comm_.rank()), count = options_.devices_per_rank;
+    if (count == 0) return detail::share_devices(distance)[place];
+    std::vector<int> result;
+    for (int i = 0; i < count; ++i) result.push_back((place * count + i) % static_cast<int>(seen.size()));
+    return result;
+  }
+
+  std::vector<std::string> my_bus_ids() const {
+    std::vector<std::string> result;
+    for (const PhysicalDevice& device : mine_.physical) result.push_back(device.bus_id);
+    return result;
+  }
+
+  void bind() {
+    const auto near = comm_.all_gather(joined(affinity_->cores_near(my_bus_ids())));
+    const auto restricted = comm_.all_gather(static_cast<std::int64_t>(affinity_->restricted()));
+    std::vector<std::vector<int>> near_ranks;
+    bool free = options_.bind && owns_the_job();
+    for (const int rank : host_ranks_) {
+      near_ranks.push_back(numbers(near[rank]));
+      free = free && !restricted[rank];
+    }
+    if (!free) return;
+    const auto all = affinity_->cores();
+    const auto cores = detail::share_cores(all, near_ranks, place_in(host_ranks_, comm_.rank()));
+    if (!cores.empty() && cores != all) mine_.binding.bound = affinity_->bind(cores);
+  }
+
+  void describe() {
+    const int index = place_in(host_ranks_, comm_.rank());
+    Binding& b = mine_.binding;
+    b.host = host_name();
+    b.cores = affinity_->allowed();
+    b.numa_node = affinity_->numa_node(my_bus_ids());
+    b.network_card = affinity_->network_card(my_bus_ids(), index);
+    mine_.network_gb_per_s = detail::network_gb_per_s(b.network_card);
+    for (const PhysicalDevice& physical : mine_.physical) {
+      const DeviceInfo found = info(physical.local);
+      const std::size_t sharers = host_ranks_.size() * mine_.physical.size();
+      const std::size_t memory = options_.backend == Backend::host ? found.memory_free / sharers : found.memory_total;
+      mine_.devices.push_back({0, comm_.rank(), physical.local, found.name, physical.uuid,
+                               static_cast<std::int64_t>(memory),
+                               detail::links_of(options_.backend).memory_gb_per_s(physical.local)});
+    }
+  }
+
+  void exchange_records() {
+    const auto texts = comm_.all_gather(to_text(mine_));
+    for (int rank = 0; rank < comm_.size(); ++rank) {
+      records_.push_back(record_from(texts[rank], rank, options_.backend));
+      bindings.push_back(records_.back().binding);
+    }
+    std::vector<int> order(comm_.size());
+    for (int rank = 0; rank < comm_.size(); ++rank) order[rank] = rank;
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return node_of_[a] < node_of_[b]; });
+    for (const int rank : order) {
+      for (std::size_t i = 0; i < records_[rank].devices.size(); ++i) {
+        devices.push_back(records_[rank].devices[i]);
+        devices.back().node = node_of_[rank];
+        physical_.push_back(records_[rank].physical[i]);
+      }
+    }
+    share_memory();
+  }
+
+  /// Ranks on one physical device have its memory between them.
+  void share_memory() {
+    const std::vector<MachineDevice> whole = devices;
+    for (MachineDevice& device : devices)
+      device.memory /= std::count_if(whole.begin(), whole.end(), [&](const auto& d) { return d.uuid == device.uuid; });
+  }
+
+  /// Each rank tells the links from its devices to later ones, which hold both ways.
+  void join_devices() {
+    const std::size_t n = devices.size();
+    std::string rows;
+    together([&] {
+      for (std::size_t from = 0; from < n; ++from) {
+        for (std::size_t to = from; devices[from].rank == comm_.rank() && to < n; ++to) {
+          const Link link = link_between(from, to);
+          rows += joined(std::vector<std::string>{std::to_string(from), std::to_string(to), to_string(link.kind),
+                                                  exact(link.gb_per_s), link.peer ? "1" : "0"}) +
+                  '\n';
+        }
+      }
+    });
+    links.resize(n * n);
+    for (const std::string& text : comm_.all_gather(rows)) {
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) {
+        const auto f = fields(line);
+        const std::size_t from = std::stoul(f.at(0)), to = std::stoul(f.at(1));
+        links[from * n + to] = {link_kind_from_string(f.at(2)), std::stod(f.at(3)), f.at(4) == "1"};
+        links[to * n + from] = links[from * n + to];
+      }
+    }
+  }
+
+  Link link_between(std::size_t from, std::size_t to) const {
+    if (devices[from].node == devices[to].node)
+      return detail::links_of(options_.backend).link(physical_[from], physical_[to]);
+    const double slower =
+        std::min(records_[devices[from].rank].network_gb_per_s, records_[devices[to].rank].network_gb_per_s);
+    return {LinkKind::network, slower > 0 ? slower : unknown_network_gb_per_s, false};
+  }
+
+  const Communicator& comm_;
+  const Machine::Options& options_;
+  std::unique_ptr<Affinity> affinity_;
+  std::vector<int> host_of_;     ///< by rank: the first rank of its host
+  std::vector<int> host_ranks_;  ///< of this host
+  std::vector<int> node_of_;     ///< by rank
+  Record mine_;
+  std::vector<Record> records_;
+  std::vector<PhysicalDevice> physical_;  ///< by device of the machine
+};
+
+}  // namespace
+
+Machine Machine::discover(const Communicator& comm, const Options& options) {
+  Discovery discovery(comm, options);
+  discovery.run();
+  Machine machine(discovery.name(), std::move(discovery.devices), std::move(discovery.links));
+  machine.bindings_ = std::move(discovery.bindings);
+  machine.discovered_ = true;
+  return machine;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,41 @@
+#include "machine/links.hpp"
+
+#include <slipstream/error.hpp>
+
+namespace slipstream::detail {
+namespace {
+
+/// What one core of today copies through memory. A stated figure: a measured one would differ from run to run, and with
+/// it what is planned.
+constexpr double host_copy_gb_per_s = 10;
+
+class HostLinks final : public LinkProbe {
+ public:
+  std::vector<PhysicalDevice> devices() const override {
+    std::vector<PhysicalDevice> result;
+    for (int i = 0; i < device_count(Backend::host); ++i) {
+      const Device device{Backend::host, i};
+      result.push_back({device, info(device).uuid, ""});
+    }
+    return result;
+  }
+  double memory_gb_per_s(Device) const override { return 0; }
+  Link link(const PhysicalDevice& from, const PhysicalDevice& to) const override {
+    return {from.uuid == to.uuid ? LinkKind::same : LinkKind::memory, host_copy_gb_per_s, true};
+  }
+};
+
+}  // namespace
+
+LinkProbe& host_links() {
+  static HostLinks links;
+  return links;
+}
+
+LinkProbe& links_of(Backend backend) {
+  if (backend == Backend::host) return host_links();
+  require(cuda_links() != nullptr, "this build of Slipstream has no CUDA backend: configure with the preset cuda");
+  return *cuda_links();
+}
+
+}  // namespace slipstream::detail

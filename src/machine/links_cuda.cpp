@@ -1,0 +1,220 @@
+// NVML is loaded when it is there and asked nothing when it is not: links are then `system`, as fast as PCIe may be.
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include <slipstream/error.hpp>
+
+#include "machine/links.hpp"
+
+namespace slipstream::detail {
+namespace {
+
+void check(cudaError_t code, const std::string& what) {
+  if (code == cudaSuccess) return;
+  cudaGetLastError();
+  throw Error("CUDA could not " + what + ": " + cudaGetErrorString(code));
+}
+
+int attribute(int device, cudaDeviceAttr name) {
+  int value = 0;
+  return cudaDeviceGetAttribute(&value, name, device) == cudaSuccess ? value : (cudaGetLastError(), 0);
+}
+
+/// A PCI address as numbers, since CUDA and NVML write it with different widths.
+struct Address {
+  unsigned domain = 0, bus = 0, device = 0;
+  bool operator==(const Address&) const = default;
+};
+
+Address address_of(const std::string& bus_id) {
+  Address a;
+  std::sscanf(bus_id.c_str(), "%x:%x:%x", &a.domain, &a.bus, &a.device);
+  return a;
+}
+
+/// The part of NVML's stable binary interface that is used here, so that its header need not be installed.
+class Nvml {
+ public:
+  using Handle = void*;
+
+  Nvml() {
+    library_ = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library_) return;
+    int (*init)() = nullptr;
+    find(init, "nvmlInit_v2");
+    find(by_bus_id_, "nvmlDeviceGetHandleByPciBusId_v2");
+    find(link_state_, "nvmlDeviceGetNvLinkState");
+    find(link_remote_, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+    find(common_ancestor_, "nvmlDeviceGetTopologyCommonAncestor");
+    find(p2p_status_, "nvmlDeviceGetP2PStatus");
+    find(pcie_generation_, "nvmlDeviceGetMaxPcieLinkGeneration");
+    find(pcie_width_, "nvmlDeviceGetMaxPcieLinkWidth");
+    loaded_ = init && by_bus_id_ && init() == success;
+  }
+
+  /// Null where NVML is missing or does not know the device.
+  Handle handle(const std::string& bus_id) const {
+    Handle device = nullptr;
+    return loaded_ && by_bus_id_(bus_id.c_str(), &device) == success ? device : nullptr;
+  }
+
+  /// NVLinks in use; with `peer`, only those that end at that device without a switch between.
+  int nvlinks(Handle device, const Address* peer = nullptr) const {
+    constexpr unsigned most_links = 36;
+    if (!link_state_ || !link_remote_) return 0;
+    int count = 0;
+    for (unsigned link = 0; link < most_links; ++link) {
+      int active = 0;
+      if (link_state_(device, link, &active) != success || !active) continue;
+      PciInfo remote{};
+      if (peer && (link_remote_(device, link, &remote) != success ||
+                   Address{remote.domain, remote.bus, remote.device} != *peer))
+        continue;
+      ++count;
+    }
+    return count;
+  }
+
+  enum Capability { read = 0, write = 1, nvlink = 2 };
+  bool p2p(Handle from, Handle to, Capability capability) const {
+    int status = 0;
+    return p2p_status_ && p2p_status_(from, to, capability, &status) == success && status == p2p_ok;
+  }
+
+  LinkKind path(Handle from, Handle to) const {
+    int level = 0;
+    if (!common_ancestor_ || common_ancestor_(from, to, &level) != success) return LinkKind::system;
+    if (level <= 20) return LinkKind::pcie_switch;  // one board, one switch, several switches
+    if (level <= 30) return LinkKind::host_bridge;
+    return level <= 40 ? LinkKind::numa : LinkKind::system;
+  }
+
+  /// Each way; 0 where not known.
+  double pcie_gb_per_s(Handle device) const {
+    unsigned generation = 0, width = 0;
+    if (!pcie_generation_ || !pcie_width_ || pcie_generation_(device, &generation) != success ||
+        pcie_width_(device, &width) != success)
+      return 0;
+    constexpr double per_lane[] = {0, 0.25, 0.5, 0.985, 1.969, 3.938, 7.563};
+    return per_lane[std::min<unsigned>(generation, 6)] * width;
+  }
+
+ private:
+  static constexpr int success = 0;
+  static constexpr int p2p_ok = 0;
+
+  struct PciInfo {
+    char legacy_bus_id[16];
+    unsigned domain, bus, device, device_id, subsystem_id;
+    char bus_id[32];
+  };
+
+  template <class Function>
+  void find(Function*& function, const char* name) {
+    function = reinterpret_cast<Function*>(dlsym(library_, name));
+  }
+
+  void* library_ = nullptr;
+  bool loaded_ = false;
+  int (*by_bus_id_)(const char*, Handle*) = nullptr;
+  int (*link_state_)(Handle, unsigned, int*) = nullptr;
+  int (*link_remote_)(Handle, unsigned, PciInfo*) = nullptr;
+  int (*common_ancestor_)(Handle, Handle, int*) = nullptr;
+  int (*p2p_status_)(Handle, Handle, int, int*) = nullptr;
+  int (*pcie_generation_)(Handle, unsigned*) = nullptr;
+  int (*pcie_width_)(Handle, unsigned*) = nullptr;
+};
+
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i) {
+    char byte[4];
+    std::snprintf(byte, sizeof byte, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += byte;
+  }
+  return text;
+}
+
+/// Rated GB/s of one NVLink each way, by compute capability: the version that NVML tells does not fix the rate.
+double nvlink_gb_per_s(int major, int minor) {
+  if (major >= 10) return 50;
+  if (major == 8 && minor != 0) return 14.0625;
+  return major == 6 ? 20 : 25;
+}
+
+class CudaLinks final : public LinkProbe {
+ public:
+  std::vector<PhysicalDevice> devices() const override {
+    std::vector<PhysicalDevice> result;
+    for (int i = 0; i < device_count(Backend::cuda); ++i) {
+      cudaDeviceProp properties{};
+      char bus_id[32] = {};
+      check(cudaGetDeviceProperties(&properties, i), "describe device " + std::to_string(i));
+      check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, i), "tell the PCI address of device " + std::to_string(i));
+      result.push_back({{Backend::cuda, i}, uuid_text(properties.uuid), bus_id});
+    }
+    return result;
+  }
+
+  double memory_gb_per_s(Device device) const override {
+    const double kilohertz = attribute(device.index, cudaDevAttrMemoryClockRate);
+    const double bits = attribute(device.index, cudaDevAttrGlobalMemoryBusWidth);
+    return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // two transfers a clock
+  }
+
+  Link link(const PhysicalDevice& from, const PhysicalDevice& to) const override {
+    constexpr double unknown_gb_per_s = 16;
+    if (from.uuid == to.uuid) {
+      const double memory = memory_gb_per_s(from.local);
+      return {LinkKind::same, memory > 0 ? memory / 2 : unknown_gb_per_s, true};
+    }
+    const Nvml::Handle a = nvml_.handle(from.bus_id), b = nvml_.handle(to.bus_id);
+    Link link{LinkKind::system, unknown_gb_per_s, peer(from, to, a, b)};
+    if (!a || !b) return link;
+    if (const int links = nvlinks(a, b, to); links > 0) {
+      link.kind = LinkKind::nvlink;
+      link.gb_per_s = links * nvlink_gb_per_s(attribute(from.local.index, cudaDevAttrComputeCapabilityMajor),
+                                              attribute(from.local.index, cudaDevAttrComputeCapabilityMinor));
+      return link;
+    }
+    link.kind = nvml_.path(a, b);
+    const double pcie = std::min(nvml_.pcie_gb_per_s(a), nvml_.pcie_gb_per_s(b));
+    if (pcie > 0) link.gb_per_s = pcie;
+    return link;
+  }
+
+ private:
+  /// Links between two GPUs: those that join them directly, else all that lead to a switch that joins them.
+  int nvlinks(Nvml::Handle a, Nvml::Handle b, const PhysicalDevice& to) const {
+    const Address peer = address_of(to.bus_id);
+    if (const int direct = nvml_.nvlinks(a, &peer); direct > 0) return direct;
+    return nvml_.p2p(a, b, Nvml::nvlink) ? std::min(nvml_.nvlinks(a), nvml_.nvlinks(b)) : 0;
+  }
+
+  /// Asked of CUDA where this process sees both, which enables nothing and leaves no context behind, else of NVML.
+  bool peer(const PhysicalDevice& from, const PhysicalDevice& to, Nvml::Handle a, Nvml::Handle b) const {
+    for (const PhysicalDevice& seen : devices()) {
+      if (seen.uuid != to.uuid) continue;
+      int possible = 0;
+      check(cudaDeviceCanAccessPeer(&possible, from.local.index, seen.local.index), "tell whether devices are peers");
+      return possible != 0;
+    }
+    return a && b && nvml_.p2p(a, b, Nvml::read) && nvml_.p2p(a, b, Nvml::write);
+  }
+
+  Nvml nvml_;
+};
+
+}  // namespace
+
+LinkProbe* cuda_links() {
+  static CudaLinks links;
+  return &links;
+}
+
+}  // namespace slipstream::detail

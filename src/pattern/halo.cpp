@@ -1,0 +1,91 @@
+#include <numeric>
+
+#include <slipstream/error.hpp>
+#include <slipstream/pattern.hpp>
+
+namespace slipstream {
+namespace {
+
+/// The ghost cells in direction d of a block, in global coordinates that may leave the grid.
+Box ghost_region(const Box& block, const Direction& d, const Extent& low, const Extent& high) {
+  Box region = block;
+  for (int a = 0; a < 3; ++a) {
+    if (d[a] < 0) {
+      region.lo[a] = block.lo[a] - low[a];
+      region.hi[a] = block.lo[a];
+    } else if (d[a] > 0) {
+      region.lo[a] = block.hi[a];
+      region.hi[a] = block.hi[a] + high[a];
+    }
+  }
+  return region;
+}
+
+/// Shifts by whole periods that can bring a part of the region into the grid.
+std::vector<Extent> images(const Box& region, const Grid& grid) {
+  std::vector<Extent> shifts{{0, 0, 0}};
+  for (int a = 0; a < 3; ++a) {
+    if (!grid.periodic()[a]) continue;
+    const std::size_t count = shifts.size();
+    for (const int sign : {-1, 1}) {
+      const bool leaves = sign > 0 ? region.lo[a] < 0 : region.hi[a] > grid.extent()[a];
+      for (std::size_t i = 0; leaves && i < count; ++i) {
+        Extent shift = shifts[i];
+        shift[a] += sign * grid.extent()[a];
+        shifts.push_back(shift);
+      }
+    }
+  }
+  return shifts;
+}
+
+void check(const Grid& grid, const Extent& ghost, const Halo::Options& options) {
+  for (int a = 0; a < 3; ++a) {
+    const std::int64_t width = std::max(options.low[a], options.high[a]);
+    require(width <= ghost[a] || (a == 2 && grid.dimensions() == 2),
+            "a halo of width " + std::to_string(width) + " does not fit into the field's " + std::to_string(ghost[a]) +
+                " ghost layers on axis " + std::string(1, "xyz"[a]));
+    if (grid.periodic()[a] && (a < 2 || grid.dimensions() == 3))
+      require(width <= grid.extent()[a], "a periodic halo of width " + std::to_string(width) +
+                                             " is wider than the grid's " + std::to_string(grid.extent()[a]) +
+                                             " cells on axis " + std::string(1, "xyz"[a]));
+  }
+}
+
+Box local(const Box& global, const Block& block) {
+  return shifted(global, {-block.box.lo[0], -block.box.lo[1], -block.box.lo[2]});
+}
+
+}  // namespace
+
+std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Extent& ghost, int rank) const {
+  check(grid, ghost, options_);
+  std::vector<int> all(components);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<Transfer> found;
+  for (const Block& target : grid.blocks()) {
+    for (const Direction& d : directions(options_.reach, grid.dimensions())) {
+      const Box region = ghost_region(target.box, d, options_.low, options_.high);
+      if (region.empty()) continue;
+      const auto wanted = options_.components ? options_.components(d) : all;
+      if (wanted.empty()) continue;
+      for (const Extent& shift : images(region, grid)) {
+        const Box source_cells = shifted(region, shift);
+        for (const Block& source : grid.blocks()) {
+          if (source.rank != rank && target.rank != rank) continue;
+          const Box part = intersection(source_cells, source.box);
+          if (part.empty()) continue;
+          Transfer t;
+          t.source_block = source.id;
+          t.target_block = target.id;
+          t.source = {local(part, source), wanted, nullptr};
+          t.target = {local(shifted(part, {-shift[0], -shift[1], -shift[2]}), target), wanted, nullptr};
+          found.push_back(std::move(t));
+        }
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,13 @@
+#pragma once
+#include <slipstream/route.hpp>
+
+namespace slipstream {
+
+// One file each; none knows another.
+const Route& kernel_route();
+const Route& direct_route();
+const Route& peer_route();
+const Route& colocated_route();
+const Route& staged_route();
+
+}  // namespace slipstream

@@ -1,0 +1,41 @@
+// Runs the same tests on every rank. Rank 0 prints the results, the others their failures; one failure fails all.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include <slipstream/communicator.hpp>
+
+namespace {
+
+class FailurePrinter final : public testing::EmptyTestEventListener {
+ public:
+  explicit FailurePrinter(int rank) : rank_(rank) {}
+
+ private:
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    std::ostringstream text;
+    text << "rank " << rank_ << ": " << (test ? std::string(test->test_suite_name()) + "." + test->name() : "set-up")
+         << ": " << (result.file_name() ? result.file_name() : "?") << ":" << result.line_number() << ": "
+         << result.message() << "\n";
+    std::cerr << text.str() << std::flush;
+  }
+  int rank_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const slipstream::Communicator world = slipstream::Communicator::world();
+  if (world.rank() > 0) {
+    auto& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new FailurePrinter(world.rank()));
+  }
+  const int failed = RUN_ALL_TESTS() != 0;
+  const int ranks_failed = static_cast<int>(world.sum_in_rank_order(failed));
+  if (ranks_failed > 0 && world.rank() == 0) std::cerr << ranks_failed << " of " << world.size() << " ranks failed\n";
+  return ranks_failed > 0 ? 1 : 0;
+}

@@ -1,0 +1,237 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include <slipstream/error.hpp>
+#include <slipstream/machine.hpp>
+
+#include "machine/share.hpp"
+
+namespace slipstream {
+namespace {
+
+struct Description {
+  std::vector<MachineDevice> devices;
+  std::vector<Link> links;
+  Machine machine() const { return Machine("drawing board", devices, links); }
+};
+
+/// Nodes with `ranks` ranks each and `devices` devices a rank, joined by memory on a node and a network between.
+Description description(int nodes, int ranks, int devices) {
+  Description d;
+  for (int rank = 0; rank < nodes * ranks; ++rank)
+    for (int i = 0; i < devices; ++i)
+      d.devices.push_back({rank / ranks, rank, {Backend::cuda, i}, "GPU", "", 16'000'000'000, 900});
+  for (const MachineDevice& a : d.devices) {
+    for (const MachineDevice& b : d.devices) {
+      Link link{LinkKind::nvlink, 50, true};
+      if (a.node != b.node) link = {LinkKind::network, 12.5, false};
+      if (&a == &b) link = {LinkKind::same, 450, true};
+      d.links.push_back(link);
+    }
+  }
+  return d;
+}
+
+std::string error_of(const Description& wrong) {
+  try {
+    wrong.machine();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(DescribedMachine, CountsNodesRanksAndDevices) {
+  const Machine machine = description(2, 3, 2).machine();
+  EXPECT_EQ(machine.name(), "drawing board");
+  EXPECT_EQ(machine.nodes(), 2);
+  EXPECT_EQ(machine.ranks(), 6);
+  EXPECT_EQ(machine.devices(), 12);
+  EXPECT_FALSE(machine.discovered());
+  EXPECT_TRUE(machine.bindings().empty());
+}
+
+TEST(DescribedMachine, FindsDevicesByRankAndByNode) {
+  const Machine machine = description(2, 2, 2).machine();
+  EXPECT_EQ(machine.devices_of_rank(2), (std::vector<int>{4, 5}));
+  EXPECT_EQ(machine.devices_of_node(1), (std::vector<int>{4, 5, 6, 7}));
+  EXPECT_TRUE(machine.devices_of_rank(4).empty());
+}
+
+TEST(DescribedMachine, FindsLinksByRowAndColumn) {
+  Description d = description(1, 3, 1);
+  d.links[0 * 3 + 2].gb_per_s = 7;
+  EXPECT_EQ(d.machine().link(0, 2).gb_per_s, 7);
+  EXPECT_EQ(d.machine().link(2, 0).gb_per_s, 50);
+}
+
+TEST(DescribedMachine, IsUniformOnlyWithEquallyManyDevicesOnEveryNode) {
+  EXPECT_TRUE(description(2, 2, 1).machine().uniform());
+  Description uneven = description(3, 1, 1);
+  uneven.devices[1].node = 0;
+  uneven.devices[2].node = 1;
+  uneven.links[1] = uneven.links[3] = {LinkKind::memory, 10, true};
+  EXPECT_FALSE(uneven.machine().uniform());
+}
+
+TEST(DescribedMachine, AcceptsRanksDealtToNodesInTurn) {
+  Description d = description(2, 2, 1);
+  d.devices[1].rank = 2;
+  d.devices[2].rank = 1;
+  const Machine machine = d.machine();
+  EXPECT_EQ(machine.ranks(), 4);
+  EXPECT_EQ(machine.devices_of_rank(1), std::vector<int>{2});
+}
+
+struct Mistake {
+  std::string name;
+  std::function<void(Description&)> make;
+  std::string said;
+};
+
+class DescribedMachineError : public testing::TestWithParam<Mistake> {};
+
+TEST_P(DescribedMachineError, NamesTheMachineAndTheMistake) {
+  Description d = description(2, 2, 1);
+  GetParam().make(d);
+  const std::string error = error_of(d);
+  EXPECT_NE(error.find("machine 'drawing board'"), std::string::npos) << error;
+  EXPECT_NE(error.find(GetParam().said), std::string::npos) << error;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, DescribedMachineError,
+    testing::Values(
+        Mistake{"NoDevices", [](Description& d) { d.devices.clear(); }, "no devices"},
+        Mistake{"NoMemory", [](Description& d) { d.devices[2].memory = 0; }, "device 2 has 0 bytes"},
+        Mistake{"NegativeBandwidth", [](Description& d) { d.devices[1].memory_gb_per_s = -1; }, "memory bandwidth"},
+        Mistake{"NegativeNode", [](Description& d) { d.devices[0].node = -1; }, "negative node or rank"},
+        Mistake{"NegativeIndex", [](Description& d) { d.devices[0].local.index = -1; }, "negative index"},
+        Mistake{"Unsorted", [](Description& d) { std::swap(d.devices[0], d.devices[3]); }, "sort devices by node"},
+        Mistake{"RankOnTwoNodes", [](Description& d) { d.devices[2].rank = 1; }, "rank 1 has devices on nodes 0 and 1"},
+        Mistake{"RankOnTwoNodesApart",
+                [](Description& d) {
+                  d.devices[3].rank = 0;
+                  d.devices[2].rank = 0;
+                },
+                "rank 0 is on two nodes"},
+        Mistake{"NodeLeftOut", [](Description& d) { d.devices[2].node = d.devices[3].node = 2; },
+                "node 1 has no device"},
+        Mistake{"RankLeftOut", [](Description& d) { d.devices[3].rank = 7; }, "rank 3 has no device"},
+        Mistake{"MatrixNotSquare", [](Description& d) { d.links.pop_back(); }, "matrix of 4 x 4 links, not 15"},
+        Mistake{"LinkWithoutRate", [](Description& d) { d.links[1].gb_per_s = 0; }, "from device 0 to device 1"},
+        Mistake{"DiagonalNotSame", [](Description& d) { d.links[5].kind = LinkKind::memory; }, "say same"},
+        Mistake{"OneWay", [](Description& d) { d.links[1].kind = LinkKind::system; }, "way back"},
+        Mistake{"NodesWithoutNetwork", [](Description& d) { d.links[2].kind = d.links[8].kind = LinkKind::nvlink; },
+                "on two nodes"},
+        Mistake{"NetworkOnANode", [](Description& d) { d.links[1].kind = d.links[4].kind = LinkKind::network; },
+                "on one node"},
+        Mistake{"PeersBetweenNodes", [](Description& d) { d.links[2].peer = true; }, "peer is false"}),
+    [](const auto& mistake) { return mistake.param.name; });
+
+TEST(LinkKindNames, SurviveTheWayThroughText) {
+  for (const auto kind : {LinkKind::same, LinkKind::nvlink, LinkKind::pcie_switch, LinkKind::host_bridge,
+                          LinkKind::numa, LinkKind::system, LinkKind::memory, LinkKind::network})
+    EXPECT_EQ(link_kind_from_string(to_string(kind)), kind);
+}
+
+TEST(LinkKindNames, AnUnknownNameIsAnErrorThatListsTheKnownOnes) {
+  try {
+    link_kind_from_string("nvlin");
+    FAIL() << "an unknown kind was accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("nvlink"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Discovery, OneRankWithoutALauncherFindsItself) {
+  const Machine machine = Machine::discover(Communicator::world(), {});
+  EXPECT_EQ(machine.ranks(), 1);
+  EXPECT_EQ(machine.nodes(), 1);
+  EXPECT_EQ(machine.devices(), 1);
+  EXPECT_EQ(machine.link(0, 0).kind, LinkKind::same);
+  ASSERT_EQ(machine.bindings().size(), 1u);
+  EXPECT_FALSE(machine.bindings()[0].cores.empty());
+}
+
+TEST(Discovery, ANegativeCountIsAnError) {
+  Machine::Options options;
+  options.devices_per_rank = -1;
+  EXPECT_THROW(Machine::discover(Communicator::world(), options), Error);
+}
+
+TEST(Discovery, ABackendWithoutDevicesIsAnErrorThatSaysWhatToDo) {
+  if (available(Backend::cuda)) GTEST_SKIP() << "this machine has CUDA devices";
+  Machine::Options options;
+  options.backend = Backend::cuda;
+  try {
+    Machine::discover(Communicator::world(), options);
+    FAIL() << "a machine without GPUs was found to have some";
+  } catch (const Error& error) {
+    const std::string said = error.what();
+    EXPECT_TRUE(said.find("choose the host backend") != said.npos || said.find("configure with") != said.npos) << said;
+  }
+}
+
+TEST(Communicator, StartingAloneLeavesNoTraceForLaunchersStartedLater) {
+  Communicator::world();
+  EXPECT_EQ(std::getenv("OMPI_MCA_ess"), nullptr);
+  EXPECT_EQ(std::getenv("OMPI_MCA_ess_singleton_isolated"), nullptr);
+}
+
+using Lists = std::vector<std::vector<int>>;
+using detail::share_cores;
+using detail::share_devices;
+using detail::split_host;
+
+TEST(ShareDevices, GivesConsecutiveRanksConsecutiveDevices) {
+  EXPECT_EQ(share_devices(Lists(2, std::vector<int>(4, 0))), (Lists{{0, 1}, {2, 3}}));
+}
+
+TEST(ShareDevices, LeavesNoDeviceOutWhenTheyDoNotDivide) {
+  EXPECT_EQ(share_devices(Lists(2, std::vector<int>(3, 0))), (Lists{{0}, {1, 2}}));
+}
+
+TEST(ShareDevices, LetsRanksShareWhenThereAreMoreOfThem) {
+  EXPECT_EQ(share_devices(Lists(4, std::vector<int>(3, 0))), (Lists{{0}, {1}, {2}, {2}}));
+}
+
+TEST(ShareDevices, PrefersTheNearestDevice) {
+  EXPECT_EQ(share_devices({{3, 3, 0, 0}, {0, 0, 3, 3}}), (Lists{{2, 3}, {0, 1}}));
+}
+
+TEST(ShareCores, SplitsCommonCoresEvenly) {
+  const Lists near(3, {0, 1, 2, 3, 4, 5, 6});
+  Lists shares;
+  for (int rank = 0; rank < 3; ++rank) shares.push_back(share_cores(near[0], near, rank));
+  EXPECT_EQ(shares, (Lists{{0, 1}, {2, 3}, {4, 5, 6}}));
+}
+
+TEST(ShareCores, KeepsRanksNearTheirOwnDevices) {
+  const Lists near{{4, 5, 6, 7}, {0, 1, 2, 3}, {4, 5, 6, 7}};
+  const std::vector<int> cores{0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(share_cores(cores, near, 0), (std::vector<int>{4, 5}));
+  EXPECT_EQ(share_cores(cores, near, 1), (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(share_cores(cores, near, 2), (std::vector<int>{6, 7}));
+}
+
+TEST(ShareCores, SplitsAllCoresWhereNearOnesOverlap) {
+  const Lists near{{0, 1, 2, 3}, {2, 3}};
+  EXPECT_EQ(share_cores({0, 1, 2, 3}, near, 0), (std::vector<int>{0, 1}));
+  EXPECT_EQ(share_cores({0, 1, 2, 3}, near, 1), (std::vector<int>{2, 3}));
+}
+
+TEST(ShareCores, BindsNobodyWhereARankWouldHaveNoCore) {
+  const Lists near(8, {0, 1});
+  for (int rank = 0; rank < 8; ++rank) EXPECT_TRUE(share_cores({0, 1}, near, rank).empty());
+}
+
+TEST(SplitHost, DealsRanksInBlocksOrInTurn) {
+  EXPECT_EQ(split_host(4, 0, false), (std::vector<int>{0, 0, 0, 0}));
+  EXPECT_EQ(split_host(5, 2, false), (std::vector<int>{0, 0, 1, 1, 2}));
+  EXPECT_EQ(split_host(4, 2, true), (std::vector<int>{0, 1, 0, 1}));
+}
+
+}  // namespace
+}  // namespace slipstream
