@@ -15,6 +15,7 @@ from slipstream.case import Case, load, schema
 from slipstream.errors import CaseError
 
 USER_ERROR = 2
+Action = Callable[[argparse.Namespace, Console], None]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -22,7 +23,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, help_text: str, action: Callable[[argparse.Namespace, Console], None]) -> argparse.ArgumentParser:
+    def add(name: str, help_text: str, action: Action) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=help_text)
         command.set_defaults(action=action)
         return command
@@ -74,11 +75,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _overrides(arguments: argparse.Namespace) -> list[str]:
+    """Those given as a.b=c, and those that have an option of their own."""
+    bind = getattr(arguments, "bind", None)
+    return list(arguments.overrides) + ([f"machine.bind={'true' if bind == 'on' else 'false'}"] if bind else [])
+
+
 def _load(arguments: argparse.Namespace) -> Case:
-    overrides = list(arguments.overrides)
-    if getattr(arguments, "bind", None):
-        overrides.append(f"machine.bind={'true' if arguments.bind == 'on' else 'false'}")
-    return load(arguments.case, overrides)
+    return load(arguments.case, _overrides(arguments))
 
 
 def _run(arguments: argparse.Namespace, console: Console) -> None:
@@ -148,7 +152,7 @@ def _topo(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.machine:
         machine = engine.describe(machine_file.load(arguments.machine))
     else:
-        overrides = list(arguments.overrides) + ([f"machine.bind={str(arguments.bind == 'on').lower()}"] if arguments.bind else [])
+        overrides = _overrides(arguments)
         data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
         for override in overrides:
             apply_override(data, *parse_override(override))
@@ -172,7 +176,9 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
         return
     build = module.build_info()
     rows = [(key, {True: "yes", False: "no"}.get(value, value)) for key, value in build.items()]
-    rows += [(f"{name} backend", f"{module.device_count(name)} devices") for name in ("host", "cuda") if module.available(name)]
+    for name in ("host", "cuda"):
+        if module.available(name):
+            rows.append((f"{name} backend", f"{module.device_count(name)} devices"))
     console.print(report.table(f"slipstream {__version__}", ["", ""], rows, left=2))
 
 
@@ -232,7 +238,7 @@ def main(words: Sequence[str] | None = None) -> int:
         code = 130
         if core.loaded() and core.core().size() > 1:
             os._exit(code)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         _crash(error)
         code = 1
     if core.loaded():
