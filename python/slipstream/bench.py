@@ -94,11 +94,16 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) 
         "overlap": choice.overlap,
         "periodic": True,
         "clock": "host",
-        "mlups": round(rate, 1),
-        "gbs": round(gbs, 2),
-        "roof_gbs": round(roof * devices, 2),
-        "percent_of_roof": round(100 * gbs / (roof * devices), 1),
+        "mlups": _digits(rate),
+        "gbs": _digits(gbs),
+        "roof_gbs": _digits(roof * devices),
+        "percent_of_roof": _digits(100 * gbs / (roof * devices)),
     }
+
+
+def _digits(value: float) -> float:
+    """Five of them: no measurement here has more."""
+    return float(f"{value:.5g}")
 
 
 def describe_machine(machine: Any, build: dict[str, Any]) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def check_blocks(case: Case, devices: int) -> None:
         along = math.prod(max(1, n) for n in grids)
         if along > cells:
             raise CaseError(
-                f"exchange: node_grid, device_grid and blocks_per_device cut the {'xyz'[axis]} axis into {along} blocks, "
+                f"exchange: node_grid, device_grid, blocks_per_device cut the {'xyz'[axis]} axis into {along} blocks, "
                 f"but it has only {cells} cells; cut it less, or take more cells"
             )
 

@@ -75,6 +75,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    """argparse takes no more a.b=c after an option has come between; here they may stand anywhere."""
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(words)
+    if rest and (any(word.startswith("-") for word in rest) or not hasattr(arguments, "overrides")):
+        parser.error(f"unknown: {' '.join(rest)}")
+    if rest:
+        arguments.overrides = [*arguments.overrides, *rest]
+    return arguments
+
+
 def _overrides(arguments: argparse.Namespace) -> list[str]:
     """Those given as a.b=c, and those that have an option of their own."""
     bind = getattr(arguments, "bind", None)
@@ -228,7 +239,7 @@ def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code: 0, 1 for a failure, 2 for what the user can mend."""
     words = list(sys.argv[1:] if words is None else words)
-    arguments = _parser().parse_args(words)
+    arguments = _parse(words)
     try:
         code = _act(arguments, words)
     except CaseError as error:

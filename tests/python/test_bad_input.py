@@ -204,7 +204,7 @@ def test_ranks_of_another_mpi_are_refused(refused: Refused) -> None:
 
 
 def test_mistake_is_checked_before_ranks_are_started(refused: Refused) -> None:
-    assert "did you mean 'cells'?" in refused("run", "small.toml", "grid.cels=[8,8,8]", "-n", "2")
+    assert "did you mean 'cells'?" in refused("run", "small.toml", "-n", "2", "grid.cels=[8,8,8]")
 
 
 def test_only_rank_0_speaks(cli: Cli, tmp_path: Path) -> None:
