@@ -252,8 +252,6 @@ def main(words: Sequence[str] | None = None) -> int:
     except Exception as error:
         _crash(error)
         code = 1
-    if core.loaded():
-        core.core().finalize()
     return code
 
 

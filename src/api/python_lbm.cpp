@@ -143,9 +143,11 @@ nb::dict plan(const Machine& machine, const nb::dict& dict) {
     arrays.append(entry);
   }
   result["blocks"] = blocks;
-  result["nodes"] = triple(grid.partition().nodes);
-  result["devices"] = triple(grid.partition().devices);
-  result["blocks_per_device"] = triple(grid.partition().blocks);
+  nb::dict counts;
+  counts["nodes"] = triple(grid.partition().nodes);
+  counts["devices"] = triple(grid.partition().devices);
+  counts["blocks"] = triple(grid.partition().blocks);
+  result["partition"] = counts;
   result["arrays"] = arrays;
   result["messages"] = message_list(lbm::messages_needed(grid, o));
   result["bytes_per_cell"] = lbm::bytes_per_cell(o.lattice, o.precision);
@@ -237,7 +239,7 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
     T* origin = field.view<T>(block).origin;
     if (device.backend == Backend::host)
       return nb::cast(nb::ndarray<nb::numpy, T>(origin, 4, size, owner, stride));
-    return nb::cast(nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), dlpack_gpu, device.index));
+    return nb::cast(nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
   };
   switch (field.options().type) {
     case DType::u8: return make.operator()<std::uint8_t>();
