@@ -1,7 +1,6 @@
 """A lid-driven cavity in a dozen lines, without a case file."""
 
 import numpy as np
-
 import slipstream as slip
 
 cavity = slip.lbm.Simulation(cells=(64, 64, 64), reynolds=1000, lid_speed=0.1)  # the lid y+ moves along +x

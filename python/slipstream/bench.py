@@ -55,7 +55,7 @@ def grid_of(per_device: int, counts: Sequence[int]) -> list[int]:
 
 
 def _counts(plan: dict[str, Any]) -> list[int]:
-    return [n * d for n, d in zip(plan["nodes"], plan["devices"], strict=True)]
+    return [n * d for n, d in zip(plan["partition"]["nodes"], plan["partition"]["devices"], strict=True)]
 
 
 def _seconds_a_step(lbm: Any) -> float:
@@ -94,11 +94,16 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) 
         "overlap": choice.overlap,
         "periodic": True,
         "clock": "host",
-        "mlups": round(rate, 1),
-        "gbs": round(gbs, 2),
-        "roof_gbs": round(roof * devices, 2),
-        "percent_of_roof": round(100 * gbs / (roof * devices), 1),
+        "mlups": _digits(rate),
+        "gbs": _digits(gbs),
+        "roof_gbs": _digits(roof * devices),
+        "percent_of_roof": _digits(100 * gbs / (roof * devices)),
     }
+
+
+def _digits(value: float) -> float:
+    """Five of them: no measurement here has more."""
+    return float(f"{value:.5g}")
 
 
 def describe_machine(machine: Any, build: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +122,7 @@ def describe_machine(machine: Any, build: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(folder: Path, benchmark: str, machine: dict[str, Any], commit: str, rows: list[dict[str, Any]]) -> Path:
-    """One result file, named for the machine and the day; a later run of the day adds its rows or replaces like ones."""
+    """One result file, named for the machine and day; a later run that day adds rows or replaces like ones."""
     today = date.today().isoformat()
     slug = re.sub(r"[^a-z0-9]+", "-", machine["name"].lower()).strip("-")
     path = folder / benchmark / f"{slug}-{today}.json"

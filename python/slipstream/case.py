@@ -74,7 +74,7 @@ class PhysicsTable(Table):
         "Left out: 6.4 / length, at most 0.1, so that the error of compressibility falls with that of the grid.",
     )
     length: Positive | None = Field(
-        None, description="Length of the Reynolds number, in cells. Left out: the distance of the lid from its opposite."
+        None, description="Of the Reynolds number, in cells. Left out: from the lid to its opposite."
     )
 
 
@@ -237,9 +237,7 @@ class Case(Table):
     def options(self) -> dict[str, Any]:
         """The flat dictionary that the compiled solver reads; walls in lattice units."""
         scales, lbm, exchange = self.scales, self.lbm, self.exchange
-        walls = {
-            side: tuple(component * scales.lid_speed for component in wall.velocity) for side, wall in self.walls.given()
-        }
+        walls = {side: tuple(part * scales.lid_speed for part in wall.velocity) for side, wall in self.walls.given()}
         return {
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,

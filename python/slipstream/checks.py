@@ -31,7 +31,7 @@ def warnings(case: Case) -> list[str]:
         return []
     cells = math.ceil(scales.reynolds / GRID_REYNOLDS_HIGH)
     return [
-        f"grid Reynolds number {scales.grid_reynolds:.1f} is above {GRID_REYNOLDS_HIGH:g}: the run may become unstable; "
+        f"grid Reynolds number {scales.grid_reynolds:.1f} is above {GRID_REYNOLDS_HIGH:g}: the run may be unstable; "
         f"{cells} cells along the length would bring it down"
     ]
 
@@ -39,9 +39,9 @@ def warnings(case: Case) -> list[str]:
 def _shapes(case: Case) -> Iterator[Problem]:
     nz = case.grid.cells[2]
     if case.lbm.lattice == "D2Q9" and nz != 1:
-        yield ("grid", "cells"), f"a 2-D lattice needs nz = 1, it is {nz}; or take lbm.lattice = \"D3Q19\""
+        yield ("grid", "cells"), f'a 2-D lattice needs nz = 1, it is {nz}; or take lbm.lattice = "D3Q19"'
     if case.lbm.lattice == "D3Q19" and nz == 1:
-        yield ("grid", "cells"), "a 3-D lattice needs nz > 1; or take lbm.lattice = \"D2Q9\" for a 2-D flow"
+        yield ("grid", "cells"), 'a 3-D lattice needs nz > 1; or take lbm.lattice = "D2Q9" for a 2-D flow'
     if case.lbm.alignment & (case.lbm.alignment - 1):
         yield ("lbm", "alignment"), f"must be a power of two, it is {case.lbm.alignment}"
     for name in ("node_grid", "device_grid"):
@@ -122,14 +122,24 @@ def _round(value: float, up: bool) -> str:
 
 
 def check_blocks(case: Case, devices: int) -> None:
-    """Refuses more blocks than the cells can be cut into."""
+    """Refuses more blocks than the cells can be cut into, in all or along an axis."""
     blocks = devices * math.prod(case.exchange.blocks_per_device)
     if blocks > case.cell_count:
         raise CaseError(
-            f"{devices} devices with {math.prod(case.exchange.blocks_per_device)} blocks each need {blocks} blocks, but "
+            f"{devices} devices with {math.prod(case.exchange.blocks_per_device)} blocks each make {blocks} blocks; "
             f"the grid {_times(case.grid.cells)} has only {case.cell_count} cells; take fewer devices (-n, "
             "machine.devices_per_rank), fewer exchange.blocks_per_device, or more cells"
         )
+
+    exchange = case.exchange
+    for axis, cells in enumerate(case.grid.cells):
+        grids = (exchange.node_grid[axis], exchange.device_grid[axis], exchange.blocks_per_device[axis])
+        along = math.prod(max(1, n) for n in grids)
+        if along > cells:
+            raise CaseError(
+                f"exchange: node_grid, device_grid, blocks_per_device cut the {'xyz'[axis]} axis into {along} blocks, "
+                f"but it has only {cells} cells; cut it less, or take more cells"
+            )
 
 
 def _times(extent: tuple[int, ...]) -> str:

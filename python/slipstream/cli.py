@@ -15,6 +15,7 @@ from slipstream.case import Case, load, schema
 from slipstream.errors import CaseError
 
 USER_ERROR = 2
+Action = Callable[[argparse.Namespace, Console], None]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -22,7 +23,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, help_text: str, action: Callable[[argparse.Namespace, Console], None]) -> argparse.ArgumentParser:
+    def add(name: str, help_text: str, action: Action) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=help_text)
         command.set_defaults(action=action)
         return command
@@ -74,11 +75,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    """argparse takes no more a.b=c after an option has come between; here they may stand anywhere."""
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(words)
+    if rest and (any(word.startswith("-") for word in rest) or not hasattr(arguments, "overrides")):
+        parser.error(f"unknown: {' '.join(rest)}")
+    if rest:
+        arguments.overrides = [*arguments.overrides, *rest]
+    return arguments
+
+
+def _overrides(arguments: argparse.Namespace) -> list[str]:
+    """Those given as a.b=c, and those that have an option of their own."""
+    bind = getattr(arguments, "bind", None)
+    return list(arguments.overrides) + ([f"machine.bind={'true' if bind == 'on' else 'false'}"] if bind else [])
+
+
 def _load(arguments: argparse.Namespace) -> Case:
-    overrides = list(arguments.overrides)
-    if getattr(arguments, "bind", None):
-        overrides.append(f"machine.bind={'true' if arguments.bind == 'on' else 'false'}")
-    return load(arguments.case, overrides)
+    return load(arguments.case, _overrides(arguments))
 
 
 def _run(arguments: argparse.Namespace, console: Console) -> None:
@@ -148,7 +163,7 @@ def _topo(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.machine:
         machine = engine.describe(machine_file.load(arguments.machine))
     else:
-        overrides = list(arguments.overrides) + ([f"machine.bind={str(arguments.bind == 'on').lower()}"] if arguments.bind else [])
+        overrides = _overrides(arguments)
         data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
         for override in overrides:
             apply_override(data, *parse_override(override))
@@ -172,7 +187,9 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
         return
     build = module.build_info()
     rows = [(key, {True: "yes", False: "no"}.get(value, value)) for key, value in build.items()]
-    rows += [(f"{name} backend", f"{module.device_count(name)} devices") for name in ("host", "cuda") if module.available(name)]
+    for name in ("host", "cuda"):
+        if module.available(name):
+            rows.append((f"{name} backend", f"{module.device_count(name)} devices"))
     console.print(report.table(f"slipstream {__version__}", ["", ""], rows, left=2))
 
 
@@ -222,7 +239,7 @@ def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code: 0, 1 for a failure, 2 for what the user can mend."""
     words = list(sys.argv[1:] if words is None else words)
-    arguments = _parser().parse_args(words)
+    arguments = _parse(words)
     try:
         code = _act(arguments, words)
     except CaseError as error:
@@ -232,11 +249,9 @@ def main(words: Sequence[str] | None = None) -> int:
         code = 130
         if core.loaded() and core.core().size() > 1:
             os._exit(code)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         _crash(error)
         code = 1
-    if core.loaded():
-        core.core().finalize()
     return code
 
 

@@ -8,6 +8,7 @@ import csv
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def interpolate(nodes: Array, values: Array, at: Array) -> Array:
 def extremum(nodes: Array, values: Array, sign: int) -> tuple[float, float]:
     """Largest (sign 1) or smallest (-1) value of the cubic interpolant, and its place."""
     best_value, best_place = max((sign * v, x) for v, x in zip(values, nodes, strict=True))
-    for low, high in zip(nodes[:-1], nodes[1:], strict=True):
+    for low, high in pairwise(nodes):
         window = _window(nodes, (low + high) / 2)
         centre, width = (low + high) / 2, (high - low) / 2
         scaled = (nodes[window] - centre) / width
@@ -155,8 +156,8 @@ def reference_for(case: Case) -> Reference | None:
         return references.best(dimension, case.scales.reynolds) if cavity else None
     if not cavity or references.dimensions(wanted) != dimension:
         raise CaseError(
-            f"output.reference: '{wanted}' is a {'square' if references.dimensions(wanted) == 2 else 'cubic'} cavity whose "
-            "side y+ moves along +x; this case is another one; take \"auto\" or \"none\""
+            f"output.reference: '{wanted}' is a {references.dimensions(wanted)}-D cavity with equal sides whose lid y+ "
+            'moves along +x; this case is another one; take "auto" or "none"'
         )
     return references.load(wanted, case.scales.reynolds)
 
@@ -208,7 +209,7 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         reference = self.reference
         return {
-            "reference": reference and {"name": reference.name, "title": reference.title, "citation": reference.citation},
+            "reference": reference and {key: getattr(reference, key) for key in ("name", "title", "citation")},
             "largest_error_percent_of_lid_speed": self.largest_percent,
             "points": [asdict(point) | {"error_percent": point.error_percent} for point in self.points],
             "extrema": [asdict(entry) | {"error_percent": entry.error_percent} for entry in self.extrema],
@@ -218,7 +219,10 @@ class Comparison:
 def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison:
     """`lines`: the vertical and the horizontal profile."""
     vertical, horizontal = lines
-    columns = {"u_of_y": (vertical.place, vertical.velocity[:, 0]), "v_of_x": (horizontal.place, horizontal.velocity[:, 1])}
+    columns = {
+        "u_of_y": (vertical.place, vertical.velocity[:, 0]),
+        "v_of_x": (horizontal.place, horizontal.velocity[:, 1]),
+    }
     points = []
     for line in reference.lines if reference else ():
         computed = interpolate(*columns[line.name], line.place)

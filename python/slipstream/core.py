@@ -26,7 +26,7 @@ def core() -> ModuleType:
     launched = launched_size()
     if launched is not None and launched > 1 and module.size() != launched:
         raise CaseError(
-            f"mpiexec started {launched} processes, but each sees only {module.size()}: mpiexec and slipstream belong to "
+            f"mpiexec started {launched} processes, but each sees only {module.size()}: they belong to "
             "different MPI installations; start with the mpiexec of the MPI that `slipstream info` names"
         )
     return module

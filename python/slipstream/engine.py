@@ -19,7 +19,7 @@ def choose_backend(wanted: str) -> str:
     if not module.available(wanted):
         cuda = module.build_info()["cuda"]
         why = "no GPU was found" if cuda else "this build has no CUDA; build with `cmake --preset cuda`"
-        raise CaseError(f"machine.backend = \"{wanted}\": {why}; machine.backend = \"host\" runs on the CPU")
+        raise CaseError(f'machine.backend = "{wanted}": {why}; machine.backend = "host" runs on the CPU')
     return wanted
 
 
@@ -87,13 +87,13 @@ def memory_problem(setup: Setup) -> str:
     if setup.case.lbm.precision == "f64":
         plan = core().plan(setup.machine, setup.options | {"precision": "f32"})
         if all(n <= a for n, a in zip(needed_per_device(plan, len(available)), available, strict=True)):
-            remedies.append("lbm.precision = \"f32\" would fit")
+            remedies.append('lbm.precision = "f32" would fit')
     smallest = max(1, min(available))
     more = math.ceil(sum(needed) / smallest)
     remedies.append(f"or use about {more} such devices")
     return (
-        f"grid.cells: {show_extent(setup.case.grid.cells)} cells are too many for memory: needs {_show_memory(needed)}, "
-        f"has {_show_memory(available)}; {'; '.join(remedies)}"
+        f"grid.cells: {show_extent(setup.case.grid.cells)} cells do not fit: needs {_show_memory(needed)}, has "
+        f"{_show_memory(available)}; {'; '.join(remedies)}"
     )
 
 

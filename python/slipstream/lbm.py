@@ -69,7 +69,7 @@ class Simulation:
         steady: float | None = None,
         quiet: bool = False,
     ) -> Outcome:
-        """Marches to the time `until` (length / lid speed), for `steps` more steps, or until the residual is below `steady`.
+        """Marches to the time `until`, for `steps` more steps, or until the residual is below `steady`.
 
         The residual is the largest change of velocity per length / lid speed, over the lid speed. With `steady` alone
         there is no other end. Shows a live line unless quiet.
@@ -122,6 +122,10 @@ class Simulation:
         """The profiles against the best published cavity of this Reynolds number, on rank 0."""
         lines = self.profiles()
         return None if lines is None else compare.compare(lines, compare.reference_for(self.case))
+
+    def spanwise(self) -> float | None:
+        """Largest |w| of the mean of the two middle planes z, in units of the lid speed, on rank 0: 0 by symmetry."""
+        return compare.spanwise(self._lbm, self.case)
 
     @property
     def mass(self) -> float:

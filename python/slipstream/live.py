@@ -29,8 +29,8 @@ class Progress:
         residual = "-" if self.residual is None else f"{self.residual:.2e}"
         percent = 100.0 * self.step / self.last_step
         return (
-            f"step {self.step}/{self.last_step}  time {self.time:.2f} L/U  residual {residual}  {self.mlups:.1f} MLUPS  "
-            f"{self.gb_per_s:.1f} GB/s  {percent:.0f} %  ETA {duration(self.seconds_left)}"
+            f"step {self.step}/{self.last_step}  time {self.time:.2f} L/U  residual {residual}  "
+            f"{self.mlups:.1f} MLUPS  {self.gb_per_s:.1f} GB/s  {percent:.0f} %  ETA {duration(self.seconds_left)}"
         )
 
 
@@ -66,7 +66,9 @@ class LiveLine:
             self._console.file.flush()
         self._pending, self._printed = "", time.monotonic()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._live:
             self._live.stop()
         else:

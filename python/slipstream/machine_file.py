@@ -1,27 +1,27 @@
 """Machine files: a machine that is not there, described in a screenful of TOML, for planning and tests.
 
-    name = "two boxes"
-    nodes = 2
-    ranks = 4                # per node; the devices of a node are dealt to them in order
+name = "two boxes"
+nodes = 2
+ranks = 4                # per node; the devices of a node are dealt to them in order
 
-    [device]
-    name = "V100"
-    memory_gb = 16
-    memory_gb_per_s = 900
-    groups = [2, 2]          # devices of a node, by the group within which they are joined directly
+[device]
+name = "V100"
+memory_gb = 16
+memory_gb_per_s = 900
+groups = [2, 2]          # devices of a node, by the group within which they are joined directly
 
-    [links.within]           # two devices of one group
-    kind = "nvlink"
-    gb_per_s = 50
-    peer = true
+[links.within]           # two devices of one group
+kind = "nvlink"
+gb_per_s = 50
+peer = true
 
-    [links.between]          # two groups of one node
-    kind = "numa"
-    gb_per_s = 16
+[links.between]          # two groups of one node
+kind = "numa"
+gb_per_s = 16
 
-    [links.network]          # two nodes
-    kind = "network"
-    gb_per_s = 12.5
+[links.network]          # two nodes
+kind = "network"
+gb_per_s = 12.5
 """
 
 import tomllib

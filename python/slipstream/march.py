@@ -88,10 +88,16 @@ def march(
         elapsed = time.perf_counter() - start
         show(
             Progress(
-                lbm.step, last_step, lbm.step / scales.steps_per_time, residual, updates / 1e6, updates * bytes_per_cell / 1e9,
-                elapsed, elapsed * (last_step - lbm.step) / (lbm.step - first_step),
+                step=lbm.step,
+                last_step=last_step,
+                time=lbm.step / scales.steps_per_time,
+                residual=residual,
+                mlups=updates / 1e6,
+                gb_per_s=updates * bytes_per_cell / 1e9,
+                seconds=elapsed,
+                seconds_left=elapsed * (last_step - lbm.step) / (lbm.step - first_step),
             )
-        )  # fmt: skip
+        )
         chunk.adapt(now - began)
     return Outcome(lbm.step, time.perf_counter() - start, residual, steady)
 
@@ -99,6 +105,6 @@ def march(
 def _advice(case: Case, step: int) -> str:
     scales = case.scales
     return (
-        f"the flow became infinite before step {step} (tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds number "
-        f"{scales.grid_reynolds:.1f}); take more cells, a smaller lid_speed, or collision = \"TRT\""
+        f"the flow became infinite before step {step} (tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds "
+        f"number {scales.grid_reynolds:.1f}); take more cells, a smaller lid_speed, or the TRT collision"
     )

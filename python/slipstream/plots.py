@@ -31,7 +31,9 @@ _BLUE, _RED = "#1f5fa8", "#c8442e"
 
 def _title(case: Case) -> str:
     lbm = case.lbm
-    return f"Lid-driven cavity, Re {case.scales.reynolds:g}, {show_extent(case.grid.cells)}, {lbm.lattice} {lbm.collision} {lbm.precision}"
+    method = f"{lbm.lattice} {lbm.collision} {lbm.precision}"
+    cells = show_extent(case.grid.cells).replace("^2", "²").replace("^3", "³")
+    return f"Lid-driven cavity, Re {case.scales.reynolds:g}, {cells}, {method}"
 
 
 def _save(figure: Figure, path: Path) -> None:
@@ -46,7 +48,9 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
     with plt.rc_context(_STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.4), layout="constrained")
         left.plot(interpolate(vertical.place, vertical.velocity[:, 0], fine), fine, color=_BLUE, label="slipstream")
-        right.plot(fine, interpolate(horizontal.place, horizontal.velocity[:, 1], fine), color=_BLUE, label="slipstream")
+        right.plot(
+            fine, interpolate(horizontal.place, horizontal.velocity[:, 1], fine), color=_BLUE, label="slipstream"
+        )
         if reference:
             style = {"ls": "none", "marker": "o", "mfc": "white", "mec": _RED, "ms": 5, "label": reference.title}
             u, v = reference.lines
@@ -71,11 +75,17 @@ def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
     with plt.rc_context(_STYLE | {"axes.grid": False}):
         figure, axes = plt.subplots(figsize=(6.4, 5.4 * max(height / width, 0.4) + 0.3), layout="constrained")
         mesh = axes.imshow(
-            speed, origin="lower", extent=(0, width, 0, height), cmap="viridis", vmin=0, vmax=top, interpolation="bilinear"
+            speed,
+            origin="lower",
+            extent=(0, width, 0, height),
+            cmap="viridis",
+            vmin=0,
+            vmax=top,
+            interpolation="bilinear",
         )
         axes.streamplot(x, y, plane[..., 0], plane[..., 1], color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
         axes.set(xlabel="x / L", ylabel="y / L", xlim=(0, width), ylim=(0, height), aspect="equal")
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
         where = "" if case.lbm.lattice == "D2Q9" else "mid-plane z = 1/2\n"
-        axes.set_title(where + _title(case), fontsize=10)
+        axes.set_title(where + _title(case), fontsize=11)
         _save(figure, path)

@@ -4,8 +4,9 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
+from rich.text import Text
 
 from slipstream import predict
 from slipstream.case import Case
@@ -31,14 +32,20 @@ def console(rank: int) -> Console:
     return plain
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Table:
-    """A table whose first `left` columns are words and the rest numbers."""
-    result = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Group:
+    """A titled table whose first `left` columns are words and the rest numbers."""
+    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(columns))
     for index, column in enumerate(columns):
         result.add_column(column, justify="left" if index < left else "right", header_style="dim")
     for row in rows:
         result.add_row(*("-" if cell is None else str(cell) for cell in row))
-    return result
+    # A heading of its own, because rich folds a title to the width of its table.
+    return Group(Text("\n" + title, style="bold"), result)
+
+
+def count(number: int, noun: str) -> str:
+    """`1 rank`, `2 ranks`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def megabytes(amount: float) -> str:
@@ -56,29 +63,40 @@ def rate(gb_per_s: float) -> str:
     return f"{gb_per_s:.1f}" if gb_per_s else "-"
 
 
-def devices(machine: Any) -> Table:
+def devices(machine: Any) -> Group:
     rows = [
-        (d, entry["node"], entry["rank"], entry["name"], megabytes(entry["memory"]), rate(entry["memory_gb_per_s"]))
+        (d, entry["name"], entry["node"], entry["rank"], megabytes(entry["memory"]), rate(entry["memory_gb_per_s"]))
         for d, entry in enumerate(machine.devices())
     ]
-    title = f"{machine.name}: {machine.nodes} nodes, {machine.ranks} ranks, {len(rows)} devices"
-    result = table(title, ["device", "node", "rank", "name", "memory MB", "GB/s"], rows)
-    result.columns[3].justify = "left"
-    return result
+    title = f"{machine.name}: {', '.join(_sizes(machine))}"
+    return table(title, ["device", "name", "node", "rank", "memory MB", "GB/s"], rows, left=2)
 
 
-def links(machine: Any) -> Table:
+def _sizes(machine: Any) -> list[str]:
+    sizes = {"node": machine.nodes, "rank": machine.ranks, "device": len(machine.devices())}
+    return [count(number, noun) for noun, number in sizes.items()]
+
+
+def links(machine: Any) -> Group:
     matrix = machine.links()
-    rows = [
-        [f"{a}", *("." if a == b else f"{link['kind']} {rate(link['gb_per_s'])}{'*' if link['peer'] else ''}" for b, link in enumerate(row))]
-        for a, row in enumerate(matrix)
-    ]
+    rows = [[str(a), *("." if a == b else _link(link) for b, link in enumerate(row))] for a, row in enumerate(matrix)]
     return table("links, GB/s each way (* loads and stores reach)", ["from \\ to", *map(str, range(len(matrix)))], rows)
 
 
-def bindings(machine: Any) -> Table:
+def _link(link: dict[str, Any]) -> str:
+    return f"{link['kind']} {rate(link['gb_per_s'])}{'*' if link['peer'] else ''}"
+
+
+def bindings(machine: Any) -> Group:
     rows = [
-        (b["rank"], b["host"], b["cores"], "-" if b["numa_node"] < 0 else b["numa_node"], b["network_card"] or "-", "yes" if b["bound"] else "no")
+        (
+            b["rank"],
+            b["host"],
+            b["cores"],
+            "-" if b["numa_node"] < 0 else b["numa_node"],
+            b["network_card"] or "-",
+            "yes" if b["bound"] else "no",
+        )
         for b in machine.bindings()
     ]
     return table("ranks", ["rank", "host", "cores", "memory node", "network card", "bound"], rows, left=6)
@@ -91,7 +109,8 @@ def link_summary(machine: Any) -> str:
         for b, link in enumerate(row):
             if a != b:
                 rates.setdefault(link["kind"], []).append(link["gb_per_s"])
-    return ", ".join(f"{kind} {rate(min(r))} GB/s" if min(r) else kind for kind, r in rates.items()) or "none (one device)"
+    shown = [f"{kind} {rate(min(r))} GB/s" if min(r) else kind for kind, r in rates.items()]
+    return ", ".join(shown) or "none (one device)"
 
 
 def physics(case: Case) -> list[tuple[str, str]]:
@@ -125,11 +144,14 @@ def banner(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) 
     for message in plan["messages"]:
         counts[message["route"]] = counts.get(message["route"], 0) + 1
     routes = ", ".join(f"{route} x {count}" for route, count in sorted(counts.items())) or "none (one block)"
-    split = " x ".join(show_counts(plan[level]) for level in ("nodes", "devices", "blocks"))
+    split = _split(plan)
     rows = [
         ("slipstream", f"{build['version']}, commit {build['commit']}, {build['mpi']}"),
         *physics(setup.case),
-        ("devices", f"{len(found)} x {', '.join(names)} on {machine.ranks} ranks, {machine.nodes} nodes"),
+        (
+            "devices",
+            f"{len(found)} x {', '.join(names)} on {count(machine.ranks, 'rank')}, {count(machine.nodes, 'node')}",
+        ),
         ("links", link_summary(machine)),
         ("blocks", f"{len(plan['blocks'])}: nodes x devices x blocks = {split}"),
         ("routes", routes),
@@ -146,17 +168,21 @@ def banner(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) 
     return result
 
 
+def _split(plan: dict[str, Any]) -> str:
+    return " x ".join(show_counts(plan["partition"][level]) for level in ("nodes", "devices", "blocks"))
+
+
 def show_counts(counts: Sequence[int]) -> str:
     return "(" + " x ".join(str(n) for n in counts) + ")"
 
 
-def blocks(plan: dict[str, Any]) -> Table:
+def blocks(plan: dict[str, Any]) -> Group:
     rows = [
         (b["id"], b["device"], b["rank"], *(f"{lo}..{hi}" for lo, hi in zip(b["lo"], b["hi"], strict=True)))
         for b in plan["blocks"][:ROWS]
     ]
     more = len(plan["blocks"]) - len(rows)
-    split = " x ".join(show_counts(plan[level]) for level in ("nodes", "devices", "blocks"))
+    split = _split(plan)
     title = f"blocks: nodes x devices x blocks = {split}" + (f" (and {more} more)" if more else "")
     return table(title, ["block", "device", "rank", "x", "y", "z"], rows)
 
@@ -167,7 +193,7 @@ def placement(plan: dict[str, Any]) -> str:
     return f"placement: cost {cost:.4g}{gain}"
 
 
-def memory(plan: dict[str, Any], machine: Any) -> Table:
+def memory(plan: dict[str, Any], machine: Any) -> Group:
     found = machine.devices()
     names = list(dict.fromkeys(array["array"] for array in plan["arrays"]))
     amounts = {(array["device"], array["array"]): 0 for array in plan["arrays"]}
@@ -181,7 +207,7 @@ def memory(plan: dict[str, Any], machine: Any) -> Table:
     return table("memory of each device, MB", ["device", *names, "all", "there is"], rows)
 
 
-def messages(entries: Sequence[dict[str, Any]], title: str) -> Table:
+def messages(entries: Sequence[dict[str, Any]], title: str) -> Group:
     """Neighbours with their routes; with times where the entries have them."""
     timed = any(entry.get("seconds") is not None for entry in entries)
     columns = ["from", "to", "route", "why", "bytes"] + (["us", "GB/s"] if timed else [])
@@ -196,7 +222,7 @@ def messages(entries: Sequence[dict[str, Any]], title: str) -> Table:
     return table(title + (f" (and {more} more)" if more else ""), columns, rows, left=4)
 
 
-def phases(entries: Sequence[dict[str, Any]]) -> Table:
+def phases(entries: Sequence[dict[str, Any]]) -> Group:
     whole = next((entry["seconds"] for entry in entries if entry["name"] == "all"), 0.0)
     rows = [
         (
@@ -211,7 +237,7 @@ def phases(entries: Sequence[dict[str, Any]]) -> Table:
     return table("phases", ["phase", "calls", "s", "ms a call", "%"], rows)
 
 
-def prediction(setup: Setup, predicted: predict.Prediction) -> Table:
+def prediction(setup: Setup, predicted: predict.Prediction) -> Group:
     source = "measured here" if predicted.measured else "rated"
     rows = [
         (f"cells (bytes over the memory's rate, {source})", f"{predicted.compute * 1e3:.4g}"),
@@ -222,12 +248,18 @@ def prediction(setup: Setup, predicted: predict.Prediction) -> Table:
     return table(f"predicted step: {mlups:.0f} MLUPS", ["part", "ms"], rows)
 
 
-def comparison(result: Comparison) -> list[Table | str]:
+def comparison(result: Comparison) -> list[Group | str]:
     """What the run is worth: every reference point, the largest distance, the extrema."""
-    parts: list[Table | str] = []
+    parts: list[Group | str] = []
     if result.reference:
         rows = [
-            (p.line.replace("_of_", "(") + ")", f"{p.place:.4f}", f"{p.reference:.5f}", f"{p.computed:.5f}", f"{p.error_percent:+.2f}")
+            (
+                p.line.replace("_of_", "(") + ")",
+                f"{p.place:.4f}",
+                f"{p.reference:.5f}",
+                f"{p.computed:.5f}",
+                f"{p.error_percent:+.2f}",
+            )
             for p in result.points
         ]
         title = f"against {result.reference.title}, Re {result.reference.reynolds:g}"
@@ -239,8 +271,10 @@ def comparison(result: Comparison) -> list[Table | str]:
     for entry in result.extrema:
         row: list[Any] = [entry.name, f"{entry.value:.5f}", f"{entry.place:.4f}"]
         if published:
-            known = entry.reference is not None
-            row += [f"{entry.reference:.5f}", f"{entry.reference_place:.4f}", f"{entry.error_percent:+.2f}"] if known else [None] * 3
+            if entry.reference is None:
+                row += [None] * 3
+            else:
+                row += [f"{entry.reference:.5f}", f"{entry.reference_place:.4f}", f"{entry.error_percent:+.2f}"]
         extrema.append(row)
     parts.append(table("extrema of the cubic interpolants", columns, extrema))
     return parts
