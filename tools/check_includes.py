@@ -29,7 +29,7 @@ PUBLIC_ROOMS = {
     "route": "route mover",
     "exchange": "exchange",
     "solver": "simulation lbm",
-    "io": "vtkhdf output",
+    "io": "gather vtkhdf output",
 }
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
 
