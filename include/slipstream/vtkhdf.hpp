@@ -1,0 +1,59 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/field.hpp>
+#include <slipstream/grid.hpp>
+
+namespace slipstream {
+
+/// A time series of cell fields on a uniform grid in one VTKHDF file (ImageData, temporal), which ParaView opens by
+/// double click. Two-dimensional grids are one cell thick.
+///
+/// Between two calls the file is closed: complete, readable by others and without a lock. A step counts as written
+/// only when all its values are, so a reader never meets half a step. All members are collective but the destructor,
+/// which does nothing; where one rank fails, all ranks throw the same Error and the file keeps the earlier steps.
+class VtkhdfSeries {
+ public:
+  struct Options {
+    std::array<double, 3> origin{0, 0, 0};   ///< low corner of cell (0, 0, 0)
+    std::array<double, 3> spacing{1, 1, 1};  ///< edges of a cell
+    bool overwrite = false;                  ///< replace an existing file
+    bool collect = false;  ///< rank 0 writes for all, as it does wherever only a serial HDF5 is installed
+    std::int64_t piece_bytes = std::int64_t{64} << 20;  ///< largest piece a rank copies out and writes at once
+  };
+
+  /// One field of a step.
+  struct Item {
+    std::string name;    ///< in the file
+    const Field* field;  ///< current values of interior cells; their devices must be idle
+    double scale = 1;    ///< factor of f32 and f64 fields: lattice to physical units
+  };
+
+  /// Makes the file, with no steps in it yet. Throws where the path cannot be written, or exists without `overwrite`.
+  VtkhdfSeries(const Communicator& comm, const Grid& grid, std::string path, Options options);
+  VtkhdfSeries(VtkhdfSeries&&) noexcept;
+  VtkhdfSeries& operator=(VtkhdfSeries&&) noexcept;
+  ~VtkhdfSeries();
+
+  /// Appends one time step; values keep the field's own type and components. Times must grow. The first step names
+  /// every field of the series; a later step may leave some out, which then keep the values last written (walls,
+  /// flags) and take no further space. Throws where the disk is too full, before anything is written.
+  void write(double time, const std::vector<Item>& items);
+
+  /// Ends the series: a later write() is an error.
+  void close();
+
+  const std::string& path() const;
+  std::int64_t steps() const;  ///< written so far
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace slipstream
