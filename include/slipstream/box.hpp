@@ -8,17 +8,18 @@ namespace slipstream {
 /// Three cell counts or cell coordinates, x first (x is the contiguous axis of a `soa` field).
 using Extent = std::array<std::int64_t, 3>;
 
-inline std::int64_t volume(const Extent& e) { return e[0] * e[1] * e[2]; }
+constexpr std::int64_t volume(const Extent& e) { return e[0] * e[1] * e[2]; }
 
+// Constant expressions, so that kernels may call them too.
 /// A half-open box of cells [lo, hi). Two-dimensional boxes have one layer in z.
 struct Box {
   Extent lo{0, 0, 0};
   Extent hi{0, 0, 0};
 
-  std::int64_t extent(int axis) const { return hi[axis] - lo[axis]; }
-  Extent extents() const { return {extent(0), extent(1), extent(2)}; }
-  std::int64_t volume() const { return empty() ? 0 : extent(0) * extent(1) * extent(2); }
-  bool empty() const { return extent(0) <= 0 || extent(1) <= 0 || extent(2) <= 0; }
+  constexpr std::int64_t extent(int axis) const { return hi[axis] - lo[axis]; }
+  constexpr Extent extents() const { return {extent(0), extent(1), extent(2)}; }
+  constexpr std::int64_t volume() const { return empty() ? 0 : extent(0) * extent(1) * extent(2); }
+  constexpr bool empty() const { return extent(0) <= 0 || extent(1) <= 0 || extent(2) <= 0; }
   bool contains(const Extent& p) const;
   bool operator==(const Box&) const = default;
 };

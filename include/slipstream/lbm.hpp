@@ -49,7 +49,51 @@ struct ArrayBytes {
 };
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 
+/// The messages that a run would send in every step; computed without allocating.
+std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
+
 /// Bytes that one cell update must move: every population read and written once.
 int bytes_per_cell(Lattice lattice, DType precision);
+/// Components of the populations: 9 or 19.
+int population_count(Lattice lattice);
+/// Throws Error where the options cannot make a run: relaxation out of range, extents that do not fit the lattice.
+void check(const Options& options);
+
+/// A lattice Boltzmann run: pull streaming between two arrays of populations, stored as deviations from the weights.
+/// Units are the lattice's (cell = step = 1, density 1). Starts at rest.
+class Lbm final : public Simulation {
+ public:
+  /// Collective. The machine must be discovered, not described.
+  Lbm(const Communicator& comm, const Machine& machine, Options options);
+  ~Lbm() override;
+
+  State& state() override;
+  const std::vector<Device>& devices() const override;
+  const std::vector<Stage>& stages() const override;
+  void finish_step() override;
+
+  /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Before the first step.
+  void set_solid(const std::vector<std::uint8_t>& mask);
+  /// Runs steps and waits for them.
+  void advance(std::int64_t steps);
+
+  /// Brings the fields `velocity` (3 components) and `density` up to the current step; makes them at the first call.
+  /// Returns the largest change of a velocity component over all cells of all ranks since the last call (infinity at
+  /// the first): collective.
+  double update_macroscopic();
+  /// Sum of density less 1 over fluid cells, in a fixed order of rows and blocks; collective.
+  double excess_mass();
+  std::int64_t fluid_cells() const;
+
+  const Grid& grid() const;
+  const Options& options() const;
+  const Communicator& communicator() const;
+  const Exchange& exchange() const;
+  TimeLoop& time_loop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace slipstream::lbm

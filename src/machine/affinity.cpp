@@ -189,6 +189,10 @@ std::string Affinity::allowed() const {
   return tree_->allowed().text();
 }
 
+int Affinity::allowed_count() const {
+  return tree_->allowed().count();
+}
+
 int Affinity::numa_node(const std::vector<std::string>& bus_ids) const {
   Set nodes;
   for (const std::string& bus_id : bus_ids)

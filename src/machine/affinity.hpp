@@ -30,6 +30,7 @@ class Affinity {
 
   /// Hardware threads that this process may use, as the system numbers them: 0-3,8.
   std::string allowed() const;
+  int allowed_count() const;
   /// The NUMA node nearest to the addresses, else to this process's cores; -1 where there are several.
   int numa_node(const std::vector<std::string>& bus_ids) const;
   /// The nearest network card; `index` spreads the ranks of a host over cards that are equally near.

@@ -260,7 +260,10 @@ class Discovery {
     if (!free) return;
     const auto all = affinity_->cores();
     const auto cores = detail::share_cores(all, near_ranks, place_in(host_ranks_, comm_.rank()));
-    if (!cores.empty() && cores != all) mine_.binding.bound = affinity_->bind(cores);
+    if (cores.empty() || cores == all) return;
+    mine_.binding.bound = affinity_->bind(cores);
+    // A pool of threads made before has one for each core of the host.
+    if (mine_.binding.bound && host_threads() > affinity_->allowed_count()) set_host_threads(0);
   }
 
   void describe() {

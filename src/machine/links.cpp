@@ -13,10 +13,8 @@ class HostLinks final : public LinkProbe {
  public:
   std::vector<PhysicalDevice> devices() const override {
     std::vector<PhysicalDevice> result;
-    for (int i = 0; i < device_count(Backend::host); ++i) {
-      const Device device{Backend::host, i};
-      result.push_back({device, info(device).uuid, ""});
-    }
+    for (int i = 0; i < device_count(Backend::host); ++i)
+      result.push_back({Device{Backend::host, i}, "emulated-" + std::to_string(i), ""});
     return result;
   }
   double memory_gb_per_s(Device) const override { return 0; }

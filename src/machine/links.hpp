@@ -9,8 +9,8 @@ namespace slipstream::detail {
 
 /// A device as any process of its host can tell it.
 struct PhysicalDevice {
-  Device local;  ///< in the process that listed it
-  std::string uuid;
+  Device local;        ///< in the process that listed it
+  std::string uuid;    ///< on the host backend unique in its process only: discovery gives a longer one
   std::string bus_id;  ///< PCI address, empty on the host backend
 };
 

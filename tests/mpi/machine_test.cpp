@@ -111,7 +111,9 @@ TEST(Communicator, MpiReportsErrorsInsteadOfEndingTheJob) {
   EXPECT_NE(MPI_Bcast(&number, 1, MPI_INT, world().size(), world().mpi()), MPI_SUCCESS);
 }
 
-TEST(Communicator, MpiCommNullIsAnError) { EXPECT_THROW(Communicator{MPI_COMM_NULL}, Error); }
+TEST(Communicator, MpiCommNullIsAnError) {
+  EXPECT_THROW(Communicator{MPI_COMM_NULL}, Error);
+}
 
 TEST(Discovery, FindsOneNodeWithAllRanksOfThisHost) {
   const Machine machine = discover();
@@ -212,6 +214,18 @@ TEST(Discovery, BindsRanksToCoresOfTheirOwnOrNotAtAll) {
     }
     EXPECT_TRUE(bound == 0 || bound == world().size());
   }
+}
+
+TEST(Discovery, ABoundRankHasNoMoreHostThreadsThanItsShareOfTheCores) {
+  if (world().size() < 2) GTEST_SKIP() << "needs two ranks";
+  set_host_threads(64);
+  const Machine machine = Machine::discover(world(), {});
+  if (machine.bindings()[world().rank()].bound) {
+    EXPECT_LT(host_threads(), 64);
+  } else {
+    EXPECT_EQ(host_threads(), 64);
+  }
+  set_host_threads(0);
 }
 
 TEST(Discovery, WithoutBindingCoresStayAsTheyWere) {

@@ -1,0 +1,48 @@
+# The commands of this project; CMakePresets.json holds the builds behind them.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+# Read when a recipe runs, after set-up may have made the .venv.
+PYTHON = $(shell tools/setup.sh --python)
+export PYTHONPATH := $(CURDIR)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
+# Open MPI refuses root unless told twice; containers have no other user.
+ifeq ($(shell id -u),0)
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+endif
+
+.PHONY: help demo test set-up build sanitize gpu-test gpu-kit clean
+help:
+	@echo 'make demo      install what is missing, build, run the lid-driven cavity, compare it with the reference'
+	@echo 'make test      install what is missing, build, run every test that needs no GPU'
+	@echo 'make set-up    install what is missing'
+	@echo 'make build     build the preset host: library, tests, Python module'
+	@echo 'make sanitize  build the presets asan and tsan and run the C++ tests in them'
+	@echo 'make gpu-test  build the preset cuda and run every test on the GPUs of this machine; needs no network'
+	@echo 'make gpu-kit   fill gpu-kit/ with what a GPU machine without network lacks'
+	@echo 'make clean     remove what was built; .venv and results/ stay'
+
+set-up:
+	@tools/setup.sh
+
+build: set-up
+	cmake --preset host -DPython_EXECUTABLE=$(PYTHON)
+	cmake --build --preset host
+
+demo: build
+	$(PYTHON) -m slipstream run cases/cavity.toml --overwrite
+
+test: build
+	ctest --preset host
+	$(PYTHON) -m pytest tests/python
+
+sanitize: set-up
+	set -e; for preset in asan tsan; do cmake --preset $$preset; cmake --build --preset $$preset; ctest --preset $$preset; done
+
+gpu-test:
+	tools/gpu_test.sh
+
+gpu-kit:
+	tools/gpu_kit.sh
+
+clean:
+	rm -rf build python/slipstream/_core*.so

@@ -1,0 +1,26 @@
+#pragma once
+// The part of a launch that does not depend on the kernel's type.
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include <slipstream/box.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream::cuda {
+
+/// Threads along x, y, z that cover the box with few idle ones; at most `threads` in all.
+/// Throws Error where a coordinate of the box does not fit the kernels' int.
+dim3 block_shape(const Box& box, int threads);
+
+/// Launches on the stream's device; throws Error where the launch is refused.
+void launch_function(Stream& stream, const void* function, dim3 grid, dim3 block, std::size_t shared_bytes,
+                     void** arguments);
+
+/// Notes a kernel to be loaded on each device when a stream is next made there: a kernel that is loaded at its first
+/// launch may make the driver wait for the whole device, and so for a kernel that waits for that very launch.
+int register_function(const void* function);
+/// Loads what was noted and is not yet loaded on the device.
+void load_functions(Device device);
+
+}  // namespace slipstream::cuda

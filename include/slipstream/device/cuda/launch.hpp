@@ -1,0 +1,119 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include <slipstream/box.hpp>
+#include <slipstream/device/cuda/function.hpp>
+#include <slipstream/error.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream::cuda {
+
+/// Threads per block: what the functor states as `threads`, else the given number.
+template <class Kernel>
+constexpr int threads_of(int otherwise) {
+  if constexpr (requires { Kernel::threads; }) {
+    return Kernel::threads;
+  } else {
+    return otherwise;
+  }
+}
+inline constexpr int cell_threads = 256;
+inline constexpr int most_threads = 1024;
+
+template <class Kernel>
+__global__ void __launch_bounds__(threads_of<Kernel>(cell_threads)) run_cells(const Kernel kernel, int3 lo, int3 hi) {
+  const int i = lo.x + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int j = lo.y + static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  const int k = lo.z + static_cast<int>(blockIdx.z * blockDim.z + threadIdx.z);
+  if (i < hi.x && j < hi.y && k < hi.z) kernel(i, j, k);
+}
+
+template <class Kernel>
+struct CellsFunction {
+  static const void* address() { return reinterpret_cast<const void*>(&run_cells<Kernel>); }
+  static inline const int registered = register_function(address());
+};
+
+template <class Kernel>
+void launch(Stream& stream, const Box& box, const Kernel& kernel) {
+  static_assert(std::is_trivially_copyable_v<Kernel>, "a kernel travels to the device as bytes");
+  static_cast<void>(&CellsFunction<Kernel>::registered);
+  const dim3 block = block_shape(box, threads_of<Kernel>(cell_threads));
+  // Grids hold 65535 blocks in y and in z; larger boxes go in pieces, so that the kernel itself needs no loop.
+  const std::int64_t rows = std::int64_t{65535} * block.y, planes = std::int64_t{65535} * block.z;
+  for (std::int64_t z = box.lo[2]; z < box.hi[2]; z += planes) {
+    for (std::int64_t y = box.lo[1]; y < box.hi[1]; y += rows) {
+      const Box piece{{box.lo[0], y, z}, {box.hi[0], std::min(y + rows, box.hi[1]), std::min(z + planes, box.hi[2])}};
+      auto blocks = [&](int axis, unsigned size) {
+        return static_cast<unsigned>((piece.extent(axis) + size - 1) / size);
+      };
+      auto corner = [](const Extent& p) {
+        return int3{static_cast<int>(p[0]), static_cast<int>(p[1]), static_cast<int>(p[2])};
+      };
+      Kernel functor = kernel;
+      int3 lo = corner(piece.lo), hi = corner(piece.hi);
+      void* arguments[] = {&functor, &lo, &hi};
+      launch_function(stream, CellsFunction<Kernel>::address(),
+                      dim3(blocks(0, block.x), blocks(1, block.y), blocks(2, block.z)), block, 0, arguments);
+    }
+  }
+}
+
+/// One team in one thread block; the same interface as host::Team.
+class Team {
+ public:
+  SLIP_FN Team(std::int64_t index, int threads, void* shared) : index_(index), threads_(threads), shared_(shared) {}
+  SLIP_FN std::int64_t index() const { return index_; }
+  SLIP_FN int threads() const { return threads_; }
+  template <class T>
+  SLIP_FN T* shared() const {
+    return static_cast<T*>(shared_);
+  }
+  template <class F>
+  SLIP_FN void each(F f) const {
+#if defined(__CUDA_ARCH__)
+    f(static_cast<int>(threadIdx.x));
+    __syncthreads();
+#else
+    static_cast<void>(f);
+#endif
+  }
+
+ private:
+  std::int64_t index_;
+  int threads_;
+  void* shared_;
+};
+
+template <class Kernel>
+__global__ void __launch_bounds__(threads_of<Kernel>(most_threads)) run_teams(const Kernel kernel) {
+  extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
+  kernel(Team(blockIdx.x, static_cast<int>(blockDim.x), slipstream_team_memory));
+}
+
+template <class Kernel>
+struct TeamsFunction {
+  static const void* address() { return reinterpret_cast<const void*>(&run_teams<Kernel>); }
+  static inline const int registered = register_function(address());
+};
+
+template <class Kernel>
+void launch_teams(Stream& stream, std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
+  static_assert(std::is_trivially_copyable_v<Kernel>, "a kernel travels to the device as bytes");
+  static_cast<void>(&TeamsFunction<Kernel>::registered);
+  constexpr int most = threads_of<Kernel>(most_threads);
+  require(threads > 0 && threads <= most, "launch_teams on " + to_string(stream.device()) + ": " +
+                                              std::to_string(threads) + " threads a team, but the kernel takes 1 to " +
+                                              std::to_string(most));
+  require(teams <= 0x7fffffff, "launch_teams on " + to_string(stream.device()) + ": " + std::to_string(teams) +
+                                   " teams are more than a launch takes (2147483647): launch them in parts");
+  Kernel functor = kernel;
+  void* arguments[] = {&functor};
+  launch_function(stream, TeamsFunction<Kernel>::address(), dim3(static_cast<unsigned>(teams)),
+                  dim3(static_cast<unsigned>(threads)), shared_bytes, arguments);
+}
+
+}  // namespace slipstream::cuda

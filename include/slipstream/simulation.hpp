@@ -1,0 +1,73 @@
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <slipstream/exchange.hpp>
+#include <slipstream/state.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream {
+
+/// Whether a step computes its interior while the exchange is under way. `automatic`: where messages leave a GPU.
+enum class Overlap : std::uint8_t { automatic, off, on };
+enum class Part : std::uint8_t { all, interior, rim };
+
+/// One piece of a step: kernels that need the ghosts of an exchange (or of none).
+struct Stage {
+  std::string name;
+  Exchange* exchange = nullptr;
+  /// Queues what must precede the exchange, on the device-th device of this rank; may be empty.
+  std::function<void(Stream&, std::size_t device)> prepare;
+  /// Queues the computation of a part. `interior` must read no ghost; `all` is interior and rim together.
+  std::function<void(Stream&, std::size_t device, Part)> compute;
+};
+
+/// A State and a step. Knows nothing of ranks, routes or pictures; the time loop runs it.
+class Simulation {
+ public:
+  virtual ~Simulation() = default;
+  virtual State& state() = 0;
+  virtual const std::vector<Device>& devices() const = 0;
+  virtual const std::vector<Stage>& stages() const = 0;
+  /// Called on the host after a step has been queued: swaps arrays, counts the step.
+  virtual void finish_step() = 0;
+};
+
+/// Runs a Simulation: owns the streams, the overlap and the timing.
+class TimeLoop {
+ public:
+  TimeLoop(Simulation& simulation, Overlap overlap);
+
+  /// Queues the steps and waits for them. Throws what they threw (Timeout of an exchange among it).
+  void run(std::int64_t steps);
+  std::vector<Stream>& streams() { return streams_; }
+  bool overlapped() const { return overlap_; }
+
+  /// Device time of one part of the step, measured by events in one step of `sample_every` on this rank's first device.
+  struct Phase {
+    std::string name;
+    std::int64_t calls = 0;
+    double seconds = 0;  ///< calls times the mean of the sampled ones
+  };
+  std::vector<Phase> phases() const;
+
+ private:
+  static constexpr std::int64_t sample_every = 50;
+  static constexpr std::int64_t queue_depth = 16;  ///< steps that the host may run ahead of the devices
+  struct Mark {
+    std::string name;
+    Event event;
+  };
+  void step(std::vector<Mark>* marks);
+  void collect(const std::vector<Mark>& marks);
+
+  Simulation& simulation_;
+  bool overlap_ = false;
+  std::vector<Stream> streams_;
+  std::int64_t steps_ = 0;
+  std::int64_t sampled_ = 0;
+  std::vector<std::pair<std::string, double>> sums_;  // milliseconds
+};
+
+}  // namespace slipstream

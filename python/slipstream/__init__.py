@@ -1,0 +1,31 @@
+"""Slipstream: flow solvers whose data stays on the GPUs, from case files, a command line and Python."""
+
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slipstream.errors import CaseError
+
+if TYPE_CHECKING:
+    from slipstream import lbm
+
+    __version__: str
+
+__all__ = ["CaseError", "__version__", "lbm"]
+
+
+def _version() -> str:
+    """Of the installed package, or of the source tree that this file lies in."""
+    try:
+        return metadata.version("slipstream")
+    except metadata.PackageNotFoundError:
+        text = (Path(__file__).parents[2] / "CMakeLists.txt").read_text(encoding="utf-8")
+        return text.partition("project(slipstream VERSION ")[2].split()[0]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "lbm":
+        return import_module("slipstream.lbm")
+    if name == "__version__":
+        return _version()
+    raise AttributeError(f"module 'slipstream' has no attribute '{name}'")

@@ -1,0 +1,174 @@
+"""`slipstream bench`: updates a second of an empty periodic box, beside the roof measured in the same run."""
+
+import json
+import re
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slipstream import engine, predict, report
+from slipstream.case import Case, Source, parse
+from slipstream.core import core
+from slipstream.errors import CaseError
+
+DEFAULT_CELLS = {"host": [64, 128], "cuda": [128, 256, 512]}
+#: Seconds that one measurement lasts.
+DURATION = 2.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to measure."""
+
+    backend: str
+    precisions: Sequence[str]
+    cells: Sequence[int]
+    devices: int
+    threads: int
+    collision: str
+    layout: str
+    overlap: str
+
+
+def _case(choice: Choice, cells: Sequence[int], precision: str) -> Case:
+    data = {
+        "grid": {"cells": list(cells), "periodic": [True, True, True]},
+        "lbm": {"precision": precision, "collision": choice.collision, "layout": choice.layout},
+        "physics": {"viscosity": 0.05, "lid_speed": 0.05},
+        "run": {"steps": 1},
+        "machine": {"backend": choice.backend, "devices_per_rank": choice.devices, "threads": choice.threads},
+        "exchange": {"overlap": choice.overlap},
+    }
+    return parse(data, Source("bench"))
+
+
+def grid_of(per_device: int, counts: Sequence[int]) -> list[int]:
+    """A grid that gives every device a cube, for a partition into counts[axis] parts."""
+    return [per_device * count for count in counts]
+
+
+def _counts(plan: dict[str, Any]) -> list[int]:
+    return [n * d for n, d in zip(plan["partition"]["nodes"], plan["partition"]["devices"], strict=True)]
+
+
+def _seconds_a_step(lbm: Any) -> float:
+    """Barrier, steps, wait, by rank 0's clock; as many steps as fill DURATION, after a warm-up. Collective."""
+    module = core()
+    steps = 2
+    while True:
+        module.barrier()
+        began = time.perf_counter()
+        lbm.advance(steps)
+        module.barrier()
+        seconds = float(module.broadcast(repr(time.perf_counter() - began), 0))
+        if seconds >= DURATION:
+            return seconds / steps
+        steps = max(2 * steps, min(8 * steps, int(1.2 * DURATION * steps / max(seconds, 1e-6))))
+
+
+def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) -> dict[str, Any]:
+    devices = len(machine.devices())
+    # The partition of a cube of cubes says how many devices lie along each axis.
+    counts = _counts(engine.prepare(_case(choice, [cells] * 3, precision), machine, check_memory=False).plan)
+    case = _case(choice, grid_of(cells, counts), precision)
+    setup = engine.prepare(case, machine)
+    lbm = engine.solver(setup)
+    rate = case.cell_count / _seconds_a_step(lbm) / 1e6
+    gbs = rate * setup.plan["bytes_per_cell"] / 1e3
+    return {
+        "ranks": machine.ranks,
+        "devices": devices,
+        "cells_per_device": [cells] * 3,
+        "lattice": "D3Q19",
+        "collision": choice.collision,
+        "storage": precision,
+        "arithmetic": precision,
+        "layout": choice.layout,
+        "overlap": choice.overlap,
+        "periodic": True,
+        "clock": "host",
+        "mlups": _digits(rate),
+        "gbs": _digits(gbs),
+        "roof_gbs": _digits(roof * devices),
+        "percent_of_roof": _digits(100 * gbs / (roof * devices)),
+    }
+
+
+def _digits(value: float) -> float:
+    """Five of them: no measurement here has more."""
+    return float(f"{value:.5g}")
+
+
+def describe_machine(machine: Any, build: dict[str, Any]) -> dict[str, Any]:
+    """The `machine` of a result file."""
+    found = machine.devices()
+    return {
+        "name": machine.name,
+        "devices": [entry["name"] for entry in found],
+        "links": report.link_summary(machine),
+        "memory_gb_per_s": found[0]["memory_gb_per_s"],
+        "threads": core().host_threads(),
+        "mpi": build["mpi"],
+        "compiler": build["compiler"],
+        **{key: build[key] for key in ("driver", "cuda_version") if key in build},
+    }
+
+
+def write(folder: Path, benchmark: str, machine: dict[str, Any], commit: str, rows: list[dict[str, Any]]) -> Path:
+    """One result file, named for the machine and day; a later run that day adds rows or replaces like ones."""
+    today = date.today().isoformat()
+    slug = re.sub(r"[^a-z0-9]+", "-", machine["name"].lower()).strip("-")
+    path = folder / benchmark / f"{slug}-{today}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old = json.loads(path.read_text())["rows"] if path.exists() else []
+    new = {_inputs(row) for row in rows}
+    command = shlex.join(["slipstream", *sys.argv[1:]])
+    result = {
+        "benchmark": benchmark,
+        "machine": machine,
+        "commit": commit,
+        "date": today,
+        "command": command,
+        "rows": [row for row in old if _inputs(row) not in new] + rows,
+    }
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _inputs(row: dict[str, Any]) -> str:
+    """The part of a row before its first figure."""
+    figures = {"mlups", "gbs", "roof_gbs", "percent_of_roof"}
+    return json.dumps({key: value for key, value in row.items() if key not in figures}, sort_keys=True)
+
+
+def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    module = core()
+    backend = engine.choose_backend(choice.backend)
+    cells = choice.cells or DEFAULT_CELLS[backend]
+    if any(n < 4 for n in cells):
+        raise CaseError("bench lbm: --cells needs 4 or more")
+    machine = engine.discover(_case(choice, [cells[0]] * 3, "f32"))
+    rows = []
+    for precision in choice.precisions:
+        for n in cells:
+            # The roof drifts with the machine's temper: measured next to each row.
+            roof = predict.measure_memory(machine.devices())
+            rows.append(_row(choice, machine, n, precision, roof))
+    shown = [
+        (f"{row['cells_per_device'][0]}^3", row["storage"], row["devices"], f"{row['mlups']:.0f}", f"{row['gbs']:.1f}",
+         f"{row['roof_gbs']:.1f}", f"{row['percent_of_roof']:.0f}")
+        for row in rows
+    ]  # fmt: skip
+    columns = ["cells a device", "precision", "devices", "MLUPS", "GB/s", "roof GB/s", "% of roof"]
+    console.print(report.table(f"lattice Boltzmann D3Q19 {choice.collision} on {machine.name}", columns, shown, left=2))
+    if folder is not None and module.rank() == 0:
+        build = module.build_info()
+        console.print(f"written: {write(folder, 'lbm', describe_machine(machine, build), build['commit'], rows)}")

@@ -1,0 +1,360 @@
+"""The case file: its tables, its keys, and the options of the solver that follow from them.
+
+Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1.
+"""
+
+import difflib
+import json
+import math
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from slipstream import toml_text
+from slipstream.errors import CaseError
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Extent = tuple[Count, Count, Count]
+ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+SIDES = ("x-", "x+", "y-", "y+", "z-", "z+")
+
+
+class Table(BaseModel):
+    """Strict types, no unknown keys."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True)
+
+
+class CaseTable(Table):
+    """[case]: what this is."""
+
+    name: Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z0-9_.-]+$")] = Field(
+        "case", description="Short name; the default output folder is results/<name>."
+    )
+    description: str = Field("", description="One sentence for the banner and the pictures.")
+
+
+class GridTable(Table):
+    """[grid]: the cells."""
+
+    cells: Extent = Field(description="Cells along x, y and z; nz = 1 for a 2-D lattice.")
+    periodic: tuple[bool, bool, bool] = Field((False, False, False), description="Axes that close on themselves.")
+
+
+class LbmTable(Table):
+    """[lbm]: the method."""
+
+    lattice: Literal["D2Q9", "D3Q19"] = Field("D3Q19", description="Set of velocities.")
+    collision: Literal["SRT", "TRT"] = Field("TRT", description="One relaxation time, or two.")
+    magic: Positive = Field(
+        0.1875,
+        description="TRT: (tau+ - 1/2)(tau- - 1/2); 3/16 puts walls exactly half-way between cells.",
+    )
+    precision: Literal["f32", "f64"] = Field("f32", description="Number format of storage and arithmetic.")
+    layout: Literal["soa", "aos"] = Field("soa", description="Populations in arrays of their own, or side by side.")
+    alignment: Annotated[int, Field(ge=4, le=4096)] = Field(
+        128, description="Bytes to which the first interior cell of each row is aligned; a power of two."
+    )
+
+
+class PhysicsTable(Table):
+    """[physics]: the flow."""
+
+    reynolds: Positive | None = Field(None, description="Lid speed x length / viscosity. Either this or viscosity.")
+    viscosity: Positive | None = Field(None, description="Kinematic viscosity in lattice units.")
+    lid_speed: Positive | None = Field(
+        None,
+        description="Speed of the lid in cells per step; the Mach number is sqrt(3) times it. "
+        "Left out: 6.4 / length, at most 0.1, so that the error of compressibility falls with that of the grid.",
+    )
+    length: Positive | None = Field(
+        None, description="Of the Reynolds number, in cells. Left out: from the lid to its opposite."
+    )
+
+
+class Wall(Table):
+    """A wall that moves in its own plane."""
+
+    velocity: tuple[Finite, Finite, Finite] = Field((0.0, 0.0, 0.0), description="In units of the lid speed.")
+
+
+class WallsTable(Table):
+    """[walls]: the sides of the box; sides that are neither here nor periodic are walls at rest."""
+
+    x_low: Wall | None = Field(None, alias="x-")
+    x_high: Wall | None = Field(None, alias="x+")
+    y_low: Wall | None = Field(None, alias="y-")
+    y_high: Wall | None = Field(None, alias="y+")
+    z_low: Wall | None = Field(None, alias="z-")
+    z_high: Wall | None = Field(None, alias="z+")
+
+    def given(self) -> Iterator[tuple[str, Wall]]:
+        """Sides that the case names, with their walls."""
+        for side, name in zip(SIDES, type(self).model_fields, strict=True):
+            wall = getattr(self, name)
+            if wall is not None:
+                yield side, wall
+
+    def velocity(self, side: str) -> tuple[float, float, float]:
+        """Velocity of a side, in units of the lid speed."""
+        return next((wall.velocity for name, wall in self.given() if name == side), (0.0, 0.0, 0.0))
+
+
+class RunTable(Table):
+    """[run]: when to stop, whichever comes first."""
+
+    steps: Count | None = Field(None, description="At most so many steps.")
+    time_units: Positive | None = Field(None, description="At most so many times length / lid speed.")
+    residual: Positive | None = Field(
+        None, description="Steady: largest change of velocity per length / lid speed, over the lid speed, below this."
+    )
+    check_every: Count | None = Field(None, description="Steps between residuals. Left out: length / lid speed.")
+
+
+class MachineTable(Table):
+    """[machine]: where it runs."""
+
+    backend: Literal["auto", "host", "cuda"] = Field("auto", description="auto: cuda where there is a GPU.")
+    devices_per_rank: Annotated[int, Field(ge=0)] = Field(0, description="0: all GPUs shared out, or one host device.")
+    ranks_per_node: Annotated[int, Field(ge=0)] = Field(0, description="k: let each k ranks act as a node.")
+    cyclic: bool = Field(False, description="With ranks_per_node: deal the ranks out in turn, not in blocks.")
+    bind: bool = Field(True, description="Bind each rank to the cores, memory and network card nearest its devices.")
+    threads: Annotated[int, Field(ge=0)] = Field(0, description="Threads of a rank's host kernels; 0: its cores.")
+
+
+class ExchangeTable(Table):
+    """[exchange]: how halos travel."""
+
+    routes: list[Literal["kernel", "direct", "peer", "colocated", "staged"]] = Field(
+        [], description="Routes that may be used; none named: all."
+    )
+    overlap: Literal["auto", "on", "off"] = Field("auto", description="Interior cells while the halos travel.")
+    rim: Extent = Field((1, 1, 1), description="Width of the rim that waits for halos, per axis.")
+    placement: Literal["node_aware", "trivial"] = Field("node_aware", description="Which block goes to which device.")
+    blocks_per_device: Extent = Field((1, 1, 1), description="Blocks of each device per axis.")
+    node_grid: ExtentOrZero = Field((0, 0, 0), description="Nodes per axis; zeros: by bisection.")
+    device_grid: ExtentOrZero = Field((0, 0, 0), description="Devices of a node per axis; zeros: by bisection.")
+    wait_limit: Positive = Field(60.0, description="Seconds after which a missing message is an error.")
+
+
+class OutputTable(Table):
+    """[output]: what stays."""
+
+    folder: str | None = Field(None, description="Left out: results/<name>.")
+    fields: bool = Field(True, description="Velocity, density and flags as fields.vtkhdf, for ParaView.")
+    every: Positive | None = Field(None, description="Length / lid speed between fields. Left out: the last only.")
+    profiles: bool = Field(True, description="Centreline profiles as profiles.csv, and the comparison.")
+    pictures: bool = Field(True, description="profiles.png and streamlines.png.")
+    reference: Literal["auto", "none", "ghia1982", "botella1998", "albensoeder2005"] = Field(
+        "auto", description="Published cavity to compare with; auto: the best for this Reynolds number, if any."
+    )
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The numbers that say whether a lattice Boltzmann run can work."""
+
+    length: float  #: cells
+    lid_speed: float  #: cells per step
+    viscosity: float  #: cells squared per step
+
+    @property
+    def reynolds(self) -> float:
+        return self.lid_speed * self.length / self.viscosity
+
+    @property
+    def tau(self) -> float:
+        """Relaxation time in steps: viscosity / c_s^2 + 1/2, c_s^2 = 1/3."""
+        return 3.0 * self.viscosity + 0.5
+
+    @property
+    def mach(self) -> float:
+        return self.lid_speed * math.sqrt(3.0)
+
+    @property
+    def grid_reynolds(self) -> float:
+        """Reynolds number of one cell."""
+        return self.lid_speed / self.viscosity
+
+    @property
+    def steps_per_time(self) -> float:
+        """Steps in one length / lid speed."""
+        return self.length / self.lid_speed
+
+
+class Case(Table):
+    """A whole case file."""
+
+    case: CaseTable = CaseTable()
+    grid: GridTable
+    lbm: LbmTable = LbmTable()
+    physics: PhysicsTable
+    walls: WallsTable = WallsTable()
+    run: RunTable = RunTable()
+    machine: MachineTable = MachineTable()
+    exchange: ExchangeTable = ExchangeTable()
+    output: OutputTable = OutputTable()
+
+    @property
+    def cell_count(self) -> int:
+        return math.prod(self.grid.cells)
+
+    @property
+    def scales(self) -> Scales:
+        length = self.physics.length or float(self._lid_distance())
+        speed = self.physics.lid_speed or min(0.1, 6.4 / length)
+        if self.physics.viscosity is not None:
+            return Scales(length, speed, self.physics.viscosity)
+        assert self.physics.reynolds is not None
+        return Scales(length, speed, speed * length / self.physics.reynolds)
+
+    def _lid_distance(self) -> int:
+        moving = [side for side, wall in self.walls.given() if any(wall.velocity)]
+        return self.grid.cells["xyz".index(moving[0][0])] if moving else self.grid.cells[0]
+
+    @property
+    def check_every(self) -> int:
+        return self.run.check_every or max(1, round(self.scales.steps_per_time))
+
+    @property
+    def last_step(self) -> int:
+        """The step at which the run ends if it does not become steady before."""
+        limits = [self.run.steps] if self.run.steps else []
+        if self.run.time_units:
+            limits.append(max(1, round(self.run.time_units * self.scales.steps_per_time)))
+        return min(limits)
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.output.folder or f"results/{self.case.name}")
+
+    def options(self) -> dict[str, Any]:
+        """The flat dictionary that the compiled solver reads; walls in lattice units."""
+        scales, lbm, exchange = self.scales, self.lbm, self.exchange
+        walls = {side: tuple(part * scales.lid_speed for part in wall.velocity) for side, wall in self.walls.given()}
+        return {
+            "cells": self.grid.cells,
+            "periodic": self.grid.periodic,
+            **lbm.model_dump(),
+            "viscosity": scales.viscosity,
+            "walls": walls,
+            **exchange.model_dump(),
+        }
+
+    def resolved(self, backend: str | None = None) -> "Case":
+        """The same case with nothing left to defaults that depend on other keys, or on the machine."""
+        scales = self.scales
+        tables = {
+            "physics": {"lid_speed": scales.lid_speed, "length": scales.length},
+            "run": {"check_every": self.check_every, "steps": self.last_step},
+            "output": {"folder": str(self.folder)},
+            "machine": {"backend": backend or self.machine.backend},
+        }
+        return self.model_copy(update={name: getattr(self, name).model_copy(update=u) for name, u in tables.items()})
+
+    def to_toml(self, header: str = "") -> str:
+        """The case as text that `load` reads back to an equal case."""
+        data = self.model_dump(by_alias=True, exclude_none=True)
+        return toml_text.dumps({name: table for name, table in data.items() if table}, header)
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of a case file, for editors."""
+    return Case.model_json_schema(by_alias=True) | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+
+
+class Source:
+    """Where a case came from, to say where its faults are."""
+
+    def __init__(self, name: str, text: str = "", overrides: Sequence[str] = ()) -> None:
+        self.name = name
+        self.text = text
+        self.overrides = {toml_text.parse_override(text)[0]: text for text in overrides}
+
+    def locate(self, path: toml_text.Path) -> str:
+        """`cavity.toml:12` or `override 'a.b=c'`."""
+        names = tuple(part for part in path if isinstance(part, str))
+        for key, text in self.overrides.items():
+            if names[: len(key)] == key:
+                return f"override '{text}'"
+        line = toml_text.find_line(self.text, path)
+        return f"{self.name}:{line}" if line else self.name
+
+
+def _show(path: toml_text.Path) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def _keys_at(path: toml_text.Path) -> list[str]:
+    """Keys that the table at `path` may have."""
+    if not path:
+        return list(Case.model_fields)
+    model = Case.model_fields[str(path[0])].annotation
+    if len(path) > 1 and path[0] == "walls":
+        model = Wall
+    assert isinstance(model, type) and issubclass(model, BaseModel)
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _tables_with(key: str) -> list[str]:
+    return [name for name in Case.model_fields if key in _keys_at((name,))]
+
+
+def _explain(error: Any) -> str:
+    """One of pydantic's errors in the words of a case file."""
+    path, kind = tuple(error["loc"]), error["type"]
+    if kind == "missing":
+        return f"{_show(path)}: missing; the case needs it"
+    if kind == "extra_forbidden":
+        known, key = _keys_at(path[:-1]), str(path[-1])
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        elsewhere = _tables_with(key)
+        if elsewhere and not near:
+            return f"{_show(path)}: unknown key; '{key}' belongs in [{elsewhere[0]}]"
+        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}"
+        return f"{_show(path)}: unknown key; {hint}"
+    message = error["msg"].replace("Input should", "should").replace("Tuple should", "should")
+    value = error.get("input")
+    given = "" if isinstance(value, dict) else f" (it is {json.dumps(value)})"
+    return f"{_show(path)}: {message}{given}"
+
+
+def parse(data: dict[str, Any], source: Source) -> Case:
+    """A checked case from a dictionary of tables. Raises CaseError that names every fault and its place."""
+    from slipstream.checks import problems
+
+    try:
+        # Read as JSON, because only there do strict types take an array for a tuple.
+        case = Case.model_validate_json(json.dumps(data, default=str))
+    except ValidationError as error:
+        faults = [f"{source.locate(tuple(e['loc']))}: {_explain(e)}" for e in error.errors(include_url=False)]
+        raise CaseError("\n  ".join(faults)) from None
+    found = [f"{source.locate(path)}: {_show(path)}: {message}" for path, message in problems(case)]
+    if found:
+        raise CaseError("\n  ".join(found))
+    return case
+
+
+def load(path: str | Path, overrides: Sequence[str] = ()) -> Case:
+    """Reads, overrides and checks a case file."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CaseError(f"{path}: no such case file (looked in {Path.cwd()})") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise CaseError(f"{path}: cannot be read: {error}") from None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CaseError(f"{path}: not valid TOML: {error}") from None
+    source = Source(str(path), text, overrides)
+    for override in overrides:
+        toml_text.apply_override(data, *toml_text.parse_override(override))
+    return parse(data, source)

@@ -1,0 +1,146 @@
+"""What must hold between the keys of a case, with the range and the remedy."""
+
+import math
+from collections.abc import Iterator
+
+from slipstream.case import Case
+from slipstream.errors import CaseError
+from slipstream.toml_text import Path
+
+#: Below this relaxation time rounding and gradients near walls grow faster than viscosity damps them.
+TAU_LOW = 0.502
+#: Above this one the error of the bulk scheme, of order (tau - 1/2)^2, is worse than that of the grid.
+TAU_HIGH = 2.0
+MACH_HIGH = 0.3
+#: Cavities at this Reynolds number per cell were seen to diverge or to oscillate.
+GRID_REYNOLDS_HIGH = 20.0
+
+Problem = tuple[Path, str]
+
+
+def problems(case: Case) -> list[Problem]:
+    """Everything wrong with a case whose keys are right one by one. Physics only where the shapes make sense."""
+    found = [*_shapes(case), *_walls(case), *_run(case), *_choice_of_viscosity(case)]
+    return found or [*_mach(case), *_tau(case)]
+
+
+def warnings(case: Case) -> list[str]:
+    """What may go wrong and does not have to."""
+    scales = case.scales
+    if scales.grid_reynolds <= GRID_REYNOLDS_HIGH:
+        return []
+    cells = math.ceil(scales.reynolds / GRID_REYNOLDS_HIGH)
+    return [
+        f"grid Reynolds number {scales.grid_reynolds:.1f} is above {GRID_REYNOLDS_HIGH:g}: the run may be unstable; "
+        f"{cells} cells along the length would bring it down"
+    ]
+
+
+def _shapes(case: Case) -> Iterator[Problem]:
+    nz = case.grid.cells[2]
+    if case.lbm.lattice == "D2Q9" and nz != 1:
+        yield ("grid", "cells"), f'a 2-D lattice needs nz = 1, it is {nz}; or take lbm.lattice = "D3Q19"'
+    if case.lbm.lattice == "D3Q19" and nz == 1:
+        yield ("grid", "cells"), 'a 3-D lattice needs nz > 1; or take lbm.lattice = "D2Q9" for a 2-D flow'
+    if case.lbm.alignment & (case.lbm.alignment - 1):
+        yield ("lbm", "alignment"), f"must be a power of two, it is {case.lbm.alignment}"
+    for name in ("node_grid", "device_grid"):
+        counts = getattr(case.exchange, name)
+        if any(counts) and not all(counts):
+            yield ("exchange", name), f"give all three counts, or three zeros for bisection; it is {list(counts)}"
+
+
+def _walls(case: Case) -> Iterator[Problem]:
+    for side, wall in case.walls.given():
+        axis = "xyz".index(side[0])
+        if case.grid.periodic[axis]:
+            yield ("walls", side), f"the {side[0]} axis is periodic and can have no wall; drop one of the two"
+        if case.lbm.lattice == "D2Q9" and axis == 2:
+            yield ("walls", side), "a 2-D lattice has no walls along z"
+        elif case.lbm.lattice == "D2Q9" and wall.velocity[2]:
+            yield ("walls", side, "velocity"), "in 2-D a wall cannot move along z"
+        if wall.velocity[axis]:
+            yield ("walls", side, "velocity"), f"a wall moves in its own plane: the {side[0]} component must be 0"
+
+
+def _run(case: Case) -> Iterator[Problem]:
+    if case.run.steps is None and case.run.time_units is None:
+        yield ("run",), "give steps or time_units, so that the run ends even where the flow stays unsteady"
+
+
+def _choice_of_viscosity(case: Case) -> Iterator[Problem]:
+    physics = case.physics
+    if (physics.reynolds is None) == (physics.viscosity is None):
+        both = "only one of them" if physics.reynolds else "one of them"
+        yield ("physics",), f"reynolds or viscosity: give {both}"
+
+
+def _top_speed(case: Case) -> float:
+    """Of the fastest wall, in units of the lid speed."""
+    return max([math.hypot(*wall.velocity) for _, wall in case.walls.given()] + [1.0])
+
+
+def _mach(case: Case) -> Iterator[Problem]:
+    mach = case.scales.mach * _top_speed(case)
+    if mach > MACH_HIGH:
+        limit = MACH_HIGH / (math.sqrt(3.0) * _top_speed(case))
+        yield (
+            ("physics", "lid_speed"),
+            f"Mach number {mach:.3f} is above {MACH_HIGH}, where a weakly compressible method stops being accurate; "
+            f"take lid_speed <= {math.floor(limit * 1000) / 1000:g} (0.1 or less is usual)",
+        )
+
+
+def _tau(case: Case) -> Iterator[Problem]:
+    scales = case.scales
+    if TAU_LOW <= scales.tau <= TAU_HIGH:
+        return
+    path = ("physics", "viscosity" if case.physics.viscosity is not None else "reynolds")
+    say = f"tau = {scales.tau:.5f} is outside the usable range {TAU_LOW} to {TAU_HIGH:g}"
+    if path[-1] == "viscosity":
+        low, high = (TAU_LOW - 0.5) / 3, (TAU_HIGH - 0.5) / 3
+        yield path, f"{say}; take {low:.2g} <= viscosity <= {high:.2g}"
+        return
+    small = scales.tau < TAU_LOW
+    viscosity = ((TAU_LOW if small else TAU_HIGH) - 0.5) / 3
+    speed = scales.reynolds * viscosity / scales.length
+    cells = scales.reynolds * viscosity / scales.lid_speed
+    reynolds = scales.lid_speed * scales.length / viscosity
+    remedies = [f"reynolds {'<=' if small else '>='} {_round(reynolds, up=not small)}"]
+    if cells >= 4:
+        remedies.insert(0, f"{'at least' if small else 'at most'} {_round(cells, up=small)} cells along the length")
+    if speed * math.sqrt(3.0) <= MACH_HIGH:
+        remedies.insert(0, f"lid_speed {'>=' if small else '<='} {_round(speed, up=small)}")
+    yield path, f"{say}; " + " or ".join(remedies) + " would do"
+
+
+def _round(value: float, up: bool) -> str:
+    """Three digits, on the safe side."""
+    scale = 10.0 ** (math.floor(math.log10(value)) - 2)
+    rounded = (math.ceil if up else math.floor)(value / scale) * scale
+    return f"{rounded:.0f}" if rounded >= 100 else f"{rounded:.3g}"
+
+
+def check_blocks(case: Case, devices: int) -> None:
+    """Refuses more blocks than the cells can be cut into, in all or along an axis."""
+    blocks = devices * math.prod(case.exchange.blocks_per_device)
+    if blocks > case.cell_count:
+        raise CaseError(
+            f"{devices} devices with {math.prod(case.exchange.blocks_per_device)} blocks each make {blocks} blocks; "
+            f"the grid {_times(case.grid.cells)} has only {case.cell_count} cells; take fewer devices (-n, "
+            "machine.devices_per_rank), fewer exchange.blocks_per_device, or more cells"
+        )
+
+    exchange = case.exchange
+    for axis, cells in enumerate(case.grid.cells):
+        grids = (exchange.node_grid[axis], exchange.device_grid[axis], exchange.blocks_per_device[axis])
+        along = math.prod(max(1, n) for n in grids)
+        if along > cells:
+            raise CaseError(
+                f"exchange: node_grid, device_grid, blocks_per_device cut the {'xyz'[axis]} axis into {along} blocks, "
+                f"but it has only {cells} cells; cut it less, or take more cells"
+            )
+
+
+def _times(extent: tuple[int, ...]) -> str:
+    return " x ".join(str(n) for n in extent)

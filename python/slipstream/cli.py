@@ -1,0 +1,270 @@
+"""The command line: run, check, plan, topo, info, bench."""
+
+import argparse
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from slipstream import __version__, core, start
+from slipstream.case import Case, load, schema
+from slipstream.errors import CaseError
+
+USER_ERROR = 2
+Action = Callable[[argparse.Namespace, Console], None]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="slipstream", description="Flow solvers whose data stays on the GPUs.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def add(name: str, help_text: str, action: Action) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help_text, description=help_text)
+        command.set_defaults(action=action)
+        return command
+
+    def takes_case(command: argparse.ArgumentParser, optional: bool = False) -> None:
+        command.add_argument("case", nargs="?" if optional else None, help="case file (TOML)")
+        command.add_argument("overrides", nargs="*", metavar="a.b=c", help="keys of the case file to change")
+
+    def takes_ranks(command: argparse.ArgumentParser) -> None:
+        command.add_argument("-n", dest="ranks", type=int, metavar="RANKS", help="start on so many ranks")
+        command.add_argument("--bind", choices=["on", "off"], help="bind ranks to cores, memory and network card")
+
+    run = add("run", "Run a case.", _run)
+    takes_case(run)
+    takes_ranks(run)
+    run.add_argument("--overwrite", action="store_true", help="replace results that are already there")
+
+    check = add("check", "Check a case file without running it.", _check)
+    takes_case(check, optional=True)
+    check.add_argument("--schema", action="store_true", help="print the JSON Schema of case files")
+    check.add_argument("--resolved", action="store_true", help="print the case with every key")
+
+    plan = add("plan", "Dry run: blocks, placement, routes, memory, predicted step, largest grid.", _plan)
+    takes_case(plan)
+    takes_ranks(plan)
+    plan.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")
+
+    topo = add("topo", "Show nodes, ranks, devices and the links between them.", _topo)
+    takes_ranks(topo)
+    topo.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")
+    topo.add_argument("overrides", nargs="*", metavar="machine.b=c", help="keys of [machine] to change")
+
+    info = add("info", "Show how this slipstream was built; `info routes`: what each route can do.", _info)
+    info.add_argument("topic", nargs="?", choices=["build", "routes"], default="build")
+
+    bench = add("bench", "Measure.", _bench)
+    bench.add_argument("benchmark", choices=["lbm"])
+    takes_ranks(bench)
+    bench.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
+    bench.add_argument("--precision", choices=["f32", "f64"], action="append", help="may be repeated; default: both")
+    bench.add_argument("--cells", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 cells a device")
+    bench.add_argument("--devices", type=int, default=0, help="devices a rank")
+    bench.add_argument("--threads", type=int, default=0, help="threads of host kernels; 0: all cores")
+    bench.add_argument("--collision", choices=["SRT", "TRT"], default="TRT")
+    bench.add_argument("--layout", choices=["soa", "aos"], default="soa")
+    bench.add_argument("--overlap", choices=["auto", "on", "off"], default="auto")
+    bench.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
+    bench.add_argument("--no-write", action="store_true", help="print only")
+    return parser
+
+
+def _parse(words: Sequence[str]) -> argparse.Namespace:
+    """argparse takes no more a.b=c after an option has come between; here they may stand anywhere."""
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(words)
+    if rest and (any(word.startswith("-") for word in rest) or not hasattr(arguments, "overrides")):
+        parser.error(f"unknown: {' '.join(rest)}")
+    if rest:
+        arguments.overrides = [*arguments.overrides, *rest]
+    return arguments
+
+
+def _overrides(arguments: argparse.Namespace) -> list[str]:
+    """Those given as a.b=c, and those that have an option of their own."""
+    bind = getattr(arguments, "bind", None)
+    return list(arguments.overrides) + ([f"machine.bind={'true' if bind == 'on' else 'false'}"] if bind else [])
+
+
+def _load(arguments: argparse.Namespace) -> Case:
+    return load(arguments.case, _overrides(arguments))
+
+
+def _run(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import run
+
+    run.run(_load(arguments), console, arguments.overwrite)
+
+
+def _check_before_start(arguments: argparse.Namespace) -> None:
+    """What one process can refuse before there are many."""
+    if arguments.command not in ("run", "plan"):
+        return
+    from slipstream.checks import check_blocks
+
+    case = _load(arguments)
+    ranks = arguments.ranks or core.launched_size() or 1
+    if not getattr(arguments, "machine", None):
+        check_blocks(case, ranks * max(1, case.machine.devices_per_rank))
+    if arguments.command == "run":
+        from slipstream import compare, run
+
+        compare.reference_for(case)
+        if arguments.ranks or core.launched_size() is None:
+            run.check_output(case, arguments.overwrite)
+
+
+def _check(arguments: argparse.Namespace, console: Console) -> None:
+    if arguments.schema:
+        print(json.dumps(schema(), indent=2))
+        return
+    if arguments.case is None:
+        raise CaseError("check: name a case file, or ask for --schema")
+    case = _load(arguments)
+    if arguments.resolved:
+        print(case.resolved().to_toml(), end="")
+        return
+    from slipstream import checks, report
+
+    rows = report.physics(case) + [("warning", text) for text in checks.warnings(case)]
+    console.print(report.table(f"{arguments.case}: a good case", ["", ""], rows, left=2))
+
+
+def _plan(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import engine, machine_file, predict, report
+
+    case = _load(arguments)
+    description = machine_file.load(arguments.machine) if arguments.machine else None
+    machine = engine.describe(description) if description else engine.discover(case)
+    setup = engine.prepare(case, machine, check_memory=False)
+    for part in (report.devices(machine), report.blocks(setup.plan), report.placement(setup.plan)):
+        console.print(part)
+    if setup.plan["messages"]:
+        console.print(report.messages(setup.plan["messages"], "messages of one step"))
+    console.print(report.memory(setup.plan, machine))
+    console.print(report.prediction(setup, predict.predict(machine, setup.plan, case.exchange.overlap)))
+    largest = core.core().largest_grid(machine, case.options())
+    console.print(f"largest grid that fits: {engine.show_extent(largest)}")
+    if problem := engine.memory_problem(setup):
+        raise CaseError(problem)
+
+
+def _topo(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import engine, machine_file, report
+    from slipstream.case import Source, parse
+    from slipstream.toml_text import apply_override, parse_override
+
+    if arguments.machine:
+        machine = engine.describe(machine_file.load(arguments.machine))
+    else:
+        overrides = _overrides(arguments)
+        data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
+        for override in overrides:
+            apply_override(data, *parse_override(override))
+        machine = engine.discover(parse(data, Source("topo", "", overrides)))
+    console.print(report.devices(machine))
+    console.print(report.links(machine))
+    if machine.bindings():
+        console.print(report.bindings(machine))
+
+
+def _info(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import report
+
+    module = core.core()
+    if arguments.topic == "routes":
+        routes = module.routes()
+        for kind in ("capability", "execution"):
+            keys = list(dict.fromkeys(key for route in routes for key in route[kind]))
+            rows = [(route["name"], *(route[kind].get(key, "-") for key in keys)) for route in routes]
+            console.print(report.table(kind, ["route", *keys], rows, left=len(keys) + 1))
+        return
+    build = module.build_info()
+    rows = [(key, {True: "yes", False: "no"}.get(value, value)) for key, value in build.items()]
+    for name in ("host", "cuda"):
+        if module.available(name):
+            rows.append((f"{name} backend", f"{module.device_count(name)} devices"))
+    console.print(report.table(f"slipstream {__version__}", ["", ""], rows, left=2))
+
+
+def _bench(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import bench
+
+    choice = bench.Choice(
+        arguments.backend,
+        arguments.precision or ["f32", "f64"],
+        arguments.cells,
+        arguments.devices,
+        arguments.threads,
+        arguments.collision,
+        arguments.layout,
+        arguments.overlap,
+    )
+    bench.bench_lbm(choice, console, None if arguments.no_write else arguments.folder)
+
+
+def _without_ranks(arguments: Sequence[str]) -> list[str]:
+    """The command line without -n and its number."""
+    kept, skip = [], False
+    for argument in arguments:
+        if skip or argument == "-n":
+            skip = not skip
+        elif not (argument.startswith("-n") and argument[2:].lstrip("=").isdigit()):
+            kept.append(argument)
+    return kept
+
+
+def _fail(message: str) -> None:
+    """One message, from one rank."""
+    if core.rank() == 0:
+        print(f"slipstream: error: {message}", file=sys.stderr, flush=True)
+
+
+def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    from slipstream import report
+
+    _check_before_start(arguments)
+    if getattr(arguments, "ranks", None) is not None:
+        return start.start(arguments.ranks, _without_ranks(words))
+    arguments.action(arguments, report.console(core.rank()))
+    return 0
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code: 0, 1 for a failure, 2 for what the user can mend."""
+    words = list(sys.argv[1:] if words is None else words)
+    arguments = _parse(words)
+    try:
+        code = _act(arguments, words)
+    except CaseError as error:
+        _fail(str(error))
+        code = USER_ERROR
+    except KeyboardInterrupt:
+        code = 130
+        if core.loaded() and core.core().size() > 1:
+            os._exit(code)
+    except Exception as error:
+        _crash(error)
+        code = 1
+    return code
+
+
+def _crash(error: Exception) -> None:
+    """A failure in the run: said by the rank that failed, which takes the others down, because they wait for it."""
+    from slipstream.march import Diverged
+
+    if isinstance(error, Diverged):
+        _fail(str(error))
+        return
+    if os.environ.get("SLIPSTREAM_TRACEBACK") or not isinstance(error, RuntimeError | OSError):
+        traceback.print_exception(error)
+    print(f"slipstream: error on rank {core.rank()}: {error}", file=sys.stderr, flush=True)
+    if core.loaded() and core.core().size() > 1:
+        sys.stdout.flush()
+        os._exit(1)

@@ -1,0 +1,117 @@
+"""From a case to a machine, a plan and a solver, with the refusals on the way. All calls are collective."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from slipstream.case import Case
+from slipstream.checks import check_blocks
+from slipstream.core import as_case_error, core
+from slipstream.errors import CaseError
+from slipstream.machine_file import MachineFile
+
+
+def choose_backend(wanted: str) -> str:
+    """`auto` is cuda where this build and this machine have it."""
+    module = core()
+    if wanted == "auto":
+        return "cuda" if module.available("cuda") and module.device_count("cuda") > 0 else "host"
+    if not module.available(wanted):
+        cuda = module.build_info()["cuda"]
+        why = "no GPU was found" if cuda else "this build has no CUDA; build with `cmake --preset cuda`"
+        raise CaseError(f'machine.backend = "{wanted}": {why}; machine.backend = "host" runs on the CPU')
+    return wanted
+
+
+def discover(case: Case) -> Any:
+    """The machine as found, with this rank bound to it."""
+    machine = case.machine
+    backend = choose_backend(machine.backend)
+    core().set_host_threads(machine.threads)
+    with as_case_error():
+        return core().Machine.discover(
+            backend,
+            devices_per_rank=machine.devices_per_rank,
+            ranks_per_node=machine.ranks_per_node,
+            cyclic=machine.cyclic,
+            bind=machine.bind,
+        )
+
+
+def describe(description: MachineFile) -> Any:
+    """A machine that is not there."""
+    with as_case_error():
+        return core().Machine.describe(description.name, description.devices(), description.links_matrix())
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A case on a machine, cut and placed, not yet allocated."""
+
+    case: Case
+    machine: Any
+    plan: dict[str, Any]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return self.case.options()
+
+
+def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
+    """Plans the case on the machine. Raises CaseError where it cannot be cut or does not fit."""
+    check_blocks(case, len(machine.devices()))
+    with as_case_error():
+        plan = core().plan(machine, case.options())
+    setup = Setup(case, machine, plan)
+    if check_memory and (message := memory_problem(setup)):
+        raise CaseError(message)
+    return setup
+
+
+def needed_per_device(plan: dict[str, Any], devices: int) -> list[int]:
+    """Bytes of all arrays, by device."""
+    needed = [0] * devices
+    for array in plan["arrays"]:
+        needed[array["device"]] += array["bytes"]
+    return needed
+
+
+def memory_problem(setup: Setup) -> str:
+    """Empty where everything fits; otherwise what is needed, what is there, and what would fit."""
+    available = [device["memory"] for device in setup.machine.devices()]
+    needed = needed_per_device(setup.plan, len(available))
+    if all(n <= a for n, a in zip(needed, available, strict=True)):
+        return ""
+    largest = core().largest_grid(setup.machine, setup.options)
+    remedies = [f"the largest grid that fits is {show_extent(largest)}"]
+    if setup.case.lbm.precision == "f64":
+        plan = core().plan(setup.machine, setup.options | {"precision": "f32"})
+        if all(n <= a for n, a in zip(needed_per_device(plan, len(available)), available, strict=True)):
+            remedies.append('lbm.precision = "f32" would fit')
+    smallest = max(1, min(available))
+    more = math.ceil(sum(needed) / smallest)
+    remedies.append(f"or use about {more} such devices")
+    return (
+        f"grid.cells: {show_extent(setup.case.grid.cells)} cells do not fit: needs {_show_memory(needed)}, has "
+        f"{_show_memory(available)}; {'; '.join(remedies)}"
+    )
+
+
+def _show_memory(amounts: list[int]) -> str:
+    """`8 x 9728 MB`, or the largest where they differ."""
+    top = max(amounts)
+    return f"{len(amounts)} x {'up to ' if min(amounts) != top else ''}{top / 1e6:.0f} MB"
+
+
+def show_extent(extent: tuple[int, ...] | list[int]) -> str:
+    """`512^3`, `128^2` or `720 x 484 x 700`."""
+    sides = list(extent[:2]) if len(extent) == 3 and extent[2] == 1 else list(extent)
+    if len(set(sides)) == 1 and len(sides) > 1:
+        return f"{sides[0]}^{len(sides)}"
+    return " x ".join(str(n) for n in sides)
+
+
+def solver(setup: Setup) -> Any:
+    """Allocates and initialises the solver: fluid at rest, density 1."""
+    with as_case_error():
+        return core().Lbm(setup.machine, setup.options)

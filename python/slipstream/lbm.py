@@ -1,0 +1,146 @@
+"""Lattice Boltzmann from Python: a Simulation is a box of fluid with walls, marched in time.
+
+Collective: on several ranks, every rank makes the same calls.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from slipstream import compare, engine, report
+from slipstream.case import Case, Source, parse
+from slipstream.core import core
+from slipstream.live import LiveLine
+from slipstream.march import Outcome, march
+
+#: Long enough for any run whose end `run` is told.
+_NEVER = 2**62
+LID = {"y+": (1.0, 0.0, 0.0)}
+
+
+class Simulation:
+    """A flow in a box of cells; by default a cavity whose lid y+ moves along +x.
+
+    Lengths are in cells, speeds in cells per step; times given to `run` are in length / lid speed. Walls are named
+    x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not periodic, rest.
+    Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
+    collision="SRT", backend="cuda", devices_per_rank=2, routes=["staged"].
+    Raises CaseError where the numbers do not make a flow that this method can compute.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[int],
+        reynolds: float | None = None,
+        lid_speed: float | None = None,
+        *,
+        viscosity: float | None = None,
+        length: float | None = None,
+        walls: Mapping[str, Sequence[float]] = LID,
+        periodic: Sequence[bool] = (False, False, False),
+        **options: Any,
+    ) -> None:
+        if len(cells) == 2:
+            cells = (*cells, 1)
+        tables: dict[str, dict[str, Any]] = {"lbm": {}, "machine": {}, "exchange": {}}
+        tables["lbm"]["lattice"] = "D2Q9" if cells[2] == 1 else "D3Q19"
+        for key, value in options.items():
+            tables[_table_of(key)][key] = value
+        physics = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed, "length": length}
+        data = {
+            "grid": {"cells": list(cells), "periodic": list(periodic)},
+            "physics": {key: value for key, value in physics.items() if value is not None},
+            "walls": {side: {"velocity": list(map(float, velocity))} for side, velocity in walls.items()},
+            "run": {"steps": _NEVER},
+            **tables,
+        }
+        #: The same flow as a case file would say it.
+        self.case: Case = parse(data, Source("Simulation"))
+        self._setup = engine.prepare(self.case, engine.discover(self.case))
+        self._lbm = engine.solver(self._setup)
+
+    def run(
+        self,
+        until: float | None = None,
+        *,
+        steps: int | None = None,
+        steady: float | None = None,
+        quiet: bool = False,
+    ) -> Outcome:
+        """Marches to the time `until`, for `steps` more steps, or until the residual is below `steady`.
+
+        The residual is the largest change of velocity per length / lid speed, over the lid speed. With `steady` alone
+        there is no other end. Shows a live line unless quiet.
+        """
+        if until is None and steps is None and steady is None:
+            raise ValueError("run(until=...), run(steps=...) or run(steady=...): say when to stop")
+        last = _NEVER
+        if until is not None:
+            last = round(until * self.case.scales.steps_per_time)
+        if steps is not None:
+            last = min(last, self.step + steps)
+        case = self.case.model_copy(update={"run": self.case.run.model_copy(update={"residual": steady})})
+        console = Console(quiet=True) if quiet else report.console(core().rank())
+        with LiveLine(console) as line:
+            return march(self._lbm, case, last, self._setup.plan["bytes_per_cell"], line.show)
+
+    @property
+    def step(self) -> int:
+        """Steps done."""
+        return self._lbm.step
+
+    @property
+    def time(self) -> float:
+        """In length / lid speed."""
+        return self.step / self.case.scales.steps_per_time
+
+    @property
+    def velocity(self) -> np.ndarray | None:
+        """The whole field as [z][y][x][component] in cells per step, on rank 0; None elsewhere."""
+        return self._lbm.gather("velocity", (0, 0, 0), self.case.grid.cells)
+
+    @property
+    def density(self) -> np.ndarray | None:
+        """The whole field as [z][y][x][1], 1 on average, on rank 0; None elsewhere."""
+        return self._lbm.gather("density", (0, 0, 0), self.case.grid.cells)
+
+    def arrays(self, field: str = "velocity") -> list[tuple[dict[str, Any], Any]]:
+        """This rank's blocks with their arrays: NumPy on the host, DLPack on the GPU, without a copy to the host."""
+        return self._lbm.arrays(field)
+
+    def set_solid(self, mask: np.ndarray) -> None:
+        """Makes the cells where mask[z][y][x] is true solid walls at rest; the mask covers the whole grid."""
+        self._lbm.set_solid(np.ascontiguousarray(mask, dtype=bool))
+
+    def profiles(self) -> tuple[compare.Profile, compare.Profile] | None:
+        """Velocity along x = z = 1/2 and y = z = 1/2, in units of the lid speed, on rank 0."""
+        return compare.profiles(self._lbm, self.case)
+
+    def compare(self) -> compare.Comparison | None:
+        """The profiles against the best published cavity of this Reynolds number, on rank 0."""
+        lines = self.profiles()
+        return None if lines is None else compare.compare(lines, compare.reference_for(self.case))
+
+    def spanwise(self) -> float | None:
+        """Largest |w| of the mean of the two middle planes z, in units of the lid speed, on rank 0: 0 by symmetry."""
+        return compare.spanwise(self._lbm, self.case)
+
+    @property
+    def mass(self) -> float:
+        """Sum of the density over all fluid cells."""
+        return self._lbm.mass()
+
+    @property
+    def solver(self) -> Any:
+        """The compiled solver itself."""
+        return self._lbm
+
+
+def _table_of(key: str) -> str:
+    for table in ("lbm", "machine", "exchange"):
+        if key in type(Case.model_fields[table].default).model_fields:
+            return table
+    # An unknown key is refused, with the nearest name, when the case is parsed.
+    return "lbm"

@@ -1,0 +1,110 @@
+"""The loop over time that the command line and Python share: advance, look at the residual, stop."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from slipstream.case import Case
+from slipstream.core import core
+from slipstream.live import Progress
+
+#: Seconds between two looks at the clock.
+BEAT = 0.25
+
+
+class Diverged(RuntimeError):
+    """The flow is no longer finite."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a march ended."""
+
+    steps: int  #: of the solver, in all
+    seconds: float
+    residual: float | None
+    steady: bool
+
+
+class Chunk:
+    """Steps between two looks: powers of two, the same on every rank, as long as a beat."""
+
+    def __init__(self, rank: int) -> None:
+        self._rank = rank
+        self.steps = 1
+
+    def adapt(self, seconds: float) -> None:
+        """Collective: rank 0's clock decides for all."""
+        wanted = self.steps
+        if seconds < BEAT / 2:
+            wanted *= 2
+        elif seconds > 2 * BEAT:
+            wanted = max(1, wanted // 2)
+        self.steps = int(core().broadcast(str(wanted), 0))
+
+
+def next_multiple(step: int, every: int) -> int:
+    return (step // every + 1) * every
+
+
+def march(
+    lbm: Any,
+    case: Case,
+    last_step: int,
+    bytes_per_cell: int,
+    show: Callable[[Progress], None],
+    write: Callable[[], None] | None = None,
+) -> Outcome:
+    """Advances to `last_step`, or to the steady state that the case asks for. Collective.
+
+    The residual is the largest change of velocity in any cell since the last look, per length / lid speed, over the lid
+    speed. `write` is called every case.output.every. Raises Diverged where the residual is no number.
+    """
+    scales, check_every = case.scales, case.check_every
+    every = max(1, round(case.output.every * scales.steps_per_time)) if case.output.every and write else None
+    chunk = Chunk(core().rank())
+    residual: float | None = None
+    first_step, checked, steady = lbm.step, lbm.step, False
+    # The first look only sets the mark from which the next one measures.
+    lbm.residual()
+    start = time.perf_counter()
+    while lbm.step < last_step and not steady:
+        stops = [last_step, next_multiple(lbm.step, check_every)] + ([next_multiple(lbm.step, every)] if every else [])
+        before, began = lbm.step, time.perf_counter()
+        lbm.advance(min(chunk.steps, min(stops) - before))
+        now = time.perf_counter()
+        if lbm.step == last_step or lbm.step % check_every == 0:
+            change = lbm.residual()
+            residual = change * scales.steps_per_time / ((lbm.step - checked) * scales.lid_speed)
+            checked = lbm.step
+            if not math.isfinite(residual):
+                raise Diverged(_advice(case, lbm.step))
+            steady = case.run.residual is not None and residual < case.run.residual
+        if every and write and lbm.step % every == 0:
+            write()
+        updates = case.cell_count * (lbm.step - before) / max(now - began, 1e-9)
+        elapsed = time.perf_counter() - start
+        show(
+            Progress(
+                step=lbm.step,
+                last_step=last_step,
+                time=lbm.step / scales.steps_per_time,
+                residual=residual,
+                mlups=updates / 1e6,
+                gb_per_s=updates * bytes_per_cell / 1e9,
+                seconds=elapsed,
+                seconds_left=elapsed * (last_step - lbm.step) / (lbm.step - first_step),
+            )
+        )
+        chunk.adapt(now - began)
+    return Outcome(lbm.step, time.perf_counter() - start, residual, steady)
+
+
+def _advice(case: Case, step: int) -> str:
+    scales = case.scales
+    return (
+        f"the flow became infinite before step {step} (tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds "
+        f"number {scales.grid_reynolds:.1f}); take more cells, a smaller lid_speed, or the TRT collision"
+    )

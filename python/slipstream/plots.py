@@ -1,0 +1,91 @@
+"""Pictures of a cavity: its centreline profiles and its mid-plane. Drawn without a display."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from slipstream.case import Case
+from slipstream.compare import Profile, interpolate
+from slipstream.engine import show_extent
+from slipstream.reference import Reference
+
+_STYLE = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "axes.grid": True,
+    "grid.color": "0.92",
+    "legend.frameon": False,
+    "figure.dpi": 160,
+}
+_BLUE, _RED = "#1f5fa8", "#c8442e"
+
+
+def _title(case: Case) -> str:
+    lbm = case.lbm
+    method = f"{lbm.lattice} {lbm.collision} {lbm.precision}"
+    cells = show_extent(case.grid.cells).replace("^2", "²").replace("^3", "³")
+    return f"Lid-driven cavity, Re {case.scales.reynolds:g}, {cells}, {method}"
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, case: Case) -> None:
+    """u along the vertical and v along the horizontal centreline; reference points as circles."""
+    vertical, horizontal = lines
+    fine = np.linspace(0.0, 1.0, 401)
+    with plt.rc_context(_STYLE):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.4), layout="constrained")
+        left.plot(interpolate(vertical.place, vertical.velocity[:, 0], fine), fine, color=_BLUE, label="slipstream")
+        right.plot(
+            fine, interpolate(horizontal.place, horizontal.velocity[:, 1], fine), color=_BLUE, label="slipstream"
+        )
+        if reference:
+            style = {"ls": "none", "marker": "o", "mfc": "white", "mec": _RED, "ms": 5, "label": reference.title}
+            u, v = reference.lines
+            left.plot(u.value, u.place, clip_on=False, zorder=3, **style)
+            right.plot(v.place, v.value, clip_on=False, zorder=3, **style)
+        left.set(xlabel="u / U", ylabel="y / L", ylim=(0, 1), title="vertical centreline")
+        right.set(xlabel="x / L", ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
+        handles, labels = left.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        figure.suptitle(_title(case), fontsize=12)
+        _save(figure, path)
+
+
+def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
+    """Streamlines of the in-plane velocity at z = 1/2, coloured by its size."""
+    rows, columns = plane.shape[:2]
+    length = case.scales.length
+    x, y = (np.arange(columns) + 0.5) / length, (np.arange(rows) + 0.5) / length
+    speed = np.hypot(plane[..., 0], plane[..., 1])
+    top = float(speed.max()) or 1.0
+    width, height = columns / length, rows / length
+    with plt.rc_context(_STYLE | {"axes.grid": False}):
+        figure, axes = plt.subplots(figsize=(6.4, 5.4 * max(height / width, 0.4) + 0.3), layout="constrained")
+        mesh = axes.imshow(
+            speed,
+            origin="lower",
+            extent=(0, width, 0, height),
+            cmap="viridis",
+            vmin=0,
+            vmax=top,
+            interpolation="bilinear",
+        )
+        axes.streamplot(x, y, plane[..., 0], plane[..., 1], color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
+        axes.set(xlabel="x / L", ylabel="y / L", xlim=(0, width), ylim=(0, height), aspect="equal")
+        figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
+        where = "" if case.lbm.lattice == "D2Q9" else "mid-plane z = 1/2\n"
+        axes.set_title(where + _title(case), fontsize=11)
+        _save(figure, path)

@@ -1,0 +1,170 @@
+"""`slipstream run`: one case from its text to its pictures."""
+
+import os
+import tempfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slipstream import compare, engine, predict, report
+from slipstream.case import Case
+from slipstream.core import agree_on_error, core
+from slipstream.errors import CaseError
+from slipstream.live import LiveLine
+from slipstream.march import Outcome, march
+
+FILES = ("case.resolved.toml", "profiles.csv", "profiles.png", "streamlines.png", "comparison.json", "fields.vtkhdf")
+
+
+def output_problem(folder: Path, overwrite: bool) -> str:
+    """Why results cannot go into a folder; empty where they can. Leaves nothing behind."""
+    there = [name for name in FILES if (folder / name).exists()]
+    if there and not overwrite:
+        return (
+            f"output.folder: {folder} already holds results ({', '.join(there)}); pass --overwrite to replace them, or "
+            "choose another output.folder"
+        )
+    ancestor = folder
+    while not ancestor.exists() and ancestor != ancestor.parent:
+        ancestor = ancestor.parent
+    try:
+        if not ancestor.is_dir():
+            raise NotADirectoryError(f"{ancestor} is not a folder")
+        # Trying is the only proof: permission bits do not bind root, and mounts may be read-only.
+        with tempfile.TemporaryDirectory(prefix=".slipstream-", dir=ancestor):
+            pass
+    except OSError as error:
+        why = error.strerror or str(error)
+        return f"output.folder: cannot write to {folder}: {why}; choose another output.folder"
+    return ""
+
+
+def check_output(case: Case, overwrite: bool) -> None:
+    """Raises where the results have no place to go. Of one process; nothing is written."""
+    if problem := output_problem(case.folder, overwrite):
+        raise CaseError(problem)
+
+
+def run(case: Case, console: Console, overwrite: bool = False) -> None:
+    """Runs a case on all ranks. Raises CaseError, on all ranks, before anything is written."""
+    module = core()
+    rank = module.rank()
+    agree_on_error(output_problem(case.folder, overwrite) if rank == 0 else "")
+    reference = compare.reference_for(case)
+    machine = engine.discover(case)
+    setup = engine.prepare(case, machine)
+    prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
+    build = module.build_info()
+    console.print(report.banner(setup, prediction, build))
+    if any(entry["bound"] for entry in machine.bindings()):
+        console.print(report.bindings(machine))
+    lbm = engine.solver(setup)
+    backend = machine.devices()[0]["backend"]
+    folder = case.folder
+    if rank == 0:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
+        (folder / FILES[0]).write_text(case.resolved(backend).to_toml(header), encoding="utf-8")
+    module.barrier()
+    mass = lbm.mass()
+    outcome = _steps(lbm, case, setup.plan["bytes_per_cell"], console, folder)
+    drift = lbm.mass() / mass - 1.0
+    console.print(f"\n{_verdict(outcome, case)}, mass drift {drift:+.1e}")
+    console.print(report.phases(lbm.phases()))
+    entries = lbm.report()
+    if entries:
+        console.print(report.messages(entries, "routes"))
+    figures = _figures(case, outcome, setup, drift, build)
+    _results(lbm, case, reference, figures, console)
+
+
+def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, folder: Path) -> Outcome:
+    """All steps, with fields written on the way and at the end."""
+    if not case.output.fields:
+        with LiveLine(console) as line:
+            return march(lbm, case, case.last_step, bytes_per_cell, line.show)
+    scales = case.scales
+    written = -1
+    spacing = (1.0 / scales.length,) * 3
+    series = core().Series(lbm, str(folder / "fields.vtkhdf"), spacing, (0.0, 0.0, 0.0), True)
+
+    def write() -> None:
+        nonlocal written
+        series.write(lbm.step / scales.steps_per_time, 1.0 / scales.lid_speed)
+        written = lbm.step
+
+    try:
+        with LiveLine(console) as line:
+            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, write)
+        if written != lbm.step:
+            write()
+    finally:
+        series.close()
+    return outcome
+
+
+def _verdict(outcome: Outcome, case: Case) -> str:
+    rate = case.cell_count * outcome.steps / outcome.seconds / 1e6
+    how = f"steady at step {outcome.steps}" if outcome.steady else f"stopped at step {outcome.steps}"
+    residual = "" if outcome.residual is None else f", residual {outcome.residual:.2e}"
+    return f"{how}{residual}, {report.duration(outcome.seconds)}, {rate:.1f} MLUPS in all"
+
+
+def _figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, build: dict[str, Any]) -> dict[str, Any]:
+    """The run in numbers, for comparison.json."""
+    scales = case.scales
+    return {
+        "case": case.case.name,
+        "commit": build["commit"],
+        "date": f"{datetime.now():%Y-%m-%d}",
+        "machine": setup.machine.name,
+        "ranks": setup.machine.ranks,
+        "devices": len(setup.machine.devices()),
+        "cells": list(case.grid.cells),
+        "lattice": case.lbm.lattice,
+        "collision": case.lbm.collision,
+        "precision": case.lbm.precision,
+        "reynolds": scales.reynolds,
+        "lid_speed": scales.lid_speed,
+        "tau": scales.tau,
+        "steps": outcome.steps,
+        "time_units": outcome.steps / scales.steps_per_time,
+        "seconds": outcome.seconds,
+        "mlups": case.cell_count * outcome.steps / outcome.seconds / 1e6,
+        "residual": outcome.residual,
+        "steady": outcome.steady,
+        "mass_drift": drift,
+    }
+
+
+def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], console: Console) -> None:
+    """Profiles, comparison and pictures. Collective; rank 0 writes."""
+    lines = compare.profiles(lbm, case) if case.output.profiles or case.output.pictures else None
+    plane = compare.mid_plane(lbm, case) if case.output.pictures else None
+    figures["spanwise"] = compare.spanwise(lbm, case)
+    if core().rank() != 0:
+        return
+    folder = case.folder
+    if lines is not None:
+        result = compare.compare(lines, reference)
+        for part in report.comparison(result):
+            console.print(part)
+        if figures["spanwise"] and case.lbm.lattice != "D2Q9":
+            console.print(f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the lid speed")
+        if case.output.profiles:
+            compare.write_profiles(folder / "profiles.csv", lines)
+            compare.write_json(folder / "comparison.json", result, figures)
+        if case.output.pictures:
+            from slipstream import plots
+
+            plots.profiles(folder / "profiles.png", lines, reference, case)
+            assert plane is not None
+            plots.streamlines(folder / "streamlines.png", plane, case)
+    console.print("\nwritten:")
+    for name in FILES:
+        if (folder / name).exists():
+            console.print(f"  {os.path.relpath(folder / name)}", soft_wrap=True)

@@ -1,0 +1,55 @@
+"""`-n RANKS`: the program starts itself again through mpiexec."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from slipstream.core import launched_size
+from slipstream.errors import CaseError
+
+#: Tells rank 0 behind mpiexec's pipe how wide the terminal at the other end is.
+TERMINAL_WIDTH = "SLIPSTREAM_TERMINAL_WIDTH"
+
+
+def check_launcher(ranks: int) -> str:
+    """Path of mpiexec, or a CaseError that says why there can be no `ranks` ranks."""
+    if ranks < 1:
+        raise CaseError(f"-n {ranks}: at least one rank is needed")
+    if launched_size() is not None:
+        raise CaseError(f"-n {ranks} inside mpiexec: give the number of ranks to one of the two")
+    mpiexec = shutil.which("mpiexec")
+    if mpiexec is None:
+        raise CaseError(
+            f"-n {ranks} needs mpiexec, which is not on PATH; install an MPI (Debian: apt-get install openmpi-bin), or "
+            "leave -n away: one rank can drive several devices (machine.devices_per_rank)"
+        )
+    return mpiexec
+
+
+def command(mpiexec: str, ranks: int, arguments: Sequence[str], open_mpi: bool) -> list[str]:
+    """The command line that runs slipstream with `arguments` on `ranks` ranks."""
+    flags = ["--quiet", "--oversubscribe", "--bind-to", "none"] if open_mpi else []
+    return [mpiexec, "-n", str(ranks), *flags, sys.executable, "-m", "slipstream", *arguments]
+
+
+def environment(open_mpi: bool) -> dict[str, str]:
+    """The environment of the ranks: Open MPI wants root to say twice that it means it."""
+    result = dict(os.environ)
+    if open_mpi and os.geteuid() == 0:
+        result |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    if sys.stdout.isatty():
+        result[TERMINAL_WIDTH] = str(shutil.get_terminal_size().columns)
+    return result
+
+
+def start(ranks: int, arguments: Sequence[str]) -> int:
+    """Runs slipstream on `ranks` ranks and returns their exit code."""
+    mpiexec = check_launcher(ranks)
+    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
+    open_mpi = "Open MPI" in version or "OpenRTE" in version
+    sys.stdout.flush()
+    return subprocess.run(
+        command(mpiexec, ranks, arguments, open_mpi), env=environment(open_mpi), check=False
+    ).returncode

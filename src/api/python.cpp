@@ -1,0 +1,89 @@
+// The module slipstream._core: machine, plans, solvers. The package's Python files are its users.
+#include <slipstream/build_info.hpp>
+#include <slipstream/copy_rate.hpp>
+
+#include "api/python_common.hpp"
+
+namespace slipstream::python {
+
+const Communicator& world() {
+  static const Communicator comm = Communicator::world();
+  return comm;
+}
+
+namespace {
+
+nb::dict build_info() {
+  nb::dict info;
+  info["version"] = build_version();
+  info["commit"] = build_commit();
+  info["compiler"] = build_compiler();
+  info["type"] = build_type();
+  info["cuda"] = !build_cuda().empty();
+  info["cuda_version"] = build_cuda();
+  info["hdf5"] = build_hdf5();
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  info["mpi"] = std::string(text, length).substr(0, std::string(text, length).find(','));
+  return info;
+}
+
+nb::list routes() {
+  nb::list all;
+  for (const RouteKind kind : all_routes()) {
+    const auto facts = [](const Route::Facts& table) {
+      nb::dict d;
+      for (const auto& [question, answer] : table) d[question.c_str()] = answer;
+      return d;
+    };
+    nb::dict entry;
+    entry["name"] = to_string(kind);
+    entry["capability"] = facts(route(kind).capability());
+    entry["execution"] = facts(route(kind).execution());
+    all.append(entry);
+  }
+  return all;
+}
+
+}  // namespace
+}  // namespace slipstream::python
+
+NB_MODULE(_core, m) {
+  using namespace slipstream;
+  using namespace slipstream::python;
+  nb::set_leak_warnings(false);
+  // A described error of the library is the caller's RuntimeError; memory has its own kind in Python too.
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const OutOfMemory& e) {
+      PyErr_SetString(PyExc_MemoryError, e.what());
+    } catch (const Timeout& e) {
+      PyErr_SetString(PyExc_TimeoutError, e.what());
+    }
+  });
+
+  m.def("rank", [] { return world().rank(); });
+  m.def("size", [] { return world().size(); });
+  m.def("started_by_mpi", &started_by_mpi);
+  m.def("barrier", [] { world().barrier(); }, nb::call_guard<nb::gil_scoped_release>());
+  m.def("broadcast", [](const std::string& text, int root) { return world().broadcast(text, root); }, nb::arg("text"),
+        nb::arg("root") = 0);
+  m.def("all", [](bool value) { return world().all(value); });
+  m.def("abort", [](int code) { MPI_Abort(MPI_COMM_WORLD, code); });
+  m.def("available", [](const std::string& name) { return available(backend_from_string(name)); });
+  m.def("device_count", [](const std::string& name) { return device_count(backend_from_string(name)); });
+  m.def("set_host_threads", &set_host_threads);
+  m.def("host_threads", &host_threads);
+  m.def("build_info", &build_info);
+  m.def("routes", &routes);
+  m.def(
+      "copy_bandwidth",
+      [](const std::string& backend, std::size_t bytes, double seconds) {
+        return copy_rate({backend_from_string(backend), 0}, bytes, seconds);
+      },
+      nb::arg("backend"), nb::arg("bytes"), nb::arg("seconds") = 0.5, nb::call_guard<nb::gil_scoped_release>());
+  bind_machine(m);
+  bind_lbm(m);
+}

@@ -1,0 +1,25 @@
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <slipstream/lbm.hpp>
+
+namespace slipstream::python {
+
+namespace nb = nanobind;
+
+/// All ranks of the job; MPI starts at the first call.
+const Communicator& world();
+lbm::Options options_from(const nb::dict& options);
+nb::dict block_dict(const Block& block);
+
+void bind_machine(nb::module_& module);
+void bind_lbm(nb::module_& module);
+
+inline nb::tuple triple(const Extent& e) { return nb::make_tuple(e[0], e[1], e[2]); }
+
+}  // namespace slipstream::python

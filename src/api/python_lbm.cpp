@@ -1,0 +1,348 @@
+#include <algorithm>
+#include <cmath>
+
+#include <slipstream/gather.hpp>
+#include <slipstream/vtkhdf.hpp>
+
+#include "api/python_common.hpp"
+
+namespace slipstream::python {
+namespace {
+
+using lbm::Lbm;
+
+constexpr const char* sides[] = {"x-", "x+", "y-", "y+", "z-", "z+"};
+
+lbm::Side side_from(const std::string& name) {
+  for (int s = 0; s < 6; ++s)
+    if (name == sides[s]) return static_cast<lbm::Side>(s);
+  throw Error("no side of the domain is named '" + name + "': choose x-, x+, y-, y+, z- or z+");
+}
+
+template <class Value>
+Value one_of(const std::string& text, std::initializer_list<std::pair<const char*, Value>> choices, const char* what) {
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (text == name) return value;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error(std::string("no ") + what + " is named '" + text + "': choose among " + names);
+}
+
+/// Reads options one by one and knows which were not asked for.
+class Reader {
+ public:
+  explicit Reader(const nb::dict& options) : options_(options) {}
+  template <class T>
+  void read(const char* key, T& value) {
+    known_.push_back(key);
+    if (options_.contains(key)) value = nb::cast<T>(options_[key]);
+  }
+  void finish() const {
+    for (const auto& [key, value] : options_) {
+      const auto name = nb::cast<std::string>(key);
+      require(std::find(known_.begin(), known_.end(), name) != known_.end(),
+              "the solver has no option named '" + name + "'");
+    }
+  }
+
+ private:
+  const nb::dict& options_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace
+
+lbm::Options options_from(const nb::dict& dict) {
+  lbm::Options o;
+  Reader reader(dict);
+  std::string lattice = "D3Q19", collision = "TRT", precision = "f32", layout = "soa", overlap = "auto",
+              placement = "node_aware";
+  std::map<std::string, std::array<double, 3>> walls;
+  std::vector<std::string> routes;
+  reader.read("cells", o.cells);
+  reader.read("periodic", o.periodic);
+  reader.read("lattice", lattice);
+  reader.read("collision", collision);
+  reader.read("magic", o.magic);
+  reader.read("viscosity", o.viscosity);
+  reader.read("precision", precision);
+  reader.read("layout", layout);
+  reader.read("alignment", o.alignment);
+  reader.read("walls", walls);
+  reader.read("blocks_per_device", o.grid.partition.blocks_per_device);
+  reader.read("node_grid", o.grid.partition.nodes);
+  reader.read("device_grid", o.grid.partition.devices);
+  reader.read("placement", placement);
+  reader.read("routes", routes);
+  reader.read("overlap", overlap);
+  reader.read("rim", o.rim);
+  reader.read("wait_limit", o.exchange.wait_limit);
+  reader.finish();
+  o.lattice = one_of<lbm::Lattice>(lattice, {{"D2Q9", lbm::Lattice::d2q9}, {"D3Q19", lbm::Lattice::d3q19}}, "lattice");
+  o.collision =
+      one_of<lbm::Collision>(collision, {{"SRT", lbm::Collision::srt}, {"TRT", lbm::Collision::trt}}, "collision");
+  o.precision = dtype_from_string(precision);
+  o.layout = layout_from_string(layout);
+  o.overlap = one_of<Overlap>(
+      overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}}, "overlap mode");
+  o.grid.placement = one_of<PlacementMethod>(
+      placement, {{"trivial", PlacementMethod::trivial}, {"node_aware", PlacementMethod::node_aware}}, "placement");
+  for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
+  if (!routes.empty()) {
+    o.exchange.routes.clear();
+    for (const auto& name : routes) o.exchange.routes.push_back(route_from_string(name));
+  }
+  return o;
+}
+
+nb::dict block_dict(const Block& block) {
+  nb::dict d;
+  d["id"] = block.id;
+  d["lo"] = triple(block.box.lo);
+  d["hi"] = triple(block.box.hi);
+  d["device"] = block.device;
+  d["rank"] = block.rank;
+  return d;
+}
+
+namespace {
+
+GridOptions grid_options(const lbm::Options& o) {
+  GridOptions grid = o.grid;
+  grid.periodic = o.periodic;
+  return grid;
+}
+
+nb::list message_list(const std::vector<MessageInfo>& messages) {
+  nb::list all;
+  for (const MessageInfo& message : messages) {
+    nb::dict entry;
+    entry["source"] = message.source;
+    entry["target"] = message.target;
+    entry["route"] = to_string(message.route);
+    entry["reason"] = message.reason;
+    entry["bytes"] = message.bytes;
+    all.append(entry);
+  }
+  return all;
+}
+
+nb::dict plan(const Machine& machine, const nb::dict& dict) {
+  const lbm::Options o = options_from(dict);
+  lbm::check(o);
+  const Grid grid(o.cells, machine, 0, grid_options(o));
+  nb::dict result;
+  nb::list blocks, arrays;
+  for (const Block& block : grid.blocks()) blocks.append(block_dict(block));
+  for (const auto& array : lbm::memory_needed(grid, o)) {
+    nb::dict entry;
+    entry["device"] = array.device;
+    entry["array"] = array.array;
+    entry["bytes"] = array.bytes;
+    arrays.append(entry);
+  }
+  result["blocks"] = blocks;
+  nb::dict counts;
+  counts["nodes"] = triple(grid.partition().nodes);
+  counts["devices"] = triple(grid.partition().devices);
+  counts["blocks"] = triple(grid.partition().blocks);
+  result["partition"] = counts;
+  result["arrays"] = arrays;
+  result["messages"] = message_list(lbm::messages_needed(grid, o));
+  result["bytes_per_cell"] = lbm::bytes_per_cell(o.lattice, o.precision);
+  result["placement_cost"] = grid.placement_cost();
+  result["trivial_cost"] = grid.trivial_cost();
+  return result;
+}
+
+bool fits(const Machine& machine, const lbm::Options& o) {
+  const Grid grid(o.cells, machine, 0, grid_options(o));
+  std::vector<std::int64_t> bytes(machine.devices(), 0);
+  for (const auto& array : lbm::memory_needed(grid, o)) bytes[array.device] += array.bytes;
+  for (int d = 0; d < machine.devices(); ++d)
+    if (bytes[d] > machine.device(d).memory) return false;
+  return true;
+}
+
+/// The largest grid of the same shape that fits, by bisection over its longest extent.
+nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
+  lbm::Options o = options_from(dict);
+  const Extent shape = o.cells;
+  const std::int64_t longest = *std::max_element(shape.begin(), shape.end());
+  const auto scaled = [&](std::int64_t n) {
+    Extent e;
+    for (int a = 0; a < 3; ++a)
+      e[a] = shape[a] == 1 ? 1 : std::max<std::int64_t>(1, std::llround(static_cast<double>(shape[a]) * n / longest));
+    return e;
+  };
+  std::int64_t low = 0, high = 1;
+  const auto good = [&](std::int64_t n) {
+    o.cells = scaled(n);
+    try {
+      return fits(machine, o);
+    } catch (const Error&) {
+      return n < longest;  // too few cells to cut is no lack of memory
+    }
+  };
+  while (high < (std::int64_t{1} << 20) && good(high)) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    (good(middle) ? low : high) = middle;
+  }
+  return low == 0 ? nb::make_tuple(0, 0, 0) : triple(scaled(low));
+}
+
+const Field& field_of(Lbm& self, const std::string& name) { return self.state()[name]; }
+
+/// A new array that owns its values; its bytes are those of a field's number format.
+nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> shape, DType type) {
+  auto* kept = new std::vector<std::byte>(std::move(values));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
+  const auto make = [&]<class T>() {
+    return nb::cast(nb::ndarray<nb::numpy, T>(reinterpret_cast<T*>(kept->data()), shape.size(), shape.data(), owner));
+  };
+  switch (type) {
+    case DType::u8: return make.operator()<std::uint8_t>();
+    case DType::f32: return make.operator()<float>();
+    case DType::f64: return make.operator()<double>();
+    default: throw Error("fields of " + to_string(type) + " have no NumPy form here");
+  }
+}
+
+nb::object gathered(Lbm& self, const std::string& name, const Extent& lo, const Extent& hi) {
+  const Field& field = field_of(self, name);
+  std::vector<std::byte> values;
+  {
+    nb::gil_scoped_release release;
+    values = gather(self.communicator(), field, {lo, hi});
+  }
+  if (self.communicator().rank() != 0) return nb::none();
+  return host_array(std::move(values),
+                    {static_cast<std::size_t>(hi[2] - lo[2]), static_cast<std::size_t>(hi[1] - lo[1]),
+                     static_cast<std::size_t>(hi[0] - lo[0]), static_cast<std::size_t>(field.options().components)},
+                    field.options().type);
+}
+
+/// A block's interior without a copy: [z][y][x][component] over the field's own memory.
+nb::object block_array(const Field& field, std::int64_t block, nb::handle owner) {
+  const BlockShape& shape = field.shape(block);
+  const std::size_t size[4] = {static_cast<std::size_t>(shape.extent[2]), static_cast<std::size_t>(shape.extent[1]),
+                               static_cast<std::size_t>(shape.extent[0]),
+                               static_cast<std::size_t>(field.options().components)};
+  const std::int64_t stride[4] = {shape.stride[2], shape.stride[1], shape.stride[0], shape.component_stride};
+  const Device device = field.device(block);
+  const auto make = [&]<class T>() -> nb::object {
+    T* origin = field.view<T>(block).origin;
+    if (device.backend == Backend::host)
+      return nb::cast(nb::ndarray<nb::numpy, T>(origin, 4, size, owner, stride));
+    return nb::cast(nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
+  };
+  switch (field.options().type) {
+    case DType::u8: return make.operator()<std::uint8_t>();
+    case DType::f32: return make.operator()<float>();
+    case DType::f64: return make.operator()<double>();
+    default: throw Error("fields of " + to_string(field.options().type) + " have no array form here");
+  }
+}
+
+nb::list local_arrays(nb::object self, const std::string& name) {
+  Lbm& run = nb::cast<Lbm&>(self);
+  const Field& field = field_of(run, name);
+  nb::list all;
+  for (const std::int64_t id : run.grid().local())
+    all.append(nb::make_tuple(block_dict(run.grid().block(id)), block_array(field, id, self)));
+  return all;
+}
+
+nb::list phases(Lbm& self) {
+  nb::list all;
+  for (const auto& phase : self.time_loop().phases()) {
+    nb::dict entry;
+    entry["name"] = phase.name;
+    entry["calls"] = phase.calls;
+    entry["seconds"] = phase.seconds;
+    all.append(entry);
+  }
+  return all;
+}
+
+void set_solid(Lbm& self, const nb::ndarray<const bool, nb::c_contig, nb::device::cpu>& mask) {
+  const Extent& cells = self.grid().extent();
+  require(mask.ndim() == 3 && static_cast<std::int64_t>(mask.shape(0)) == cells[2] &&
+              static_cast<std::int64_t>(mask.shape(1)) == cells[1] &&
+              static_cast<std::int64_t>(mask.shape(2)) == cells[0],
+          "the mask of solid cells must have the shape [z][y][x] of the grid");
+  self.set_solid(std::vector<std::uint8_t>(mask.data(), mask.data() + mask.size()));
+}
+
+/// Velocity, density and flags of a run in one VTKHDF file.
+class Series {
+ public:
+  Series(Lbm& lbm, const std::string& path, const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
+         bool overwrite)
+      : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite)) {}
+
+  void write(double time, double velocity_scale) {
+    const State& state = lbm_.state();
+    series_.write(time, {{"velocity", &state["velocity"], velocity_scale},
+                         {"density", &state["density"], 1},
+                         {"flags", &state["flags"], 1}});
+  }
+  void close() { series_.close(); }
+
+ private:
+  static VtkhdfSeries::Options options(const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
+                                       bool overwrite) {
+    VtkhdfSeries::Options o;
+    o.spacing = spacing;
+    o.origin = origin;
+    o.overwrite = overwrite;
+    return o;
+  }
+  Lbm& lbm_;
+  VtkhdfSeries series_;
+};
+
+}  // namespace
+
+void bind_lbm(nb::module_& m) {
+  m.def("plan", &plan, nb::arg("machine"), nb::arg("options"));
+  m.def("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
+
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Lbm>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
+      .def("__init__",
+           [](Lbm* self, const Machine& machine, const nb::dict& options) {
+             lbm::Options o = options_from(options);
+             nb::gil_scoped_release release;
+             new (self) Lbm(world(), machine, std::move(o));
+           },
+           nb::arg("machine"), nb::arg("options"))
+      .def("advance", &Lbm::advance, nb::arg("steps"), Release())
+      .def_prop_ro("step", [](Lbm& self) { return self.state().step; })
+      .def("set_solid", &set_solid, nb::arg("mask"))
+      .def("residual", &Lbm::update_macroscopic, Release())
+      .def("mass", [](Lbm& self) { return self.excess_mass() + static_cast<double>(self.fluid_cells()); }, Release())
+      .def("excess_mass", &Lbm::excess_mass, Release())
+      .def("fluid_cells", &Lbm::fluid_cells)
+      .def("gather", &gathered, nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
+      .def("populations",
+           [](Lbm& self) { return gathered(self, "populations", {0, 0, 0}, self.grid().extent()); })
+      .def("arrays", [](nb::object self, const std::string& name) { return local_arrays(self, name); }, nb::arg("field"))
+      .def("phases", &phases)
+      .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
+      .def("report", [](Lbm& self) { return message_list(self.exchange().messages()); });
+
+  nb::class_<Series>(m, "Series", "A VTKHDF time series of velocity, density and flags.")
+      .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool>(),
+           nb::arg("lbm"), nb::arg("path"), nb::arg("spacing"), nb::arg("origin"), nb::arg("overwrite"),
+           nb::keep_alive<1, 2>())
+      .def("write", &Series::write, nb::arg("time"), nb::arg("velocity_scale"), Release())
+      .def("close", &Series::close, Release());
+}
+
+}  // namespace slipstream::python

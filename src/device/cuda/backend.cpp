@@ -1,0 +1,210 @@
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "device/cuda/common.hpp"
+
+namespace slipstream::cuda {
+
+void fail(cudaError_t status, Device device, const std::string& what) {
+  cudaGetLastError();
+  throw Error(what + " failed on " + to_string(device) + ": " + cudaGetErrorString(status) + " (" +
+              cudaGetErrorName(status) + ")");
+}
+
+void fail(CUresult status, Device device, const std::string& what) {
+  const char* why = nullptr;
+  if (driver().error_string(status, &why) != CUDA_SUCCESS || !why) why = "unknown error";
+  throw Error(what + " failed on " + to_string(device) + ": " + why + " (driver error " +
+              std::to_string(static_cast<int>(status)) + ")");
+}
+
+namespace {
+
+template <class Function>
+void find(Function& function, const char* name) {
+  constexpr unsigned version = 12000;
+  void* address = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  const cudaError_t status = cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &found);
+  if (status != cudaSuccess || found != cudaDriverEntryPointSuccess) {
+    cudaGetLastError();
+    throw Error(std::string("the CUDA driver of this machine does not offer ") + name +
+                ": install a driver of CUDA 13 or newer");
+  }
+  function = reinterpret_cast<Function>(address);
+}
+
+Driver find_driver() {
+  Driver d;
+  find(d.context_current, "cuCtxGetCurrent");
+  find(d.context_push, "cuCtxPushCurrent");
+  find(d.context_pop, "cuCtxPopCurrent");
+  find(d.context_retain, "cuDevicePrimaryCtxRetain");
+  find(d.context_state, "cuDevicePrimaryCtxGetState");
+  find(d.address_range, "cuMemGetAddressRange");
+  find(d.pointer_attribute, "cuPointerGetAttribute");
+  find(d.error_string, "cuGetErrorString");
+  return d;
+}
+
+struct Count {
+  int devices = 0;
+  cudaError_t status = cudaSuccess;
+};
+
+const Count& counted() {
+  static const Count count = [] {
+    Count c;
+    c.status = cudaGetDeviceCount(&c.devices);
+    if (c.status != cudaSuccess) {
+      c.devices = 0;
+      cudaGetLastError();
+    }
+    return c;
+  }();
+  return count;
+}
+
+void require_device(Device device) {
+  const Count& count = counted();
+  if (device.index >= 0 && device.index < count.devices) return;
+  throw Error(to_string(device) + " does not exist: this process sees " + std::to_string(count.devices) + " GPUs" +
+              (count.status == cudaSuccess ? "" : std::string(" (") + cudaGetErrorString(count.status) + ")"));
+}
+
+CUcontext primary_context(Device device) {
+  require_device(device);
+  struct Entry {
+    std::once_flag once;
+    CUcontext context = nullptr;
+  };
+  static std::vector<Entry> entries(visible_devices());
+  Entry& entry = entries[device.index];
+  std::call_once(entry.once,
+                 [&] { check(driver().context_retain(&entry.context, device.index), device, "opening the GPU"); });
+  return entry.context;
+}
+
+std::string uuid_string(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    text += digits;
+    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
+  }
+  return text;
+}
+
+class CudaBackend final : public detail::DeviceBackend {
+ public:
+  int device_count() override { return visible_devices(); }
+
+  DeviceInfo info(int index) override {
+    const Device device = at(index);
+    require_device(device);
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, index), device, "reading the GPU's properties");
+    char bus_id[32] = {};
+    check(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, index), device, "reading the GPU's PCI address");
+    DeviceInfo info;
+    info.name = properties.name;
+    info.uuid = uuid_string(properties.uuid);
+    info.bus_id = bus_id;
+    info.memory_total = properties.totalGlobalMem;
+    info.memory_free = memory_free(device, info.uuid);
+    info.processors = properties.multiProcessorCount;
+    return info;
+  }
+
+  bool peer_access(int from, int to) override {
+    require_device(at(from));
+    require_device(at(to));
+    if (from == to) return true;
+    int can = 0;
+    check(cudaDeviceCanAccessPeer(&can, from, to), at(from), "asking for peer access");
+    if (!can) return false;
+    primary_context(at(to));
+    const DeviceScope scope(at(from));
+    const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled) {
+      cudaGetLastError();
+      return true;
+    }
+    if (status != cudaSuccess) fail(status, at(from), "enabling access to the memory of " + to_string(at(to)));
+    return true;
+  }
+
+  void synchronize(int index) override {
+    const DeviceScope scope(at(index));
+    check(cudaDeviceSynchronize(), at(index), "waiting for the GPU");
+  }
+
+  void* allocate(int index, Memory memory, std::size_t bytes) override {
+    return cuda::allocate(at(index), memory, bytes);
+  }
+  void deallocate(int index, Memory memory, void* pointer) noexcept override {
+    cuda::deallocate(at(index), memory, pointer);
+  }
+  MemoryHandle export_memory(int index, const void* pointer) override {
+    return cuda::export_memory(at(index), pointer);
+  }
+  void* import_memory(int index, const MemoryHandle& handle) override { return cuda::import_memory(at(index), handle); }
+  void release_imported() override { cuda::release_imported(); }
+
+  std::unique_ptr<detail::StreamImpl> make_stream(int index, Priority priority) override {
+    return cuda::make_stream(at(index), priority);
+  }
+  std::unique_ptr<detail::StreamImpl> wrap_stream(int index, void* native) override {
+    return cuda::wrap_stream(at(index), native);
+  }
+  std::shared_ptr<detail::EventImpl> make_event(int index, bool timing) override {
+    return cuda::make_event(at(index), timing);
+  }
+
+ private:
+  static Device at(int index) { return {Backend::cuda, index}; }
+};
+
+}  // namespace
+
+const Driver& driver() {
+  static const Driver found = find_driver();
+  return found;
+}
+
+int visible_devices() {
+  return counted().devices;
+}
+
+DeviceScope::DeviceScope(Device device) {
+  const CUcontext wanted = primary_context(device);
+  CUcontext current = nullptr;
+  check(driver().context_current(&current), device, "asking for the current GPU");
+  if (current == wanted) return;
+  check(driver().context_push(wanted), device, "making the GPU current");
+  pushed_ = true;
+}
+
+DeviceScope::~DeviceScope() {
+  CUcontext popped = nullptr;
+  if (pushed_) driver().context_pop(&popped);
+}
+
+}  // namespace slipstream::cuda
+
+namespace slipstream::detail {
+
+DeviceBackend* cuda_backend() {
+  // Before the driver starts: streams share hardware queues, and with the default of 8 a kernel that waits could sit in
+  // one queue ahead of the kernel that it waits for.
+  static const bool queues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) == 0;
+  static_cast<void>(queues);
+  static cuda::CudaBackend* backend = new cuda::CudaBackend;  // never destroyed: buffers may outlive static objects
+  return backend;
+}
+
+}  // namespace slipstream::detail

@@ -1,0 +1,67 @@
+#pragma once
+// What the files of the CUDA backend share: checked calls, the driver's entry points, the current device.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include <slipstream/error.hpp>
+
+#include "device/backend.hpp"
+
+namespace slipstream::cuda {
+
+/// Throws Error saying what failed, on which device and why; forgets the failure where the driver allows that.
+[[noreturn]] void fail(cudaError_t status, Device device, const std::string& what);
+[[noreturn]] void fail(CUresult status, Device device, const std::string& what);
+
+inline void check(cudaError_t status, Device device, const char* what) {
+  if (status != cudaSuccess) fail(status, device, what);
+}
+inline void check(CUresult status, Device device, const char* what) {
+  if (status != CUDA_SUCCESS) fail(status, device, what);
+}
+
+/// Driver functions that the runtime does not offer, found at run time so that programs start without a driver.
+struct Driver {
+  decltype(&cuCtxGetCurrent) context_current = nullptr;
+  decltype(&cuCtxPushCurrent) context_push = nullptr;
+  decltype(&cuCtxPopCurrent) context_pop = nullptr;
+  decltype(&cuDevicePrimaryCtxRetain) context_retain = nullptr;
+  decltype(&cuDevicePrimaryCtxGetState) context_state = nullptr;
+  decltype(&cuMemGetAddressRange) address_range = nullptr;
+  decltype(&cuPointerGetAttribute) pointer_attribute = nullptr;
+  decltype(&cuGetErrorString) error_string = nullptr;
+};
+const Driver& driver();
+
+/// GPUs that the runtime can see; 0 without a driver or a GPU.
+int visible_devices();
+
+/// Makes a device the calling thread's current one, and puts back what was current before, which may be nothing:
+/// cudaSetDevice would leave a context on device 0 in every process that only uses another one.
+class DeviceScope {
+ public:
+  explicit DeviceScope(Device device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  bool pushed_ = false;
+};
+
+void* allocate(Device device, Memory memory, std::size_t bytes);
+void deallocate(Device device, Memory memory, void* pointer) noexcept;
+std::size_t memory_free(Device device, const std::string& uuid);
+MemoryHandle export_memory(Device device, const void* pointer);
+void* import_memory(Device device, const MemoryHandle& handle);
+void release_imported();
+
+std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority);
+std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native);
+std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing);
+/// Takes over the recorded graph and makes it ready to launch.
+std::shared_ptr<Graph::Impl> make_graph(Device device, cudaGraph_t graph, cudaStream_t stream);
+
+}  // namespace slipstream::cuda

@@ -1,0 +1,61 @@
+#include "device/cuda/common.hpp"
+
+namespace slipstream::cuda {
+namespace {
+
+class CudaGraph final : public Graph::Impl {
+ public:
+  CudaGraph(Device device, cudaGraph_t graph, cudaStream_t stream) : device_(device), graph_(graph) {
+    try {
+      check(cudaGraphGetNodes(graph_, nullptr, &nodes_), device_, "counting the work of a capture");
+      check(cudaGraphInstantiate(&ready_, graph_, 0), device_, "making a capture ready to replay");
+      // Without this the first replay would carry the graph's transfer to the GPU.
+      check(cudaGraphUpload(ready_, stream), device_, "sending a capture to the GPU");
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~CudaGraph() override {
+    try {
+      const DeviceScope scope(device_);
+      release();
+    } catch (const Error&) {  // the driver is gone: the process is ending
+    }
+  }
+
+  void launch(detail::StreamImpl& stream) override {
+    require(stream.device.backend == Backend::cuda, "a graph of " + to_string(device_) +
+                                                        " was launched on a stream of " + to_string(stream.device) +
+                                                        ": capture it again on that backend");
+    const DeviceScope scope(stream.device);
+    const auto native = static_cast<cudaStream_t>(stream.native());
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(native, &status), stream.device, "asking whether a stream is captured");
+    require(status == cudaStreamCaptureStatusNone,
+            "a graph was launched on a stream that is being captured: capture the work itself instead");
+    check(cudaGraphLaunch(ready_, native), stream.device, "replaying a capture");
+  }
+  std::size_t nodes() const override { return nodes_; }
+
+ private:
+  void release() {
+    if (ready_) cudaGraphExecDestroy(ready_);
+    cudaGraphDestroy(graph_);
+    cudaGetLastError();
+  }
+
+  Device device_;
+  cudaGraph_t graph_;
+  cudaGraphExec_t ready_ = nullptr;
+  std::size_t nodes_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Graph::Impl> make_graph(Device device, cudaGraph_t graph, cudaStream_t stream) {
+  const DeviceScope scope(device);
+  return std::make_shared<CudaGraph>(device, graph, stream);
+}
+
+}  // namespace slipstream::cuda

@@ -1,0 +1,214 @@
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <tuple>
+
+#include "device/cuda/common.hpp"
+
+namespace slipstream::cuda {
+namespace {
+
+/// The driver cuts small allocations out of blocks of this size and hands out the whole block between processes.
+constexpr std::size_t ipc_granularity = std::size_t{2} << 20;
+constexpr std::size_t host_alignment = 4096;
+
+std::size_t rounded(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
+
+[[noreturn]] void out_of_memory(Device device, const char* kind, std::size_t bytes, std::size_t free) {
+  throw OutOfMemory(to_string(device) + " has no room for " + std::to_string(bytes) + " bytes of " + kind +
+                    " memory: " + std::to_string(free) + " bytes are free");
+}
+
+std::size_t host_memory_free() {
+  return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t memory_free_in_context(Device device) {
+  const DeviceScope scope(device);
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), device, "reading the free memory");
+  return free;
+}
+
+void* allocate_host(Device device, std::size_t bytes) {
+  void* pointer = nullptr;
+  if (bytes <= SIZE_MAX - host_alignment) pointer = std::aligned_alloc(host_alignment, rounded(bytes, host_alignment));
+  if (!pointer) out_of_memory(device, "host", bytes, host_memory_free());
+  return pointer;
+}
+
+/// NVML, which tells a GPU's free memory without a context on it: a context costs hundreds of megabytes and a
+/// process asks about every GPU that it sees, to use one. Types are those of NVML's stable C interface.
+class Nvml {
+ public:
+  Nvml() {
+    library_ = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library_) return;
+    const auto start = reinterpret_cast<int (*)()>(dlsym(library_, "nvmlInit_v2"));
+    find_ = reinterpret_cast<Find>(dlsym(library_, "nvmlDeviceGetHandleByUUID"));
+    memory_ = reinterpret_cast<Read>(dlsym(library_, "nvmlDeviceGetMemoryInfo"));
+    usable_ = start && find_ && memory_ && start() == 0;
+  }
+  bool free_memory(const std::string& uuid, std::size_t& free) const {
+    void* device = nullptr;
+    Memory memory{};
+    if (!usable_ || find_(uuid.c_str(), &device) != 0 || memory_(device, &memory) != 0) return false;
+    free = memory.free;
+    return true;
+  }
+
+ private:
+  struct Memory {
+    unsigned long long total, free, used;
+  };
+  using Find = int (*)(const char*, void**);
+  using Read = int (*)(void*, Memory*);
+  void* library_ = nullptr;
+  Find find_ = nullptr;
+  Read memory_ = nullptr;
+  bool usable_ = false;
+};
+
+using Key = std::tuple<int, std::int32_t, std::uint64_t, std::string>;  // device, process, serial, IPC handle
+
+std::mutex mutex;
+std::map<std::uint64_t, CUdeviceptr> exported;  // base by serial
+std::map<Key, void*> imported;
+
+/// The driver's own number of the allocation, never given twice in a process; 0 where the memory is gone.
+std::uint64_t serial_of(CUdeviceptr pointer) {
+  unsigned long long serial = 0;
+  const CUresult status = driver().pointer_attribute(&serial, CU_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
+  return status == CUDA_SUCCESS ? serial : 0;
+}
+
+/// A handle that came home: the driver refuses to open a process's own.
+void* own_memory(Device device, const MemoryHandle& handle) {
+  const auto found = exported.find(handle.serial);
+  require(found != exported.end() && serial_of(found->second) == handle.serial,
+          "memory of this process that was named for " + to_string(device) +
+              " has been freed: export it again where its Buffer is made anew");
+  return reinterpret_cast<void*>(found->second);
+}
+
+void* open_memory(Device device, const MemoryHandle& handle) {
+  const Key key{device.index, handle.process, handle.serial,
+                std::string(reinterpret_cast<const char*>(handle.data), sizeof handle.data)};
+  const auto found = imported.find(key);
+  if (found != imported.end()) return found->second;
+  cudaIpcMemHandle_t native;
+  std::memcpy(&native, handle.data, sizeof native);
+  void* base = nullptr;
+  const cudaError_t status = cudaIpcOpenMemHandle(&base, native, cudaIpcMemLazyEnablePeerAccess);
+  if (status != cudaSuccess) {
+    fail(status, device,
+         "mapping GPU memory of process " + std::to_string(handle.process) +
+             " (turn the routes direct and colocated off where GPUs cannot share memory)");
+  }
+  imported.emplace(key, base);
+  return base;
+}
+
+}  // namespace
+
+static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(MemoryHandle::data));
+
+std::size_t memory_free(Device device, const std::string& uuid) {
+  static const Nvml nvml;
+  unsigned flags = 0;
+  int active = 0;
+  check(driver().context_state(device.index, &flags, &active), device, "asking whether the GPU is in use");
+  std::size_t free = 0;
+  if (!active && nvml.free_memory(uuid, free)) return free;
+  return memory_free_in_context(device);
+}
+
+void* allocate(Device device, Memory memory, std::size_t bytes) {
+  if (memory == Memory::host) return allocate_host(device, bytes);
+  const DeviceScope scope(device);
+  void* pointer = nullptr;
+  if (memory == Memory::pinned) {
+    const cudaError_t status = cudaHostAlloc(&pointer, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      out_of_memory(device, "pinned host", bytes, host_memory_free());
+    }
+    check(status, device, "allocating pinned memory");
+    return pointer;
+  }
+  const std::size_t wanted =
+      memory == Memory::shared && bytes < SIZE_MAX - ipc_granularity ? rounded(bytes, ipc_granularity) : bytes;
+  const cudaError_t status = cudaMalloc(&pointer, wanted);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    out_of_memory(device, "GPU", wanted, memory_free_in_context(device));
+  }
+  check(status, device, "allocating GPU memory");
+  return pointer;
+}
+
+void deallocate(Device device, Memory memory, void* pointer) noexcept {
+  if (memory == Memory::host) {
+    std::free(pointer);
+    return;
+  }
+  // A failure here is one that earlier work left behind, or the process is ending: nobody could act on it.
+  try {
+    const DeviceScope scope(device);
+    if ((memory == Memory::pinned ? cudaFreeHost(pointer) : cudaFree(pointer)) != cudaSuccess) cudaGetLastError();
+  } catch (const Error&) {
+  }
+}
+
+MemoryHandle export_memory(Device device, const void* pointer) {
+  const DeviceScope scope(device);
+  const auto address = reinterpret_cast<CUdeviceptr>(pointer);
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  check(driver().address_range(&base, &bytes, address), device, "finding the allocation of memory to share");
+  cudaIpcMemHandle_t native;
+  const cudaError_t status = cudaIpcGetMemHandle(&native, reinterpret_cast<void*>(base));
+  if (status != cudaSuccess) {
+    fail(status, device,
+         "naming memory for other processes (memory of a pool cannot be shared: "
+         "use a Buffer with Memory::shared)");
+  }
+  MemoryHandle handle;
+  handle.backend = Backend::cuda;
+  handle.process = getpid();
+  handle.offset = address - base;
+  handle.bytes = bytes;
+  handle.serial = serial_of(base);
+  std::memcpy(handle.data, &native, sizeof native);
+  const std::lock_guard lock(mutex);
+  exported[handle.serial] = base;
+  return handle;
+}
+
+void* import_memory(Device device, const MemoryHandle& handle) {
+  require(handle.backend == Backend::cuda,
+          "memory of the " + to_string(handle.backend) + " backend cannot be mapped on " + to_string(device));
+  const DeviceScope scope(device);
+  const std::lock_guard lock(mutex);
+  void* base = handle.process == getpid() ? own_memory(device, handle) : open_memory(device, handle);
+  return static_cast<char*>(base) + handle.offset;
+}
+
+void release_imported() {
+  const std::lock_guard lock(mutex);
+  while (!imported.empty()) {
+    const auto mapping = imported.extract(imported.begin());
+    const Device device{Backend::cuda, std::get<0>(mapping.key())};
+    const DeviceScope scope(device);
+    check(cudaIpcCloseMemHandle(mapping.mapped()), device, "unmapping memory of another process");
+  }
+}
+
+}  // namespace slipstream::cuda

@@ -1,0 +1,248 @@
+#include <slipstream/device/cuda/function.hpp>
+
+#include "device/cuda/common.hpp"
+
+namespace slipstream::cuda {
+namespace {
+
+class CudaEvent final : public detail::EventImpl {
+ public:
+  CudaEvent(Device device, bool timing) : EventImpl(device) {
+    const DeviceScope scope(device);
+    check(cudaEventCreateWithFlags(&event_, timing ? cudaEventDefault : cudaEventDisableTiming), device,
+          "creating an event");
+  }
+  ~CudaEvent() override {
+    try {
+      const DeviceScope scope(device);
+      cudaEventDestroy(event_);
+    } catch (const Error&) {  // the driver is gone: the process is ending
+    }
+  }
+  bool done() const override {
+    const DeviceScope scope(device);
+    const cudaError_t status = cudaEventQuery(event_);
+    if (status == cudaErrorNotReady) {
+      cudaGetLastError();
+      return false;
+    }
+    check(status, device, "asking for an event");
+    return true;
+  }
+  void synchronize() const override {
+    const DeviceScope scope(device);
+    check(cudaEventSynchronize(event_), device, "waiting for an event");
+  }
+  double milliseconds_since(const EventImpl& earlier) const override;
+  cudaEvent_t native() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+const CudaEvent& cuda_event(const detail::EventImpl& event, Device user) {
+  require(event.device.backend == Backend::cuda,
+          "an event of " + to_string(event.device) + " was given to " + to_string(user) + ": backends cannot mix");
+  return static_cast<const CudaEvent&>(event);
+}
+
+double CudaEvent::milliseconds_since(const EventImpl& earlier) const {
+  const DeviceScope scope(device);
+  float time = 0;
+  check(cudaEventElapsedTime(&time, cuda_event(earlier, device).event_, event_), device,
+        "timing between two events (both need timing = true, one device, and finished work)");
+  return time;
+}
+
+struct Region {
+  char* to;
+  Pitch to_pitch;
+  const char* from;
+  Pitch from_pitch;
+  std::size_t width, rows, planes;
+};
+
+/// The same bytes with as few rows and planes as they need: what is contiguous on both sides becomes one row.
+Region folded(Region r) {
+  for (int axis = 0; axis < 2; ++axis) {
+    const bool contiguous = r.width == r.to_pitch.row && r.width == r.from_pitch.row;
+    if (!contiguous && r.rows > 1) break;
+    r.width *= r.rows;
+    r.rows = r.planes;
+    r.planes = 1;
+    r.to_pitch.row = r.to_pitch.plane;
+    r.from_pitch.row = r.from_pitch.plane;
+  }
+  return r;
+}
+
+class CudaStream final : public detail::StreamImpl {
+ public:
+  CudaStream(Device device, cudaStream_t stream, bool owned) : StreamImpl(device), stream_(stream), owned_(owned) {
+    int most = 0;
+    check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxPitch, device.index), device, "reading the largest pitch");
+    most_pitch_ = static_cast<std::size_t>(most);
+  }
+  ~CudaStream() override;
+
+  void* native() const override { return stream_; }
+  void record(std::shared_ptr<detail::EventImpl> event) override;
+  void wait(std::shared_ptr<detail::EventImpl> event) override;
+  void synchronize() override;
+  bool idle() const override;
+  void begin_capture() override;
+  std::shared_ptr<Graph::Impl> end_capture() override;
+  void copy(void* to, const void* from, std::size_t bytes) override;
+  void fill(void* to, unsigned char value, std::size_t bytes) override;
+  void copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) override;
+
+ private:
+  void copy_rows(char* to, std::size_t to_pitch, const char* from, std::size_t from_pitch, std::size_t width,
+                 std::size_t rows);
+  bool copy_planes(const Region& region);
+
+  cudaStream_t stream_;
+  bool owned_;
+  std::size_t most_pitch_ = 0;
+};
+
+CudaStream::~CudaStream() {
+  if (!owned_) return;
+  try {
+    const DeviceScope scope(device);
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    if (cudaStreamIsCapturing(stream_, &status) == cudaSuccess && status != cudaStreamCaptureStatusNone) {
+      cudaGraph_t abandoned = nullptr;
+      if (cudaStreamEndCapture(stream_, &abandoned) == cudaSuccess && abandoned) cudaGraphDestroy(abandoned);
+    }
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(stream_);
+    cudaGetLastError();
+  } catch (const Error&) {  // the driver is gone: the process is ending
+  }
+}
+
+void CudaStream::record(std::shared_ptr<detail::EventImpl> event) {
+  const CudaEvent& point = cuda_event(*event, device);
+  require(event->device == device, "an event of " + to_string(event->device) + " was recorded in a stream of " +
+                                       to_string(device) + ": make the event on the stream's device");
+  const DeviceScope scope(device);
+  check(cudaEventRecord(point.native(), stream_), device, "recording an event");
+}
+
+void CudaStream::wait(std::shared_ptr<detail::EventImpl> event) {
+  const CudaEvent& point = cuda_event(*event, device);
+  const DeviceScope scope(device);
+  check(cudaStreamWaitEvent(stream_, point.native(), cudaEventWaitDefault), device,
+        "making a stream wait for an event");
+}
+
+void CudaStream::synchronize() {
+  const DeviceScope scope(device);
+  check(cudaStreamSynchronize(stream_), device, "waiting for a stream, or work that was queued in it,");
+}
+
+bool CudaStream::idle() const {
+  const DeviceScope scope(device);
+  const cudaError_t status = cudaStreamQuery(stream_);
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();
+    return false;
+  }
+  check(status, device, "asking for a stream, or work that was queued in it,");
+  return true;
+}
+
+void CudaStream::begin_capture() {
+  const DeviceScope scope(device);
+  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), device, "beginning a capture");
+}
+
+std::shared_ptr<Graph::Impl> CudaStream::end_capture() {
+  const DeviceScope scope(device);
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(stream_, &graph), device,
+        "ending a capture (every stream that joined it must be joined to this one by an event)");
+  return make_graph(device, graph, stream_);
+}
+
+void CudaStream::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  const DeviceScope scope(device);
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), device, "copying memory");
+}
+
+void CudaStream::fill(void* to, unsigned char value, std::size_t bytes) {
+  if (bytes == 0) return;
+  const DeviceScope scope(device);
+  check(cudaMemsetAsync(to, value, bytes, stream_), device, "filling memory");
+}
+
+void CudaStream::copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) {
+  if (extent[0] <= 0 || extent[1] <= 0 || extent[2] <= 0) return;
+  const DeviceScope scope(device);
+  const Region region = folded({static_cast<char*>(to), to_pitch, static_cast<const char*>(from), from_pitch,
+                                static_cast<std::size_t>(extent[0]), static_cast<std::size_t>(extent[1]),
+                                static_cast<std::size_t>(extent[2])});
+  if (copy_planes(region)) return;
+  for (std::size_t plane = 0; plane < region.planes; ++plane) {
+    copy_rows(region.to + plane * region.to_pitch.plane, region.to_pitch.row,
+              region.from + plane * region.from_pitch.plane, region.from_pitch.row, region.width, region.rows);
+  }
+}
+
+void CudaStream::copy_rows(char* to, std::size_t to_pitch, const char* from, std::size_t from_pitch, std::size_t width,
+                           std::size_t rows) {
+  const auto fits = [&](std::size_t pitch) { return pitch >= width && pitch <= most_pitch_; };
+  if (rows > 1 && fits(to_pitch) && fits(from_pitch)) {
+    check(cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, rows, cudaMemcpyDefault, stream_), device,
+          "copying rows of memory");
+    return;
+  }
+  for (std::size_t row = 0; row < rows; ++row) copy(to + row * to_pitch, from + row * from_pitch, width);
+}
+
+/// One call for all planes, where the pitches are such as the copy engine takes: planes of whole rows.
+bool CudaStream::copy_planes(const Region& region) {
+  const auto fits = [&](const Pitch& pitch) {
+    return pitch.row >= region.width && pitch.row <= most_pitch_ && pitch.plane % pitch.row == 0 &&
+           pitch.plane / pitch.row >= region.rows;
+  };
+  if (region.planes == 1 || !fits(region.to_pitch) || !fits(region.from_pitch)) return false;
+  const auto pitched = [&](const char* pointer, const Pitch& pitch) {
+    return cudaPitchedPtr{const_cast<char*>(pointer), pitch.row, region.width, pitch.plane / pitch.row};
+  };
+  cudaMemcpy3DParms parameters{};
+  parameters.srcPtr = pitched(region.from, region.from_pitch);
+  parameters.dstPtr = pitched(region.to, region.to_pitch);
+  parameters.extent = {region.width, region.rows, region.planes};
+  parameters.kind = cudaMemcpyDefault;
+  check(cudaMemcpy3DAsync(&parameters, stream_), device, "copying a box of memory");
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority) {
+  const DeviceScope scope(device);
+  load_functions(device);
+  int lowest = 0, highest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), device, "reading the priorities of streams");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority == Priority::high ? highest : lowest),
+        device, "creating a stream");
+  return std::make_unique<CudaStream>(device, stream, true);
+}
+
+// A wrapped stream is neither waited for nor destroyed: its owner may be in the middle of a capture.
+std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native) {
+  const DeviceScope scope(device);
+  load_functions(device);
+  return std::make_unique<CudaStream>(device, static_cast<cudaStream_t>(native), false);
+}
+
+std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing) {
+  return std::make_shared<CudaEvent>(device, timing);
+}
+
+}  // namespace slipstream::cuda

@@ -1,0 +1,37 @@
+#pragma once
+// What the options of a run mean for fields, rates and the halo.
+#include <slipstream/lbm.hpp>
+
+#include "solver/lbm/kernels.hpp"
+
+namespace slipstream::lbm {
+
+struct Rates {
+  double plus = 1;   ///< of the symmetric part: 1 / (3 viscosity + 1/2)
+  double minus = 1;  ///< of the antisymmetric part, by the magic number; equal to plus for SRT
+};
+Rates rates(const Options& options);
+
+FieldOptions population_field(const Options& options, bool shared);
+FieldOptions flag_field(const Options& options);
+FieldOptions velocity_field(const Options& options);
+FieldOptions density_field(const Options& options);
+/// Ghost cells in direction d are read only for the populations that move from there into the block.
+Halo population_halo(Lattice lattice);
+
+/// Flag of a cell: 0 fluid, 1 + Side a wall of the domain, 7 a solid cell.
+constexpr std::uint8_t fluid = 0;
+constexpr std::uint8_t solid = 7;
+
+/// Flags of the cells of a block and one ghost layer, [z][y][x] over grown(block, ghost).
+std::vector<std::uint8_t> flags_around(const Grid& grid, const Box& around, const Options& options,
+                                       const std::vector<std::uint8_t>& mask);
+
+/// The bounce-back links of a block: those whose wall cell no exchange writes, and those whose it does.
+struct Links {
+  std::vector<Link> local, exchanged;
+};
+Links make_links(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
+                 const std::vector<std::uint8_t>& flags, const Box& around);
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,55 @@
+#pragma once
+// What the solver asks of the kernels of one lattice and number format.
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <slipstream/lbm.hpp>
+
+namespace slipstream::lbm {
+
+/// Bounce-back of one link: population `target` (of a wall cell) = population `source` + term. Elements are counted
+/// from interior cell (0, 0, 0) of component 0.
+struct Link {
+  std::int64_t source = 0;
+  std::int64_t target = 0;
+  double term = 0;  ///< 6 w_i rho_0 c_i . u_wall, zero on walls that rest
+};
+
+/// Arrays of one block.
+struct BlockArrays {
+  Place populations;        ///< the array that a kernel reads, or both reads and writes
+  Place populations_out;
+  Place velocity;           ///< origin null where not asked for
+  Place density;
+  Place flags;
+  bool has_solids = false;  ///< some interior cell of the block is not fluid
+};
+
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+  /// Pulls, collides by two relaxation rates and writes, for the cells of a box (local coordinates).
+  virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
+                              double omega_plus, double omega_minus) const = 0;
+  virtual void apply_links(Stream& stream, const Link* links, std::int64_t count, const BlockArrays& block) const = 0;
+  /// Velocity and density of the fluid cells; change[team] is the largest change of a velocity component.
+  /// There are rows(box) teams.
+  virtual void macroscopic(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
+                           double* change) const = 0;
+  /// sum[row] = the row's sum over fluid cells of density less 1.
+  virtual void excess_mass(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
+                           double* sum) const = 0;
+};
+
+inline std::int64_t rows(const Box& box) { return box.extent(1) * box.extent(2); }
+
+const Kernels& kernels(Lattice lattice, DType precision);
+
+// One explicit instantiation per file.
+const Kernels& kernels_d2q9_f32();
+const Kernels& kernels_d2q9_f64();
+const Kernels& kernels_d3q19_f32();
+const Kernels& kernels_d3q19_f64();
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,254 @@
+#pragma once
+// The kernels, as functors for both backends. Populations are stored as deviations from the weights, g_i = f_i - w_i,
+// so that f32 keeps its digits where the flow is nearly at rest.
+#include <slipstream/launch.hpp>
+
+#include "solver/lbm/kernels.hpp"
+#include "solver/lbm/lattice.hpp"
+
+namespace slipstream::lbm {
+
+/// Strides that the compiler knows: with soa, neighbours in x are neighbours in memory.
+template <class L, class T, Layout layout>
+struct Access {
+  T* origin;
+  std::int64_t row, plane, component;
+
+  explicit Access(const Place& place)
+      : origin(reinterpret_cast<T*>(place.origin)),
+        row(place.shape.stride[1]),
+        plane(place.shape.stride[2]),
+        component(layout == Layout::soa ? place.shape.component_stride : 1) {}
+  SLIP_FN std::int64_t at(int i, int j, int k) const {
+    return static_cast<std::int64_t>(i) * (layout == Layout::soa ? 1 : L::q) + j * row + k * plane;
+  }
+  template <int q>
+  SLIP_FN T* population() const {
+    return origin + (layout == Layout::soa ? q * component : q);
+  }
+  template <int q>
+  SLIP_FN std::int64_t upstream() const {
+    constexpr int x = L::velocity[q][0], y = L::velocity[q][1], z = L::velocity[q][2];
+    return -(x * (layout == Layout::soa ? 1 : L::q) + y * row + z * plane);
+  }
+};
+
+template <class T>
+struct Scalars {
+  T* origin = nullptr;
+  std::int64_t cell = 1, row = 0, plane = 0, component = 0;
+  Scalars() = default;
+  explicit Scalars(const Place& place)
+      : origin(reinterpret_cast<T*>(place.origin)),
+        cell(place.shape.stride[0]),
+        row(place.shape.stride[1]),
+        plane(place.shape.stride[2]),
+        component(place.shape.component_stride) {}
+  SLIP_FN std::int64_t at(int i, int j, int k) const { return i * cell + j * row + k * plane; }
+};
+
+/// Density less 1 and momentum of a cell.
+template <class T>
+struct Moments {
+  T excess, x, y, z;
+};
+
+template <class L, class T>
+SLIP_FN Moments<T> moments(const T (&g)[L::q]) {
+  Moments<T> m{g[0], T(0), T(0), T(0)};
+  // Pair by pair, so that a flow and its mirror image round alike.
+  unrolled<0, (L::q - 1) / 2>([&](auto pair) {
+    constexpr int p = 2 * pair() + 1;
+    constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
+    const T sum = g[p] + g[p + 1], difference = g[p] - g[p + 1];
+    m.excess += sum;
+    if constexpr (x != 0) m.x += x > 0 ? difference : -difference;
+    if constexpr (y != 0) m.y += y > 0 ? difference : -difference;
+    if constexpr (z != 0) m.z += z > 0 ? difference : -difference;
+  });
+  return m;
+}
+
+/// Two-relaxation-time collision (Ginzburg, Verhaeghe & d'Humieres 2008): the symmetric part of each pair relaxes with
+/// omega_plus, which sets the viscosity, the antisymmetric part with omega_minus, which sets where walls lie. Equal
+/// rates are the single-relaxation-time (BGK) model.
+template <class L, class T, Layout layout, bool solids>
+struct StreamCollide {
+  Access<L, const T, layout> in;
+  Access<L, T, layout> out;
+  Scalars<const std::uint8_t> flags;
+  T omega_plus, omega_minus;
+
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const std::int64_t at = in.at(i, j, k);
+    T g[L::q];
+    unrolled<0, L::q>([&](auto q) { g[q()] = in.template population<q()>()[at + in.template upstream<q()>()]; });
+    const Moments<T> m = moments<L, T>(g);
+    const T rho = T(1) + m.excess, inverse = T(1) / rho;
+    const T ux = m.x * inverse, uy = m.y * inverse, uz = L::dimensions == 3 ? m.z * inverse : T(0);
+    const T square = T(1.5) * (ux * ux + uy * uy + uz * uz);
+    const bool solid = solids && flags.origin[flags.at(i, j, k)] != 0;
+    const auto store = [&](auto q, T value) {
+      out.template population<q()>()[at] = solids && solid ? T(0) : value;
+    };
+    constexpr T w0 = T(L::weight(0));
+    store(std::integral_constant<int, 0>{}, g[0] - omega_plus * (g[0] - w0 * (m.excess - rho * square)));
+    unrolled<0, (L::q - 1) / 2>([&](auto pair) {
+      constexpr int p = 2 * pair() + 1;
+      constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
+      constexpr T w = T(L::weight(p));
+      T cu = T(0);
+      if constexpr (x != 0) cu += x > 0 ? ux : -ux;
+      if constexpr (y != 0) cu += y > 0 ? uy : -uy;
+      if constexpr (z != 0) cu += z > 0 ? uz : -uz;
+      const T even = w * (m.excess + rho * (T(4.5) * cu * cu - square)), odd = w * rho * (T(3) * cu);
+      const T plus = omega_plus * (T(0.5) * (g[p] + g[p + 1]) - even);
+      const T minus = omega_minus * (T(0.5) * (g[p] - g[p + 1]) - odd);
+      store(std::integral_constant<int, p>{}, g[p] - plus - minus);
+      store(std::integral_constant<int, p + 1>{}, g[p + 1] - plus + minus);
+    });
+  }
+};
+
+template <class T>
+struct ApplyLinks {
+  T* origin;
+  const Link* links;
+  SLIP_FN void operator()(int i, int, int) const {
+    const Link link = links[i];
+    origin[link.target] = origin[link.source] + static_cast<T>(link.term);
+  }
+};
+
+template <class L, class T, Layout layout>
+SLIP_FN Moments<T> cell_moments(const Access<L, const T, layout>& in, int i, int j, int k) {
+  const std::int64_t at = in.at(i, j, k);
+  T g[L::q];
+  unrolled<0, L::q>([&](auto q) { g[q()] = in.template population<q()>()[at]; });
+  return moments<L, T>(g);
+}
+
+/// The larger of two sizes; a NaN is kept, not lost.
+SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
+
+/// Threads of a team that shares one row; each adds up every 64th cell, the first then adds the 64 in order.
+constexpr int row_threads = 64;
+
+template <class L, class T, Layout layout>
+struct Macroscopic {
+  Access<L, const T, layout> in;
+  Scalars<T> velocity, density;
+  Scalars<const std::uint8_t> flags;
+  Box box;
+  double* change;
+
+  SLIP_FN double cell(int i, int j, int k) const {
+    const bool solid = flags.origin[flags.at(i, j, k)] != 0;
+    const Moments<T> m = cell_moments<L, T, layout>(in, i, j, k);
+    const T inverse = T(1) / (T(1) + m.excess);
+    const T u[3] = {solid ? T(0) : m.x * inverse, solid ? T(0) : m.y * inverse, solid ? T(0) : m.z * inverse};
+    if (density.origin) density.origin[density.at(i, j, k)] = solid ? T(0) : T(1) + m.excess;
+    double largest = 0;
+    const std::int64_t at = velocity.at(i, j, k);
+    for (int c = 0; c < 3; ++c) {
+      const double moved = static_cast<double>(u[c]) - static_cast<double>(velocity.origin[at + c * velocity.component]);
+      largest = larger(largest, moved < 0 ? -moved : moved);
+      velocity.origin[at + c * velocity.component] = u[c];
+    }
+    return largest;
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const Macroscopic& self = *this;
+    double* largest = team.template shared<double>();
+    const int j = static_cast<int>(box.lo[1] + team.index() % box.extent(1));
+    const int k = static_cast<int>(box.lo[2] + team.index() / box.extent(1));
+    team.each([=, &self](int thread) {
+      double mine = 0;
+      for (int i = static_cast<int>(self.box.lo[0]) + thread; i < self.box.hi[0]; i += row_threads)
+        mine = larger(mine, self.cell(i, j, k));
+      largest[thread] = mine;
+    });
+    team.each([=, &self, &team](int thread) {
+      if (thread != 0) return;
+      double all = 0;
+      for (int t = 0; t < row_threads; ++t) all = larger(all, largest[t]);
+      self.change[team.index()] = all;
+    });
+  }
+};
+
+template <class L, class T, Layout layout>
+struct ExcessMass {
+  Access<L, const T, layout> in;
+  Scalars<const std::uint8_t> flags;
+  Box box;
+  double* sum;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const ExcessMass& self = *this;
+    double* part = team.template shared<double>();
+    const int j = static_cast<int>(box.lo[1] + team.index() % box.extent(1));
+    const int k = static_cast<int>(box.lo[2] + team.index() / box.extent(1));
+    team.each([=, &self](int thread) {
+      double mine = 0;
+      for (int i = static_cast<int>(self.box.lo[0]) + thread; i < self.box.hi[0]; i += row_threads)
+        if (self.flags.origin[self.flags.at(i, j, k)] == 0)
+          mine += static_cast<double>(cell_moments<L, T, layout>(self.in, i, j, k).excess);
+      part[thread] = mine;
+    });
+    team.each([=, &self, &team](int thread) {
+      if (thread != 0) return;
+      double all = 0;
+      for (int t = 0; t < row_threads; ++t) all += part[t];
+      self.sum[team.index()] = all;
+    });
+  }
+};
+
+template <class L, class T>
+class KernelsOf final : public Kernels {
+ public:
+  void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, double omega_plus,
+                      double omega_minus) const override {
+    const auto run = [&]<Layout order, bool solids>() {
+      launch(stream, box,
+             StreamCollide<L, T, order, solids>{Access<L, const T, order>(b.populations),
+                                                Access<L, T, order>(b.populations_out),
+                                                Scalars<const std::uint8_t>(b.flags), static_cast<T>(omega_plus),
+                                                static_cast<T>(omega_minus)});
+    };
+    if (layout == Layout::soa) {
+      b.has_solids ? run.template operator()<Layout::soa, true>() : run.template operator()<Layout::soa, false>();
+    } else {
+      b.has_solids ? run.template operator()<Layout::aos, true>() : run.template operator()<Layout::aos, false>();
+    }
+  }
+
+  void apply_links(Stream& stream, const Link* links, std::int64_t count, const BlockArrays& b) const override {
+    launch(stream, Box{{0, 0, 0}, {count, 1, 1}}, ApplyLinks<T>{reinterpret_cast<T*>(b.populations.origin), links});
+  }
+
+  void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
+                   double* change) const override {
+    const auto run = [&]<Layout order>() {
+      launch_teams(stream, rows(box), row_threads, row_threads * sizeof(double),
+                   Macroscopic<L, T, order>{Access<L, const T, order>(b.populations), Scalars<T>(b.velocity),
+                                            Scalars<T>(b.density), Scalars<const std::uint8_t>(b.flags), box, change});
+    };
+    layout == Layout::soa ? run.template operator()<Layout::soa>() : run.template operator()<Layout::aos>();
+  }
+
+  void excess_mass(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, double* sum) const override {
+    const auto run = [&]<Layout order>() {
+      launch_teams(stream, rows(box), row_threads, row_threads * sizeof(double),
+                   ExcessMass<L, T, order>{Access<L, const T, order>(b.populations),
+                                           Scalars<const std::uint8_t>(b.flags), box, sum});
+    };
+    layout == Layout::soa ? run.template operator()<Layout::soa>() : run.template operator()<Layout::aos>();
+  }
+};
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,281 @@
+#include <slipstream/lbm.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "solver/lbm/fields.hpp"
+#include "solver/lbm/kernels.hpp"
+
+namespace slipstream::lbm {
+
+const Kernels& kernels(Lattice lattice, DType precision) {
+  const bool single = precision == DType::f32;
+  if (lattice == Lattice::d2q9) return single ? kernels_d2q9_f32() : kernels_d2q9_f64();
+  return single ? kernels_d3q19_f32() : kernels_d3q19_f64();
+}
+
+namespace {
+
+GridOptions with_periodic(GridOptions grid, const std::array<bool, 3>& periodic) {
+  grid.periodic = periodic;
+  return grid;
+}
+
+template <class T>
+Buffer<T> upload(Device device, const std::vector<T>& values) {
+  Buffer<T> there(device, values.size()), host(device, values.size(), Memory::pinned);
+  std::copy(values.begin(), values.end(), host.data());
+  Stream stream(device);
+  copy(stream, there.data(), host.data(), host.bytes());
+  stream.synchronize();
+  return there;
+}
+
+/// A block's links, on its device, and how it is split around the exchange.
+struct BlockWork {
+  std::int64_t id = 0;
+  std::size_t device = 0;  // among this rank's
+  Box cells;               // local
+  InteriorAndRim split;
+  Buffer<Link> local, exchanged;
+  bool has_solids = false;
+  std::int64_t fluid_cells = 0;
+};
+
+}  // namespace
+
+struct Lbm::Impl {
+  Impl(const Communicator& comm, const Machine& machine, Options wanted)
+      : comm(comm),
+        options((lbm::check(wanted), std::move(wanted))),
+        grid(options.cells, machine, comm.rank(), with_periodic(options.grid, options.periodic)),
+        rate(rates(options)),
+        kernel(kernels(options.lattice, options.precision)),
+        halo(population_halo(options.lattice)),
+        populations(grid, population_field(options, comm.size() > 1)),
+        flags(grid, flag_field(options)) {
+    for (const int device : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(device).local);
+    exchange.emplace(comm, grid, std::vector<ExchangeItem>{{&halo, &populations}}, options.exchange);
+    state.fields["populations"] = &populations;
+    state.fields["flags"] = &flags;
+    make_blocks({});
+    Stage stage;
+    stage.name = "step";
+    stage.exchange = &*exchange;
+    stage.prepare = [this](Stream& stream, std::size_t device) { bounce(stream, device, &BlockWork::local); };
+    stage.compute = [this](Stream& stream, std::size_t device, Part part) { compute(stream, device, part); };
+    stages.push_back(std::move(stage));
+  }
+
+  void make_blocks(const std::vector<std::uint8_t>& mask) {
+    blocks.clear();
+    for (const std::int64_t id : grid.local()) {
+      const Block& block = grid.block(id);
+      BlockWork work;
+      work.id = id;
+      const Device device = populations.device(id);
+      work.device = std::find(devices.begin(), devices.end(), device) - devices.begin();
+      work.cells = {{0, 0, 0}, block.box.extents()};
+      work.split = split_rim(work.cells, margins(block));
+      const Box around = grown(block.box, flags.options().ghost);
+      const auto values = flags_around(grid, around, options, mask);
+      flags_of(id, around, values);
+      for (std::int64_t z = 0, n = 0; z < around.extent(2); ++z)
+        for (std::int64_t y = 0; y < around.extent(1); ++y)
+          for (std::int64_t x = 0; x < around.extent(0); ++x, ++n)
+            if (block.box.contains({around.lo[0] + x, around.lo[1] + y, around.lo[2] + z})) {
+              work.fluid_cells += values[n] == fluid;
+              work.has_solids |= values[n] != fluid;
+            }
+      const Links links = make_links(grid, block, options, populations.shape(id), values, around);
+      work.local = upload(device, links.local);
+      work.exchanged = upload(device, links.exchanged);
+      blocks.push_back(std::move(work));
+    }
+  }
+
+  /// Rim layers where the halo brings values from another block (or this one, periodic).
+  Margins margins(const Block& block) const {
+    Margins m;
+    for (int a = 0; a < 3; ++a) {
+      if (a == 2 && grid.dimensions() == 2) continue;
+      const std::int64_t width = std::max<std::int64_t>(1, options.rim[a]);
+      if (grid.periodic()[a] || block.box.lo[a] > 0) m.low[a] = width;
+      if (grid.periodic()[a] || block.box.hi[a] < grid.extent()[a]) m.high[a] = width;
+    }
+    return m;
+  }
+
+  void flags_of(std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values) {
+    const BlockShape& shape = flags.shape(id);
+    Buffer<std::uint8_t> host(flags.device(id), shape.elements, Memory::pinned);
+    std::fill_n(host.data(), host.size(), fluid);
+    std::size_t n = 0;
+    const Extent& g = flags.options().ghost;
+    for (std::int64_t z = 0; z < around.extent(2); ++z)
+      for (std::int64_t y = 0; y < around.extent(1); ++y)
+        for (std::int64_t x = 0; x < around.extent(0); ++x)
+          host.data()[shape.origin + (x - g[0]) * shape.stride[0] + (y - g[1]) * shape.stride[1] +
+                      (z - g[2]) * shape.stride[2]] = values[n++];
+    Stream stream(flags.device(id));
+    copy(stream, flags.data(id), host.data(), host.bytes());
+    stream.synchronize();
+  }
+
+  Place place(const Field& field, std::int64_t block, int copy = 0) const {
+    const BlockShape& shape = field.shape(block);
+    return {field.data(block, copy) + shape.origin * static_cast<std::int64_t>(size_of(field.options().type)), shape,
+            field.options().type};
+  }
+
+  BlockArrays arrays(const BlockWork& work) const {
+    BlockArrays a;
+    a.populations = place(populations, work.id, 0);
+    a.populations_out = place(populations, work.id, 1);
+    a.flags = place(flags, work.id);
+    if (velocity) a.velocity = place(*velocity, work.id);
+    if (density) a.density = place(*density, work.id);
+    a.has_solids = work.has_solids;
+    return a;
+  }
+
+  void bounce(Stream& stream, std::size_t device, Buffer<Link> BlockWork::*links) {
+    for (const BlockWork& work : blocks)
+      if (work.device == device)
+        kernel.apply_links(stream, (work.*links).data(), static_cast<std::int64_t>((work.*links).size()), arrays(work));
+  }
+
+  void collide(Stream& stream, const BlockWork& work, const Box& box) {
+    if (!box.empty())
+      kernel.stream_collide(stream, box, arrays(work), options.layout, rate.plus, rate.minus);
+  }
+
+  void compute(Stream& stream, std::size_t device, Part part) {
+    if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged);
+    for (const BlockWork& work : blocks) {
+      if (work.device != device) continue;
+      if (part == Part::all) collide(stream, work, work.cells);
+      if (part == Part::interior) collide(stream, work, work.split.interior);
+      if (part == Part::rim)
+        for (const Box& slab : work.split.rim) collide(stream, work, slab);
+    }
+  }
+
+  void make_macroscopic() {
+    velocity.emplace(grid, velocity_field(options));
+    density.emplace(grid, density_field(options));
+    state.fields["velocity"] = &*velocity;
+    state.fields["density"] = &*density;
+  }
+
+  /// Runs a kernel that leaves one double per row of each block, and brings them to the host, per block.
+  template <class Run>
+  std::vector<std::vector<double>> per_row(Run run) {
+    std::vector<std::vector<double>> all;
+    for (const BlockWork& work : blocks) {
+      const Device device = devices[work.device];
+      const std::size_t count = rows(work.cells);
+      Buffer<double> there(device, count), host(device, count, Memory::pinned);
+      Stream stream(device);
+      run(stream, work, there.data());
+      copy(stream, host.data(), there.data(), host.bytes());
+      stream.synchronize();
+      all.emplace_back(host.data(), host.data() + count);
+    }
+    return all;
+  }
+
+  Communicator comm;
+  Options options;
+  Grid grid;
+  Rates rate;
+  const Kernels& kernel;
+  Halo halo;
+  Field populations, flags;
+  std::optional<Field> velocity, density;
+  std::vector<Device> devices;
+  std::optional<Exchange> exchange;
+  std::vector<BlockWork> blocks;
+  std::vector<Stage> stages;
+  State state;
+  std::optional<TimeLoop> loop;
+};
+
+Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options)
+    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
+  impl_->loop.emplace(*this, impl_->options.overlap);
+}
+
+Lbm::~Lbm() = default;
+
+State& Lbm::state() { return impl_->state; }
+const std::vector<Device>& Lbm::devices() const { return impl_->devices; }
+const std::vector<Stage>& Lbm::stages() const { return impl_->stages; }
+const Grid& Lbm::grid() const { return impl_->grid; }
+const Options& Lbm::options() const { return impl_->options; }
+const Communicator& Lbm::communicator() const { return impl_->comm; }
+const Exchange& Lbm::exchange() const { return *impl_->exchange; }
+TimeLoop& Lbm::time_loop() { return *impl_->loop; }
+void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }
+
+void Lbm::finish_step() {
+  impl_->populations.swap();
+  ++impl_->state.step;
+  impl_->state.time += 1;
+}
+
+void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
+  require(impl_->state.step == 0, "solid cells are set before the first step");
+  require(static_cast<std::int64_t>(mask.size()) == volume(impl_->grid.extent()),
+          "the mask of solid cells has " + std::to_string(mask.size()) + " values for a grid of " +
+              std::to_string(volume(impl_->grid.extent())) + " cells");
+  impl_->make_blocks(mask);
+}
+
+double Lbm::update_macroscopic() {
+  const bool first = !impl_->velocity;
+  if (first) impl_->make_macroscopic();
+  double change = 0;
+  for (const auto& block : impl_->per_row([&](Stream& stream, const BlockWork& work, double* out) {
+         impl_->kernel.macroscopic(stream, work.cells, impl_->arrays(work), impl_->options.layout, out);
+       }))
+    for (const double row : block) change = row > change || row != row ? row : change;
+  // A NaN anywhere is a NaN everywhere.
+  const bool sound = impl_->comm.all(change == change);
+  const double all = impl_->comm.max(sound ? change : 0);
+  if (!sound) return std::numeric_limits<double>::quiet_NaN();
+  return first ? std::numeric_limits<double>::infinity() : all;
+}
+
+double Lbm::excess_mass() {
+  const auto sums = impl_->per_row([&](Stream& stream, const BlockWork& work, double* out) {
+    impl_->kernel.excess_mass(stream, work.cells, impl_->arrays(work), impl_->options.layout, out);
+  });
+  // Every rank learns every block's sum and adds them by block, so that bits do not depend on who holds what.
+  std::string mine;
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    double sum = 0;
+    for (const double row : sums[b]) sum += row;
+    const std::pair<std::int64_t, double> entry{impl_->blocks[b].id, sum};
+    mine.append(reinterpret_cast<const char*>(&entry), sizeof entry);
+  }
+  std::vector<std::pair<std::int64_t, double>> entries;
+  for (const std::string& text : impl_->comm.all_gather(mine)) {
+    const auto* first = reinterpret_cast<const std::pair<std::int64_t, double>*>(text.data());
+    entries.insert(entries.end(), first, first + text.size() / sizeof(*first));
+  }
+  std::sort(entries.begin(), entries.end());
+  double total = 0;
+  for (const auto& [id, sum] : entries) total += sum;
+  return total;
+}
+
+std::int64_t Lbm::fluid_cells() const {
+  std::int64_t mine = 0, all = 0;
+  for (const auto& work : impl_->blocks) mine += work.fluid_cells;
+  for (const std::int64_t count : impl_->comm.all_gather(mine)) all += count;
+  return all;
+}
+
+}  // namespace slipstream::lbm

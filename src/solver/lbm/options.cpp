@@ -1,0 +1,126 @@
+#include <cmath>
+
+#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice.hpp"
+
+namespace slipstream::lbm {
+
+std::string to_string(Lattice lattice) { return lattice == Lattice::d2q9 ? "D2Q9" : "D3Q19"; }
+std::string to_string(Collision collision) { return collision == Collision::srt ? "SRT" : "TRT"; }
+int population_count(Lattice lattice) { return lattice == Lattice::d2q9 ? D2Q9::q : D3Q19::q; }
+
+int bytes_per_cell(Lattice lattice, DType precision) {
+  return 2 * population_count(lattice) * static_cast<int>(size_of(precision));
+}
+
+void check(const Options& o) {
+  require(o.precision == DType::f32 || o.precision == DType::f64, "populations are f32 or f64");
+  for (int a = 0; a < 3; ++a)
+    require(o.cells[a] >= 1, "the grid needs at least one cell on every axis");
+  require((o.lattice == Lattice::d2q9) == (o.cells[2] == 1),
+          "D2Q9 runs on grids of one layer in z and D3Q19 on deeper ones; the grid has " + std::to_string(o.cells[2]));
+  require(o.viscosity > 0 && std::isfinite(o.viscosity), "the viscosity must be positive");
+  require(o.magic > 0 && std::isfinite(o.magic), "the magic number of TRT must be positive");
+  for (const auto& [side, velocity] : o.walls)
+    require(!o.periodic[static_cast<int>(side) / 2], "a wall was given on a side of a periodic axis");
+}
+
+Rates rates(const Options& o) {
+  const double plus = 3 * o.viscosity;  // tau+ - 1/2
+  const double minus = o.collision == Collision::srt ? plus : o.magic / plus;
+  return {1 / (plus + 0.5), 1 / (minus + 0.5)};
+}
+
+FieldOptions population_field(const Options& o, bool shared) {
+  FieldOptions field;
+  field.name = "populations";
+  field.type = o.precision;
+  field.components = population_count(o.lattice);
+  field.ghost = {1, 1, o.lattice == Lattice::d2q9 ? 0 : 1};
+  field.layout = o.layout;
+  field.alignment = o.alignment;
+  field.copies = 2;
+  field.shared = shared;
+  return field;
+}
+
+FieldOptions flag_field(const Options& o) {
+  FieldOptions field;
+  field.name = "flags";
+  field.type = DType::u8;
+  field.ghost = {1, 1, o.lattice == Lattice::d2q9 ? 0 : 1};
+  field.alignment = 1;
+  return field;
+}
+
+FieldOptions velocity_field(const Options& o) {
+  FieldOptions field;
+  field.name = "velocity";
+  field.type = o.precision;
+  field.components = 3;
+  field.alignment = o.alignment;
+  return field;
+}
+
+FieldOptions density_field(const Options& o) {
+  FieldOptions field = velocity_field(o);
+  field.name = "density";
+  field.components = 1;
+  return field;
+}
+
+namespace {
+
+template <class L>
+std::vector<int> crossing(const Direction& d) {
+  std::vector<int> found;
+  for (int i = 1; i < L::q; ++i) {
+    bool enters = true;
+    for (int a = 0; a < 3; ++a)
+      if (d[a] != 0 && L::velocity[i][a] != -d[a]) enters = false;
+    if (enters) found.push_back(i);
+  }
+  return found;
+}
+
+}  // namespace
+
+Halo population_halo(Lattice lattice) {
+  Halo::Options options;
+  options.reach = Reach::faces_and_edges;  // no population of either lattice moves across a corner of a cube
+  options.components = lattice == Lattice::d2q9 ? crossing<D2Q9> : crossing<D3Q19>;
+  return Halo(options);
+}
+
+std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
+  const Halo halo = population_halo(options.lattice);
+  return plan_messages(grid, {{&halo, population_field(options, true)}}, options.exchange);
+}
+
+std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
+  std::vector<ArrayBytes> arrays;
+  const auto messages = messages_needed(grid, options);
+  for (int device = 0; device < grid.machine().devices(); ++device) {
+    std::int64_t populations = 0, flags = 0, macroscopic = 0, partial = 0;
+    for (const Block& block : grid.blocks()) {
+      if (block.device != device) continue;
+      const Extent extent = block.box.extents();
+      populations += Field::bytes_needed(extent, population_field(options, false));
+      flags += Field::bytes_needed(extent, flag_field(options));
+      macroscopic += Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
+      partial += rows(block.box) * static_cast<std::int64_t>(sizeof(double));
+    }
+    std::int64_t slots = 0;
+    for (const auto& m : messages)
+      if (m.route != RouteKind::kernel && m.route != RouteKind::direct)
+        slots += (m.target == device ? 2 : 0) * m.bytes + (m.source == device ? 1 : 0) * m.bytes;
+    arrays.push_back({device, "populations, two arrays", populations});
+    arrays.push_back({device, "flags", flags});
+    arrays.push_back({device, "velocity and density", macroscopic});
+    arrays.push_back({device, "partial sums", partial});
+    arrays.push_back({device, "message slots", slots});
+  }
+  return arrays;
+}
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <deque>
+
+#include <slipstream/simulation.hpp>
+
+namespace slipstream {
+namespace {
+
+bool worth_overlapping(const Simulation& simulation) {
+  for (const Stage& stage : simulation.stages()) {
+    if (!stage.exchange) continue;
+    for (const MessageInfo& message : stage.exchange->messages())
+      if (message.route != RouteKind::kernel && simulation.devices().front().backend == Backend::cuda) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TimeLoop::TimeLoop(Simulation& simulation, Overlap overlap)
+    : simulation_(simulation),
+      overlap_(overlap == Overlap::on || (overlap == Overlap::automatic && worth_overlapping(simulation))) {
+  for (const Device device : simulation.devices()) streams_.emplace_back(device);
+}
+
+void TimeLoop::step(std::vector<Mark>* marks) {
+  const auto mark = [&](const std::string& name) {
+    if (!marks) return;
+    marks->push_back({name, Event(streams_.front().device(), true)});
+    streams_.front().record(marks->back().event);
+  };
+  const auto compute = [&](const Stage& stage, Part part) {
+    for (std::size_t d = 0; d < streams_.size(); ++d) stage.compute(streams_[d], d, part);
+  };
+  for (const Stage& stage : simulation_.stages()) {
+    mark("");
+    if (stage.prepare)
+      for (std::size_t d = 0; d < streams_.size(); ++d) stage.prepare(streams_[d], d);
+    mark(stage.name + " prepare");
+    if (stage.exchange) stage.exchange->begin(streams_);
+    if (stage.exchange && overlap_) {
+      compute(stage, Part::interior);
+      mark(stage.name + " interior");
+      stage.exchange->end(streams_);
+      mark(stage.name + " exchange not hidden");
+      compute(stage, Part::rim);
+      mark(stage.name + " rim");
+    } else {
+      if (stage.exchange) stage.exchange->end(streams_);
+      mark(stage.name + " exchange");
+      compute(stage, Part::all);
+      mark(stage.name + " compute");
+    }
+  }
+  simulation_.finish_step();
+  ++steps_;
+}
+
+void TimeLoop::collect(const std::vector<Mark>& marks) {
+  for (std::size_t i = 1; i < marks.size(); ++i) {
+    if (marks[i].name.empty()) continue;
+    const double spent = milliseconds(marks[i - 1].event, marks[i].event);
+    const auto found =
+        std::find_if(sums_.begin(), sums_.end(), [&](const auto& sum) { return sum.first == marks[i].name; });
+    if (found == sums_.end()) {
+      sums_.emplace_back(marks[i].name, spent);
+    } else {
+      found->second += spent;
+    }
+  }
+  ++sampled_;
+}
+
+void TimeLoop::run(std::int64_t steps) {
+  std::deque<Event> ahead;
+  std::vector<std::vector<Mark>> samples;
+  for (std::int64_t s = 0; s < steps; ++s) {
+    const bool sample = steps_ % sample_every == sample_every / 2;
+    if (sample) samples.emplace_back();
+    step(sample ? &samples.back() : nullptr);
+    ahead.emplace_back(streams_.front().device());
+    streams_.front().record(ahead.back());
+    if (static_cast<std::int64_t>(ahead.size()) > queue_depth) {
+      ahead.front().synchronize();
+      ahead.pop_front();
+    }
+  }
+  for (Stream& stream : streams_) stream.synchronize();
+  for (const Stage& stage : simulation_.stages())
+    if (stage.exchange) stage.exchange->check();
+  for (const auto& marks : samples) collect(marks);
+}
+
+std::vector<TimeLoop::Phase> TimeLoop::phases() const {
+  std::vector<Phase> phases;
+  for (const auto& [name, sum] : sums_)
+    phases.push_back({name, steps_, sum / 1e3 / static_cast<double>(sampled_) * static_cast<double>(steps_)});
+  return phases;
+}
+
+}  // namespace slipstream

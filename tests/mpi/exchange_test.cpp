@@ -1,0 +1,233 @@
+// Every route through the same scenarios, against a formula of the global cell.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include <slipstream/exchange.hpp>
+
+namespace slipstream {
+namespace {
+
+struct Scenario {
+  const char* name;
+  std::vector<RouteKind> routes;
+  int devices_per_rank = 1;
+  Extent blocks{1, 1, 1};
+  Extent cells{24, 20, 18};
+  std::array<bool, 3> periodic{true, true, true};
+  Reach reach = Reach::all;
+  Extent ghost{1, 1, 1};
+  Layout layout = Layout::soa;
+  DType type = DType::f32;
+  int components = 2;
+  std::shared_ptr<const Codec> codec = raw_codec();
+};
+
+using R = RouteKind;
+
+/// Adds one to every byte on the wire, to see that what is encoded is decoded.
+class Shift final : public Codec {
+ public:
+  std::string name() const override { return "shift"; }
+  bool lossless() const override { return true; }
+  bool identity() const override { return false; }
+  std::size_t wire_bytes(std::size_t bytes) const override { return bytes + 8; }
+  void encode(Stream& stream, const std::byte* values, std::size_t bytes, std::byte* wire) const override {
+    fill(stream, wire, 0xa5, 8);
+    copy(stream, wire + 8, values, bytes);
+  }
+  void decode(Stream& stream, const std::byte* wire, std::size_t bytes, std::byte* values) const override {
+    copy(stream, values, wire + 8, bytes);
+  }
+};
+
+std::vector<Scenario> scenarios() {
+  const std::vector<R> all = all_routes();
+  std::vector<Scenario> list{
+      {"all_routes", all},
+      {"staged_only_between_devices", {R::kernel, R::staged}},
+      {"staged_even_on_one_device", {R::staged}},
+      {"direct", {R::kernel, R::direct}},
+      {"direct_two_devices", {R::kernel, R::direct}, 2},
+      {"peer_and_staged", {R::kernel, R::peer, R::staged}, 2},
+      {"peer_and_colocated", {R::kernel, R::peer, R::colocated}, 2},
+      {"colocated", {R::kernel, R::colocated, R::staged}},
+      {"blocks_27", all, 1, {3, 3, 3}},
+      {"blocks_staged", {R::kernel, R::staged}, 2, {2, 1, 3}},
+      {"open", all, 2, {1, 2, 1}, {19, 17, 23}, {false, false, false}},
+      {"mixed_periodic_uneven", all, 1, {2, 3, 1}, {19, 17, 23}, {true, false, true}},
+      {"radius_3", {R::kernel, R::direct, R::staged}, 1, {1, 1, 1}, {24, 24, 24}, {true, true, true}, Reach::all, {3, 3, 3}},
+      {"radius_per_axis", all, 2, {1, 1, 1}, {24, 24, 24}, {true, true, true}, Reach::all, {1, 3, 2}},
+      {"faces", all, 1, {2, 2, 1}, {16, 16, 16}, {true, true, true}, Reach::faces},
+      {"edges", {R::kernel, R::colocated, R::staged}, 2, {1, 1, 1}, {16, 16, 16}, {true, true, true}, Reach::faces_and_edges},
+      {"aos", all, 2, {1, 2, 1}, {24, 20, 18}, {true, true, true}, Reach::all, {2, 2, 2}, Layout::aos, DType::f64, 5},
+      {"bytes", {R::kernel, R::staged}, 1, {1, 1, 2}, {24, 20, 18}, {true, true, true}, Reach::all, {1, 1, 1}, Layout::soa, DType::u8, 1},
+      {"f64_direct", {R::kernel, R::direct}, 1, {1, 1, 1}, {24, 20, 18}, {true, true, true}, Reach::all, {1, 1, 1}, Layout::soa, DType::f64, 3},
+      {"two_dimensional", all, 2, {2, 1, 1}, {32, 24, 1}, {true, true, false}, Reach::all, {2, 2, 0}},
+  };
+  Scenario coded{"codec_colocated_peer", {R::kernel, R::peer, R::colocated}, 2};
+  coded.codec = std::make_shared<const Shift>();
+  list.push_back(coded);
+  coded.name = "codec_staged";
+  coded.routes = {R::kernel, R::staged};
+  list.push_back(coded);
+  return list;
+}
+
+std::vector<Backend> backends() {
+  std::vector<Backend> found{Backend::host};
+  if (available(Backend::cuda)) found.push_back(Backend::cuda);
+  return found;
+}
+
+double value_of(const Extent& p, int c, int round, DType type) {
+  const std::int64_t v = ((p[2] * 131 + p[1]) * 37 + p[0]) * 7 + c + 1000 * round;
+  return type == DType::u8 ? static_cast<double>(v % 200) : static_cast<double>(v);
+}
+
+double load(const std::byte* at, DType type) {
+  switch (type) {
+    case DType::u8: return *reinterpret_cast<const std::uint8_t*>(at);
+    case DType::f32: return *reinterpret_cast<const float*>(at);
+    default: return *reinterpret_cast<const double*>(at);
+  }
+}
+
+void store(std::byte* at, DType type, double value) {
+  switch (type) {
+    case DType::u8: *reinterpret_cast<std::uint8_t*>(at) = static_cast<std::uint8_t>(value); break;
+    case DType::f32: *reinterpret_cast<float*>(at) = static_cast<float>(value); break;
+    default: *reinterpret_cast<double*>(at) = value;
+  }
+}
+
+constexpr double untouched = 201;
+
+class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>> {
+ protected:
+  static inline const std::vector<Scenario> table = scenarios();
+  const Scenario& s = table[std::get<1>(GetParam())];
+  Communicator comm = Communicator::world();
+
+  /// Calls f(local cell, component, element) for all cells of a block, ghosts too.
+  template <class F>
+  void each(const Field& field, std::int64_t id, F f) const {
+    const BlockShape& shape = field.shape(id);
+    const Extent &e = shape.extent, &g = shape.ghost;
+    for (int c = 0; c < s.components; ++c)
+      for (std::int64_t z = -g[2]; z < e[2] + g[2]; ++z)
+        for (std::int64_t y = -g[1]; y < e[1] + g[1]; ++y)
+          for (std::int64_t x = -g[0]; x < e[0] + g[0]; ++x)
+            f(Extent{x, y, z}, c,
+              shape.origin + c * shape.component_stride + x * shape.stride[0] + y * shape.stride[1] + z * shape.stride[2]);
+  }
+
+  static bool inside(const Extent& p, const Extent& e) {
+    for (int a = 0; a < 3; ++a)
+      if (p[a] < 0 || p[a] >= e[a]) return false;
+    return true;
+  }
+
+  /// What a cell of a block must hold after an exchange.
+  double expected(const Grid& grid, const Block& block, const Extent& local, int c, int round) const {
+    const Extent e = block.box.extents();
+    int away = 0;
+    Extent global;
+    for (int a = 0; a < 3; ++a) {
+      away += local[a] < 0 || local[a] >= e[a];
+      global[a] = block.box.lo[a] + local[a];
+      if (global[a] >= 0 && global[a] < grid.extent()[a]) continue;
+      if (!grid.periodic()[a]) return untouched;
+      global[a] = (global[a] + grid.extent()[a]) % grid.extent()[a];
+    }
+    const int reach = s.reach == Reach::faces ? 1 : s.reach == Reach::faces_and_edges ? 2 : 3;
+    return away <= reach ? value_of(global, c, round, s.type) : untouched;
+  }
+
+  void set(Field& field, int round) {
+    for (const std::int64_t id : grid_->local()) {
+      const Block& block = grid_->block(id);
+      Buffer<std::byte> host(field.device(id), field.shape(id).elements * size_of(s.type), Memory::pinned);
+      each(field, id, [&](const Extent& p, int c, std::int64_t at) {
+        const Extent global{block.box.lo[0] + p[0], block.box.lo[1] + p[1], block.box.lo[2] + p[2]};
+        store(host.data() + at * size_of(s.type), s.type,
+              inside(p, field.shape(id).extent) ? value_of(global, c, round, s.type) : untouched);
+      });
+      Stream stream(field.device(id));
+      copy(stream, field.data(id), host.data(), host.bytes());
+      stream.synchronize();
+    }
+  }
+
+  void check(const Field& field, int round) {
+    for (const std::int64_t id : grid_->local()) {
+      Buffer<std::byte> host(field.device(id), field.shape(id).elements * size_of(s.type), Memory::pinned);
+      Stream stream(field.device(id));
+      copy(stream, host.data(), field.data(id), host.bytes());
+      stream.synchronize();
+      int wrong = 0;
+      each(field, id, [&](const Extent& p, int c, std::int64_t at) {
+        const double want = expected(*grid_, grid_->block(id), p, c, round);
+        const double have = load(host.data() + at * size_of(s.type), s.type);
+        if (want != have && wrong++ < 5)
+          ADD_FAILURE() << "block " << id << " cell " << p[0] << ' ' << p[1] << ' ' << p[2] << " component " << c
+                        << ": " << have << ", not " << want << ", in round " << round;
+      });
+    }
+  }
+
+  std::optional<Grid> grid_;
+};
+
+TEST_P(ExchangeScenario, FillsTheGhostsAndNothingElse) {
+  Machine::Options machine_options;
+  machine_options.backend = std::get<0>(GetParam());
+  machine_options.devices_per_rank = s.devices_per_rank;
+  machine_options.bind = false;
+  if (machine_options.backend == Backend::cuda && device_count(Backend::cuda) < s.devices_per_rank)
+    GTEST_SKIP() << "needs " << s.devices_per_rank << " GPUs";
+  const Machine machine = Machine::discover(comm, machine_options);
+  GridOptions options;
+  options.periodic = s.periodic;
+  options.partition.blocks_per_device = s.blocks;
+  grid_.emplace(s.cells, machine, comm.rank(), options);
+  FieldOptions field_options;
+  field_options.name = "values";
+  field_options.type = s.type;
+  field_options.components = s.components;
+  field_options.ghost = s.ghost;
+  field_options.layout = s.layout;
+  field_options.copies = 2;
+  field_options.shared = true;
+  Field field(*grid_, field_options);
+  Halo::Options halo_options;
+  halo_options.reach = s.reach;
+  halo_options.low = halo_options.high = s.ghost;
+  const Halo halo(halo_options);
+  ExchangeOptions exchange_options;
+  exchange_options.routes = s.routes;
+  exchange_options.codec = s.codec;
+  Exchange exchange(comm, *grid_, {{&halo, &field}}, exchange_options);
+  std::vector<Stream> streams;
+  for (const int d : machine.devices_of_rank(comm.rank())) streams.emplace_back(machine.device(d).local);
+  for (int round = 1; round <= 5; ++round) {
+    set(field, round);
+    exchange.run(streams);
+    for (Stream& stream : streams) stream.synchronize();
+    exchange.check();
+    check(field, round);
+    field.swap();
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<std::tuple<Backend, int>>& info) {
+  return to_string(std::get<0>(info.param)) + "_" + scenarios()[std::get<1>(info.param)].name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, ExchangeScenario,
+                         testing::Combine(testing::ValuesIn(backends()),
+                                          testing::Range(0, static_cast<int>(scenarios().size()))),
+                         name_of);
+
+}  // namespace
+}  // namespace slipstream

@@ -1,0 +1,176 @@
+// Memory and signals between the processes of a node, on every backend at hand.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/communicator.hpp>
+#include <slipstream/launch.hpp>
+#include <slipstream/signal.hpp>
+
+namespace {
+
+using namespace slipstream;
+
+constexpr std::uint64_t minute_ns = 60ull * 1000000000ull;
+
+struct WriteRamp {
+  int* data;
+  int value;
+  SLIP_FN void operator()(int i, int, int) const { data[i] = value + i; }
+};
+
+struct Set {
+  Signal* signal;
+  std::uint64_t value;
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    team.each([&](int t) {
+      if (t == 0) store_release(signal, value);
+    });
+  }
+};
+
+struct WaitFor {
+  const Signal* signal;
+  std::uint64_t value;
+  int* missed;
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    team.each([&](int t) {
+      if (t == 0 && !wait_for(signal, value, minute_ns)) *missed = 1;
+    });
+  }
+};
+
+struct CheckRamp {
+  const int* data;
+  int value;
+  int* wrong;
+  SLIP_FN void operator()(int i, int, int) const {
+    if (data[i] != value + i) *wrong = 1;
+  }
+};
+
+Box row(int cells) {
+  return {{0, 0, 0}, {cells, 1, 1}};
+}
+
+/// Passes a value to the next rank of a ring and takes the previous one's.
+template <class T>
+T from_previous(const Communicator& world, const T& mine) {
+  const int next = (world.rank() + 1) % world.size(), previous = (world.rank() + world.size() - 1) % world.size();
+  T theirs = mine;
+  MPI_Sendrecv(&mine, sizeof mine, MPI_BYTE, next, 0, &theirs, sizeof theirs, MPI_BYTE, previous, 0, world.mpi(),
+               MPI_STATUS_IGNORE);
+  return theirs;
+}
+
+/// Reads the flags back, which are 0 where nothing went wrong.
+std::vector<int> read_back(Stream& stream, const Buffer<int>& buffer) {
+  const Buffer<int> pinned(stream.device(), buffer.size(), Memory::pinned);
+  copy(stream, pinned.data(), buffer.data(), buffer.bytes());
+  stream.synchronize();
+  return {pinned.span().begin(), pinned.span().end()};
+}
+
+class MemoryTest : public testing::TestWithParam<Backend> {
+ protected:
+  const Communicator world = Communicator::world();
+  const Device device{GetParam(), world.rank() % std::max(1, device_count(GetParam()))};
+};
+
+std::vector<Backend> backends() {
+  std::vector<Backend> found{Backend::host};
+  if (available(Backend::cuda)) found.push_back(Backend::cuda);
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, MemoryTest, testing::ValuesIn(backends()),
+                         [](const auto& info) { return to_string(info.param); });
+
+TEST_P(MemoryTest, NeighbourReadsExportedMemoryAtItsOffset) {
+  Stream stream(device);
+  const Buffer<int> mine(device, 5000, Memory::shared), copied(device, 1000);
+  launch(stream, row(5000), WriteRamp{mine.data(), 100000 * world.rank()});
+  stream.synchronize();
+  const MemoryHandle theirs = from_previous(world, export_memory(device, mine.data() + 1234));
+  const int* const mapped = static_cast<const int*>(import_memory(device, theirs));
+  world.barrier();
+  copy(stream, copied.data(), mapped, copied.bytes());
+  const auto result = read_back(stream, copied);
+  const int previous = (world.rank() + world.size() - 1) % world.size();
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(result[i], 100000 * previous + 1234 + i);
+  world.barrier();
+  release_imported();
+}
+
+TEST_P(MemoryTest, KernelWritesIntoTheNeighboursMemory) {
+  Stream stream(device);
+  const Buffer<int> mine(device, 3000, Memory::shared);
+  fill(stream, mine.data(), 0, mine.bytes());
+  stream.synchronize();
+  int* const mapped =
+      static_cast<int*>(import_memory(device, from_previous(world, export_memory(device, mine.data()))));
+  world.barrier();
+  launch(stream, row(3000), WriteRamp{mapped, 1000 * world.rank()});
+  stream.synchronize();
+  world.barrier();
+  const int next = (world.rank() + 1) % world.size();
+  const auto result = read_back(stream, mine);
+  for (int i = 0; i < 3000; ++i) ASSERT_EQ(result[i], 1000 * next + i);
+  world.barrier();
+  release_imported();
+}
+
+TEST_P(MemoryTest, AllocationIsMappedOnce) {
+  const Buffer<int> mine(device, 1000, Memory::shared);
+  const MemoryHandle first = from_previous(world, export_memory(device, mine.data()));
+  const MemoryHandle second = from_previous(world, export_memory(device, mine.data() + 10));
+  const int* const a = static_cast<const int*>(import_memory(device, first));
+  const int* const b = static_cast<const int*>(import_memory(device, second));
+  EXPECT_EQ(b - a, 10);
+  world.barrier();
+  release_imported();
+}
+
+TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
+  constexpr int cells = 2000, rounds = 20;
+  Stream sender(device), receiver(device);
+  // I write into the next rank's data and count it full there; that rank counts it free in mine. Counters live with
+  // the one who waits for them.
+  const Buffer<int> mine(device, cells, Memory::shared);
+  const Buffer<Signal> counters(device, 2, Memory::shared);  // full (set by the previous rank), free (by the next)
+  const Buffer<int> wrong(device, 3);
+  fill(sender, counters.data(), 0, counters.bytes());
+  fill(sender, wrong.data(), 0, wrong.bytes());
+  sender.synchronize();
+  // Everyone needs both neighbours' counters: hand all handles around.
+  std::vector<MemoryHandle> handles(world.size()), data_handles(world.size());
+  const MemoryHandle handle = export_memory(device, counters.data()), data = export_memory(device, mine.data());
+  MPI_Allgather(&handle, sizeof handle, MPI_BYTE, handles.data(), sizeof handle, MPI_BYTE, world.mpi());
+  MPI_Allgather(&data, sizeof data, MPI_BYTE, data_handles.data(), sizeof data, MPI_BYTE, world.mpi());
+  const int next = (world.rank() + 1) % world.size(), previous = (world.rank() + world.size() - 1) % world.size();
+  auto* const next_data = static_cast<int*>(import_memory(device, data_handles[next]));
+  auto* const next_counters = static_cast<Signal*>(import_memory(device, handles[next]));
+  auto* const previous_counters = static_cast<Signal*>(import_memory(device, handles[previous]));
+  world.barrier();
+  for (int round = 0; round < rounds; ++round) {
+    const auto past = static_cast<std::uint64_t>(round);
+    launch_teams(sender, 1, 1, 0, WaitFor{&counters.data()[1], past, &wrong.data()[0]});
+    launch(sender, row(cells), WriteRamp{next_data, 100 * world.rank() + round});
+    launch_teams(sender, 1, 1, 0, Set{&next_counters[0], past + 1});
+    launch_teams(receiver, 1, 1, 0, WaitFor{&counters.data()[0], past + 1, &wrong.data()[1]});
+    launch(receiver, row(cells), CheckRamp{mine.data(), 100 * previous + round, &wrong.data()[2]});
+    launch_teams(receiver, 1, 1, 0, Set{&previous_counters[1], past + 1});
+  }
+  sender.synchronize();
+  receiver.synchronize();
+  EXPECT_EQ(read_back(sender, wrong), std::vector<int>(3, 0));
+  world.barrier();
+  release_imported();
+}
+
+}  // namespace

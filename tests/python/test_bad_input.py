@@ -1,0 +1,225 @@
+"""Every mistake of a user: one message from one rank, exit code 2, nothing written."""
+
+from pathlib import Path
+
+import pytest
+from conftest import SMALL, Cli
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
+
+
+class Refused:
+    """Runs a command line that must be refused, and returns the message."""
+
+    def __init__(self, cli: Cli, folder: Path) -> None:
+        self.cli = cli
+        self.folder = folder
+
+    def __call__(self, *words: str, **environment: str) -> str:
+        before = tree(self.folder)
+        result = self.cli(*words, **environment)
+        assert result.returncode == 2, result.stdout + result.stderr
+        assert tree(self.folder) == before
+        assert result.stderr.count("error:") == 1, result.stderr
+        assert result.stderr.startswith("slipstream: error: ")
+        assert "Traceback" not in result.stderr
+        return result.stderr
+
+    def text(self, text: str) -> str:
+        (self.folder / "bad.toml").write_text(text)
+        return self("run", "bad.toml")
+
+
+@pytest.fixture
+def refused(cli: Cli, tmp_path: Path, small: Path) -> Refused:
+    return Refused(cli, tmp_path)
+
+
+def test_unknown_key_is_refused_with_the_nearest_name_and_its_line(refused: Refused) -> None:
+    message = refused.text(SMALL.replace("cells =", "cels ="))
+    assert "bad.toml:5: grid.cels: unknown key; did you mean 'cells'?" in message
+
+
+def test_unknown_table_is_refused_with_the_nearest_name_and_its_line(refused: Refused) -> None:
+    message = refused.text(SMALL + '\n[outptu]\nfolder = "x"\n')
+    assert "bad.toml:18: outptu: unknown key; did you mean 'output'?" in message
+
+
+def test_key_in_the_wrong_table_is_refused_with_the_right_one(refused: Refused) -> None:
+    message = refused.text(SMALL.replace("lid_speed = 0.1", 'lid_speed = 0.1\nprecision = "f32"'))
+    assert "bad.toml:10: physics.precision: unknown key; 'precision' belongs in [lbm]" in message
+
+
+def test_unknown_key_of_a_wall_is_refused_with_its_line(refused: Refused) -> None:
+    message = refused.text(SMALL.replace("velocity =", "velocty ="))
+    assert "bad.toml:12: walls.y+.velocty: unknown key; did you mean 'velocity'?" in message
+
+
+def test_unknown_key_of_an_override_names_the_override(refused: Refused) -> None:
+    message = refused("run", "small.toml", "run.stepps=5")
+    assert "override 'run.stepps=5': run.stepps: unknown key; did you mean 'steps'?" in message
+
+
+def test_wrong_type_is_refused_with_its_line(refused: Refused) -> None:
+    message = refused.text(SMALL.replace("steps = 40", 'steps = "many"'))
+    assert "bad.toml:15: run.steps: should be a valid integer" in message
+
+
+def test_fraction_of_a_cell_is_refused(refused: Refused) -> None:
+    assert "grid.cells[1]: should be a valid integer" in refused("run", "small.toml", "grid.cells=[16,16.5,16]")
+
+
+def test_unknown_word_is_refused_with_the_words_there_are(refused: Refused) -> None:
+    assert "'SRT' or 'TRT'" in refused("run", "small.toml", "lbm.collision=MRT")
+
+
+def test_file_that_is_not_toml_is_refused_with_its_line(refused: Refused) -> None:
+    assert "line 3" in refused.text("[grid]\ncells = [16, 16\n[run]\n")
+
+
+@pytest.mark.parametrize("cells", ["[16,16]", "[16,16,16,16]", "[0,16,16]", "[16,-16,16]", "16"])
+def test_odd_shape_is_refused(refused: Refused, cells: str) -> None:
+    assert "grid.cells" in refused("run", "small.toml", f"grid.cells={cells}")
+
+
+def test_two_dimensional_lattice_with_depth_is_refused(refused: Refused) -> None:
+    assert "needs nz = 1, it is 16" in refused("run", "small.toml", "lbm.lattice=D2Q9")
+
+
+def test_three_dimensional_lattice_without_depth_is_refused(refused: Refused) -> None:
+    assert "needs nz > 1" in refused("run", "small.toml", "grid.cells=[16,16,1]")
+
+
+def test_reynolds_number_with_too_small_tau_is_refused_with_what_would_do(refused: Refused) -> None:
+    message = refused("run", "small.toml", "physics.reynolds=100000")
+    assert "outside the usable range 0.502 to 2" in message
+    assert "reynolds <=" in message and "cells along the length" in message
+
+
+def test_reynolds_number_with_too_large_tau_is_refused_with_what_would_do(refused: Refused) -> None:
+    message = refused("run", "small.toml", "physics.reynolds=0.1")
+    assert "outside the usable range 0.502 to 2" in message and "lid_speed <= 0.00312" in message
+
+
+def test_viscosity_with_unusable_tau_is_refused_with_its_range(refused: Refused) -> None:
+    message = refused.text(SMALL.replace("reynolds = 100", "viscosity = 1e-5"))
+    assert "bad.toml:8: physics.viscosity" in message and "0.00067 <= viscosity <= 0.5" in message
+
+
+def test_lid_speed_with_too_large_mach_number_is_refused_with_its_range(refused: Refused) -> None:
+    message = refused("run", "small.toml", "physics.lid_speed=0.5")
+    assert "Mach number 0.866 is above 0.3" in message and "lid_speed <= 0.173" in message
+
+
+def test_negative_reynolds_number_is_refused(refused: Refused) -> None:
+    assert "physics.reynolds: should be greater than 0" in refused("run", "small.toml", "physics.reynolds=-100")
+
+
+def test_both_reynolds_number_and_viscosity_are_refused(refused: Refused) -> None:
+    assert "give only one of them" in refused("run", "small.toml", "physics.viscosity=0.1")
+
+
+def test_run_without_an_end_is_refused(refused: Refused) -> None:
+    assert "give steps or time_units" in refused.text(SMALL.replace("steps = 40", "residual = 1e-4"))
+
+
+def test_wall_on_a_periodic_axis_is_refused_with_its_line(refused: Refused) -> None:
+    message = refused.text(SMALL.replace("cells = [16, 16, 16]", "cells = [16, 16, 16]\nperiodic = [true, true, true]"))
+    assert "bad.toml:13: walls.y+: the y axis is periodic" in message
+
+
+def test_wall_that_leaves_its_plane_is_refused(refused: Refused) -> None:
+    assert "the y component must be 0" in refused.text(SMALL.replace("[1, 0, 0]", "[1, 1, 0]"))
+
+
+def test_reference_of_another_flow_is_refused(refused: Refused) -> None:
+    assert "output.reference: 'ghia1982'" in refused("run", "small.toml", "output.reference=ghia1982")
+
+
+def test_reference_without_this_reynolds_number_is_refused(refused: Refused) -> None:
+    assert "it has 1000" in refused("run", "small.toml", "output.reference=albensoeder2005")
+
+
+def test_more_devices_than_cells_are_refused(refused: Refused) -> None:
+    message = refused("run", "small.toml", "grid.cells=[2,2,2]", "machine.devices_per_rank=9")
+    assert "9 devices with 1 blocks each make 9 blocks" in message
+
+
+def test_more_devices_than_an_axis_has_cells_are_refused(refused: Refused) -> None:
+    words = ["grid.cells=[4,16,16]", "machine.devices_per_rank=8", "exchange.device_grid=[8,1,1]"]
+    assert "cut the x axis into 8 blocks, but it has only 4 cells" in refused("run", "small.toml", *words)
+
+
+def test_device_grid_of_another_number_of_devices_is_refused(refused: Refused) -> None:
+    words = ["machine.devices_per_rank=2", "exchange.device_grid=[1,1,3]", "machine.backend=host"]
+    refused("run", "small.toml", *words)
+
+
+def test_grid_too_large_for_memory_is_refused_with_what_would_fit(refused: Refused) -> None:
+    words = ["grid.cells=[9000,9000,9000]", "physics.reynolds=1000", "physics.lid_speed=0.1"]
+    message = refused("run", "small.toml", *words, "physics.length=64", "machine.backend=host")
+    assert "needs 1 x " in message and ", has 1 x " in message and "the largest grid that fits is" in message
+
+
+def test_output_folder_that_cannot_be_made_is_refused(refused: Refused) -> None:
+    (refused.folder / "file").write_text("not a folder")
+    message = refused("run", "small.toml", "output.folder=file/results")
+    assert "output.folder: cannot write to file/results" in message
+
+
+def test_output_folder_on_a_read_only_place_is_refused(refused: Refused) -> None:
+    assert "output.folder: cannot write to /proc/results" in refused("run", "small.toml", "output.folder=/proc/results")
+
+
+def test_existing_results_are_refused_and_left_alone(refused: Refused) -> None:
+    folder = refused.folder / "results" / "small"
+    folder.mkdir(parents=True)
+    (folder / "profiles.csv").write_text("precious")
+    message = refused("run", "small.toml")
+    assert "already holds results (profiles.csv)" in message and "--overwrite" in message
+
+
+def test_missing_case_file_is_refused(refused: Refused) -> None:
+    assert "nowhere.toml: no such case file" in refused("run", "nowhere.toml")
+
+
+def test_override_that_is_none_is_refused(refused: Refused) -> None:
+    assert "'grid.cells' is not an override" in refused("run", "small.toml", "grid.cells")
+
+
+def test_ranks_without_mpiexec_are_refused(refused: Refused, tmp_path: Path) -> None:
+    assert "-n 4 needs mpiexec, which is not on PATH" in refused("run", "small.toml", "-n", "4", PATH="/nonexistent")
+
+
+def test_ranks_within_ranks_are_refused(refused: Refused) -> None:
+    message = refused("run", "small.toml", "-n", "2", OMPI_COMM_WORLD_SIZE="2", OMPI_COMM_WORLD_RANK="0")
+    assert "-n 2 inside mpiexec" in message
+
+
+def test_ranks_of_another_mpi_are_refused(refused: Refused) -> None:
+    message = refused("run", "small.toml", OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="0")
+    assert "mpiexec started 4 processes, but each sees only 1" in message
+
+
+def test_mistake_is_checked_before_ranks_are_started(refused: Refused) -> None:
+    assert "did you mean 'cells'?" in refused("run", "small.toml", "-n", "2", "grid.cels=[8,8,8]")
+
+
+def test_only_rank_0_speaks(cli: Cli, tmp_path: Path) -> None:
+    result = cli("run", "nowhere.toml", OMPI_COMM_WORLD_SIZE="2", OMPI_COMM_WORLD_RANK="1")
+    assert result.returncode == 2
+    assert result.stdout + result.stderr == ""
+
+
+def test_missing_machine_file_is_refused(refused: Refused) -> None:
+    assert "nowhere.toml: no such machine file" in refused("plan", "small.toml", "--machine", "nowhere.toml")
+
+
+def test_cuda_where_there_is_none_is_refused(refused: Refused) -> None:
+    from slipstream.core import core
+
+    if core().available("cuda"):
+        pytest.skip("this machine has a GPU")
+    assert 'machine.backend = "cuda"' in refused("run", "small.toml", "machine.backend=cuda")

@@ -1,0 +1,169 @@
+"""Case files: parsing, defaults, overrides, the schema, and the way back to text."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from conftest import CASES, SMALL, Cli
+from slipstream.case import Case, load, schema
+from slipstream.errors import CaseError
+from slipstream.toml_text import find_line, parse_override
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CASES.glob("*.toml")))
+def test_shipped_case_is_good(name: str) -> None:
+    load(CASES / name)
+
+
+def test_viscosity_follows_from_reynolds_number(small: Path) -> None:
+    scales = load(small).scales
+    assert scales.viscosity == pytest.approx(0.1 * 16 / 100)
+    assert scales.tau == pytest.approx(3 * 0.016 + 0.5)
+    assert scales.mach == pytest.approx(0.1 * math.sqrt(3))
+
+
+def test_lid_speed_left_out_scales_with_the_grid(tmp_path: Path) -> None:
+    path = tmp_path / "case.toml"
+    path.write_text(SMALL.replace("lid_speed = 0.1\n", ""))
+    speeds = [load(path, [f"grid.cells=[{n},{n},{n}]"]).scales.lid_speed for n in (32, 64, 128)]
+    assert speeds == pytest.approx([0.1, 0.1, 0.05])
+
+
+def test_length_is_the_distance_of_the_lid_from_its_opposite(small: Path) -> None:
+    assert load(small, ["grid.cells=[16,24,32]"]).scales.length == 24
+
+
+def test_walls_reach_the_solver_in_lattice_units(small: Path) -> None:
+    assert load(small).options()["walls"] == {"y+": (0.1, 0.0, 0.0)}
+
+
+def test_options_hold_every_key_of_the_solver(small: Path) -> None:
+    keys = {"cells", "periodic", "lattice", "collision", "magic", "viscosity", "precision", "layout", "alignment"}
+    keys |= {"walls", "blocks_per_device", "node_grid", "device_grid", "placement", "routes", "overlap", "rim"}
+    assert set(load(small).options()) == keys | {"wait_limit"}
+
+
+def test_last_step_is_the_earlier_of_two_limits(small: Path) -> None:
+    assert load(small, ["run.time_units=0.1"]).last_step == 16
+    assert load(small, ["run.time_units=10.0"]).last_step == 40
+
+
+def test_whole_numbers_serve_as_fractions(small: Path) -> None:
+    assert load(small, ["run.time_units=10"]).last_step == 40
+
+
+def test_override_wins_over_the_file(small: Path) -> None:
+    assert load(small, ["grid.cells=[8, 9, 10]"]).grid.cells == (8, 9, 10)
+
+
+def test_override_makes_a_table_that_the_file_lacks(small: Path) -> None:
+    assert load(small, ["lbm.precision=f64"]).lbm.precision == "f64"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a.b=3", 3),
+        ("a.b=3.5", 3.5),
+        ("a.b=true", True),
+        ("a.b=[1, 2]", [1, 2]),
+        ("a.b=word", "word"),
+        ('a.b="3"', "3"),
+        ("a.b=results/x", "results/x"),
+        ("a.b={c = 1}", {"c": 1}),
+    ],
+)
+def test_override_value_is_toml_or_a_plain_string(text: str, value: object) -> None:
+    assert parse_override(text) == (("a", "b"), value)
+
+
+def test_override_of_a_quoted_key(small: Path) -> None:
+    case = load(small, ['walls."y+".velocity=[0,0,1]'])
+    assert case.walls.velocity("y+") == (0, 0, 1)
+
+
+def test_override_through_a_value_is_refused(small: Path) -> None:
+    with pytest.raises(CaseError, match="is a value, not a table"):
+        load(small, ["grid.cells.x=3"])
+
+
+def test_every_fault_is_reported_at_once(small: Path) -> None:
+    with pytest.raises(CaseError) as caught:
+        load(small, ["grid.cels=1", "run.steps=0"])
+    assert len(str(caught.value).splitlines()) == 2
+
+
+def test_resolved_case_reads_back_equal(small: Path, tmp_path: Path) -> None:
+    resolved = load(small, ['case.description=a "quoted" \\ name', "output.every=0.5"]).resolved("host")
+    copy = tmp_path / "copy.toml"
+    copy.write_text(resolved.to_toml("two\nlines"))
+    assert load(copy) == resolved
+
+
+def test_resolved_case_keeps_what_depends_on_other_keys(small: Path) -> None:
+    resolved = load(small, ["run.time_units=0.1"]).resolved("host")
+    assert (resolved.run.steps, resolved.physics.length, resolved.machine.backend) == (16, 16.0, "host")
+    assert resolved.output.folder == "results/small"
+
+
+def test_schema_knows_every_table_and_forbids_others() -> None:
+    described = schema()
+    assert set(described["properties"]) == set(Case.model_fields)
+    assert described["additionalProperties"] is False
+    assert "y+" in described["$defs"]["WallsTable"]["properties"]
+
+
+def test_schema_is_printed_as_json(cli: Cli) -> None:
+    result = cli("check", "--schema")
+    assert result.returncode == 0
+    assert json.loads(result.stdout) == schema()
+
+
+def test_good_case_is_called_good(cli: Cli, small: Path) -> None:
+    result = cli("check", "small.toml")
+    assert result.returncode == 0
+    assert "a good case" in result.stdout and "0.54800" in result.stdout
+
+
+def test_large_grid_reynolds_number_is_a_warning(cli: Cli, small: Path) -> None:
+    result = cli("check", "small.toml", "physics.reynolds=1000")
+    assert result.returncode == 0
+    assert "grid Reynolds number 62.5 is above 20" in " ".join(result.stdout.split())
+
+
+TRICKY = '''\
+# grid.cells = nothing
+title = "a # b [c]"
+
+[ "grid" ]   # a table
+note = """
+cells = 3
+"""
+list = [
+  1, # cells = 4
+  "]",
+]
+cells = 5
+a.b = { c = 1 }
+
+[walls]
+"y+" = 1
+'''
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (("title",), 2),
+        (("grid",), 4),
+        (("grid", "list", 1), 8),
+        (("grid", "cells"), 12),
+        (("grid", "a", "b", "c"), 13),
+        (("grid", "missing"), 4),
+        (("walls", "y+"), 16),
+        (("nowhere",), None),
+    ],
+)
+def test_line_of_a_key_is_found(path: tuple[str | int, ...], line: int | None) -> None:
+    assert find_line(TRICKY, path) == line

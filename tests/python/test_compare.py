@@ -1,0 +1,210 @@
+"""Sampling, extrema and references."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from slipstream import compare, plots, reference
+from slipstream.case import Case, load
+from slipstream.errors import CaseError
+from slipstream.report import comparison, console
+
+
+def centres(n: int) -> np.ndarray:
+    return np.concatenate([[0.0], (np.arange(n) + 0.5) / n, [1.0]])
+
+
+def cubic(x: np.ndarray) -> np.ndarray:
+    return 0.3 - 2.0 * x + 5.0 * x**2 - 4.0 * x**3
+
+
+class Flow:
+    """Stands in for the solver: a velocity given by a formula at cell centres, in units of a lid speed of 0.1."""
+
+    def __init__(self, cells: tuple[int, int, int]) -> None:
+        z, y, x = np.meshgrid(*((np.arange(n) + 0.5) / n for n in reversed(cells)), indexing="ij")
+        across = cubic(z) / cubic(np.array(0.5)) if cells[2] > 1 else 1.0
+        self.field = 0.1 * np.stack([cubic(y) * across, cubic(x) * across, z - 0.5], axis=-1)
+
+    def gather(self, field: str, low: tuple[int, int, int], high: tuple[int, int, int]) -> np.ndarray:
+        assert field == "velocity"
+        return self.field[low[2] : high[2], low[1] : high[1], low[0] : high[0]]
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 64])
+def test_interpolation_is_exact_for_cubics(n: int) -> None:
+    at = np.linspace(0, 1, 41)
+    nodes = centres(n)
+    assert compare.interpolate(nodes, cubic(nodes), at) == pytest.approx(cubic(at), abs=1e-11)
+
+
+def test_interpolation_returns_the_values_at_the_nodes() -> None:
+    nodes, values = centres(7), np.random.default_rng(1).random(9)
+    assert compare.interpolate(nodes, values, nodes) == pytest.approx(values)
+
+
+def test_interpolation_is_of_fourth_order() -> None:
+    at = np.linspace(0, 1, 333)
+    errors = [
+        np.abs(compare.interpolate(centres(n), np.sin(3 * centres(n)), at) - np.sin(3 * at)).max() for n in (16, 32)
+    ]
+    assert errors[0] / errors[1] > 12
+
+
+@pytest.mark.parametrize("cells", [5, 6, 16, 17])
+def test_weights_across_the_line_are_exact_for_cubics_at_one_half(cells: int) -> None:
+    low, high, weights = compare.middle(cells)
+    x = (np.arange(low, high) + 0.5) / cells
+    assert weights @ cubic(x) == pytest.approx(cubic(np.array(0.5)))
+
+
+def test_extrema_of_a_cubic_are_exact() -> None:
+    nodes = centres(9)
+    value, place = compare.extremum(nodes, cubic(nodes), -1)
+    roots = np.roots([-12.0, 10.0, -2.0])
+    assert place == pytest.approx(1.0) or place == pytest.approx(min(roots))
+    assert value == pytest.approx(min(cubic(np.array([*roots, 0.0, 1.0]))))
+
+
+def test_extremum_between_nodes_is_found() -> None:
+    nodes = centres(8)
+    value, place = compare.extremum(nodes, -((nodes - 0.43) ** 2), 1)
+    assert (value, place) == (pytest.approx(0.0, abs=1e-14), pytest.approx(0.43))
+
+
+@pytest.mark.parametrize("cells", [(16, 16, 16), (15, 17, 8), (8, 12, 5)])
+def test_profiles_are_exact_for_cubics_across_and_along(small: Path, cells: tuple[int, int, int]) -> None:
+    case = load(small, [f"grid.cells={list(cells)}"])
+    lines = compare.profiles(Flow(cells), case)
+    assert lines is not None
+    vertical, horizontal = lines
+    assert vertical.velocity[1:-1, 0] == pytest.approx(cubic(vertical.place[1:-1]))
+    assert horizontal.velocity[1:-1, 1] == pytest.approx(cubic(horizontal.place[1:-1]))
+
+
+def test_profiles_end_on_the_walls(small: Path) -> None:
+    lines = compare.profiles(Flow((16, 16, 16)), load(small))
+    assert lines is not None
+    assert lines[0].velocity[0].tolist() == [0, 0, 0]
+    assert lines[0].velocity[-1].tolist() == [1, 0, 0]
+    assert lines[1].velocity[[0, -1]].tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_profiles_close_on_themselves_along_a_periodic_axis(small: Path) -> None:
+    case = load(small, ["grid.periodic=[true, false, false]"])
+    flow = Flow((16, 16, 16))
+    flow.field[..., 1] = 0.1 * np.sin(2 * np.pi * (np.arange(16) + 0.5) / 16 + 0.3)
+    lines = compare.profiles(flow, case)
+    assert lines is not None
+    assert lines[1].velocity[[0, -1], 1] == pytest.approx(np.sin(0.3), abs=1e-3)
+
+
+def test_spanwise_velocity_of_a_symmetric_flow_is_zero(small: Path) -> None:
+    assert compare.spanwise(Flow((16, 16, 16)), load(small)) == pytest.approx(0.0, abs=1e-15)
+
+
+def test_spanwise_velocity_of_a_lopsided_flow_is_not(small: Path) -> None:
+    flow = Flow((16, 16, 16))
+    flow.field[7, 3, 5, 2] += 0.01
+    assert compare.spanwise(flow, load(small)) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "reynolds", "name", "points"),
+    [
+        (2, 100, "ghia1982", 34),
+        (2, 400, "ghia1982", 33),
+        (2, 1000, "botella1998", 34),
+        (3, 1000, "albensoeder2005", 34),
+    ],
+)
+def test_best_reference_is_found(dimension: int, reynolds: float, name: str, points: int) -> None:
+    found = reference.best(dimension, reynolds)
+    assert found is not None
+    assert found.name == name and "doi:" in found.citation
+    assert sum(len(line.place) for line in found.lines) == points
+    for line in found.lines:
+        assert (line.place[0], line.place[-1]) == (0, 1)
+        assert np.all(np.diff(line.place) > 0)
+
+
+def test_misprint_of_ghia_is_left_out() -> None:
+    assert 0.9063 not in reference.load("ghia1982", 400).lines[1].place
+    assert 0.9063 in reference.load("ghia1982", 100).lines[1].place
+
+
+def test_there_is_no_reference_for_other_reynolds_numbers() -> None:
+    assert reference.best(2, 250) is None
+    with pytest.raises(CaseError, match="it has 100, 400, 1000"):
+        reference.load("ghia1982", 250)
+
+
+@pytest.mark.parametrize(
+    ("override", "found"),
+    [
+        ("physics.reynolds=1000", True),
+        ("physics.reynolds=999", False),
+        ("grid.cells=[16,16,8]", False),
+        ("grid.periodic=[false,false,true]", False),
+        ('walls."y+".velocity=[0,0,1]', False),
+        ('walls."y-".velocity=[1,0,0]', False),
+    ],
+)
+def test_reference_belongs_to_the_cavity_only(small: Path, override: str, found: bool) -> None:
+    case = load(small, ["physics.reynolds=1000", override])
+    assert (compare.reference_for(case) is not None) == found
+
+
+def perfect(case: Case) -> tuple[compare.Profile, compare.Profile]:
+    """Profiles that pass through the reference points."""
+    known = compare.reference_for(case)
+    assert known is not None
+    zero = np.zeros_like(known.lines[0].value)
+    u, v = (line.value for line in known.lines)
+    return (
+        compare.Profile("y", known.lines[0].place, np.stack([u, zero, zero], axis=1)),
+        compare.Profile("x", known.lines[1].place, np.stack([zero, v, zero], axis=1)),
+    )
+
+
+def test_error_is_in_percent_of_the_lid_speed(small: Path) -> None:
+    case = load(small, ["physics.reynolds=1000"])
+    lines = perfect(case)
+    assert compare.compare(lines, compare.reference_for(case)).largest_percent == pytest.approx(0.0)
+    lines[0].velocity[5, 0] -= 0.02
+    result = compare.compare(lines, compare.reference_for(case))
+    assert result.largest_percent == pytest.approx(2.0)
+    assert sorted(point.error_percent for point in result.points)[0] == pytest.approx(-2.0)
+
+
+def test_extrema_are_compared_where_published(small: Path) -> None:
+    case = load(small, ["physics.reynolds=1000"])
+    by_name = {entry.name: entry for entry in compare.compare(perfect(case), compare.reference_for(case)).extrema}
+    assert by_name["u_min"].reference == -0.2803833
+    # The table's points are too far apart to meet the extremum itself.
+    assert abs(by_name["u_min"].error_percent or 100) < 3
+
+
+def test_results_are_written_for_people_and_programs(small: Path, tmp_path: Path) -> None:
+    case = load(small, ["physics.reynolds=1000"])
+    lines, known = perfect(case), compare.reference_for(case)
+    result = compare.compare(lines, known)
+    compare.write_profiles(tmp_path / "profiles.csv", lines)
+    compare.write_json(tmp_path / "comparison.json", result, {"steps": 7})
+    table = np.genfromtxt(tmp_path / "profiles.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    assert table["u"][table["axis"] == "y"] == pytest.approx(lines[0].velocity[:, 0])
+    written = json.loads((tmp_path / "comparison.json").read_text())
+    assert written["run"] == {"steps": 7} and len(written["points"]) == 34
+    for part in comparison(result):
+        console(0).print(part)
+
+
+def test_pictures_are_drawn(small: Path, tmp_path: Path) -> None:
+    case = load(small, ["physics.reynolds=1000"])
+    plots.profiles(tmp_path / "profiles.png", perfect(case), compare.reference_for(case), case)
+    plane = compare.mid_plane(Flow((16, 16, 16)), case)
+    assert plane is not None and plane.shape == (16, 16, 3)
+    plots.streamlines(tmp_path / "streamlines.png", plane, case)
+    for name in ("profiles.png", "streamlines.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,65 @@
+"""Flows against published ones, and what must hold by symmetry and conservation."""
+
+from functools import cache
+
+import pytest
+import slipstream._core  # noqa: F401
+from slipstream.lbm import Simulation
+
+#: Time to become steady, in length / lid speed.
+UNTIL = {100: 20, 400: 35, 1000: 45}
+
+
+@cache
+def square(reynolds: int) -> tuple[Simulation, float, float]:
+    """A steady square cavity, with its mass before and after."""
+    flow = Simulation(cells=(128, 128), reynolds=reynolds, lid_speed=0.1, precision="f64", backend="host")
+    before = flow.mass
+    flow.run(until=UNTIL[reynolds], steady=5e-4, quiet=True)
+    return flow, before, flow.mass
+
+
+@pytest.mark.parametrize(
+    ("reynolds", "name", "tolerance"), [(100, "ghia1982", 1.5), (400, "ghia1982", 1.5), (1000, "botella1998", 1.0)]
+)
+def test_every_point_of_the_square_cavity_is_near_the_published_one(reynolds: int, name: str, tolerance: float) -> None:
+    result = square(reynolds)[0].compare()
+    assert result is not None and result.reference is not None
+    assert result.reference.name == name
+    assert len(result.points) >= 33
+    assert [p for p in result.points if abs(p.error_percent) > tolerance] == []
+
+
+@pytest.mark.parametrize("reynolds", [100, 400, 1000])
+def test_square_cavity_keeps_its_mass(reynolds: int) -> None:
+    _, before, after = square(reynolds)
+    assert abs(after / before - 1) < 1e-6
+
+
+def test_spanwise_velocity_vanishes_in_the_middle_of_a_cube() -> None:
+    flow = Simulation(cells=(32, 32, 32), reynolds=100, lid_speed=0.1, precision="f32", backend="host")
+    flow.run(until=4, quiet=True)
+    spanwise, velocity = flow.spanwise(), flow.velocity
+    assert spanwise is not None and velocity is not None
+    # The flow does move sideways elsewhere, or this would be no test.
+    assert abs(velocity[..., 2]).max() > 1e-3 * 0.1
+    assert spanwise < 1e-4
+
+
+def test_cube_is_not_the_square() -> None:
+    cube = Simulation(cells=(32, 32, 32), reynolds=400, lid_speed=0.1, backend="host")
+    cube.run(until=20, quiet=True)
+    lines = cube.profiles()
+    assert lines is not None
+    assert lines[0].velocity[:, 0].min() == pytest.approx(-0.2366, abs=0.02)
+
+
+def test_flow_between_a_moving_and_a_resting_wall_is_linear() -> None:
+    flow = Simulation(
+        cells=(8, 17), viscosity=0.1, lid_speed=0.05, periodic=(True, False, False), precision="f64", backend="host"
+    )
+    flow.run(until=60, steady=1e-12, quiet=True)
+    velocity = flow.velocity
+    assert velocity is not None
+    expected = [0.05 * (j + 0.5) / 17 for j in range(17)]
+    assert velocity[0, :, 3, 0] == pytest.approx(expected, abs=1e-9)

@@ -1,0 +1,182 @@
+"""Whole runs through the command line, on a grid that takes a moment."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slipstream._core as core
+from conftest import CASES, ROOT, Cli
+
+RESULTS = {"case.resolved.toml", "profiles.csv", "profiles.png", "streamlines.png", "comparison.json", "fields.vtkhdf"}
+
+#: Far more cells than any memory; the length keeps tau in its range.
+HUGE = ["grid.cells=[9000,9000,9000]", "physics.length=64"]
+
+
+def words(text: str) -> str:
+    """Text without the line breaks and spaces that depend on the width of the terminal."""
+    return " ".join(text.split())
+
+
+def test_run_writes_its_results_and_says_where(cli: Cli, small: Path) -> None:
+    result = cli("run", "small.toml")
+    assert result.returncode == 0, result.stderr
+    folder = small.parent / "results" / "small"
+    assert {path.name for path in folder.iterdir()} == RESULTS
+    assert all(f"results/small/{name}" in result.stdout for name in RESULTS)
+
+
+def test_run_says_everything_before_the_first_step(cli: Cli, small: Path) -> None:
+    before = words(cli("run", "small.toml").stdout).partition("step 1/40")[0]
+    for name in ("commit", "devices", "links", "blocks", "routes", "tau", "Mach number", "grid Reynolds number"):
+        assert name in before
+    assert "bytes a cell 152" in before and "predicted" in before and "MLUPS" in before
+
+
+def test_piped_run_prints_plain_lines_of_progress(cli: Cli, small: Path) -> None:
+    last = [line for line in cli("run", "small.toml").stdout.splitlines() if line.startswith("step 40/40")]
+    assert len(last) == 1 and "\x1b" not in last[0]
+    assert all(name in last[0] for name in ("time 0.25 L/U", "residual", "MLUPS", "GB/s", "100 %", "ETA 0:00"))
+
+
+def test_run_ends_with_a_table_of_phases(cli: Cli, small: Path) -> None:
+    assert "phase calls s ms a call %" in words(cli("run", "small.toml").stdout)
+
+
+def test_steady_run_stops_before_its_last_step(cli: Cli, small: Path) -> None:
+    result = cli("run", "small.toml", "run.residual=1e6")
+    assert "steady at step 20" in result.stdout
+
+
+def test_resolved_case_gives_the_same_profiles(cli: Cli, small: Path) -> None:
+    folder = small.parent / "results" / "small"
+    assert cli("run", "small.toml", "lbm.precision=f64").returncode == 0
+    first = (folder / "profiles.csv").read_bytes()
+    again = cli("run", "results/small/case.resolved.toml", "output.folder=again")
+    assert again.returncode == 0, again.stderr
+    assert (small.parent / "again" / "profiles.csv").read_bytes() == first
+
+
+def test_resolved_case_names_the_backend(cli: Cli, small: Path) -> None:
+    cli("run", "small.toml", "machine.backend=host")
+    resolved = tomllib.loads((small.parent / "results" / "small" / "case.resolved.toml").read_text())
+    assert resolved["machine"]["backend"] == "host"
+
+
+def test_overwrite_replaces_results(cli: Cli, small: Path) -> None:
+    assert cli("run", "small.toml").returncode == 0
+    assert cli("run", "small.toml", "run.steps=20", "--overwrite").returncode == 0
+    written = json.loads((small.parent / "results" / "small" / "comparison.json").read_text())
+    assert written["run"]["steps"] == 20
+
+
+def test_ranks_give_the_same_profiles_as_one(cli: Cli, small: Path) -> None:
+    assert cli("run", "small.toml", "output.folder=one", "machine.backend=host").returncode == 0
+    two = cli("run", "small.toml", "output.folder=two", "machine.backend=host", "-n", "2")
+    assert two.returncode == 0, two.stderr
+    assert (small.parent / "two" / "profiles.csv").read_bytes() == (small.parent / "one" / "profiles.csv").read_bytes()
+
+
+def test_exit_code_of_ranks_is_passed_through(cli: Cli, small: Path) -> None:
+    result = cli("run", "small.toml", "-n", "2", *HUGE, "machine.backend=host")
+    assert result.returncode == 2
+    assert result.stderr.count("error:") == 1 and "needs 2 x " in result.stderr
+
+
+def test_pictures_and_fields_can_be_left_out(cli: Cli, small: Path) -> None:
+    cli("run", "small.toml", "output.pictures=false", "output.fields=false")
+    left = {path.name for path in (small.parent / "results" / "small").iterdir()}
+    assert left == {"case.resolved.toml", "profiles.csv", "comparison.json"}
+
+
+def test_flow_that_diverges_is_an_error_with_advice(cli: Cli, small: Path) -> None:
+    unstable = ["physics.lid_speed=0.17", "physics.reynolds=3500", "run.steps=4000", "lbm.collision=SRT"]
+    result = cli("run", "small.toml", *unstable)
+    assert result.returncode == 1
+    assert "the flow became infinite before step" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_plan_prints_the_dry_run_and_writes_nothing(cli: Cli, small: Path) -> None:
+    result = cli("plan", "small.toml")
+    assert result.returncode == 0, result.stderr
+    said = words(result.stdout)
+    for name in ("blocks: nodes x devices x blocks", "placement: cost", "memory of each device", "predicted step"):
+        assert name in said
+    assert "largest grid that fits:" in said
+    assert [path.name for path in small.parent.iterdir()] == ["small.toml"]
+
+
+def test_plan_of_a_machine_that_is_not_there(cli: Cli, small: Path) -> None:
+    machine = str(ROOT / "machines" / "summit.toml")
+    result = cli("plan", "small.toml", "grid.cells=[1440,1452,700]", "physics.length=64", "--machine", machine)
+    assert result.returncode == 0, result.stderr
+    assert "summit: 4 nodes, 24 ranks, 24 devices" in words(result.stdout)
+
+
+@pytest.mark.parametrize(("side", "would_fit"), [(1300, True), (1600, False)])
+def test_plan_of_a_grid_that_does_not_fit_says_what_does(cli: Cli, small: Path, side: int, would_fit: bool) -> None:
+    machine = str(ROOT / "machines" / "h200x4.toml")
+    grid = [f"grid.cells=[{side},{side},{side}]", "physics.length=64", "lbm.precision=f64"]
+    result = cli("plan", "small.toml", *grid, "--machine", machine)
+    assert result.returncode == 2
+    assert "needs 4 x " in result.stderr and "has 4 x 141000 MB; the largest grid that fits is" in result.stderr
+    assert ('lbm.precision = "f32" would fit' in result.stderr) == would_fit
+
+
+def test_topology_of_this_machine_is_shown(cli: Cli) -> None:
+    result = cli("topo", "machine.devices_per_rank=2", "machine.backend=host")
+    assert result.returncode == 0, result.stderr
+    assert "1 node, 1 rank, 2 devices" in result.stdout and "from \\ to" in result.stdout
+
+
+def test_info_shows_the_build(cli: Cli) -> None:
+    result = cli("info")
+    assert result.returncode == 0, result.stderr
+    assert core.build_info()["commit"] in result.stdout
+
+
+def test_info_shows_what_routes_can_do(cli: Cli) -> None:
+    result = cli("info", "routes")
+    assert result.returncode == 0, result.stderr
+    assert "capability" in result.stdout and "staged" in result.stdout
+
+
+def test_benchmark_writes_a_result_file(cli: Cli, tmp_path: Path) -> None:
+    result = cli("bench", "lbm", "--backend", "host", "--cells", "8", "--precision", "f32", "--folder", "out")
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "lbm").glob("*.json")
+    (row,) = json.loads(path.read_text())["rows"]
+    assert row["cells_per_device"] == [8, 8, 8] and row["mlups"] > 0 and row["roof_gbs"] > 0
+
+
+def test_python_page_has_at_most_15_lines() -> None:
+    lines = (CASES / "cavity.py").read_text().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 15
+
+
+def test_simulation_returns_its_fields_as_arrays() -> None:
+    import slipstream as slip
+
+    flow = slip.lbm.Simulation(cells=(8, 9, 10), reynolds=20, lid_speed=0.1, precision="f64", backend="host")
+    flow.run(steps=5, quiet=True)
+    velocity, density = flow.velocity, flow.density
+    assert flow.step == 5 and velocity is not None and density is not None
+    assert velocity.shape == (10, 9, 8, 3) and density.shape[:3] == (10, 9, 8)
+    assert velocity[:, -1, :, 0].mean() > velocity[:, 0, :, 0].mean()
+
+
+def test_blocks_of_a_simulation_are_arrays_that_cover_the_grid() -> None:
+    import slipstream as slip
+
+    flow = slip.lbm.Simulation(cells=(8, 8, 8), reynolds=20, backend="host", blocks_per_device=(2, 1, 1))
+    blocks = flow.arrays("velocity")
+    assert sum(np.prod(np.asarray(array).shape[:3]) for _, array in blocks) == 8**3
+
+
+def test_simulation_refuses_unknown_options() -> None:
+    import slipstream as slip
+
+    with pytest.raises(slip.CaseError, match="did you mean 'precision'"):
+        slip.lbm.Simulation(cells=(8, 8, 8), reynolds=20, precison="f64")

@@ -1,0 +1,74 @@
+"""Benchmark files and the tables made from them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import ROOT
+from slipstream import bench
+
+MACHINE = {"name": "A box, 2 cores"}
+
+
+def row(cells: int, mlups: float) -> dict[str, object]:
+    return {"devices": 1, "cells_per_device": [cells] * 3, "storage": "f32", "mlups": mlups}
+
+
+def tables(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tools" / "tables.py"), "--root", str(root), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def document(root: Path, marker: str = "lbm") -> Path:
+    path = root / "README.md"
+    path.write_text(f"before\n<!-- table: {marker} -->\nold\n<!-- end -->\nafter\n")
+    return path
+
+
+def test_result_file_is_named_for_machine_and_day(tmp_path: Path) -> None:
+    path = bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0)])
+    assert path.parent == tmp_path / "lbm" and path.name.startswith("a-box-2-cores-20")
+    assert {"benchmark", "machine", "commit", "date", "command", "rows"} == set(json.loads(path.read_text()))
+
+
+def test_later_rows_replace_like_ones_and_join_others(tmp_path: Path) -> None:
+    bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0), row(128, 20.0)])
+    path = bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 11.0)])
+    assert [r["mlups"] for r in json.loads(path.read_text())["rows"]] == [20.0, 11.0]
+
+
+def test_table_is_written_between_its_marks(tmp_path: Path) -> None:
+    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0), row(128, 23456.7)])
+    path = document(tmp_path)
+    assert tables(tmp_path).returncode == 0
+    text = path.read_text()
+    assert "| cells per device | mlups |" in text and "| 128^3 | 23457 |" in text
+    assert text.startswith("before\n") and text.endswith("<!-- end -->\nafter\n") and "old" not in text
+
+
+def test_columns_can_be_chosen(tmp_path: Path) -> None:
+    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    path = document(tmp_path, "lbm columns=storage,mlups")
+    tables(tmp_path)
+    assert "| storage | mlups |" in path.read_text()
+
+
+def test_check_finds_an_old_table_and_leaves_it(tmp_path: Path) -> None:
+    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    path = document(tmp_path)
+    assert tables(tmp_path, "--check").returncode == 1
+    assert "old" in path.read_text()
+    tables(tmp_path)
+    assert tables(tmp_path, "--check").returncode == 0
+
+
+def test_table_without_results_is_an_error(tmp_path: Path) -> None:
+    document(tmp_path)
+    result = tables(tmp_path)
+    assert result.returncode == 1 and "no results" in result.stderr
+
+
+def test_tables_of_this_repository_are_up_to_date() -> None:
+    result = tables(ROOT, "--check")
+    assert result.returncode == 0, result.stdout + result.stderr

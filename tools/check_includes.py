@@ -1,0 +1,145 @@
+"""Checks that includes point one way only, and that vendors' names stay in their rooms.
+
+    api -> solver, io -> exchange -> route, codec, pattern -> grid -> machine -> device
+
+A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
+include each other, except that route/ may know what it carries (pattern/) and how it is written (codec/). Files of
+route/ do not include each other, but for the shared ones listed here.
+Every public header stands in PUBLIC_ROOMS. Macros, backend #if and symbols of CUDA, NCCL, NVML and cuFFT are allowed
+in device/ alone, the symbols also in files named *_cuda.*.
+
+Usage: python tools/check_includes.py [ROOT]
+"""
+
+import re
+import sys
+from pathlib import Path
+
+RANKS = [["device"], ["machine"], ["grid"], ["route", "codec", "pattern"], ["exchange"], ["solver", "io"], ["api"]]
+RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
+
+SIDEWAYS = {("route", "pattern"), ("route", "codec")}
+
+PUBLIC_ROOMS = {
+    "device": "error box device buffer stream graph launch signal build_info",
+    "machine": "communicator machine",
+    "grid": "stencil grid field state",
+    "pattern": "transfer pattern",
+    "codec": "codec",
+    "route": "route mover",
+    "exchange": "exchange",
+    "solver": "simulation lbm",
+    "io": "gather vtkhdf output",
+}
+ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
+
+# What any file of route/ may include from route/.
+SHARED_IN_ROUTE = {"route.hpp", "mover.hpp", "routes.hpp", "lower.hpp", "slot_ends.hpp"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+VENDOR = re.compile(
+    r"\b(?:cuda[A-Z]|nccl[A-Z]|nvml[A-Z]|cufft[A-Z]|CU[A-Z]*_[A-Z]|cu(?:Mem|Device|Ctx|Stream)[A-Z])\w*"
+)
+VENDOR_HEADER = re.compile(r"(?:cuda|cu|nccl|nvml|cufft|cooperative_groups|nvtx3/)\w*[./]")
+BACKEND_IF = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*\b(?:SLIPSTREAM_CUDA|__CUDA\w*|__NVCC__|__HIP\w*)")
+MACRO = re.compile(r"^\s*#\s*define\b")
+
+
+def room_of(path: Path) -> str | None:
+    """The room of a file, by its path relative to the root: src/<room>/... or include/slipstream/...; else None."""
+    parts = path.parts
+    if parts[0] == "src" and len(parts) > 2:
+        return parts[1]
+    if parts[:2] == ("include", "slipstream"):
+        return parts[2] if len(parts) > 3 else ROOM_OF_HEADER.get(parts[2])
+    return None
+
+
+def target_of(include: str, source: Path, root: Path) -> Path | None:
+    """Where an include leads, relative to the root; None for a header of the system or of a library."""
+    if include.startswith("slipstream/"):
+        return Path("include", include)
+    for folder in (source.parent, Path("src")):
+        candidate = (root / folder / include).resolve()
+        if candidate.is_file() and candidate.is_relative_to(root):
+            return candidate.relative_to(root)
+    return None
+
+
+def check_include(source: Path, target: Path) -> str | None:
+    """What is wrong with `source` including `target`, both relative to the root; None if nothing is."""
+    here, there = room_of(source), room_of(target)
+    if there is None:
+        return f"includes {target}, which stands in no room: add it to PUBLIC_ROOMS in tools/check_includes.py"
+    if there not in RANK_OF:
+        return f"includes {target} of the unknown room {there}/"
+    if here == there == "route":
+        own_header = target.stem == source.stem.removesuffix("_kernels").removesuffix("_cuda")
+        if target.name not in SHARED_IN_ROUTE and not own_header:
+            return f"includes {target}: files of route/ do not know each other"
+    elif here != there and RANK_OF[there] >= RANK_OF[here] and (here, there) not in SIDEWAYS:
+        return f"includes {target}: {here}/ must not know {there}/"
+    return None
+
+
+def blank_comments(text: str) -> str:
+    """The text without comments, with every line where it was."""
+    return COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), text)
+
+
+def check_vendor(path: Path, line: str) -> str | None:
+    """What a line without comments holds that belongs into device/; None if nothing."""
+    if room_of(path) == "device":
+        return None
+    if path.parts[0] != "tests" and MACRO.search(line):
+        return "defines a macro: only device/ may"
+    if BACKEND_IF.search(line):
+        return "asks for the backend with #if: only device/ may"
+    include = INCLUDE.match(line)
+    # Text told to users may name cudaMalloc; code that calls it may not.
+    vendor = VENDOR.search(STRING.sub('""', line)) or (include and VENDOR_HEADER.match(include.group(1)))
+    if vendor and not path.stem.endswith("_cuda"):
+        return f"uses {vendor.group()}: only device/ and files named *_cuda.* may"
+    return None
+
+
+def check_file(path: Path, root: Path) -> list[str]:
+    """All findings in one file, as 'path:line: finding'."""
+    findings = []
+    here = room_of(path)
+    if path.parts[0] != "tests" and here not in RANK_OF:
+        findings.append(f"{path}:1: stands in no room: add it to PUBLIC_ROOMS in tools/check_includes.py")
+    for number, line in enumerate(blank_comments((root / path).read_text(encoding="utf-8")).splitlines(), 1):
+        found = [check_vendor(path, line)]
+        include = INCLUDE.match(line)
+        if include and here in RANK_OF and (target := target_of(include.group(1), path, root)):
+            found.append(check_include(path, target))
+        findings += [f"{path}:{number}: {finding}" for finding in found if finding]
+    return findings
+
+
+def check_tree(root: Path) -> tuple[int, list[str]]:
+    """The number of files read and all findings."""
+    root = root.resolve()
+    folders = ("include", "src", "tests")
+    files = sorted(
+        file.relative_to(root)
+        for folder in folders
+        for kind in ("*.hpp", "*.cpp")
+        for file in (root / folder).rglob(kind)
+    )
+    return len(files), [finding for file in files for finding in check_file(file, root)]
+
+
+def main() -> int:
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
+    count, findings = check_tree(root)
+    print(*findings, sep="\n", end="\n" if findings else "")
+    print(f"check_includes: {count} files, {len(findings)} findings")
+    return 1 if findings or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

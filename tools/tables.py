@@ -1,0 +1,119 @@
+"""Writes the tables of the documentation from the files in bench/results, so that no figure is ever typed.
+
+A document holds `<!-- table: lbm -->` and `<!-- end -->`; what is between them is replaced by the rows of
+bench/results/lbm/*.json, of each machine the newest file. `<!-- table: lbm columns=devices,storage,mlups -->` picks
+columns. `--check` changes nothing and fails where a table is out of date.
+"""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+MARKED = re.compile(
+    r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,]+))? -->\n)(.*?)(<!-- end -->)", re.DOTALL
+)
+
+
+class TableError(Exception):
+    """A table that cannot be made."""
+
+
+def newest(folder: Path) -> list[dict[str, Any]]:
+    """Of each machine the newest result in a folder, by machine."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.glob("*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        name = result["machine"]["name"]
+        if name not in found or result["date"] >= found[name]["date"]:
+            found[name] = result
+    if not found:
+        raise TableError(f"no results in {folder}")
+    return [found[name] for name in sorted(found)]
+
+
+def show(value: Any) -> str:
+    """A cell of a table: cubes as 64^3, figures without needless digits."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        parts = [show(entry) for entry in value]
+        return f"{parts[0]}^{len(parts)}" if len(parts) > 1 and len(set(parts)) == 1 else " x ".join(parts)
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return str(value)
+
+
+def heading(column: str) -> str:
+    return column.replace("_", " ")
+
+
+def varying(rows: list[dict[str, Any]]) -> list[str]:
+    """Columns that differ between rows; with a single row, all."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return [n for n in names if len(rows) == 1 or len({json.dumps(row.get(n)) for row in rows}) > 1]
+
+
+def table(folder: Path, columns: list[str] | None) -> str:
+    """Markdown of one benchmark: a caption and a table a machine."""
+    parts = []
+    for result in newest(folder):
+        rows = result["rows"]
+        chosen = columns or varying(rows)
+        unknown = [name for name in chosen if not any(name in row for row in rows)]
+        if unknown:
+            raise TableError(
+                f"{folder.name}: no column {', '.join(unknown)} in the results of {result['machine']['name']}"
+            )
+        lines = [f"{result['machine']['name']}, {result['date']}, commit {result['commit']}:", ""]
+        lines.append("| " + " | ".join(map(heading, chosen)) + " |")
+        lines.append("|" + "|".join(" ---: " if _numeric(rows, name) else " --- " for name in chosen) + "|")
+        lines += ["| " + " | ".join(show(row.get(name)) for name in chosen) + " |" for row in rows]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _numeric(rows: list[dict[str, Any]], name: str) -> bool:
+    return all(isinstance(row.get(name, 0), int | float) and not isinstance(row.get(name), bool) for row in rows)
+
+
+def fill(text: str, results: Path) -> str:
+    """A document with its tables made anew."""
+
+    def replace(match: re.Match[str]) -> str:
+        columns = match["columns"].split(",") if match["columns"] else None
+        return match[1] + table(results / match["name"], columns) + match[5]
+
+    return MARKED.sub(replace, text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="fail where a table is out of date")
+    parser.add_argument("--root", type=Path, default=ROOT, help="of the repository")
+    arguments = parser.parse_args()
+    root: Path = arguments.root
+    stale = []
+    for path in sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md")]):
+        text = path.read_text(encoding="utf-8")
+        try:
+            filled = fill(text, root / "bench" / "results")
+        except TableError as error:
+            print(f"{path.relative_to(root)}: {error}", file=sys.stderr)
+            return 1
+        if filled != text:
+            stale.append(path.relative_to(root))
+            if not arguments.check:
+                path.write_text(filled, encoding="utf-8")
+    for path in stale:
+        print(f"{path}: {'its tables are out of date; run tools/tables.py' if arguments.check else 'written'}")
+    return 1 if stale and arguments.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
