@@ -58,7 +58,10 @@ Links links_of(const Grid& grid, const Block& block, const Options& options, con
   for_each_cell(block.box, [&](const Extent& x) {
     if (flags[index_in(around, x)] != fluid) return;
     for (int i = 1; i < L::q; ++i) {
-      const Extent from{x[0] - L::velocity[i][0], x[1] - L::velocity[i][1], x[2] - L::velocity[i][2]};
+      Extent from{x[0] - L::velocity[i][0], x[1] - L::velocity[i][1], x[2] - L::velocity[i][2]};
+      // Where the kernel wraps round, the cell lies at the block's other end.
+      for (int a = 0; a < 3; ++a)
+        if (shape.ghost[a] == 0 && grid.periodic()[a]) from[a] = (from[a] + grid.extent()[a]) % grid.extent()[a];
       const std::uint8_t flag = flags[index_in(around, from)];
       if (flag == fluid) continue;
       Link link{element(x, opposite_of(i)), element(from, i), 0};

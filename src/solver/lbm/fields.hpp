@@ -12,12 +12,17 @@ struct Rates {
 };
 Rates rates(const Options& options);
 
-FieldOptions population_field(const Options& options, bool shared);
-FieldOptions flag_field(const Options& options);
+/// Axes on which every block is its own periodic neighbour, so that kernels wrap round and no ghosts are needed. In x
+/// only on GPUs, with soa.
+std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& options);
+/// 1 on every axis that needs ghosts.
+Extent ghost_layers(const Grid& grid, const Options& options);
+FieldOptions population_field(const Grid& grid, const Options& options, bool shared);
+FieldOptions flag_field(const Grid& grid, const Options& options);
 FieldOptions velocity_field(const Options& options);
 FieldOptions density_field(const Options& options);
 /// Ghost cells in direction d are read only for the populations that move from there into the block.
-Halo population_halo(Lattice lattice);
+Halo population_halo(const Grid& grid, const Options& options);
 
 /// Flag of a cell: 0 fluid, 1 + Side a wall of the domain, 7 a solid cell.
 constexpr std::uint8_t fluid = 0;

@@ -16,6 +16,11 @@ struct Link {
   double term = 0;  ///< 6 w_i rho_0 c_i . u_wall, zero on walls that rest
 };
 
+/// The block's extent on the axes where it is its own periodic neighbour, 0 on the others.
+struct Wrap {
+  int extent[3] = {0, 0, 0};
+};
+
 /// Arrays of one block.
 struct BlockArrays {
   Place populations;        ///< the array that a kernel reads, or both reads and writes
@@ -23,6 +28,7 @@ struct BlockArrays {
   Place velocity;           ///< origin null where not asked for
   Place density;
   Place flags;
+  Wrap wrap;
   bool has_solids = false;  ///< some interior cell of the block is not fluid
 };
 

@@ -26,10 +26,34 @@ struct Access {
   SLIP_FN T* population() const {
     return origin + (layout == Layout::soa ? q * component : q);
   }
+};
+
+/// Elements from a cell to its neighbours, [axis][0] below and [axis][1] above. Where a block spans a periodic axis
+/// it is its own neighbour: the step wraps round, and no ghosts are stored or exchanged. In y and z that is settled
+/// per row; in x only for kernels made for it, which the host's vector instructions could not run.
+template <class L, bool wrap_x>
+struct Steps {
+  std::int64_t to[3][2];
+
+  template <class In>
+  SLIP_FN Steps(const In& in, const Wrap& wrap, int i, int j, int k) {
+    const std::int64_t stride[3] = {in.at(1, 0, 0), in.row, in.plane};
+    const int at[3] = {i, j, k};
+    for (int a = 0; a < L::dimensions; ++a) {
+      const std::int64_t span = static_cast<std::int64_t>(wrap.extent[a] - 1) * stride[a];
+      const bool wraps = (a > 0 || wrap_x) && wrap.extent[a] > 0;
+      to[a][0] = wraps && at[a] == 0 ? span : -stride[a];
+      to[a][1] = wraps && at[a] == wrap.extent[a] - 1 ? -span : stride[a];
+    }
+  }
+  /// To the cell that population q comes from.
   template <int q>
   SLIP_FN std::int64_t upstream() const {
-    constexpr int x = L::velocity[q][0], y = L::velocity[q][1], z = L::velocity[q][2];
-    return -(x * (layout == Layout::soa ? 1 : L::q) + y * row + z * plane);
+    std::int64_t sum = 0;
+    if constexpr (L::velocity[q][0] != 0) sum += to[0][L::velocity[q][0] > 0 ? 0 : 1];
+    if constexpr (L::velocity[q][1] != 0) sum += to[1][L::velocity[q][1] > 0 ? 0 : 1];
+    if constexpr (L::velocity[q][2] != 0) sum += to[2][L::velocity[q][2] > 0 ? 0 : 1];
+    return sum;
   }
 };
 
@@ -72,17 +96,19 @@ SLIP_FN Moments<T> moments(const T (&g)[L::q]) {
 /// Two-relaxation-time collision (Ginzburg, Verhaeghe & d'Humieres 2008): the symmetric part of each pair relaxes with
 /// omega_plus, which sets the viscosity, the antisymmetric part with omega_minus, which sets where walls lie. Equal
 /// rates are the single-relaxation-time (BGK) model.
-template <class L, class T, Layout layout, bool solids>
+template <class L, class T, Layout layout, bool solids, bool wrap_x>
 struct StreamCollide {
   Access<L, const T, layout> in;
   Access<L, T, layout> out;
   Scalars<const std::uint8_t> flags;
+  Wrap wrap;
   T omega_plus, omega_minus;
 
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = in.at(i, j, k);
+    const Steps<L, wrap_x> steps(in, wrap, i, j, k);
     T g[L::q];
-    unrolled<0, L::q>([&](auto q) { g[q()] = in.template population<q()>()[at + in.template upstream<q()>()]; });
+    unrolled<0, L::q>([&](auto q) { g[q()] = in.template population<q()>()[at + steps.template upstream<q()>()]; });
     const Moments<T> m = moments<L, T>(g);
     const T rho = T(1) + m.excess, inverse = T(1) / rho;
     const T ux = m.x * inverse, uy = m.y * inverse, uz = L::dimensions == 3 ? m.z * inverse : T(0);
@@ -213,17 +239,22 @@ class KernelsOf final : public Kernels {
  public:
   void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, double omega_plus,
                       double omega_minus) const override {
-    const auto run = [&]<Layout order, bool solids>() {
+    const auto run = [&]<Layout order, bool solids, bool wrap_x>() {
       launch(stream, box,
-             StreamCollide<L, T, order, solids>{Access<L, const T, order>(b.populations),
-                                                Access<L, T, order>(b.populations_out),
-                                                Scalars<const std::uint8_t>(b.flags), static_cast<T>(omega_plus),
-                                                static_cast<T>(omega_minus)});
+             StreamCollide<L, T, order, solids, wrap_x>{
+                 Access<L, const T, order>(b.populations), Access<L, T, order>(b.populations_out),
+                 Scalars<const std::uint8_t>(b.flags), b.wrap, static_cast<T>(omega_plus),
+                 static_cast<T>(omega_minus)});
     };
-    if (layout == Layout::soa) {
-      b.has_solids ? run.template operator()<Layout::soa, true>() : run.template operator()<Layout::soa, false>();
+    const auto with_solids = [&]<Layout order, bool wrap_x>() {
+      b.has_solids ? run.template operator()<order, true, wrap_x>() : run.template operator()<order, false, wrap_x>();
+    };
+    if (layout == Layout::aos) {
+      with_solids.template operator()<Layout::aos, false>();
+    } else if (b.wrap.extent[0] > 0) {
+      with_solids.template operator()<Layout::soa, true>();
     } else {
-      b.has_solids ? run.template operator()<Layout::aos, true>() : run.template operator()<Layout::aos, false>();
+      with_solids.template operator()<Layout::soa, false>();
     }
   }
 

@@ -52,9 +52,9 @@ struct Lbm::Impl {
         grid(options.cells, machine, comm.rank(), with_periodic(options.grid, options.periodic)),
         rate(rates(options)),
         kernel(kernels(options.lattice, options.precision)),
-        halo(population_halo(options.lattice)),
-        populations(grid, population_field(options, comm.size() > 1)),
-        flags(grid, flag_field(options)) {
+        halo(population_halo(grid, options)),
+        populations(grid, population_field(grid, options, comm.size() > 1)),
+        flags(grid, flag_field(grid, options)) {
     for (const int device : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(device).local);
     exchange.emplace(comm, grid, std::vector<ExchangeItem>{{&halo, &populations}}, options.exchange);
     state.fields["populations"] = &populations;
@@ -99,7 +99,7 @@ struct Lbm::Impl {
   Margins margins(const Block& block) const {
     Margins m;
     for (int a = 0; a < 3; ++a) {
-      if (a == 2 && grid.dimensions() == 2) continue;
+      if (populations.options().ghost[a] == 0) continue;
       const std::int64_t width = std::max<std::int64_t>(1, options.rim[a]);
       if (grid.periodic()[a] || block.box.lo[a] > 0) m.low[a] = width;
       if (grid.periodic()[a] || block.box.hi[a] < grid.extent()[a]) m.high[a] = width;
@@ -136,6 +136,9 @@ struct Lbm::Impl {
     a.flags = place(flags, work.id);
     if (velocity) a.velocity = place(*velocity, work.id);
     if (density) a.density = place(*density, work.id);
+    const auto wrapped = wrapped_axes(grid, options);
+    for (int axis = 0; axis < 3; ++axis)
+      if (wrapped[axis]) a.wrap.extent[axis] = static_cast<int>(work.cells.extent(axis));
     a.has_solids = work.has_solids;
     return a;
   }

@@ -31,12 +31,30 @@ Rates rates(const Options& o) {
   return {1 / (plus + 0.5), 1 / (minus + 0.5)};
 }
 
-FieldOptions population_field(const Options& o, bool shared) {
+std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
+  const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
+  std::array<bool, 3> wrapped{};
+  for (int a = 0; a < grid.dimensions(); ++a) {
+    wrapped[a] = grid.periodic()[a] && (a > 0 || (gpu && o.layout == Layout::soa));
+    for (const Block& block : grid.blocks()) wrapped[a] &= block.box.extent(a) == grid.extent()[a];
+  }
+  return wrapped;
+}
+
+Extent ghost_layers(const Grid& grid, const Options& o) {
+  const auto wrapped = wrapped_axes(grid, o);
+  Extent ghost{1, 1, o.lattice == Lattice::d2q9 ? 0 : 1};
+  for (int a = 0; a < 3; ++a)
+    if (wrapped[a]) ghost[a] = 0;
+  return ghost;
+}
+
+FieldOptions population_field(const Grid& grid, const Options& o, bool shared) {
   FieldOptions field;
   field.name = "populations";
   field.type = o.precision;
   field.components = population_count(o.lattice);
-  field.ghost = {1, 1, o.lattice == Lattice::d2q9 ? 0 : 1};
+  field.ghost = ghost_layers(grid, o);
   field.layout = o.layout;
   field.alignment = o.alignment;
   field.copies = 2;
@@ -44,11 +62,11 @@ FieldOptions population_field(const Options& o, bool shared) {
   return field;
 }
 
-FieldOptions flag_field(const Options& o) {
+FieldOptions flag_field(const Grid& grid, const Options& o) {
   FieldOptions field;
   field.name = "flags";
   field.type = DType::u8;
-  field.ghost = {1, 1, o.lattice == Lattice::d2q9 ? 0 : 1};
+  field.ghost = ghost_layers(grid, o);
   field.alignment = 1;
   return field;
 }
@@ -85,16 +103,17 @@ std::vector<int> crossing(const Direction& d) {
 
 }  // namespace
 
-Halo population_halo(Lattice lattice) {
+Halo population_halo(const Grid& grid, const Options& o) {
   Halo::Options options;
+  options.low = options.high = ghost_layers(grid, o);
   options.reach = Reach::faces_and_edges;  // no population of either lattice moves across a corner of a cube
-  options.components = lattice == Lattice::d2q9 ? crossing<D2Q9> : crossing<D3Q19>;
+  options.components = o.lattice == Lattice::d2q9 ? crossing<D2Q9> : crossing<D3Q19>;
   return Halo(options);
 }
 
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
-  const Halo halo = population_halo(options.lattice);
-  return plan_messages(grid, {{&halo, population_field(options, true)}}, options.exchange);
+  const Halo halo = population_halo(grid, options);
+  return plan_messages(grid, {{&halo, population_field(grid, options, true)}}, options.exchange);
 }
 
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
@@ -105,8 +124,8 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
     for (const Block& block : grid.blocks()) {
       if (block.device != device) continue;
       const Extent extent = block.box.extents();
-      populations += Field::bytes_needed(extent, population_field(options, false));
-      flags += Field::bytes_needed(extent, flag_field(options));
+      populations += Field::bytes_needed(extent, population_field(grid, options, false));
+      flags += Field::bytes_needed(extent, flag_field(grid, options));
       macroscopic += Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
       partial += rows(block.box) * static_cast<std::int64_t>(sizeof(double));
     }

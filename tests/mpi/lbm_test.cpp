@@ -1,0 +1,171 @@
+// The same case gives the same bits however it is cut, stored, routed and overlapped.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include <slipstream/gather.hpp>
+#include <slipstream/lbm.hpp>
+
+namespace slipstream::lbm {
+namespace {
+
+using R = RouteKind;
+
+Options cavity(Lattice lattice, DType precision) {
+  Options o;
+  o.lattice = lattice;
+  o.precision = precision;
+  o.cells = lattice == Lattice::d2q9 ? Extent{26, 21, 1} : Extent{22, 19, 17};
+  o.viscosity = 0.02;
+  o.walls[Side::y_high] = {0.08, 0, lattice == Lattice::d2q9 ? 0 : 0.01};
+  return o;
+}
+
+/// A wall-bounded axis, a periodic one and some bodies that blocks cut through.
+Options channel(DType precision) {
+  Options o = cavity(Lattice::d3q19, precision);
+  o.periodic = {true, false, true};
+  o.collision = Collision::srt;
+  return o;
+}
+
+std::vector<std::uint8_t> bodies(const Extent& e) {
+  std::vector<std::uint8_t> mask(volume(e), 0);
+  for (std::int64_t z = 0; z < e[2]; ++z)
+    for (std::int64_t y = 0; y < e[1]; ++y)
+      for (std::int64_t x = 0; x < e[0]; ++x) {
+        const bool ball = (x - 10) * (x - 10) + (y - 8) * (y - 8) + (z - 8) * (z - 8) < 20;
+        const bool at_the_seam = x < 2 && y > 3 && y < 7;
+        mask[(z * e[1] + y) * e[0] + x] = ball || at_the_seam;
+      }
+  return mask;
+}
+
+struct Way {
+  const char* name;
+  Backend backend = Backend::host;
+  int devices_per_rank = 1;
+  int ranks_per_node = 0;
+  Extent blocks{1, 1, 1};
+  Layout layout = Layout::soa;
+  int alignment = 128;
+  std::vector<R> routes = all_routes();
+  Overlap overlap = Overlap::off;
+  Extent rim{1, 1, 1};
+};
+
+std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, bool with_bodies, int steps) {
+  Machine::Options machine_options;
+  machine_options.backend = way.backend;
+  machine_options.devices_per_rank = way.devices_per_rank;
+  machine_options.ranks_per_node = way.ranks_per_node;
+  machine_options.bind = false;
+  const Machine machine = Machine::discover(comm, machine_options);
+  o.grid.partition.blocks_per_device = way.blocks;
+  if (o.lattice == Lattice::d2q9) o.grid.partition.blocks_per_device[2] = 1;
+  o.layout = way.layout;
+  o.alignment = way.alignment;
+  o.exchange.routes = way.routes;
+  o.overlap = way.overlap;
+  o.rim = way.rim;
+  Lbm lbm(comm, machine, o);
+  if (with_bodies) lbm.set_solid(bodies(o.cells));
+  lbm.advance(steps);
+  return gather(comm, lbm.field("populations"), lbm.grid().box());
+}
+
+std::vector<Way> ways(Backend backend) {
+  std::vector<Way> all{
+      {"one_block", backend},
+      {"blocks_27", backend, 1, 0, {3, 3, 3}},
+      {"aos", backend, 1, 0, {2, 1, 1}, Layout::aos, 16},
+      {"staged", backend, 1, 0, {1, 2, 1}, Layout::soa, 64, {R::kernel, R::staged}},
+      {"direct_overlapped", backend, 1, 0, {1, 1, 2}, Layout::soa, 128, {R::kernel, R::direct, R::staged}, Overlap::on},
+      {"colocated_overlapped_wide_rim", backend, 1, 0, {1, 1, 1}, Layout::soa, 128, {R::kernel, R::colocated, R::staged},
+       Overlap::on, {4, 2, 3}},
+  };
+  if (backend == Backend::host || device_count(backend) >= 2) {
+    all.push_back({"two_devices_peer", backend, 2, 0, {1, 2, 1}, Layout::soa, 128, {R::kernel, R::peer, R::staged}, Overlap::on});
+    all.push_back({"two_devices_all", backend, 2, 0, {1, 1, 1}, Layout::aos, 128, all_routes(), Overlap::on, {2, 2, 2}});
+  }
+  const int ranks = Communicator::world().size();
+  if (ranks % 2 == 0) all.push_back({"two_nodes", backend, 1, ranks / 2, {2, 1, 1}});
+  return all;
+}
+
+std::vector<Backend> backends() {
+  std::vector<Backend> found{Backend::host};
+  if (available(Backend::cuda)) found.push_back(Backend::cuda);
+  return found;
+}
+
+class Sameness : public testing::TestWithParam<std::tuple<Backend, DType>> {
+ protected:
+  void expect_same_bits(const Options& o, bool with_bodies) {
+    const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
+    const Backend backend = std::get<0>(GetParam());
+    const auto alone = run(self, o, {"alone", backend}, with_bodies, 25);
+    for (const Way& way : ways(backend)) {
+      const auto cut = run(world, o, way, with_bodies, 25);
+      if (world.rank() != 0) continue;
+      ASSERT_EQ(cut.size(), alone.size());
+      EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0) << way.name;
+    }
+  }
+};
+
+TEST_P(Sameness, CavityIn3D) { expect_same_bits(cavity(Lattice::d3q19, std::get<1>(GetParam())), false); }
+TEST_P(Sameness, CavityIn2D) { expect_same_bits(cavity(Lattice::d2q9, std::get<1>(GetParam())), false); }
+TEST_P(Sameness, PeriodicChannelWithBodies) { expect_same_bits(channel(std::get<1>(GetParam())), true); }
+
+INSTANTIATE_TEST_SUITE_P(Lbm, Sameness,
+                         testing::Combine(testing::ValuesIn(backends()), testing::Values(DType::f32, DType::f64)),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param));
+                         });
+
+TEST(HostAgainstCuda, PopulationsAgreeAfter100StepsInF64) {
+  if (!available(Backend::cuda)) GTEST_SKIP() << "needs a GPU";
+  const Communicator self(MPI_COMM_SELF);
+  for (const bool with_bodies : {false, true}) {
+    const Options o = with_bodies ? channel(DType::f64) : cavity(Lattice::d3q19, DType::f64);
+    const auto host = run(self, o, {"host"}, with_bodies, 100);
+    const auto cuda = run(self, o, {"cuda", Backend::cuda}, with_bodies, 100);
+    const auto *a = reinterpret_cast<const double*>(host.data()), *b = reinterpret_cast<const double*>(cuda.data());
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < host.size() / sizeof(double); ++i) {
+      largest = std::max(largest, std::abs(a[i]));
+      difference = std::max(difference, std::abs(a[i] - b[i]));
+    }
+    EXPECT_LE(difference, 1e-12 * largest);
+    EXPECT_GT(largest, 1e-4);
+  }
+}
+
+TEST(Mass, IsConservedInAClosedCavityInF64) {
+  const Communicator world = Communicator::world();
+  Machine::Options machine_options;
+  machine_options.bind = false;
+  const Machine machine = Machine::discover(world, machine_options);
+  Lbm lbm(world, machine, cavity(Lattice::d3q19, DType::f64));
+  lbm.advance(200);
+  EXPECT_LT(std::abs(lbm.excess_mass()) / static_cast<double>(lbm.fluid_cells()), 1e-13);
+}
+
+TEST(Mass, SumDoesNotDependOnTheRanks) {
+  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
+  Machine::Options machine_options;
+  machine_options.bind = false;
+  const Machine machine = Machine::discover(world, machine_options), alone = Machine::discover(self, machine_options);
+  Options o = channel(DType::f32);
+  Options single = o;
+  single.grid.partition.blocks_per_device = slipstream::partition(o.cells, 1, world.size()).devices;
+  Lbm many(world, machine, o), one(self, alone, single);
+  many.advance(20);
+  one.advance(20);
+  EXPECT_EQ(many.excess_mass(), one.excess_mass());
+}
+
+}  // namespace
+}  // namespace slipstream::lbm
