@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <iostream>
+#include <sstream>
+#include <string>
 
 #include <slipstream/communicator.hpp>
 
@@ -12,16 +14,19 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
   explicit FailurePrinter(int rank) : rank_(rank) {}
 
  private:
+  // Kept here because GoogleTest holds its lock while it tells of a result.
+  void OnTestStart(const testing::TestInfo& test) override {
+    test_ = std::string(test.test_suite_name()) + "." + test.name();
+  }
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     std::ostringstream text;
-    text << "rank " << rank_ << ": " << (test ? std::string(test->test_suite_name()) + "." + test->name() : "set-up")
-         << ": " << (result.file_name() ? result.file_name() : "?") << ":" << result.line_number() << ": "
-         << result.message() << "\n";
+    text << "rank " << rank_ << ": " << test_ << ": " << (result.file_name() ? result.file_name() : "?") << ":"
+         << result.line_number() << ": " << result.message() << "\n";
     std::cerr << text.str() << std::flush;
   }
   int rank_;
+  std::string test_ = "set-up";
 };
 
 }  // namespace
