@@ -77,9 +77,12 @@ class Lbm final : public Simulation {
   /// Runs steps and waits for them.
   void advance(std::int64_t steps);
 
+  /// A field of the state by name; `velocity` and `density` are brought up to the current step first, which is
+  /// collective.
+  Field& field(const std::string& name);
   /// Brings the fields `velocity` (3 components) and `density` up to the current step; makes them at the first call.
-  /// Returns the largest change of a velocity component over all cells of all ranks since the last call (infinity at
-  /// the first): collective.
+  /// Returns the largest change of a velocity component over all cells of all ranks since they were last brought up
+  /// (infinity at the first time, NaN where the flow has none): collective.
   double update_macroscopic();
   /// Sum of density less 1 over fluid cells, in a fixed order of rows and blocks; collective.
   double excess_mass();

@@ -196,8 +196,6 @@ nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
   return low == 0 ? nb::make_tuple(0, 0, 0) : triple(scaled(low));
 }
 
-const Field& field_of(Lbm& self, const std::string& name) { return self.state()[name]; }
-
 /// A new array that owns its values; its bytes are those of a field's number format.
 nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> shape, DType type) {
   auto* kept = new std::vector<std::byte>(std::move(values));
@@ -214,12 +212,14 @@ nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> sh
 }
 
 nb::object gathered(Lbm& self, const std::string& name, const Extent& lo, const Extent& hi) {
-  const Field& field = field_of(self, name);
   std::vector<std::byte> values;
+  const Field* source = nullptr;
   {
     nb::gil_scoped_release release;
-    values = gather(self.communicator(), field, {lo, hi});
+    source = &self.field(name);
+    values = gather(self.communicator(), *source, {lo, hi});
   }
+  const Field& field = *source;
   if (self.communicator().rank() != 0) return nb::none();
   return host_array(std::move(values),
                     {static_cast<std::size_t>(hi[2] - lo[2]), static_cast<std::size_t>(hi[1] - lo[1]),
@@ -251,7 +251,7 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
 
 nb::list local_arrays(nb::object self, const std::string& name) {
   Lbm& run = nb::cast<Lbm&>(self);
-  const Field& field = field_of(run, name);
+  const Field& field = run.field(name);
   nb::list all;
   for (const std::int64_t id : run.grid().local())
     all.append(nb::make_tuple(block_dict(run.grid().block(id)), block_array(field, id, self)));
@@ -287,10 +287,9 @@ class Series {
       : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite)) {}
 
   void write(double time, double velocity_scale) {
-    const State& state = lbm_.state();
-    series_.write(time, {{"velocity", &state["velocity"], velocity_scale},
-                         {"density", &state["density"], 1},
-                         {"flags", &state["flags"], 1}});
+    series_.write(time, {{"velocity", &lbm_.field("velocity"), velocity_scale},
+                         {"density", &lbm_.field("density"), 1},
+                         {"flags", &lbm_.field("flags"), 1}});
   }
   void close() { series_.close(); }
 

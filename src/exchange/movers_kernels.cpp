@@ -25,22 +25,36 @@ struct Word16 {
   std::uint64_t low, high;
 };
 
-/// The place of word n on one side of a mover.
-SLIP_FN std::int64_t place(const std::int64_t* ids, const std::int64_t* stride, const std::int64_t* extent,
-                           std::int64_t n) {
-  if (ids) return ids[n];
-  const std::int64_t row = n / extent[0], x = n - row * extent[0];
-  const std::int64_t z = row / extent[1], y = row - z * extent[1];
-  return x * stride[0] + y * stride[1] + z * stride[2];
+/// The places of word n on both sides of a mover. Index is 32 bits wide where the mover is small enough: divisions of
+/// 64-bit numbers cost more than the copy.
+template <class Index>
+struct Places {
+  std::int64_t source, target;
+  SLIP_FN Places(const Mover& m, Index n) {
+    const Index width = static_cast<Index>(m.extent[0]), height = static_cast<Index>(m.extent[1]);
+    const Index row = n / width, x = n - row * width, z = row / height, y = row - z * height;
+    source = m.source_ids ? m.source_ids[n] : x * m.source_stride[0] + y * m.source_stride[1] + z * m.source_stride[2];
+    target = m.target_ids ? m.target_ids[n] : x * m.target_stride[0] + y * m.target_stride[1] + z * m.target_stride[2];
+  }
+};
+
+template <class Word, class Index>
+SLIP_FN void move(const Mover& m, Index first, Index last, int thread, std::uint64_t odd) {
+  const auto* source = reinterpret_cast<const Word*>(m.source + (odd ? m.source_ring : 0));
+  auto* target = reinterpret_cast<Word*>(m.target + (odd ? m.target_ring : 0));
+  for (Index n = first + thread; n < last; n += threads) {
+    const Places<Index> at(m, n);
+    target[at.target] = source[at.source];
+  }
 }
 
 template <class Word>
 SLIP_FN void move(const Mover& m, std::int64_t first, std::int64_t last, int thread, std::uint64_t odd) {
-  const auto* source = reinterpret_cast<const Word*>(m.source + (odd ? m.source_ring : 0));
-  auto* target = reinterpret_cast<Word*>(m.target + (odd ? m.target_ring : 0));
-  for (std::int64_t n = first + thread; n < last; n += threads)
-    target[place(m.target_ids, m.target_stride, m.extent, n)] =
-        source[place(m.source_ids, m.source_stride, m.extent, n)];
+  if (last < 0x40000000) {
+    move<Word, std::uint32_t>(m, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last), thread, odd);
+  } else {
+    move<Word, std::uint64_t>(m, static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(last), thread, odd);
+  }
 }
 
 struct MoveKernel {

@@ -161,10 +161,44 @@ void finish(Hdf5Handle& file, const std::string& path) {
 }
 
 std::string values_path(const std::string& name) {
+  return "/Series/" + name;
+}
+std::string shown_path(const std::string& name) {
   return "/VTKHDF/CellData/" + name;
 }
 std::string offsets_path(const std::string& name) {
   return "/VTKHDF/Steps/CellDataOffsets/" + name;
+}
+
+/// A dataset without an axis of time that shows the first row of `name`, and holds no values of its own.
+void show_first_row(const Hdf5Handle& file, const std::string& name) {
+  const Hdf5Handle values = open_dataset(file, values_path(name));
+  const Hdf5Handle type(H5Dget_type(values.get()), H5Tclose, "reading the type of " + name);
+  const Hdf5Handle from(H5Dget_space(values.get()), H5Sclose, "reading the size of " + name);
+  const int rank = H5Sget_simple_extent_ndims(from.get());
+  Sizes count(rank);
+  const Sizes start(rank, 0);
+  hdf5_check(H5Sget_simple_extent_dims(from.get(), count.data(), nullptr), "reading the size of " + name);
+  count[0] = 1;
+  hdf5_check(H5Sselect_hyperslab(from.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+             "selecting the first row of " + name);
+  const Hdf5Handle to(H5Screate_simple(rank - 1, count.data() + 1, nullptr), H5Sclose, "sizing a view of " + name);
+  const Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "making HDF5 properties");
+  hdf5_check(H5Pset_virtual(properties.get(), to.get(), ".", values_path(name).c_str(), from.get()),
+             "making a view of " + name);
+  Hdf5Handle(H5Dcreate2(file.get(), shown_path(name).c_str(), type.get(), to.get(), H5P_DEFAULT, properties.get(),
+                        H5P_DEFAULT),
+             H5Dclose, "making a view of " + name);
+}
+
+/// VTK takes a file of one step for one without time, whose arrays must not have that axis; so it sees a view of the
+/// first row until there are two.
+void show_array(const Hdf5Handle& file, const std::string& name, bool with_time) {
+  remove_if_there(file, shown_path(name));
+  if (!with_time) return show_first_row(file, name);
+  hdf5_check(H5Lcreate_hard(file.get(), values_path(name).c_str(), file.get(), shown_path(name).c_str(), H5P_DEFAULT,
+                            H5P_DEFAULT),
+             "linking the dataset " + name);
 }
 
 /// Claims blocks of the disk behind the end of the file, while nothing of the new step is in it. HDF5 cuts off what
@@ -194,6 +228,7 @@ void create_vtkhdf(const std::string& path, const Extent& extent, const std::arr
   Hdf5Handle file(H5Fcreate(path.c_str(), overwrite ? H5F_ACC_TRUNC : H5F_ACC_EXCL, H5P_DEFAULT, access.get()),
                   H5Fclose, "making '" + path + "'");
   write_geometry(file, extent, origin, spacing);
+  create_group(file, "/Series");
   create_group(file, "/VTKHDF/CellData");
   write_step_count(create_group(file, "/VTKHDF/Steps"), 0);
   create_group(file, "/VTKHDF/Steps/CellDataOffsets");
@@ -227,6 +262,8 @@ void commit_step(const std::string& path, std::int64_t step, double time, const 
   Hdf5Handle file = open_alone(path);
   write_one(file, "/VTKHDF/Steps/Values", H5T_NATIVE_DOUBLE, step, &time);
   for (const VtkhdfArray& array : arrays) write_one(file, offsets_path(array.name), H5T_NATIVE_INT64, step, &array.row);
+  for (const VtkhdfArray& array : arrays)
+    if (step < 2) show_array(file, array.name, step > 0);
   // The count goes last, behind all that it promises.
   hdf5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "writing '" + path + "'");
   write_step_count({H5Gopen2(file.get(), "/VTKHDF/Steps", H5P_DEFAULT), H5Gclose, "opening the group Steps"}, step + 1);

@@ -11,8 +11,8 @@
 
 namespace slipstream {
 
-/// A dataset of /VTKHDF/CellData, [row][z][y][x] or [row][z][y][x][component]. A time step shows one of its rows;
-/// several steps may show the same.
+/// A dataset of /Series, [row][z][y][x] or [row][z][y][x][component], which /VTKHDF/CellData shows. A time step shows
+/// one of its rows; several steps may show the same.
 struct VtkhdfArray {
   std::string name;
   DType type = DType::f32;

@@ -1,5 +1,7 @@
 // Half-way bounce-back (Ladd 1994). A population that a fluid cell would pull out of a wall cell is put there before
 // the pull: what the fluid cell sent at the wall, plus the wall's momentum. The streaming kernel then knows no walls.
+#include <algorithm>
+
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
 
@@ -68,6 +70,10 @@ Links links_of(const Grid& grid, const Block& block, const Options& options, con
       (beyond_domain || block.box.contains(from) ? links.local : links.exchanged).push_back(link);
     }
   });
+  // In the order of memory, so that neighbouring threads touch neighbouring values.
+  const auto by_target = [](const Link& a, const Link& b) { return a.target < b.target; };
+  std::sort(links.local.begin(), links.local.end(), by_target);
+  std::sort(links.exchanged.begin(), links.exchanged.end(), by_target);
   return links;
 }
 

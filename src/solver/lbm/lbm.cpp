@@ -199,6 +199,7 @@ struct Lbm::Impl {
   std::vector<BlockWork> blocks;
   std::vector<Stage> stages;
   State state;
+  std::int64_t macroscopic_step = -1;  // that velocity and density belong to
   std::optional<TimeLoop> loop;
 };
 
@@ -233,9 +234,16 @@ void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
   impl_->make_blocks(mask);
 }
 
+Field& Lbm::field(const std::string& name) {
+  const bool derived = name == "velocity" || name == "density";
+  if (derived && impl_->macroscopic_step != impl_->state.step) update_macroscopic();
+  return impl_->state[name];
+}
+
 double Lbm::update_macroscopic() {
   const bool first = !impl_->velocity;
   if (first) impl_->make_macroscopic();
+  impl_->macroscopic_step = impl_->state.step;
   double change = 0;
   for (const auto& block : impl_->per_row([&](Stream& stream, const BlockWork& work, double* out) {
          impl_->kernel.macroscopic(stream, work.cells, impl_->arrays(work), impl_->options.layout, out);
