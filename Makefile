@@ -10,13 +10,14 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: help demo test set-up build sanitize gpu-test gpu-kit clean
+.PHONY: help demo test set-up build sanitize format gpu-test gpu-kit clean
 help:
 	@echo 'make demo      install what is missing, build, run the lid-driven cavity, compare it with the reference'
 	@echo 'make test      install what is missing, build, run every test that needs no GPU'
 	@echo 'make set-up    install what is missing'
 	@echo 'make build     build the preset host: library, tests, Python module'
 	@echo 'make sanitize  build the presets asan and tsan and run the C++ tests in them'
+	@echo 'make format    lay out C++ and Python as .clang-format and ruff have it'
 	@echo 'make gpu-test  build the preset cuda and run every test on the GPUs of this machine; needs no network'
 	@echo 'make gpu-kit   fill gpu-kit/ with what a GPU machine without network lacks'
 	@echo 'make clean     remove what was built; .venv and results/ stay'
@@ -37,6 +38,12 @@ test: build
 
 sanitize: set-up
 	set -e; for preset in asan tsan; do cmake --preset $$preset; cmake --build --preset $$preset; ctest --preset $$preset; done
+
+format:
+	@tools/setup.sh ci
+	git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix .
 
 gpu-test:
 	tools/gpu_test.sh

@@ -21,7 +21,7 @@ RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 SIDEWAYS = {("route", "pattern"), ("route", "codec")}
 
 PUBLIC_ROOMS = {
-    "device": "error box device buffer stream graph launch signal build_info",
+    "device": "error box device buffer stream graph launch signal copy_rate build_info",
     "machine": "communicator machine",
     "grid": "stencil grid field state",
     "pattern": "transfer pattern",

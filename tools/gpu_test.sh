@@ -31,6 +31,9 @@ fi
 
 cmake --preset cuda "-DCMAKE_CUDA_ARCHITECTURES=$architectures" "-DPython_EXECUTABLE=$python"
 cmake --build --preset cuda
+# Tests run on the backends they find: without this they would pass on the host alone.
+"$python" -c 'import sys; from slipstream import _core; sys.exit(not _core.available("cuda"))' ||
+  fail "the build cannot reach a GPU: compare the driver's CUDA version (nvidia-smi) with the toolkit's (nvcc --version)."
 # Both suites run, also when the first fails: time on such machines is dear.
 failed=0
 ctest --preset cuda || failed=1
