@@ -19,11 +19,11 @@ enum class Memory : std::uint8_t { device, shared, pinned, host };
 struct MemoryHandle {
   Backend backend = Backend::host;
   std::int32_t process = 0;
-  std::int32_t file = -1;      ///< host backend: descriptor of the memory file
-  std::uint64_t offset = 0;    ///< bytes from the start of the allocation
-  std::uint64_t bytes = 0;     ///< of the whole allocation
-  std::uint64_t serial = 0;    ///< tells allocations apart that reuse an address or a descriptor
-  unsigned char data[64] = {}; ///< CUDA: the IPC handle
+  std::int32_t file = -1;       ///< host backend: descriptor of the memory file
+  std::uint64_t offset = 0;     ///< bytes from the start of the allocation
+  std::uint64_t bytes = 0;      ///< of the whole allocation
+  std::uint64_t serial = 0;     ///< tells allocations apart that reuse an address or a descriptor
+  unsigned char data[64] = {};  ///< CUDA: the IPC handle
 };
 
 namespace detail {

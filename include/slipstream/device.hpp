@@ -18,8 +18,8 @@ struct Device {
 
 struct DeviceInfo {
   std::string name;
-  std::string uuid;    ///< the same in every process of a node
-  std::string bus_id;  ///< PCI address, empty on the host backend
+  std::string uuid;              ///< the same in every process of a node
+  std::string bus_id;            ///< PCI address, empty on the host backend
   std::size_t memory_total = 0;  ///< bytes
   std::size_t memory_free = 0;   ///< bytes
   int processors = 0;            ///< multiprocessors, or cores of the thread pool

@@ -29,7 +29,7 @@ struct MessageInfo {
   int source = 0;  ///< devices
   int target = 0;
   RouteKind route = RouteKind::staged;
-  std::string reason;   ///< why this route and none before it
+  std::string reason;  ///< why this route and none before it
   std::int64_t bytes = 0;
   std::int64_t transfers = 0;
 };

@@ -26,21 +26,21 @@ struct FieldOptions {
   std::string name;
   DType type = DType::f32;
   int components = 1;
-  Extent ghost{0, 0, 0};          ///< ghost layers per axis
+  Extent ghost{0, 0, 0};  ///< ghost layers per axis
   Layout layout = Layout::soa;
-  int alignment = 128;            ///< bytes; the first interior cell of every row starts on a multiple
-  int copies = 1;                 ///< 2 for a pair of arrays that a step swaps
-  bool shared = false;            ///< mappable by other processes of the node (routes `direct`)
+  int alignment = 128;  ///< bytes; the first interior cell of every row starts on a multiple
+  int copies = 1;       ///< 2 for a pair of arrays that a step swaps
+  bool shared = false;  ///< mappable by other processes of the node (routes `direct`)
 };
 
 /// Where the values of one block lie: all sizes in elements, 64-bit.
 struct BlockShape {
-  Extent extent{0, 0, 0};         ///< interior cells
+  Extent extent{0, 0, 0};  ///< interior cells
   Extent ghost{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
   std::int64_t component_stride = 0;
-  std::int64_t origin = 0;        ///< element of interior cell (0, 0, 0), component 0
-  std::int64_t elements = 0;      ///< allocated
+  std::int64_t origin = 0;    ///< element of interior cell (0, 0, 0), component 0
+  std::int64_t elements = 0;  ///< allocated
 };
 BlockShape block_shape(const Extent& extent, const FieldOptions& options);
 
@@ -103,14 +103,24 @@ class Field {
 };
 
 template <>
-constexpr DType dtype_of<std::uint8_t>() { return DType::u8; }
+constexpr DType dtype_of<std::uint8_t>() {
+  return DType::u8;
+}
 template <>
-constexpr DType dtype_of<std::int32_t>() { return DType::i32; }
+constexpr DType dtype_of<std::int32_t>() {
+  return DType::i32;
+}
 template <>
-constexpr DType dtype_of<std::int64_t>() { return DType::i64; }
+constexpr DType dtype_of<std::int64_t>() {
+  return DType::i64;
+}
 template <>
-constexpr DType dtype_of<float>() { return DType::f32; }
+constexpr DType dtype_of<float>() {
+  return DType::f32;
+}
 template <>
-constexpr DType dtype_of<double>() { return DType::f64; }
+constexpr DType dtype_of<double>() {
+  return DType::f64;
+}
 
 }  // namespace slipstream

@@ -24,17 +24,17 @@ Box piece(const Box& box, const Extent& counts, const Extent& index);
 /// One part of the grid on one device.
 struct Block {
   std::int64_t id = 0;
-  Box box;          ///< global cells, without ghosts
-  int device = 0;   ///< in the machine's numbering
+  Box box;         ///< global cells, without ghosts
+  int device = 0;  ///< in the machine's numbering
   int rank = 0;
-  int level = 0;    ///< of refinement: ratio 2 between levels
+  int level = 0;  ///< of refinement: ratio 2 between levels
   double weight = 1;
 };
 
 /// How to cut. Zeros mean: by bisection.
 struct PartitionOptions {
-  Extent nodes{0, 0, 0};              ///< node grid
-  Extent devices{0, 0, 0};            ///< device grid within a node
+  Extent nodes{0, 0, 0};    ///< node grid
+  Extent devices{0, 0, 0};  ///< device grid within a node
   Extent blocks_per_device{1, 1, 1};
   Tie tie = Tie::slowest;
 };
@@ -42,8 +42,8 @@ struct PartitionOptions {
 /// Nodes, then devices, then blocks, each level cut by itself; boxes in order node, device, block (x fastest).
 struct Partition {
   Extent nodes{1, 1, 1}, devices{1, 1, 1}, blocks{1, 1, 1};  ///< counts per level
-  std::vector<Box> device_boxes;  ///< what each device holds, before it is cut into blocks
-  std::vector<Box> boxes;         ///< the blocks
+  std::vector<Box> device_boxes;                             ///< what each device holds, before it is cut into blocks
+  std::vector<Box> boxes;                                    ///< the blocks
 };
 Partition partition(const Extent& extent, int nodes, int devices_per_node, const PartitionOptions& options = {});
 

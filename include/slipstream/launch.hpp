@@ -13,6 +13,8 @@ namespace slipstream {
 
 /// Runs `kernel(i, j, k)` (int) once for every cell of the box, in no order; cells must not depend on one another.
 /// `kernel` is a trivially copyable functor with `SLIP_FN void operator()(int, int, int) const`.
+/// A functor with decisions that depend on j and k only may offer them as `row(j, k)`, whose result is called with i:
+/// the host then decides once per row and runs a plain loop along it.
 /// Files that launch are compiled as CUDA in a CUDA build (CMake: slipstream_kernels).
 template <class Kernel>
 void launch(Stream& stream, const Box& box, const Kernel& kernel) {

@@ -28,17 +28,19 @@ struct Options {
   std::array<bool, 3> periodic{false, false, false};
   Lattice lattice = Lattice::d3q19;
   Collision collision = Collision::trt;
-  double magic = 3.0 / 16.0;  ///< (tau+ - 1/2)(tau- - 1/2); 3/16 puts a half-way wall exactly half-way (Ginzburg & d'Humieres 2003)
+  double magic =
+      3.0 /
+      16.0;  ///< (tau+ - 1/2)(tau- - 1/2); 3/16 puts a half-way wall exactly half-way (Ginzburg & d'Humieres 2003)
   double viscosity = 0;
   DType precision = DType::f32;
   Layout layout = Layout::soa;
   int alignment = 128;
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
   std::map<Side, std::array<double, 3>> walls;
-  GridOptions grid;           ///< `periodic` is taken from above
+  GridOptions grid;  ///< `periodic` is taken from above
   ExchangeOptions exchange;
   Overlap overlap = Overlap::automatic;
-  Extent rim{1, 1, 1};        ///< width of the rim per axis, where a neighbour is
+  Extent rim{1, 1, 1};  ///< width of the rim per axis, where a neighbour is
 };
 
 /// Arrays and their bytes, for one device; computed without allocating.

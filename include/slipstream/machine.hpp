@@ -23,11 +23,11 @@ struct Link {
 struct MachineDevice {
   int node = 0;
   int rank = 0;
-  Device local;           ///< as its rank numbers it
+  Device local;  ///< as its rank numbers it
   std::string name;
-  std::string uuid;       ///< equal for two entries that share one physical device
-  std::int64_t memory = 0;         ///< bytes
-  double memory_gb_per_s = 0;      ///< read + write, rated; 0 where not known
+  std::string uuid;            ///< equal for two entries that share one physical device
+  std::int64_t memory = 0;     ///< bytes
+  double memory_gb_per_s = 0;  ///< read + write, rated; 0 where not known
 };
 
 /// What one rank was bound to.

@@ -28,21 +28,21 @@ struct Mover {
   std::int64_t extent[3] = {0, 0, 0};
   std::int64_t source_stride[3] = {0, 0, 0};  ///< in words
   std::int64_t target_stride[3] = {0, 0, 0};
-  const std::int64_t* source_ids = nullptr;   ///< in device memory; then extent is {count, 1, 1}
+  const std::int64_t* source_ids = nullptr;  ///< in device memory; then extent is {count, 1, 1}
   const std::int64_t* target_ids = nullptr;
   std::int64_t source_ring = 0;
   std::int64_t target_ring = 0;
-  std::int64_t first_tile = 0;                ///< set when a launch is put together
-  int word = 4;                               ///< bytes: 1, 2, 4, 8 or 16
+  std::int64_t first_tile = 0;  ///< set when a launch is put together
+  int word = 4;                 ///< bytes: 1, 2, 4, 8 or 16
 };
 
 /// What is true of a pair of devices.
 struct Pair {
-  bool same_device = false;   ///< one device of one process
+  bool same_device = false;  ///< one device of one process
   bool same_process = false;
   bool same_node = false;
-  bool peer = false;          ///< kernels of the source may store to the target
-  bool mappable = true;       ///< the target's fields can be mapped by other processes
+  bool peer = false;     ///< kernels of the source may store to the target
+  bool mappable = true;  ///< the target's fields can be mapped by other processes
 };
 
 /// Waits until a counter has reached the exchange's sequence less `lag`.
@@ -87,10 +87,10 @@ struct SendSite {
   std::vector<Leg> legs;
   /// Place of a leg's block here and, for routes that store into it, at the target; per binding of field arrays.
   std::vector<std::vector<Place>> sources, targets;  // [binding][leg]
-  std::byte* slot = nullptr;      ///< the target's ring of two slots of wire_bytes each, mapped here
-  std::size_t ring = 0;           ///< bytes from the first slot to the second
-  Signal* full = nullptr;         ///< in the target's memory
-  const Signal* free = nullptr;   ///< in this device's memory
+  std::byte* slot = nullptr;                         ///< the target's ring of two slots of wire_bytes each, mapped here
+  std::size_t ring = 0;                              ///< bytes from the first slot to the second
+  Signal* full = nullptr;                            ///< in the target's memory
+  const Signal* free = nullptr;                      ///< in this device's memory
 };
 
 struct ReceiveSite {
@@ -100,7 +100,7 @@ struct ReceiveSite {
   std::byte* slot = nullptr;
   std::size_t ring = 0;
   const Signal* full = nullptr;
-  Signal* free = nullptr;         ///< in the source's memory, mapped here
+  Signal* free = nullptr;  ///< in the source's memory, mapped here
 };
 
 /// The sending end. The plan runs, in stream order: wait for `before`, the movers, transfer(), set `after`.

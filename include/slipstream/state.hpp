@@ -9,7 +9,7 @@ namespace slipstream {
 /// Named fields and the time: all that output and checkpoints see. Fields belong to the Simulation.
 struct State {
   std::map<std::string, Field*> fields;
-  double time = 0;          ///< in the units of the Simulation
+  double time = 0;  ///< in the units of the Simulation
   std::int64_t step = 0;
 
   Field& operator[](const std::string& name) const {

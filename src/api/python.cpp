@@ -67,9 +67,11 @@ NB_MODULE(_core, m) {
   m.def("rank", [] { return world().rank(); });
   m.def("size", [] { return world().size(); });
   m.def("started_by_mpi", &started_by_mpi);
-  m.def("barrier", [] { world().barrier(); }, nb::call_guard<nb::gil_scoped_release>());
-  m.def("broadcast", [](const std::string& text, int root) { return world().broadcast(text, root); }, nb::arg("text"),
-        nb::arg("root") = 0);
+  m.def(
+      "barrier", [] { world().barrier(); }, nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "broadcast", [](const std::string& text, int root) { return world().broadcast(text, root); }, nb::arg("text"),
+      nb::arg("root") = 0);
   m.def("all", [](bool value) { return world().all(value); });
   m.def("abort", [](int code) { MPI_Abort(MPI_COMM_WORLD, code); });
   m.def("available", [](const std::string& name) { return available(backend_from_string(name)); });

@@ -84,8 +84,8 @@ lbm::Options options_from(const nb::dict& dict) {
       one_of<lbm::Collision>(collision, {{"SRT", lbm::Collision::srt}, {"TRT", lbm::Collision::trt}}, "collision");
   o.precision = dtype_from_string(precision);
   o.layout = layout_from_string(layout);
-  o.overlap = one_of<Overlap>(
-      overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}}, "overlap mode");
+  o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
+                              "overlap mode");
   o.grid.placement = one_of<PlacementMethod>(
       placement, {{"trivial", PlacementMethod::trivial}, {"node_aware", PlacementMethod::node_aware}}, "placement");
   for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
@@ -204,10 +204,14 @@ nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> sh
     return nb::cast(nb::ndarray<nb::numpy, T>(reinterpret_cast<T*>(kept->data()), shape.size(), shape.data(), owner));
   };
   switch (type) {
-    case DType::u8: return make.operator()<std::uint8_t>();
-    case DType::f32: return make.operator()<float>();
-    case DType::f64: return make.operator()<double>();
-    default: throw Error("fields of " + to_string(type) + " have no NumPy form here");
+    case DType::u8:
+      return make.operator()<std::uint8_t>();
+    case DType::f32:
+      return make.operator()<float>();
+    case DType::f64:
+      return make.operator()<double>();
+    default:
+      throw Error("fields of " + to_string(type) + " have no NumPy form here");
   }
 }
 
@@ -237,15 +241,19 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
   const Device device = field.device(block);
   const auto make = [&]<class T>() -> nb::object {
     T* origin = field.view<T>(block).origin;
-    if (device.backend == Backend::host)
-      return nb::cast(nb::ndarray<nb::numpy, T>(origin, 4, size, owner, stride));
-    return nb::cast(nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
+    if (device.backend == Backend::host) return nb::cast(nb::ndarray<nb::numpy, T>(origin, 4, size, owner, stride));
+    return nb::cast(
+        nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
   };
   switch (field.options().type) {
-    case DType::u8: return make.operator()<std::uint8_t>();
-    case DType::f32: return make.operator()<float>();
-    case DType::f64: return make.operator()<double>();
-    default: throw Error("fields of " + to_string(field.options().type) + " have no array form here");
+    case DType::u8:
+      return make.operator()<std::uint8_t>();
+    case DType::f32:
+      return make.operator()<float>();
+    case DType::f64:
+      return make.operator()<double>();
+    default:
+      throw Error("fields of " + to_string(field.options().type) + " have no array form here");
   }
 }
 
@@ -314,24 +322,29 @@ void bind_lbm(nb::module_& m) {
 
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Lbm>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
-      .def("__init__",
-           [](Lbm* self, const Machine& machine, const nb::dict& options) {
-             lbm::Options o = options_from(options);
-             nb::gil_scoped_release release;
-             new (self) Lbm(world(), machine, std::move(o));
-           },
-           nb::arg("machine"), nb::arg("options"))
+      .def(
+          "__init__",
+          [](Lbm* self, const Machine& machine, const nb::dict& options) {
+            lbm::Options o = options_from(options);
+            nb::gil_scoped_release release;
+            new (self) Lbm(world(), machine, std::move(o));
+          },
+          nb::arg("machine"), nb::arg("options"))
       .def("advance", &Lbm::advance, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Lbm& self) { return self.state().step; })
       .def("set_solid", &set_solid, nb::arg("mask"))
       .def("residual", &Lbm::update_macroscopic, Release())
-      .def("mass", [](Lbm& self) { return self.excess_mass() + static_cast<double>(self.fluid_cells()); }, Release())
+      .def(
+          "mass", [](Lbm& self) { return self.excess_mass() + static_cast<double>(self.fluid_cells()); }, Release())
       .def("excess_mass", &Lbm::excess_mass, Release())
       .def("fluid_cells", &Lbm::fluid_cells)
       .def("gather", &gathered, nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
       .def("populations",
-           [](Lbm& self) { return gathered(self, "populations", {0, 0, 0}, self.grid().extent()); })
-      .def("arrays", [](nb::object self, const std::string& name) { return local_arrays(self, name); }, nb::arg("field"))
+           [](Lbm& self) {
+             return gathered(self, "populations", {0, 0, 0}, self.grid().extent());
+           })
+      .def(
+          "arrays", [](nb::object self, const std::string& name) { return local_arrays(self, name); }, nb::arg("field"))
       .def("phases", &phases)
       .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
       .def("report", [](Lbm& self) { return message_list(self.exchange().messages()); });

@@ -16,8 +16,8 @@ void Directory::publish(const Key& key, Device device, void* address, bool mappe
 void Directory::gather(const Communicator& comm) {
   rank_ = comm.rank();
   for (Record& record : mine_) record.rank = rank_;
-  const auto texts = comm.all_gather(
-      std::string(reinterpret_cast<const char*>(mine_.data()), mine_.size() * sizeof(Record)));
+  const auto texts =
+      comm.all_gather(std::string(reinterpret_cast<const char*>(mine_.data()), mine_.size() * sizeof(Record)));
   for (const std::string& text : texts)
     for (std::size_t at = 0; at + sizeof(Record) <= text.size(); at += sizeof(Record)) {
       Record record;

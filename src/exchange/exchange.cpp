@@ -30,12 +30,12 @@ struct Side {
   Device device;
   Stream stream;
   Event before, after;
-  Buffer<Signal> signals;      // sequence first, then one per line
+  Buffer<Signal> signals;  // sequence first, then one per line
   Buffer<std::byte> slots;
   Buffer<Failure> failure;
   std::vector<std::unique_ptr<Sender>> senders;  // farthest first
   std::vector<std::unique_ptr<Receiver>> receivers;
-  std::vector<MoverTable> outgoing, incoming;    // per binding
+  std::vector<MoverTable> outgoing, incoming;  // per binding
   SignalTable open, send_waits, send_posts, arrivals, consumed;
 
   Signal* sequence() const { return signals.data(); }
@@ -123,8 +123,16 @@ struct Exchange::Impl {
       Channel channel{&b, {}, pair_of(machine, b.source, b.target, planned), {}};
       channel.choice = choose(channel.pair, options.routes);
       const MachineDevice &from = machine.device(b.source), &to = machine.device(b.target);
-      channel.message = {b.source, b.target, from.rank, to.rank, from.local.index * most + to.local.index,
-                         hash,     b.bytes,  options.codec->wire_bytes(b.bytes), options.codec, own};
+      channel.message = {b.source,
+                         b.target,
+                         from.rank,
+                         to.rank,
+                         from.local.index * most + to.local.index,
+                         hash,
+                         b.bytes,
+                         options.codec->wire_bytes(b.bytes),
+                         options.codec,
+                         own};
       const bool devices_local = channel.pair.same_process && !channel.pair.same_device;
       if (devices_local && from.rank == grid.rank()) peer_access(from.local, to.local);
       messages.push_back({b.source, b.target, channel.choice.route, channel.choice.reason,
@@ -195,7 +203,8 @@ struct Exchange::Impl {
       for (const Leg& leg : channel.bundle->legs) {
         Field& field = *items[leg.field].field;
         for (int array = 0; array < field.options().copies; ++array) {
-          const Directory::Key key{What::field, channel.message.target, -1, leg.field, array, leg.transfer->target_block};
+          const Directory::Key key{What::field, channel.message.target,    -1, leg.field,
+                                   array,       leg.transfer->target_block};
           const bool mapped = !channel.pair.same_process;
           const auto twin = std::find(done.begin(), done.end(), key);
           if (twin != done.end() && !mapped) continue;

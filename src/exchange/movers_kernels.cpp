@@ -81,11 +81,21 @@ struct MoveKernel {
     const std::uint64_t odd = *sequence & 1;
     team.each([&](int thread) {
       switch (m.word) {
-        case 1: move<std::uint8_t>(m, first, last, thread, odd); break;
-        case 2: move<std::uint16_t>(m, first, last, thread, odd); break;
-        case 4: move<std::uint32_t>(m, first, last, thread, odd); break;
-        case 8: move<std::uint64_t>(m, first, last, thread, odd); break;
-        case 16: move<Word16>(m, first, last, thread, odd); break;
+        case 1:
+          move<std::uint8_t>(m, first, last, thread, odd);
+          break;
+        case 2:
+          move<std::uint16_t>(m, first, last, thread, odd);
+          break;
+        case 4:
+          move<std::uint32_t>(m, first, last, thread, odd);
+          break;
+        case 8:
+          move<std::uint64_t>(m, first, last, thread, odd);
+          break;
+        case 16:
+          move<Word16>(m, first, last, thread, odd);
+          break;
       }
     });
   }

@@ -7,11 +7,14 @@ namespace slipstream {
 
 std::size_t size_of(DType type) {
   switch (type) {
-    case DType::u8: return 1;
+    case DType::u8:
+      return 1;
     case DType::i32:
-    case DType::f32: return 4;
+    case DType::f32:
+      return 4;
     case DType::i64:
-    case DType::f64: return 8;
+    case DType::f64:
+      return 8;
   }
   return 0;
 }
@@ -118,8 +121,8 @@ namespace {
 /// A region of a block as dense rows on the host, ordered as the field's layout has it: components outermost (soa)
 /// or innermost (aos).
 struct Dense {
-  Extent rows;           // bytes per row, rows, planes
-  int passes;            // copies that make it up
+  Extent rows;  // bytes per row, rows, planes
+  int passes;   // copies that make it up
   std::size_t pass_bytes;
 };
 

@@ -82,8 +82,8 @@ void Grid::take(const std::vector<Block>& blocks) {
     require(!block.box.empty() && intersection(block.box, box()) == block.box,
             "block " + std::to_string(block.id) + " is empty or leaves the grid");
     for (const Block& other : blocks_)
-      require(intersection(other.box, block.box).empty(), "blocks " + std::to_string(other.id) + " and " +
-                                                              std::to_string(block.id) + " overlap");
+      require(intersection(other.box, block.box).empty(),
+              "blocks " + std::to_string(other.id) + " and " + std::to_string(block.id) + " overlap");
     cells += block.box.volume();
     blocks_.push_back(block);
   }

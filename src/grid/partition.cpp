@@ -61,8 +61,8 @@ std::string text(const Extent& e) {
 
 Extent chosen(const Extent& wanted, const Extent& extent, int parts, Tie tie, const std::string& what) {
   if (volume(wanted) == 0) return bisect(extent, parts, tie);
-  require(volume(wanted) == parts, "the " + what + " grid " + text(wanted) + " has " +
-                                       std::to_string(volume(wanted)) + " places for " + std::to_string(parts));
+  require(volume(wanted) == parts, "the " + what + " grid " + text(wanted) + " has " + std::to_string(volume(wanted)) +
+                                       " places for " + std::to_string(parts));
   return wanted;
 }
 

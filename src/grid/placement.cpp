@@ -56,8 +56,7 @@ double descend(const std::vector<double>& flow, const std::vector<double>& dista
 
 }  // namespace
 
-std::vector<int> quadratic_assignment(const std::vector<double>& flow, const std::vector<double>& distance,
-                                      int parts) {
+std::vector<int> quadratic_assignment(const std::vector<double>& flow, const std::vector<double>& distance, int parts) {
   require(static_cast<int>(flow.size()) == parts * parts && flow.size() == distance.size(),
           "the flow and distance matrices must be parts x parts");
   if (parts <= 8) return exhaustive(flow, distance, parts);

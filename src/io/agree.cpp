@@ -24,9 +24,7 @@ void agree(const Communicator& comm, const std::string& failure) {
     if (!text.empty()) throw Error(text);
 }
 
-void on_all_ranks(const Communicator& comm, const std::function<void()>& work) {
-  agree(comm, failure_of(work));
-}
+void on_all_ranks(const Communicator& comm, const std::function<void()>& work) { agree(comm, failure_of(work)); }
 
 void on_rank_zero(const Communicator& comm, const std::function<void()>& work) {
   agree(comm, comm.rank() == 0 ? failure_of(work) : std::string{});

@@ -6,9 +6,7 @@ namespace slipstream {
 
 #ifdef H5_HAVE_PARALLEL
 
-bool hdf5_is_parallel() {
-  return true;
-}
+bool hdf5_is_parallel() { return true; }
 
 Hdf5Handle open_on_all_ranks(const std::string& path, MPI_Comm comm) {
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "making HDF5 properties");
@@ -24,17 +22,13 @@ Hdf5Handle collective_transfer() {
 
 #else
 
-bool hdf5_is_parallel() {
-  return false;
-}
+bool hdf5_is_parallel() { return false; }
 
 Hdf5Handle open_on_all_ranks(const std::string& path, MPI_Comm) {
   throw Error("'" + path + "' cannot be opened on all ranks: this HDF5 is serial; let rank 0 collect");
 }
 
-Hdf5Handle collective_transfer() {
-  throw Error("no collective transfers: this HDF5 is serial; let rank 0 collect");
-}
+Hdf5Handle collective_transfer() { throw Error("no collective transfers: this HDF5 is serial; let rank 0 collect"); }
 
 #endif
 

@@ -181,14 +181,8 @@ void VtkhdfSeries::write(double time, const std::vector<Item>& items) {
   ++s.steps;
 }
 
-void VtkhdfSeries::close() {
-  state_->closed = true;
-}
-const std::string& VtkhdfSeries::path() const {
-  return state_->path;
-}
-std::int64_t VtkhdfSeries::steps() const {
-  return state_->steps;
-}
+void VtkhdfSeries::close() { state_->closed = true; }
+const std::string& VtkhdfSeries::path() const { return state_->path; }
+std::int64_t VtkhdfSeries::steps() const { return state_->steps; }
 
 }  // namespace slipstream

@@ -160,15 +160,9 @@ void finish(Hdf5Handle& file, const std::string& path) {
   file.close("closing '" + path + "'");
 }
 
-std::string values_path(const std::string& name) {
-  return "/Series/" + name;
-}
-std::string shown_path(const std::string& name) {
-  return "/VTKHDF/CellData/" + name;
-}
-std::string offsets_path(const std::string& name) {
-  return "/VTKHDF/Steps/CellDataOffsets/" + name;
-}
+std::string values_path(const std::string& name) { return "/Series/" + name; }
+std::string shown_path(const std::string& name) { return "/VTKHDF/CellData/" + name; }
+std::string offsets_path(const std::string& name) { return "/VTKHDF/Steps/CellDataOffsets/" + name; }
 
 /// A dataset without an axis of time that shows the first row of `name`, and holds no values of its own.
 void show_first_row(const Hdf5Handle& file, const std::string& name) {

@@ -140,9 +140,7 @@ Affinity::Affinity(bool rebind) : tree_(std::make_unique<Tree>()) {
 
 Affinity::~Affinity() = default;
 
-bool Affinity::restricted() const {
-  return tree_->allowed().count() < online_threads(tree_->topology).count();
-}
+bool Affinity::restricted() const { return tree_->allowed().count() < online_threads(tree_->topology).count(); }
 
 std::vector<int> Affinity::cores() const {
   std::vector<int> all(tree_->core_count());
@@ -185,13 +183,9 @@ bool Affinity::bind(const std::vector<int>& cores) {
   return true;
 }
 
-std::string Affinity::allowed() const {
-  return tree_->allowed().text();
-}
+std::string Affinity::allowed() const { return tree_->allowed().text(); }
 
-int Affinity::allowed_count() const {
-  return tree_->allowed().count();
-}
+int Affinity::allowed_count() const { return tree_->allowed().count(); }
 
 int Affinity::numa_node(const std::vector<std::string>& bus_ids) const {
   Set nodes;

@@ -128,9 +128,7 @@ Communicator::Communicator(MPI_Comm comm) {
   check(MPI_Comm_size(comm_, &size_), "tell the number of ranks");
 }
 
-void Communicator::barrier() const {
-  check(MPI_Barrier(comm_), "wait for all ranks");
-}
+void Communicator::barrier() const { check(MPI_Barrier(comm_), "wait for all ranks"); }
 
 double Communicator::max(double value) const {
   // MPI_MAX leaves open what becomes of NaN, and a residual that went wrong must not get lost.

@@ -2,8 +2,6 @@
 
 namespace slipstream::detail {
 
-LinkProbe* cuda_links() {
-  return nullptr;
-}
+LinkProbe* cuda_links() { return nullptr; }
 
 }  // namespace slipstream::detail

@@ -104,9 +104,7 @@ class Checker {
 
 }  // namespace
 
-std::string to_string(LinkKind kind) {
-  return kind_names.at(static_cast<std::size_t>(kind));
-}
+std::string to_string(LinkKind kind) { return kind_names.at(static_cast<std::size_t>(kind)); }
 
 LinkKind link_kind_from_string(const std::string& name) {
   std::string known;

@@ -20,13 +20,20 @@ class KernelRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::kernel; }
   Facts capability() const override {
-    return {{"between", "blocks of one device in one process"}, {"patterns", "any"},       {"operations", "copy"},
-            {"origin of memory", "any"},                        {"ranks per device", "any"}, {"devices per rank", "any"},
+    return {{"between", "blocks of one device in one process"},
+            {"patterns", "any"},
+            {"operations", "copy"},
+            {"origin of memory", "any"},
+            {"ranks per device", "any"},
+            {"devices per rank", "any"},
             {"capturable", "yes"}};
   }
   Facts execution() const override {
-    return {{"host work in begin", "queues kernels"}, {"host work in end", "none"}, {"holds while waiting", "nothing"},
-            {"in flight at once", "1"},               {"fields rebindable", "among the field's own copies"},
+    return {{"host work in begin", "queues kernels"},
+            {"host work in end", "none"},
+            {"holds while waiting", "nothing"},
+            {"in flight at once", "1"},
+            {"fields rebindable", "among the field's own copies"},
             {"after a time-out", "cannot time out"}};
   }
   std::string refusal(const Pair& pair) const override {

@@ -70,8 +70,9 @@ void set_side(std::int64_t* strides, const Extent& extent, bool dense, const std
 }  // namespace
 
 void Lowering::join(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers) {
-  require(source.count == target.count, "a transfer lists " + std::to_string(source.count) + " values at its source and " +
-                                            std::to_string(target.count) + " at its target");
+  require(source.count == target.count, "a transfer lists " + std::to_string(source.count) +
+                                            " values at its source and " + std::to_string(target.count) +
+                                            " at its target");
   const int word = static_cast<int>(size_of(leg.type));
   const End& shaped = source.piece_offset.empty() ? target : source;
   const std::size_t pieces = std::max<std::size_t>(1, shaped.piece_offset.size());

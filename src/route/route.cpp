@@ -34,11 +34,16 @@ std::vector<RouteKind> all_routes() {
 
 const Route& route(RouteKind kind) {
   switch (kind) {
-    case RouteKind::kernel: return kernel_route();
-    case RouteKind::direct: return direct_route();
-    case RouteKind::peer: return peer_route();
-    case RouteKind::colocated: return colocated_route();
-    case RouteKind::staged: return staged_route();
+    case RouteKind::kernel:
+      return kernel_route();
+    case RouteKind::direct:
+      return direct_route();
+    case RouteKind::peer:
+      return peer_route();
+    case RouteKind::colocated:
+      return colocated_route();
+    case RouteKind::staged:
+      return staged_route();
   }
   throw Error("unknown route");
 }

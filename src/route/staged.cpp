@@ -31,7 +31,8 @@ class Requests {
   }
   bool done() {
     int flag = 1;
-    if (!requests_.empty()) MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, MPI_STATUSES_IGNORE);
+    if (!requests_.empty())
+      MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, MPI_STATUSES_IGNORE);
     return flag != 0;
   }
 
@@ -79,9 +80,12 @@ class StagedSender final : public Sender {
     const std::string peer =
         "device " + std::to_string(message_.target) + " on rank " + std::to_string(message_.target_rank);
     switch (state_) {
-      case State::copying: return "its own copy to the host, bound for " + peer;
-      case State::sending: return "the send to " + peer;
-      case State::idle: break;
+      case State::copying:
+        return "its own copy to the host, bound for " + peer;
+      case State::sending:
+        return "the send to " + peer;
+      case State::idle:
+        break;
     }
     return {};
   }
@@ -159,8 +163,12 @@ class StagedRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::staged; }
   Facts capability() const override {
-    return {{"between", "any two devices"},  {"patterns", "any"},           {"operations", "copy"},
-            {"origin of memory", "any"},     {"ranks per device", "any"},   {"devices per rank", "any"},
+    return {{"between", "any two devices"},
+            {"patterns", "any"},
+            {"operations", "copy"},
+            {"origin of memory", "any"},
+            {"ranks per device", "any"},
+            {"devices per rank", "any"},
             {"capturable", "no: the host drives MPI"}};
   }
   Facts execution() const override {

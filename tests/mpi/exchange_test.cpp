@@ -56,13 +56,46 @@ std::vector<Scenario> scenarios() {
       {"blocks_staged", {R::kernel, R::staged}, 2, {2, 1, 3}},
       {"open", all, 2, {1, 2, 1}, {19, 17, 23}, {false, false, false}},
       {"mixed_periodic_uneven", all, 1, {2, 3, 1}, {19, 17, 23}, {true, false, true}},
-      {"radius_3", {R::kernel, R::direct, R::staged}, 1, {1, 1, 1}, {24, 24, 24}, {true, true, true}, Reach::all, {3, 3, 3}},
+      {"radius_3",
+       {R::kernel, R::direct, R::staged},
+       1,
+       {1, 1, 1},
+       {24, 24, 24},
+       {true, true, true},
+       Reach::all,
+       {3, 3, 3}},
       {"radius_per_axis", all, 2, {1, 1, 1}, {24, 24, 24}, {true, true, true}, Reach::all, {1, 3, 2}},
       {"faces", all, 1, {2, 2, 1}, {16, 16, 16}, {true, true, true}, Reach::faces},
-      {"edges", {R::kernel, R::colocated, R::staged}, 2, {1, 1, 1}, {16, 16, 16}, {true, true, true}, Reach::faces_and_edges},
+      {"edges",
+       {R::kernel, R::colocated, R::staged},
+       2,
+       {1, 1, 1},
+       {16, 16, 16},
+       {true, true, true},
+       Reach::faces_and_edges},
       {"aos", all, 2, {1, 2, 1}, {24, 20, 18}, {true, true, true}, Reach::all, {2, 2, 2}, Layout::aos, DType::f64, 5},
-      {"bytes", {R::kernel, R::staged}, 1, {1, 1, 2}, {24, 20, 18}, {true, true, true}, Reach::all, {1, 1, 1}, Layout::soa, DType::u8, 1},
-      {"f64_direct", {R::kernel, R::direct}, 1, {1, 1, 1}, {24, 20, 18}, {true, true, true}, Reach::all, {1, 1, 1}, Layout::soa, DType::f64, 3},
+      {"bytes",
+       {R::kernel, R::staged},
+       1,
+       {1, 1, 2},
+       {24, 20, 18},
+       {true, true, true},
+       Reach::all,
+       {1, 1, 1},
+       Layout::soa,
+       DType::u8,
+       1},
+      {"f64_direct",
+       {R::kernel, R::direct},
+       1,
+       {1, 1, 1},
+       {24, 20, 18},
+       {true, true, true},
+       Reach::all,
+       {1, 1, 1},
+       Layout::soa,
+       DType::f64,
+       3},
       {"two_dimensional", all, 2, {2, 1, 1}, {32, 24, 1}, {true, true, false}, Reach::all, {2, 2, 0}},
   };
   Scenario coded{"codec_colocated_peer", {R::kernel, R::peer, R::colocated}, 2};
@@ -87,17 +120,25 @@ double value_of(const Extent& p, int c, int round, DType type) {
 
 double load(const std::byte* at, DType type) {
   switch (type) {
-    case DType::u8: return *reinterpret_cast<const std::uint8_t*>(at);
-    case DType::f32: return *reinterpret_cast<const float*>(at);
-    default: return *reinterpret_cast<const double*>(at);
+    case DType::u8:
+      return *reinterpret_cast<const std::uint8_t*>(at);
+    case DType::f32:
+      return *reinterpret_cast<const float*>(at);
+    default:
+      return *reinterpret_cast<const double*>(at);
   }
 }
 
 void store(std::byte* at, DType type, double value) {
   switch (type) {
-    case DType::u8: *reinterpret_cast<std::uint8_t*>(at) = static_cast<std::uint8_t>(value); break;
-    case DType::f32: *reinterpret_cast<float*>(at) = static_cast<float>(value); break;
-    default: *reinterpret_cast<double*>(at) = value;
+    case DType::u8:
+      *reinterpret_cast<std::uint8_t*>(at) = static_cast<std::uint8_t>(value);
+      break;
+    case DType::f32:
+      *reinterpret_cast<float*>(at) = static_cast<float>(value);
+      break;
+    default:
+      *reinterpret_cast<double*>(at) = value;
   }
 }
 
@@ -119,7 +160,8 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
         for (std::int64_t y = -g[1]; y < e[1] + g[1]; ++y)
           for (std::int64_t x = -g[0]; x < e[0] + g[0]; ++x)
             f(Extent{x, y, z}, c,
-              shape.origin + c * shape.component_stride + x * shape.stride[0] + y * shape.stride[1] + z * shape.stride[2]);
+              shape.origin + c * shape.component_stride + x * shape.stride[0] + y * shape.stride[1] +
+                  z * shape.stride[2]);
   }
 
   static bool inside(const Extent& p, const Extent& e) {

@@ -82,12 +82,22 @@ std::vector<Way> ways(Backend backend) {
       {"aos", backend, 1, 0, {2, 1, 1}, Layout::aos, 16},
       {"staged", backend, 1, 0, {1, 2, 1}, Layout::soa, 64, {R::kernel, R::staged}},
       {"direct_overlapped", backend, 1, 0, {1, 1, 2}, Layout::soa, 128, {R::kernel, R::direct, R::staged}, Overlap::on},
-      {"colocated_overlapped_wide_rim", backend, 1, 0, {1, 1, 1}, Layout::soa, 128, {R::kernel, R::colocated, R::staged},
-       Overlap::on, {4, 2, 3}},
+      {"colocated_overlapped_wide_rim",
+       backend,
+       1,
+       0,
+       {1, 1, 1},
+       Layout::soa,
+       128,
+       {R::kernel, R::colocated, R::staged},
+       Overlap::on,
+       {4, 2, 3}},
   };
   if (backend == Backend::host || device_count(backend) >= 2) {
-    all.push_back({"two_devices_peer", backend, 2, 0, {1, 2, 1}, Layout::soa, 128, {R::kernel, R::peer, R::staged}, Overlap::on});
-    all.push_back({"two_devices_all", backend, 2, 0, {1, 1, 1}, Layout::aos, 128, all_routes(), Overlap::on, {2, 2, 2}});
+    all.push_back(
+        {"two_devices_peer", backend, 2, 0, {1, 2, 1}, Layout::soa, 128, {R::kernel, R::peer, R::staged}, Overlap::on});
+    all.push_back(
+        {"two_devices_all", backend, 2, 0, {1, 1, 1}, Layout::aos, 128, all_routes(), Overlap::on, {2, 2, 2}});
   }
   const int ranks = Communicator::world().size();
   if (ranks % 2 == 0) all.push_back({"two_nodes", backend, 1, ranks / 2, {2, 1, 1}});

@@ -86,9 +86,7 @@ TEST(Communicator, AllGatherOrdersNumbersByRank) {
   for (int rank = 0; rank < world().size(); ++rank) EXPECT_EQ(numbers[rank], std::int64_t{1} << (40 + rank));
 }
 
-TEST(Communicator, WorldIsOneCommunicatorHoweverOftenAsked) {
-  EXPECT_EQ(Communicator::world().mpi(), world().mpi());
-}
+TEST(Communicator, WorldIsOneCommunicatorHoweverOftenAsked) { EXPECT_EQ(Communicator::world().mpi(), world().mpi()); }
 
 TEST(Communicator, ASubCommunicatorCountsItsOwnRanks) {
   MPI_Comm half = MPI_COMM_NULL;
@@ -111,9 +109,7 @@ TEST(Communicator, MpiReportsErrorsInsteadOfEndingTheJob) {
   EXPECT_NE(MPI_Bcast(&number, 1, MPI_INT, world().size(), world().mpi()), MPI_SUCCESS);
 }
 
-TEST(Communicator, MpiCommNullIsAnError) {
-  EXPECT_THROW(Communicator{MPI_COMM_NULL}, Error);
-}
+TEST(Communicator, MpiCommNullIsAnError) { EXPECT_THROW(Communicator{MPI_COMM_NULL}, Error); }
 
 TEST(Discovery, FindsOneNodeWithAllRanksOfThisHost) {
   const Machine machine = discover();
@@ -192,9 +188,7 @@ TEST(Discovery, CyclicNodesHoldRanksDealtInTurn) {
     for (const int i : machine.devices_of_node(node)) EXPECT_EQ(machine.device(i).rank % count, node);
 }
 
-TEST(Discovery, MoreRanksPerNodeThanThereAreIsAnErrorOnAllRanks) {
-  EXPECT_THROW(discover(world().size() + 1), Error);
-}
+TEST(Discovery, MoreRanksPerNodeThanThereAreIsAnErrorOnAllRanks) { EXPECT_THROW(discover(world().size() + 1), Error); }
 
 TEST(Discovery, RanksThatAskForDifferentMachinesAllThrow) {
   if (world().size() < 2) GTEST_SKIP() << "needs two ranks";

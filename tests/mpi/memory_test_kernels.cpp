@@ -54,9 +54,7 @@ struct CheckRamp {
   }
 };
 
-Box row(int cells) {
-  return {{0, 0, 0}, {cells, 1, 1}};
-}
+Box row(int cells) { return {{0, 0, 0}, {cells, 1, 1}}; }
 
 /// Passes a value to the next rank of a ring and takes the previous one's.
 template <class T>

@@ -82,9 +82,7 @@ TEST_F(VtkhdfOnRanks, WritesTheSameInManySmallPieces) {
   expect_right_files(Grid({17, 16, 3}, machine[0], comm.rank()), 300);
 }
 
-TEST_F(VtkhdfOnRanks, WritesTwoDimensions) {
-  expect_right_files(Grid({32, 19, 1}, machine[0], comm.rank()), 1000);
-}
+TEST_F(VtkhdfOnRanks, WritesTwoDimensions) { expect_right_files(Grid({32, 19, 1}, machine[0], comm.rank()), 1000); }
 
 TEST_F(VtkhdfOnRanks, WritesWhereAllBlocksLieOnTheLastRank) {
   GridOptions options;

@@ -116,9 +116,7 @@ struct Set {
   }
 };
 
-Box row(int cells) {
-  return {{0, 0, 0}, {cells, 1, 1}};
-}
+Box row(int cells) { return {{0, 0, 0}, {cells, 1, 1}}; }
 
 template <class T>
 std::vector<T> read_back(Stream& stream, const Buffer<T>& buffer) {

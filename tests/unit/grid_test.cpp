@@ -23,10 +23,9 @@ Machine described(int nodes, int per_node, double near = 100, double far = 10) {
   }
   std::vector<Link> links;
   for (int a = 0; a < nodes * per_node; ++a)
-    for (int b = 0; b < nodes * per_node; ++b)
-      {
+    for (int b = 0; b < nodes * per_node; ++b) {
       const bool together = a / per_node == b / per_node;
-      links.push_back({a == b       ? LinkKind::same
+      links.push_back({a == b     ? LinkKind::same
                        : together ? LinkKind::nvlink
                                   : LinkKind::network,
                        together ? near : far, together});
@@ -79,8 +78,7 @@ TEST(Partition, SpreadsRemaindersAndCoversTheGrid) {
   EXPECT_EQ(cells, 17 * 13 * 29);
   EXPECT_LE(largest - smallest, 1);
   for (std::size_t i = 0; i < p.boxes.size(); ++i)
-    for (std::size_t j = i + 1; j < p.boxes.size(); ++j)
-      ASSERT_TRUE(intersection(p.boxes[i], p.boxes[j]).empty());
+    for (std::size_t j = i + 1; j < p.boxes.size(); ++j) ASSERT_TRUE(intersection(p.boxes[i], p.boxes[j]).empty());
 }
 
 TEST(Partition, RefusesMoreBlocksThanCells) {
@@ -167,7 +165,8 @@ TEST_P(FieldShape, AlignsRowsAndGivesEveryValueItsOwnElement) {
   for (int comp = 0; comp < c.components; ++comp)
     for (std::int64_t z = -c.ghost[2]; z < extent[2] + c.ghost[2]; ++z)
       for (std::int64_t y = -c.ghost[1]; y < extent[1] + c.ghost[1]; ++y) {
-        const std::int64_t row = shape.origin + comp * shape.component_stride + y * shape.stride[1] + z * shape.stride[2];
+        const std::int64_t row =
+            shape.origin + comp * shape.component_stride + y * shape.stride[1] + z * shape.stride[2];
         if (c.layout == Layout::soa || comp == 0) {
           EXPECT_EQ(row * static_cast<std::int64_t>(size_of(c.type)) % std::max<std::int64_t>(1, c.alignment), 0);
         }

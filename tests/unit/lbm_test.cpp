@@ -42,9 +42,7 @@ class Plain {
   }
 
  private:
-  std::size_t at(const Extent& x, int i) const {
-    return ((x[2] * o_.cells[1] + x[1]) * o_.cells[0] + x[0]) * L::q + i;
-  }
+  std::size_t at(const Extent& x, int i) const { return ((x[2] * o_.cells[1] + x[1]) * o_.cells[0] + x[0]) * L::q + i; }
 
   double pulled(const Extent& x, int i) const {
     Extent from;

@@ -67,9 +67,7 @@ TEST(Pieces, CoverEveryCellOnceWithinTheLimit) {
   }
 }
 
-TEST(Pieces, OfAnEmptyBoxAreNone) {
-  EXPECT_TRUE(cut_into_pieces({{0, 0, 0}, {4, 0, 4}}, 4, 100).empty());
-}
+TEST(Pieces, OfAnEmptyBoxAreNone) { EXPECT_TRUE(cut_into_pieces({{0, 0, 0}, {4, 0, 4}}, 4, 100).empty()); }
 
 TEST_F(Vtkhdf, HoldsEveryValueOfEveryStepInTheFieldsOwnType) {
   struct Kind {

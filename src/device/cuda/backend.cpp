@@ -176,9 +176,7 @@ const Driver& driver() {
   return found;
 }
 
-int visible_devices() {
-  return counted().devices;
-}
+int visible_devices() { return counted().devices; }
 
 DeviceScope::DeviceScope(Device device) {
   const CUcontext wanted = primary_context(device);

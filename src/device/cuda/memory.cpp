@@ -17,9 +17,7 @@ namespace {
 constexpr std::size_t ipc_granularity = std::size_t{2} << 20;
 constexpr std::size_t host_alignment = 4096;
 
-std::size_t rounded(std::size_t bytes, std::size_t to) {
-  return (bytes + to - 1) / to * to;
-}
+std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 [[noreturn]] void out_of_memory(Device device, const char* kind, std::size_t bytes, std::size_t free) {
   throw OutOfMemory(to_string(device) + " has no room for " + std::to_string(bytes) + " bytes of " + kind +

@@ -36,9 +36,7 @@ class HostBackend final : public detail::DeviceBackend {
 
   bool peer_access(int, int) override { return true; }
 
-  void synchronize(int device) override {
-    host::HostStream::synchronize_all(device);
-  }
+  void synchronize(int device) override { host::HostStream::synchronize_all(device); }
 
   void* allocate(int device, Memory memory, std::size_t bytes) override {
     return host::allocate(device, memory, bytes);

@@ -25,9 +25,15 @@ class HostGraph final : public Graph::Impl {
       HostStream& lane = op.lane == 0 ? origin : *own_[op.lane - 1];
       const auto point = op.recording >= 0 ? points[op.recording] : nullptr;
       switch (op.kind) {
-        case Capture::Kind::task: lane.enqueue(op.task); break;
-        case Capture::Kind::record: lane.enqueue([point] { point->reach(); }); break;
-        case Capture::Kind::wait: lane.enqueue([point] { point->wait(); }); break;
+        case Capture::Kind::task:
+          lane.enqueue(op.task);
+          break;
+        case Capture::Kind::record:
+          lane.enqueue([point] { point->reach(); });
+          break;
+        case Capture::Kind::wait:
+          lane.enqueue([point] { point->wait(); });
+          break;
       }
     }
   }

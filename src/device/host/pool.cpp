@@ -69,8 +69,7 @@ class Pool {
   void serve(int thread) {
     std::uint64_t seen = 0;
     while (true) {
-      for (int spin = 0; spin < spins && round_.load(std::memory_order_acquire) == seen; ++spin)
-        __builtin_ia32_pause();
+      for (int spin = 0; spin < spins && round_.load(std::memory_order_acquire) == seen; ++spin) __builtin_ia32_pause();
       {
         std::unique_lock lock(mutex_);
         start_.wait(lock, [&] { return round_.load(std::memory_order_acquire) != seen; });

@@ -23,9 +23,9 @@ struct Wrap {
 
 /// Arrays of one block.
 struct BlockArrays {
-  Place populations;        ///< the array that a kernel reads, or both reads and writes
+  Place populations;  ///< the array that a kernel reads, or both reads and writes
   Place populations_out;
-  Place velocity;           ///< origin null where not asked for
+  Place velocity;  ///< origin null where not asked for
   Place density;
   Place flags;
   Wrap wrap;

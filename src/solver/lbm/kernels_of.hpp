@@ -28,32 +28,32 @@ struct Access {
   }
 };
 
-/// Elements from a cell to its neighbours, [axis][0] below and [axis][1] above. Where a block spans a periodic axis
-/// it is its own neighbour: the step wraps round, and no ghosts are stored or exchanged. In y and z that is settled
-/// per row; in x only for kernels made for it, which the host's vector instructions could not run.
-template <class L, bool wrap_x>
-struct Steps {
-  std::int64_t to[3][2];
+/// Elements from a cell to its neighbour below and above on one axis. Where a block spans a periodic axis it is its
+/// own neighbour: the step then wraps round, and no ghosts are stored or exchanged.
+struct Step {
+  std::int64_t below, above;
+  SLIP_FN Step(std::int64_t stride, int at, int wrapped_extent)
+      : below(wrapped_extent > 0 && at == 0 ? (wrapped_extent - 1) * stride : -stride),
+        above(wrapped_extent > 0 && at == wrapped_extent - 1 ? (1 - wrapped_extent) * stride : stride) {}
+};
 
-  template <class In>
-  SLIP_FN Steps(const In& in, const Wrap& wrap, int i, int j, int k) {
-    const std::int64_t stride[3] = {in.at(1, 0, 0), in.row, in.plane};
-    const int at[3] = {i, j, k};
-    for (int a = 0; a < L::dimensions; ++a) {
-      const std::int64_t span = static_cast<std::int64_t>(wrap.extent[a] - 1) * stride[a];
-      const bool wraps = (a > 0 || wrap_x) && wrap.extent[a] > 0;
-      to[a][0] = wraps && at[a] == 0 ? span : -stride[a];
-      to[a][1] = wraps && at[a] == wrap.extent[a] - 1 ? -span : stride[a];
-    }
-  }
-  /// To the cell that population q comes from.
+/// Steps of a row of cells in y and z. In x only kernels made for it wrap: vector instructions could not.
+template <class L>
+struct Steps {
+  Step y, z;
+  /// From a cell to the one that population q comes from.
   template <int q>
-  SLIP_FN std::int64_t upstream() const {
-    std::int64_t sum = 0;
-    if constexpr (L::velocity[q][0] != 0) sum += to[0][L::velocity[q][0] > 0 ? 0 : 1];
-    if constexpr (L::velocity[q][1] != 0) sum += to[1][L::velocity[q][1] > 0 ? 0 : 1];
-    if constexpr (L::velocity[q][2] != 0) sum += to[2][L::velocity[q][2] > 0 ? 0 : 1];
-    return sum;
+  SLIP_FN std::int64_t upstream(const Step& x) const {
+    constexpr int cx = L::velocity[q][0], cy = L::velocity[q][1], cz = L::velocity[q][2];
+    return (cx == 0  ? 0
+            : cx > 0 ? x.below
+                     : x.above) +
+           (cy == 0  ? 0
+            : cy > 0 ? y.below
+                     : y.above) +
+           (cz == 0  ? 0
+            : cz > 0 ? z.below
+                     : z.above);
   }
 };
 
@@ -104,19 +104,31 @@ struct StreamCollide {
   Wrap wrap;
   T omega_plus, omega_minus;
 
-  SLIP_FN void operator()(int i, int j, int k) const {
-    const std::int64_t at = in.at(i, j, k);
-    const Steps<L, wrap_x> steps(in, wrap, i, j, k);
+  /// The cells of one row.
+  struct Row {
+    StreamCollide kernel;
+    std::int64_t start, flags_start;
+    Steps<L> steps;
+    SLIP_FN void operator()(int i) const { kernel.cell(*this, i); }
+  };
+  SLIP_FN Row row(int j, int k) const {
+    return {
+        *this, in.at(0, j, k), flags.at(0, j, k), {Step(in.row, j, wrap.extent[1]), Step(in.plane, k, wrap.extent[2])}};
+  }
+  SLIP_FN void operator()(int i, int j, int k) const { row(j, k)(i); }
+
+  SLIP_FN void cell(const Row& row, int i) const {
+    const std::int64_t at = row.start + in.at(i, 0, 0);
+    const Step x(in.at(1, 0, 0), i, wrap_x ? wrap.extent[0] : 0);
     T g[L::q];
-    unrolled<0, L::q>([&](auto q) { g[q()] = in.template population<q()>()[at + steps.template upstream<q()>()]; });
+    unrolled<0, L::q>(
+        [&](auto q) { g[q()] = in.template population<q()>()[at + row.steps.template upstream<q()>(x)]; });
     const Moments<T> m = moments<L, T>(g);
     const T rho = T(1) + m.excess, inverse = T(1) / rho;
     const T ux = m.x * inverse, uy = m.y * inverse, uz = L::dimensions == 3 ? m.z * inverse : T(0);
     const T square = T(1.5) * (ux * ux + uy * uy + uz * uz);
-    const bool solid = solids && flags.origin[flags.at(i, j, k)] != 0;
-    const auto store = [&](auto q, T value) {
-      out.template population<q()>()[at] = solids && solid ? T(0) : value;
-    };
+    const bool solid = solids && flags.origin[row.flags_start + i] != 0;
+    const auto store = [&](auto q, T value) { out.template population<q()>()[at] = solids && solid ? T(0) : value; };
     constexpr T w0 = T(L::weight(0));
     store(std::integral_constant<int, 0>{}, g[0] - omega_plus * (g[0] - w0 * (m.excess - rho * square)));
     unrolled<0, (L::q - 1) / 2>([&](auto pair) {
@@ -177,7 +189,8 @@ struct Macroscopic {
     double largest = 0;
     const std::int64_t at = velocity.at(i, j, k);
     for (int c = 0; c < 3; ++c) {
-      const double moved = static_cast<double>(u[c]) - static_cast<double>(velocity.origin[at + c * velocity.component]);
+      const double moved =
+          static_cast<double>(u[c]) - static_cast<double>(velocity.origin[at + c * velocity.component]);
       largest = larger(largest, moved < 0 ? -moved : moved);
       velocity.origin[at + c * velocity.component] = u[c];
     }
@@ -241,10 +254,10 @@ class KernelsOf final : public Kernels {
                       double omega_minus) const override {
     const auto run = [&]<Layout order, bool solids, bool wrap_x>() {
       launch(stream, box,
-             StreamCollide<L, T, order, solids, wrap_x>{
-                 Access<L, const T, order>(b.populations), Access<L, T, order>(b.populations_out),
-                 Scalars<const std::uint8_t>(b.flags), b.wrap, static_cast<T>(omega_plus),
-                 static_cast<T>(omega_minus)});
+             StreamCollide<L, T, order, solids, wrap_x>{Access<L, const T, order>(b.populations),
+                                                        Access<L, T, order>(b.populations_out),
+                                                        Scalars<const std::uint8_t>(b.flags), b.wrap,
+                                                        static_cast<T>(omega_plus), static_cast<T>(omega_minus)});
     };
     const auto with_solids = [&]<Layout order, bool wrap_x>() {
       b.has_solids ? run.template operator()<order, true, wrap_x>() : run.template operator()<order, false, wrap_x>();
@@ -262,8 +275,7 @@ class KernelsOf final : public Kernels {
     launch(stream, Box{{0, 0, 0}, {count, 1, 1}}, ApplyLinks<T>{reinterpret_cast<T*>(b.populations.origin), links});
   }
 
-  void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
-                   double* change) const override {
+  void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, double* change) const override {
     const auto run = [&]<Layout order>() {
       launch_teams(stream, rows(box), row_threads, row_threads * sizeof(double),
                    Macroscopic<L, T, order>{Access<L, const T, order>(b.populations), Scalars<T>(b.velocity),

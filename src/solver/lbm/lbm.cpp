@@ -150,8 +150,7 @@ struct Lbm::Impl {
   }
 
   void collide(Stream& stream, const BlockWork& work, const Box& box) {
-    if (!box.empty())
-      kernel.stream_collide(stream, box, arrays(work), options.layout, rate.plus, rate.minus);
+    if (!box.empty()) kernel.stream_collide(stream, box, arrays(work), options.layout, rate.plus, rate.minus);
   }
 
   void compute(Stream& stream, std::size_t device, Part part) {
@@ -248,7 +247,7 @@ double Lbm::update_macroscopic() {
   if (first) impl_->make_macroscopic();
   impl_->macroscopic_step = impl_->state.step;
   double change = 0;
-  for (const auto& block : impl_->per_row([&](Stream& stream, const BlockWork& work, double* out) {
+  for (const auto& block : impl_->per_row([&](Stream&stream, const BlockWork&work, double*out) {
          impl_->kernel.macroscopic(stream, work.cells, impl_->arrays(work), impl_->options.layout, out);
        }))
     for (const double row : block) change = row > change || row != row ? row : change;

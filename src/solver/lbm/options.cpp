@@ -15,8 +15,7 @@ int bytes_per_cell(Lattice lattice, DType precision) {
 
 void check(const Options& o) {
   require(o.precision == DType::f32 || o.precision == DType::f64, "populations are f32 or f64");
-  for (int a = 0; a < 3; ++a)
-    require(o.cells[a] >= 1, "the grid needs at least one cell on every axis");
+  for (int a = 0; a < 3; ++a) require(o.cells[a] >= 1, "the grid needs at least one cell on every axis");
   require((o.lattice == Lattice::d2q9) == (o.cells[2] == 1),
           "D2Q9 runs on grids of one layer in z and D3Q19 on deeper ones; the grid has " + std::to_string(o.cells[2]));
   require(o.viscosity > 0 && std::isfinite(o.viscosity), "the viscosity must be positive");
@@ -126,7 +125,8 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
       const Extent extent = block.box.extents();
       populations += Field::bytes_needed(extent, population_field(grid, options, false));
       flags += Field::bytes_needed(extent, flag_field(grid, options));
-      macroscopic += Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
+      macroscopic +=
+          Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
       partial += rows(block.box) * static_cast<std::int64_t>(sizeof(double));
     }
     std::int64_t slots = 0;

@@ -25,8 +25,14 @@ template <class Kernel>
   const std::int64_t rows = box.extent(1);
   for (std::int64_t row = first; row < last; ++row) {
     const int j = static_cast<int>(box.lo[1] + row % rows), k = static_cast<int>(box.lo[2] + row / rows);
+    if constexpr (requires { local.row(j, k); }) {
+      const auto cells = local.row(j, k);
 #pragma GCC ivdep
-    for (int i = lo; i < hi; ++i) local(i, j, k);
+      for (int i = lo; i < hi; ++i) cells(i);
+    } else {
+#pragma GCC ivdep
+      for (int i = lo; i < hi; ++i) local(i, j, k);
+    }
   }
 }
 
@@ -34,9 +40,8 @@ template <class Kernel>
 void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel) {
   detail::submit(stream, [box, kernel] {
     const std::int64_t rows = box.extent(1) * box.extent(2);
-    detail::parallel(rows, box.extent(0), [&](std::int64_t first, std::int64_t last) {
-      run_rows(box, kernel, first, last);
-    });
+    detail::parallel(rows, box.extent(0),
+                     [&](std::int64_t first, std::int64_t last) { run_rows(box, kernel, first, last); });
   });
 }
 
