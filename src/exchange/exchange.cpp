@@ -120,8 +120,8 @@ struct Exchange::Impl {
     for (int rank = 0; rank < machine.ranks(); ++rank)
       most = std::max(most, static_cast<int>(machine.devices_of_rank(rank).size()));
     for (const auto& [key, b] : bundles.by_pair) {
-      Channel channel{&b, {}, pair_of(machine, b.source, b.target, planned), {}};
-      channel.choice = choose(channel.pair, options.routes);
+      const Pair pair = pair_of(machine, b.source, b.target, planned);
+      Channel channel{&b, choose(pair, options.routes), pair, Message{}};
       const MachineDevice &from = machine.device(b.source), &to = machine.device(b.target);
       channel.message = {b.source,
                          b.target,

@@ -138,7 +138,7 @@ VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::stri
     : state_(new State{comm, grid.extent(), std::move(path), options, {}}) {
   const QuietHdf5 quiet;
   State& s = *state_;
-  s.options.collect = options.collect || !hdf5_is_parallel();
+  s.options.collect = options.collect || !hdf5_is_parallel() || comm.size() == 1;
   on_all_ranks(comm, [&] {
     check_options(options);
     check_ranks(comm, grid);

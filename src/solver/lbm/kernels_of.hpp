@@ -148,12 +148,18 @@ struct StreamCollide {
   }
 };
 
+/// Links are dealt out in rows, so that host threads can share them.
+constexpr int links_per_row = 1024;
+
 template <class T>
 struct ApplyLinks {
   T* origin;
   const Link* links;
-  SLIP_FN void operator()(int i, int, int) const {
-    const Link link = links[i];
+  std::int64_t count;
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t n = static_cast<std::int64_t>(j) * links_per_row + i;
+    if (n >= count) return;
+    const Link link = links[n];
     origin[link.target] = origin[link.source] + static_cast<T>(link.term);
   }
 };
@@ -272,7 +278,8 @@ class KernelsOf final : public Kernels {
   }
 
   void apply_links(Stream& stream, const Link* links, std::int64_t count, const BlockArrays& b) const override {
-    launch(stream, Box{{0, 0, 0}, {count, 1, 1}}, ApplyLinks<T>{reinterpret_cast<T*>(b.populations.origin), links});
+    launch(stream, Box{{0, 0, 0}, {links_per_row, (count + links_per_row - 1) / links_per_row, 1}},
+           ApplyLinks<T>{reinterpret_cast<T*>(b.populations.origin), links, count});
   }
 
   void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, double* change) const override {
