@@ -94,14 +94,14 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) 
         "overlap": choice.overlap,
         "periodic": True,
         "clock": "host",
-        "mlups": _digits(rate),
-        "gbs": _digits(gbs),
-        "roof_gbs": _digits(roof * devices),
-        "percent_of_roof": _digits(100 * gbs / (roof * devices)),
+        "mlups": digits(rate),
+        "gbs": digits(gbs),
+        "roof_gbs": digits(roof * devices),
+        "percent_of_roof": digits(100 * gbs / (roof * devices)),
     }
 
 
-def _digits(value: float) -> float:
+def digits(value: float) -> float:
     """Five of them: no measurement here has more."""
     return float(f"{value:.5g}")
 
@@ -121,14 +121,26 @@ def describe_machine(machine: Any, build: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, benchmark: str, machine: dict[str, Any], commit: str, rows: list[dict[str, Any]]) -> Path:
-    """One result file, named for the machine and day; a later run that day adds rows or replaces like ones."""
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset({"mlups", "gbs", "roof_gbs", "percent_of_roof"})
+
+
+def write(
+    folder: Path,
+    benchmark: str,
+    machine: dict[str, Any],
+    commit: str,
+    rows: list[dict[str, Any]],
+    figures: frozenset[str] = FIGURES,
+) -> Path:
+    """One result file, named for the machine and day; a later run that day adds rows or replaces those of the same
+    inputs: all columns but `figures`."""
     today = date.today().isoformat()
     slug = re.sub(r"[^a-z0-9]+", "-", machine["name"].lower()).strip("-")
     path = folder / benchmark / f"{slug}-{today}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     old = json.loads(path.read_text())["rows"] if path.exists() else []
-    new = {_inputs(row) for row in rows}
+    new = {_inputs(row, figures) for row in rows}
     command = shlex.join(["slipstream", *sys.argv[1:]])
     result = {
         "benchmark": benchmark,
@@ -136,15 +148,13 @@ def write(folder: Path, benchmark: str, machine: dict[str, Any], commit: str, ro
         "commit": commit,
         "date": today,
         "command": command,
-        "rows": [row for row in old if _inputs(row) not in new] + rows,
+        "rows": [row for row in old if _inputs(row, figures) not in new] + rows,
     }
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return path
 
 
-def _inputs(row: dict[str, Any]) -> str:
-    """The part of a row before its first figure."""
-    figures = {"mlups", "gbs", "roof_gbs", "percent_of_roof"}
+def _inputs(row: dict[str, Any], figures: frozenset[str]) -> str:
     return json.dumps({key: value for key, value in row.items() if key not in figures}, sort_keys=True)
 
 

@@ -60,11 +60,18 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("topic", nargs="?", choices=["build", "routes"], default="build")
 
     bench = add("bench", "Measure.", _bench)
-    bench.add_argument("benchmark", choices=["lbm"])
+    bench.add_argument("benchmark", choices=["lbm", "cavity"])
     takes_ranks(bench)
     bench.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     bench.add_argument("--precision", choices=["f32", "f64"], action="append", help="may be repeated; default: both")
-    bench.add_argument("--cells", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 cells a device")
+    bench.add_argument(
+        "--cells",
+        type=int,
+        nargs="+",
+        default=[],
+        metavar="N",
+        help="cubes of N^3 cells: a device (lbm), in all (cavity)",
+    )
     bench.add_argument("--devices", type=int, default=0, help="devices a rank")
     bench.add_argument("--threads", type=int, default=0, help="threads of host kernels; 0: all cores")
     bench.add_argument("--collision", choices=["SRT", "TRT"], default="TRT")
@@ -194,8 +201,13 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _bench(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream import bench
+    from slipstream import bench, bench_cavity
 
+    folder = None if arguments.no_write else arguments.folder
+    if arguments.benchmark == "cavity":
+        precisions, sides = arguments.precision or ["f32"], arguments.cells or [64]
+        bench_cavity.bench_cavity(arguments.backend, sides, precisions, console, folder)
+        return
     choice = bench.Choice(
         arguments.backend,
         arguments.precision or ["f32", "f64"],
@@ -206,7 +218,7 @@ def _bench(arguments: argparse.Namespace, console: Console) -> None:
         arguments.layout,
         arguments.overlap,
     )
-    bench.bench_lbm(choice, console, None if arguments.no_write else arguments.folder)
+    bench.bench_lbm(choice, console, folder)
 
 
 def _without_ranks(arguments: Sequence[str]) -> list[str]:

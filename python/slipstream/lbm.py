@@ -87,6 +87,11 @@ class Simulation:
             return march(self._lbm, case, last, self._setup.plan["bytes_per_cell"], line.show)
 
     @property
+    def machine(self) -> Any:
+        """The machine that the run was cut for."""
+        return self._setup.machine
+
+    @property
     def step(self) -> int:
         """Steps done."""
         return self._lbm.step
