@@ -106,11 +106,25 @@ def digits(value: float) -> float:
     return float(f"{value:.5g}")
 
 
+def _machine_name(machine: Any) -> str:
+    """The GPU's model, or the processor's and its threads: host names say nothing to a reader."""
+    first = machine.devices()[0]
+    if first["backend"] != "host":
+        return str(first["name"])
+    models = [line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")]
+    return f"{models[0] if models else 'unknown processor'}, {core().host_threads()} threads"
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
 def describe_machine(machine: Any, build: dict[str, Any]) -> dict[str, Any]:
     """The `machine` of a result file."""
     found = machine.devices()
     return {
-        "name": machine.name,
+        "name": _machine_name(machine),
         "devices": [entry["name"] for entry in found],
         "links": report.link_summary(machine),
         "memory_gb_per_s": found[0]["memory_gb_per_s"],
