@@ -46,16 +46,27 @@ void for_each_cell(const Box& box, F f) {
       for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x) f(Extent{x, y, z});
 }
 
+/// Layers of a box that lie outside the domain, behind its walls.
+Margins beyond_walls(const Grid& grid, const Box& box) {
+  Margins layers;
+  for (int a = 0; a < grid.dimensions(); ++a) {
+    if (grid.periodic()[a]) continue;
+    layers.low[a] = std::max<std::int64_t>(0, -box.lo[a]);
+    layers.high[a] = std::max<std::int64_t>(0, box.hi[a] - grid.extent()[a]);
+  }
+  return layers;
+}
+
 template <class L>
 Links links_of(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
-               const std::vector<std::uint8_t>& flags, const Box& around) {
+               const std::vector<std::uint8_t>& flags, const Box& around, bool with_bodies) {
   Links links;
   const auto element = [&](const Extent& p, int population) {
     std::int64_t at = population * shape.component_stride;
     for (int a = 0; a < 3; ++a) at += (p[a] - block.box.lo[a]) * shape.stride[a];
     return at;
   };
-  for_each_cell(block.box, [&](const Extent& x) {
+  const auto at_cell = [&](const Extent& x) {
     if (flags[index_in(around, x)] != fluid) return;
     for (int i = 1; i < L::q; ++i) {
       Extent from{x[0] - L::velocity[i][0], x[1] - L::velocity[i][1], x[2] - L::velocity[i][2]};
@@ -72,7 +83,13 @@ Links links_of(const Grid& grid, const Block& block, const Options& options, con
       const bool beyond_domain = wall_behind(grid, options, from) >= 0;
       (beyond_domain || block.box.contains(from) ? links.local : links.exchanged).push_back(link);
     }
-  });
+  };
+  if (with_bodies) {
+    for_each_cell(block.box, at_cell);
+  } else {
+    for (const Box& slab : split_rim(block.box, beyond_walls(grid, grown(block.box, {1, 1, 1}))).rim)
+      for_each_cell(slab, at_cell);
+  }
   // In the order of memory, so that neighbouring threads touch neighbouring values.
   const auto by_target = [](const Link& a, const Link& b) { return a.target < b.target; };
   std::sort(links.local.begin(), links.local.end(), by_target);
@@ -85,21 +102,22 @@ Links links_of(const Grid& grid, const Block& block, const Options& options, con
 std::vector<std::uint8_t> flags_around(const Grid& grid, const Box& around, const Options& options,
                                        const std::vector<std::uint8_t>& mask) {
   std::vector<std::uint8_t> flags(around.volume(), fluid);
-  for_each_cell(around, [&](const Extent& p) {
-    std::uint8_t& flag = flags[index_in(around, p)];
-    if (const int wall = wall_behind(grid, options, p); wall >= 0) {
-      flag = static_cast<std::uint8_t>(1 + wall);
-    } else if (!mask.empty() && mask[index_in(grid.box(), wrapped(grid, p))]) {
-      flag = solid;
-    }
-  });
+  const InteriorAndRim split = split_rim(around, beyond_walls(grid, around));
+  for (const Box& slab : split.rim)
+    for_each_cell(slab, [&](const Extent& p) {
+      flags[index_in(around, p)] = static_cast<std::uint8_t>(1 + wall_behind(grid, options, p));
+    });
+  if (!mask.empty())
+    for_each_cell(split.interior, [&](const Extent& p) {
+      if (mask[index_in(grid.box(), wrapped(grid, p))]) flags[index_in(around, p)] = solid;
+    });
   return flags;
 }
 
 Links make_links(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
-                 const std::vector<std::uint8_t>& flags, const Box& around) {
-  return options.lattice == Lattice::d2q9 ? links_of<D2Q9>(grid, block, options, shape, flags, around)
-                                          : links_of<D3Q19>(grid, block, options, shape, flags, around);
+                 const std::vector<std::uint8_t>& flags, const Box& around, bool with_bodies) {
+  return options.lattice == Lattice::d2q9 ? links_of<D2Q9>(grid, block, options, shape, flags, around, with_bodies)
+                                          : links_of<D3Q19>(grid, block, options, shape, flags, around, with_bodies);
 }
 
 }  // namespace slipstream::lbm

@@ -81,14 +81,17 @@ struct Lbm::Impl {
       const Box around = grown(block.box, flags.options().ghost);
       const auto values = flags_around(grid, around, options, mask);
       flags_of(id, around, values);
-      for (std::int64_t z = 0, n = 0; z < around.extent(2); ++z)
-        for (std::int64_t y = 0; y < around.extent(1); ++y)
-          for (std::int64_t x = 0; x < around.extent(0); ++x, ++n)
-            if (block.box.contains({around.lo[0] + x, around.lo[1] + y, around.lo[2] + z})) {
-              work.fluid_cells += values[n] == fluid;
-              work.has_solids |= values[n] != fluid;
-            }
-      const Links links = make_links(grid, block, options, populations.shape(id), values, around);
+      work.fluid_cells = block.box.volume();
+      if (!mask.empty()) {
+        const Box inner = shifted(block.box, {-around.lo[0], -around.lo[1], -around.lo[2]});
+        for (std::int64_t z = inner.lo[2]; z < inner.hi[2]; ++z)
+          for (std::int64_t y = inner.lo[1]; y < inner.hi[1]; ++y) {
+            const auto row = values.begin() + (z * around.extent(1) + y) * around.extent(0);
+            work.fluid_cells -= std::count(row + inner.lo[0], row + inner.hi[0], solid);
+          }
+        work.has_solids = work.fluid_cells < block.box.volume();
+      }
+      const Links links = make_links(grid, block, options, populations.shape(id), values, around, !mask.empty());
       work.local = upload(device, links.local);
       work.exchanged = upload(device, links.exchanged);
       blocks.push_back(std::move(work));
