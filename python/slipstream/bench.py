@@ -107,10 +107,10 @@ def digits(value: float) -> float:
 
 
 def _machine_name(machine: Any) -> str:
-    """The GPU's model, or the processor's and its threads: host names say nothing to a reader."""
-    first = machine.devices()[0]
+    """Number and model of the GPUs, or the processor's model and its threads: host names say nothing to a reader."""
+    count, first = len(machine.devices()), machine.devices()[0]
     if first["backend"] != "host":
-        return str(first["name"])
+        return f"{count} x {first['name']}" if count > 1 else str(first["name"])
     models = [line.split(":", 1)[1].strip() for line in _cpuinfo() if line.startswith("model name")]
     return f"{models[0] if models else 'unknown processor'}, {core().host_threads()} threads"
 
