@@ -22,7 +22,7 @@ def core() -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != "slipstream._core":
             raise
-        raise CaseError("the compiled part of slipstream is missing; build it with `make`") from None
+        raise CaseError("the compiled part of slipstream is missing; build it with `make build`") from None
     launched = launched_size()
     if launched is not None and launched > 1 and module.size() != launched:
         raise CaseError(

@@ -12,6 +12,7 @@ from slipstream import predict
 from slipstream.case import Case
 from slipstream.checks import warnings
 from slipstream.compare import Comparison
+from slipstream.core import launched_size
 from slipstream.engine import Setup, needed_per_device, show_extent
 from slipstream.start import TERMINAL_WIDTH
 
@@ -26,7 +27,8 @@ def console(rank: int) -> Console:
     width = os.environ.get(TERMINAL_WIDTH, "")
     if width.isdigit() and rank == 0:
         return Console(force_terminal=True, width=int(width), highlight=False)
-    plain = Console(quiet=rank != 0, highlight=False)
+    # Open MPI gives its ranks a terminal of its own, whatever the launcher's output is: do not believe it.
+    plain = Console(quiet=rank != 0, highlight=False, force_terminal=None if launched_size() is None else False)
     if not plain.is_terminal and "COLUMNS" not in os.environ:
         plain.width = PIPE_WIDTH
     return plain

@@ -100,7 +100,7 @@ TEST(Partition, TakesAGivenProcessGrid) {
 TEST(Placement, PutsHeavyFlowsOnFastLinks) {
   const std::vector<double> flow{0, 9, 1, 1, 9, 0, 1, 1, 1, 1, 0, 9, 1, 1, 9, 0};
   std::vector<double> distance(16, 10.0);
-  for (const auto [a, b] : {std::pair{0, 2}, std::pair{1, 3}}) distance[a * 4 + b] = distance[b * 4 + a] = 1;
+  for (const auto& [a, b] : {std::pair{0, 2}, std::pair{1, 3}}) distance[a * 4 + b] = distance[b * 4 + a] = 1;
   const auto place = quadratic_assignment(flow, distance, 4);
   EXPECT_EQ((place[0] + 2) % 4, place[1] % 4);
   EXPECT_DOUBLE_EQ(assignment_cost(flow, distance, place), 2 * (2 * 9 * 1 + 4 * 10));
