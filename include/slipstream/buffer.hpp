@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -76,10 +77,8 @@ class Buffer {
 
 /// Names memory inside a `shared` allocation of this process for other processes of the node.
 MemoryHandle export_memory(Device device, const void* pointer);
-/// Maps memory named by another process; kept mapped, once per allocation, until the process ends or
-/// release_imported() is called. Throws Error where the memory cannot be mapped.
-void* import_memory(Device device, const MemoryHandle& handle);
-/// Unmaps everything that import_memory mapped. Nothing may use it any more.
-void release_imported();
+/// Maps memory named by another process. An allocation is mapped once, whoever asks, and unmapped when the last of
+/// these pointers goes, which must be before its owner frees it. Throws Error where the memory cannot be mapped.
+std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle);
 
 }  // namespace slipstream

@@ -42,6 +42,9 @@ class Communicator {
   int size_ = 1;
 };
 
+/// Throws Error("MPI could not `what`: ...") unless the code is MPI_SUCCESS.
+void check_mpi(int code, const std::string& what);
+
 /// True where this process was started by an MPI launcher.
 bool started_by_mpi();
 

@@ -45,7 +45,8 @@ std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<Plann
 /// Patterns of fields compiled once, for the devices of this rank; begin and end a million times.
 ///
 /// One object may be used by one host thread at a time. All ranks of the communicator construct it together and
-/// call begin and end in the same order. Fields must outlive it.
+/// call begin and end in the same order. The grid and the fields
+/// must outlive it.
 class Exchange {
  public:
   Exchange(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items, ExchangeOptions options = {});
@@ -53,7 +54,8 @@ class Exchange {
   Exchange(Exchange&&) noexcept;
 
   /// Starts moving the fields' current arrays. streams[i] is the caller's stream on the i-th device of this rank:
-  /// sending is ordered after what the stream holds. Returns without waiting for a device.
+  /// sending is ordered after what the stream holds. Returns without waiting for a device, but for the route `staged`,
+  /// whose landing places in host memory must be free of the last exchange.
   void begin(std::vector<Stream>& streams);
   /// Orders the streams' next work after arrival. Blocks the host only where a route needs it.
   void end(std::vector<Stream>& streams);

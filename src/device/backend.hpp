@@ -45,8 +45,7 @@ class DeviceBackend {
   virtual void* allocate(int device, Memory memory, std::size_t bytes) = 0;
   virtual void deallocate(int device, Memory memory, void* pointer) noexcept = 0;
   virtual MemoryHandle export_memory(int device, const void* pointer) = 0;
-  virtual void* import_memory(int device, const MemoryHandle& handle) = 0;
-  virtual void release_imported() = 0;
+  virtual std::shared_ptr<void> import_memory(int device, const MemoryHandle& handle) = 0;
   virtual std::unique_ptr<StreamImpl> make_stream(int device, Priority priority) = 0;
   virtual std::unique_ptr<StreamImpl> wrap_stream(int device, void* native) = 0;
   virtual std::shared_ptr<EventImpl> make_event(int device, bool timing) = 0;

@@ -58,14 +58,9 @@ MemoryHandle export_memory(Device device, const void* pointer) {
   return backend_of(device.backend).export_memory(device.index, pointer);
 }
 
-void* import_memory(Device device, const MemoryHandle& handle) {
+std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) {
   require(handle.backend == device.backend, "memory of another backend cannot be mapped");
   return backend_of(device.backend).import_memory(device.index, handle);
-}
-
-void release_imported() {
-  detail::host_backend().release_imported();
-  if (detail::cuda_backend()) detail::cuda_backend()->release_imported();
 }
 
 Event::Event(Device device, bool timing) : impl_(backend_of(device.backend).make_event(device.index, timing)) {}

@@ -2,6 +2,7 @@
 // Who keeps what where: every rank publishes the addresses that its neighbours store to, once, at plan time.
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <vector>
 
@@ -30,7 +31,9 @@ class Directory {
   /// Collective: spreads what every rank published.
   void gather(const Communicator& comm);
   /// The address as `user`, a device of this rank, can use it; maps it where it belongs to another process.
-  void* find(const Key& key, Device user) const;
+  void* find(const Key& key, Device user);
+  /// Unmaps what find() mapped.
+  void release() { imported_.clear(); }
 
  private:
   struct Record {
@@ -42,6 +45,7 @@ class Directory {
   };
   std::vector<Record> mine_;
   std::map<Key, Record> all_;
+  std::vector<std::shared_ptr<void>> imported_;
   int rank_ = 0;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <map>
 #include <thread>
 
 #include <slipstream/error.hpp>
@@ -57,10 +59,11 @@ struct Exchange::Impl {
     for (const auto& item : items) planned.push_back({item.pattern, item.field->options()});
     hash = plan_hash(grid, planned, options);
     agree();
-    MPI_Comm_dup(comm.mpi(), &own);
+    check_mpi(MPI_Comm_dup(comm.mpi(), &own), "duplicate a communicator for an exchange");
     for (const int device : grid.machine().devices_of_rank(grid.rank()))
       sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
     bundles = bundle(grid, planned, grid.rank());
+    agree_on_messages();
     make_channels();
     count_bindings();
     make_landing_places();
@@ -79,6 +82,7 @@ struct Exchange::Impl {
         // A destructor has nobody to tell; the same error was thrown where the stream was used.
       }
     }
+    directory.release();
     leave_politely();
   }
 
@@ -86,6 +90,29 @@ struct Exchange::Impl {
     for (const auto other : comm.all_gather(static_cast<std::int64_t>(hash)))
       require(other == static_cast<std::int64_t>(hash),
               "the ranks construct different exchanges: grids, fields, patterns, routes and codecs must be the same");
+  }
+
+  /// Both ends of every message must list the same transfers.
+  void agree_on_messages() const {
+    struct Entry {
+      std::int64_t source, target;
+      std::uint64_t hash;
+    };
+    std::string mine;
+    for (const auto& [key, b] : bundles.by_pair) {
+      const Entry entry{b.source, b.target, transfers_hash(b)};
+      mine.append(reinterpret_cast<const char*>(&entry), sizeof entry);
+    }
+    std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> known;
+    for (const std::string& text : comm.all_gather(mine))
+      for (std::size_t at = 0; at + sizeof(Entry) <= text.size(); at += sizeof(Entry)) {
+        Entry entry;
+        std::memcpy(&entry, text.data() + at, sizeof entry);
+        const auto [seen, first] = known.try_emplace({entry.source, entry.target}, entry.hash);
+        require(first || seen->second == entry.hash,
+                "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
+                    " list different transfers between them: patterns must be the same on all ranks");
+      }
   }
 
   /// Memory that neighbours map must outlive their last store; a rank that died is waited for only so long.
@@ -114,6 +141,11 @@ struct Exchange::Impl {
   }
   bool local(int device) const { return grid.machine().device(device).rank == grid.rank(); }
 
+  /// Tags tell a rank's devices apart by their place among its own.
+  int place_in_rank(int device) const {
+    return device - grid.machine().devices_of_rank(grid.machine().device(device).rank).front();
+  }
+
   void make_channels() {
     const Machine& machine = grid.machine();
     int most = 1;
@@ -127,14 +159,17 @@ struct Exchange::Impl {
                          b.target,
                          from.rank,
                          to.rank,
-                         from.local.index * most + to.local.index,
+                         place_in_rank(b.source) * most + place_in_rank(b.target),
                          hash,
                          b.bytes,
                          options.codec->wire_bytes(b.bytes),
                          options.codec,
                          own};
-      const bool devices_local = channel.pair.same_process && !channel.pair.same_device;
-      if (devices_local && from.rank == grid.rank()) peer_access(from.local, to.local);
+      // Both ways: the source stores values, the target's kernels store counters.
+      if (channel.pair.same_process && !channel.pair.same_device && from.rank == grid.rank()) {
+        peer_access(from.local, to.local);
+        peer_access(to.local, from.local);
+      }
       messages.push_back({b.source, b.target, channel.choice.route, channel.choice.reason,
                           static_cast<std::int64_t>(b.bytes), static_cast<std::int64_t>(b.legs.size())});
       host_driven |= route(channel.choice.route).needs_host();

@@ -86,13 +86,31 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
   for (const auto& item : items) {
     hash.add(item.pattern->name());
     hash.add(item.field.name);
-    for (const auto value : {static_cast<std::int64_t>(item.field.type), static_cast<std::int64_t>(item.field.layout),
-                             static_cast<std::int64_t>(item.field.components), item.field.ghost[0], item.field.ghost[1],
-                             item.field.ghost[2], static_cast<std::int64_t>(item.field.copies)})
+    for (const auto value :
+         {static_cast<std::int64_t>(item.field.type), static_cast<std::int64_t>(item.field.layout),
+          static_cast<std::int64_t>(item.field.components), item.field.ghost[0], item.field.ghost[1],
+          item.field.ghost[2], static_cast<std::int64_t>(item.field.copies),
+          static_cast<std::int64_t>(item.field.alignment), static_cast<std::int64_t>(item.field.shared)})
       hash.add(static_cast<std::uint64_t>(value));
   }
   for (const RouteKind kind : options.routes) hash.add(static_cast<std::uint64_t>(kind));
   hash.add(options.codec->name());
+  return hash.value();
+}
+
+std::uint64_t transfers_hash(const Bundle& bundle) {
+  Hash hash;
+  for (const Leg& leg : bundle.legs) {
+    hash.add(static_cast<std::uint64_t>(leg.field));
+    hash.add(static_cast<std::uint64_t>(leg.transfer->source_block));
+    hash.add(static_cast<std::uint64_t>(leg.transfer->target_block));
+    for (const IndexSet* set : {&leg.transfer->source, &leg.transfer->target}) {
+      hash.add(set->box);
+      for (const int component : set->components) hash.add(static_cast<std::uint64_t>(component));
+      if (set->ids)
+        for (const std::int64_t id : *set->ids) hash.add(static_cast<std::uint64_t>(id));
+    }
+  }
   return hash.value();
 }
 

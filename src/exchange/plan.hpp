@@ -31,7 +31,10 @@ struct Choice {
 /// The first allowed route that does not refuse; throws Error listing all refusals where there is none.
 Choice choose(const Pair& pair, const std::vector<RouteKind>& allowed);
 
-/// Equal on two ranks exactly when they plan the same exchange.
+/// Equal on two ranks where grid, fields, routes and codec are the same.
 std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options);
+
+/// Equal at both ends of a message where they list the same transfers.
+std::uint64_t transfers_hash(const Bundle& bundle);
 
 }  // namespace slipstream

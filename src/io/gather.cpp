@@ -35,9 +35,10 @@ std::vector<std::byte> gather(const Communicator& comm, const Field& field, cons
     for (std::size_t at = 0; at < part_values.size() && block.rank != 0; at += largest_message) {
       const int count = static_cast<int>(std::min(largest_message, part_values.size() - at));
       if (comm.rank() == 0) {
-        MPI_Recv(part_values.data() + at, count, MPI_BYTE, block.rank, tag, comm.mpi(), MPI_STATUS_IGNORE);
+        check_mpi(MPI_Recv(part_values.data() + at, count, MPI_BYTE, block.rank, tag, comm.mpi(), MPI_STATUS_IGNORE),
+                  "gather a block");
       } else {
-        MPI_Send(part_values.data() + at, count, MPI_BYTE, 0, tag, comm.mpi());
+        check_mpi(MPI_Send(part_values.data() + at, count, MPI_BYTE, 0, tag, comm.mpi()), "gather a block");
       }
     }
     if (comm.rank() == 0) copy_part(part, part_values.data(), box, all.data(), cell);

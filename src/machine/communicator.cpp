@@ -13,15 +13,16 @@
 #include <slipstream/error.hpp>
 
 namespace slipstream {
-namespace {
 
-void check(int code, const std::string& what) {
+void check_mpi(int code, const std::string& what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(code, text, &length);
   throw Error("MPI could not " + what + ": " + std::string(text, length));
 }
+
+namespace {
 
 bool mpi_alive() {
   int started = 0, ended = 0;
@@ -83,7 +84,8 @@ void start_mpi() {
   if (started) return;
   make_symbols_global();
   int provided = MPI_THREAD_SINGLE;
-  check(started_by_mpi() ? MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) : start_alone(), "start");
+  check_mpi(started_by_mpi() ? MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) : start_alone(),
+            "start");
   std::atexit(end_mpi);
 }
 
@@ -118,37 +120,37 @@ Communicator::Communicator(MPI_Comm comm) {
   require(mpi_alive(), "a communicator was asked for before MPI_Init or after MPI_Finalize: use Communicator::world()");
   require(comm != MPI_COMM_NULL, "MPI_COMM_NULL is no communicator: ranks outside a group must not make one");
   int between = 0;
-  check(MPI_Comm_test_inter(comm, &between), "inspect a communicator");
+  check_mpi(MPI_Comm_test_inter(comm, &between), "inspect a communicator");
   require(!between, "an intercommunicator cannot be used: merge it first (MPI_Intercomm_merge)");
-  check(MPI_Comm_dup(comm, &comm_), "duplicate a communicator");
+  check_mpi(MPI_Comm_dup(comm, &comm_), "duplicate a communicator");
   owned_ = std::shared_ptr<MPI_Comm>(new MPI_Comm(comm_), free_duplicate);
   duplicates().insert(owned_.get());
-  check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set an error handler");
-  check(MPI_Comm_rank(comm_, &rank_), "tell the rank");
-  check(MPI_Comm_size(comm_, &size_), "tell the number of ranks");
+  check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set an error handler");
+  check_mpi(MPI_Comm_rank(comm_, &rank_), "tell the rank");
+  check_mpi(MPI_Comm_size(comm_, &size_), "tell the number of ranks");
 }
 
-void Communicator::barrier() const { check(MPI_Barrier(comm_), "wait for all ranks"); }
+void Communicator::barrier() const { check_mpi(MPI_Barrier(comm_), "wait for all ranks"); }
 
 double Communicator::max(double value) const {
   // MPI_MAX leaves open what becomes of NaN, and a residual that went wrong must not get lost.
   const double lowest = -std::numeric_limits<double>::infinity();
   const double mine[2] = {std::isnan(value) ? 1.0 : 0.0, std::isnan(value) ? lowest : value};
   double all[2] = {};
-  check(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, comm_), "take the maximum over ranks");
+  check_mpi(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, comm_), "take the maximum over ranks");
   return all[0] > 0 ? std::numeric_limits<double>::quiet_NaN() : all[1];
 }
 
 double Communicator::sum_in_rank_order(double value) const {
   std::vector<double> values(size_);
-  check(MPI_Allgather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, comm_), "gather numbers of all ranks");
+  check_mpi(MPI_Allgather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, comm_), "gather numbers of all ranks");
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 bool Communicator::all(bool value) const {
   const int mine = value;
   int every = 0;
-  check(MPI_Allreduce(&mine, &every, 1, MPI_INT, MPI_LAND, comm_), "ask all ranks");
+  check_mpi(MPI_Allreduce(&mine, &every, 1, MPI_INT, MPI_LAND, comm_), "ask all ranks");
   return every != 0;
 }
 
@@ -157,10 +159,10 @@ std::string Communicator::broadcast(const std::string& text, int root) const {
           "rank " + std::to_string(root) + " cannot broadcast: there are " + std::to_string(size_) + " ranks");
   std::string result = text;
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
-  check(MPI_Bcast(&bytes, 1, MPI_INT64_T, root, comm_), "broadcast the size of a text");
+  check_mpi(MPI_Bcast(&bytes, 1, MPI_INT64_T, root, comm_), "broadcast the size of a text");
   const int size = message_size(bytes);
   result.resize(size);
-  check(MPI_Bcast(result.data(), size, MPI_CHAR, root, comm_), "broadcast a text");
+  check_mpi(MPI_Bcast(result.data(), size, MPI_CHAR, root, comm_), "broadcast a text");
   return result;
 }
 
@@ -171,7 +173,7 @@ std::vector<std::string> Communicator::all_gather(const std::string& mine) const
   std::vector<int> starts(size_, 0);
   std::partial_sum(counts.begin(), counts.end() - 1, starts.begin() + 1);
   std::string text(starts.back() + counts.back(), '\0');
-  check(
+  check_mpi(
       MPI_Allgatherv(mine.data(), counts[rank_], MPI_CHAR, text.data(), counts.data(), starts.data(), MPI_CHAR, comm_),
       "gather texts of all ranks");
   std::vector<std::string> result(size_);
@@ -181,7 +183,7 @@ std::vector<std::string> Communicator::all_gather(const std::string& mine) const
 
 std::vector<std::int64_t> Communicator::all_gather(std::int64_t mine) const {
   std::vector<std::int64_t> result(size_);
-  check(MPI_Allgather(&mine, 1, MPI_INT64_T, result.data(), 1, MPI_INT64_T, comm_), "gather numbers of all ranks");
+  check_mpi(MPI_Allgather(&mine, 1, MPI_INT64_T, result.data(), 1, MPI_INT64_T, comm_), "gather numbers of all ranks");
   return result;
 }
 

@@ -21,6 +21,19 @@ constexpr std::size_t largest_mpi_message = std::size_t{1} << 30;
 /// Requests for one message cut into pieces that MPI's int counts can name.
 class Requests {
  public:
+  Requests() = default;
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  /// A message that never came (its exchange timed out) must not arrive in memory that is gone.
+  ~Requests() {
+    int ended = 0;
+    MPI_Finalized(&ended);
+    for (MPI_Request& request : requests_) {
+      if (ended || request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
   template <class Start>
   void start(std::size_t bytes, Start start_piece) {
     requests_.clear();
@@ -32,7 +45,8 @@ class Requests {
   bool done() {
     int flag = 1;
     if (!requests_.empty())
-      MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, MPI_STATUSES_IGNORE);
+      check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, MPI_STATUSES_IGNORE),
+                "complete a message");
     return flag != 0;
   }
 
@@ -68,7 +82,9 @@ class StagedSender final : public Sender {
       const Envelope envelope{message_.plan, sequence};
       std::memcpy(host_.data(), &envelope, sizeof envelope);
       requests_.start(host_.bytes(), [&](std::size_t at, int count, MPI_Request* request) {
-        MPI_Isend(host_.data() + at, count, MPI_BYTE, message_.target_rank, message_.tag, message_.comm, request);
+        check_mpi(
+            MPI_Isend(host_.data() + at, count, MPI_BYTE, message_.target_rank, message_.tag, message_.comm, request),
+            "send a message");
       });
       state_ = State::sending;
     }
@@ -115,7 +131,9 @@ class StagedReceiver final : public Receiver {
   void post(std::uint64_t) override {
     uploaded_.synchronize();  // the last exchange's copy may still read the landing place
     requests_.start(host_.bytes(), [&](std::size_t at, int count, MPI_Request* request) {
-      MPI_Irecv(host_.data() + at, count, MPI_BYTE, message_.source_rank, message_.tag, message_.comm, request);
+      check_mpi(
+          MPI_Irecv(host_.data() + at, count, MPI_BYTE, message_.source_rank, message_.tag, message_.comm, request),
+          "receive a message");
     });
     waiting_ = true;
   }

@@ -95,14 +95,14 @@ TEST_P(MemoryTest, NeighbourReadsExportedMemoryAtItsOffset) {
   launch(stream, row(5000), WriteRamp{mine.data(), 100000 * world.rank()});
   stream.synchronize();
   const MemoryHandle theirs = from_previous(world, export_memory(device, mine.data() + 1234));
-  const int* const mapped = static_cast<const int*>(import_memory(device, theirs));
+  const auto imported = import_memory(device, theirs);
+  const int* const mapped = static_cast<const int*>(imported.get());
   world.barrier();
   copy(stream, copied.data(), mapped, copied.bytes());
   const auto result = read_back(stream, copied);
   const int previous = (world.rank() + world.size() - 1) % world.size();
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(result[i], 100000 * previous + 1234 + i);
   world.barrier();
-  release_imported();
 }
 
 TEST_P(MemoryTest, KernelWritesIntoTheNeighboursMemory) {
@@ -110,8 +110,8 @@ TEST_P(MemoryTest, KernelWritesIntoTheNeighboursMemory) {
   const Buffer<int> mine(device, 3000, Memory::shared);
   fill(stream, mine.data(), 0, mine.bytes());
   stream.synchronize();
-  int* const mapped =
-      static_cast<int*>(import_memory(device, from_previous(world, export_memory(device, mine.data()))));
+  const auto imported = import_memory(device, from_previous(world, export_memory(device, mine.data())));
+  int* const mapped = static_cast<int*>(imported.get());
   world.barrier();
   launch(stream, row(3000), WriteRamp{mapped, 1000 * world.rank()});
   stream.synchronize();
@@ -120,18 +120,15 @@ TEST_P(MemoryTest, KernelWritesIntoTheNeighboursMemory) {
   const auto result = read_back(stream, mine);
   for (int i = 0; i < 3000; ++i) ASSERT_EQ(result[i], 1000 * next + i);
   world.barrier();
-  release_imported();
 }
 
 TEST_P(MemoryTest, AllocationIsMappedOnce) {
   const Buffer<int> mine(device, 1000, Memory::shared);
   const MemoryHandle first = from_previous(world, export_memory(device, mine.data()));
   const MemoryHandle second = from_previous(world, export_memory(device, mine.data() + 10));
-  const int* const a = static_cast<const int*>(import_memory(device, first));
-  const int* const b = static_cast<const int*>(import_memory(device, second));
-  EXPECT_EQ(b - a, 10);
+  const auto a = import_memory(device, first), b = import_memory(device, second);
+  EXPECT_EQ(static_cast<const int*>(b.get()) - static_cast<const int*>(a.get()), 10);
   world.barrier();
-  release_imported();
 }
 
 TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
@@ -151,9 +148,12 @@ TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
   MPI_Allgather(&handle, sizeof handle, MPI_BYTE, handles.data(), sizeof handle, MPI_BYTE, world.mpi());
   MPI_Allgather(&data, sizeof data, MPI_BYTE, data_handles.data(), sizeof data, MPI_BYTE, world.mpi());
   const int next = (world.rank() + 1) % world.size(), previous = (world.rank() + world.size() - 1) % world.size();
-  auto* const next_data = static_cast<int*>(import_memory(device, data_handles[next]));
-  auto* const next_counters = static_cast<Signal*>(import_memory(device, handles[next]));
-  auto* const previous_counters = static_cast<Signal*>(import_memory(device, handles[previous]));
+  const auto imported_data = import_memory(device, data_handles[next]),
+             imported_next = import_memory(device, handles[next]),
+             imported_previous = import_memory(device, handles[previous]);
+  auto* const next_data = static_cast<int*>(imported_data.get());
+  auto* const next_counters = static_cast<Signal*>(imported_next.get());
+  auto* const previous_counters = static_cast<Signal*>(imported_previous.get());
   world.barrier();
   for (int round = 0; round < rounds; ++round) {
     const auto past = static_cast<std::uint64_t>(round);
@@ -168,7 +168,6 @@ TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
   receiver.synchronize();
   EXPECT_EQ(read_back(sender, wrong), std::vector<int>(3, 0));
   world.barrier();
-  release_imported();
 }
 
 }  // namespace

@@ -152,8 +152,9 @@ class CudaBackend final : public detail::DeviceBackend {
   MemoryHandle export_memory(int index, const void* pointer) override {
     return cuda::export_memory(at(index), pointer);
   }
-  void* import_memory(int index, const MemoryHandle& handle) override { return cuda::import_memory(at(index), handle); }
-  void release_imported() override { cuda::release_imported(); }
+  std::shared_ptr<void> import_memory(int index, const MemoryHandle& handle) override {
+    return cuda::import_memory(at(index), handle);
+  }
 
   std::unique_ptr<detail::StreamImpl> make_stream(int index, Priority priority) override {
     return cuda::make_stream(at(index), priority);

@@ -55,8 +55,7 @@ void* allocate(Device device, Memory memory, std::size_t bytes);
 void deallocate(Device device, Memory memory, void* pointer) noexcept;
 std::size_t memory_free(Device device, const std::string& uuid);
 MemoryHandle export_memory(Device device, const void* pointer);
-void* import_memory(Device device, const MemoryHandle& handle);
-void release_imported();
+std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle);
 
 std::unique_ptr<detail::StreamImpl> make_stream(Device device, Priority priority);
 std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native);

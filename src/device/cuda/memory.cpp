@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <tuple>
@@ -78,7 +79,7 @@ using Key = std::tuple<int, std::int32_t, std::uint64_t, std::string>;  // devic
 
 std::mutex mutex;
 std::map<std::uint64_t, CUdeviceptr> exported;  // base by serial
-std::map<Key, void*> imported;
+std::map<Key, std::weak_ptr<void>> imported;
 
 /// The driver's own number of the allocation, never given twice in a process; 0 where the memory is gone.
 std::uint64_t serial_of(CUdeviceptr pointer) {
@@ -88,19 +89,19 @@ std::uint64_t serial_of(CUdeviceptr pointer) {
 }
 
 /// A handle that came home: the driver refuses to open a process's own.
-void* own_memory(Device device, const MemoryHandle& handle) {
+std::shared_ptr<void> own_memory(Device device, const MemoryHandle& handle) {
   const auto found = exported.find(handle.serial);
   require(found != exported.end() && serial_of(found->second) == handle.serial,
           "memory of this process that was named for " + to_string(device) +
               " has been freed: export it again where its Buffer is made anew");
-  return reinterpret_cast<void*>(found->second);
+  return {reinterpret_cast<void*>(found->second), [](void*) {}};
 }
 
-void* open_memory(Device device, const MemoryHandle& handle) {
+std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
   const Key key{device.index, handle.process, handle.serial,
                 std::string(reinterpret_cast<const char*>(handle.data), sizeof handle.data)};
-  const auto found = imported.find(key);
-  if (found != imported.end()) return found->second;
+  std::weak_ptr<void>& known = imported[key];
+  if (auto base = known.lock()) return base;
   cudaIpcMemHandle_t native;
   std::memcpy(&native, handle.data, sizeof native);
   void* base = nullptr;
@@ -110,8 +111,16 @@ void* open_memory(Device device, const MemoryHandle& handle) {
          "mapping GPU memory of process " + std::to_string(handle.process) +
              " (turn the routes direct and colocated off where GPUs cannot share memory)");
   }
-  imported.emplace(key, base);
-  return base;
+  std::shared_ptr<void> owned(base, [device](void* mapped) {
+    // At the end of the process the driver may be gone, and the mapping with it.
+    try {
+      const DeviceScope scope(device);
+      static_cast<void>(cudaIpcCloseMemHandle(mapped));
+    } catch (const Error&) {
+    }
+  });
+  known = owned;
+  return owned;
 }
 
 }  // namespace
@@ -190,23 +199,13 @@ MemoryHandle export_memory(Device device, const void* pointer) {
   return handle;
 }
 
-void* import_memory(Device device, const MemoryHandle& handle) {
+std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) {
   require(handle.backend == Backend::cuda,
           "memory of the " + to_string(handle.backend) + " backend cannot be mapped on " + to_string(device));
   const DeviceScope scope(device);
   const std::lock_guard lock(mutex);
-  void* base = handle.process == getpid() ? own_memory(device, handle) : open_memory(device, handle);
-  return static_cast<char*>(base) + handle.offset;
-}
-
-void release_imported() {
-  const std::lock_guard lock(mutex);
-  while (!imported.empty()) {
-    const auto mapping = imported.extract(imported.begin());
-    const Device device{Backend::cuda, std::get<0>(mapping.key())};
-    const DeviceScope scope(device);
-    check(cudaIpcCloseMemHandle(mapping.mapped()), device, "unmapping memory of another process");
-  }
+  const auto base = handle.process == getpid() ? own_memory(device, handle) : open_memory(device, handle);
+  return {base, static_cast<char*>(base.get()) + handle.offset};
 }
 
 }  // namespace slipstream::cuda

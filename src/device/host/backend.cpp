@@ -43,8 +43,7 @@ class HostBackend final : public detail::DeviceBackend {
   }
   void deallocate(int, Memory memory, void* pointer) noexcept override { host::deallocate(memory, pointer); }
   MemoryHandle export_memory(int, const void* pointer) override { return host::export_memory(pointer); }
-  void* import_memory(int, const MemoryHandle& handle) override { return host::import_memory(handle); }
-  void release_imported() override { host::release_imported(); }
+  std::shared_ptr<void> import_memory(int, const MemoryHandle& handle) override { return host::import_memory(handle); }
 
   std::unique_ptr<detail::StreamImpl> make_stream(int device, Priority) override {
     require(device >= 0, "a stream was made on a negative device");

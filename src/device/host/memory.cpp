@@ -23,12 +23,8 @@ struct Allocation {
 };
 
 std::mutex mutex;
-std::map<const char*, Allocation> allocations;  // by first byte
-struct Imported {
-  void* base;
-  std::size_t bytes;
-};
-std::map<std::pair<int, std::uint64_t>, Imported> imported;  // by process and serial
+std::map<const char*, Allocation> allocations;                          // by first byte
+std::map<std::pair<int, std::uint64_t>, std::weak_ptr<void>> imported;  // by process and serial
 std::uint64_t next_serial = 1;
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
@@ -116,27 +112,22 @@ MemoryHandle export_memory(const void* pointer) {
   return handle;
 }
 
-void* import_memory(const MemoryHandle& handle) {
+std::shared_ptr<void> import_memory(const MemoryHandle& handle) {
   std::lock_guard lock(mutex);
-  const auto key = std::pair{handle.process, handle.serial};
-  auto found = imported.find(key);
-  if (found == imported.end()) {
+  std::weak_ptr<void>& known = imported[{handle.process, handle.serial}];
+  std::shared_ptr<void> base = known.lock();
+  if (!base) {
     const std::string path = "/proc/" + std::to_string(handle.process) + "/fd/" + std::to_string(handle.file);
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     require(file >= 0, "memory of process " + std::to_string(handle.process) + " cannot be mapped (" + path + ": " +
                            std::strerror(errno) + "); turn the routes direct and colocated off");
-    void* base = map(handle.bytes, file);
+    void* mapped = map(handle.bytes, file);
     close(file);
-    require(base != nullptr, "memory of process " + std::to_string(handle.process) + " cannot be mapped");
-    found = imported.emplace(key, Imported{base, handle.bytes}).first;
+    require(mapped != nullptr, "memory of process " + std::to_string(handle.process) + " cannot be mapped");
+    base = std::shared_ptr<void>(mapped, [bytes = handle.bytes](void* p) { munmap(p, bytes); });
+    known = base;
   }
-  return static_cast<char*>(found->second.base) + handle.offset;
-}
-
-void release_imported() {
-  std::lock_guard lock(mutex);
-  for (auto& [key, mapping] : imported) munmap(mapping.base, mapping.bytes);
-  imported.clear();
+  return {base, static_cast<char*>(base.get()) + handle.offset};
 }
 
 }  // namespace slipstream::host

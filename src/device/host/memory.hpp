@@ -6,8 +6,7 @@ namespace slipstream::host {
 void* allocate(int device, Memory memory, std::size_t bytes);
 void deallocate(Memory memory, void* pointer) noexcept;
 MemoryHandle export_memory(const void* pointer);
-void* import_memory(const MemoryHandle& handle);
-void release_imported();
+std::shared_ptr<void> import_memory(const MemoryHandle& handle);
 /// Bytes that the host could still give out.
 std::size_t memory_available();
 std::size_t memory_total();

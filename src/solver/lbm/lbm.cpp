@@ -237,6 +237,7 @@ void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
           "the mask of solid cells has " + std::to_string(mask.size()) + " values for a grid of " +
               std::to_string(volume(impl_->grid.extent())) + " cells");
   impl_->make_blocks(mask);
+  impl_->macroscopic_step = -1;
 }
 
 Field& Lbm::field(const std::string& name) {
