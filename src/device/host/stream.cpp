@@ -7,6 +7,8 @@
 #include <slipstream/device/host/launch.hpp>
 #include <slipstream/error.hpp>
 
+#include "device/host/omission.hpp"
+
 namespace slipstream::host {
 
 void Point::reach() {
@@ -84,7 +86,26 @@ HostEvent& host_event(detail::EventImpl& event) {
   return static_cast<HostEvent&>(event);
 }
 
+#if defined(SLIPSTREAM_KERNELS_ON_WORKER)
+// Relaxed throughout: the count must not order the threads whose order is on trial.
+std::atomic<int> wait_to_omit{0}, waits{0};
+bool left_out() {
+  return waits.fetch_add(1, std::memory_order_relaxed) + 1 == wait_to_omit.load(std::memory_order_relaxed);
+}
+#else
+constexpr bool left_out() { return false; }
+#endif
+
 }  // namespace
+
+#if defined(SLIPSTREAM_KERNELS_ON_WORKER)
+void omit_wait(int n) {
+  wait_to_omit.store(n, std::memory_order_relaxed);
+  waits.store(0, std::memory_order_relaxed);
+}
+
+int waits_counted() { return waits.load(std::memory_order_relaxed); }
+#endif
 
 namespace {
 std::mutex registry_mutex;
@@ -175,6 +196,7 @@ void HostStream::wait(std::shared_ptr<detail::EventImpl> event) {
     return;
   }
   require(!capture_, "a captured stream waited for an event from outside the capture");
+  if (left_out()) return;
   if (const auto point = host.point()) enqueue([point] { point->wait(); });
 }
 

@@ -1,0 +1,11 @@
+#pragma once
+
+namespace slipstream::host {
+
+/// Leaves out the n-th wait of a stream for an event from here on, counted from 1; 0 leaves out none. It restarts the
+/// count. Only in the tsan preset: a test removes dependencies with it, to see that each is missed.
+void omit_wait(int n);
+/// Waits of streams for events since omit_wait was called last.
+int waits_counted();
+
+}  // namespace slipstream::host
