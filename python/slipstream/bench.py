@@ -147,13 +147,14 @@ def write(
     rows: list[dict[str, Any]],
     figures: frozenset[str] = FIGURES,
 ) -> Path:
-    """One result file, named for the machine and day; a later run that day adds rows or replaces those of the same
-    inputs: all columns but `figures`."""
+    """One result file, named for the machine and day; a later run of the same commit that day adds rows or
+    replaces those of the same inputs: all columns but `figures`."""
     today = date.today().isoformat()
     slug = re.sub(r"[^a-z0-9]+", "-", machine["name"].lower()).strip("-")
     path = folder / benchmark / f"{slug}-{today}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    old = json.loads(path.read_text())["rows"] if path.exists() else []
+    before = json.loads(path.read_text()) if path.exists() else {"commit": None, "rows": []}
+    old = before["rows"] if before["commit"] == commit else []
     new = {_inputs(row, figures) for row in rows}
     command = shlex.join(["slipstream", *sys.argv[1:]])
     result = {

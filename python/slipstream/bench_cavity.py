@@ -32,8 +32,7 @@ def cube(side: int, precision: str) -> Flow:
     return Flow((side, side, side), 1000, precision, 80, 1e-5)
 
 
-def _figures(flow: Flow, backend: str) -> dict[str, Any]:
-    run = Simulation(flow.cells, flow.reynolds, flow.lid_speed, precision=flow.precision, backend=backend)
+def _figures(flow: Flow, run: Simulation) -> dict[str, Any]:
     mass = run.mass
     began = time.perf_counter()
     outcome = run.run(until=flow.time_units, steady=flow.steady, quiet=True)
@@ -74,16 +73,16 @@ def _figures(flow: Flow, backend: str) -> dict[str, Any]:
 def bench_cavity(backend: str, sides: list[int], precisions: list[str], console: Console, folder: Path | None) -> None:
     """Runs the square at Re 100, 400 and 1000 and the cube at Re 1000, prints and, on rank 0, writes. Collective."""
     flows = [*SQUARES, *(cube(side, precision) for side in sides for precision in precisions)]
-    rows = []
+    rows, machine = [], None
     for flow in flows:
-        row = _figures(flow, backend)
+        run = Simulation(flow.cells, flow.reynolds, flow.lid_speed, precision=flow.precision, backend=backend)
+        row, machine = _figures(flow, run), run.machine
         rows.append(row)
         console.print(
             f"{' x '.join(map(str, flow.cells))} Re {flow.reynolds} {flow.precision}: largest error "
             f"{row.get('largest_error_percent_of_lid_speed', '-')} % of the lid speed, {row.get('steps', '-')} steps"
         )
     if folder is not None and core().rank() == 0:
-        machine = Simulation((8, 8, 8), 10, backend=backend).machine
         build = core().build_info()
         path = bench.write(folder, "cavity", bench.describe_machine(machine, build), build["commit"], rows, FIGURES)
         console.print(f"written: {path}")

@@ -63,7 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("benchmark", choices=["lbm", "cavity"])
     takes_ranks(bench)
     bench.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
-    bench.add_argument("--precision", choices=["f32", "f64"], action="append", help="may be repeated; default: both")
+    bench.add_argument(
+        "--precision",
+        choices=["f32", "f64"],
+        action="append",
+        help="may be repeated; default: both (lbm), f32 (cavity)",
+    )
     bench.add_argument(
         "--cells",
         type=int,
@@ -205,6 +210,9 @@ def _bench(arguments: argparse.Namespace, console: Console) -> None:
 
     folder = None if arguments.no_write else arguments.folder
     if arguments.benchmark == "cavity":
+        given = (arguments.devices, arguments.threads, arguments.collision, arguments.layout, arguments.overlap)
+        if given != (0, 0, "TRT", "soa", "auto"):
+            raise CaseError("bench cavity takes --backend, --precision, --cells and -n only")
         precisions, sides = arguments.precision or ["f32"], arguments.cells or [64]
         bench_cavity.bench_cavity(arguments.backend, sides, precisions, console, folder)
         return

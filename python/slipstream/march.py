@@ -35,10 +35,10 @@ class Chunk:
         self._rank = rank
         self.steps = 1
 
-    def adapt(self, seconds: float) -> None:
-        """Collective: rank 0's clock decides for all."""
+    def adapt(self, done: int, seconds: float) -> None:
+        """After `done` steps. Collective: rank 0's clock decides for all."""
         wanted = self.steps
-        if seconds < BEAT / 2:
+        if seconds < BEAT / 2 and done == self.steps:
             wanted *= 2
         elif seconds > 2 * BEAT:
             wanted = max(1, wanted // 2)
@@ -84,6 +84,7 @@ def march(
             steady = case.run.residual is not None and residual < case.run.residual
         if every and write and lbm.step % every == 0:
             write()
+            checked = lbm.step  # writing brings the velocity up, from which the next change is measured
         updates = case.cell_count * (lbm.step - before) / max(now - began, 1e-9)
         elapsed = time.perf_counter() - start
         show(
@@ -98,7 +99,7 @@ def march(
                 seconds_left=elapsed * (last_step - lbm.step) / (lbm.step - first_step),
             )
         )
-        chunk.adapt(now - began)
+        chunk.adapt(lbm.step - before, now - began)
     return Outcome(lbm.step, time.perf_counter() - start, residual, steady)
 
 

@@ -40,10 +40,12 @@ def cells_per_device(plan: dict[str, Any], devices: int) -> list[int]:
 def measure_memory(devices: list[dict[str, Any]], probe_bytes: int = PROBE_BYTES) -> float:
     """Copy rate of one device, measured on all ranks at once. Collective."""
     module = core()
-    on_my_rank = sum(device["rank"] == devices[0]["rank"] for device in devices)
+    mine = [device for device in devices if device["rank"] == module.rank()]
     module.barrier()
-    rate = module.copy_bandwidth(devices[0].get("backend", "host"), probe_bytes, 0.3)
-    return float(module.broadcast(repr(rate / on_my_rank), 0))
+    rate = module.copy_bandwidth(mine[0]["backend"], probe_bytes, 0.3, mine[0]["index"])
+    # Virtual devices of a rank share its threads; GPUs do not.
+    shared_by = len(mine) if mine[0]["backend"] == "host" else 1
+    return float(module.broadcast(repr(rate / shared_by), 0))
 
 
 def predict(machine: Any, plan: dict[str, Any], overlap: str) -> Prediction:

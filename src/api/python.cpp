@@ -72,8 +72,6 @@ NB_MODULE(_core, m) {
   m.def(
       "broadcast", [](const std::string& text, int root) { return world().broadcast(text, root); }, nb::arg("text"),
       nb::arg("root") = 0);
-  m.def("all", [](bool value) { return world().all(value); });
-  m.def("abort", [](int code) { MPI_Abort(MPI_COMM_WORLD, code); });
   m.def("available", [](const std::string& name) { return available(backend_from_string(name)); });
   m.def("device_count", [](const std::string& name) { return device_count(backend_from_string(name)); });
   m.def("set_host_threads", &set_host_threads);
@@ -82,10 +80,11 @@ NB_MODULE(_core, m) {
   m.def("routes", &routes);
   m.def(
       "copy_bandwidth",
-      [](const std::string& backend, std::size_t bytes, double seconds) {
-        return copy_rate({backend_from_string(backend), 0}, bytes, seconds);
+      [](const std::string& backend, std::size_t bytes, double seconds, int index) {
+        return copy_rate({backend_from_string(backend), index}, bytes, seconds);
       },
-      nb::arg("backend"), nb::arg("bytes"), nb::arg("seconds") = 0.5, nb::call_guard<nb::gil_scoped_release>());
+      nb::arg("backend"), nb::arg("bytes"), nb::arg("seconds") = 0.5, nb::arg("index") = 0,
+      nb::call_guard<nb::gil_scoped_release>());
   bind_machine(m);
   bind_lbm(m);
 }
