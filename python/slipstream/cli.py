@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         "--precision",
         choices=["f32", "f64"],
         action="append",
-        help="may be repeated; default: both (lbm), f32 (cavity)",
+        help="may be repeated; default: lbm both, cavity f32",
     )
     bench.add_argument(
         "--cells",

@@ -84,6 +84,8 @@ void start_mpi() {
   if (started) return;
   make_symbols_global();
   int provided = MPI_THREAD_SINGLE;
+  // Where /sys is missing (some containers) hwloc would complain in the middle of our messages.
+  setenv("HWLOC_HIDE_ERRORS", "2", 0);
   check_mpi(started_by_mpi() ? MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) : start_alone(),
             "start");
   std::atexit(end_mpi);

@@ -1,0 +1,50 @@
+"""The loop over time, on a flow whose velocity changes by the same amount in every step."""
+
+from typing import Any
+
+import pytest
+from slipstream.case import Case, Source, parse
+from slipstream.march import Chunk, march
+
+
+class Steady:
+    """Stands in for a solver: its residual is the change since anyone last looked, as the compiled one's is."""
+
+    def __init__(self) -> None:
+        self.step = 0
+        self._seen = 0
+
+    def advance(self, steps: int) -> None:
+        self.step += steps
+
+    def residual(self) -> float:
+        change, self._seen = 1e-6 * (self.step - self._seen), self.step
+        return change
+
+
+def case(every: float | None) -> Case:
+    data: dict[str, Any] = {
+        "grid": {"cells": [32, 32, 1]},
+        "lbm": {"lattice": "D2Q9"},
+        "physics": {"reynolds": 100, "lid_speed": 0.1},
+        "walls": {"y+": {"velocity": [1, 0, 0]}},
+        "run": {"steps": 1000, "check_every": 100},
+        "output": {"every": every} if every else {},
+    }
+    return parse(data, Source("test"))
+
+
+@pytest.mark.parametrize("every", [None, 0.1, 0.3, 0.77])
+def test_writing_between_two_looks_does_not_change_the_residual(every: float | None) -> None:
+    flow = Steady()
+    outcome = march(flow, case(every), 1000, 72, lambda progress: None, flow.residual)
+    assert outcome.steps == 1000
+    # 1e-6 a step, 320 steps per length / lid speed, over a lid speed of 0.1.
+    assert outcome.residual == pytest.approx(1e-6 * 320 / 0.1)
+
+
+def test_chunk_grows_only_where_all_of_it_was_done() -> None:
+    chunk = Chunk(0)
+    for _ in range(50):
+        chunk.adapt(min(chunk.steps, 8), 1e-3)
+    assert chunk.steps == 16
