@@ -207,7 +207,7 @@ struct Exchange::Impl {
       std::vector<std::pair<Directory::Key, std::size_t>> counters;
       for (const Channel& channel : channels) {
         const Message& m = channel.message;
-        if (channel.choice.route == RouteKind::kernel || route(channel.choice.route).needs_host()) continue;
+        if (!has_counters(channel)) continue;
         if (m.target == side->index) {
           counters.push_back({{What::full, m.target, m.source}, signals++});
           if (route(channel.choice.route).needs_slot()) {
@@ -271,12 +271,28 @@ struct Exchange::Impl {
     return all;
   }
 
+  static bool has_counters(const Channel& channel) {
+    return channel.choice.route != RouteKind::kernel && !route(channel.choice.route).needs_host();
+  }
+
+  /// Sets the addresses of a message's counters and slots, as a device of this rank reaches them.
+  template <class Site>
+  void address_landing(const Channel& channel, Device user, Site& site) {
+    const Message& m = channel.message;
+    if (has_counters(channel)) {
+      site.full = static_cast<Signal*>(directory.find({What::full, m.target, m.source}, user));
+      site.free = static_cast<Signal*>(directory.find({What::free, m.source, m.target}, user));
+    }
+    if (route(channel.choice.route).needs_slot()) {
+      site.slot = static_cast<std::byte*>(directory.find({What::slot, m.target, m.source}, user));
+      site.ring = round_up(m.wire_bytes, slot_alignment);
+    }
+  }
+
   void make_ends() {
     for (const Channel& channel : channels) {
       const Route& way = route(channel.choice.route);
       const Message& m = channel.message;
-      const bool counted = way.kind() != RouteKind::kernel && !way.needs_host();
-      const std::size_t ring = round_up(m.wire_bytes, slot_alignment);
       if (local(m.source)) {
         Side& side = side_of(m.source);
         SendSite site;
@@ -284,14 +300,7 @@ struct Exchange::Impl {
         site.legs = channel.bundle->legs;
         site.sources = places(channel, true, false, side.device);
         if (way.stores_into_fields()) site.targets = places(channel, false, true, side.device);
-        if (counted) {
-          site.full = static_cast<Signal*>(directory.find({What::full, m.target, m.source}, side.device));
-          site.free = static_cast<Signal*>(directory.find({What::free, m.source, m.target}, side.device));
-        }
-        if (way.needs_slot()) {
-          site.slot = static_cast<std::byte*>(directory.find({What::slot, m.target, m.source}, side.device));
-          site.ring = ring;
-        }
+        address_landing(channel, side.device, site);
         side.senders.push_back(way.sender(m, site));
       }
       if (local(m.target)) {
@@ -300,14 +309,7 @@ struct Exchange::Impl {
         site.device = side.device;
         site.legs = channel.bundle->legs;
         site.targets = places(channel, false, false, side.device);
-        if (counted) {
-          site.full = static_cast<Signal*>(directory.find({What::full, m.target, m.source}, side.device));
-          site.free = static_cast<Signal*>(directory.find({What::free, m.source, m.target}, side.device));
-        }
-        if (way.needs_slot()) {
-          site.slot = static_cast<std::byte*>(directory.find({What::slot, m.target, m.source}, side.device));
-          site.ring = ring;
-        }
+        address_landing(channel, side.device, site);
         side.receivers.push_back(way.receiver(m, site));
       }
     }

@@ -39,4 +39,21 @@ void SlotReceiver::deliver(Stream& stream, std::uint64_t sequence) {
     message_.codec->decode(stream, slot_ + (sequence % 2) * ring_, message_.bytes, packed_.data());
 }
 
+Route::Facts SlotRoute::execution() const {
+  return {{"host work in begin", "queues kernels and copies"},
+          {"host work in end", "queues kernels"},
+          {"holds while waiting", "one thread block"},
+          {"in flight at once", "2"},
+          {"fields rebindable", "among the field's own copies"},
+          {"after a time-out", "old ghost values; the exchange is unusable"}};
+}
+
+std::unique_ptr<Sender> SlotRoute::sender(const Message& message, const SendSite& site) const {
+  return std::make_unique<SlotSender>(message, site);
+}
+
+std::unique_ptr<Receiver> SlotRoute::receiver(const Message& message, const ReceiveSite& site) const {
+  return std::make_unique<SlotReceiver>(message, site);
+}
+
 }  // namespace slipstream

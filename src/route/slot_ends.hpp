@@ -32,4 +32,15 @@ class SlotReceiver final : public Receiver {
   Buffer<std::byte> packed_;
 };
 
+/// A route whose ends these are; what joins its pairs is its own to say.
+class SlotRoute : public Route {
+ public:
+  Facts execution() const override;
+  bool needs_slot() const override { return true; }
+  bool stores_into_fields() const override { return false; }
+  bool needs_host() const override { return false; }
+  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override;
+  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override;
+};
+
 }  // namespace slipstream
