@@ -3,6 +3,7 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/signal.hpp>
 
+#include "device/upload.hpp"
 #include "exchange/movers.hpp"
 
 namespace slipstream {
@@ -10,16 +11,6 @@ namespace {
 
 constexpr int threads = 256;
 constexpr std::int64_t tile = 4 * threads;  // words of one mover that one team moves
-
-template <class T>
-Buffer<T> upload(Device device, const std::vector<T>& values) {
-  Buffer<T> host(device, values.size(), Memory::pinned), there(device, values.size());
-  std::copy(values.begin(), values.end(), host.data());
-  Stream stream(device);
-  copy(stream, there.data(), host.data(), host.bytes());
-  stream.synchronize();
-  return there;
-}
 
 struct Word16 {
   std::uint64_t low, high;

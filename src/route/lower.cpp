@@ -4,6 +4,8 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/upload.hpp"
+
 namespace slipstream {
 
 /// One side of a leg: a sequence of equally large pieces (components), each a strided box, a dense run or ids.
@@ -18,22 +20,13 @@ struct Lowering::End {
   bool dense = false;
 };
 
-const std::int64_t* Lowering::upload(const std::vector<std::int64_t>& ids) {
-  lists_.emplace_back(device_, ids.size());
-  Buffer<std::int64_t> host(device_, ids.size(), Memory::pinned);
-  std::copy(ids.begin(), ids.end(), host.data());
-  Stream stream(device_);
-  copy(stream, lists_.back().data(), host.data(), host.bytes());
-  stream.synchronize();
-  return lists_.back().data();
-}
-
 Lowering::End Lowering::field_end(const Leg&, const IndexSet& set, const Place& place) {
   End end;
   end.base = place.origin;
   end.count = set.size();
   if (set.ids) {
-    end.ids = upload(*set.ids);
+    lists_.push_back(upload(device_, *set.ids));
+    end.ids = lists_.back().data();
     return end;
   }
   end.extent = set.box.extents();

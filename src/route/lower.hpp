@@ -21,7 +21,6 @@ class Lowering {
   End field_end(const Leg& leg, const IndexSet& set, const Place& place);
   End slot_end(const Leg& leg, const IndexSet& set, std::byte* slot, std::size_t ring);
   static void join(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers);
-  const std::int64_t* upload(const std::vector<std::int64_t>& ids);
 
   Device device_;
   std::vector<Leg> legs_;

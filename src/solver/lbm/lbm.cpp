@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "device/upload.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/kernels.hpp"
 
@@ -20,16 +21,6 @@ namespace {
 GridOptions with_periodic(GridOptions grid, const std::array<bool, 3>& periodic) {
   grid.periodic = periodic;
   return grid;
-}
-
-template <class T>
-Buffer<T> upload(Device device, const std::vector<T>& values) {
-  Buffer<T> there(device, values.size()), host(device, values.size(), Memory::pinned);
-  std::copy(values.begin(), values.end(), host.data());
-  Stream stream(device);
-  copy(stream, there.data(), host.data(), host.bytes());
-  stream.synchronize();
-  return there;
 }
 
 /// A block's links, on its device, and how it is split around the exchange.
