@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ struct ExchangeOptions {
   std::vector<RouteKind> routes = all_routes();
   std::shared_ptr<const Codec> codec = raw_codec();  ///< for routes that pack
   double wait_limit = 30;  ///< seconds after which a wait gives up and the exchange throws Timeout
+  Knobs knobs;
+  /// Given routes for pairs of devices (source, target), before the rules: what a tuner found.
+  std::map<std::pair<int, int>, RouteKind> chosen;
 };
 
 /// A pattern and the field that it moves.
@@ -59,19 +63,24 @@ class Exchange {
   void begin(std::vector<Stream>& streams);
   /// Orders the streams' next work after arrival. Blocks the host only where a route needs it.
   void end(std::vector<Stream>& streams);
-  void run(std::vector<Stream>& streams) {
-    begin(streams);
-    end(streams);
-  }
   /// Drives routes that need the host, between begin and end; true when they need it no more.
   bool progress();
   /// Throws Timeout where a wait of an earlier exchange gave up on a device. begin() calls it too.
   void check();
 
+  /// begin and end on the caller's own streams: nothing is queued between sending and arrival, so that routes that need
+  /// neither host nor copy engine take one launch a device.
+  void run(std::vector<Stream>& streams);
+  /// Device time in microseconds from the beginning of the last exchange to the arrival of each message that reaches
+  /// this rank, in the order of messages(); below 0 where the message leaves this rank. Waits for the exchange.
+  std::vector<double> arrival_us();
+
   /// Messages that leave or reach this rank's devices.
   const std::vector<MessageInfo>& messages() const;
   /// True where some route blocks the host in end().
   bool needs_host() const;
+  /// True where begin, end and run may be recorded into a graph of the caller's streams and replayed.
+  bool capturable() const;
   /// Exchanges begun so far.
   std::uint64_t sequence() const;
   /// Bytes of device memory that the plan holds on a device of this rank (slots, tables, signals).

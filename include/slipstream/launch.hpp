@@ -33,7 +33,10 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
 /// Runs `kernel(team)` for `teams` teams of `threads` threads that share `shared_bytes` bytes of fast memory.
 /// Inside, `team.each(f)` calls f(thread) on every thread and ends with a barrier: what lies between two calls is
 /// a phase. State that lives longer than a phase belongs in shared memory. A single team runs on the stream's own
-/// worker and may wait for other streams; several teams must not wait for one another.
+/// worker and may wait for other streams; several teams must not wait for one another, unless each team takes its work
+/// by number from a counter and waits only for work of lower numbers: it may run alone. A functor may state `cost`, the
+/// words that a team moves, by which the host decides whether to share teams among threads. `team.sequential` is true
+/// where one thread runs a whole team: loops may then go along rows.
 template <class Kernel>
 void launch_teams(Stream& stream, std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
   if (teams <= 0) return;

@@ -14,6 +14,8 @@ class Pattern {
  public:
   virtual ~Pattern() = default;
   virtual std::string name() const = 0;
+  /// What all its transfers do.
+  virtual Op op() const { return Op::copy; }
   /// Every transfer whose source or target block lies on `rank`, in an order on which all ranks agree: two ranks
   /// list the transfers between them in the same sequence. Touches no device.
   virtual std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const = 0;

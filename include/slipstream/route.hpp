@@ -15,13 +15,52 @@
 namespace slipstream {
 
 /// How a message travels, in the order in which the rules prefer them.
-enum class RouteKind : std::uint8_t { kernel, direct, peer, colocated, staged };
+enum class RouteKind : std::uint8_t { kernel, direct, peer, colocated, nccl, nvshmem, gpu_mpi, staged };
 std::string to_string(RouteKind kind);
 RouteKind route_from_string(const std::string& name);
 std::vector<RouteKind> all_routes();
 
-/// Moves a dense or strided box of words, or a list of them, once per exchange. Where a side is a slot of a ring of
-/// two, its address moves by `*_ring` bytes in odd sequences.
+/// How routes that the host drives gather a message's values: in the launch that serves all messages, in a launch of
+/// its own, by one strided copy for each box, or by stores straight into pinned host memory.
+enum class Pack : std::uint8_t { fused, per_direction, memcpy3d, zero_copy };
+std::string to_string(Pack pack);
+Pack pack_from_string(const std::string& name);
+/// Whether what belongs to one message alone (copies, launches of its own) shares a stream with other messages.
+enum class Lanes : std::uint8_t { one, per_direction };
+std::string to_string(Lanes lanes);
+Lanes lanes_from_string(const std::string& name);
+
+/// What can be chosen about an exchange beside its routes; the tuner sets it where the user does not.
+struct Knobs {
+  Pack pack = Pack::fused;
+  Lanes streams = Lanes::per_direction;
+  bool sync = false;  ///< the host waits after every packing and every unpacking
+  int teams = 0;      ///< thread blocks of a launch; 0: one for each multiprocessor
+  std::int64_t in_place =
+      -1;                  ///< `direct` stores rows of at least so many bytes into ghosts, packs others; -1: by size
+  std::int64_t chunk = 0;  ///< bytes that are signalled (staged: copied, sent) at once; 0: by size
+  std::int64_t ring = 1 << 28;  ///< most bytes of landing slots of one message
+  bool operator==(const Knobs&) const = default;
+};
+
+/// Where a landing place is one of a ring of slots: chunk `chunk` of `chunks` in exchange n lies in slot
+/// ((n - 1) chunks + chunk) mod depth.
+struct Ring {
+  std::int64_t bytes = 0;  ///< from slot to slot; 0: no ring
+  std::int32_t depth = 1;
+  std::int32_t chunks = 1;
+  std::int32_t chunk = 0;
+};
+
+/// Further values that a combining mover reads, in order.
+struct Contribution {
+  const std::byte* base = nullptr;
+  std::int64_t stride[3] = {0, 0, 0};  ///< in words
+  const std::int64_t* ids = nullptr;   ///< in device memory
+};
+
+/// Moves a dense or strided box of words, or a list of them, once per exchange. With contributions, combines them and
+/// the target's own value, which is the `own`-th, from first to last.
 struct Mover {
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
@@ -30,10 +69,14 @@ struct Mover {
   std::int64_t target_stride[3] = {0, 0, 0};
   const std::int64_t* source_ids = nullptr;  ///< in device memory; then extent is {count, 1, 1}
   const std::int64_t* target_ids = nullptr;
-  std::int64_t source_ring = 0;
-  std::int64_t target_ring = 0;
-  std::int64_t first_tile = 0;  ///< set when a launch is put together
-  int word = 4;                 ///< bytes: 1, 2, 4, 8 or 16
+  Ring source_ring, target_ring;
+  const Contribution* contributions = nullptr;  ///< in device memory
+  std::int32_t contribution_count = 0;
+  std::int32_t own = 0;
+  Op op = Op::copy;
+  DType type = DType::f32;
+  int word = 4;  ///< bytes: 1, 2, 4, 8 or 16
+  std::int64_t words() const { return extent[0] * extent[1] * extent[2]; }
 };
 
 /// What is true of a pair of devices.
@@ -41,11 +84,17 @@ struct Pair {
   bool same_device = false;  ///< one device of one process
   bool same_process = false;
   bool same_node = false;
-  bool peer = false;     ///< kernels of the source may store to the target
-  bool mappable = true;  ///< the target's fields can be mapped by other processes
+  bool peer = false;      ///< kernels of the source may store to the target
+  bool mappable = true;   ///< the target's fields can be mapped by other processes
+  bool combines = false;  ///< some transfer does more than copy
+  bool raw = true;        ///< the codec leaves values as they are
+  bool host = false;      ///< devices of the host backend
+  bool unshared = true;   ///< neither device is used by a second rank
+  bool one_each = true;   ///< every rank drives one device
+  std::string gpu_mpi;    ///< why device memory cannot be given to MPI; empty where a message proved that it can
 };
 
-/// Waits until a counter has reached the exchange's sequence less `lag`.
+/// Waits until a counter has reached the exchange's number less `lag`.
 struct Wait {
   const Signal* signal = nullptr;
   std::int64_t lag = 0;
@@ -71,14 +120,39 @@ struct Message {
   std::size_t wire_bytes = 0;  ///< as the codec writes it
   std::shared_ptr<const Codec> codec;
   MPI_Comm comm = MPI_COMM_NULL;
+  Knobs knobs;
+  bool combines = false;    ///< the target adds (...) what arrives, in an order over all messages
+  bool answered = false;    ///< the target sends to the source too, by the same route
+  bool in_place_ok = true;  ///< ghosts of the target can be addressed by the source
 };
 
-/// One transfer of one field within a message, with a place at each end that this process can address.
+/// One transfer of one field within a message.
 struct Leg {
   const Transfer* transfer = nullptr;
   int field = 0;
-  std::size_t offset = 0;  ///< bytes into the packed message
+  std::size_t offset = 0;  ///< bytes into the packed message (of its chunk)
   DType type = DType::f32;
+  Layout layout = Layout::soa;
+  int components = 1;  ///< of the field
+};
+
+/// Values that start on their way together once every wait holds; when all are there, the counters are set to the
+/// exchange's number.
+struct Batch {
+  std::vector<std::vector<Mover>> movers;  ///< per binding of field arrays; may be empty
+  std::vector<Wait> before;
+  std::vector<Signal*> after;
+  int round = 0;      ///< of chunks through a ring
+  bool late = false;  ///< must not run before end(): it waits for what other batches of this exchange free
+};
+
+/// The counters of a message. `full` and `free` have one counter a chunk.
+struct Landing {
+  std::byte* slot = nullptr;  ///< the ring at the target
+  std::vector<Signal*> full;  ///< in the target's memory, set by the source
+  std::vector<Signal*> free;  ///< in the source's memory, set by the target
+  Signal* ready = nullptr;    ///< in the source's memory: the target's ghosts may be overwritten
+  Signal* landed = nullptr;   ///< in the target's memory: its ghosts hold the new values
 };
 
 /// What a route works with at the sending end.
@@ -87,49 +161,63 @@ struct SendSite {
   std::vector<Leg> legs;
   /// Place of a leg's block here and, for routes that store into it, at the target; per binding of field arrays.
   std::vector<std::vector<Place>> sources, targets;  // [binding][leg]
-  std::byte* slot = nullptr;                         ///< the target's ring of two slots of wire_bytes each, mapped here
-  std::size_t ring = 0;                              ///< bytes from the first slot to the second
-  Signal* full = nullptr;                            ///< in the target's memory
-  const Signal* free = nullptr;                      ///< in this device's memory
+  Landing landing;
+  const Signal* sequence = nullptr;  ///< number of the exchange, in this device's memory
 };
 
 struct ReceiveSite {
   Device device;
   std::vector<Leg> legs;
   std::vector<std::vector<Place>> targets;  // [binding][leg]
-  std::byte* slot = nullptr;
-  std::size_t ring = 0;
-  const Signal* full = nullptr;
-  Signal* free = nullptr;  ///< in the source's memory, mapped here
+  Landing landing;
+  const Signal* sequence = nullptr;
 };
 
-/// The sending end. The plan runs, in stream order: wait for `before`, the movers, transfer(), set `after`.
+/// Where the packed values of a leg lie once they have arrived; for messages that are combined.
+struct Arrived {
+  const Leg* leg = nullptr;
+  const std::byte* values = nullptr;
+};
+
+/// What of a route's work runs in the one launch of its device, and what around it. A begin runs, in stream order, the
+/// batches of all senders, then transfer() of each sender and receiver.
 class Sender {
  public:
   virtual ~Sender() = default;
-  std::vector<Wait> before;
-  std::vector<std::vector<Mover>> movers;  ///< per binding
-  std::vector<Signal*> after;
+  std::vector<Batch> batches;
+  virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
   /// Drives what needs the host; true when this sequence needs it no more.
   virtual bool progress(std::uint64_t) { return true; }
   virtual std::string waiting_for() const { return {}; }
 };
 
-/// The receiving end. At begin: set `opened`, post(). At end: progress() until true, wait for `arrived`, deliver(),
-/// the movers, set `consumed`.
+/// The receiving end. At begin, before anything is sent: set `opened`, post(). At end: progress() until true, wait for
+/// `gate`, deliver(), then the batches. Where the message is combined, batches hold no movers and `arrived` says what came.
 class Receiver {
  public:
   virtual ~Receiver() = default;
   std::vector<Signal*> opened;
-  std::vector<Wait> arrived;
-  std::vector<std::vector<Mover>> movers;
-  std::vector<Signal*> consumed;
+  std::vector<Wait> gate;
+  std::vector<Batch> batches;
+  std::vector<Arrived> arrived;
   virtual void post(std::uint64_t) {}
+  /// True where transfer() queues work at begin.
+  virtual bool transfers() const { return false; }
+  virtual void transfer(Stream&, std::uint64_t) {}
   virtual bool progress(std::uint64_t) { return true; }
-  /// Queues what must run between arrival and the movers.
+  /// True where deliver() queues work that must run before the batches.
+  virtual bool delivers() const { return false; }
   virtual void deliver(Stream&, std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
+};
+
+/// How a message's landing slots are laid out; both ends compute the same.
+struct SlotNeed {
+  std::size_t slot_bytes = 0;  ///< of one slot; 0: no slots
+  int depth = 1;               ///< slots in the ring
+  int chunks = 0;              ///< counters full and free
+  bool in_place = false;       ///< counters ready and landed, and the target's fields at the source
 };
 
 /// One way to move a message. Stateless: ends hold the state.
@@ -143,12 +231,14 @@ class Route {
   virtual Facts execution() const = 0;
   /// Empty where the route can serve the pair, else the reason why not.
   virtual std::string refusal(const Pair& pair) const = 0;
-  virtual bool needs_slot() const = 0;
-  /// True where the sender must address the target's fields.
-  virtual bool stores_into_fields() const = 0;
+  virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
   virtual bool needs_host() const = 0;
+  virtual bool capturable() const { return !needs_host(); }
   virtual std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const = 0;
   virtual std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const = 0;
+  /// Bracket the transfers of one begin, for libraries that want to see them together.
+  virtual void open_group() const {}
+  virtual void close_group() const {}
 };
 
 const Route& route(RouteKind kind);

@@ -36,6 +36,31 @@ SLIP_FN void store_release(Signal* signal, std::uint64_t value) {
 #endif
 }
 
+/// Adds to a counter of this device and returns what it held; other teams see both adds in one order.
+SLIP_FN std::uint32_t atomic_add(std::uint32_t* counter, std::uint32_t value) {
+#if defined(__CUDA_ARCH__)
+  return atomicAdd(counter, value);
+#else
+  return std::atomic_ref<std::uint32_t>(*counter).fetch_add(value, std::memory_order_acq_rel);
+#endif
+}
+
+/// Orders what this thread (and, after a barrier, its team) did before what it does after, for this device's teams.
+SLIP_FN void fence_device() {
+#if defined(__CUDA_ARCH__)
+  __threadfence();
+#endif
+}
+
+/// The same for all devices and the host.
+SLIP_FN void fence_system() {
+#if defined(__CUDA_ARCH__)
+  __threadfence_system();
+#else
+  std::atomic_thread_fence(std::memory_order_acq_rel);
+#endif
+}
+
 SLIP_FN std::uint64_t clock_ns() {
 #if defined(__CUDA_ARCH__)
   std::uint64_t t;

@@ -13,8 +13,9 @@ namespace slipstream {
 
 class Directory {
  public:
-  enum class What : std::int32_t { full, free, slot, field };
-  /// full: set by `peer` on `device`; free: set by `peer` on `device` (a sender); slot: the ring on `device` for
+  enum class What : std::int32_t { full, free, ready, landed, slot, field };
+  /// Counters set by `peer` on `device`, `item` is the chunk: full and landed at a receiver, free and ready at a
+  /// sender; slot: the ring on `device` for
   /// messages of `peer`; field: array `array` of block `block` of item `item` on `device` (peer = -1).
   struct Key {
     What what = What::full;

@@ -4,10 +4,10 @@
 
 #include <slipstream/error.hpp>
 
+#include "route/lower.hpp"
+
 namespace slipstream {
 namespace {
-
-constexpr std::size_t leg_alignment = 16;
 
 class Hash {
  public:
@@ -39,32 +39,47 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     const FieldOptions& field = items[i].field;
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
     for (const Transfer& t : result.transfers[i]) {
-      require(t.op == Op::copy, "pattern " + items[i].pattern->name() + " of field " + field.name +
-                                    " combines values; no route of this build does more than copy");
       const std::pair key{grid.block(t.source_block).device, grid.block(t.target_block).device};
       Bundle& b = result.by_pair[key];
       b.source = key.first;
       b.target = key.second;
-      b.legs.push_back({&t, static_cast<int>(i), b.bytes, field.type});
+      b.legs.push_back({&t, static_cast<int>(i), b.bytes, field.type, field.layout, field.components});
       const std::size_t bytes = t.source.size() * size_of(field.type);
-      b.bytes += (bytes + leg_alignment - 1) / leg_alignment * leg_alignment;
+      b.bytes += round_up(bytes, leg_alignment);
     }
   }
   return result;
 }
 
-Pair pair_of(const Machine& machine, int source, int target, const std::vector<PlannedItem>& items) {
+Pair pair_of(const Machine& machine, int source, int target, const std::vector<PlannedItem>& items,
+             const ExchangeOptions& options) {
   const MachineDevice &a = machine.device(source), &b = machine.device(target);
   Pair pair;
   pair.same_process = a.rank == b.rank;
   pair.same_device = source == target;
   pair.same_node = a.node == b.node;
   pair.peer = machine.link(source, target).peer || pair.same_device;
-  for (const auto& item : items) pair.mappable &= item.field.shared || b.local.backend == Backend::cuda;
+  pair.host = b.local.backend == Backend::host;
+  pair.raw = options.codec->identity();
+  for (const auto& item : items) {
+    pair.mappable &= item.field.shared || (pair.host ? pair.same_process : true);
+    pair.combines |= item.pattern->op() != Op::copy;
+  }
+  for (const int device : {source, target})
+    for (int other = 0; other < machine.devices(); ++other)
+      if (other != device && !machine.device(other).uuid.empty() &&
+          machine.device(other).uuid == machine.device(device).uuid)
+        pair.unshared = false;
+  for (int rank = 0; rank < machine.ranks(); ++rank) pair.one_each &= machine.devices_of_rank(rank).size() == 1;
   return pair;
 }
 
-Choice choose(const Pair& pair, const std::vector<RouteKind>& allowed) {
+Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& options) {
+  const auto& allowed = options.routes;
+  if (const auto given = options.chosen.find({source, target}); given != options.chosen.end()) {
+    const std::string why = route(given->second).refusal(pair);
+    if (why.empty()) return {given->second, "chosen by measurement"};
+  }
   std::string refused;
   for (const RouteKind kind : all_routes()) {
     const bool listed = std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
@@ -93,6 +108,12 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
           static_cast<std::int64_t>(item.field.alignment), static_cast<std::int64_t>(item.field.shared)})
       hash.add(static_cast<std::uint64_t>(value));
   }
+  const Knobs& k = options.knobs;
+  for (const auto value : {static_cast<std::int64_t>(k.pack), k.in_place, k.chunk, k.ring})
+    hash.add(static_cast<std::uint64_t>(value));
+  for (const auto& [pair, kind] : options.chosen)
+    for (const int value : {pair.first, pair.second, static_cast<int>(kind)})
+      hash.add(static_cast<std::uint64_t>(value));
   for (const RouteKind kind : options.routes) hash.add(static_cast<std::uint64_t>(kind));
   hash.add(options.codec->name());
   return hash.value();
@@ -104,6 +125,7 @@ std::uint64_t transfers_hash(const Bundle& bundle) {
     hash.add(static_cast<std::uint64_t>(leg.field));
     hash.add(static_cast<std::uint64_t>(leg.transfer->source_block));
     hash.add(static_cast<std::uint64_t>(leg.transfer->target_block));
+    hash.add(static_cast<std::uint64_t>(leg.transfer->op));
     for (const IndexSet* set : {&leg.transfer->source, &leg.transfer->target}) {
       hash.add(set->box);
       for (const int component : set->components) hash.add(static_cast<std::uint64_t>(component));
@@ -121,7 +143,8 @@ std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<Plann
     const Bundles bundles = bundle(grid, items, rank);
     for (const auto& [key, b] : bundles.by_pair) {
       if (grid.machine().device(b.source).rank != rank) continue;
-      const Choice choice = choose(pair_of(grid.machine(), b.source, b.target, items), options.routes);
+      const Choice choice =
+          choose(pair_of(grid.machine(), b.source, b.target, items, options), b.source, b.target, options);
       messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
                           static_cast<std::int64_t>(b.legs.size())});
     }

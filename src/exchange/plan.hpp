@@ -22,14 +22,16 @@ struct Bundles {
 };
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank);
 
-Pair pair_of(const Machine& machine, int source, int target, const std::vector<PlannedItem>& items);
+Pair pair_of(const Machine& machine, int source, int target, const std::vector<PlannedItem>& items,
+             const ExchangeOptions& options);
 
 struct Choice {
   RouteKind route;
   std::string reason;
 };
-/// The first allowed route that does not refuse; throws Error listing all refusals where there is none.
-Choice choose(const Pair& pair, const std::vector<RouteKind>& allowed);
+/// The route chosen for these devices, else the first allowed one that does not refuse; throws Error listing all
+/// refusals where there is none.
+Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& options);
 
 /// Equal on two ranks where grid, fields, routes and codec are the same.
 std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options);

@@ -1,21 +1,21 @@
 // Devices of different processes of one node: pack, copy engine into the neighbour's mapped slot, unpack there.
+#include "route/copy_ends.hpp"
 #include "route/routes.hpp"
-#include "route/slot_ends.hpp"
 
 namespace slipstream {
 namespace {
 
-class ColocatedRoute final : public SlotRoute {
+class ColocatedRoute final : public CopyRoute {
  public:
   RouteKind kind() const override { return RouteKind::colocated; }
   Facts capability() const override {
     return {{"between", "devices of different processes of one node with peer access"},
             {"patterns", "any"},
-            {"operations", "copy"},
+            {"operations", "all"},
             {"origin of memory", "any (only the engine's slots are mapped)"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},
-            {"capturable", "two parities"}};
+            {"capturable", "yes"}};
   }
   std::string refusal(const Pair& pair) const override {
     if (pair.same_process) return "the devices belong to one process";

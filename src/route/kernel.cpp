@@ -1,15 +1,19 @@
-// Same device: the movers copy from block to block; stream order is all the order there is.
-#include "route/lower.hpp"
+// Same device: the movers copy from block to block; stream order is all the order there is. Values that are combined
+// go through slots, as those of other devices do: all are taken before any is changed.
 #include "route/routes.hpp"
+#include "route/store_ends.hpp"
 
 namespace slipstream {
 namespace {
 
+/// Copies from block to block.
 class KernelSender final : public Sender {
  public:
-  explicit KernelSender(const SendSite& site) : lowering_(site.device, site.legs) {
+  explicit KernelSender(const SendSite& site) : lowering_(site.device) {
+    Batch batch;
     for (std::size_t b = 0; b < site.sources.size(); ++b)
-      movers.push_back(lowering_.box_to_box(site.sources[b], site.targets[b]));
+      batch.movers.push_back(lowering_.box_to_box(site.legs, site.sources[b], site.targets[b]));
+    batches.push_back(std::move(batch));
   }
 
  private:
@@ -22,7 +26,7 @@ class KernelRoute final : public Route {
   Facts capability() const override {
     return {{"between", "blocks of one device in one process"},
             {"patterns", "any"},
-            {"operations", "copy"},
+            {"operations", "all"},
             {"origin of memory", "any"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},
@@ -39,13 +43,17 @@ class KernelRoute final : public Route {
   std::string refusal(const Pair& pair) const override {
     return pair.same_device ? "" : "the blocks lie on different devices";
   }
-  bool needs_slot() const override { return false; }
-  bool stores_into_fields() const override { return true; }
+  SlotNeed need(const Message& message, const std::vector<Leg>& legs) const override {
+    if (message.combines) return store_need(message, legs);
+    return {0, 1, 0, true};
+  }
   bool needs_host() const override { return false; }
-  std::unique_ptr<Sender> sender(const Message&, const SendSite& site) const override {
+  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
+    if (message.combines) return std::make_unique<StoreSender>(message, site);
     return std::make_unique<KernelSender>(site);
   }
-  std::unique_ptr<Receiver> receiver(const Message&, const ReceiveSite&) const override {
+  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
+    if (message.combines) return std::make_unique<StoreReceiver>(message, site);
     return std::make_unique<Receiver>();
   }
 };

@@ -1,32 +1,130 @@
 #include "route/lower.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <slipstream/error.hpp>
 
 #include "device/upload.hpp"
 
 namespace slipstream {
+namespace {
+
+/// The first and the second half of both index sets; components first where they lie apart.
+std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
+  Transfer a = whole, b = whole;
+  if (whole.source.ids || whole.target.ids) {
+    const auto split = [](IndexSet& first, IndexSet& second) {
+      if (!first.ids) throw Error("a transfer lists ids at one end and a box at the other, and is too large to be cut");
+      const auto& ids = *first.ids;
+      const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
+      second.ids = std::make_shared<const std::vector<std::int64_t>>(middle, ids.end());
+      first.ids = std::make_shared<const std::vector<std::int64_t>>(ids.begin(), middle);
+    };
+    split(a.source, b.source);
+    split(a.target, b.target);
+    return {a, b};
+  }
+  for (auto set : {&Transfer::source, &Transfer::target}) {
+    IndexSet &first = a.*set, &second = b.*set;
+    const std::size_t components = first.components.size();
+    if (components > 1 && leg.layout == Layout::soa) {
+      second.components.erase(second.components.begin(),
+                              second.components.begin() + static_cast<std::ptrdiff_t>(components / 2));
+      first.components.resize(components / 2);
+      continue;
+    }
+    const int axis = first.box.extent(2) > 1 ? 2 : first.box.extent(1) > 1 ? 1 : 0;
+    first.box.hi[axis] = second.box.lo[axis] = first.box.lo[axis] + first.box.extent(axis) / 2;
+  }
+  return {a, b};
+}
+
+void pieces(const Leg& leg, const Transfer& whole, std::size_t limit, std::vector<Transfer>& out) {
+  const std::size_t bytes = whole.source.size() * size_of(leg.type);
+  const bool single = whole.source.ids ? whole.source.ids->size() < 2
+                                       : whole.source.box.volume() < 2 &&
+                                             (leg.layout == Layout::aos || whole.source.components.size() < 2);
+  if (bytes <= limit || single) {
+    out.push_back(whole);
+    return;
+  }
+  const auto [a, b] = halves(leg, whole);
+  pieces(leg, a, limit, out);
+  pieces(leg, b, limit, out);
+}
+
+}  // namespace
+
+bool rows_hold_components(const Leg& leg) {
+  const auto& listed = leg.transfer->source.components;
+  if (leg.layout != Layout::aos || leg.transfer->source.ids || leg.transfer->target.ids) return false;
+  if (static_cast<int>(listed.size()) != leg.components || leg.transfer->target.components != listed) return false;
+  for (int c = 0; c < leg.components; ++c)
+    if (listed[c] != c) return false;
+  return true;
+}
+
+std::size_t row_bytes(const Leg& leg) {
+  const std::size_t size = size_of(leg.type);
+  if (leg.transfer->source.ids || leg.transfer->target.ids) return size;
+  const auto width = static_cast<std::size_t>(leg.transfer->target.box.extent(0));
+  if (rows_hold_components(leg)) return width * size * leg.components;
+  return leg.layout == Layout::soa || leg.components == 1 ? width * size : size;
+}
+
+std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) {
+  auto result = std::make_shared<Cut>();
+  for (std::size_t l = 0; l < legs.size(); ++l) {
+    std::vector<Transfer> batches;
+    pieces(legs[l], *legs[l].transfer, limit, batches);
+    for (Transfer& batch : batches) {
+      const std::size_t bytes = round_up(batch.source.size() * size_of(legs[l].type), leg_alignment);
+      if (result->chunks.empty() || (result->chunks.back().bytes > 0 && result->chunks.back().bytes + bytes > limit))
+        result->chunks.emplace_back();
+      Chunk& chunk = result->chunks.back();
+      result->transfers.push_back(std::move(batch));
+      Leg leg = legs[l];
+      leg.transfer = &result->transfers.back();
+      leg.offset = chunk.bytes;
+      chunk.legs.push_back(leg);
+      chunk.parent.push_back(l);
+      chunk.bytes += bytes;
+      result->slot_bytes = std::max(result->slot_bytes, round_up(chunk.bytes, slot_alignment));
+    }
+  }
+  return result;
+}
+
+Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places) {
+  Lowering::Places result;
+  for (const std::size_t parent : chunk.parent) result.push_back(places.at(parent));
+  return result;
+}
 
 /// One side of a leg: a sequence of equally large pieces (components), each a strided box, a dense run or ids.
 struct Lowering::End {
   std::byte* base = nullptr;
   Extent extent{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
-  std::vector<std::int64_t> piece_offset;  // in words, per component; empty for ids
+  std::vector<std::int64_t> piece_offset;  // in values, per component; empty for ids and slots
   const std::int64_t* ids = nullptr;
   std::int64_t count = 0;
-  std::int64_t ring = 0;
+  Ring ring;
   bool dense = false;
 };
 
-Lowering::End Lowering::field_end(const Leg&, const IndexSet& set, const Place& place) {
+const std::int64_t* Lowering::keep(const std::vector<std::int64_t>& ids) {
+  lists_.push_back(upload(device_, ids));
+  return lists_.back().data();
+}
+
+Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Place& place) {
   End end;
   end.base = place.origin;
   end.count = set.size();
   if (set.ids) {
-    lists_.push_back(upload(device_, *set.ids));
-    end.ids = lists_.back().data();
+    end.ids = keep(*set.ids);
     return end;
   }
   end.extent = set.box.extents();
@@ -35,15 +133,21 @@ Lowering::End Lowering::field_end(const Leg&, const IndexSet& set, const Place& 
     end.stride[a] = place.shape.stride[a];
     corner += set.box.lo[a] * place.shape.stride[a];
   }
-  for (const int c : set.components) end.piece_offset.push_back(corner + c * place.shape.component_stride);
+  if (rows_hold_components(leg)) {
+    end.extent[0] *= leg.components;
+    end.stride[0] = 1;
+    end.piece_offset.push_back(corner);
+  } else {
+    for (const int c : set.components) end.piece_offset.push_back(corner + c * place.shape.component_stride);
+  }
   return end;
 }
 
-Lowering::End Lowering::slot_end(const Leg& leg, const IndexSet& set, std::byte* slot, std::size_t ring) {
+Lowering::End Lowering::slot_end(const Leg& leg, const IndexSet& set, const Slot& slot) {
   End end;
-  end.base = slot + leg.offset;
+  end.base = slot.base + leg.offset;
   end.count = set.size();
-  end.ring = static_cast<std::int64_t>(ring);
+  end.ring = slot.ring;
   end.dense = true;
   return end;
 }
@@ -60,59 +164,89 @@ void set_side(std::int64_t* strides, const Extent& extent, bool dense, const std
   }
 }
 
+bool divides(const std::byte* address, const std::int64_t* stride, const std::int64_t* extent, const Ring& ring,
+             int word, int size) {
+  const auto whole = [&](std::int64_t bytes) { return bytes % word == 0; };
+  if (stride[0] != 1 || !whole(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address) % word)))
+    return false;
+  for (int a = 1; a < 3; ++a)
+    if (extent[a] > 1 && !whole(stride[a] * size)) return false;
+  return whole(ring.bytes);
+}
+
+/// Wider words, where rows on both sides start and end on them.
+void widen(Mover& mover) {
+  if (mover.source_ids || mover.target_ids || mover.op != Op::copy) return;
+  const int size = mover.word;
+  for (const int word : {16, 8, 4, 2}) {
+    if (word <= size || mover.extent[0] * size % word != 0) continue;
+    if (!divides(mover.source, mover.source_stride, mover.extent, mover.source_ring, word, size)) continue;
+    if (!divides(mover.target, mover.target_stride, mover.extent, mover.target_ring, word, size)) continue;
+    const int factor = word / size;
+    mover.extent[0] /= factor;
+    for (int a = 1; a < 3; ++a) {
+      mover.source_stride[a] /= factor;
+      mover.target_stride[a] /= factor;
+    }
+    mover.word = word;
+    return;
+  }
+}
+
 }  // namespace
 
 void Lowering::join(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers) {
   require(source.count == target.count, "a transfer lists " + std::to_string(source.count) +
                                             " values at its source and " + std::to_string(target.count) +
                                             " at its target");
-  const int word = static_cast<int>(size_of(leg.type));
+  const int size = static_cast<int>(size_of(leg.type));
   const End& shaped = source.piece_offset.empty() ? target : source;
-  const std::size_t pieces = std::max<std::size_t>(1, shaped.piece_offset.size());
-  const std::int64_t each = source.count / static_cast<std::int64_t>(pieces);
+  const std::size_t count = std::max<std::size_t>(1, shaped.piece_offset.size());
+  const std::int64_t each = source.count / static_cast<std::int64_t>(count);
   const Extent extent = shaped.piece_offset.empty() ? Extent{source.count, 1, 1} : shaped.extent;
-  for (std::size_t p = 0; p < pieces; ++p) {
+  for (std::size_t p = 0; p < count; ++p) {
     Mover mover;
     std::copy(extent.begin(), extent.end(), mover.extent);
-    mover.word = word;
+    mover.word = size;
+    mover.type = leg.type;
     const auto offset = [&](const End& end) {
       return end.piece_offset.empty() ? (end.ids ? 0 : static_cast<std::int64_t>(p) * each) : end.piece_offset[p];
     };
-    mover.source = source.base + offset(source) * word;
-    mover.target = target.base + offset(target) * word;
+    mover.source = source.base + offset(source) * size;
+    mover.target = target.base + offset(target) * size;
     mover.source_ids = source.ids ? source.ids + p * each : nullptr;
     mover.target_ids = target.ids ? target.ids + p * each : nullptr;
     mover.source_ring = source.ring;
     mover.target_ring = target.ring;
     set_side(mover.source_stride, extent, source.dense, source.stride);
     set_side(mover.target_stride, extent, target.dense, target.stride);
+    widen(mover);
     movers.push_back(mover);
   }
 }
 
-std::vector<Mover> Lowering::box_to_box(const Places& sources, const Places& targets) {
+std::vector<Mover> Lowering::box_to_box(const std::vector<Leg>& legs, const Places& sources, const Places& targets) {
   std::vector<Mover> movers;
-  for (std::size_t i = 0; i < legs_.size(); ++i)
-    join(field_end(legs_[i], legs_[i].transfer->source, sources[i]),
-         field_end(legs_[i], legs_[i].transfer->target, targets[i]), legs_[i], movers);
+  for (std::size_t i = 0; i < legs.size(); ++i)
+    join(field_end(legs[i], legs[i].transfer->source, sources[i]),
+         field_end(legs[i], legs[i].transfer->target, targets[i]), legs[i], movers);
   return movers;
 }
 
-std::vector<Mover> Lowering::to_slot(const Places& sources, std::byte* slot, std::size_t ring) {
+std::vector<Mover> Lowering::to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot) {
   std::vector<Mover> movers;
-  for (std::size_t i = 0; i < legs_.size(); ++i) {
-    const IndexSet& set = legs_[i].transfer->source;
-    join(field_end(legs_[i], set, sources[i]), slot_end(legs_[i], set, slot, ring), legs_[i], movers);
+  for (std::size_t i = 0; i < legs.size(); ++i) {
+    const IndexSet& set = legs[i].transfer->source;
+    join(field_end(legs[i], set, sources[i]), slot_end(legs[i], set, slot), legs[i], movers);
   }
   return movers;
 }
 
-std::vector<Mover> Lowering::from_slot(const Places& targets, const std::byte* slot, std::size_t ring) {
+std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot) {
   std::vector<Mover> movers;
-  for (std::size_t i = 0; i < legs_.size(); ++i) {
-    const IndexSet& set = legs_[i].transfer->target;
-    join(slot_end(legs_[i], set, const_cast<std::byte*>(slot), ring), field_end(legs_[i], set, targets[i]), legs_[i],
-         movers);
+  for (std::size_t i = 0; i < legs.size(); ++i) {
+    const IndexSet& set = legs[i].transfer->target;
+    join(slot_end(legs[i], set, slot), field_end(legs[i], set, targets[i]), legs[i], movers);
   }
   return movers;
 }

@@ -1,30 +1,64 @@
 #pragma once
 #include <deque>
+#include <memory>
 
 #include <slipstream/route.hpp>
 
 namespace slipstream {
 
-/// Turns the legs of a message into movers; owns the id lists that they point to, in device memory.
+/// Legs whose packed values fill one slot at most; a large leg is cut into several.
+struct Chunk {
+  std::vector<Leg> legs;            ///< offsets count from the chunk's start
+  std::vector<std::size_t> parent;  ///< the leg of the message that each was cut from
+  std::size_t bytes = 0;
+};
+struct Cut {
+  std::deque<Transfer> transfers;  ///< that the cut legs point to
+  std::vector<Chunk> chunks;
+  std::size_t slot_bytes = 0;  ///< of the largest chunk, aligned
+};
+/// Cuts into chunks of at most `limit` bytes (or of one value). Depends on its arguments alone: both ends cut alike.
+std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
+
+/// True where the components of a cell lie side by side and all travel: they are packed side by side too.
+bool rows_hold_components(const Leg& leg);
+/// Bytes of a leg that lie side by side in a row of the field; one value for lists.
+std::size_t row_bytes(const Leg& leg);
+constexpr std::size_t slot_alignment = 256;
+constexpr std::size_t leg_alignment = 16;
+constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+/// Where packed values lie: at `base`, in the ring's slot.
+struct Slot {
+  std::byte* base = nullptr;
+  Ring ring;
+};
+
+/// Turns legs into movers of the widest words that both sides allow; owns the id lists that they point to, in device
+/// memory.
 class Lowering {
  public:
-  Lowering(Device device, const std::vector<Leg>& legs) : device_(device), legs_(legs) {}
+  explicit Lowering(Device device) : device_(device) {}
 
   using Places = std::vector<Place>;
-  std::vector<Mover> box_to_box(const Places& sources, const Places& targets);
-  /// To or from the packed message at `slot`; `ring` is added in odd sequences.
-  std::vector<Mover> to_slot(const Places& sources, std::byte* slot, std::size_t ring);
-  std::vector<Mover> from_slot(const Places& targets, const std::byte* slot, std::size_t ring);
+  std::vector<Mover> box_to_box(const std::vector<Leg>& legs, const Places& sources, const Places& targets);
+  /// To or from packed values.
+  std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
+  std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
+  /// The ids in device memory, for as long as this lives.
+  const std::int64_t* keep(const std::vector<std::int64_t>& ids);
 
  private:
   struct End;
   End field_end(const Leg& leg, const IndexSet& set, const Place& place);
-  End slot_end(const Leg& leg, const IndexSet& set, std::byte* slot, std::size_t ring);
+  static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
   static void join(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers);
 
   Device device_;
-  std::vector<Leg> legs_;
   std::deque<Buffer<std::int64_t>> lists_;
 };
+
+/// The places of a chunk's legs, from those of the message's.
+Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places);
 
 }  // namespace slipstream

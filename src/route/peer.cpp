@@ -1,21 +1,21 @@
 // Devices of one process: pack, copy engine, unpack.
+#include "route/copy_ends.hpp"
 #include "route/routes.hpp"
-#include "route/slot_ends.hpp"
 
 namespace slipstream {
 namespace {
 
-class PeerRoute final : public SlotRoute {
+class PeerRoute final : public CopyRoute {
  public:
   RouteKind kind() const override { return RouteKind::peer; }
   Facts capability() const override {
     return {{"between", "devices of one process with peer access"},
             {"patterns", "any"},
-            {"operations", "copy"},
+            {"operations", "all"},
             {"origin of memory", "any"},
             {"ranks per device", "any"},
             {"devices per rank", "2 or more"},
-            {"capturable", "two parities"}};
+            {"capturable", "yes"}};
   }
   std::string refusal(const Pair& pair) const override {
     if (pair.same_device) return "the blocks lie on one device";

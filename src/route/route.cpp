@@ -12,19 +12,38 @@ constexpr std::pair<RouteKind, const char*> names[] = {{RouteKind::kernel, "kern
                                                        {RouteKind::colocated, "colocated"},
                                                        {RouteKind::staged, "staged"}};
 
-}  // namespace
+constexpr std::pair<Pack, const char*> packs[] = {{Pack::fused, "fused"},
+                                                  {Pack::per_direction, "per_direction"},
+                                                  {Pack::memcpy3d, "memcpy3d"},
+                                                  {Pack::zero_copy, "zero_copy"}};
 
-std::string to_string(RouteKind kind) {
-  for (const auto& [value, name] : names)
-    if (value == kind) return name;
+constexpr std::pair<Lanes, const char*> lane_names[] = {{Lanes::one, "one"}, {Lanes::per_direction, "per_direction"}};
+
+template <class Table, class Value>
+std::string name_of(const Table& table, Value wanted) {
+  for (const auto& [value, name] : table)
+    if (value == wanted) return name;
   return "?";
 }
 
-RouteKind route_from_string(const std::string& text) {
-  for (const auto& [value, name] : names)
+template <class Table>
+auto value_of(const Table& table, const std::string& text, const std::string& what) {
+  std::string known;
+  for (const auto& [value, name] : table) {
     if (text == name) return value;
-  throw Error("no route is named '" + text + "': choose among kernel, direct, peer, colocated, staged");
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error("no " + what + " is named '" + text + "': choose among " + known);
 }
+
+}  // namespace
+
+std::string to_string(RouteKind kind) { return name_of(names, kind); }
+RouteKind route_from_string(const std::string& name) { return value_of(names, name, "route"); }
+std::string to_string(Pack pack) { return name_of(packs, pack); }
+Pack pack_from_string(const std::string& name) { return value_of(packs, name, "way to pack"); }
+std::string to_string(Lanes lanes) { return name_of(lane_names, lanes); }
+Lanes lanes_from_string(const std::string& name) { return value_of(lane_names, name, "use of streams"); }
 
 std::vector<RouteKind> all_routes() {
   std::vector<RouteKind> kinds;
@@ -44,6 +63,10 @@ const Route& route(RouteKind kind) {
       return colocated_route();
     case RouteKind::staged:
       return staged_route();
+    case RouteKind::nccl:
+    case RouteKind::nvshmem:
+    case RouteKind::gpu_mpi:
+      break;
   }
   throw Error("unknown route");
 }

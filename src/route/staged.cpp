@@ -58,14 +58,18 @@ class StagedSender final : public Sender {
  public:
   StagedSender(const Message& message, const SendSite& site)
       : message_(message),
-        lowering_(site.device, site.legs),
+        lowering_(site.device),
         packed_(site.device, message.bytes),
         host_(site.device, envelope_room + message.wire_bytes, Memory::pinned),
         copied_(site.device) {
     if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
-    for (const auto& places : site.sources) movers.push_back(lowering_.to_slot(places, packed_.data(), 0));
+    Batch batch;
+    for (const auto& places : site.sources)
+      batch.movers.push_back(lowering_.to_slot(site.legs, places, {packed_.data(), {}}));
+    batches.push_back(std::move(batch));
   }
 
+  bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
     const std::byte* from = packed_.data();
     if (!message_.codec->identity()) {
@@ -120,12 +124,19 @@ class StagedReceiver final : public Receiver {
  public:
   StagedReceiver(const Message& message, const ReceiveSite& site)
       : message_(message),
-        lowering_(site.device, site.legs),
+        lowering_(site.device),
         packed_(site.device, message.bytes),
         host_(site.device, envelope_room + message.wire_bytes, Memory::pinned),
         uploaded_(site.device) {
     if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
-    for (const auto& places : site.targets) movers.push_back(lowering_.from_slot(places, packed_.data(), 0));
+    Batch batch;
+    if (message.combines) {
+      for (const Leg& leg : site.legs) arrived.push_back({&leg, packed_.data() + leg.offset});
+    } else {
+      for (const auto& places : site.targets)
+        batch.movers.push_back(lowering_.from_slot(site.legs, places, {packed_.data(), {}}));
+    }
+    batches.push_back(std::move(batch));
   }
 
   void post(std::uint64_t) override {
@@ -151,6 +162,7 @@ class StagedReceiver final : public Receiver {
     return !waiting_;
   }
 
+  bool delivers() const override { return true; }
   void deliver(Stream& stream, std::uint64_t) override {
     if (message_.codec->identity()) {
       copy(stream, packed_.data(), host_.data() + envelope_room, message_.bytes);
@@ -183,7 +195,7 @@ class StagedRoute final : public Route {
   Facts capability() const override {
     return {{"between", "any two devices"},
             {"patterns", "any"},
-            {"operations", "copy"},
+            {"operations", "all"},
             {"origin of memory", "any"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},
@@ -198,8 +210,6 @@ class StagedRoute final : public Route {
             {"after a time-out", "old ghost values; the exchange is unusable"}};
   }
   std::string refusal(const Pair&) const override { return ""; }
-  bool needs_slot() const override { return false; }
-  bool stores_into_fields() const override { return false; }
   bool needs_host() const override { return true; }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
     return std::make_unique<StagedSender>(message, site);

@@ -65,6 +65,7 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
 /// One team in one thread block; the same interface as host::Team.
 class Team {
  public:
+  static constexpr bool sequential = false;
   SLIP_FN Team(std::int64_t index, int threads, void* shared) : index_(index), threads_(threads), shared_(shared) {}
   SLIP_FN std::int64_t index() const { return index_; }
   SLIP_FN int threads() const { return threads_; }

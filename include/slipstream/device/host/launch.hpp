@@ -48,6 +48,7 @@ void launch(detail::StreamImpl& stream, const Box& box, const Kernel& kernel) {
 /// One team on one host thread: its threads are a loop, so every each() is a barrier by itself.
 class Team {
  public:
+  static constexpr bool sequential = true;
   SLIP_FN Team(std::int64_t index, int threads, void* shared) : index_(index), threads_(threads), shared_(shared) {}
   SLIP_FN std::int64_t index() const { return index_; }
   SLIP_FN int threads() const { return threads_; }
@@ -70,7 +71,9 @@ template <class Kernel>
 void launch_teams(detail::StreamImpl& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
                   const Kernel& kernel) {
   detail::submit(stream, [=] {
-    detail::parallel(teams, threads, [&](std::int64_t first, std::int64_t last) {
+    std::int64_t cost = threads;
+    if constexpr (requires { kernel.cost; }) cost = kernel.cost;  // of a team
+    detail::parallel(teams, cost, [&](std::int64_t first, std::int64_t last) {
       std::vector<std::max_align_t> shared(shared_bytes / sizeof(std::max_align_t) + 1);
       for (std::int64_t t = first; t < last; ++t) kernel(Team(t, threads, shared.data()));
     });

@@ -1,43 +1,47 @@
 #pragma once
-// The ends that peer and colocated share: pack here, copy into the target's ring of two slots, unpack there.
+// The ends that peer and colocated share: pack here, copy engine into the target's slot, unpack there.
 #include <slipstream/route.hpp>
 
 #include "route/lower.hpp"
 
 namespace slipstream {
 
-class SlotSender final : public Sender {
+class CopySender final : public Sender {
  public:
-  SlotSender(const Message& message, const SendSite& site);
+  CopySender(const Message& message, const SendSite& site);
+  bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
 
  private:
   Message message_;
   Lowering lowering_;
-  std::byte* slot_;
-  std::size_t ring_;
+  Landing landing_;
+  const Signal* sequence_;
   Buffer<std::byte> packed_, wire_;
+  std::unique_ptr<Stream> lane_;
+  Event packed_event_, sent_;
 };
 
-class SlotReceiver final : public Receiver {
+class CopyReceiver final : public Receiver {
  public:
-  SlotReceiver(const Message& message, const ReceiveSite& site);
+  CopyReceiver(const Message& message, const ReceiveSite& site);
+  bool delivers() const override { return !message_.codec->identity(); }
   void deliver(Stream& stream, std::uint64_t sequence) override;
 
  private:
   Message message_;
   Lowering lowering_;
   std::byte* slot_;
-  std::size_t ring_;
   Buffer<std::byte> packed_;
 };
 
 /// A route whose ends these are; what joins its pairs is its own to say.
-class SlotRoute : public Route {
+class CopyRoute : public Route {
  public:
   Facts execution() const override;
-  bool needs_slot() const override { return true; }
-  bool stores_into_fields() const override { return false; }
+  SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
+    return {round_up(message.wire_bytes, slot_alignment), 1, 1, false};
+  }
   bool needs_host() const override { return false; }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override;
   std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override;

@@ -1,0 +1,173 @@
+#include "exchange/combine.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <slipstream/error.hpp>
+
+#include "device/upload.hpp"
+
+namespace slipstream {
+namespace {
+
+std::int64_t source_block(const Contributor& c) { return c.arrived.leg->transfer->source_block; }
+std::int64_t target_block(const Contributor& c) { return c.arrived.leg->transfer->target_block; }
+
+int place_of_own(const std::vector<const Contributor*>& ordered) {
+  int own = 0;
+  for (const Contributor* c : ordered) own += source_block(*c) < target_block(*c);
+  return own;
+}
+
+Mover shared_mover(const Contributor& c) {
+  Mover mover;
+  mover.op = c.arrived.leg->transfer->op;
+  mover.type = c.arrived.leg->type;
+  mover.word = static_cast<int>(size_of(mover.type));
+  return mover;
+}
+
+/// Element of a packed leg that holds a cell and component of its target box.
+std::int64_t packed_at(const IndexSet& set, std::size_t component, const Extent& cell) {
+  const Extent e = set.box.extents();
+  return ((static_cast<std::int64_t>(component) * e[2] + cell[2] - set.box.lo[2]) * e[1] + cell[1] - set.box.lo[1]) *
+             e[0] +
+         cell[0] - set.box.lo[0];
+}
+
+}  // namespace
+
+const Contribution* Combiner::keep(const std::vector<Contribution>& contributions) {
+  kept_.push_back(upload(device_, contributions));
+  return kept_.back().data();
+}
+
+std::vector<Mover> Combiner::movers(const std::vector<Contributor>& contributors) {
+  // By array of a block and operation; boxes and lists apart, unless they meet in one array.
+  std::map<std::tuple<int, std::int64_t>, std::vector<const Contributor*>> arrays;
+  for (const Contributor& c : contributors) arrays[{c.arrived.leg->field, target_block(c)}].push_back(&c);
+  std::vector<Mover> out;
+  for (auto& [key, all] : arrays) {
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Contributor* a, const Contributor* b) { return source_block(*a) < source_block(*b); });
+    const auto* first = all.front()->arrived.leg->transfer;
+    bool listed = false;
+    for (const Contributor* c : all) {
+      require(c->arrived.leg->transfer->op == first->op,
+              "one array of a block is the target of different operations in one exchange: make two exchanges");
+      listed |= c->arrived.leg->transfer->target.ids != nullptr;
+    }
+    if (listed) {
+      lists(all, out);
+    } else {
+      boxes(all, out);
+    }
+  }
+  return out;
+}
+
+/// Cuts the targets' boxes along all their faces: the pieces have the same contributors throughout.
+void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mover>& out) {
+  std::set<std::int64_t> cuts[3];
+  std::set<int> components;
+  for (const Contributor* c : all) {
+    const IndexSet& set = c->arrived.leg->transfer->target;
+    for (int a = 0; a < 3; ++a) cuts[a].insert({set.box.lo[a], set.box.hi[a]});
+    components.insert(set.components.begin(), set.components.end());
+  }
+  const auto piece = [&](const Box& box, int component) {
+    std::vector<const Contributor*> here;
+    std::vector<Contribution> contributions;
+    for (const Contributor* c : all) {
+      const Leg& leg = *c->arrived.leg;
+      const IndexSet& set = leg.transfer->target;
+      const auto found = std::find(set.components.begin(), set.components.end(), component);
+      if (found == set.components.end() || intersection(set.box, box) != box) continue;
+      here.push_back(c);
+      const Extent e = set.box.extents();
+      const bool mixed = rows_hold_components(leg);
+      const std::int64_t wide = mixed ? leg.components : 1;
+      const std::int64_t at = mixed ? packed_at(set, 0, box.lo) * wide + component
+                                    : packed_at(set, static_cast<std::size_t>(found - set.components.begin()), box.lo);
+      Contribution from;
+      from.base = c->arrived.values + at * static_cast<std::int64_t>(size_of(leg.type));
+      from.stride[0] = wide;
+      from.stride[1] = wide * e[0];
+      from.stride[2] = wide * e[0] * e[1];
+      contributions.push_back(from);
+    }
+    if (here.empty()) return;
+    Mover mover = shared_mover(*here.front());
+    const Place& place = here.front()->target;
+    std::int64_t corner = component * place.shape.component_stride;
+    for (int a = 0; a < 3; ++a) {
+      mover.extent[a] = box.extent(a);
+      mover.target_stride[a] = place.shape.stride[a];
+      corner += box.lo[a] * place.shape.stride[a];
+    }
+    mover.target = place.origin + corner * mover.word;
+    mover.contributions = keep(contributions);
+    mover.contribution_count = static_cast<std::int32_t>(contributions.size());
+    mover.own = place_of_own(here);
+    out.push_back(mover);
+  };
+  const auto next = [](const std::set<std::int64_t>& set, std::set<std::int64_t>::const_iterator it) {
+    return std::next(it) == set.end() ? *it : *std::next(it);
+  };
+  for (const int component : components)
+    for (auto z = cuts[2].begin(); z != cuts[2].end(); ++z)
+      for (auto y = cuts[1].begin(); y != cuts[1].end(); ++y)
+        for (auto x = cuts[0].begin(); x != cuts[0].end(); ++x) {
+          const Box box{{*x, *y, *z}, {next(cuts[0], x), next(cuts[1], y), next(cuts[2], z)}};
+          if (!box.empty()) piece(box, component);
+        }
+}
+
+/// Sorts single values by target; those with equally many contributors, alike placed, form one mover.
+void Combiner::lists(const std::vector<const Contributor*>& all, std::vector<Mover>& out) {
+  struct One {
+    const Contributor* from;
+    const std::byte* value;
+  };
+  std::map<std::int64_t, std::vector<One>> targets;  // by element, in the order of the contributors
+  for (const Contributor* c : all) {
+    const Leg& leg = *c->arrived.leg;
+    const IndexSet& set = leg.transfer->target;
+    require(set.ids != nullptr, "an array that is the target of lists of elements is the target of a box too");
+    const auto size = static_cast<std::int64_t>(size_of(leg.type));
+    for (std::size_t n = 0; n < set.ids->size(); ++n)
+      targets[(*set.ids)[n]].push_back({c, c->arrived.values + static_cast<std::int64_t>(n) * size});
+  }
+  struct Group {
+    std::vector<std::int64_t> targets;
+    std::vector<std::vector<std::int64_t>> sources;  // by contributor: element addresses
+  };
+  std::map<std::pair<std::size_t, int>, Group> groups;
+  const auto size = static_cast<std::int64_t>(size_of(all.front()->arrived.leg->type));
+  for (const auto& [element, ones] : targets) {
+    std::vector<const Contributor*> here;
+    for (const One& one : ones) here.push_back(one.from);
+    Group& group = groups[{ones.size(), place_of_own(here)}];
+    group.sources.resize(ones.size());
+    group.targets.push_back(element);
+    for (std::size_t i = 0; i < ones.size(); ++i)
+      group.sources[i].push_back(reinterpret_cast<std::intptr_t>(ones[i].value) / size);
+  }
+  for (const auto& [key, group] : groups) {
+    Mover mover = shared_mover(*all.front());
+    mover.target = all.front()->target.origin;
+    mover.extent[0] = static_cast<std::int64_t>(group.targets.size());
+    mover.extent[1] = mover.extent[2] = 1;
+    mover.target_ids = lists_.keep(group.targets);
+    std::vector<Contribution> contributions(group.sources.size());
+    for (std::size_t i = 0; i < contributions.size(); ++i) contributions[i].ids = lists_.keep(group.sources[i]);
+    mover.contributions = keep(contributions);
+    mover.contribution_count = static_cast<std::int32_t>(contributions.size());
+    mover.own = key.second;
+    out.push_back(mover);
+  }
+}
+
+}  // namespace slipstream

@@ -1,0 +1,114 @@
+#pragma once
+// What an Exchange holds. build.cpp makes it, exchange.cpp runs it.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slipstream/exchange.hpp>
+
+#include "exchange/combine.hpp"
+#include "exchange/directory.hpp"
+#include "exchange/plan.hpp"
+#include "route/program.hpp"
+
+namespace slipstream {
+
+/// A message with its route, as planned.
+struct Channel {
+  const Bundle* bundle;
+  Choice choice;
+  Pair pair;
+  Message message;
+  SlotNeed need;
+};
+
+/// What one device of this rank does in an exchange.
+struct Side {
+  Side(int index, Device device)
+      : index(index), device(device), stream(device, Priority::high), before(device), after(device) {}
+
+  int index;  // in the machine's numbering
+  Device device;
+  Stream stream;
+  Event before, after;
+  Buffer<Signal> signals;  // the exchange's number first, then one per line
+  Buffer<std::byte> slots;
+  Buffer<Failure> failure;
+  Buffer<std::uint64_t> stamps;
+  std::vector<std::unique_ptr<Sender>> senders;  // farthest first
+  std::vector<std::unique_ptr<Receiver>> receivers;
+  std::vector<int> last_stamp;  // of each receiver's batches: their highest index
+  Combiner combiner{Device{}};
+  std::vector<Batch> own_batches;                     // opened ghosts, and what is combined
+  std::vector<Program> outgoing, incoming, whole;  // per binding
+  Program gates;
+  std::vector<std::optional<Graph>> graphs;  // per binding
+  bool transfers = false, delivers = false;
+
+  Signal* sequence() const { return signals.data(); }
+};
+
+struct Exchange::Impl {
+  Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> wanted, ExchangeOptions chosen);
+  ~Impl();
+
+  // build.cpp
+  void agree() const;
+  void agree_on_messages() const;
+  void make_channels();
+  void make_message(Channel& channel, int most_devices);
+  void prove_answers();
+  void count_bindings();
+  void make_landing_places();
+  void publish_fields();
+  void make_ends();
+  void make_programs();
+  void combine(Side& side, const std::vector<std::size_t>& channel_of);
+  Landing landing_of(const Channel& channel, Device user);
+  Place place_of(const Leg& leg, std::int64_t block, std::byte* array) const;
+  std::vector<std::vector<Place>> places(const Channel& channel, bool at_source, bool through_directory, Device user);
+  int array_in(int binding, std::size_t item) const;
+  int place_in_rank(int device) const;
+  void leave_politely();
+
+  // exchange.cpp
+  Side& side_of(int device);
+  bool local(int device) const { return grid.machine().device(device).rank == grid.rank(); }
+  int current_binding() const;
+  Pulse pulse(const Side& side) const;
+  void start(std::size_t count);
+  void send(Side& side, Stream& stream);
+  void transfer(std::vector<Stream*>& streams);
+  void receive(Side& side, Stream& stream);
+  void begin(std::vector<Stream>& streams);
+  void end(std::vector<Stream>& streams);
+  void run(std::vector<Stream>& streams);
+  bool progress();
+  std::string who_waits() const;
+  void drive_host_routes();
+  void check();
+  std::vector<double> arrival_us();
+
+  Communicator comm;
+  const Grid& grid;
+  std::vector<ExchangeItem> items;
+  ExchangeOptions options;
+  std::vector<PlannedItem> planned;
+  std::uint64_t hash = 0;
+  MPI_Comm own = MPI_COMM_NULL;
+  Bundles bundles;
+  std::vector<Channel> channels;
+  std::vector<MessageInfo> messages;
+  std::vector<std::size_t> channel_of_message;
+  Directory directory;
+  std::vector<std::unique_ptr<Side>> sides;
+  int bindings = 1;
+  int binding = 0;
+  bool host_driven = false, capturable = true;
+  bool transfers = false;  // some end queues work between sending and arrival
+  bool open = false;
+  std::uint64_t sequence = 0;
+};
+
+}  // namespace slipstream

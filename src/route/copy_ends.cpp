@@ -1,0 +1,85 @@
+#include "route/copy_ends.hpp"
+
+#include "route/program.hpp"
+
+namespace slipstream {
+
+CopySender::CopySender(const Message& message, const SendSite& site)
+    : message_(message),
+      lowering_(site.device),
+      landing_(site.landing),
+      sequence_(site.sequence),
+      packed_(site.device, message.bytes),
+      packed_event_(site.device),
+      sent_(site.device) {
+  if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
+  if (message.knobs.streams == Lanes::per_direction) lane_ = std::make_unique<Stream>(site.device, Priority::high);
+  Batch batch;
+  for (const auto& places : site.sources)
+    batch.movers.push_back(lowering_.to_slot(site.legs, places, {packed_.data(), {}}));
+  batch.before.push_back({site.landing.free.front(), 1, message.target});
+  batches.push_back(std::move(batch));
+}
+
+void CopySender::transfer(Stream& stream, std::uint64_t) {
+  Stream& lane = lane_ ? *lane_ : stream;
+  if (lane_) {
+    stream.record(packed_event_);
+    lane.wait(packed_event_);
+  }
+  const std::byte* from = packed_.data();
+  if (!message_.codec->identity()) {
+    message_.codec->encode(lane, packed_.data(), message_.bytes, wire_.data());
+    from = wire_.data();
+  }
+  copy(lane, landing_.slot, from, message_.wire_bytes);
+  post(lane, landing_.full.front(), sequence_);
+  if (lane_) {
+    lane.record(sent_);
+    stream.wait(sent_);
+  }
+}
+
+CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)
+    : message_(message), lowering_(site.device), slot_(site.landing.slot) {
+  const bool identity = message.codec->identity();
+  if (!identity) packed_ = Buffer<std::byte>(site.device, message.bytes);
+  std::byte* values = identity ? slot_ : packed_.data();
+  const Wait full{site.landing.full.front(), 0, message.source};
+  Batch batch;
+  if (identity) {
+    batch.before.push_back(full);
+  } else {
+    gate.push_back(full);
+  }
+  batch.after.push_back(site.landing.free.front());
+  if (message.combines) {
+    for (const Leg& leg : site.legs) arrived.push_back({&leg, values + leg.offset});
+  } else {
+    for (const auto& places : site.targets) batch.movers.push_back(lowering_.from_slot(site.legs, places, {values, {}}));
+  }
+  batches.push_back(std::move(batch));
+}
+
+void CopyReceiver::deliver(Stream& stream, std::uint64_t) {
+  message_.codec->decode(stream, slot_, message_.bytes, packed_.data());
+}
+
+Route::Facts CopyRoute::execution() const {
+  return {{"host work in begin", "queues kernels and copies"},
+          {"host work in end", "queues kernels"},
+          {"holds while waiting", "one thread block"},
+          {"in flight at once", "1"},
+          {"fields rebindable", "among the field's own copies"},
+          {"after a time-out", "old ghost values; the exchange is unusable"}};
+}
+
+std::unique_ptr<Sender> CopyRoute::sender(const Message& message, const SendSite& site) const {
+  return std::make_unique<CopySender>(message, site);
+}
+
+std::unique_ptr<Receiver> CopyRoute::receiver(const Message& message, const ReceiveSite& site) const {
+  return std::make_unique<CopyReceiver>(message, site);
+}
+
+}  // namespace slipstream

@@ -1,0 +1,146 @@
+#include "route/store_ends.hpp"
+
+#include <algorithm>
+
+namespace slipstream {
+namespace {
+
+// Below this, one pass of stores into slots and one out of them cost less than asking whether the ghosts are free.
+constexpr std::size_t small_message = 4 << 20;
+// Rows shorter than this fill their 32-byte sectors badly and cross the link at a quarter of its rate.
+constexpr std::size_t short_row = 128;
+constexpr std::size_t smallest_chunk = 1 << 20;
+constexpr std::size_t most_chunks = 32;
+
+std::size_t least_row_in_place(const Message& m) {
+  if (m.combines || !m.in_place_ok) return SIZE_MAX;
+  if (m.knobs.in_place >= 0) return static_cast<std::size_t>(m.knobs.in_place);
+  return m.answered && m.bytes < small_message ? SIZE_MAX : short_row;
+}
+
+std::size_t chunk_limit(const Message& m, std::size_t packed) {
+  if (m.combines) return std::max<std::size_t>(packed, 1);
+  const std::size_t least = (packed + most_chunks - 1) / most_chunks;
+  if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
+  return std::max({smallest_chunk, packed / 8, least});
+}
+
+Slot slot_of(const StorePlan& plan, std::byte* base, int chunk) {
+  const int chunks = static_cast<int>(plan.cut->chunks.size());
+  const auto bytes = static_cast<std::int64_t>(plan.cut->slot_bytes);
+  if (plan.depth == chunks) return {base + chunk * bytes, {}};
+  return {base, {bytes, plan.depth, chunks, chunk}};
+}
+
+/// What the slot of a chunk last held: the chunk, and how many exchanges ago.
+struct Before {
+  int chunk = 0, lag = 0;
+};
+Before before(int chunk, int chunks, int depth) {
+  const int lag = depth > chunk ? (depth - chunk + chunks - 1) / chunks : 0;
+  return {chunk - depth + lag * chunks, lag};
+}
+
+}  // namespace
+
+StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
+  StorePlan plan;
+  const std::size_t least = least_row_in_place(message);
+  std::size_t packed = 0;
+  for (std::size_t l = 0; l < legs.size(); ++l) {
+    if (row_bytes(legs[l]) >= least) {
+      plan.in_place.push_back(l);
+      continue;
+    }
+    plan.packed.push_back(legs[l]);
+    plan.packed_parent.push_back(l);
+    packed += legs[l].transfer->source.size() * size_of(legs[l].type);
+  }
+  plan.cut = cut(plan.packed, chunk_limit(message, packed));
+  const auto chunks = static_cast<int>(plan.cut->chunks.size());
+  if (chunks == 0) return plan;
+  const auto room = static_cast<std::int64_t>(message.knobs.ring / static_cast<std::int64_t>(plan.cut->slot_bytes));
+  if (message.combines) {
+    plan.depth = chunks;
+  } else if (room >= 2 * chunks) {
+    // What the other side answered in the last exchange proves that it had emptied the slots of the one before.
+    plan.depth = 2 * chunks;
+    plan.freed = !message.answered;
+  } else {
+    plan.depth = static_cast<int>(std::clamp<std::int64_t>(room, 2, 2 * chunks));
+    if (plan.depth == chunks) ++plan.depth;  // a slot for each chunk is the layout without a ring
+  }
+  return plan;
+}
+
+SlotNeed store_need(const Message& message, const std::vector<Leg>& legs) {
+  const StorePlan plan = store_plan(message, legs);
+  return {plan.cut->slot_bytes, plan.depth, static_cast<int>(plan.cut->chunks.size()), !plan.in_place.empty()};
+}
+
+StoreSender::StoreSender(const Message& message, const SendSite& site) : lowering_(site.device) {
+  const StorePlan plan = store_plan(message, site.legs);
+  const int chunks = static_cast<int>(plan.cut->chunks.size());
+  for (int c = 0; c < chunks; ++c) {
+    const Chunk& chunk = plan.cut->chunks[c];
+    Batch batch;
+    for (const auto& places : site.sources) {
+      Lowering::Places packed;
+      for (const std::size_t parent : plan.packed_parent) packed.push_back(places.at(parent));
+      batch.movers.push_back(
+          lowering_.to_slot(chunk.legs, places_of(chunk, packed), slot_of(plan, site.landing.slot, c)));
+    }
+    const Before last = before(c, chunks, plan.depth);
+    if (plan.freed) batch.before.push_back({site.landing.free.at(last.chunk), last.lag, message.target});
+    batch.late = last.lag == 0;
+    batch.after.push_back(site.landing.full.at(c));
+    batch.round = c;
+    batches.push_back(std::move(batch));
+  }
+  if (plan.in_place.empty()) return;
+  Batch batch;
+  std::vector<Leg> legs;
+  for (const std::size_t l : plan.in_place) legs.push_back(site.legs[l]);
+  for (std::size_t b = 0; b < site.sources.size(); ++b) {
+    Lowering::Places sources, targets;
+    for (const std::size_t l : plan.in_place) {
+      sources.push_back(site.sources[b][l]);
+      targets.push_back(site.targets[b][l]);
+    }
+    batch.movers.push_back(lowering_.box_to_box(legs, sources, targets));
+  }
+  batch.before.push_back({site.landing.ready, 0, message.target});
+  batch.after.push_back(site.landing.landed);
+  batches.push_back(std::move(batch));
+}
+
+StoreReceiver::StoreReceiver(const Message& message, const ReceiveSite& site)
+    : lowering_(site.device), plan_(store_plan(message, site.legs)) {
+  const int chunks = static_cast<int>(plan_.cut->chunks.size());
+  for (int c = 0; c < chunks; ++c) {
+    const Chunk& chunk = plan_.cut->chunks[c];
+    const Slot slot = slot_of(plan_, site.landing.slot, c);
+    Batch batch;
+    batch.before.push_back({site.landing.full.at(c), 0, message.source});
+    if (plan_.freed) batch.after.push_back(site.landing.free.at(c));
+    batch.round = c;
+    if (message.combines) {
+      for (const Leg& leg : chunk.legs) arrived.push_back({&leg, slot.base + leg.offset});
+    } else {
+      for (const auto& places : site.targets) {
+        Lowering::Places packed;
+        for (const std::size_t parent : plan_.packed_parent) packed.push_back(places.at(parent));
+        batch.movers.push_back(lowering_.from_slot(chunk.legs, places_of(chunk, packed), slot));
+      }
+    }
+    batches.push_back(std::move(batch));
+  }
+  if (plan_.in_place.empty()) return;
+  opened.push_back(site.landing.ready);
+  Batch landed;
+  landed.before.push_back({site.landing.landed, 0, message.source});
+  landed.round = chunks;
+  batches.push_back(std::move(landed));
+}
+
+}  // namespace slipstream
