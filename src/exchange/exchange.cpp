@@ -64,7 +64,8 @@ void Exchange::Impl::transfer(std::vector<Stream*>& streams) {
 void Exchange::Impl::receive(Side& side, Stream& stream) {
   side.gates.run(stream, pulse(side), false);
   if (side.delivers)
-    for (auto& receiver : side.receivers) receiver->deliver(stream, sequence);
+    for (auto& receiver : side.receivers)
+      if (receiver->delivers()) receiver->deliver(stream, sequence);
   side.incoming[binding].run(stream, pulse(side), false);
   if (options.knobs.sync && host_driven) stream.synchronize();
 }
