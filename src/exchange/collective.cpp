@@ -59,7 +59,7 @@ struct AllReduce::Impl {
     require(type == DType::f32 || type == DType::f64 || type == DType::i64,
             "an all-reduce of " + to_string(type) + ": it takes f32, f64 and i64");
     require(op != Op::copy, "an all-reduce needs an operation: add, multiply, min or max");
-    require(options.wait_limit > 0, "an all-reduce needs a wait_limit of more than 0 s");
+    require(options.wait_limit > 0 && options.wait_limit < 1e9, "an all-reduce needs a wait_limit between 0 and 1e9 s");
   }
 
   static void agree(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) {

@@ -133,8 +133,9 @@ struct PeerKernel {
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
-    if (reduce.state->broken) return;
-    const std::uint64_t number = reduce.state->done + 1;
+    const ReduceState state = *reduce.state;
+    if (state.broken) return;
+    const std::uint64_t number = state.done + 1;
     std::uint64_t* const failed = team.template shared<std::uint64_t>();
     team.each([&](int thread) {
       send(thread, team.threads(), number);

@@ -21,11 +21,11 @@ struct Fold {
   Fold() = default;
   Fold(DType type, Op op, int devices, int values);
   /// Pairs of words in one parity of a landing place.
-  std::int64_t pairs() const { return std::int64_t{devices} * values; }
+  SLIP_FN std::int64_t pairs() const { return std::int64_t{devices} * values; }
 };
 
 /// Where a device stands; in its own memory, so that a graph that replays goes on counting.
-struct ReduceState {
+struct alignas(16) ReduceState {
   std::uint64_t done = 0;    ///< reductions
   std::uint64_t broken = 0;  ///< 1 after a wait gave up: neither sends nor waits any more
 };

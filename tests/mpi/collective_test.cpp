@@ -189,6 +189,8 @@ TEST_P(Reduce, KeepsTwoInFlightApart) {
     a.upload(i, host[i]);
     b.upload(i, host[i]);
   }
+  a.synchronize();
+  b.synchronize();
   // Where no host takes part, ranks may queue the two in different orders.
   const bool swapped = method == ReduceMethod::peer && comm.rank() % 2;
   for (int round = 0; round < 20; ++round) {
