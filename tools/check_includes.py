@@ -27,7 +27,7 @@ PUBLIC_ROOMS = {
     "pattern": "transfer pattern",
     "codec": "codec",
     "route": "route mover",
-    "exchange": "exchange",
+    "exchange": "exchange collective",
     "solver": "simulation lbm",
     "io": "gather vtkhdf output",
 }

@@ -79,6 +79,48 @@ SLIP_FN void backoff(int round) {
 #endif
 }
 
+/// Backs off for waits that are expected to end within microseconds: a GPU spins first.
+SLIP_FN void spin(unsigned round) {
+#if defined(__CUDA_ARCH__)
+  if (round >= 4096) __nanosleep(100);
+#else
+  detail::host_backoff(static_cast<int>(round & 0xffffff));
+#endif
+}
+
+/// Two words beside each other, the first on a multiple of 16 bytes.
+struct WordPair {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+};
+
+/// Stores a pair here or in a peer's memory. Each word arrives whole; the two in no order, and nothing is ordered by
+/// it.
+SLIP_FN void store_relaxed(WordPair* to, WordPair pair) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(pair.first), "l"(pair.second) : "memory");
+#else
+  std::atomic_ref<std::uint64_t>(to->first).store(pair.first, std::memory_order_relaxed);
+  std::atomic_ref<std::uint64_t>(to->second).store(pair.second, std::memory_order_relaxed);
+#endif
+}
+
+/// Reads a pair that others store; each word is seen whole.
+SLIP_FN WordPair load_relaxed(const WordPair* from) {
+  WordPair pair;
+#if defined(__CUDA_ARCH__)
+  asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(pair.first), "=l"(pair.second)
+               : "l"(from)
+               : "memory");
+#else
+  auto* const words = const_cast<WordPair*>(from);
+  pair.first = std::atomic_ref<std::uint64_t>(words->first).load(std::memory_order_relaxed);
+  pair.second = std::atomic_ref<std::uint64_t>(words->second).load(std::memory_order_relaxed);
+#endif
+  return pair;
+}
+
 /// Waits until the counter has reached the value; false where `limit_ns` passed first.
 SLIP_FN bool wait_for(const Signal* signal, std::uint64_t value, std::uint64_t limit_ns) {
   if (load_acquire(signal) >= value) return true;

@@ -56,11 +56,13 @@ def _parser() -> argparse.ArgumentParser:
     topo.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")
     topo.add_argument("overrides", nargs="*", metavar="machine.b=c", help="keys of [machine] to change")
 
-    info = add("info", "Show how this slipstream was built; `info routes`: what each route can do.", _info)
-    info.add_argument("topic", nargs="?", choices=["build", "routes"], default="build")
+    info = add(
+        "info", "Show how this slipstream was built; `info routes`, `info collectives`: what each can do.", _info
+    )
+    info.add_argument("topic", nargs="?", choices=["build", "routes", "collectives"], default="build")
 
     bench = add("bench", "Measure.", _bench)
-    bench.add_argument("benchmark", choices=["lbm", "cavity"])
+    bench.add_argument("benchmark", choices=["lbm", "cavity", "allreduce"])
     takes_ranks(bench)
     bench.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     bench.add_argument(
@@ -82,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--collision", choices=["SRT", "TRT"], default="TRT")
     bench.add_argument("--layout", choices=["soa", "aos"], default="soa")
     bench.add_argument("--overlap", choices=["auto", "on", "off"], default="auto")
+    bench.add_argument("--quick", action="store_true", help="few sizes and repeats (allreduce)")
     bench.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
     bench.add_argument("--no-write", action="store_true", help="print only")
     return parser
@@ -197,6 +200,13 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
             rows = [(route["name"], *(route[kind].get(key, "-") for key in keys)) for route in routes]
             console.print(report.table(kind, ["route", *keys], rows, left=len(keys) + 1))
         return
+    if arguments.topic == "collectives":
+        methods = module.collectives()
+        keys = list(methods[0]["facts"])
+        rows = [(key, *(method["facts"][key] for method in methods)) for key in keys]
+        title = "all-reduce of a few values"
+        console.print(report.table(title, ["", *(method["name"] for method in methods)], rows, left=3))
+        return
     build = module.build_info()
     rows = [(key, {True: "yes", False: "no"}.get(value, value)) for key, value in build.items()]
     for name in ("host", "cuda"):
@@ -209,6 +219,11 @@ def _bench(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import bench, bench_cavity
 
     folder = None if arguments.no_write else arguments.folder
+    if arguments.benchmark == "allreduce":
+        from slipstream import bench_allreduce
+
+        bench_allreduce.bench_allreduce(arguments.backend, arguments.devices, arguments.quick, console, folder)
+        return
     if arguments.benchmark == "cavity":
         given = (arguments.devices, arguments.threads, arguments.collision, arguments.layout, arguments.overlap)
         if given != (0, 0, "TRT", "soa", "auto"):

@@ -1,6 +1,6 @@
-"""Pictures of a cavity: its centreline profiles and its mid-plane. Drawn without a display."""
+"""Pictures: centreline profiles and mid-plane of a cavity, curves of benchmarks. Drawn without a display."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -88,4 +88,19 @@ def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
         where = "" if case.lbm.lattice == "D2Q9" else "mid-plane z = 1/2\n"
         axes.set_title(where + _title(case), fontsize=11)
+        _save(figure, path)
+
+
+def curves(
+    path: Path, title: str, xlabel: str, ylabel: str, series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+) -> None:
+    """Measured points over two logarithmic axes, a line a label."""
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+        for label, (x, y) in series.items():
+            axes.plot(x, y, marker="o", markersize=4, label=label)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
+        axes.legend()
         _save(figure, path)

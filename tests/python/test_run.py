@@ -143,6 +143,12 @@ def test_info_shows_what_routes_can_do(cli: Cli) -> None:
     assert "capability" in result.stdout and "staged" in result.stdout
 
 
+def test_info_shows_what_collectives_can_do(cli: Cli) -> None:
+    result = cli("info", "collectives")
+    assert result.returncode == 0, result.stderr
+    assert "capturable" in result.stdout and "peer" in result.stdout and "mpi" in result.stdout
+
+
 def test_benchmark_writes_a_result_file(cli: Cli, tmp_path: Path) -> None:
     result = cli("bench", "lbm", "--backend", "host", "--cells", "8", "--precision", "f32", "--folder", "out")
     assert result.returncode == 0, result.stderr

@@ -1,0 +1,71 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/field.hpp>
+#include <slipstream/machine.hpp>
+#include <slipstream/stream.hpp>
+#include <slipstream/transfer.hpp>
+
+namespace slipstream {
+
+/// How values travel. `peer`: kernels store into one another's memory, no host in the loop; `mpi`: through pinned
+/// memory and messages, any devices; `automatic`: the first of these that can serve.
+enum class ReduceMethod : std::uint8_t { automatic, peer, mpi };
+std::string to_string(ReduceMethod method);
+ReduceMethod reduce_method_from_string(const std::string& name);
+
+struct AllReduceOptions {
+  ReduceMethod method = ReduceMethod::automatic;
+  double wait_limit = 30;  ///< seconds after which a wait gives up and the next call throws Timeout
+};
+
+/// A few values, as of dot products and residuals, reduced over all devices of a machine; the result stays on them.
+///
+/// With x_d the values of device d in the machine's numbering, every device gets
+///
+///     (((x_0 o x_1) o (x_2 o x_3)) o ((x_4 o x_5) o ...
+///
+/// neighbours first, then pairs of neighbours, and so on. The tree depends on the number of devices and on nothing
+/// else: on one backend the bits are the same on all devices, by all methods, however ranks share the devices out. NaN
+/// stays NaN in `min` and `max` too; sums of i64 wrap round.
+///
+/// One object may be used by one host thread at a time. All ranks construct it together and call run equally often.
+/// Several objects may be in flight at once, on streams of their own.
+class AllReduce {
+ public:
+  static constexpr int most_values = 1024;
+
+  /// Collective. `type`: f32, f64 or i64; `op`: add, multiply, min or max.
+  AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,
+            AllReduceOptions options = {});
+  ~AllReduce();  ///< collective too; waits for the devices, and for ranks that died only so long
+  AllReduce(AllReduce&&) noexcept;
+
+  /// Reduces in place: values[i] lies in memory of the i-th device of this rank, streams[i] is a stream there, and the
+  /// result is there for the stream's next work. Runs of one object must be ordered after one another. `peer` may be
+  /// captured, and the graph replayed between other runs; `mpi` blocks the host.
+  void run(std::vector<Stream>& streams, const std::vector<void*>& values);
+  /// Throws Timeout where a wait of an earlier run gave up. run() calls it too. The object is of no use afterwards.
+  void check() const;
+
+  ReduceMethod method() const;        ///< peer or mpi
+  const std::string& reason() const;  ///< why this method and none before it
+  bool needs_host() const { return method() == ReduceMethod::mpi; }
+  /// Bytes of device memory that it holds on each device.
+  std::int64_t bytes_per_device() const;
+
+  /// What a method can do and what it costs, as data.
+  using Facts = std::vector<std::pair<std::string, std::string>>;
+  static Facts facts(ReduceMethod method);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slipstream

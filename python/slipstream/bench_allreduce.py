@@ -1,0 +1,91 @@
+"""`slipstream bench allreduce`: microseconds in which a few doubles become their sum over all devices, on all."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slipstream import bench, engine, report
+from slipstream.core import as_case_error, core
+from slipstream.errors import CaseError
+
+SIZES = tuple(2**n for n in range(11))
+QUICK_SIZES = (1, 8, 1024)
+REPEATS, QUICK_REPEATS = 100, 5
+#: mpi needs the host, which device events do not see.
+CLOCKS = {"peer": ("events", "host"), "mpi": ("host",)}
+
+
+def _discover(wanted: str, devices: int) -> Any:
+    """An emulated machine of one rank gets two devices, so that there is something to reduce."""
+    backend = engine.choose_backend(wanted)
+    if backend == "host" and core().size() == 1 and devices == 0:
+        devices = 2
+    with as_case_error():
+        machine = core().Machine.discover(backend, devices_per_rank=devices)
+    if len(machine.devices()) < 2:
+        raise CaseError(
+            "bench allreduce needs two devices: start more ranks (-n) or give each more devices (--devices)"
+        )
+    return machine
+
+
+def _measure(machine: Any, methods: list[str], quick: bool) -> list[dict[str, Any]]:
+    sizes, repeats = (QUICK_SIZES, QUICK_REPEATS) if quick else (SIZES, REPEATS)
+    return [
+        {
+            "ranks": machine.ranks,
+            "devices": len(machine.devices()),
+            "values": values,
+            "dtype": "f64",
+            "operation": "add",
+            "method": method,
+            "clock": clock,
+            "time_us": bench.digits(core().bench_allreduce(machine, values, method, clock, repeats)),
+        }
+        for method in methods
+        for clock in CLOCKS[method]
+        for values in sizes
+    ]
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
+    """Times by method and clock, then by number of values."""
+    columns: dict[str, dict[int, float]] = {}
+    for row in rows:
+        columns.setdefault(f"{row['method']}, {row['clock']}", {})[row["values"]] = row["time_us"]
+    return columns
+
+
+def _picture(path: Path, title: str, columns: dict[str, dict[int, float]]) -> None:
+    from slipstream import plots
+
+    series = {label: (list(times), list(times.values())) for label, times in columns.items()}
+    plots.curves(path, title, "doubles", "microseconds", series)
+
+
+def bench_allreduce(backend: str, devices: int, quick: bool, console: Console, folder: Path | None) -> None:
+    """Measures, prints and, on rank 0, writes a table and a picture. Collective."""
+    module = core()
+    machine = _discover(backend, devices)
+    refusal = module.allreduce_peer_refusal(machine)
+    rows = _measure(machine, ["mpi"] if refusal else ["peer", "mpi"], quick)
+    columns = _columns(rows)
+    shown = [
+        (values, *(f"{times[values]:.4g}" for times in columns.values())) for values in next(iter(columns.values()))
+    ]
+    counts = f"{report.count(machine.ranks, 'rank')}, {report.count(len(machine.devices()), 'device')}"
+    console.print(report.table(f"all-reduce, microseconds, {counts}", ["doubles", *columns], shown))
+    if refusal:
+        console.print(f"no method peer: {refusal}")
+    if folder is not None and module.rank() == 0:
+        build = module.build_info()
+        described = bench.describe_machine(machine, build)
+        path = bench.write(folder, "allreduce", described, build["commit"], rows, FIGURES)
+        picture = path.with_name(f"{path.stem}-{machine.ranks}-ranks.png")
+        _picture(picture, f"All-reduce on {described['name']}, {counts}", columns)
+        console.print(f"written: {path}, {picture}")
+
+
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset({"time_us"})

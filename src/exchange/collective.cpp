@@ -1,0 +1,142 @@
+#include <slipstream/collective.hpp>
+
+#include <slipstream/error.hpp>
+
+#include "exchange/reduction.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Why kernels of these devices cannot store into one another's memory; empty where they can.
+std::string refusal(const Machine& machine) {
+  const auto pair = [](int a, int b) { return "devices " + std::to_string(a) + " and " + std::to_string(b); };
+  for (int a = 0; a < machine.devices(); ++a)
+    for (int b = 0; b < machine.devices(); ++b) {
+      if (machine.device(a).node != machine.device(b).node) return pair(a, b) + " are on different nodes";
+      if (a != b && !machine.link(a, b).peer)
+        return "kernels of device " + std::to_string(a) + " cannot store to device " + std::to_string(b);
+    }
+  return "";
+}
+
+}  // namespace
+
+std::string to_string(ReduceMethod method) {
+  switch (method) {
+    case ReduceMethod::automatic:
+      return "automatic";
+    case ReduceMethod::peer:
+      return "peer";
+    default:
+      return "mpi";
+  }
+}
+
+ReduceMethod reduce_method_from_string(const std::string& name) {
+  for (const ReduceMethod method : {ReduceMethod::automatic, ReduceMethod::peer, ReduceMethod::mpi})
+    if (to_string(method) == name) return method;
+  throw Error("'" + name + "' is no method of an all-reduce: choose automatic, peer or mpi");
+}
+
+struct AllReduce::Impl {
+  Impl(const Communicator& comm, const Machine& machine, int values, DType type, Op op, AllReduceOptions options)
+      : machine(machine), rank(comm.rank()), devices(machine.devices_of_rank(comm.rank())) {
+    check_arguments(comm, values, type, op, options);
+    agree(comm, values, type, op, options);
+    const ReduceTeam team{this->machine, rank, devices, options.wait_limit, {type, op, machine.devices(), values}};
+    if (options.method != ReduceMethod::mpi) try_peer(comm, team, options.method);
+    if (!reduction) reduction = mpi_reduction(comm, team);
+    bytes = team.fold.pairs() * static_cast<std::int64_t>(peer ? 2 * sizeof(WordPair) : size_of(type));
+  }
+
+  void check_arguments(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) const {
+    require(machine.discovered() && machine.ranks() == comm.size(),
+            "an all-reduce was asked for on machine '" + machine.name() + "' of " + std::to_string(machine.ranks()) +
+                " ranks by " + std::to_string(comm.size()) +
+                " ranks: give it the machine that Machine::discover found with the same communicator");
+    require(values >= 1 && values <= most_values,
+            "an all-reduce of " + std::to_string(values) + " values: it takes 1 to " + std::to_string(most_values));
+    require(type == DType::f32 || type == DType::f64 || type == DType::i64,
+            "an all-reduce of " + to_string(type) + ": it takes f32, f64 and i64");
+    require(op != Op::copy, "an all-reduce needs an operation: add, multiply, min or max");
+    require(options.wait_limit > 0 && options.wait_limit < 1e9, "an all-reduce needs a wait_limit between 0 and 1e9 s");
+  }
+
+  static void agree(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) {
+    const std::int64_t mine =
+        (((values * 16 + static_cast<int>(type)) * 16) + static_cast<int>(op)) * 16 + static_cast<int>(options.method);
+    for (const std::int64_t other : comm.all_gather(mine))
+      require(other == mine,
+              "the ranks construct different all-reduces: values, type, operation and method must be the same");
+  }
+
+  void try_peer(const Communicator& comm, const ReduceTeam& team, ReduceMethod wanted) {
+    try {
+      const std::string why_not = refusal(machine);
+      require(why_not.empty(), why_not);
+      reduction = peer_reduction(comm, team);
+      peer = true;
+      reason = "all devices reach each other's memory";
+    } catch (const Error& error) {
+      reason = error.what();
+      require(wanted == ReduceMethod::automatic,
+              "an all-reduce by the method peer is impossible: " + reason + "; use mpi or automatic");
+    }
+  }
+
+  void run(std::vector<Stream>& streams, const std::vector<void*>& values) {
+    require(streams.size() == devices.size() && values.size() == devices.size(),
+            "an all-reduce was given " + std::to_string(streams.size()) + " streams and " +
+                std::to_string(values.size()) + " arrays for the " + std::to_string(devices.size()) +
+                " devices of this rank");
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      require(streams[i].device() == machine.device(devices[i]).local,
+              "stream " + std::to_string(i) + " of an all-reduce is on " + to_string(streams[i].device()) +
+                  ", not on " + to_string(machine.device(devices[i]).local));
+    reduction->check();
+    if (machine.devices() == 1) return;
+    reduction->run(streams, values);
+  }
+
+  Machine machine;
+  int rank;
+  std::vector<int> devices;
+  std::int64_t bytes = 0;
+  std::string reason = "asked for";
+  bool peer = false;
+  std::unique_ptr<Reduction> reduction;
+};
+
+AllReduce::AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,
+                     AllReduceOptions options)
+    : impl_(std::make_unique<Impl>(comm, machine, values, type, op, options)) {}
+AllReduce::~AllReduce() = default;
+AllReduce::AllReduce(AllReduce&&) noexcept = default;
+void AllReduce::run(std::vector<Stream>& streams, const std::vector<void*>& values) { impl_->run(streams, values); }
+void AllReduce::check() const { impl_->reduction->check(); }
+ReduceMethod AllReduce::method() const { return impl_->peer ? ReduceMethod::peer : ReduceMethod::mpi; }
+const std::string& AllReduce::reason() const { return impl_->reason; }
+std::int64_t AllReduce::bytes_per_device() const { return impl_->bytes; }
+
+AllReduce::Facts AllReduce::facts(ReduceMethod method) {
+  require(method != ReduceMethod::automatic, "only a method that was chosen has facts: ask for peer or mpi");
+  if (method == ReduceMethod::peer)
+    return {{"between", "devices of one node with peer access, in or across processes"},
+            {"ranks per device", "any"},
+            {"devices per rank", "any"},
+            {"capturable", "yes"},
+            {"host work", "queues one kernel a device"},
+            {"holds while waiting", "one thread block"},
+            {"messages", "16 bytes a value, from every device to every other"},
+            {"after a time-out", "values undefined; the object is unusable"}};
+  return {{"between", "any devices"},
+          {"ranks per device", "any"},
+          {"devices per rank", "any"},
+          {"capturable", "no"},
+          {"host work", "blocks in run until all ranks' values are there"},
+          {"holds while waiting", "the host"},
+          {"messages", "the values of a rank's devices, from every rank to every other"},
+          {"after a time-out", "values as before; the object is unusable"}};
+}
+
+}  // namespace slipstream

@@ -1,0 +1,193 @@
+#include "exchange/collective_kernels.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <slipstream/launch.hpp>
+
+namespace slipstream {
+namespace {
+
+constexpr std::size_t most_shared_bytes = 48 * 1024;  // what a team gets on any GPU
+constexpr int most_threads = 1024;
+
+/// Values travel and are kept as 64 bits, whatever their type.
+SLIP_FN std::uint64_t bits_at(const void* values, DType type, std::int64_t n) {
+  if (type == DType::f32) return static_cast<const std::uint32_t*>(values)[n];
+  return static_cast<const std::uint64_t*>(values)[n];
+}
+
+SLIP_FN void put_bits(void* values, DType type, std::int64_t n, std::uint64_t bits) {
+  if (type == DType::f32) {
+    static_cast<std::uint32_t*>(values)[n] = static_cast<std::uint32_t>(bits);
+  } else {
+    static_cast<std::uint64_t*>(values)[n] = bits;
+  }
+}
+
+template <class T>
+SLIP_FN std::uint64_t combine_as(Op op, std::uint64_t a_bits, std::uint64_t b_bits) {
+  T a, b;
+  std::memcpy(&a, &a_bits, sizeof a);
+  std::memcpy(&b, &b_bits, sizeof b);
+  const bool a_is_nan = a != a;  // and wins, as b does where no comparison holds
+  T result{};
+  switch (op) {
+    case Op::multiply:
+      result = a * b;
+      break;
+    case Op::min:
+      result = a < b || a_is_nan ? a : b;
+      break;
+    case Op::max:
+      result = a > b || a_is_nan ? a : b;
+      break;
+    default:
+      result = a + b;
+  }
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &result, sizeof result);
+  return bits;
+}
+
+SLIP_FN std::uint64_t combine(DType type, Op op, std::uint64_t a, std::uint64_t b) {
+  if (type == DType::f64) return combine_as<double>(op, a, b);
+  if (type == DType::f32) return combine_as<float>(op, a, b);
+  if (op == Op::min || op == Op::max) return combine_as<std::int64_t>(op, a, b);
+  return combine_as<std::uint64_t>(op, a, b);  // wraps round, where a signed sum would be undefined
+}
+
+/// The tree over the devices of one value, in place; device d's stands at column[d * stride].
+SLIP_FN std::uint64_t fold_column(const Fold& fold, std::uint64_t* column, std::int64_t stride) {
+  for (std::int64_t apart = 1; apart < fold.devices; apart *= 2)
+    for (std::int64_t d = 0; d + apart < fold.devices; d += 2 * apart)
+      column[d * stride] = combine(fold.type, fold.op, column[d * stride], column[(d + apart) * stride]);
+  return column[0];
+}
+
+/// Collects bits(device, value) of a chunk in the team's memory, behind one word of its own, and folds it; while that
+/// word, set by whoever fails to get its bits, is 0.
+template <class Team, class Bits>
+SLIP_FN void fold_chunks(const Team& team, const Fold& fold, void* values, const Bits& bits) {
+  std::uint64_t* const failed = team.template shared<std::uint64_t>();
+  std::uint64_t* const table = failed + 1;
+  for (std::int32_t first = 0; first < fold.values; first += fold.chunk) {
+    const std::int32_t width = fold.values - first < fold.chunk ? fold.values - first : fold.chunk;
+    team.each([&](int thread) {
+      for (std::int32_t n = thread; n < fold.devices * width; n += team.threads())
+        table[n] = bits(n / width, first + n % width);
+    });
+    team.each([&](int thread) {
+      if (*failed) return;
+      for (std::int32_t v = thread; v < width; v += team.threads())
+        put_bits(values, fold.type, first + v, fold_column(fold, table + v, width));
+    });
+  }
+}
+
+struct PeerKernel {
+  PeerReduce reduce;
+  void* values;
+
+  /// Stores this device's values into all others' landing places.
+  SLIP_FN void send(int thread, int threads, std::uint64_t number) const {
+    const Fold& fold = reduce.fold;
+    const std::uint64_t tag = number << 32;
+    const std::int64_t ring = (number & 1) * fold.pairs();
+    for (std::int32_t n = thread; n < (fold.devices - 1) * fold.values; n += threads) {
+      const std::int32_t other = n / fold.values, v = n % fold.values, to = other + (other >= reduce.me);
+      const std::uint64_t bits = bits_at(values, fold.type, v);
+      store_relaxed(reduce.remote[to] + ring + v, {tag | (bits & 0xffffffffu), tag | (bits >> 32)});
+    }
+  }
+
+  /// Waits for both words of a value. Time is asked for rarely: the clock is slower than the memory.
+  SLIP_FN std::uint64_t receive(std::int32_t from, std::int32_t v, std::uint64_t number, std::uint64_t* failed) const {
+    if (*failed) return 0;
+    const auto tag = static_cast<std::uint32_t>(number);
+    const WordPair* at = reduce.landing + (number & 1) * reduce.fold.pairs() + from * reduce.fold.values + v;
+    std::uint64_t start = 0;
+    for (unsigned round = 0;; ++round) {
+      const WordPair pair = load_relaxed(at);
+      if (static_cast<std::uint32_t>(pair.first >> 32) == tag && static_cast<std::uint32_t>(pair.second >> 32) == tag)
+        return (pair.first & 0xffffffffu) | pair.second << 32;
+      if (round % 64 == 63) {
+        const std::uint64_t now = clock_ns();
+        if (start == 0) start = now;
+        if (now - start > reduce.limit_ns) break;
+      }
+      spin(round);
+    }
+    *failed = static_cast<std::uint64_t>(from) + 1;
+    return 0;
+  }
+
+  SLIP_FN void conclude(std::uint64_t number, std::uint64_t failed) const {
+    reduce.state->done = number;
+    if (!failed) return;
+    reduce.state->broken = 1;
+    reduce.missed->sequence = number;
+    reduce.missed->from = static_cast<std::int64_t>(failed) - 1;
+    store_release(&reduce.missed->set, 1);
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const ReduceState state = *reduce.state;
+    if (state.broken) return;
+    const std::uint64_t number = state.done + 1;
+    std::uint64_t* const failed = team.template shared<std::uint64_t>();
+    team.each([&](int thread) {
+      send(thread, team.threads(), number);
+      if (thread == 0) *failed = 0;
+    });
+    fold_chunks(team, reduce.fold, values, [&](std::int32_t from, std::int32_t v) {
+      return from == reduce.me ? bits_at(values, reduce.fold.type, v) : receive(from, v, number, failed);
+    });
+    team.each([&](int thread) {
+      if (thread == 0) conclude(number, *failed);
+    });
+  }
+};
+
+struct FoldKernel {
+  Fold fold;
+  const void* gathered;
+  void* values;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    std::uint64_t* const failed = team.template shared<std::uint64_t>();
+    team.each([&](int thread) {
+      if (thread == 0) *failed = 0;
+    });
+    fold_chunks(team, fold, values, [&](std::int32_t from, std::int32_t v) {
+      return bits_at(gathered, fold.type, std::int64_t{from} * fold.values + v);
+    });
+  }
+};
+
+int threads_for(const Fold& fold) {
+  return static_cast<int>(std::clamp<std::int64_t>((fold.pairs() + 31) / 32 * 32, 32, most_threads));
+}
+
+std::size_t shared_for(const Fold& fold) {
+  return (1 + static_cast<std::size_t>(fold.devices) * fold.chunk) * sizeof(std::uint64_t);
+}
+
+}  // namespace
+
+Fold::Fold(DType type, Op op, int devices, int values) : type(type), op(op), devices(devices), values(values) {
+  const auto words = static_cast<std::int64_t>(most_shared_bytes / sizeof(std::uint64_t)) - 1;
+  chunk = static_cast<std::int32_t>(std::clamp<std::int64_t>(words / devices, 1, values));
+}
+
+void launch_reduce(Stream& stream, const PeerReduce& reduce, void* values) {
+  launch_teams(stream, 1, threads_for(reduce.fold), shared_for(reduce.fold), PeerKernel{reduce, values});
+}
+
+void launch_fold(Stream& stream, const Fold& fold, const void* gathered, void* values) {
+  launch_teams(stream, 1, threads_for(fold), shared_for(fold), FoldKernel{fold, gathered, values});
+}
+
+}  // namespace slipstream

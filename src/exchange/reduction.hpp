@@ -1,0 +1,55 @@
+#pragma once
+// The methods of an all-reduce behind one interface.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/machine.hpp>
+#include <slipstream/stream.hpp>
+
+#include "exchange/collective_kernels.hpp"
+
+namespace slipstream {
+
+/// Who reduces what: this rank's devices among those of the machine, and how patient they are.
+struct ReduceTeam {
+  const Machine& machine;
+  int rank = 0;
+  std::vector<int> devices;
+  double wait_limit = 0;  ///< seconds
+  Fold fold;
+
+  Device local(int device) const { return machine.device(device).local; }
+  /// "device 1 on rank 0"
+  std::string name(int device) const;
+  /// What is thrown where a device waited for another in vain.
+  std::string missed(std::uint64_t number, const std::string& who, const std::string& whom) const;
+};
+
+class Reduction {
+ public:
+  virtual ~Reduction() = default;
+  virtual void run(std::vector<Stream>& streams, const std::vector<void*>& values) = 0;
+  virtual void check() const = 0;
+};
+
+/// Both collective; peer_reduction throws on all ranks where one of them cannot map memory.
+std::unique_ptr<Reduction> peer_reduction(const Communicator& comm, const ReduceTeam& team);
+std::unique_ptr<Reduction> mpi_reduction(const Communicator& comm, const ReduceTeam& team);
+
+/// A duplicate of a communicator. Its end is collective: what other ranks still use may go after it. Ranks that do not
+/// come, because they died, are waited for a few seconds only.
+class Parting {
+ public:
+  explicit Parting(const Communicator& comm);
+  ~Parting();
+  Parting(const Parting&) = delete;
+  Parting& operator=(const Parting&) = delete;
+  MPI_Comm mpi() const { return comm_; }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,145 @@
+// An all-reduce by kernels that store into one another's memory.
+#include <cstring>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/error.hpp>
+
+#include "device/upload.hpp"
+#include "exchange/reduction.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Tries something on every rank and throws on all what the first rank that failed says. Collective.
+template <class Step>
+void together(const Communicator& comm, const Step& step) {
+  std::string message;
+  try {
+    step();
+  } catch (const std::exception& error) {
+    message = *error.what() ? error.what() : "failed without saying why";
+  }
+  const auto messages = comm.all_gather(message);
+  for (int rank = 0; rank < comm.size(); ++rank)
+    if (!messages[rank].empty()) throw Error("rank " + std::to_string(rank) + ": " + messages[rank]);
+}
+
+class PeerReduction final : public Reduction {
+ public:
+  PeerReduction(const Communicator& comm, const ReduceTeam& team)
+      : team_(team), sides_(team.devices.size()), parting_(comm) {
+    together(comm, [&] { make_landing_places(); });
+    spread_addresses(comm);
+    together(comm, [&] { reach_all(); });
+  }
+
+  ~PeerReduction() override {
+    for (const int device : team_.devices) {
+      try {
+        synchronize(team_.local(device));
+      } catch (const Error&) {
+        // A destructor has nobody to tell; the same error was thrown where the stream was used.
+      }
+    }
+    // Maps go before the parting, and what others mapped after it.
+    imported_.clear();
+  }
+
+  void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
+    for (std::size_t i = 0; i < sides_.size(); ++i) launch_reduce(streams[i], sides_[i].reduce, values[i]);
+  }
+
+  void check() const override {
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      const MissedWords& missed = *sides_[i].missed.data();
+      if (load_acquire(&missed.set))
+        throw Timeout(
+            team_.missed(missed.sequence, team_.name(team_.devices[i]), team_.name(static_cast<int>(missed.from))));
+    }
+  }
+
+ private:
+  struct Side {
+    Buffer<WordPair> landing;
+    Buffer<ReduceState> state;
+    Buffer<MissedWords> missed;
+    Buffer<WordPair*> remote;
+    PeerReduce reduce;
+  };
+
+  /// Where a device's landing place is, for its own process and for others.
+  struct Address {
+    std::uint64_t here = 0;
+    MemoryHandle handle;
+  };
+
+  void make_landing_places() {
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      const Device device = team_.local(team_.devices[i]);
+      Side& side = sides_[i];
+      side.landing = Buffer<WordPair>(device, 2 * team_.fold.pairs(), Memory::shared);
+      side.state = Buffer<ReduceState>(device, 1);
+      side.missed = Buffer<MissedWords>(device, 1, Memory::pinned);
+      *side.missed.data() = MissedWords{};
+      Stream stream(device);
+      fill(stream, side.landing.data(), 0, side.landing.bytes());
+      fill(stream, side.state.data(), 0, side.state.bytes());
+      stream.synchronize();
+      Address mine{reinterpret_cast<std::uint64_t>(side.landing.data()), {}};
+      if (team_.machine.ranks() > 1) mine.handle = export_memory(device, side.landing.data());
+      my_addresses_.append(reinterpret_cast<const char*>(&mine), sizeof mine);
+    }
+  }
+
+  /// A rank's devices follow one another in the machine's numbering.
+  void spread_addresses(const Communicator& comm) {
+    const auto texts = comm.all_gather(my_addresses_);
+    addresses_.resize(team_.machine.devices());
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      const auto theirs = team_.machine.devices_of_rank(rank);
+      for (std::size_t i = 0; i < theirs.size(); ++i)
+        std::memcpy(&addresses_[theirs[i]], texts[rank].data() + i * sizeof(Address), sizeof(Address));
+    }
+  }
+
+  /// The landing place of `target` as kernels of `user`, a device of this rank, reach it.
+  WordPair* reach(int target, Device user) {
+    const MachineDevice& there = team_.machine.device(target);
+    if (there.rank != team_.rank) {
+      imported_.push_back(import_memory(user, addresses_[target].handle));
+      return static_cast<WordPair*>(imported_.back().get());
+    }
+    require(there.local == user || peer_access(user, there.local),
+            "kernels on " + to_string(user) + " cannot store to " + to_string(there.local));
+    return reinterpret_cast<WordPair*>(addresses_[target].here);
+  }
+
+  void reach_all() {
+    const auto limit_ns = static_cast<std::uint64_t>(team_.wait_limit * 1e9);
+    for (std::size_t i = 0; i < sides_.size(); ++i) {
+      const int me = team_.devices[i];
+      Side& side = sides_[i];
+      std::vector<WordPair*> remote;
+      for (int target = 0; target < team_.machine.devices(); ++target)
+        remote.push_back(reach(target, team_.local(me)) + std::int64_t{me} * team_.fold.values);
+      side.remote = upload(team_.local(me), remote);
+      side.reduce = {team_.fold,         me,      side.state.data(), side.landing.data(), side.remote.data(),
+                     side.missed.data(), limit_ns};
+    }
+  }
+
+  ReduceTeam team_;
+  std::vector<Side> sides_;
+  std::string my_addresses_;
+  std::vector<Address> addresses_;
+  Parting parting_;
+  std::vector<std::shared_ptr<void>> imported_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reduction> peer_reduction(const Communicator& comm, const ReduceTeam& team) {
+  return std::make_unique<PeerReduction>(comm, team);
+}
+
+}  // namespace slipstream
