@@ -18,7 +18,7 @@ FIGURES = frozenset({"time_us", "gbs", "here"})
 
 #: The largest plain copy, and what a region of rows holds in all.
 MOST, ROWS_IN_ALL = 256 << 20, 16 << 20
-#: Blocks of threads with which paper "Ravikumar" found zero-copy as fast as the link.
+#: Blocks of threads that Ravikumar et al. found enough for the whole rate of the link.
 FEW_TEAMS = 16
 
 ENGINE = ("host_to_device", "device_to_host", "host_both_ways", "device_to_device")

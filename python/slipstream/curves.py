@@ -6,7 +6,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from slipstream.plots import STYLE, save
 
@@ -47,7 +47,10 @@ def _draw(axes: Axes, panel: Panel, colour: dict[str, str]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(plain)
+    span = axes.get_ylim()[1] / axes.get_ylim()[0]
+    axes.yaxis.set_minor_formatter(plain if span < 20 else NullFormatter())
     axes.tick_params(axis="x", labelrotation=40)
     axes.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
 
