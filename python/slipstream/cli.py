@@ -1,4 +1,4 @@
-"""The command line: run, check, plan, topo, info, bench."""
+"""The command line: run, check, plan, topo, info, bench, trace."""
 
 import argparse
 import json
@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("topic", nargs="?", choices=["build", "routes", "collectives"], default="build")
 
     bench = add("bench", "Measure.", _bench)
-    bench.add_argument("benchmark", choices=["lbm", "cavity", "allreduce"])
+    bench.add_argument("benchmark", choices=["lbm", "cavity", "copy", "pingpong", "allreduce"])
     takes_ranks(bench)
     bench.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     bench.add_argument(
@@ -77,16 +77,23 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[],
         metavar="N",
-        help="cubes of N^3 cells: a device (lbm), in all (cavity)",
+        help="cubes of N^3 cells: a device (lbm, copy), in all (cavity)",
     )
     bench.add_argument("--devices", type=int, default=0, help="devices a rank")
     bench.add_argument("--threads", type=int, default=0, help="threads of host kernels; 0: all cores")
     bench.add_argument("--collision", choices=["SRT", "TRT"], default="TRT")
     bench.add_argument("--layout", choices=["soa", "aos"], default="soa")
     bench.add_argument("--overlap", choices=["auto", "on", "off"], default="auto")
-    bench.add_argument("--quick", action="store_true", help="few sizes and repeats (allreduce)")
     bench.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
     bench.add_argument("--no-write", action="store_true", help="print only")
+    bench.add_argument("--quick", action="store_true", help="few small sizes (copy, pingpong, allreduce)")
+    bench.add_argument("--device-buffers", action="store_true", help="give MPI addresses in GPU memory (pingpong)")
+    bench.add_argument("--label", default="", help="name of the way MPI moves messages (pingpong); or OMPI_MCA_pml")
+
+    trace = add("trace", "Draw Chrome-trace files, one a rank, as a timeline.", _trace)
+    trace.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
+    trace.add_argument("-o", dest="output", type=Path, required=True, metavar="FILE.png", help="picture to write")
+    trace.add_argument("--title", default="")
     return parser
 
 
@@ -215,23 +222,61 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
     console.print(report.table(f"slipstream {__version__}", ["", ""], rows, left=2))
 
 
-def _bench(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream import bench, bench_cavity
+def _trace(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import timeline
 
+    timeline.trace(arguments.files, arguments.output, arguments.title)
+    console.print(f"written: {arguments.output}")
+
+
+#: Options that only some benchmarks take, with what they are when they are not given.
+_BENCH_OPTIONS = {
+    "precision": (None, ("lbm", "cavity")),
+    "cells": ([], ("lbm", "cavity", "copy")),
+    "devices": (0, ("lbm", "allreduce")),
+    "threads": (0, ("lbm",)),
+    "collision": ("TRT", ("lbm",)),
+    "layout": ("soa", ("lbm",)),
+    "overlap": ("auto", ("lbm",)),
+    "quick": (False, ("copy", "pingpong", "allreduce")),
+    "device_buffers": (False, ("pingpong",)),
+    "label": ("", ("pingpong",)),
+}
+
+
+def _check_bench_options(arguments: argparse.Namespace) -> None:
+    for name, (default, takers) in _BENCH_OPTIONS.items():
+        if getattr(arguments, name) != default and arguments.benchmark not in takers:
+            raise CaseError(
+                f"bench {arguments.benchmark} takes no --{name.replace('_', '-')}: {', '.join(takers)} only"
+            )
+
+
+def _bench(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import bench, bench_cavity, bench_copy, bench_pingpong
+
+    _check_bench_options(arguments)
     folder = None if arguments.no_write else arguments.folder
     if arguments.benchmark == "allreduce":
         from slipstream import bench_allreduce
 
         bench_allreduce.bench_allreduce(arguments.backend, arguments.devices, arguments.quick, console, folder)
         return
+    if arguments.benchmark == "copy":
+        if len(arguments.cells) > 1:
+            raise CaseError("bench copy takes one --cells")
+        cells = arguments.cells[0] if arguments.cells else 0
+        bench_copy.bench_copy(bench_copy.Choice(arguments.backend, cells, arguments.quick), console, folder)
+        return
+    if arguments.benchmark == "pingpong":
+        choice = bench_pingpong.Choice(arguments.backend, arguments.device_buffers, arguments.label, arguments.quick)
+        bench_pingpong.bench_pingpong(choice, console, folder)
+        return
     if arguments.benchmark == "cavity":
-        given = (arguments.devices, arguments.threads, arguments.collision, arguments.layout, arguments.overlap)
-        if given != (0, 0, "TRT", "soa", "auto"):
-            raise CaseError("bench cavity takes --backend, --precision, --cells and -n only")
         precisions, sides = arguments.precision or ["f32"], arguments.cells or [64]
         bench_cavity.bench_cavity(arguments.backend, sides, precisions, console, folder)
         return
-    choice = bench.Choice(
+    lbm = bench.Choice(
         arguments.backend,
         arguments.precision or ["f32", "f64"],
         arguments.cells,
@@ -241,7 +286,7 @@ def _bench(arguments: argparse.Namespace, console: Console) -> None:
         arguments.layout,
         arguments.overlap,
     )
-    bench.bench_lbm(choice, console, folder)
+    bench.bench_lbm(lbm, console, folder)
 
 
 def _without_ranks(arguments: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from slipstream.compare import Profile, interpolate
 from slipstream.engine import show_extent
 from slipstream.reference import Reference
 
-_STYLE = {
+STYLE = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -36,7 +36,7 @@ def _title(case: Case) -> str:
     return f"Lid-driven cavity, Re {case.scales.reynolds:g}, {cells}, {method}"
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
     figure.savefig(path)
     plt.close(figure)
 
@@ -45,7 +45,7 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
     """u along the vertical and v along the horizontal centreline; reference points as circles."""
     vertical, horizontal = lines
     fine = np.linspace(0.0, 1.0, 401)
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.4), layout="constrained")
         left.plot(interpolate(vertical.place, vertical.velocity[:, 0], fine), fine, color=_BLUE, label="slipstream")
         right.plot(
@@ -61,7 +61,7 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
         figure.suptitle(_title(case), fontsize=12)
-        _save(figure, path)
+        save(figure, path)
 
 
 def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
@@ -72,7 +72,7 @@ def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
     speed = np.hypot(plane[..., 0], plane[..., 1])
     top = float(speed.max()) or 1.0
     width, height = columns / length, rows / length
-    with plt.rc_context(_STYLE | {"axes.grid": False}):
+    with plt.rc_context(STYLE | {"axes.grid": False}):
         figure, axes = plt.subplots(figsize=(6.4, 5.4 * max(height / width, 0.4) + 0.3), layout="constrained")
         mesh = axes.imshow(
             speed,
@@ -88,14 +88,14 @@ def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
         where = "" if case.lbm.lattice == "D2Q9" else "mid-plane z = 1/2\n"
         axes.set_title(where + _title(case), fontsize=11)
-        _save(figure, path)
+        save(figure, path)
 
 
 def curves(
     path: Path, title: str, xlabel: str, ylabel: str, series: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 ) -> None:
     """Measured points over two logarithmic axes, a line a label."""
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
         for label, (x, y) in series.items():
             axes.plot(x, y, marker="o", markersize=4, label=label)
@@ -103,4 +103,4 @@ def curves(
         axes.set_yscale("log")
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
         axes.legend()
-        _save(figure, path)
+        save(figure, path)

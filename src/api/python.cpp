@@ -88,4 +88,6 @@ NB_MODULE(_core, m) {
   bind_machine(m);
   bind_lbm(m);
   bind_bench_allreduce(m);
+  bind_bench_copy(m);
+  bind_bench_pingpong(m);
 }

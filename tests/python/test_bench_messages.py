@@ -1,0 +1,144 @@
+"""`slipstream bench copy` and `bench pingpong` on the emulator, with the few small sizes of --quick."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import slipstream._core as core
+from conftest import Cli
+from slipstream import bench_copy, bench_pingpong
+
+
+def result(folder: Path, name: str) -> dict[str, Any]:
+    """The one result file of a benchmark; its picture lies beside it."""
+    (path,) = (folder / "bench" / "results" / name).glob("*.json")
+    assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    return json.loads(path.read_text())
+
+
+@pytest.fixture
+def copy_rows(cli: Cli, tmp_path: Path) -> list[dict[str, Any]]:
+    run = cli("bench", "copy", "--quick", "--backend", "host")
+    assert run.returncode == 0, run.stderr
+    return result(tmp_path, "copy")["rows"]
+
+
+def test_copy_times_every_way_at_every_size(copy_rows: list[dict[str, Any]]) -> None:
+    plain = [row for row in copy_rows if "clock" in row and "method" not in row]
+    ways = {*bench_copy.ENGINE, *bench_copy.PAGEABLE, *bench_copy.PEER, *bench_copy.KERNEL, "stores_to_peer"}
+    found = {(row["what"], row["bytes"], row["clock"]) for row in plain}
+    assert found == {(way, n, clock) for way in ways for n in bench_copy.sizes(True) for clock in ("host", "events")}
+    assert all(row["time_us"] > 0 and row["gbs"] > 0 and row["ranks"] == 1 for row in plain)
+    assert {row["what"] for row in plain if row["devices"] == 2} == {*bench_copy.PEER, "stores_to_peer"}
+
+
+def test_copy_counts_both_directions_in_the_rate(copy_rows: list[dict[str, Any]]) -> None:
+    for row in copy_rows:
+        if "clock" in row and "method" not in row:
+            moved = row["bytes"] * (2 if row["what"].endswith("both_ways") else 1)
+            assert row["gbs"] == pytest.approx(moved / row["time_us"] * 1e-3, rel=1e-3)
+
+
+def test_copy_times_faces_by_every_method(copy_rows: list[dict[str, Any]]) -> None:
+    strided = [row for row in copy_rows if "method" in row]
+    assert {(row["what"], row["method"]) for row in strided} == {
+        (what, method)
+        for what in ("x face", "y face", "z face", "rows")
+        for method in ("copy_box", "pack_and_copy", "zero_copy")
+    }
+    thin = next(row for row in strided if row["what"] == "x face")
+    assert thin["extent"] == [12, 32, 32] and thin["row_pitch"] >= 4 * 38 and thin["row_pitch"] % 128 == 0
+
+
+def test_copy_states_published_figures_beside_its_own(copy_rows: list[dict[str, Any]]) -> None:
+    found = [row for row in copy_rows if row["what"] == "finding"]
+    assert {row["source"] for row in found} == {bench_copy.RAVIKUMAR, bench_copy.WAHLGREN}
+    assert all(row["here"] and row["published"] for row in found)
+
+
+def test_copy_refuses_several_ranks(cli: Cli) -> None:
+    run = cli("bench", "copy", "-n", "2", "--quick", "--backend", "host")
+    assert run.returncode == 2 and "from one rank" in run.stderr
+
+
+@pytest.mark.parametrize("method", ["copy_box", "pack_and_copy", "zero_copy"])
+def test_strided_copies_refuse_regions_beyond_their_buffers(method: str) -> None:
+    bench = core.CopyBench("host", 0, -1, 4096, 0.0)
+    with pytest.raises(RuntimeError, match="of buffers of 4096"):
+        bench.strided(method, "device_to_host", (64, 65, 1), 128, 128 * 65, 0, 1)
+
+
+def strided_row(method: str, teams: int, width: int, us: float) -> dict[str, Any]:
+    return {"what": "rows", "direction": "device_to_host", "method": method, "teams": teams, "clock": "events",
+            "extent": [width, 1, 1], "time_us": us}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("engine", "width"),
+    [([9, 9, 9], None), ([1, 1, 1], 16), ([9, 9, 1], 4096), ([1, 9, 1], 4096), ([9, 1, 1], 256)],
+)
+def test_crossover_is_where_the_copy_engine_wins_for_good(engine: list[float], width: int | None) -> None:
+    few = bench_copy.FEW_TEAMS
+    rows = [strided_row("copy_box", 0, 16 ** (n + 1), us) for n, us in enumerate(engine)]
+    rows += [strided_row("zero_copy", few, 16 ** (n + 1), 5) for n in range(3)]
+    assert bench_copy.crossover(rows, "device_to_host") == width
+
+
+def test_pingpong_of_one_rank_measures_every_route_of_its_pairs(cli: Cli, tmp_path: Path) -> None:
+    run = cli("bench", "pingpong", "--quick", "--backend", "host")
+    assert run.returncode == 0, run.stderr
+    rows = result(tmp_path, "pingpong")["rows"]
+    ways = {(row["pair"], row["name"]) for row in rows}
+    assert ways >= {("one device", "kernel"), ("one node", "direct"), ("one node", "peer"), ("one node", "staged")}
+    assert {row["name"] for row in rows} <= {route["name"] for route in core.routes()}
+    for pair, name in ways:
+        timed = {(row["bytes"], row["clock"]) for row in rows if (row["pair"], row["name"]) == (pair, name)}
+        assert timed == {(n, clock) for n in bench_pingpong.sizes(True) for clock in ("host", "events")}
+    assert "one node: no kernel: the blocks lie on different devices" in " ".join(run.stdout.split())
+
+
+def test_pingpong_of_two_ranks_adds_mpi_under_its_label(cli: Cli, tmp_path: Path) -> None:
+    for label in ("first", "second"):
+        run = cli("bench", "pingpong", "-n", "2", "--quick", "--backend", "host", "--label", label)
+        assert run.returncode == 0, run.stderr
+    rows = result(tmp_path, "pingpong")["rows"]
+    mpi = [row for row in rows if row["path"] == "mpi"]
+    assert {(row["bytes"], row["pml"]) for row in mpi} == {
+        (n, label) for n in bench_pingpong.sizes(True) for label in ("first", "second")
+    }
+    assert all(row["mpi"] == core.build_info()["mpi"] and row["memory"] == "host" and row["time_us"] > 0 for row in mpi)
+    assert ("one node", "colocated") in {(row["pair"], row["name"]) for row in rows}
+
+
+def test_pingpong_refuses_device_buffers_on_the_emulator(cli: Cli) -> None:
+    run = cli("bench", "pingpong", "-n", "2", "--quick", "--backend", "host", "--device-buffers")
+    assert run.returncode == 2 and "--device-buffers needs the cuda backend" in run.stderr
+
+
+def test_pingpong_refuses_device_buffers_of_one_rank(cli: Cli) -> None:
+    run = cli("bench", "pingpong", "--quick", "--backend", "host", "--device-buffers")
+    assert run.returncode == 2 and "needs two ranks" in run.stderr
+
+
+def test_bands_hold_the_sizes_at_which_device_buffers_lose() -> None:
+    device = {8: 1.0, 16: 3.0, 32: 3.0, 64: 1.0, 128: 3.0}
+    host = dict.fromkeys(device, 2.0)
+    assert bench_pingpong.losing_bands(device, host) == [(16, 32), (128, 128)]
+    assert bench_pingpong.bands_text([(16, 32), (2048, 4096)]) == "16 B to 32 B, 2 KiB to 4 KiB"
+    assert bench_pingpong.bands_text([]) == "at no size"
+
+
+def test_findings_name_the_band_of_each_pair() -> None:
+    def row(memory: str, count: int, us: float) -> dict[str, Any]:
+        return {"path": "mpi", "memory": memory, "pair": "one node", "bytes": count, "time_us": us, "ranks": 2,
+                "backend": "cuda", "mpi": "an MPI", "pml": "ob1"}  # fmt: skip
+
+    times = {"device": (40.0, 20.0), "host": (5.0, 50.0), "staged": (60.0, 70.0)}
+    rows = [row(memory, n, us) for memory, pair in times.items() for n, us in zip((8192, 1 << 18), pair, strict=True)]
+    assert [found["here"] for found in bench_pingpong.findings(rows)] == ["8 KiB to 8 KiB", "at no size", "2"]
+
+
+def test_a_benchmark_refuses_options_of_another(cli: Cli) -> None:
+    run = cli("bench", "cavity", "--device-buffers")
+    assert run.returncode == 2 and "bench cavity takes no --device-buffers: pingpong only" in run.stderr

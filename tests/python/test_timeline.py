@@ -1,0 +1,110 @@
+"""`slipstream trace`: what is read from Chrome-trace files, and the picture."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from slipstream import timeline
+from slipstream.errors import CaseError
+
+
+def bar(pid: int, tid: int, start: float, duration: float, name: str = "pack", cat: str = "kernel") -> dict[str, Any]:
+    return {"name": name, "ph": "X", "ts": start, "dur": duration, "pid": pid, "tid": tid, "cat": cat}
+
+
+def named(pid: int, tid: int, kind: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "args": arguments}
+
+
+def write(path: Path, events: list[dict[str, Any]]) -> Path:
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def rank_file(folder: Path, rank: int) -> Path:
+    """A rank that packs, copies and waits; its host thread spans both."""
+    return write(
+        folder / f"rank{rank}.json",
+        [
+            named(rank, 0, "process_name", name=f"rank {rank}"),
+            named(rank, 1, "thread_name", name="cuda:0 exchange"),
+            named(rank, 2, "thread_name", name="host"),
+            bar(rank, 2, 1000 + rank, 40, "begin", "host"),
+            bar(rank, 1, 1005 + rank, 10),
+            bar(rank, 1, 1015 + rank, 20, "copy", "copy engine"),
+            bar(rank, 2, 1010 + rank, 5, "post", "host"),
+        ],
+    )
+
+
+def test_files_of_several_ranks_become_rows_grouped_by_rank(tmp_path: Path) -> None:
+    rows = timeline.read([rank_file(tmp_path, 1), rank_file(tmp_path, 0)])
+    assert [(row.rank, row.name) for row in rows] == [
+        (rank, name) for rank in ("rank 0", "rank 1") for name in ("cuda:0 exchange", "host")
+    ]
+
+
+def test_time_begins_with_the_first_event_of_all_files(tmp_path: Path) -> None:
+    rows = timeline.read([rank_file(tmp_path, 0), rank_file(tmp_path, 1)])
+    starts = {(row.rank, bar.name): bar.start for row in rows for bar in row.bars}
+    assert starts["rank 0", "begin"] == 0 and starts["rank 1", "begin"] == 1 and starts["rank 1", "copy"] == 16
+
+
+def test_nested_bars_lie_in_lanes_and_following_ones_in_one(tmp_path: Path) -> None:
+    device, host = timeline.read([rank_file(tmp_path, 0)])
+    assert [[bar.name for bar in lane] for lane in device.lanes()] == [["pack", "copy"]]
+    assert [[bar.name for bar in lane] for lane in host.lanes()] == [["begin"], ["post"]]
+
+
+def test_rows_follow_the_sort_index_of_the_file(tmp_path: Path) -> None:
+    index = [named(0, tid, "thread_sort_index", sort_index=9 - tid) for tid in (1, 2)]
+    path = write(tmp_path / "a.json", [*index, bar(0, 1, 0, 1), bar(0, 2, 0, 1)])
+    assert [row.name for row in timeline.read([path])] == ["2", "1"]
+
+
+def test_a_list_without_names_is_a_trace_too(tmp_path: Path) -> None:
+    path = tmp_path / "plain.json"
+    path.write_text(json.dumps([bar(3, 10, 5, 1), bar(3, 9, 5, 1)]))
+    assert [(row.rank, row.name) for row in timeline.read([path])] == [("rank 3", "9"), ("rank 3", "10")]
+
+
+def test_trace_draws_a_picture_of_all_files(cli: Cli, tmp_path: Path) -> None:
+    rank_file(tmp_path, 0), rank_file(tmp_path, 1)
+    run = cli("trace", "rank0.json", "rank1.json", "-o", "x.png")
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG") and "written: x.png" in run.stdout
+
+
+@pytest.mark.parametrize("categories", [1, 12])
+def test_legend_names_every_category(tmp_path: Path, categories: int) -> None:
+    names = [f"category {n}" for n in range(categories)]
+    rows = timeline.read([write(tmp_path / "a.json", [bar(0, 1, n, 1, cat=cat) for n, cat in enumerate(names)])])
+    timeline.draw(rows, tmp_path / "x.svg")
+    assert (tmp_path / "x.svg").read_text().count("<!-- category ") == categories
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "no JSON"),
+        ('{"events": []}', 'no list "traceEvents"'),
+        ('{"traceEvents": []}', "no events of a duration"),
+        ('{"traceEvents": [{"ph": "X", "name": "pack", "ts": 1}]}', '"pack" has no numbers "ts" and "dur"'),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_name(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(CaseError, match=message) as error:
+        timeline.read([path])
+    assert "bad.json" in str(error.value)
+
+
+def test_trace_names_the_file_that_is_missing_or_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
+    missing = cli("trace", "none.json", "-o", "x.png")
+    assert missing.returncode == 2 and "none.json" in missing.stderr
+    rank_file(tmp_path, 0)
+    unknown = cli("trace", "rank0.json", "-o", "x.nosuch")
+    assert unknown.returncode == 2 and "x.nosuch cannot be written" in unknown.stderr
