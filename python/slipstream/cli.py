@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("topic", nargs="?", choices=["build", "routes"], default="build")
 
     bench = add("bench", "Measure.", _bench)
-    bench.add_argument("benchmark", choices=["lbm", "cavity"])
+    bench.add_argument("benchmark", choices=["lbm", "cavity", "placement"])
     takes_ranks(bench)
     bench.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     bench.add_argument(
@@ -75,8 +75,12 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[],
         metavar="N",
-        help="cubes of N^3 cells: a device (lbm), in all (cavity)",
+        help="cubes of N^3 cells: a device (lbm), in all (cavity); X Y Z in all (placement)",
     )
+    bench.add_argument("--machine", nargs="+", default=[], metavar="FILE", help="machine files (placement)")
+    bench.add_argument("--nodes", type=int, default=0, help="nodes of the machine files (placement)")
+    bench.add_argument("--radius", type=int, default=3, help="halo width (placement)")
+    bench.add_argument("--quantities", type=int, default=4, help="f32 values a cell (placement)")
     bench.add_argument("--devices", type=int, default=0, help="devices a rank")
     bench.add_argument("--threads", type=int, default=0, help="threads of host kernels; 0: all cores")
     bench.add_argument("--collision", choices=["SRT", "TRT"], default="TRT")
@@ -161,7 +165,7 @@ def _plan(arguments: argparse.Namespace, console: Console) -> None:
         console.print(report.messages(setup.plan["messages"], "messages of one step"))
     console.print(report.memory(setup.plan, machine))
     console.print(report.prediction(setup, predict.predict(machine, setup.plan, case.exchange.overlap)))
-    largest = core.core().largest_grid(machine, case.options())
+    largest = core.core().largest_grid(machine, setup.options)
     console.print(f"largest grid that fits: {engine.show_extent(largest)}")
     if problem := engine.memory_problem(setup):
         raise CaseError(problem)
@@ -206,9 +210,24 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _bench(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream import bench, bench_cavity
+    from slipstream import bench, bench_cavity, bench_placement
 
     folder = None if arguments.no_write else arguments.folder
+    if arguments.benchmark == "placement":
+        bench_placement.bench_placement(
+            bench_placement.Choice(
+                arguments.machine,
+                arguments.backend,
+                arguments.devices,
+                arguments.nodes,
+                tuple(arguments.cells) or bench_placement.CELLS,
+                arguments.radius,
+                arguments.quantities,
+            ),
+            console,
+            folder,
+        )
+        return
     if arguments.benchmark == "cavity":
         given = (arguments.devices, arguments.threads, arguments.collision, arguments.layout, arguments.overlap)
         if given != (0, 0, "TRT", "soa", "auto"):

@@ -1,7 +1,8 @@
-"""Pictures of a cavity: its centreline profiles and its mid-plane. Drawn without a display."""
+"""Pictures: a cavity's centreline profiles and mid-plane, benchmarks. Drawn without a display."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -88,4 +89,26 @@ def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
         where = "" if case.lbm.lattice == "D2Q9" else "mid-plane z = 1/2\n"
         axes.set_title(where + _title(case), fontsize=11)
+        _save(figure, path)
+
+
+def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Modelled time of an exchange by placement, a panel a machine: links above memory."""
+    with plt.rc_context(_STYLE):
+        figure, panels = plt.subplots(
+            1, len(machines), figsize=(max(3.6, 2.8 * len(machines)), 3.6), layout="constrained", squeeze=False
+        )
+        for axes, (name, rows) in zip(panels[0], machines.items(), strict=True):
+            labels = [row["placement"] for row in rows]
+            memory = [row["memory_us"] / 1e3 for row in rows]
+            links = [row["links_us"] / 1e3 for row in rows]
+            axes.bar(labels, memory, color="0.75", label="packing and unpacking")
+            bars = axes.bar(labels, links, bottom=memory, color=_BLUE, label="busiest link")
+            axes.bar_label(bars, [f"{row['gain_percent']:+.0f} %" for row in rows], padding=2, fontsize=8)
+            axes.set_title(name)
+            axes.tick_params(axis="x", rotation=30)
+            axes.margins(y=0.12)
+        panels[0][0].set_ylabel("ms an exchange, modelled")
+        handles, names = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=2)
         _save(figure, path)

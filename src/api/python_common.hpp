@@ -19,6 +19,7 @@ nb::dict block_dict(const Block& block);
 
 void bind_machine(nb::module_& module);
 void bind_lbm(nb::module_& module);
+void bind_placement(nb::module_& module);
 
 inline nb::tuple triple(const Extent& e) { return nb::make_tuple(e[0], e[1], e[2]); }
 

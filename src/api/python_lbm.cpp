@@ -57,7 +57,7 @@ lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
   Reader reader(dict);
   std::string lattice = "D3Q19", collision = "TRT", precision = "f32", layout = "soa", overlap = "auto",
-              placement = "node_aware";
+              placement = "theoretical";
   std::map<std::string, std::array<double, 3>> walls;
   std::vector<std::string> routes;
   reader.read("cells", o.cells);
@@ -74,6 +74,8 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("node_grid", o.grid.partition.nodes);
   reader.read("device_grid", o.grid.partition.devices);
   reader.read("placement", placement);
+  reader.read("placement_seed", o.grid.placement_seed);
+  reader.read("measured_gb_per_s", o.grid.measured_gb_per_s);
   reader.read("routes", routes);
   reader.read("overlap", overlap);
   reader.read("rim", o.rim);
@@ -86,8 +88,7 @@ lbm::Options options_from(const nb::dict& dict) {
   o.layout = layout_from_string(layout);
   o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
                               "overlap mode");
-  o.grid.placement = one_of<PlacementMethod>(
-      placement, {{"trivial", PlacementMethod::trivial}, {"node_aware", PlacementMethod::node_aware}}, "placement");
+  o.grid.placement = placement_from_string(placement);
   for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
   if (!routes.empty()) {
     o.exchange.routes.clear();
