@@ -98,16 +98,16 @@ void bind_machine(nb::module_& m) {
           },
           nb::arg("backend"), nb::arg("devices_per_rank") = 0, nb::arg("ranks_per_node") = 0, nb::arg("cyclic") = false,
           nb::arg("bind") = true)
-      .def_static("describe", &describe, nb::arg("name"), nb::arg("devices"), nb::arg("links"),
-                  nb::arg("which"))
+      .def_static("describe", &describe, nb::arg("name"), nb::arg("devices"), nb::arg("links"), nb::arg("which"))
       .def_prop_ro("name", &Machine::name)
       .def_prop_ro("nodes", &Machine::nodes)
       .def_prop_ro("ranks", &Machine::ranks)
       .def_prop_ro("discovered", &Machine::discovered)
       .def("devices", &devices)
       .def("links", &links)
-      .def("link", [](const Machine& machine, int from, int to) { return link_dict(machine.link(from, to)); },
-           nb::arg("source"), nb::arg("target"))
+      .def(
+          "link", [](const Machine& machine, int from, int to) { return link_dict(machine.link(from, to)); },
+          nb::arg("source"), nb::arg("target"))
       .def("bindings", &bindings);
 }
 

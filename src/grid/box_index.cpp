@@ -34,8 +34,7 @@ BoxIndex::BoxIndex(std::vector<Box> boxes) : boxes_(std::move(boxes)) {
     longest = thinned(longest);
   }
   first_.assign(bins() + 1, 0);
-  for (const Box& box : boxes_)
-    for_each_bin(range(box), [&](std::int64_t b) { ++first_[b + 1]; });
+  for (const Box& box : boxes_) for_each_bin(range(box), [&](std::int64_t b) { ++first_[b + 1]; });
   for (std::size_t b = 1; b < first_.size(); ++b) first_[b] += first_[b - 1];
   held_.resize(first_.back());
   std::vector<std::int64_t> next(first_.begin(), first_.end() - 1);

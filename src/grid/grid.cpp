@@ -57,8 +57,7 @@ void Grid::take(const std::vector<Block>& blocks) {
   index();
   for (const Block& block : blocks_)
     for (const std::int64_t other : overlapping(block.box))
-      require(other == block.id,
-              "blocks " + std::to_string(block.id) + " and " + std::to_string(other) + " overlap");
+      require(other == block.id, "blocks " + std::to_string(block.id) + " and " + std::to_string(other) + " overlap");
   require(cells == volume(extent_), "the blocks cover " + std::to_string(cells) + " of " +
                                         std::to_string(volume(extent_)) + " cells of the grid");
 }

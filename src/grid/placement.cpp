@@ -95,8 +95,7 @@ class Placer {
  private:
   double distance(int from, int to) const {
     const auto& measured = options_.measured_gb_per_s;
-    const double rate =
-        measured.empty() ? machine_.link(from, to).gb_per_s : measured[from * machine_.devices() + to];
+    const double rate = measured.empty() ? machine_.link(from, to).gb_per_s : measured[from * machine_.devices() + to];
     return 1e-9 / std::max(1e-3, rate);
   }
 
@@ -154,8 +153,8 @@ class Placer {
     std::vector<int> devices;
     for (std::size_t part = 0; part < members_.size(); ++part) {
       const std::vector<int>& there = members_[node_of[part]];
-      for (const int index : options_.placement == PlacementMethod::random ? ordered(per_node)
-                                                                           : assigned(flow[part], there))
+      for (const int index :
+           options_.placement == PlacementMethod::random ? ordered(per_node) : assigned(flow[part], there))
         devices.push_back(there[index]);
     }
     return devices;

@@ -124,7 +124,9 @@ LinkKind link_kind_from_string(const std::string& name) {
 }
 
 Machine::Machine(std::string name, std::vector<MachineDevice> devices, std::vector<Link> links)
-    : name_(std::move(name)), devices_(std::move(devices)), links_(std::make_shared<const std::vector<Link>>(std::move(links))) {
+    : name_(std::move(name)),
+      devices_(std::move(devices)),
+      links_(std::make_shared<const std::vector<Link>>(std::move(links))) {
   Checker(name_, devices_, *links_).check();
   nodes_ = devices_.back().node + 1;
   for (const MachineDevice& device : devices_) ranks_ = std::max(ranks_, device.rank + 1);

@@ -66,9 +66,7 @@ class Measurement {
  private:
   int rank_of(int device) const { return machine_.device(device).rank; }
   bool is_mine(int device) const { return rank_of(device) == comm_.rank(); }
-  bool reaches(const Pair& pair) const {
-    return pair.from == pair.to || machine_.link(pair.from, pair.to).peer;
-  }
+  bool reaches(const Pair& pair) const { return pair.from == pair.to || machine_.link(pair.from, pair.to).peer; }
 
   /// Runs a local step; where it fails on a rank, all throw what the first of them says.
   template <class F>
