@@ -47,10 +47,15 @@ struct Partition {
 };
 Partition partition(const Extent& extent, int nodes, int devices_per_node, const PartitionOptions& options = {});
 
-enum class PlacementMethod : std::uint8_t { trivial, node_aware };
+/// How subdomains are given to devices: in order, shuffled, or by quadratic assignment with distance = 1 / rate, where
+/// the rates are the machine's own or measured ones.
+enum class PlacementMethod : std::uint8_t { trivial, random, theoretical, measured };
+std::string to_string(PlacementMethod method);
+PlacementMethod placement_from_string(const std::string& name);
 
 /// Assigns `parts` subdomains to as many devices: minimises the sum of flow[i][j] * distance[p(i)][p(j)].
-/// Exact up to 8, pairwise exchange from several starts beyond. Deterministic.
+/// Exact up to 8, pairwise exchange from several starts beyond. Deterministic. Where several are equally good, the one
+/// nearest to 0, 1, 2, ... is taken.
 std::vector<int> quadratic_assignment(const std::vector<double>& flow, const std::vector<double>& distance, int parts);
 /// The sum that quadratic_assignment makes small.
 double assignment_cost(const std::vector<double>& flow, const std::vector<double>& distance,
@@ -59,9 +64,15 @@ double assignment_cost(const std::vector<double>& flow, const std::vector<double
 struct GridOptions {
   std::array<bool, 3> periodic{false, false, false};
   PartitionOptions partition;
-  PlacementMethod placement = PlacementMethod::node_aware;
+  PlacementMethod placement = PlacementMethod::theoretical;
+  std::uint64_t placement_seed = 0;       ///< of random, the same on all ranks
+  std::vector<double> measured_gb_per_s;  ///< for measured: devices x devices, as measure_rates gives them
   std::vector<Block> boxes;  ///< the user's own blocks (box, device); partition and placement are then not used
 };
+
+namespace detail {
+class BoxIndex;
+}
 
 /// A global box of cells cut into blocks that lie on the devices of a machine. Shared by fields and patterns.
 class Grid {
@@ -75,26 +86,31 @@ class Grid {
   const std::vector<Block>& blocks() const { return blocks_; }
   const Block& block(std::int64_t id) const { return blocks_.at(id); }
   /// Blocks on this rank, by id.
-  const std::vector<std::int64_t>& local() const { return local_; }
+  const std::vector<std::int64_t>& local() const { return blocks_of(rank_); }
+  /// Blocks on any rank, by id.
+  const std::vector<std::int64_t>& blocks_of(int rank) const;
   const Machine& machine() const { return machine_; }
   int rank() const { return rank_; }
   const Partition& partition() const { return partition_; }
-  /// Cost of the placement in use and of the trivial one, in seconds of link time per byte of halo width 1.
+  /// Cost of the placement in use and of the trivial one: seconds of link time, summed over all pairs of devices, for a
+  /// halo of width 1 and one byte a cell; by the measured rates where they were given, else by the machine's.
   double placement_cost() const { return placement_cost_; }
   double trivial_cost() const { return trivial_cost_; }
-  /// Ids of blocks that overlap the box (global cells, not wrapped).
+  /// Ids of blocks that overlap the box (global cells, not wrapped), ascending.
   std::vector<std::int64_t> overlapping(const Box& box) const;
 
  private:
   void cut_and_place(const GridOptions& options);
   void take(const std::vector<Block>& blocks);
+  void index();
   Extent extent_;
   Machine machine_;
   int rank_ = 0;
   std::array<bool, 3> periodic_{};
   Partition partition_;
   std::vector<Block> blocks_;
-  std::vector<std::int64_t> local_;
+  std::vector<std::vector<std::int64_t>> by_rank_;
+  std::shared_ptr<const detail::BoxIndex> index_;  ///< of blocks_
   double placement_cost_ = 0;
   double trivial_cost_ = 0;
 };

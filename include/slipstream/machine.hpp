@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -61,7 +62,7 @@ class Machine {
   int ranks() const { return ranks_; }
   int devices() const { return static_cast<int>(devices_.size()); }
   const MachineDevice& device(int index) const { return devices_.at(index); }
-  const Link& link(int from, int to) const { return links_.at(from * devices_.size() + to); }
+  const Link& link(int from, int to) const { return links_->at(from * devices_.size() + to); }
   /// Global indices of a rank's devices, in its own order.
   std::vector<int> devices_of_rank(int rank) const;
   std::vector<int> devices_of_node(int node) const;
@@ -73,11 +74,23 @@ class Machine {
  private:
   std::string name_;
   std::vector<MachineDevice> devices_;
-  std::vector<Link> links_;
+  std::shared_ptr<const std::vector<Link>> links_;  ///< shared by copies: thousands of devices have millions
   std::vector<Binding> bindings_;
   int nodes_ = 0;
   int ranks_ = 0;
   bool discovered_ = false;
 };
+
+/// How measure_rates measures.
+struct MeasureOptions {
+  std::size_t bytes = std::size_t{4} << 20;  ///< of one copy
+  int trials = 3;                            ///< the fastest counts
+  double seconds = 10;                       ///< after that no further pair is measured
+};
+/// Collective. GB/s (1e9) from each device of a discovered machine to each other: rates[from * devices + to], the same
+/// on all ranks. Devices that reach each other's memory copy into it, those of one node that do not go through the
+/// host, and of two nodes the first devices stand for all. Pairs of a node are measured one by one, nodes beside one
+/// another. A pair that time did not allow gets the mean of the measured links of its kind, else the link's own rate.
+std::vector<double> measure_rates(const Communicator& comm, const Machine& machine, const MeasureOptions& options = {});
 
 }  // namespace slipstream

@@ -150,8 +150,7 @@ def write(
     """One result file, named for the machine and day; a later run of the same commit that day adds rows or
     replaces those of the same inputs: all columns but `figures`."""
     today = date.today().isoformat()
-    slug = re.sub(r"[^a-z0-9]+", "-", machine["name"].lower()).strip("-")
-    path = folder / benchmark / f"{slug}-{today}.json"
+    path = folder / benchmark / f"{slug(machine['name'])}-{today}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     before = json.loads(path.read_text()) if path.exists() else {"commit": None, "rows": []}
     old = before["rows"] if before["commit"] == commit else []
@@ -167,6 +166,11 @@ def write(
     }
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def slug(name: str) -> str:
+    """A machine's name as a part of a file's."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def _inputs(row: dict[str, Any], figures: frozenset[str]) -> str:

@@ -136,7 +136,10 @@ class ExchangeTable(Table):
     )
     overlap: Literal["auto", "on", "off"] = Field("auto", description="Interior cells while the halos travel.")
     rim: Extent = Field((1, 1, 1), description="Width of the rim that waits for halos, per axis.")
-    placement: Literal["node_aware", "trivial"] = Field("node_aware", description="Which block goes to which device.")
+    placement: Literal["trivial", "random", "theoretical", "measured"] = Field(
+        "theoretical", description="Which block goes to which device: by the links' rated or measured rates."
+    )
+    placement_seed: Annotated[int, Field(ge=0)] = Field(0, description="Of random.")
     blocks_per_device: Extent = Field((1, 1, 1), description="Blocks of each device per axis.")
     node_grid: ExtentOrZero = Field((0, 0, 0), description="Nodes per axis; zeros: by bisection.")
     device_grid: ExtentOrZero = Field((0, 0, 0), description="Devices of a node per axis; zeros: by bisection.")

@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("topic", nargs="?", choices=["build", "routes", "collectives"], default="build")
 
     bench = add("bench", "Measure.", _bench)
-    bench.add_argument("benchmark", choices=["lbm", "cavity", "copy", "pingpong", "allreduce"])
+    bench.add_argument("benchmark", choices=["lbm", "cavity", "copy", "pingpong", "allreduce", "placement"])
     takes_ranks(bench)
     bench.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     bench.add_argument(
@@ -77,8 +77,12 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[],
         metavar="N",
-        help="cubes of N^3 cells: a device (lbm, copy), in all (cavity)",
+        help="cubes of N^3 cells: a device (lbm, copy), in all (cavity); X Y Z in all (placement)",
     )
+    bench.add_argument("--machine", nargs="+", default=[], metavar="FILE", help="machine files (placement)")
+    bench.add_argument("--nodes", type=int, default=0, help="nodes of the machine files (placement)")
+    bench.add_argument("--radius", type=int, default=3, help="halo width (placement)")
+    bench.add_argument("--quantities", type=int, default=4, help="f32 values a cell (placement)")
     bench.add_argument("--devices", type=int, default=0, help="devices a rank")
     bench.add_argument("--threads", type=int, default=0, help="threads of host kernels; 0: all cores")
     bench.add_argument("--collision", choices=["SRT", "TRT"], default="TRT")
@@ -171,7 +175,7 @@ def _plan(arguments: argparse.Namespace, console: Console) -> None:
         console.print(report.messages(setup.plan["messages"], "messages of one step"))
     console.print(report.memory(setup.plan, machine))
     console.print(report.prediction(setup, predict.predict(machine, setup.plan, case.exchange.overlap)))
-    largest = core.core().largest_grid(machine, case.options())
+    largest = core.core().largest_grid(machine, setup.options)
     console.print(f"largest grid that fits: {engine.show_extent(largest)}")
     if problem := engine.memory_problem(setup):
         raise CaseError(problem)
@@ -232,8 +236,8 @@ def _trace(arguments: argparse.Namespace, console: Console) -> None:
 #: Options that only some benchmarks take, with what they are when they are not given.
 _BENCH_OPTIONS = {
     "precision": (None, ("lbm", "cavity")),
-    "cells": ([], ("lbm", "cavity", "copy")),
-    "devices": (0, ("lbm", "allreduce")),
+    "cells": ([], ("lbm", "cavity", "copy", "placement")),
+    "devices": (0, ("lbm", "allreduce", "placement")),
     "threads": (0, ("lbm",)),
     "collision": ("TRT", ("lbm",)),
     "layout": ("soa", ("lbm",)),
@@ -241,6 +245,10 @@ _BENCH_OPTIONS = {
     "quick": (False, ("copy", "pingpong", "allreduce")),
     "device_buffers": (False, ("pingpong",)),
     "label": ("", ("pingpong",)),
+    "machine": ([], ("placement",)),
+    "nodes": (0, ("placement",)),
+    "radius": (3, ("placement",)),
+    "quantities": (4, ("placement",)),
 }
 
 
@@ -253,7 +261,7 @@ def _check_bench_options(arguments: argparse.Namespace) -> None:
 
 
 def _bench(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream import bench, bench_cavity, bench_copy, bench_pingpong
+    from slipstream import bench, bench_cavity, bench_copy, bench_pingpong, bench_placement
 
     _check_bench_options(arguments)
     folder = None if arguments.no_write else arguments.folder
@@ -271,6 +279,21 @@ def _bench(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.benchmark == "pingpong":
         choice = bench_pingpong.Choice(arguments.backend, arguments.device_buffers, arguments.label, arguments.quick)
         bench_pingpong.bench_pingpong(choice, console, folder)
+        return
+    if arguments.benchmark == "placement":
+        bench_placement.bench_placement(
+            bench_placement.Choice(
+                arguments.machine,
+                arguments.backend,
+                arguments.devices,
+                arguments.nodes,
+                tuple(arguments.cells) or bench_placement.CELLS,
+                arguments.radius,
+                arguments.quantities,
+            ),
+            console,
+            folder,
+        )
         return
     if arguments.benchmark == "cavity":
         precisions, sides = arguments.precision or ["f32"], arguments.cells or [64]

@@ -41,7 +41,7 @@ def discover(case: Case) -> Any:
 def describe(description: MachineFile) -> Any:
     """A machine that is not there."""
     with as_case_error():
-        return core().Machine.describe(description.name, description.devices(), description.links_matrix())
+        return core().Machine.describe(description.name, description.devices(), *description.different_links())
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,19 @@ class Setup:
     case: Case
     machine: Any
     plan: dict[str, Any]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return self.case.options()
+    options: dict[str, Any]  #: what the compiled solver reads
 
 
 def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
     """Plans the case on the machine. Raises CaseError where it cannot be cut or does not fit."""
     check_blocks(case, len(machine.devices()))
+    options = case.options()
+    if case.exchange.placement == "measured":
+        with as_case_error("exchange.placement: "):
+            options["measured_gb_per_s"] = core().measure_rates(machine)
     with as_case_error():
-        plan = core().plan(machine, case.options())
-    setup = Setup(case, machine, plan)
+        plan = core().plan(machine, options)
+    setup = Setup(case, machine, plan, options)
     if check_memory and (message := memory_problem(setup)):
         raise CaseError(message)
     return setup

@@ -1,7 +1,8 @@
-"""Pictures: centreline profiles and mid-plane of a cavity, curves of benchmarks. Drawn without a display."""
+"""Pictures: a cavity's centreline profiles and mid-plane, benchmarks. Drawn without a display."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -103,4 +104,28 @@ def curves(
         axes.set_yscale("log")
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
         axes.legend()
+        save(figure, path)
+
+
+def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    """Modelled time of an exchange by placement, a panel a machine: links above memory."""
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(
+            1, len(machines), figsize=(max(3.6, 2.8 * len(machines)), 3.6), layout="constrained", squeeze=False
+        )
+        for axes, (name, rows) in zip(panels[0], machines.items(), strict=True):
+            labels = [row["placement"] for row in rows]
+            memory = [row["memory_us"] / 1e3 for row in rows]
+            links = [row["links_us"] / 1e3 for row in rows]
+            axes.bar(labels, memory, color="0.75", label="packing and unpacking")
+            bars = axes.bar(labels, links, bottom=memory, color=_BLUE, label="busiest link")
+            axes.bar_label(bars, [f"{row['gain_percent']:+.0f} %" for row in rows], padding=2, fontsize=8)
+            axes.set_title(name)
+            axes.tick_params(axis="x", rotation=30)
+            axes.margins(y=0.12)
+            axes.set_axisbelow(True)
+            axes.grid(axis="x", visible=False)
+        panels[0][0].set_ylabel("ms an exchange, modelled")
+        handles, names = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=2)
         save(figure, path)

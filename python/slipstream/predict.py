@@ -57,10 +57,9 @@ def predict(machine: Any, plan: dict[str, Any], overlap: str) -> Prediction:
         rates = [measure_memory(devices)] * len(devices)
     cells = cells_per_device(plan, len(devices))
     compute = max((c * plan["bytes_per_cell"] / (r * 1e9) for c, r in zip(cells, rates, strict=True) if r), default=0.0)
-    links = machine.links()
     outgoing = [0.0] * len(devices)
     for message in plan["messages"]:
-        rate = links[message["source"]][message["target"]]["gb_per_s"]
+        rate = machine.link(message["source"], message["target"])["gb_per_s"]
         if rate:
             outgoing[message["source"]] += message["bytes"] / (rate * 1e9)
     return Prediction(compute, max(outgoing, default=0.0), overlap != "off", measured)

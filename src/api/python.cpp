@@ -90,4 +90,5 @@ NB_MODULE(_core, m) {
   bind_bench_allreduce(m);
   bind_bench_copy(m);
   bind_bench_pingpong(m);
+  bind_placement(m);
 }

@@ -22,6 +22,7 @@ void bind_lbm(nb::module_& module);
 void bind_bench_allreduce(nb::module_& module);
 void bind_bench_copy(nb::module_& module);
 void bind_bench_pingpong(nb::module_& module);
+void bind_placement(nb::module_& module);
 
 inline nb::tuple triple(const Extent& e) { return nb::make_tuple(e[0], e[1], e[2]); }
 

@@ -57,7 +57,7 @@ lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
   Reader reader(dict);
   std::string lattice = "D3Q19", collision = "TRT", precision = "f32", layout = "soa", overlap = "auto",
-              placement = "node_aware";
+              placement = "theoretical";
   std::map<std::string, std::array<double, 3>> walls;
   std::vector<std::string> routes;
   reader.read("cells", o.cells);
@@ -74,6 +74,8 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("node_grid", o.grid.partition.nodes);
   reader.read("device_grid", o.grid.partition.devices);
   reader.read("placement", placement);
+  reader.read("placement_seed", o.grid.placement_seed);
+  reader.read("measured_gb_per_s", o.grid.measured_gb_per_s);
   reader.read("routes", routes);
   reader.read("overlap", overlap);
   reader.read("rim", o.rim);
@@ -86,8 +88,7 @@ lbm::Options options_from(const nb::dict& dict) {
   o.layout = layout_from_string(layout);
   o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
                               "overlap mode");
-  o.grid.placement = one_of<PlacementMethod>(
-      placement, {{"trivial", PlacementMethod::trivial}, {"node_aware", PlacementMethod::node_aware}}, "placement");
+  o.grid.placement = placement_from_string(placement);
   for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
   if (!routes.empty()) {
     o.exchange.routes.clear();
@@ -156,16 +157,19 @@ nb::dict plan(const Machine& machine, const nb::dict& dict) {
   return result;
 }
 
-bool fits(const Machine& machine, const lbm::Options& o) {
+/// The largest share of its memory that any device needs: above 1 the grid does not fit.
+double fullness(const Machine& machine, const lbm::Options& o) {
   const Grid grid(o.cells, machine, 0, grid_options(o));
   std::vector<std::int64_t> bytes(machine.devices(), 0);
   for (const auto& array : lbm::memory_needed(grid, o)) bytes[array.device] += array.bytes;
+  double most = 0;
   for (int d = 0; d < machine.devices(); ++d)
-    if (bytes[d] > machine.device(d).memory) return false;
-  return true;
+    most = std::max(most, static_cast<double>(bytes[d]) / static_cast<double>(machine.device(d).memory));
+  return most;
 }
 
-/// The largest grid of the same shape that fits, by bisection over its longest extent.
+/// The largest grid of the same shape that fits, by its longest extent. A plan for thousands of devices takes a while,
+/// so the next size to try is where memory would be full if it grew as the cells do; every third halves the interval.
 nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
   lbm::Options o = options_from(dict);
   const Extent shape = o.cells;
@@ -176,22 +180,24 @@ nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
       e[a] = shape[a] == 1 ? 1 : std::max<std::int64_t>(1, std::llround(static_cast<double>(shape[a]) * n / longest));
     return e;
   };
-  std::int64_t low = 0, high = 1;
-  const auto good = [&](std::int64_t n) {
+  const auto full = [&](std::int64_t n) {
     o.cells = scaled(n);
     try {
-      return fits(machine, o);
+      return fullness(machine, o);
     } catch (const Error&) {
-      return n < longest;  // too few cells to cut is no lack of memory
+      return n < longest ? 0.0 : 2.0;  // too few cells to cut is no lack of memory
     }
   };
-  while (high < (std::int64_t{1} << 20) && good(high)) {
-    low = high;
-    high *= 2;
-  }
-  while (high - low > 1) {
-    const std::int64_t middle = (low + high) / 2;
-    (good(middle) ? low : high) = middle;
+  const double power =
+      1.0 / static_cast<double>(std::count_if(shape.begin(), shape.end(), [](auto n) { return n > 1; }));
+  std::int64_t low = 0, high = std::int64_t{1} << 20, next = longest;
+  for (int step = 1; high - low > 1; ++step) {
+    const double share = full(next);
+    (share <= 1 ? low : high) = next;
+    const double guess = share > 0 ? static_cast<double>(next) / std::pow(share, power) : 0;
+    // One beyond the guess where the last fitted: the interval closes from both sides.
+    next = step % 3 == 0 || guess == 0 ? (low + high) / 2 : static_cast<std::int64_t>(guess) + (share <= 1 ? 1 : 0);
+    next = std::clamp(next, low + 1, std::max(low + 1, high - 1));
   }
   return low == 0 ? nb::make_tuple(0, 0, 0) : triple(scaled(low));
 }

@@ -21,18 +21,19 @@ nb::list devices(const Machine& machine) {
   return all;
 }
 
+nb::dict link_dict(const Link& link) {
+  nb::dict entry;
+  entry["kind"] = to_string(link.kind);
+  entry["gb_per_s"] = link.gb_per_s;
+  entry["peer"] = link.peer;
+  return entry;
+}
+
 nb::list links(const Machine& machine) {
   nb::list all;
   for (int a = 0; a < machine.devices(); ++a) {
     nb::list row;
-    for (int b = 0; b < machine.devices(); ++b) {
-      const Link& link = machine.link(a, b);
-      nb::dict entry;
-      entry["kind"] = to_string(link.kind);
-      entry["gb_per_s"] = link.gb_per_s;
-      entry["peer"] = link.peer;
-      row.append(entry);
-    }
+    for (int b = 0; b < machine.devices(); ++b) row.append(link_dict(machine.link(a, b)));
     all.append(row);
   }
   return all;
@@ -53,7 +54,17 @@ nb::list bindings(const Machine& machine) {
   return all;
 }
 
-Machine describe(const std::string& name, const nb::list& device_list, const nb::list& link_rows) {
+Link link_from(const nb::dict& entry) {
+  return {link_kind_from_string(nb::cast<std::string>(entry["kind"])), nb::cast<double>(entry["gb_per_s"]),
+          nb::cast<bool>(entry["peer"])};
+}
+
+using LinkMatrix = nb::ndarray<const std::uint16_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+/// `link_list` holds the different links, and `which[a, b]` says which of them joins a and b: millions of pairs have a
+/// few kinds of link.
+Machine describe(const std::string& name, const nb::list& device_list, const nb::list& link_list,
+                 const LinkMatrix& which) {
   std::vector<MachineDevice> found;
   for (const nb::handle h : device_list) {
     const auto entry = nb::cast<nb::dict>(h);
@@ -68,13 +79,10 @@ Machine describe(const std::string& name, const nb::list& device_list, const nb:
     device.memory_gb_per_s = nb::cast<double>(entry["memory_gb_per_s"]);
     found.push_back(device);
   }
-  std::vector<Link> all;
-  for (const nb::handle row : link_rows)
-    for (const nb::handle h : nb::cast<nb::list>(row)) {
-      const auto entry = nb::cast<nb::dict>(h);
-      all.push_back({link_kind_from_string(nb::cast<std::string>(entry["kind"])), nb::cast<double>(entry["gb_per_s"]),
-                     nb::cast<bool>(entry["peer"])});
-    }
+  std::vector<Link> different, all;
+  for (const nb::handle h : link_list) different.push_back(link_from(nb::cast<nb::dict>(h)));
+  all.reserve(which.size());
+  for (std::size_t i = 0; i < which.size(); ++i) all.push_back(different.at(which.data()[i]));
   return Machine(name, std::move(found), std::move(all));
 }
 
@@ -90,13 +98,16 @@ void bind_machine(nb::module_& m) {
           },
           nb::arg("backend"), nb::arg("devices_per_rank") = 0, nb::arg("ranks_per_node") = 0, nb::arg("cyclic") = false,
           nb::arg("bind") = true)
-      .def_static("describe", &describe, nb::arg("name"), nb::arg("devices"), nb::arg("links"))
+      .def_static("describe", &describe, nb::arg("name"), nb::arg("devices"), nb::arg("links"), nb::arg("which"))
       .def_prop_ro("name", &Machine::name)
       .def_prop_ro("nodes", &Machine::nodes)
       .def_prop_ro("ranks", &Machine::ranks)
       .def_prop_ro("discovered", &Machine::discovered)
       .def("devices", &devices)
       .def("links", &links)
+      .def(
+          "link", [](const Machine& machine, int from, int to) { return link_dict(machine.link(from, to)); },
+          nb::arg("source"), nb::arg("target"))
       .def("bindings", &bindings);
 }
 

@@ -1,80 +1,188 @@
+#include "grid/placement.hpp"
+
 #include <algorithm>
-#include <limits>
+#include <array>
+#include <cmath>
+#include <map>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include <slipstream/error.hpp>
-#include <slipstream/grid.hpp>
+
+#include "grid/box_index.hpp"
 
 namespace slipstream {
-
-double assignment_cost(const std::vector<double>& flow, const std::vector<double>& distance,
-                       const std::vector<int>& place) {
-  const std::size_t n = place.size();
-  double cost = 0;
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) cost += flow[i * n + j] * distance[place[i] * n + place[j]];
-  return cost;
-}
-
 namespace {
 
-std::vector<int> exhaustive(const std::vector<double>& flow, const std::vector<double>& distance, int parts) {
-  std::vector<int> place(parts), best;
-  std::iota(place.begin(), place.end(), 0);
-  double least = std::numeric_limits<double>::infinity();
-  do {
-    const double cost = assignment_cost(flow, distance, place);
-    // A later order must be clearly better, so that rounding never moves a placement away from the trivial one.
-    if (cost < least * (1 - 1e-12)) {
-      least = cost;
-      best = place;
-    }
-  } while (std::next_permutation(place.begin(), place.end()));
-  return best;
-}
-
-/// Swaps pairs while any swap helps.
-double descend(const std::vector<double>& flow, const std::vector<double>& distance, std::vector<int>& place) {
-  double cost = assignment_cost(flow, distance, place);
-  for (bool better = true; better;) {
-    better = false;
-    for (std::size_t i = 0; i < place.size(); ++i)
-      for (std::size_t j = i + 1; j < place.size(); ++j) {
-        std::swap(place[i], place[j]);
-        const double swapped = assignment_cost(flow, distance, place);
-        if (swapped < cost * (1 - 1e-12)) {
-          cost = swapped;
-          better = true;
-        } else {
-          std::swap(place[i], place[j]);
-        }
-      }
-  }
-  return cost;
-}
+constexpr std::array method_names = {"trivial", "random", "theoretical", "measured"};
 
 }  // namespace
 
-std::vector<int> quadratic_assignment(const std::vector<double>& flow, const std::vector<double>& distance, int parts) {
-  require(static_cast<int>(flow.size()) == parts * parts && flow.size() == distance.size(),
-          "the flow and distance matrices must be parts x parts");
-  if (parts <= 8) return exhaustive(flow, distance, parts);
-  std::vector<int> best(parts);
-  std::iota(best.begin(), best.end(), 0);
-  double least = descend(flow, distance, best);
-  std::minstd_rand random(1);
-  for (int start = 0; start < 8; ++start) {
-    std::vector<int> place(parts);
-    std::iota(place.begin(), place.end(), 0);
-    for (int i = parts - 1; i > 0; --i) std::swap(place[i], place[random() % (i + 1)]);
-    const double cost = descend(flow, distance, place);
-    if (cost < least * (1 - 1e-12)) {
-      least = cost;
-      best = place;
-    }
-  }
-  return best;
+std::string to_string(PlacementMethod method) { return method_names.at(static_cast<std::size_t>(method)); }
+
+PlacementMethod placement_from_string(const std::string& name) {
+  for (std::size_t i = 0; i < method_names.size(); ++i)
+    if (name == method_names[i]) return static_cast<PlacementMethod>(i);
+  throw Error("no placement is named '" + name + "': choose trivial, random, theoretical or measured");
 }
 
+namespace detail {
+namespace {
+
+/// Cells of part `source` that the halo of width 1 of part `reader` reads.
+struct Flow {
+  int source, reader;
+  double cells;
+};
+
+std::vector<Flow> halo_flows(const std::vector<Box>& parts, const Extent& extent, const std::array<bool, 3>& periodic) {
+  const BoxIndex index(parts);
+  const Extent reach{periodic[0] ? 1 : 0, periodic[1] ? 1 : 0, periodic[2] ? 1 : 0};
+  std::vector<Flow> flows;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::map<int, double> cells;
+    for (std::int64_t z = -reach[2]; z <= reach[2]; ++z)
+      for (std::int64_t y = -reach[1]; y <= reach[1]; ++y)
+        for (std::int64_t x = -reach[0]; x <= reach[0]; ++x) {
+          const Box wide = shifted(grown(parts[i], {1, 1, 1}), {x * extent[0], y * extent[1], z * extent[2]});
+          for (const std::int64_t other : index.overlapping(wide))
+            cells[static_cast<int>(other)] += static_cast<double>(intersection(wide, parts[other]).volume());
+        }
+    for (const auto& [other, count] : cells)
+      if (other != static_cast<int>(i)) flows.push_back({other, static_cast<int>(i), count});
+  }
+  return flows;
+}
+
+/// Not std::shuffle, whose order each library chooses for itself.
+void shuffle(std::vector<int>& values, std::mt19937_64& random) {
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
+}
+
+class Placer {
+ public:
+  Placer(const Machine& machine, const Partition& partition, const Extent& extent, const GridOptions& options)
+      : machine_(machine), options_(options), random_(options.placement_seed) {
+    const std::size_t devices = machine.devices();
+    require(options.measured_gb_per_s.empty() || options.measured_gb_per_s.size() == devices * devices,
+            "the measured rates are " + std::to_string(options.measured_gb_per_s.size()) + " figures for " +
+                std::to_string(devices) + " devices: give one for each pair, as measure_rates does");
+    require(options.placement != PlacementMethod::measured || !options.measured_gb_per_s.empty(),
+            "placement 'measured' needs measured rates: call measure_rates on the machine that was found; a machine "
+            "that is described by a file has none, take 'theoretical' there");
+    flows_ = halo_flows(partition.device_boxes, extent, options.periodic);
+    const int nodes = machine.uniform() ? machine.nodes() : 1;
+    members_.resize(nodes);
+    for (int d = 0; d < machine.devices(); ++d) members_[nodes == 1 ? 0 : machine.device(d).node].push_back(d);
+  }
+
+  Placement place() {
+    std::vector<int> trivial;
+    for (const auto& devices : members_) trivial.insert(trivial.end(), devices.begin(), devices.end());
+    Placement result{trivial, 0, cost(trivial)};
+    result.cost = result.trivial_cost;
+    if (options_.placement == PlacementMethod::trivial) return result;
+    std::vector<int> devices = place_devices(place_nodes());
+    const double found = cost(devices);
+    // Mean distances place the nodes: where they mislead, the order of the machine stays.
+    if (options_.placement != PlacementMethod::random && found > result.trivial_cost) return result;
+    result.devices = std::move(devices);
+    result.cost = found;
+    return result;
+  }
+
+ private:
+  double distance(int from, int to) const {
+    const auto& measured = options_.measured_gb_per_s;
+    const double rate = measured.empty() ? machine_.link(from, to).gb_per_s : measured[from * machine_.devices() + to];
+    return 1e-9 / std::max(1e-3, rate);
+  }
+
+  double cost(const std::vector<int>& devices) const {
+    double sum = 0;
+    for (const Flow& flow : flows_) sum += flow.cells * distance(devices[flow.source], devices[flow.reader]);
+    return sum;
+  }
+
+  std::vector<int> ordered(int count) {
+    std::vector<int> order(count);
+    std::iota(order.begin(), order.end(), 0);
+    if (options_.placement == PlacementMethod::random) shuffle(order, random_);
+    return order;
+  }
+
+  /// Mean distance between the devices of two nodes.
+  double node_distance(int a, int b) const {
+    double sum = 0;
+    for (const int from : members_[a])
+      for (const int to : members_[b]) sum += distance(from, to);
+    return sum / static_cast<double>(members_[a].size() * members_[b].size());
+  }
+
+  /// The node of each part that the partition cut for a node.
+  std::vector<int> place_nodes() {
+    const int nodes = static_cast<int>(members_.size());
+    std::vector<int> order = ordered(nodes);
+    if (nodes == 1 || options_.placement == PlacementMethod::random) return order;
+    std::vector<double> flow(nodes * nodes, 0.0), far(nodes * nodes, 0.0);
+    double least = 0, most = 0;
+    for (int a = 0; a < nodes; ++a)
+      for (int b = 0; b < nodes; ++b) {
+        if (a == b) continue;
+        const double d = far[a * nodes + b] = node_distance(a, b);
+        least = most == 0 ? d : std::min(least, d);
+        most = std::max(most, d);
+      }
+    if (most - least <= 1e-9 * most) return order;
+    const int per_node = static_cast<int>(members_[0].size());
+    for (const Flow& f : flows_) {
+      const int from = f.source / per_node, to = f.reader / per_node;
+      if (from != to) flow[from * nodes + to] += f.cells;
+    }
+    return quadratic_assignment(flow, far, nodes);
+  }
+
+  std::vector<int> place_devices(const std::vector<int>& node_of) {
+    const int per_node = static_cast<int>(members_[0].size());
+    std::vector<std::vector<double>> flow(members_.size(), std::vector<double>(per_node * per_node, 0.0));
+    for (const Flow& f : flows_) {
+      const int node = f.source / per_node;
+      if (node == f.reader / per_node) flow[node][f.source % per_node * per_node + f.reader % per_node] += f.cells;
+    }
+    std::vector<int> devices;
+    for (std::size_t part = 0; part < members_.size(); ++part) {
+      const std::vector<int>& there = members_[node_of[part]];
+      for (const int index :
+           options_.placement == PlacementMethod::random ? ordered(per_node) : assigned(flow[part], there))
+        devices.push_back(there[index]);
+    }
+    return devices;
+  }
+
+  /// Most nodes of a machine pose the same problem: each is solved once.
+  const std::vector<int>& assigned(const std::vector<double>& flow, const std::vector<int>& devices) {
+    std::vector<double> far;
+    for (const int from : devices)
+      for (const int to : devices) far.push_back(from == to ? 0 : distance(from, to));
+    const auto [entry, fresh] = solved_.try_emplace({flow, far});
+    if (fresh) entry->second = quadratic_assignment(flow, far, static_cast<int>(devices.size()));
+    return entry->second;
+  }
+
+  const Machine& machine_;
+  const GridOptions& options_;
+  std::mt19937_64 random_;
+  std::vector<Flow> flows_;
+  std::vector<std::vector<int>> members_;  ///< devices by node; all together where nodes differ in size
+  std::map<std::pair<std::vector<double>, std::vector<double>>, std::vector<int>> solved_;
+};
+
+}  // namespace
+
+Placement place(const Machine& machine, const Partition& partition, const Extent& extent, const GridOptions& options) {
+  return Placer(machine, partition, extent, options).place();
+}
+
+}  // namespace detail
 }  // namespace slipstream

@@ -82,6 +82,7 @@ class Checker {
 
   void check_link(std::size_t from, std::size_t to) const {
     const Link &link = links_[from * devices_.size() + to], &back = links_[to * devices_.size() + from];
+    if (good(link, back, from, to)) return;
     const std::string pair = "the link from " + name(from) + " to " + name(to);
     demand(link.gb_per_s > 0 && std::isfinite(link.gb_per_s),
            pair + " has " + std::to_string(link.gb_per_s) + " GB/s: give a positive number");
@@ -95,6 +96,13 @@ class Checker {
                       : ", but they are on one node: say how they are joined there"));
     demand(!apart || !link.peer,
            pair + " is between nodes, where kernels of one cannot load memory of the other: peer is false");
+  }
+
+  /// Asked first, without making any words: there may be millions of links.
+  bool good(const Link& link, const Link& back, std::size_t from, std::size_t to) const {
+    const bool apart = devices_[from].node != devices_[to].node;
+    return link.gb_per_s > 0 && std::isfinite(link.gb_per_s) && (from != to || link.kind == LinkKind::same) &&
+           link.kind == back.kind && apart == (link.kind == LinkKind::network) && !(apart && link.peer);
   }
 
   const std::string& machine_;
@@ -116,8 +124,10 @@ LinkKind link_kind_from_string(const std::string& name) {
 }
 
 Machine::Machine(std::string name, std::vector<MachineDevice> devices, std::vector<Link> links)
-    : name_(std::move(name)), devices_(std::move(devices)), links_(std::move(links)) {
-  Checker(name_, devices_, links_).check();
+    : name_(std::move(name)),
+      devices_(std::move(devices)),
+      links_(std::make_shared<const std::vector<Link>>(std::move(links))) {
+  Checker(name_, devices_, *links_).check();
   nodes_ = devices_.back().node + 1;
   for (const MachineDevice& device : devices_) ranks_ = std::max(ranks_, device.rank + 1);
 }
@@ -137,10 +147,9 @@ std::vector<int> Machine::devices_of_node(int node) const {
 }
 
 bool Machine::uniform() const {
-  const std::size_t first = devices_of_node(0).size();
-  for (int node = 1; node < nodes_; ++node)
-    if (devices_of_node(node).size() != first) return false;
-  return true;
+  std::vector<int> counts(nodes_, 0);
+  for (const MachineDevice& device : devices_) ++counts[device.node];
+  return std::all_of(counts.begin(), counts.end(), [&](int count) { return count == counts.front(); });
 }
 
 }  // namespace slipstream

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 
 #include <slipstream/error.hpp>
@@ -52,34 +53,68 @@ void check(const Grid& grid, const Extent& ghost, const Halo::Options& options) 
   }
 }
 
-Box local(const Box& global, const Block& block) {
+Box in_block(const Box& global, const Block& block) {
   return shifted(global, {-block.box.lo[0], -block.box.lo[1], -block.box.lo[2]});
+}
+
+/// Blocks that may read cells of the rank's blocks or lie on it, ascending; a few that do not are no harm.
+std::vector<std::int64_t> targets(const Grid& grid, const Halo::Options& options, int rank) {
+  std::vector<std::int64_t> found = grid.blocks_of(rank);
+  Extent reach{};
+  for (int a = 0; a < 3; ++a) reach[a] = grid.periodic()[a] ? 1 : 0;
+  for (const std::int64_t id : grid.blocks_of(rank)) {
+    Box readers = grid.block(id).box;
+    for (int a = 0; a < 3; ++a) {
+      readers.lo[a] -= options.high[a];
+      readers.hi[a] += options.low[a];
+    }
+    for (std::int64_t z = -reach[2]; z <= reach[2]; ++z)
+      for (std::int64_t y = -reach[1]; y <= reach[1]; ++y)
+        for (std::int64_t x = -reach[0]; x <= reach[0]; ++x) {
+          const Extent& e = grid.extent();
+          const auto near = grid.overlapping(shifted(readers, {x * e[0], y * e[1], z * e[2]}));
+          found.insert(found.end(), near.begin(), near.end());
+        }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
 }
 
 }  // namespace
 
+// The order on which all ranks agree: target block, direction, image, source block.
 std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Extent& ghost, int rank) const {
   check(grid, ghost, options_);
   std::vector<int> all(components);
   std::iota(all.begin(), all.end(), 0);
+  std::vector<std::pair<Direction, std::vector<int>>> wanted;
+  for (const Direction& d : directions(options_.reach, grid.dimensions()))
+    if (auto some = options_.components ? options_.components(d) : all; !some.empty())
+      wanted.emplace_back(d, std::move(some));
+
+  const std::vector<std::int64_t>& local = grid.blocks_of(rank);
+  constexpr std::size_t few = 8;  // blocks that are looked at sooner than looked up
   std::vector<Transfer> found;
-  for (const Block& target : grid.blocks()) {
-    for (const Direction& d : directions(options_.reach, grid.dimensions())) {
+  for (const std::int64_t id : targets(grid, options_, rank)) {
+    const Block& target = grid.block(id);
+    const bool only_local = target.rank != rank && local.size() <= few;
+    for (const auto& [d, components_read] : wanted) {
       const Box region = ghost_region(target.box, d, options_.low, options_.high);
       if (region.empty()) continue;
-      const auto wanted = options_.components ? options_.components(d) : all;
-      if (wanted.empty()) continue;
       for (const Extent& shift : images(region, grid)) {
         const Box source_cells = shifted(region, shift);
-        for (const Block& source : grid.blocks()) {
+        for (const std::int64_t source_id : only_local ? local : grid.overlapping(source_cells)) {
+          const Block& source = grid.block(source_id);
           if (source.rank != rank && target.rank != rank) continue;
           const Box part = intersection(source_cells, source.box);
           if (part.empty()) continue;
+          const Box there = shifted(part, {-shift[0], -shift[1], -shift[2]});
           Transfer t;
           t.source_block = source.id;
           t.target_block = target.id;
-          t.source = {local(part, source), wanted, nullptr};
-          t.target = {local(shifted(part, {-shift[0], -shift[1], -shift[2]}), target), wanted, nullptr};
+          t.source = {in_block(part, source), components_read, nullptr};
+          t.target = {in_block(there, target), components_read, nullptr};
           found.push_back(std::move(t));
         }
       }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include <slipstream/error.hpp>
+#include <slipstream/grid.hpp>
 #include <slipstream/machine.hpp>
 
 namespace slipstream {
@@ -241,6 +242,66 @@ TEST(Discovery, ASubCommunicatorSeesItsOwnRanksOnly) {
     }
   }
   MPI_Comm_free(&half);
+}
+
+MeasureOptions quick() {
+  MeasureOptions options;
+  options.bytes = 1 << 16;
+  options.trials = 1;
+  return options;
+}
+
+TEST(MeasuredRates, AreTheSameOnAllRanksAndPositive) {
+  const Machine machine = discover(0, false, 2);
+  const auto rates = measure_rates(world(), machine, quick());
+  ASSERT_EQ(static_cast<int>(rates.size()), machine.devices() * machine.devices());
+  std::ostringstream text;
+  text.precision(17);
+  for (const double rate : rates) {
+    EXPECT_GT(rate, 0);
+    text << rate << ' ';
+  }
+  for (const std::string& other : world().all_gather(text.str())) EXPECT_EQ(other, text.str());
+}
+
+TEST(MeasuredRates, OfTwoNodesAreOneFigureForAllTheirDevices) {
+  if (world().size() < 2) GTEST_SKIP() << "needs two ranks";
+  const Machine machine = discover(1, false, 2);
+  const auto rates = measure_rates(world(), machine, quick());
+  const int n = machine.devices();
+  for (const int from : machine.devices_of_node(0))
+    for (const int to : machine.devices_of_node(1)) {
+      EXPECT_EQ(rates[from * n + to], rates[0 * n + 2]);
+      EXPECT_EQ(rates[to * n + from], rates[0 * n + 2]);
+    }
+}
+
+TEST(MeasuredRates, WithoutTimeAreTheLinksOwn) {
+  const Machine machine = discover(0, false, 2);
+  MeasureOptions options = quick();
+  options.seconds = 0;
+  const auto rates = measure_rates(world(), machine, options);
+  for (int a = 0; a < machine.devices(); ++a)
+    for (int b = 0; b < machine.devices(); ++b)
+      EXPECT_EQ(rates[a * machine.devices() + b], machine.link(a, b).gb_per_s);
+}
+
+TEST(MeasuredRates, OfAMachineThatIsNotThereAreAnError) {
+  MachineDevice device;
+  device.memory = 1;
+  const Machine machine("described", {device}, {{LinkKind::same, 10, true}});
+  EXPECT_THROW(measure_rates(world(), machine, quick()), Error);
+}
+
+TEST(MeasuredRates, PlaceAGridAlikeOnAllRanks) {
+  const Machine machine = discover(0, false, 2);
+  GridOptions options;
+  options.placement = PlacementMethod::measured;
+  options.measured_gb_per_s = measure_rates(world(), machine, quick());
+  const Grid grid({32, 32, 32}, machine, world().rank(), options);
+  std::ostringstream text;
+  for (const Block& block : grid.blocks()) text << block.device << ' ';
+  for (const std::string& other : world().all_gather(text.str())) EXPECT_EQ(other, text.str());
 }
 
 }  // namespace

@@ -78,3 +78,89 @@ def test_unknown_key_is_refused_with_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "machines").glob("*.toml")))
 def test_shipped_machine_is_good(name: str) -> None:
     assert load(ROOT / "machines" / name).devices()
+
+
+SHARED = """\
+name = "shared"
+nodes = 3
+
+[device]
+name = "V100"
+memory_gb = 16
+memory_gb_per_s = 900
+groups = [3, 3]
+
+[host]
+memory_gb = 512
+gb_per_s = 50
+
+[links.within]
+kind = "nvlink"
+gb_per_s = 50
+peer = true
+
+[links.between]
+kind = "numa"
+gb_per_s = 50
+per_group_gb_per_s = 64
+through_host = true
+
+[links.network]
+kind = "network"
+gb_per_s = 23
+per_node_gb_per_s = 23
+through_host = true
+
+[[links.pairs]]
+devices = [1, 5]
+kind = "pcie_switch"
+gb_per_s = 13
+"""
+
+
+def test_what_a_group_or_a_node_shares_is_dealt_to_its_devices(tmp_path: Path) -> None:
+    links = read(tmp_path, SHARED).links_matrix()
+    assert links[0][1]["gb_per_s"] == 50
+    assert links[0][3]["gb_per_s"] == pytest.approx(64 / 3)
+    assert links[0][6]["gb_per_s"] == pytest.approx(23 / 6)
+
+
+def test_a_pair_may_be_joined_otherwise_on_every_node(tmp_path: Path) -> None:
+    links = read(tmp_path, SHARED).links_matrix()
+    assert [links[a][b]["kind"] for a, b in ((1, 5), (5, 1), (13, 17), (1, 11))] == ["pcie_switch"] * 3 + ["network"]
+
+
+def test_every_pair_of_the_matrix_is_the_pair_s_own_link(tmp_path: Path) -> None:
+    machine = read(tmp_path, SHARED)
+    matrix = machine.links_matrix()
+    assert all(matrix[a][b] == machine.link(a, b) for a in range(18) for b in range(18))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("gb_per_s = 50\n\n[links.within]", "\n[links.within]", "host.gb_per_s is missing"),
+        ("devices = [1, 5]", "devices = [1, 6]", "no two different devices of a node, which are 0 to 5"),
+        ("devices = [1, 5]", "devices = [2, 2]", "no two different devices of a node"),
+        ("devices = [1, 5]", "devices = [1]", "at least 2"),
+        ("per_node_gb_per_s = 23", "per_node_gb_per_s = -1", "greater than 0"),
+    ],
+)
+def test_wrong_shared_links_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in SHARED
+    with pytest.raises(CaseError, match=message):
+        read(tmp_path, SHARED.replace(old, new))
+
+
+def test_a_pair_named_twice_is_refused(tmp_path: Path) -> None:
+    again = SHARED + SHARED[SHARED.index("[[links.pairs]]") :].replace("[1, 5]", "[5, 1]")
+    with pytest.raises(CaseError, match="named twice"):
+        read(tmp_path, again)
+
+
+@pytest.mark.parametrize("name", ["summit", "frontier", "alvis", "dgx-h200"])
+def test_every_figure_of_a_known_machine_has_a_source(name: str) -> None:
+    """Rates and memories carry a source in brackets, their own or that of the line they follow from."""
+    lines = (ROOT / "machines" / f"{name}.toml").read_text(encoding="utf-8").splitlines()
+    figures = [line for line in lines if "gb" in line.split("=")[0] and "=" in line]
+    assert figures and [line for line in figures if "#" not in line] == []

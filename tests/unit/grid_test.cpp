@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include <slipstream/field.hpp>
 #include <slipstream/grid.hpp>
@@ -140,6 +141,130 @@ TEST(Grid, TakesTheUsersBoxesAndChecksThem) {
   EXPECT_THROW(Grid({4, 4, 4}, machine, 0, options), Error);
   options.boxes[1].box = {{3, 0, 0}, {4, 4, 3}};
   EXPECT_THROW(Grid({4, 4, 4}, machine, 0, options), Error);
+}
+
+TEST(Placement, NamesAreReadBack) {
+  for (const auto method :
+       {PlacementMethod::trivial, PlacementMethod::random, PlacementMethod::theoretical, PlacementMethod::measured})
+    EXPECT_EQ(placement_from_string(to_string(method)), method);
+  EXPECT_THROW(placement_from_string("node_aware"), Error);
+}
+
+/// One node of six devices in two triads: 50 GB/s within, 20 across (Pearson et al. 2020, fig. 10).
+Machine triads() {
+  const Machine alike = described(1, 6);
+  std::vector<MachineDevice> devices;
+  std::vector<Link> links;
+  for (int a = 0; a < 6; ++a) {
+    devices.push_back(alike.device(a));
+    for (int b = 0; b < 6; ++b)
+      links.push_back(a == b           ? Link{LinkKind::same, 400, true}
+                      : a / 3 == b / 3 ? Link{LinkKind::nvlink, 50, true}
+                                       : Link{LinkKind::numa, 20, false});
+  }
+  return Machine("triads", devices, links);
+}
+
+GridOptions placed(PlacementMethod method, std::uint64_t seed = 0) {
+  GridOptions options;
+  options.periodic = {true, true, true};
+  options.placement = method;
+  options.placement_seed = seed;
+  return options;
+}
+
+std::vector<int> devices_of(const Grid& grid) {
+  std::vector<int> devices;
+  for (const Block& block : grid.blocks()) devices.push_back(block.device);
+  return devices;
+}
+
+// The large faces of 720 x 484 x 700 are between the three blocks of equal x.
+TEST(Placement, TheoreticalKeepsThePapersLargeFacesWithinTriads) {
+  const Grid grid({1440, 1452, 700}, triads(), 0, placed(PlacementMethod::theoretical));
+  for (const Block& a : grid.blocks())
+    for (const Block& b : grid.blocks())
+      EXPECT_EQ(a.device / 3 == b.device / 3, a.box.lo[0] == b.box.lo[0]) << a.id << ' ' << b.id;
+  EXPECT_LT(grid.placement_cost(), grid.trivial_cost());
+}
+
+TEST(Placement, RandomGivesEachDeviceItsPartAndHangsOnTheSeedOnly) {
+  const auto with_seed = [](std::uint64_t seed) {
+    return devices_of(Grid({64, 64, 64}, described(3, 4), 0, placed(PlacementMethod::random, seed)));
+  };
+  std::vector<int> devices = with_seed(5), other = with_seed(6);
+  EXPECT_EQ(devices, with_seed(5));
+  EXPECT_NE(devices, other);
+  for (std::size_t i = 0; i < devices.size(); ++i) EXPECT_EQ(devices[i] / 4, devices[i / 4 * 4] / 4);
+  std::sort(devices.begin(), devices.end());
+  std::vector<int> all(12);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(devices, all);
+}
+
+// Rated alike, but 0-2 and 1-3 were measured ten times as fast: the neighbours in a row of two pairs take them.
+TEST(Placement, MeasuredFollowsTheMeasuredRates) {
+  GridOptions options = placed(PlacementMethod::measured);
+  options.periodic = {false, false, false};
+  options.partition.devices = {4, 1, 1};
+  options.measured_gb_per_s.assign(16, 10.0);
+  for (const auto& [a, b] : {std::pair{0, 2}, std::pair{1, 3}})
+    options.measured_gb_per_s[a * 4 + b] = options.measured_gb_per_s[b * 4 + a] = 100;
+  const Grid grid({32, 8, 8}, described(1, 4), 0, options);
+  EXPECT_EQ((grid.block(0).device + 2) % 4, grid.block(1).device);
+  EXPECT_EQ((grid.block(2).device + 2) % 4, grid.block(3).device);
+  EXPECT_LT(grid.placement_cost(), grid.trivial_cost());
+}
+
+TEST(Placement, MeasuredWithoutRatesOrWithTooFewIsAnError) {
+  GridOptions options = placed(PlacementMethod::measured);
+  EXPECT_THROW(Grid({32, 8, 8}, described(1, 4), 0, options), Error);
+  options.measured_gb_per_s.assign(4, 1.0);
+  EXPECT_THROW(Grid({32, 8, 8}, described(1, 4), 0, options), Error);
+}
+
+/// Nodes of one device in a row of switches: nodes of one parity are near each other.
+Machine two_switches(int nodes) {
+  const Machine alike = described(nodes, 1);
+  std::vector<MachineDevice> devices;
+  std::vector<Link> links;
+  for (int a = 0; a < nodes; ++a) {
+    devices.push_back(alike.device(a));
+    for (int b = 0; b < nodes; ++b)
+      links.push_back(a == b ? Link{LinkKind::same, 400, true} : Link{LinkKind::network, (a - b) % 2 ? 1.0 : 10.0});
+  }
+  return Machine("two switches", devices, links);
+}
+
+class NodePlacement : public testing::TestWithParam<int> {};
+
+// Exact up to 8 nodes, by descent beyond.
+TEST_P(NodePlacement, PutsNeighboursAmongNodesThatAreNear) {
+  GridOptions options = placed(PlacementMethod::theoretical);
+  options.periodic = {false, false, false};
+  options.partition.nodes = {GetParam(), 1, 1};
+  const Grid grid({GetParam() * 4, 8, 8}, two_switches(GetParam()), 0, options);
+  int crossings = 0;
+  for (int i = 1; i < GetParam(); ++i) crossings += (grid.block(i).device - grid.block(i - 1).device) % 2 != 0;
+  EXPECT_EQ(crossings, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Counts, NodePlacement, testing::Values(4, 8, 12));
+
+TEST(Placement, DescentFindsTheExactAnswerOfASmallProblem) {
+  // Nine parts, of which the ninth neither sends nor is near: the first eight are an exact problem.
+  std::mt19937 random(3);
+  std::vector<double> flow(81, 0.0), distance(81, 0.0), small_flow, small_distance;
+  for (int i = 0; i < 8; ++i)
+    for (int j = 0; j < 8; ++j) {
+      flow[i * 9 + j] = i == j ? 0 : 1 + random() % 9;
+      distance[i * 9 + j] = i == j ? 0 : 1 + random() % 9;
+      small_flow.push_back(flow[i * 9 + j]);
+      small_distance.push_back(distance[i * 9 + j]);
+    }
+  for (int i = 0; i < 9; ++i) distance[i * 9 + 8] = distance[8 * 9 + i] = 1e3;
+  const double exact = assignment_cost(small_flow, small_distance, quadratic_assignment(small_flow, small_distance, 8));
+  EXPECT_LE(assignment_cost(flow, distance, quadratic_assignment(flow, distance, 9)), 1.05 * exact);
 }
 
 struct ShapeCase {

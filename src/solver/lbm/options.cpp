@@ -116,28 +116,32 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 }
 
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
+  struct Bytes {
+    std::int64_t populations = 0, flags = 0, macroscopic = 0, partial = 0, slots = 0;
+  };
+  std::vector<Bytes> bytes(grid.machine().devices());
+  for (const Block& block : grid.blocks()) {
+    Bytes& b = bytes[block.device];
+    const Extent extent = block.box.extents();
+    b.populations += Field::bytes_needed(extent, population_field(grid, options, false));
+    b.flags += Field::bytes_needed(extent, flag_field(grid, options));
+    b.macroscopic +=
+        Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
+    b.partial += rows(block.box) * static_cast<std::int64_t>(sizeof(double));
+  }
+  for (const auto& m : messages_needed(grid, options)) {
+    if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;
+    bytes[m.target].slots += 2 * m.bytes;
+    bytes[m.source].slots += m.bytes;
+  }
   std::vector<ArrayBytes> arrays;
-  const auto messages = messages_needed(grid, options);
   for (int device = 0; device < grid.machine().devices(); ++device) {
-    std::int64_t populations = 0, flags = 0, macroscopic = 0, partial = 0;
-    for (const Block& block : grid.blocks()) {
-      if (block.device != device) continue;
-      const Extent extent = block.box.extents();
-      populations += Field::bytes_needed(extent, population_field(grid, options, false));
-      flags += Field::bytes_needed(extent, flag_field(grid, options));
-      macroscopic +=
-          Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
-      partial += rows(block.box) * static_cast<std::int64_t>(sizeof(double));
-    }
-    std::int64_t slots = 0;
-    for (const auto& m : messages)
-      if (m.route != RouteKind::kernel && m.route != RouteKind::direct)
-        slots += (m.target == device ? 2 : 0) * m.bytes + (m.source == device ? 1 : 0) * m.bytes;
-    arrays.push_back({device, "populations, two arrays", populations});
-    arrays.push_back({device, "flags", flags});
-    arrays.push_back({device, "velocity and density", macroscopic});
-    arrays.push_back({device, "partial sums", partial});
-    arrays.push_back({device, "message slots", slots});
+    const Bytes& b = bytes[device];
+    arrays.push_back({device, "populations, two arrays", b.populations});
+    arrays.push_back({device, "flags", b.flags});
+    arrays.push_back({device, "velocity and density", b.macroscopic});
+    arrays.push_back({device, "partial sums", b.partial});
+    arrays.push_back({device, "message slots", b.slots});
   }
   return arrays;
 }

@@ -1,0 +1,33 @@
+#pragma once
+// Which of many boxes overlap a given one, without looking at all of them.
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <slipstream/box.hpp>
+
+namespace slipstream::detail {
+
+/// Bins along each axis, at the places where boxes begin: of a regular partition each bin holds about one box.
+class BoxIndex {
+ public:
+  explicit BoxIndex(std::vector<Box> boxes);
+  /// Indices of the boxes that share a cell with `box`, ascending.
+  std::vector<std::int64_t> overlapping(const Box& box) const;
+
+ private:
+  /// Bins [first, last) of each axis that the box touches.
+  struct Range {
+    Extent first{}, last{};
+  };
+  Range range(const Box& box) const;
+  std::int64_t bin(std::int64_t x, std::int64_t y, std::int64_t z) const;
+  template <class F>
+  void for_each_bin(const Range& range, F f) const;
+
+  std::vector<Box> boxes_;
+  std::array<std::vector<std::int64_t>, 3> starts_;  ///< first coordinate of each bin; the outer bins have no end
+  std::vector<std::int64_t> first_, held_;           ///< boxes of bin b: held_[first_[b]] to held_[first_[b + 1]]
+};
+
+}  // namespace slipstream::detail
