@@ -54,6 +54,15 @@ Backend backend_from_string(const std::string& name) {
   throw Error("no backend is named '" + name + "': choose host or cuda");
 }
 
+std::string memory_problem(Device device, const void* pointer, std::size_t bytes) {
+  if (!pointer) return "the address of the array is null";
+  return backend_of(device.backend).memory_problem(device.index, pointer, bytes);
+}
+
+bool mappable(Device device, const void* pointer) {
+  return backend_of(device.backend).mappable(device.index, pointer);
+}
+
 MemoryHandle export_memory(Device device, const void* pointer) {
   return backend_of(device.backend).export_memory(device.index, pointer);
 }

@@ -149,6 +149,10 @@ class CudaBackend final : public detail::DeviceBackend {
   void deallocate(int index, Memory memory, void* pointer) noexcept override {
     cuda::deallocate(at(index), memory, pointer);
   }
+  std::string memory_problem(int index, const void* pointer, std::size_t bytes) override {
+    return cuda::memory_problem(at(index), pointer, bytes);
+  }
+  bool mappable(int index, const void* pointer) override { return cuda::mappable(at(index), pointer); }
   MemoryHandle export_memory(int index, const void* pointer) override {
     return cuda::export_memory(at(index), pointer);
   }
