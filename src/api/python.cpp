@@ -87,4 +87,6 @@ NB_MODULE(_core, m) {
       nb::call_guard<nb::gil_scoped_release>());
   bind_machine(m);
   bind_lbm(m);
+  bind_exchange(m);
+  bind_doctor(m);
 }

@@ -16,9 +16,12 @@ namespace nb = nanobind;
 const Communicator& world();
 lbm::Options options_from(const nb::dict& options);
 nb::dict block_dict(const Block& block);
+nb::list message_list(const std::vector<MessageInfo>& messages);
 
 void bind_machine(nb::module_& module);
 void bind_lbm(nb::module_& module);
+void bind_exchange(nb::module_& module);
+void bind_doctor(nb::module_& module);
 
 inline nb::tuple triple(const Extent& e) { return nb::make_tuple(e[0], e[1], e[2]); }
 

@@ -39,6 +39,7 @@ class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;
   virtual int device_count() = 0;
+  virtual std::string versions() = 0;
   virtual DeviceInfo info(int device) = 0;
   virtual bool peer_access(int from, int to) = 0;
   virtual void synchronize(int device) = 0;

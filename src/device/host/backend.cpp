@@ -23,6 +23,7 @@ std::string host_name() {
 class HostBackend final : public detail::DeviceBackend {
  public:
   int device_count() override { return virtual_devices; }
+  std::string versions() override { return {}; }
 
   DeviceInfo info(int device) override {
     DeviceInfo info;
