@@ -18,7 +18,7 @@ _KIND = ("type", "components")
 
 
 def world() -> Any:
-    """All ranks of the job; starts MPI where nobody did. Attributes: rank, size; methods: barrier(), all_gather(text)."""
+    """All ranks of the job; starts MPI where nobody did. It has rank, size, barrier() and all_gather(text)."""
     return core().Communicator.world()
 
 
