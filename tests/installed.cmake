@@ -1,6 +1,7 @@
 # Installs the build into an empty prefix and makes the examples from there, as somebody else's project would. Runs them
 # on two ranks; those for a GPU only where there is one.
-# Usage: cmake -DBUILD=... -DSOURCE=... -DLAUNCHER="mpiexec;-n;2;..." -DCXX=... -DCUDA=... -DARCHITECTURES=... -P installed.cmake
+# Usage: cmake -DBUILD=... -DSOURCE=... -DGENERATOR=... -DLAUNCHER="mpiexec;-n;2;..." -DCXX=... -DCUDA=ON or OFF
+#              -DCUDACXX=... -DARCHITECTURES=... -P installed.cmake
 set(work ${BUILD}/installed)
 file(REMOVE_RECURSE ${work})
 
@@ -13,10 +14,13 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
+set(cuda "")
+if(CUDA)
+  set(cuda -DCMAKE_CUDA_COMPILER=${CUDACXX} "-DCMAKE_CUDA_ARCHITECTURES=${ARCHITECTURES}")
+endif()
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/prefix)
 run(${CMAKE_COMMAND} -S ${SOURCE}/examples -B ${work}/build -DCMAKE_PREFIX_PATH=${work}/prefix
-    -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release
-    "-DCMAKE_CUDA_ARCHITECTURES=${ARCHITECTURES}")
+    -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release ${cuda})
 run(${CMAKE_COMMAND} --build ${work}/build)
 file(STRINGS ${work}/build/CMakeCache.txt found REGEX "^Slipstream_DIR:PATH=${work}/prefix/")
 if(NOT found)

@@ -185,7 +185,7 @@ std::string memory_problem(Device device, const void* pointer, std::size_t bytes
     return "the array lies on cuda:" + std::to_string(attributes.device) + ", but its block on " + to_string(device) +
            ": allocate it there, or give the block to the other device";
   // Memory mapped by hand may go on in a second allocation behind the first.
-  if (!mappable(device, pointer)) return {};
+  if (!cuda::mappable(device, pointer)) return {};
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   CUdeviceptr base = 0;
   std::size_t size = 0;
