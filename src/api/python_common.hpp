@@ -14,6 +14,8 @@ namespace nb = nanobind;
 
 /// All ranks of the job; MPI starts at the first call.
 const Communicator& world();
+/// Whether MPI runs already, by whomever it was started.
+bool mpi_started();
 lbm::Options options_from(const nb::dict& options);
 nb::dict block_dict(const Block& block);
 nb::list message_list(const std::vector<MessageInfo>& messages);

@@ -180,7 +180,7 @@ void bind_communicator(nb::module_& m) {
       .def_static(
           "from_handle",
           [](int handle) {
-            world();  // starts MPI where nobody did
+            require(mpi_started(), "a communicator was given, but MPI does not run: start it, or use world()");
             nb::gil_scoped_release release;
             return Communicator(MPI_Comm_f2c(handle));
           },

@@ -196,8 +196,9 @@ def run_on_two(path: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+# One write a line: the lines of several ranks must not mix.
 ON_TWO = """
-import numpy as np, slipstream as ss
+import sys, numpy as np, slipstream as ss
 from test_exchange import grid_of, numbered, wrapped
 grid = grid_of((9, 8, 7), devices_per_rank=2)
 for routes in (["direct", "kernel", "colocated"], ["kernel", "colocated", "peer"], ["staged"]):
@@ -205,7 +206,7 @@ for routes in (["direct", "kernel", "colocated"], ["kernel", "colocated", "peer"
     ss.Exchange(grid, {"u": arrays}, ghost=2, routes=routes).run()
     for block, array in enumerate(arrays):
         np.testing.assert_array_equal(array, wrapped(grid, 2, block))
-print("right on rank", grid.comm.rank)
+sys.stdout.write(f"right on rank {grid.comm.rank}\\n")
 """
 
 
@@ -218,7 +219,7 @@ def test_two_ranks_fill_each_others_ghosts(tmp_path: Path) -> None:
 
 
 REFUSED_ON_TWO = """
-import slipstream as ss
+import sys, slipstream as ss
 from test_exchange import grid_of, numbered
 grid = grid_of()
 arrays = numbered(grid, 1)
@@ -227,7 +228,7 @@ if grid.comm.rank == 1:
 try:
     ss.Exchange(grid, {"u": arrays})
 except ValueError as error:
-    print(grid.comm.rank, "refused:", error)
+    sys.stdout.write(f"{grid.comm.rank} refused: {error}\\n")
 """
 
 
@@ -240,14 +241,48 @@ def test_a_bad_array_of_one_rank_is_an_error_on_all(tmp_path: Path) -> None:
     ]
 
 
+GUEST_ON_TWO = """
+import ctypes, ctypes.util, sys
+mpi = ctypes.CDLL(ctypes.util.find_library("mpi"), mode=ctypes.RTLD_GLOBAL)
+if not hasattr(mpi, "ompi_mpi_comm_world"):
+    sys.exit(77)
+mpi.MPI_Init(None, None)
+every, mine, rank = ctypes.byref(ctypes.c_char.in_dll(mpi, "ompi_mpi_comm_world")), ctypes.c_void_p(), ctypes.c_int()
+mpi.MPI_Comm_rank(every, ctypes.byref(rank))
+mpi.MPI_Comm_split(every, rank, 0, ctypes.byref(mine))
+if rank.value == 0:
+    import numpy as np, slipstream as ss
+    from test_exchange import numbered, wrapped
+    comm = ss.communicator(mpi.MPI_Comm_c2f(mine))
+    grid = ss.Grid((6, 5, 4), comm, periodic=(True,) * 3, backend="host")
+    arrays = numbered(grid, 1)
+    ss.Exchange(grid, {"u": arrays}).run()
+    np.testing.assert_array_equal(arrays[0], wrapped(grid, 1, 0))
+    sys.stdout.write(f"guest of {comm.size}\\n")
+    del comm, grid
+mpi.MPI_Finalize()
+"""
+
+
+def test_a_part_of_the_ranks_may_use_their_own_communicator(tmp_path: Path) -> None:
+    path = tmp_path / "guest.py"
+    path.write_text(GUEST_ON_TWO)
+    result = run_on_two(path)
+    if result.returncode == 77:
+        pytest.skip("asks Open MPI for a communicator without mpi4py")
+    assert result.stdout.splitlines() == ["guest of 1"], result.stderr
+    assert result.returncode == 0, result.stderr
+
+
 IDLE_ON_TWO = """
-import numpy as np, slipstream as ss
+import sys, numpy as np, slipstream as ss
 grid = ss.Grid((4, 4, 4), periodic=(True,) * 3, backend="host", boxes=[((0, 0, 0), (4, 4, 4), 0)])
 arrays = [np.zeros(grid.array_shape(1, 2, block=block), np.float64) for block in range(len(grid.local))]
 for array in arrays:
     array[:, 1:-1, 1:-1, 1:-1] = 5
 ss.Exchange(grid, {"u": arrays}).run()
-print(grid.comm.rank, len(arrays), all((array == 5).all() for array in arrays))
+good = all((array == 5).all() for array in arrays)
+sys.stdout.write(f"{grid.comm.rank} {len(arrays)} {good}\\n")
 """
 
 
@@ -264,7 +299,10 @@ def page_example() -> str:
 
 def test_the_pages_example_runs(tmp_path: Path) -> None:
     path = tmp_path / "example.py"
-    path.write_text(page_example() + "\nassert u.min() == 1 and u.max() == 1 + comm.size - 1\nprint('good')\n")
+    path.write_text(
+        page_example()
+        + "\nassert u.min() == 1 and u.max() == 1 + comm.size - 1\nimport sys; sys.stdout.write('good\\n')\n"
+    )
     result = run_on_two(path)
     assert result.stdout.split() == ["good", "good"], result.stdout + result.stderr
 
