@@ -76,8 +76,8 @@ class Buffer {
   T* data_ = nullptr;
 };
 
-/// Memory that no Buffer owns: why kernels of the device cannot use `bytes` bytes from `pointer` on, as far as the backend
-/// can tell; empty where they can.
+/// Memory that no Buffer owns: why kernels of the device cannot use `bytes` bytes from `pointer` on, as far as the
+/// backend can tell; empty where they can.
 std::string memory_problem(Device device, const void* pointer, std::size_t bytes);
 /// True where export_memory() can name the memory for other processes: not for memory of a pool, managed or mapped by
 /// hand (CUDA), nor for any that is not in a Buffer of kind Memory::shared (host).
