@@ -41,7 +41,7 @@ sanitize: set-up
 
 format:
 	@tools/setup.sh ci
-	git ls-files '*.cpp' '*.hpp' | xargs clang-format -i
+	git ls-files '*.cpp' '*.hpp' '*.cu' | xargs clang-format -i
 	$(PYTHON) -m ruff format .
 	$(PYTHON) -m ruff check --fix .
 

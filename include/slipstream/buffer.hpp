@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <slipstream/device.hpp>
@@ -75,6 +76,12 @@ class Buffer {
   T* data_ = nullptr;
 };
 
+/// Memory that no Buffer owns: why kernels of the device cannot use `bytes` bytes from `pointer` on, as far as the
+/// backend can tell; empty where they can.
+std::string memory_problem(Device device, const void* pointer, std::size_t bytes);
+/// True where export_memory() can name the memory for other processes: not for memory of a pool, managed or mapped by
+/// hand (CUDA), nor for any that is not in a Buffer of kind Memory::shared (host).
+bool mappable(Device device, const void* pointer);
 /// Names memory inside a `shared` allocation of this process for other processes of the node.
 MemoryHandle export_memory(Device device, const void* pointer);
 /// Maps memory named by another process. An allocation is mapped once, whoever asks, and unmapped when the last of

@@ -41,6 +41,9 @@ bool peer_access(Device from, Device to);
 /// Waits for all work of all streams of the device. For set-up and tests, never in a step.
 void synchronize(Device device);
 
+/// Versions of the driver and of the library below it, as "driver 13.0, runtime 13.0"; empty where there is neither.
+std::string driver_versions(Backend backend);
+
 std::string to_string(Device device);
 std::string to_string(Backend backend);
 Backend backend_from_string(const std::string& name);

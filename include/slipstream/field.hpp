@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <slipstream/buffer.hpp>
+#include <slipstream/communicator.hpp>
 #include <slipstream/grid.hpp>
 #include <slipstream/stream.hpp>
 
@@ -28,9 +29,21 @@ struct FieldOptions {
   int components = 1;
   Extent ghost{0, 0, 0};  ///< ghost layers per axis
   Layout layout = Layout::soa;
-  int alignment = 128;  ///< bytes; the first interior cell of every row starts on a multiple
+  int alignment = 128;  ///< bytes; the first interior cell of every row starts on a multiple; 1: rows are packed
   int copies = 1;       ///< 2 for a pair of arrays that a step swaps
-  bool shared = false;  ///< mappable by other processes of the node (routes `direct`)
+  bool shared = false;  ///< mappable by other processes of the node (route `direct`)
+  /// Unused elements at the end of every row, rows at the end of every plane, planes at the end of every component.
+  Extent padding{0, 0, 0};
+  bool adopted =
+      false;  ///< set by Field::adopt: the arrays are the caller's, and `shared` says whether they have a handle
+};
+
+/// An array of the caller: one block, one copy. Rows are contiguous in x (soa) or in components, then x (aos).
+struct OwnArray {
+  void* data = nullptr;  ///< first value: component 0 of the corner of the ghosts
+  /// As the caller believes them, in elements, x first; zeros are not compared. An axis one layer long may have any.
+  Extent stride{0, 0, 0};
+  std::int64_t component_stride = 0;
 };
 
 /// Where the values of one block lie: all sizes in elements, 64-bit.
@@ -56,6 +69,13 @@ struct View {
 class Field {
  public:
   Field(const Grid& grid, FieldOptions options);
+  /// A field over arrays of the caller, who keeps owning them and frees them after the field and its exchanges.
+  /// `arrays` lists them in the order of grid.local(), the copies of a block beside each other. Every rank must be able
+  /// to tell the strides of every block from its extent: rows are packed, ghosts included, but for options.padding;
+  /// options.alignment is not used. Collective: all ranks must give the same options, an array that one rank must
+  /// refuse is an Error on all, and options().shared becomes true where all arrays of all ranks can be mapped.
+  static Field adopt(const Communicator& comm, const Grid& grid, FieldOptions options,
+                     const std::vector<OwnArray>& arrays);
 
   const Grid& grid() const { return *grid_; }
   const FieldOptions& options() const { return options_; }
@@ -93,8 +113,13 @@ class Field {
     std::int64_t block = 0;
     Device device;
     BlockShape shape;
-    std::vector<Buffer<std::byte>> arrays;
+    std::vector<std::byte*> arrays;        // one per copy
+    std::vector<Buffer<std::byte>> owned;  // none where the arrays are the caller's
   };
+  struct WithoutArrays {};
+  Field(const Grid& grid, FieldOptions options, WithoutArrays);
+  /// Why these arrays cannot be taken; empty where they have been.
+  std::string take(const std::vector<OwnArray>& arrays);
   const Storage& storage(std::int64_t block) const;
   const Grid* grid_;
   FieldOptions options_;

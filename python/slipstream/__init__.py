@@ -8,10 +8,13 @@ from slipstream.errors import CaseError
 
 if TYPE_CHECKING:
     from slipstream import lbm
+    from slipstream.exchange import Exchange, Grid, communicator, world
 
     __version__: str
 
-__all__ = ["CaseError", "__version__", "lbm"]
+__all__ = ["CaseError", "Exchange", "Grid", "__version__", "communicator", "lbm", "world"]
+
+_EXCHANGE = ("Exchange", "Grid", "communicator", "world")
 
 
 def _version() -> str:
@@ -26,6 +29,8 @@ def _version() -> str:
 def __getattr__(name: str) -> Any:
     if name == "lbm":
         return import_module("slipstream.lbm")
+    if name in _EXCHANGE:
+        return getattr(import_module("slipstream.exchange"), name)
     if name == "__version__":
         return _version()
     raise AttributeError(f"module 'slipstream' has no attribute '{name}'")

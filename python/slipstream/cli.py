@@ -1,4 +1,4 @@
-"""The command line: run, check, plan, topo, info, bench, trace."""
+"""The command line: run, check, plan, topo, info, doctor, bench, trace."""
 
 import argparse
 import json
@@ -15,7 +15,8 @@ from slipstream.case import Case, load, schema
 from slipstream.errors import CaseError
 
 USER_ERROR = 2
-Action = Callable[[argparse.Namespace, Console], None]
+#: Returns the exit code; None is 0.
+Action = Callable[[argparse.Namespace, Console], int | None]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -60,6 +61,10 @@ def _parser() -> argparse.ArgumentParser:
         "info", "Show how this slipstream was built; `info routes`, `info collectives`: what each can do.", _info
     )
     info.add_argument("topic", nargs="?", choices=["build", "routes", "collectives"], default="build")
+
+    doctor = add("doctor", "Check what exchanges need here (MPI, GPUs, memory) and say what to mend.", _doctor)
+    takes_ranks(doctor)
+    doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
 
     bench = add("bench", "Measure.", _bench)
     bench.add_argument("benchmark", choices=["lbm", "cavity", "copy", "pingpong", "allreduce", "placement"])
@@ -226,6 +231,12 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
     console.print(report.table(f"slipstream {__version__}", ["", ""], rows, left=2))
 
 
+def _doctor(arguments: argparse.Namespace, console: Console) -> int:
+    from slipstream import doctor
+
+    return doctor.doctor(console, arguments.json)
+
+
 def _trace(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import timeline
 
@@ -335,8 +346,7 @@ def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     _check_before_start(arguments)
     if getattr(arguments, "ranks", None) is not None:
         return start.start(arguments.ranks, _without_ranks(words))
-    arguments.action(arguments, report.console(core.rank()))
-    return 0
+    return arguments.action(arguments, report.console(core.rank())) or 0
 
 
 def main(words: Sequence[str] | None = None) -> int:

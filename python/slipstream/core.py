@@ -16,7 +16,7 @@ _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 
 @cache
 def core() -> ModuleType:
-    """`slipstream._core`; the first call starts MPI."""
+    """`slipstream._core`; under a launcher the first call starts MPI, unless the host program did."""
     try:
         module = importlib.import_module("slipstream._core")
     except ModuleNotFoundError as error:
@@ -24,7 +24,8 @@ def core() -> ModuleType:
             raise
         raise CaseError("the compiled part of slipstream is missing; build it with `make build`") from None
     launched = launched_size()
-    if launched is not None and launched > 1 and module.size() != launched:
+    # A host program that runs MPI may use slipstream on some of its ranks only: nothing collective then.
+    if launched is not None and launched > 1 and not module.mpi_started() and module.size() != launched:
         raise CaseError(
             f"mpiexec started {launched} processes, but each sees only {module.size()}: they belong to "
             "different MPI installations; start with the mpiexec of the MPI that `slipstream info` names"

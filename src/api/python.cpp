@@ -11,6 +11,13 @@ const Communicator& world() {
   return comm;
 }
 
+bool mpi_started() {
+  int started = 0, ended = 0;
+  MPI_Initialized(&started);
+  MPI_Finalized(&ended);
+  return started && !ended;
+}
+
 namespace {
 
 nb::dict build_info() {
@@ -67,6 +74,7 @@ NB_MODULE(_core, m) {
   m.def("rank", [] { return world().rank(); });
   m.def("size", [] { return world().size(); });
   m.def("started_by_mpi", &started_by_mpi);
+  m.def("mpi_started", &mpi_started);
   m.def(
       "barrier", [] { world().barrier(); }, nb::call_guard<nb::gil_scoped_release>());
   m.def(
@@ -91,4 +99,6 @@ NB_MODULE(_core, m) {
   bind_bench_copy(m);
   bind_bench_pingpong(m);
   bind_placement(m);
+  bind_exchange(m);
+  bind_doctor(m);
 }

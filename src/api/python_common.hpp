@@ -14,8 +14,11 @@ namespace nb = nanobind;
 
 /// All ranks of the job; MPI starts at the first call.
 const Communicator& world();
+/// Whether MPI runs already, by whomever it was started.
+bool mpi_started();
 lbm::Options options_from(const nb::dict& options);
 nb::dict block_dict(const Block& block);
+nb::list message_list(const std::vector<MessageInfo>& messages);
 
 void bind_machine(nb::module_& module);
 void bind_lbm(nb::module_& module);
@@ -23,6 +26,8 @@ void bind_bench_allreduce(nb::module_& module);
 void bind_bench_copy(nb::module_& module);
 void bind_bench_pingpong(nb::module_& module);
 void bind_placement(nb::module_& module);
+void bind_exchange(nb::module_& module);
+void bind_doctor(nb::module_& module);
 
 inline nb::tuple triple(const Extent& e) { return nb::make_tuple(e[0], e[1], e[2]); }
 

@@ -5,6 +5,7 @@
 #include <slipstream/vtkhdf.hpp>
 
 #include "api/python_common.hpp"
+#include "api/reading.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -19,43 +20,11 @@ lbm::Side side_from(const std::string& name) {
   throw Error("no side of the domain is named '" + name + "': choose x-, x+, y-, y+, z- or z+");
 }
 
-template <class Value>
-Value one_of(const std::string& text, std::initializer_list<std::pair<const char*, Value>> choices, const char* what) {
-  std::string names;
-  for (const auto& [name, value] : choices) {
-    if (text == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Error(std::string("no ") + what + " is named '" + text + "': choose among " + names);
-}
-
-/// Reads options one by one and knows which were not asked for.
-class Reader {
- public:
-  explicit Reader(const nb::dict& options) : options_(options) {}
-  template <class T>
-  void read(const char* key, T& value) {
-    known_.push_back(key);
-    if (options_.contains(key)) value = nb::cast<T>(options_[key]);
-  }
-  void finish() const {
-    for (const auto& [key, value] : options_) {
-      const auto name = nb::cast<std::string>(key);
-      require(std::find(known_.begin(), known_.end(), name) != known_.end(),
-              "the solver has no option named '" + name + "'");
-    }
-  }
-
- private:
-  const nb::dict& options_;
-  std::vector<std::string> known_;
-};
-
 }  // namespace
 
 lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
-  Reader reader(dict);
+  Reader reader(dict, "the solver");
   std::string lattice = "D3Q19", collision = "TRT", precision = "f32", layout = "soa", overlap = "auto",
               placement = "theoretical";
   std::map<std::string, std::array<double, 3>> walls;
@@ -113,20 +82,6 @@ GridOptions grid_options(const lbm::Options& o) {
   GridOptions grid = o.grid;
   grid.periodic = o.periodic;
   return grid;
-}
-
-nb::list message_list(const std::vector<MessageInfo>& messages) {
-  nb::list all;
-  for (const MessageInfo& message : messages) {
-    nb::dict entry;
-    entry["source"] = message.source;
-    entry["target"] = message.target;
-    entry["route"] = to_string(message.route);
-    entry["reason"] = message.reason;
-    entry["bytes"] = message.bytes;
-    all.append(entry);
-  }
-  return all;
 }
 
 nb::dict plan(const Machine& machine, const nb::dict& dict) {

@@ -92,12 +92,13 @@ void bind_machine(nb::module_& m) {
   nb::class_<Machine>(m, "Machine", "Nodes, ranks and devices and the links between them.")
       .def_static(
           "discover",
-          [](const std::string& backend, int devices_per_rank, int ranks_per_node, bool cyclic, bool bind) {
-            return Machine::discover(world(),
+          [](const std::string& backend, int devices_per_rank, int ranks_per_node, bool cyclic, bool bind,
+             const Communicator* comm) {
+            return Machine::discover(comm ? *comm : world(),
                                      {backend_from_string(backend), devices_per_rank, ranks_per_node, cyclic, bind});
           },
           nb::arg("backend"), nb::arg("devices_per_rank") = 0, nb::arg("ranks_per_node") = 0, nb::arg("cyclic") = false,
-          nb::arg("bind") = true)
+           nb::arg("bind") = true, nb::arg("comm").none() = nb::none())
       .def_static("describe", &describe, nb::arg("name"), nb::arg("devices"), nb::arg("links"), nb::arg("which"))
       .def_prop_ro("name", &Machine::name)
       .def_prop_ro("nodes", &Machine::nodes)

@@ -39,11 +39,14 @@ class DeviceBackend {
  public:
   virtual ~DeviceBackend() = default;
   virtual int device_count() = 0;
+  virtual std::string versions() = 0;
   virtual DeviceInfo info(int device) = 0;
   virtual bool peer_access(int from, int to) = 0;
   virtual void synchronize(int device) = 0;
   virtual void* allocate(int device, Memory memory, std::size_t bytes) = 0;
   virtual void deallocate(int device, Memory memory, void* pointer) noexcept = 0;
+  virtual std::string memory_problem(int device, const void* pointer, std::size_t bytes) = 0;
+  virtual bool mappable(int device, const void* pointer) = 0;
   virtual MemoryHandle export_memory(int device, const void* pointer) = 0;
   virtual std::shared_ptr<void> import_memory(int device, const MemoryHandle& handle) = 0;
   virtual std::unique_ptr<StreamImpl> make_stream(int device, Priority priority) = 0;

@@ -37,6 +37,10 @@ bool available(Backend backend) {
 }
 
 int device_count(Backend backend) { return available(backend) ? backend_of(backend).device_count() : 0; }
+std::string driver_versions(Backend backend) {
+  if (backend == Backend::cuda && !detail::cuda_backend()) return {};
+  return backend_of(backend).versions();
+}
 DeviceInfo info(Device device) { return backend_of(device.backend).info(device.index); }
 void synchronize(Device device) { backend_of(device.backend).synchronize(device.index); }
 
@@ -53,6 +57,13 @@ Backend backend_from_string(const std::string& name) {
   if (name == "cuda") return Backend::cuda;
   throw Error("no backend is named '" + name + "': choose host or cuda");
 }
+
+std::string memory_problem(Device device, const void* pointer, std::size_t bytes) {
+  if (!pointer) return "the address of the array is null";
+  return backend_of(device.backend).memory_problem(device.index, pointer, bytes);
+}
+
+bool mappable(Device device, const void* pointer) { return backend_of(device.backend).mappable(device.index, pointer); }
 
 MemoryHandle export_memory(Device device, const void* pointer) {
   return backend_of(device.backend).export_memory(device.index, pointer);

@@ -62,7 +62,7 @@ Pair pair_of(const Machine& machine, int source, int target, const std::vector<P
   pair.host = b.local.backend == Backend::host;
   pair.raw = options.codec->identity();
   for (const auto& item : items) {
-    pair.mappable &= item.field.shared || (pair.host ? pair.same_process : true);
+    pair.mappable &= item.field.shared || (pair.host ? pair.same_process : !item.field.adopted);
     pair.combines |= item.pattern->op() != Op::copy;
   }
   for (const int device : {source, target})
@@ -101,11 +101,12 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
   for (const auto& item : items) {
     hash.add(item.pattern->name());
     hash.add(item.field.name);
-    for (const auto value :
-         {static_cast<std::int64_t>(item.field.type), static_cast<std::int64_t>(item.field.layout),
-          static_cast<std::int64_t>(item.field.components), item.field.ghost[0], item.field.ghost[1],
-          item.field.ghost[2], static_cast<std::int64_t>(item.field.copies),
-          static_cast<std::int64_t>(item.field.alignment), static_cast<std::int64_t>(item.field.shared)})
+    for (const auto value : {static_cast<std::int64_t>(item.field.type), static_cast<std::int64_t>(item.field.layout),
+                             static_cast<std::int64_t>(item.field.components), item.field.ghost[0], item.field.ghost[1],
+                             item.field.ghost[2], static_cast<std::int64_t>(item.field.copies),
+                             static_cast<std::int64_t>(item.field.alignment),
+                             static_cast<std::int64_t>(item.field.shared), item.field.padding[0], item.field.padding[1],
+                             item.field.padding[2], static_cast<std::int64_t>(item.field.adopted)})
       hash.add(static_cast<std::uint64_t>(value));
   }
   const Knobs& k = options.knobs;

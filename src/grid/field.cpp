@@ -60,13 +60,15 @@ BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   const std::int64_t wide = extent[0] + 2 * options.ghost[0], high = extent[1] + 2 * options.ghost[1],
                      deep = extent[2] + 2 * options.ghost[2];
   // The left ghosts of a row lie in the padding at the end of the row before it.
-  const std::int64_t row = round_up(wide * per_cell), front = round_up(options.ghost[0] * per_cell);
+  const std::int64_t row = round_up((wide + options.padding[0]) * per_cell),
+                     front = round_up(options.ghost[0] * per_cell);
   shape.stride[0] = per_cell;
   shape.stride[1] = row;
-  shape.stride[2] = row * high;
-  shape.component_stride = soa ? row * high * deep : 1;
+  shape.stride[2] = row * (high + options.padding[1]);
+  const std::int64_t all = shape.stride[2] * (deep + options.padding[2]);
+  shape.component_stride = soa ? all : 1;
   shape.origin = front + options.ghost[1] * shape.stride[1] + options.ghost[2] * shape.stride[2];
-  shape.elements = front + row * high * deep * (soa ? options.components : 1);
+  shape.elements = front + all * (soa ? options.components : 1);
   return shape;
 }
 
@@ -74,23 +76,27 @@ std::int64_t Field::bytes_needed(const Extent& extent, const FieldOptions& optio
   return block_shape(extent, options).elements * static_cast<std::int64_t>(size_of(options.type)) * options.copies;
 }
 
-Field::Field(const Grid& grid, FieldOptions options) : grid_(&grid), options_(std::move(options)) {
+Field::Field(const Grid& grid, FieldOptions options, WithoutArrays) : grid_(&grid), options_(std::move(options)) {
   require(options_.components >= 1 && options_.copies >= 1,
           "field " + options_.name + " needs at least one component and one copy");
   for (const std::int64_t id : grid.local()) {
     const Block& block = grid.block(id);
-    Storage storage;
-    storage.block = id;
-    storage.device = grid.machine().device(block.device).local;
-    storage.shape = block_shape(block.box.extents(), options_);
+    storage_.push_back(
+        {id, grid.machine().device(block.device).local, block_shape(block.box.extents(), options_), {}, {}});
+  }
+}
+
+Field::Field(const Grid& grid, FieldOptions options) : Field(grid, std::move(options), WithoutArrays{}) {
+  for (Storage& storage : storage_) {
     const auto bytes = storage.shape.elements * size_of(options_.type);
-    for (int c = 0; c < options_.copies; ++c)
-      storage.arrays.emplace_back(storage.device, bytes, options_.shared ? Memory::shared : Memory::device);
-    storage_.push_back(std::move(storage));
+    for (int c = 0; c < options_.copies; ++c) {
+      storage.owned.emplace_back(storage.device, bytes, options_.shared ? Memory::shared : Memory::device);
+      storage.arrays.push_back(storage.owned.back().data());
+    }
   }
   for (const auto& storage : storage_) {
     Stream stream(storage.device);
-    for (const auto& array : storage.arrays) fill(stream, array.data(), 0, array.bytes());
+    for (const auto& array : storage.owned) fill(stream, array.data(), 0, array.bytes());
     stream.synchronize();
   }
 }
@@ -105,14 +111,14 @@ const Field::Storage& Field::storage(std::int64_t block) const {
 
 const BlockShape& Field::shape(std::int64_t block) const { return storage(block).shape; }
 Device Field::device(std::int64_t block) const { return storage(block).device; }
-std::byte* Field::array(std::int64_t block, int array) const { return storage(block).arrays.at(array).data(); }
+std::byte* Field::array(std::int64_t block, int array) const { return storage(block).arrays.at(array); }
 std::byte* Field::data(std::int64_t block, int copy) const { return array(block, physical(copy)); }
 
 std::int64_t Field::bytes_on(Device device) const {
   std::int64_t bytes = 0;
   for (const auto& storage : storage_)
     if (storage.device == device)
-      for (const auto& array : storage.arrays) bytes += static_cast<std::int64_t>(array.bytes());
+      for (const auto& array : storage.owned) bytes += static_cast<std::int64_t>(array.bytes());
   return bytes;
 }
 

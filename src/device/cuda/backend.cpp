@@ -103,6 +103,14 @@ class CudaBackend final : public detail::DeviceBackend {
  public:
   int device_count() override { return visible_devices(); }
 
+  std::string versions() override {
+    int driver_version = 0, runtime_version = 0;
+    if (cudaDriverGetVersion(&driver_version) != cudaSuccess || cudaRuntimeGetVersion(&runtime_version) != cudaSuccess)
+      return {};
+    const auto text = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
+    return "driver " + (driver_version ? text(driver_version) : "none") + ", runtime " + text(runtime_version);
+  }
+
   DeviceInfo info(int index) override {
     const Device device = at(index);
     require_device(device);
@@ -149,6 +157,10 @@ class CudaBackend final : public detail::DeviceBackend {
   void deallocate(int index, Memory memory, void* pointer) noexcept override {
     cuda::deallocate(at(index), memory, pointer);
   }
+  std::string memory_problem(int index, const void* pointer, std::size_t bytes) override {
+    return cuda::memory_problem(at(index), pointer, bytes);
+  }
+  bool mappable(int index, const void* pointer) override { return cuda::mappable(at(index), pointer); }
   MemoryHandle export_memory(int index, const void* pointer) override {
     return cuda::export_memory(at(index), pointer);
   }

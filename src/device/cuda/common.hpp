@@ -54,6 +54,8 @@ class DeviceScope {
 void* allocate(Device device, Memory memory, std::size_t bytes);
 void deallocate(Device device, Memory memory, void* pointer) noexcept;
 std::size_t memory_free(Device device, const std::string& uuid);
+std::string memory_problem(Device device, const void* pointer, std::size_t bytes);
+bool mappable(Device device, const void* pointer);
 MemoryHandle export_memory(Device device, const void* pointer);
 std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle);
 

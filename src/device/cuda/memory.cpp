@@ -174,6 +174,36 @@ void deallocate(Device device, Memory memory, void* pointer) noexcept {
   }
 }
 
+std::string memory_problem(Device device, const void* pointer, std::size_t bytes) {
+  const DeviceScope scope(device);
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, pointer), device, "asking where an array lies");
+  if (attributes.type == cudaMemoryTypeUnregistered || attributes.type == cudaMemoryTypeHost)
+    return "the array lies in host memory, not in memory of " + to_string(device) +
+           ": allocate it with cudaMalloc, cudaMallocAsync or cudaMallocManaged";
+  if (attributes.type == cudaMemoryTypeDevice && attributes.device != device.index)
+    return "the array lies on cuda:" + std::to_string(attributes.device) + ", but its block on " + to_string(device) +
+           ": allocate it there, or give the block to the other device";
+  // Memory mapped by hand may go on in a second allocation behind the first.
+  if (!cuda::mappable(device, pointer)) return {};
+  const auto address = reinterpret_cast<CUdeviceptr>(pointer);
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+  check(driver().address_range(&base, &size, address), device, "finding the allocation of an array");
+  if (address + bytes > base + size)
+    return "the array needs " + std::to_string(bytes) + " bytes, but its allocation ends after " +
+           std::to_string(base + size - address) + ": allocate the ghosts (and the padding) too";
+  return {};
+}
+
+bool mappable(Device device, const void* pointer) {
+  const DeviceScope scope(device);
+  int capable = 0;
+  const CUresult status = driver().pointer_attribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                                                     reinterpret_cast<CUdeviceptr>(pointer));
+  return status == CUDA_SUCCESS && capable != 0;
+}
+
 MemoryHandle export_memory(Device device, const void* pointer) {
   const DeviceScope scope(device);
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);

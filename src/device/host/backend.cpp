@@ -23,6 +23,7 @@ std::string host_name() {
 class HostBackend final : public detail::DeviceBackend {
  public:
   int device_count() override { return virtual_devices; }
+  std::string versions() override { return {}; }
 
   DeviceInfo info(int device) override {
     DeviceInfo info;
@@ -42,6 +43,8 @@ class HostBackend final : public detail::DeviceBackend {
     return host::allocate(device, memory, bytes);
   }
   void deallocate(int, Memory memory, void* pointer) noexcept override { host::deallocate(memory, pointer); }
+  std::string memory_problem(int, const void*, std::size_t) override { return {}; }
+  bool mappable(int, const void* pointer) override { return host::mappable(pointer); }
   MemoryHandle export_memory(int, const void* pointer) override { return host::export_memory(pointer); }
   std::shared_ptr<void> import_memory(int, const MemoryHandle& handle) override { return host::import_memory(handle); }
 

@@ -54,6 +54,15 @@ int make_file(std::size_t bytes) {
   return file;
 }
 
+/// The shared allocation that an address lies in, or the end; the mutex is held.
+std::map<const char*, Allocation>::const_iterator shared_holding(const void* pointer) {
+  auto found = allocations.upper_bound(static_cast<const char*>(pointer));
+  if (found == allocations.begin()) return allocations.end();
+  --found;
+  const std::size_t offset = static_cast<const char*>(pointer) - found->first;
+  return offset < found->second.bytes && found->second.file >= 0 ? found : allocations.end();
+}
+
 }  // namespace
 
 std::size_t memory_available() { return meminfo("MemAvailable:"); }
@@ -94,19 +103,20 @@ void deallocate(Memory, void* pointer) noexcept {
   allocations.erase(found);
 }
 
+bool mappable(const void* pointer) {
+  std::lock_guard lock(mutex);
+  return shared_holding(pointer) != allocations.end();
+}
+
 MemoryHandle export_memory(const void* pointer) {
   std::lock_guard lock(mutex);
-  auto found = allocations.upper_bound(static_cast<const char*>(pointer));
-  require(found != allocations.begin(), "memory was exported that no Buffer owns");
-  --found;
-  const std::size_t offset = static_cast<const char*>(pointer) - found->first;
-  require(offset < found->second.bytes && found->second.file >= 0,
-          "memory was exported that is not in a Buffer of kind Memory::shared");
+  const auto found = shared_holding(pointer);
+  require(found != allocations.end(), "memory was exported that is not in a Buffer of kind Memory::shared");
   MemoryHandle handle;
   handle.backend = Backend::host;
   handle.process = getpid();
   handle.file = found->second.file;
-  handle.offset = offset;
+  handle.offset = static_cast<const char*>(pointer) - found->first;
   handle.bytes = found->second.bytes;
   handle.serial = found->second.serial;
   return handle;

@@ -5,6 +5,7 @@ namespace slipstream::host {
 
 void* allocate(int device, Memory memory, std::size_t bytes);
 void deallocate(Memory memory, void* pointer) noexcept;
+bool mappable(const void* pointer);
 MemoryHandle export_memory(const void* pointer);
 std::shared_ptr<void> import_memory(const MemoryHandle& handle);
 /// Bytes that the host could still give out.

@@ -1,0 +1,16 @@
+# What find_package(Slipstream) needs under a prefix: the library, its headers, and a description of both.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(SLIPSTREAM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Slipstream)
+
+set_target_properties(slipstream_hdf5 PROPERTIES EXPORT_NAME hdf5)
+install(TARGETS slipstream slipstream_hdf5 EXPORT SlipstreamTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/slipstream DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT SlipstreamTargets NAMESPACE Slipstream:: DESTINATION ${SLIPSTREAM_PACKAGE_DIR})
+configure_package_config_file(cmake/SlipstreamConfig.cmake.in ${CMAKE_BINARY_DIR}/generated/SlipstreamConfig.cmake
+                              INSTALL_DESTINATION ${SLIPSTREAM_PACKAGE_DIR})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/SlipstreamConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/generated/SlipstreamConfig.cmake
+              ${CMAKE_BINARY_DIR}/generated/SlipstreamConfigVersion.cmake DESTINATION ${SLIPSTREAM_PACKAGE_DIR})

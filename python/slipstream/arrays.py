@@ -1,0 +1,88 @@
+"""Arrays of other libraries as addresses: NumPy, CuPy, PyTorch, JAX, Numba, by the protocols that they speak."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from slipstream.core import core
+
+#: Number formats by NumPy's kind and size in bytes. Exchanges move values and do not compute with them, so formats of
+#: one size may stand for each other.
+_FORMATS = {("f", 4): "f32", ("f", 8): "f64", ("i", 4): "i32", ("i", 8): "i64", ("u", 1): "u8"}
+_BY_SIZE = {1: "u8", 4: "i32", 8: "i64"}
+#: DLPack's type codes as NumPy's kinds.
+_KINDS = {0: "i", 1: "u", 2: "f", 4: "V", 5: "c", 6: "b"}
+
+
+@dataclass(frozen=True)
+class Described:
+    """Where an array lies and how; strides in elements."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    format: str
+    on_host: bool
+
+
+def describe(array: Any) -> Described:
+    """Takes no reference: the array must outlive what is done with the address."""
+    for attribute in ("__cuda_array_interface__", "__array_interface__"):
+        interface = getattr(array, attribute, None)
+        if interface is not None:
+            return _from_interface(interface, on_host=attribute == "__array_interface__")
+    try:
+        facts = core().array_facts(array)
+    except TypeError:
+        raise TypeError(
+            f"{type(array).__name__} is no array that can be written where it lies: it must offer "
+            "__cuda_array_interface__, __array_interface__ or DLPack, and not be read-only"
+        ) from None
+    kind = _KINDS.get(facts["kind"], "V")
+    return Described(
+        facts["pointer"],
+        tuple(facts["shape"]),
+        tuple(facts["strides"]),
+        _format(kind, facts["bits"] // 8),
+        facts["host"],
+    )
+
+
+def _from_interface(interface: dict[str, Any], on_host: bool) -> Described:
+    pointer, read_only = interface["data"]
+    if read_only:
+        raise ValueError("the array is read-only, but an exchange writes its ghost cells: pass a writable array")
+    kind, size = interface["typestr"][1], int(interface["typestr"][2:])
+    shape = tuple(interface["shape"])
+    strides = interface.get("strides")
+    if strides is None:
+        packed = [1]
+        for extent in shape[:0:-1]:
+            packed.insert(0, packed[0] * extent)
+        return Described(pointer, shape, tuple(packed[: len(shape)]), _format(kind, size), on_host)
+    if any(stride % size for stride in strides):
+        raise ValueError(f"strides of {strides} bytes are no multiples of the {size} bytes of a value: copy the array")
+    return Described(pointer, shape, tuple(s // size for s in strides), _format(kind, size), on_host)
+
+
+def _format(kind: str, size: int) -> str:
+    found = _FORMATS.get((kind, size)) or (_BY_SIZE.get(size) if kind in "biufc" else None)
+    if found is None:
+        raise TypeError(
+            f"values of kind '{kind}' and {size} bytes cannot be exchanged: use numbers of 1, 4 or 8 bytes "
+            "(complex128: exchange the real and the imaginary parts as components)"
+        )
+    return found
+
+
+def stream_pointer(stream: Any) -> int:
+    """The native address of a stream: an integer, CuPy's .ptr, PyTorch's .cuda_stream, or __cuda_stream__."""
+    if isinstance(stream, int):
+        return stream
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for attribute in ("ptr", "cuda_stream", "handle"):
+        if hasattr(stream, attribute):
+            value = getattr(stream, attribute)
+            return int(getattr(value, "value", value) or 0)
+    raise TypeError(f"{type(stream).__name__} is no stream: pass its address, or a stream of CuPy, PyTorch or Numba")

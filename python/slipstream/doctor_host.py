@@ -1,0 +1,136 @@
+"""What `slipstream doctor` reads from the operating system. Paths are arguments, so that tests can show it others."""
+
+import ctypes.util
+import importlib.util
+import os
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+
+FINE, NOTE, MEND = "fine", "note", "mend"
+
+MB = 1 << 20
+#: Open MPI's shared-memory segments and NCCL's buffers, for each rank of a node.
+SHM_NEEDED_PER_RANK = 16 * MB
+#: What registering the buffers of an InfiniBand card needs at least.
+LOCKED_NEEDED = 64 * MB
+
+
+@dataclass(frozen=True)
+class Finding:
+    """status: "fine"; "note", which costs speed or a choice; "mend", which makes a route fail."""
+
+    check: str
+    status: str
+    found: str
+    remedy: str = ""
+
+
+def gpu_files(devices: Path = Path("/dev")) -> int:
+    """NVIDIA GPUs that the kernel shows this process."""
+    return sum(path.name.removeprefix("nvidia").isdigit() for path in devices.glob("nvidia*"))
+
+
+def cores_of(text: str) -> set[int]:
+    """The kernel's lists of cores: `0-3,8`."""
+    cores: set[int] = set()
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        cores |= set(range(int(first), int(last or first) + 1))
+    return cores
+
+
+def binding(bus_ids: list[str], sys: Path = Path("/sys"), mine: set[int] | None = None) -> list[Finding]:
+    """This process's cores against those near its GPUs."""
+    mine = os.sched_getaffinity(0) if mine is None else mine
+    if not bus_ids:
+        return [Finding("binding", FINE, f"{len(mine)} cores, no GPU to be near")]
+    near: set[int] = set()
+    for bus_id in bus_ids:
+        path = sys / "bus/pci/devices" / bus_id.lower()[-12:] / "local_cpulist"
+        if path.exists():
+            near |= cores_of(path.read_text())
+    if not near:
+        return [Finding("binding", NOTE, "the system does not tell which cores are near the GPUs", "")]
+    if mine & near:
+        return [Finding("binding", FINE, f"{len(mine & near)} of {len(mine)} cores are near the rank's GPUs")]
+    remedy = "slipstream run binds by itself; bind own programs by mpiexec --map-by numa, or Grid(..., bind=True)"
+    return [Finding("binding", NOTE, f"none of its {len(mine)} cores is near the rank's GPUs", remedy)]
+
+
+def shared_memory(ranks: int, folder: Path = Path("/dev/shm")) -> list[Finding]:
+    """Size and free space of /dev/shm."""
+    remedy = (
+        "docker run --shm-size=1g, or --ipc=host; elsewhere mount -o remount,size=50% /dev/shm; or remove old files"
+    )
+    try:
+        stat = os.statvfs(folder)
+    except OSError as error:
+        return [Finding(str(folder), MEND, f"missing: {error.strerror}", "mount a tmpfs there")]
+    size, free = stat.f_frsize * stat.f_blocks, stat.f_frsize * stat.f_bavail
+    found = f"{free / MB:.0f} of {size / MB:.0f} MB free"
+    needed = ranks * SHM_NEEDED_PER_RANK
+    if free < needed:
+        return [Finding(str(folder), MEND, f"{found}, MPI and NCCL want {needed / MB:.0f} MB", remedy)]
+    return [Finding(str(folder), FINE, found)]
+
+
+def memory_files() -> list[Finding]:
+    """Memory files, which stand for memory that neighbours map on the host backend."""
+    try:
+        file = os.memfd_create("slipstream-doctor", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(file, 4096)
+            os.close(os.open(f"/proc/{os.getpid()}/fd/{file}", os.O_RDWR))
+        finally:
+            os.close(file)
+    except OSError as error:
+        remedy = (
+            "the host backend's routes direct and colocated need memfd_create and /proc: allow both in the container"
+        )
+        return [Finding("memory files", MEND, f"{error.strerror}", remedy)]
+    return [Finding("memory files", FINE, "made and opened through /proc")]
+
+
+def locked_memory(limit: int | None = None, cards: Path = Path("/sys/class/infiniband")) -> list[Finding]:
+    """ulimit -l, which bounds what a network card may be shown."""
+    soft = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] if limit is None else limit
+    if soft == resource.RLIM_INFINITY:
+        return [Finding("locked memory", FINE, "unlimited")]
+    fabric = cards.is_dir() and any(cards.iterdir())
+    status = FINE if soft >= LOCKED_NEEDED else MEND if fabric else NOTE
+    remedy = "" if status == FINE else "ulimit -l unlimited (limits.conf, docker --ulimit memlock=-1) for InfiniBand"
+    return [Finding("locked memory", status, f"at most {soft / MB:.1f} MB", remedy)]
+
+
+def single_copy(scope: Path = Path("/proc/sys/kernel/yama/ptrace_scope")) -> list[Finding]:
+    """Whether MPI may copy between processes in one go (CMA)."""
+    try:
+        level = int(scope.read_text())
+    except OSError:
+        level = 0
+    if level == 0:
+        return [Finding("copies between processes", FINE, "not restricted by ptrace_scope")]
+    remedy = "MPI copies twice within a node: sysctl kernel.yama.ptrace_scope=0, docker --cap-add=SYS_PTRACE, or xpmem"
+    return [Finding("copies between processes", NOTE, f"ptrace_scope is {level}", remedy)]
+
+
+def libraries() -> list[Finding]:
+    """NCCL and NVSHMEM, which are optional."""
+    found = []
+    for name, library, package in (("NCCL", "nccl", "nvidia.nccl"), ("NVSHMEM", "nvshmem_host", "nvidia.nvshmem")):
+        path = ctypes.util.find_library(library) or _package(package)
+        if path:
+            found.append(Finding(name, FINE, path))
+        else:
+            found.append(Finding(name, NOTE, "not found", f"optional; its routes need lib{library}.so"))
+    return found
+
+
+def _package(name: str) -> str | None:
+    """Where a library's Python package lies."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        return None
+    return next(iter(spec.submodule_search_locations or []), None) if spec else None

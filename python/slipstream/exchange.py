@@ -1,0 +1,280 @@
+"""Halo exchanges of arrays that your program owns: NumPy on the host backend, CuPy, PyTorch or others on GPUs.
+
+Axes are named x, y, z with x contiguous, so an array of a block has the shape [z, y, x], [component, z, y, x]
+(layout "soa") or [z, y, x, component] (layout "aos"), ghost layers included. Grids of two extents have no z.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slipstream import arrays
+from slipstream.core import core
+from slipstream.engine import choose_backend
+
+Triple = tuple[int, int, int]
+#: What arrays tell of a field.
+_KIND = ("type", "components")
+
+
+def world() -> Any:
+    """All ranks of the job; starts MPI where nobody did. It has rank, size, barrier() and all_gather(text)."""
+    return core().Communicator.world()
+
+
+def communicator(comm: Any = None) -> Any:
+    """Of Slipstream, from one of mpi4py (or the integer that MPI_Comm_c2f gives); None: world(). Collective."""
+    if comm is None:
+        return world()
+    if isinstance(comm, core().Communicator):
+        return comm
+    return core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
+
+
+class Grid:
+    """A box of cells, cut into blocks on the devices of all ranks. Collective.
+
+    cells: (nx, ny, nz), or (nx, ny) in two dimensions. comm: from world() or mpi4py. periodic: per axis.
+    backend: "host", "cuda", or "auto": cuda where there is a GPU. devices_per_rank: 0 shares the node's GPUs out.
+    boxes: own blocks as (lo, hi, device) with global cells lo <= cell < hi and devices counted over all ranks.
+    More options: blocks_per_device, device_grid, node_grid (three counts each), placement ("trivial", "node_aware").
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[int],
+        comm: Any = None,
+        *,
+        periodic: Sequence[bool] = (False, False, False),
+        backend: str = "auto",
+        devices_per_rank: int = 0,
+        boxes: Sequence[tuple[Sequence[int], Sequence[int], int]] | None = None,
+        bind: bool = False,
+        **options: Any,
+    ) -> None:
+        if len(cells) not in (2, 3):
+            raise ValueError(f"cells: give two or three extents, not {len(cells)}")
+        self.axes = len(cells)
+        self.cells: Triple = (*cells, 1)[:3]
+        self.periodic = (*periodic, False)[:3]
+        self.comm = communicator(comm)
+        self.backend = choose_backend(backend)
+        self.machine = core().Machine.discover(
+            self.backend, devices_per_rank=devices_per_rank, bind=bind, comm=self.comm
+        )
+        if boxes is not None:
+            options["boxes"] = [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in boxes]
+        self._grid = core().Grid(self.cells, self.machine, self.comm.rank, {"periodic": self.periodic, **options})
+        self.blocks: list[dict[str, Any]] = self._grid.blocks()
+        self.local = [self.blocks[block] for block in self._grid.local()]
+        for block in self.local:
+            #: The number by which CuPy and others know the device in this process.
+            block["device_index"] = self.machine.devices()[block["device"]]["index"]
+
+    def extent(self, block: int = 0) -> Triple:
+        """Cells of a local block along x, y and z, without ghosts."""
+        lo, hi = self.local[block]["lo"], self.local[block]["hi"]
+        return (hi[0] - lo[0], hi[1] - lo[1], hi[2] - lo[2])
+
+    def array_shape(
+        self,
+        ghost: int | Sequence[int] = 1,
+        components: int | None = None,
+        *,
+        block: int = 0,
+        layout: str = "soa",
+        padding: int | Sequence[int] = 0,
+    ) -> tuple[int, ...]:
+        """Shape that the array of a local block must have, ghosts on both sides and padding at the end included."""
+        width, extra = self.triple(ghost), self.triple(padding)
+        space = [n + 2 * g + p for n, g, p in zip(self.extent(block), width, extra, strict=True)]
+        space = space[: self.axes][::-1]
+        if components is None:
+            return tuple(space)
+        return (components, *space) if layout == "soa" else (*space, components)
+
+    def triple(self, width: int | Sequence[int]) -> Triple:
+        """One number per axis; a single number is for all axes that have more than one cell or were asked for."""
+        if isinstance(width, int):
+            return (width, width, width if self.cells[2] > 1 else 0)
+        if len(width) != self.axes:
+            raise ValueError(f"give one number, or {self.axes} (x first), not {len(width)}")
+        return (*width, 0)[:3]
+
+
+class Exchange:
+    """Fills the ghost cells of arrays from the neighbouring blocks. All ranks construct, begin and end together.
+
+    fields: by name, an array for each local block of the grid (a list where there are several), or a tuple of such for
+        copies that swap() exchanges, without planning again. The arrays must stay where they are while this lives.
+    ghost, low, high, padding: layers in the arrays; layers filled on the low and the high side (ghost unless given);
+        unused elements at the end of each axis. A number, one per axis (x first), or a dict of these by field name.
+    reach: "faces", "faces_and_edges" or "all".
+    More options: routes (list of names, as in `slipstream info routes`), wait_limit (seconds).
+
+    On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
+    NumPy arrays are ready when end returns. begin(), work on the interior, end() overlaps the two.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        fields: Mapping[str, Any],
+        ghost: Any = 1,
+        *,
+        low: Any = None,
+        high: Any = None,
+        padding: Any = 0,
+        reach: str = "all",
+        layout: str = "soa",
+        **options: Any,
+    ) -> None:
+        self.grid = grid
+        self._arrays = dict(fields)  # keeps them alive
+        problem, items = "", []
+        try:
+            for name, value in fields.items():
+                widths = {"ghost": grid.triple(_of(ghost, name)), "padding": grid.triple(_of(padding, name))}
+                for key, given in (("low", low), ("high", high)):
+                    chosen = None if given is None else _of(given, name)
+                    widths[key] = widths["ghost"] if chosen is None else grid.triple(chosen)
+                items.append(_item(grid, name, value, widths, reach, layout))
+        except (TypeError, ValueError) as error:
+            problem = str(error)
+        _agree(grid.comm, problem, items)
+        self._exchange = core().ArrayExchange(grid.comm, grid._grid, items, options)
+        self._open: list[int] = []
+
+    def begin(self, stream: Any = None) -> None:
+        """Starts moving values. stream: the caller's, or a list with one for each device of this rank."""
+        self._open = _streams(self.grid, stream)
+        self._exchange.begin(self._open)
+
+    def end(self, stream: Any = None) -> None:
+        """Orders the stream's next work after arrival; without one, the stream given to begin."""
+        self._exchange.end(self._open if stream is None else _streams(self.grid, stream))
+
+    def run(self, stream: Any = None) -> None:
+        """begin and end."""
+        self.begin(stream)
+        self.end()
+
+    def progress(self) -> bool:
+        """Drives routes that need the host, between begin and end; True when they need it no more."""
+        return self._exchange.progress()
+
+    def swap(self, field: str) -> None:
+        """Makes the next copy of a field the current one."""
+        self._exchange.swap(field)
+
+    def messages(self) -> list[dict[str, Any]]:
+        """Messages that leave or reach this rank: source, target (devices), route, reason, bytes, transfers."""
+        return self._exchange.messages()
+
+    @property
+    def needs_host(self) -> bool:
+        """True where some route blocks the host in end()."""
+        return self._exchange.needs_host
+
+    @property
+    def sequence(self) -> int:
+        """Exchanges begun so far."""
+        return self._exchange.sequence
+
+
+def _of(value: Any, name: str) -> Any:
+    """The value for one field."""
+    if not isinstance(value, Mapping):
+        return value
+    if name not in value:
+        raise ValueError(f"a width was given by field name, but none for '{name}'")
+    return value[name]
+
+
+def _item(grid: Grid, name: str, value: Any, widths: dict[str, Triple], reach: str, layout: str) -> dict[str, Any]:
+    """One field as the compiled module takes it."""
+    copies = value if isinstance(value, tuple) else (value,)
+    lists = [copy if isinstance(copy, list) else [copy] for copy in copies]
+    for given in lists:
+        if len(given) != len(grid.local):
+            raise ValueError(f"field '{name}': {len(given)} arrays for the {len(grid.local)} blocks of this rank")
+    found = []
+    for block in range(len(grid.local)):
+        for given in lists:
+            array = arrays.describe(given[block])
+            components = _check(grid, name, block, array, widths, layout)
+            found.append((array, components))
+    if len({(array.format, components) for array, components in found}) > 1:
+        raise ValueError(f"field '{name}': its arrays differ in number format or components")
+    return {
+        "name": name,
+        # A rank without blocks has no array to tell these from: _agree() asks the others.
+        "type": found[0][0].format if found else "f32",
+        "components": (found[0][1] or 1) if found else 1,
+        "copies": len(copies),
+        **widths,
+        "layout": layout,
+        "reach": reach,
+        "arrays": [_placed(grid, array, components, layout) for array, components in found],
+    }
+
+
+def _check(
+    grid: Grid, name: str, block: int, array: arrays.Described, widths: dict[str, Triple], layout: str
+) -> int | None:
+    """The components of an array of the right shape, None where it has no such axis."""
+    components = None
+    if len(array.shape) == grid.axes + 1:
+        components = array.shape[0 if layout == "soa" else -1]
+    # Padding may lie behind the array or inside it.
+    ghost, padding = (widths[key][: grid.axes] for key in ("ghost", "padding"))
+    shapes = [grid.array_shape(ghost, components, block=block, layout=layout, padding=extra) for extra in (0, padding)]
+    if array.shape not in shapes:
+        raise ValueError(
+            f"field '{name}', block {block} of this rank: the array has the shape {array.shape}, but must have "
+            f"{shapes[0]}" + (f" or, with its padding, {shapes[1]}" if shapes[0] != shapes[1] else "")
+        )
+    if array.on_host != (grid.backend == "host"):
+        here, there = ("host", "GPU") if array.on_host else ("GPU", "host")
+        raise ValueError(
+            f"field '{name}': the array lies in {here} memory, but the grid's backend is {grid.backend}; "
+            f"allocate it in {there} memory, or make the grid with another backend"
+        )
+    return components
+
+
+def _placed(grid: Grid, array: arrays.Described, components: int | None, layout: str) -> dict[str, Any]:
+    """Address and strides, x first."""
+    strides = list(array.strides)
+    component = 0
+    if components is not None:
+        component = strides.pop(0 if layout == "soa" else -1)
+    x_first = (*strides[::-1], 0)[:3]
+    return {"pointer": array.pointer, "stride": x_first, "component_stride": component}
+
+
+def _agree(comm: Any, problem: str, items: list[dict[str, Any]]) -> None:
+    """Collective: what one rank must refuse is an error on all, so that no rank is left waiting. Ranks without blocks
+    learn from the others what the fields hold."""
+    kinds = [[item[key] for key in _KIND] if item["arrays"] else None for item in items]
+    mine = {"problem": problem, "names": [item["name"] for item in items], "kinds": kinds}
+    everyone = [json.loads(text) for text in comm.all_gather(json.dumps(mine))]
+    for rank, theirs in enumerate(everyone):
+        if theirs["problem"]:
+            raise ValueError(theirs["problem"] if comm.size == 1 else f"rank {rank}: {theirs['problem']}")
+    for rank, theirs in enumerate(everyone):
+        if theirs["names"] != everyone[0]["names"]:
+            both = [", ".join(each["names"]) for each in (everyone[0], theirs)]
+            raise ValueError(f"rank 0 exchanges the fields {both[0]}, rank {rank} {both[1]}: give the same")
+    for index, item in enumerate(items):
+        known = next((each["kinds"][index] for each in everyone if each["kinds"][index]), None)
+        if not item["arrays"] and known:
+            item.update(zip(_KIND, known, strict=True))
+
+
+def _streams(grid: Grid, stream: Any) -> list[int]:
+    if stream is None:
+        return []
+    if grid.backend == "host":
+        raise ValueError("the host backend has no streams: call begin() and end() without one")
+    return [arrays.stream_pointer(one) for one in (stream if isinstance(stream, list | tuple) else [stream])]

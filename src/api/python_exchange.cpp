@@ -1,0 +1,243 @@
+// Exchanges over arrays that Python programs own. The Python side (slipstream/exchange.py) describes the arrays by
+// address, strides and type; nothing here looks at an array object.
+#include <nanobind/stl/tuple.h>
+
+#include <deque>
+#include <optional>
+
+#include <slipstream/exchange.hpp>
+
+#include "api/reading.hpp"
+
+namespace slipstream::python {
+
+nb::list message_list(const std::vector<MessageInfo>& messages) {
+  nb::list all;
+  for (const MessageInfo& message : messages) {
+    nb::dict entry;
+    entry["source"] = message.source;
+    entry["target"] = message.target;
+    entry["route"] = to_string(message.route);
+    entry["reason"] = message.reason;
+    entry["bytes"] = message.bytes;
+    entry["transfers"] = message.transfers;
+    all.append(entry);
+  }
+  return all;
+}
+
+namespace {
+
+/// One field as Python describes it.
+struct Wanted {
+  FieldOptions field;
+  Halo::Options halo;
+  std::vector<OwnArray> arrays;
+};
+
+Wanted wanted_from(const nb::dict& dict) {
+  Wanted w;
+  std::string type, layout = "soa", reach = "all";
+  std::vector<nb::dict> arrays;
+  Reader reader(dict, "a field");
+  reader.read("name", w.field.name);
+  reader.read("type", type);
+  reader.read("components", w.field.components);
+  reader.read("copies", w.field.copies);
+  reader.read("ghost", w.field.ghost);
+  reader.read("padding", w.field.padding);
+  reader.read("layout", layout);
+  reader.read("low", w.halo.low);
+  reader.read("high", w.halo.high);
+  reader.read("reach", reach);
+  reader.read("arrays", arrays);
+  reader.finish();
+  w.field.type = dtype_from_string(type);
+  w.field.layout = layout_from_string(layout);
+  w.halo.reach = one_of<Reach>(
+      reach, {{"faces", Reach::faces}, {"faces_and_edges", Reach::faces_and_edges}, {"all", Reach::all}}, "reach");
+  for (const nb::dict& array : arrays)
+    w.arrays.push_back({reinterpret_cast<void*>(nb::cast<std::uintptr_t>(array["pointer"])),
+                        nb::cast<Extent>(array["stride"]), nb::cast<std::int64_t>(array["component_stride"])});
+  return w;
+}
+
+ExchangeOptions exchange_options(const nb::dict& dict) {
+  ExchangeOptions options;
+  std::vector<std::string> routes;
+  Reader reader(dict, "an exchange");
+  reader.read("routes", routes);
+  reader.read("wait_limit", options.wait_limit);
+  reader.finish();
+  if (!routes.empty()) {
+    options.routes.clear();
+    for (const auto& name : routes) options.routes.push_back(route_from_string(name));
+  }
+  return options;
+}
+
+/// Fields over the caller's arrays, their halos and the exchange of all of them.
+class ArrayExchange {
+ public:
+  ArrayExchange(const Communicator& comm, const Grid& grid, std::vector<Wanted> wanted, ExchangeOptions options) {
+    std::vector<ExchangeItem> items;
+    for (Wanted& w : wanted) {
+      fields_.push_back(Field::adopt(comm, grid, w.field, w.arrays));
+      halos_.emplace_back(w.halo);
+      items.push_back({&halos_.back(), &fields_.back()});
+    }
+    for (const int device : grid.machine().devices_of_rank(grid.rank()))
+      devices_.push_back(grid.machine().device(device).local);
+    exchange_.emplace(comm, grid, std::move(items), std::move(options));
+  }
+
+  void begin(const std::vector<std::uintptr_t>& natives) { exchange_->begin(streams(natives)); }
+
+  /// Host arrays belong to no stream that their user knows of: they are ready when this returns.
+  void end(const std::vector<std::uintptr_t>& natives) {
+    std::vector<Stream>& used = streams(natives);
+    exchange_->end(used);
+    for (Stream& stream : used)
+      if (stream.device().backend == Backend::host) stream.synchronize();
+  }
+
+  void swap(const std::string& name) {
+    for (Field& field : fields_)
+      if (field.options().name == name) return field.swap();
+    throw Error("the exchange has no field named '" + name + "'");
+  }
+
+  Exchange& exchange() { return *exchange_; }
+
+ private:
+  /// The caller's streams, one per device; none given: the devices' default streams.
+  std::vector<Stream>& streams(const std::vector<std::uintptr_t>& natives) {
+    require(natives.empty() || natives.size() == devices_.size(),
+            std::to_string(natives.size()) + " streams were given for the " + std::to_string(devices_.size()) +
+                " devices of this rank: give one for each");
+    if (streams_.empty() || natives != natives_) {
+      streams_.clear();
+      for (std::size_t i = 0; i < devices_.size(); ++i)
+        streams_.push_back(Stream::wrap(devices_[i], natives.empty() ? nullptr : reinterpret_cast<void*>(natives[i])));
+      natives_ = natives;
+    }
+    return streams_;
+  }
+
+  std::deque<Field> fields_;
+  std::deque<Halo> halos_;
+  std::vector<Device> devices_;
+  std::vector<std::uintptr_t> natives_;
+  std::vector<Stream> streams_;
+  std::optional<Exchange> exchange_;
+};
+
+Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::dict& dict) {
+  GridOptions options;
+  std::string placement = "node_aware";
+  std::vector<std::tuple<Extent, Extent, int>> boxes;
+  Reader reader(dict, "a grid");
+  reader.read("periodic", options.periodic);
+  reader.read("blocks_per_device", options.partition.blocks_per_device);
+  reader.read("node_grid", options.partition.nodes);
+  reader.read("device_grid", options.partition.devices);
+  reader.read("placement", placement);
+  reader.read("boxes", boxes);
+  reader.finish();
+  options.placement = one_of<PlacementMethod>(
+      placement, {{"trivial", PlacementMethod::trivial}, {"node_aware", PlacementMethod::node_aware}}, "placement");
+  for (const auto& [lo, hi, device] : boxes) {
+    Block block;
+    block.box = {lo, hi};
+    block.device = device;
+    options.boxes.push_back(block);
+  }
+  return Grid(cells, machine, rank, options);
+}
+
+/// Address, shape, strides and place of any array that speaks DLPack or the buffer protocol.
+nb::dict array_facts(const nb::ndarray<>& array) {
+  nb::dict facts;
+  nb::list shape, strides;
+  for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
+    shape.append(array.shape(axis));
+    strides.append(array.stride(axis));
+  }
+  const auto dtype = array.dtype();
+  facts["pointer"] = reinterpret_cast<std::uintptr_t>(array.data());
+  facts["shape"] = shape;
+  facts["strides"] = strides;
+  facts["kind"] = static_cast<int>(dtype.code);
+  facts["bits"] = static_cast<int>(dtype.bits) * dtype.lanes;
+  facts["host"] = array.device_type() == nb::device::cpu::value;
+  return facts;
+}
+
+void bind_communicator(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Communicator>(m, "Communicator", "Ranks that work together, on a communicator of their own.")
+      .def_static("world", [] { return world(); })
+      .def_static(
+          "from_handle",
+          [](int handle) {
+            require(mpi_started(), "a communicator was given, but MPI does not run: start it, or use world()");
+            nb::gil_scoped_release release;
+            return Communicator(MPI_Comm_f2c(handle));
+          },
+          nb::arg("handle"), "From the integer that MPI_Comm_c2f gives (mpi4py: comm.py2f()). Collective.")
+      .def_prop_ro("rank", &Communicator::rank)
+      .def_prop_ro("size", &Communicator::size)
+      .def("barrier", &Communicator::barrier, Release())
+      .def(
+          "all_gather", [](const Communicator& comm, const std::string& mine) { return comm.all_gather(mine); },
+          nb::arg("text"), Release());
+}
+
+void bind_grid(nb::module_& m) {
+  nb::class_<Grid>(m, "Grid", "A box of cells cut into blocks on the devices of a machine.")
+      .def(
+          "__init__",
+          [](Grid* self, const Extent& cells, const Machine& machine, int rank, const nb::dict& options) {
+            new (self) Grid(grid_from(cells, machine, rank, options));
+          },
+          nb::arg("cells"), nb::arg("machine"), nb::arg("rank"), nb::arg("options"))
+      .def("blocks",
+           [](const Grid& grid) {
+             nb::list all;
+             for (const Block& block : grid.blocks()) all.append(block_dict(block));
+             return all;
+           })
+      .def("local", &Grid::local);
+}
+
+}  // namespace
+
+void bind_exchange(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  bind_communicator(m);
+  bind_grid(m);
+  m.def("array_facts", &array_facts, nb::arg("array"));
+  nb::class_<ArrayExchange>(m, "ArrayExchange", "Halos of arrays that the caller owns.")
+      .def(
+          "__init__",
+          [](ArrayExchange* self, const Communicator& comm, const Grid& grid, const std::vector<nb::dict>& fields,
+             const nb::dict& options) {
+            std::vector<Wanted> wanted;
+            for (const nb::dict& field : fields) wanted.push_back(wanted_from(field));
+            ExchangeOptions chosen = exchange_options(options);
+            nb::gil_scoped_release release;
+            new (self) ArrayExchange(comm, grid, std::move(wanted), std::move(chosen));
+          },
+          nb::arg("comm"), nb::arg("grid"), nb::arg("fields"), nb::arg("options"), nb::keep_alive<1, 3>())
+      .def("begin", &ArrayExchange::begin, nb::arg("streams"), Release())
+      .def("end", &ArrayExchange::end, nb::arg("streams"), Release())
+      .def("swap", &ArrayExchange::swap, nb::arg("field"))
+      .def(
+          "progress", [](ArrayExchange& self) { return self.exchange().progress(); }, Release())
+      .def("check", [](ArrayExchange& self) { self.exchange().check(); })
+      .def_prop_ro("needs_host", [](ArrayExchange& self) { return self.exchange().needs_host(); })
+      .def_prop_ro("sequence", [](ArrayExchange& self) { return self.exchange().sequence(); })
+      .def("messages", [](ArrayExchange& self) { return message_list(self.exchange().messages()); });
+}
+
+}  // namespace slipstream::python

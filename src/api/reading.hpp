@@ -1,0 +1,48 @@
+#pragma once
+// Options that arrive from Python as a dict, and names that stand for values.
+#include <algorithm>
+
+#include "api/python_common.hpp"
+
+namespace slipstream::python {
+
+template <class Value>
+Value one_of(const std::string& text, std::initializer_list<std::pair<const char*, Value>> choices, const char* what) {
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (text == name) return value;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw Error(std::string("no ") + what + " is named '" + text + "': choose among " + names);
+}
+
+/// Reads options one by one and knows which were not asked for.
+class Reader {
+ public:
+  Reader(const nb::dict& options, const char* what) : options_(options), what_(what) {}
+  template <class T>
+  void read(const char* key, T& value) {
+    known_.push_back(key);
+    if (!options_.contains(key)) return;
+    try {
+      value = nb::cast<T>(options_[key]);
+    } catch (const std::bad_cast&) {
+      throw Error("the option '" + std::string(key) + "' of " + what_ +
+                  " has a value of the wrong type: " + nb::cast<std::string>(nb::repr(options_[key])));
+    }
+  }
+  void finish() const {
+    for (const auto& [key, value] : options_) {
+      const auto name = nb::cast<std::string>(key);
+      require(std::find(known_.begin(), known_.end(), name) != known_.end(),
+              what_ + " has no option named '" + name + "'");
+    }
+  }
+
+ private:
+  const nb::dict& options_;
+  std::string what_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace slipstream::python

@@ -1,0 +1,106 @@
+// A field over arrays of the caller: what must be true of them, and how the ranks agree that it is.
+#include <algorithm>
+#include <sstream>
+
+#include <slipstream/field.hpp>
+
+namespace slipstream {
+namespace {
+
+std::string strides_text(const Extent& stride, std::int64_t component) {
+  std::ostringstream text;
+  text << "x " << stride[0] << ", y " << stride[1] << ", z " << stride[2] << ", component " << component;
+  return text.str();
+}
+
+/// Compares the strides that the caller states with those of the shape; layers is how long each axis is in memory.
+bool same_strides(const OwnArray& array, const BlockShape& shape, int components) {
+  for (int a = 0; a < 3; ++a)
+    if (array.stride[a] != 0 && array.stride[a] != shape.stride[a] && shape.extent[a] + 2 * shape.ghost[a] > 1)
+      return false;
+  return array.component_stride == 0 || components == 1 || array.component_stride == shape.component_stride;
+}
+
+/// The last element that a cell can have, counted from the corner of the ghosts.
+std::int64_t span_of(const BlockShape& shape, int components) {
+  std::int64_t last = (components - 1) * shape.component_stride;
+  for (int a = 0; a < 3; ++a) last += (shape.extent[a] + 2 * shape.ghost[a] - 1) * shape.stride[a];
+  return last + 1;
+}
+
+/// Everything that neighbours derive addresses from.
+std::string fingerprint(const FieldOptions& o) {
+  std::ostringstream text;
+  text << o.name << ' ' << to_string(o.type) << ' ' << to_string(o.layout) << ", " << o.components << " components, "
+       << o.copies << " copies";
+  for (int a = 0; a < 3; ++a)
+    text << ", "
+         << "xyz"[a] << ": ghost " << o.ghost[a] << " padding " << o.padding[a];
+  return text.str();
+}
+
+constexpr char separator = '\n';
+
+}  // namespace
+
+std::string Field::take(const std::vector<OwnArray>& arrays) {
+  const std::string name = "field " + options_.name;
+  const auto size = static_cast<std::int64_t>(size_of(options_.type));
+  const std::size_t wanted = storage_.size() * static_cast<std::size_t>(options_.copies);
+  if (arrays.size() != wanted)
+    return name + " was given " + std::to_string(arrays.size()) + " arrays for " + std::to_string(storage_.size()) +
+           " blocks of " + std::to_string(options_.copies) + " copies on this rank";
+  options_.shared = true;
+  std::vector<std::pair<std::byte*, std::byte*>> ranges;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    Storage& storage = storage_[i / options_.copies];
+    const OwnArray& array = arrays[i];
+    const std::string what = name + ", block " + std::to_string(storage.block);
+    const std::int64_t bytes = span_of(storage.shape, options_.components) * size;
+    if (!same_strides(array, storage.shape, options_.components))
+      return what + ": the array's strides are " + strides_text(array.stride, array.component_stride) +
+             " elements, but must be " +
+             strides_text({storage.shape.stride[0], storage.shape.stride[1], storage.shape.stride[2]},
+                          storage.shape.component_stride) +
+             " (" + to_string(options_.layout) + "): pack the array, state its padding or choose the other layout";
+    if (const std::string why = memory_problem(storage.device, array.data, bytes); !why.empty())
+      return what + ": " + why;
+    if (reinterpret_cast<std::uintptr_t>(array.data) % size != 0)
+      return what + ": the address of the array is no multiple of the " + std::to_string(size) + " bytes of its values";
+    auto* const first = static_cast<std::byte*>(array.data);
+    ranges.emplace_back(first, first + bytes);
+    options_.shared = options_.shared && mappable(storage.device, array.data);
+    storage.arrays.push_back(first);
+  }
+  std::sort(ranges.begin(), ranges.end());
+  for (std::size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].first < ranges[i - 1].second)
+      return name + ": two of its arrays overlap in memory; give every block and copy its own";
+  return {};
+}
+
+Field Field::adopt(const Communicator& comm, const Grid& grid, FieldOptions options,
+                   const std::vector<OwnArray>& arrays) {
+  options.alignment = 1;
+  options.adopted = true;
+  Field field(grid, std::move(options), WithoutArrays{});
+  const std::string problem = field.take(arrays);
+  const std::string mine =
+      std::string(field.options_.shared ? "1" : "0") + separator + fingerprint(field.options_) + separator + problem;
+  const std::vector<std::string> all = comm.all_gather(mine);
+  const auto part = [](const std::string& text, int index) {
+    const std::size_t second = text.find(separator, 2);
+    return index == 1 ? text.substr(2, second - 2) : text.substr(second + 1);
+  };
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    if (const std::string why = part(all[rank], 2); !why.empty())
+      throw Error((comm.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") + why);
+    require(part(all[rank], 1) == part(all[0], 1), "ranks 0 and " + std::to_string(rank) +
+                                                       " describe a field differently: \"" + part(all[0], 1) +
+                                                       "\" and \"" + part(all[rank], 1) + "\"");
+    field.options_.shared = field.options_.shared && all[rank][0] == '1';
+  }
+  return field;
+}
+
+}  // namespace slipstream
