@@ -34,7 +34,7 @@ PUBLIC_ROOMS = {
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
 
 # What any file of route/ may include from route/.
-SHARED_IN_ROUTE = {"route.hpp", "mover.hpp", "routes.hpp", "lower.hpp", "program.hpp", "store_ends.hpp", "copy_ends.hpp"}
+SHARED_IN_ROUTE = {f"{name}.hpp" for name in "route routes lower program store_ends copy_ends".split()}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

@@ -37,7 +37,7 @@ class Grid:
     cells: (nx, ny, nz), or (nx, ny) in two dimensions. comm: from world() or mpi4py. periodic: per axis.
     backend: "host", "cuda", or "auto": cuda where there is a GPU. devices_per_rank: 0 shares the node's GPUs out.
     boxes: own blocks as (lo, hi, device) with global cells lo <= cell < hi and devices counted over all ranks.
-    More options: blocks_per_device, device_grid, node_grid (three counts each), placement ("trivial", "node_aware").
+    More options: blocks_per_device, device_grid, node_grid (three counts each), placement ("trivial", "random", "theoretical").
     """
 
     def __init__(

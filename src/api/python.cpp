@@ -100,5 +100,6 @@ NB_MODULE(_core, m) {
   bind_bench_pingpong(m);
   bind_placement(m);
   bind_exchange(m);
+  bind_bench_exchange(m);
   bind_doctor(m);
 }

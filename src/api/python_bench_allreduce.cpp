@@ -77,15 +77,6 @@ class Bench {
     reduce_.check();
   }
 
-  static double slowest_rank_median(std::vector<double> times) {
-    check_mpi(
-        MPI_Allreduce(MPI_IN_PLACE, times.data(), static_cast<int>(times.size()), MPI_DOUBLE, MPI_MAX, world().mpi()),
-        "find the slowest rank");
-    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    return *middle;
-  }
-
   AllReduce reduce_;
   std::vector<Stream> streams_;
   std::vector<Buffer<double>> arrays_;

@@ -26,7 +26,11 @@ void bind_bench_allreduce(nb::module_& module);
 void bind_bench_copy(nb::module_& module);
 void bind_bench_pingpong(nb::module_& module);
 void bind_placement(nb::module_& module);
+ExchangeOptions exchange_options(const nb::dict& dict);
 void bind_exchange(nb::module_& module);
+/// Median over repeats of the slowest rank's times. Collective.
+double slowest_rank_median(std::vector<double> times);
+void bind_bench_exchange(nb::module_& module);
 void bind_doctor(nb::module_& module);
 
 inline nb::tuple triple(const Extent& e) { return nb::make_tuple(e[0], e[1], e[2]); }

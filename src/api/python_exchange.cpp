@@ -26,6 +26,30 @@ nb::list message_list(const std::vector<MessageInfo>& messages) {
   return all;
 }
 
+ExchangeOptions exchange_options(const nb::dict& dict) {
+  ExchangeOptions options;
+  std::vector<std::string> routes;
+  std::string pack = to_string(options.knobs.pack), streams = to_string(options.knobs.streams);
+  Reader reader(dict, "an exchange");
+  reader.read("routes", routes);
+  reader.read("wait_limit", options.wait_limit);
+  reader.read("pack", pack);
+  reader.read("streams", streams);
+  reader.read("sync", options.knobs.sync);
+  reader.read("teams", options.knobs.teams);
+  reader.read("in_place", options.knobs.in_place);
+  reader.read("chunk", options.knobs.chunk);
+  reader.read("ring", options.knobs.ring);
+  reader.finish();
+  options.knobs.pack = pack_from_string(pack);
+  options.knobs.streams = lanes_from_string(streams);
+  if (!routes.empty()) {
+    options.routes.clear();
+    for (const auto& name : routes) options.routes.push_back(route_from_string(name));
+  }
+  return options;
+}
+
 namespace {
 
 /// One field as Python describes it.
@@ -60,20 +84,6 @@ Wanted wanted_from(const nb::dict& dict) {
     w.arrays.push_back({reinterpret_cast<void*>(nb::cast<std::uintptr_t>(array["pointer"])),
                         nb::cast<Extent>(array["stride"]), nb::cast<std::int64_t>(array["component_stride"])});
   return w;
-}
-
-ExchangeOptions exchange_options(const nb::dict& dict) {
-  ExchangeOptions options;
-  std::vector<std::string> routes;
-  Reader reader(dict, "an exchange");
-  reader.read("routes", routes);
-  reader.read("wait_limit", options.wait_limit);
-  reader.finish();
-  if (!routes.empty()) {
-    options.routes.clear();
-    for (const auto& name : routes) options.routes.push_back(route_from_string(name));
-  }
-  return options;
 }
 
 /// Fields over the caller's arrays, their halos and the exchange of all of them.
@@ -134,7 +144,7 @@ class ArrayExchange {
 
 Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::dict& dict) {
   GridOptions options;
-  std::string placement = "node_aware";
+  std::string placement = "theoretical";
   std::vector<std::tuple<Extent, Extent, int>> boxes;
   Reader reader(dict, "a grid");
   reader.read("periodic", options.periodic);
@@ -144,8 +154,7 @@ Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::
   reader.read("placement", placement);
   reader.read("boxes", boxes);
   reader.finish();
-  options.placement = one_of<PlacementMethod>(
-      placement, {{"trivial", PlacementMethod::trivial}, {"node_aware", PlacementMethod::node_aware}}, "placement");
+  options.placement = placement_from_string(placement);
   for (const auto& [lo, hi, device] : boxes) {
     Block block;
     block.box = {lo, hi};
