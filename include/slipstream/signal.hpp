@@ -61,6 +61,15 @@ SLIP_FN void fence_system() {
 #endif
 }
 
+/// Sets a counter after a fence_system() of the same thread: cheaper than store_release where one fence serves many.
+SLIP_FN void store_fenced(Signal* signal, std::uint64_t value) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(signal), "l"(value) : "memory");
+#else
+  std::atomic_ref<Signal>(*signal).store(value, std::memory_order_release);
+#endif
+}
+
 SLIP_FN std::uint64_t clock_ns() {
 #if defined(__CUDA_ARCH__)
   std::uint64_t t;

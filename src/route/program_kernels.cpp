@@ -42,13 +42,15 @@ SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
 struct Program::Work {
   Mover mover;
   Divisor width, height;
+  std::int32_t folds = 1;                         ///< boxes that this work holds: 1 or 2, row by row in turn
+  std::int64_t source_fold = 0, target_fold = 0;  ///< words from the first to the second
 };
 
 struct Program::Tile {
   std::int64_t first = 0;  ///< word of the mover
   std::int32_t work = -1;
   std::uint32_t batch = 0;
-  std::int32_t x = 0, y = 0, z = 0;  ///< of the first word
+  std::int32_t x = 0, row = 0, z = 0;  ///< of the first word; rows count those of both boxes
   std::int32_t count = 0;
 };
 
@@ -64,95 +66,105 @@ using Work = Program::Work;
 using Tile = Program::Tile;
 using BatchInfo = Program::BatchInfo;
 
-struct At {
-  std::int32_t x, y, z;
+/// What a thread needs of a box to find its words, kept in registers: stores through pointers of unknown origin would
+/// have the compiler read a table again after each.
+struct Shape {
+  Divisor width, height;
+  std::uint32_t fold_shift;
+  std::int64_t source[3], target[3], source_fold, target_fold;
+  const std::int64_t *source_ids, *target_ids;
+  std::int64_t first;
+  std::int32_t x, row, z;
+
+  SLIP_FN Shape(const Work& w, const Tile& tile)
+      : width(w.width),
+        height(w.height),
+        fold_shift(w.folds == 2),
+        source{w.mover.source_stride[0], w.mover.source_stride[1], w.mover.source_stride[2]},
+        target{w.mover.target_stride[0], w.mover.target_stride[1], w.mover.target_stride[2]},
+        source_fold(w.source_fold),
+        target_fold(w.target_fold),
+        source_ids(w.mover.source_ids),
+        target_ids(w.mover.target_ids),
+        first(tile.first),
+        x(tile.x),
+        row(tile.row),
+        z(tile.z) {}
 };
 
-SLIP_FN At at(const Work& w, const Tile& tile, std::uint32_t n) {
-  std::uint32_t x = static_cast<std::uint32_t>(tile.x) + n;
-  const std::uint32_t rows = w.width.of(x);
-  x -= rows * w.width.by;
-  std::uint32_t y = static_cast<std::uint32_t>(tile.y) + rows;
-  const std::uint32_t planes = w.height.of(y);
-  y -= planes * w.height.by;
-  return {static_cast<std::int32_t>(x), static_cast<std::int32_t>(y), tile.z + static_cast<std::int32_t>(planes)};
-}
+struct Places {
+  std::int64_t source, target;
+};
 
-SLIP_FN std::int64_t offset(const std::int64_t* stride, const At& p) {
-  return p.x * stride[0] + p.y * stride[1] + p.z * stride[2];
-}
-
-SLIP_FN std::int64_t place(const std::int64_t* ids, const std::int64_t* stride, const At& p, std::int64_t n) {
-  return ids ? ids[n] : offset(stride, p);
-}
-
-template <class Word>
-SLIP_FN void copy_word(const Work& w, const Tile& tile, const Word* source, Word* target, std::uint32_t n) {
-  const At p = at(w, tile, n);
-  const Mover& m = w.mover;
-  target[place(m.target_ids, m.target_stride, p, tile.first + n)] =
-      source[place(m.source_ids, m.source_stride, p, tile.first + n)];
+/// The places of the n-th word of a tile.
+SLIP_FN Places places(const Shape& s, std::uint32_t n) {
+  const std::uint32_t flat = static_cast<std::uint32_t>(s.x) + n;
+  const std::uint32_t rows = s.width.of(flat), x = flat - rows * s.width.by;
+  const std::uint32_t folded = static_cast<std::uint32_t>(s.row) + rows;
+  const std::uint32_t second = folded & s.fold_shift, all_y = folded >> s.fold_shift;
+  const std::uint32_t planes = s.height.of(all_y), y = all_y - planes * s.height.by;
+  const std::int64_t z = s.z + static_cast<std::int64_t>(planes);
+  return {s.source_ids ? s.source_ids[s.first + n]
+                       : x * s.source[0] + y * s.source[1] + z * s.source[2] + second * s.source_fold,
+          s.target_ids ? s.target_ids[s.first + n]
+                       : x * s.target[0] + y * s.target[1] + z * s.target[2] + second * s.target_fold};
 }
 
 /// On one thread: along rows, as plain loops.
 template <class Word>
-SLIP_FN void copy_rows(const Work& w, const Tile& tile, const Word* source, Word* target) {
-  const Mover& m = w.mover;
-  const auto count = static_cast<std::uint32_t>(tile.count);
-  if (m.source_ids || m.target_ids) {
-    for (std::uint32_t n = 0; n < count; ++n) copy_word(w, tile, source, target, n);
+SLIP_FN void copy_rows(const Shape& s, std::int64_t count, const Word* source, Word* target) {
+  if (s.source_ids || s.target_ids) {
+    for (std::int64_t n = 0; n < count; ++n) {
+      const Places p = places(s, static_cast<std::uint32_t>(n));
+      target[p.target] = source[p.source];
+    }
     return;
   }
-  At p{tile.x, tile.y, tile.z};
-  for (std::int64_t left = tile.count; left > 0;) {
-    const std::int64_t room = m.extent[0] - p.x, run = room < left ? room : left;
-    const Word* from = source + offset(m.source_stride, p);
-    Word* to = target + offset(m.target_stride, p);
-    const std::int64_t from_step = m.source_stride[0], to_step = m.target_stride[0];
-    if (from_step == 1 && to_step == 1) {
+  std::int64_t room = static_cast<std::int64_t>(s.width.by) - s.x;
+  for (std::int64_t n = 0; n < count;) {
+    const std::int64_t run = room < count - n ? room : count - n;
+    const Places p = places(s, static_cast<std::uint32_t>(n));
+    const Word* from = source + p.source;
+    Word* to = target + p.target;
+    if (s.source[0] == 1 && s.target[0] == 1) {
       for (std::int64_t i = 0; i < run; ++i) to[i] = from[i];
     } else {
-      for (std::int64_t i = 0; i < run; ++i) to[i * to_step] = from[i * from_step];
+      for (std::int64_t i = 0; i < run; ++i) to[i * s.target[0]] = from[i * s.source[0]];
     }
-    left -= run;
-    p.x = 0;
-    if (++p.y == m.extent[1]) {
-      p.y = 0;
-      ++p.z;
-    }
+    n += run;
+    room = s.width.by;
   }
 }
 
 /// Several loads are under way before the first store.
 template <class Word>
-SLIP_FN void copy_strided(const Work& w, const Tile& tile, const Word* source, Word* target, int thread, int threads) {
-  constexpr int flight = 4;
-  const Mover& m = w.mover;
-  const auto count = static_cast<std::uint32_t>(tile.count), step = static_cast<std::uint32_t>(threads);
-  for (std::uint32_t n = static_cast<std::uint32_t>(thread); n < count; n += flight * step) {
+SLIP_FN void copy_strided(const Shape& s, std::uint32_t count, const Word* source, Word* target, std::uint32_t thread,
+                          std::uint32_t threads) {
+  constexpr std::uint32_t flight = 4;
+  for (std::uint32_t n = thread; n < count; n += flight * threads) {
     Word values[flight];
     std::int64_t to[flight];
-    for (int f = 0; f < flight; ++f) {
-      const std::uint32_t own = n + static_cast<std::uint32_t>(f) * step;
-      if (own >= count) continue;
-      const At p = at(w, tile, own);
-      to[f] = place(m.target_ids, m.target_stride, p, tile.first + own);
-      values[f] = source[place(m.source_ids, m.source_stride, p, tile.first + own)];
+    for (std::uint32_t f = 0; f < flight; ++f) {
+      if (n + f * threads >= count) continue;
+      const Places p = places(s, n + f * threads);
+      to[f] = p.target;
+      values[f] = source[p.source];
     }
-    for (int f = 0; f < flight; ++f)
-      if (n + static_cast<std::uint32_t>(f) * step < count) target[to[f]] = values[f];
+    for (std::uint32_t f = 0; f < flight; ++f)
+      if (n + f * threads < count) target[to[f]] = values[f];
   }
 }
 
 template <class Word, class Team>
 SLIP_FN void copy_tile(const Team& team, const Work& w, const Tile& tile, std::uint64_t now, int thread) {
-  const Mover& m = w.mover;
-  const auto* source = reinterpret_cast<const Word*>(m.source + ring_offset(m.source_ring, now));
-  auto* target = reinterpret_cast<Word*>(m.target + ring_offset(m.target_ring, now));
+  const auto* source = reinterpret_cast<const Word*>(w.mover.source + ring_offset(w.mover.source_ring, now));
+  auto* target = reinterpret_cast<Word*>(w.mover.target + ring_offset(w.mover.target_ring, now));
+  const Shape shape(w, tile);
   if constexpr (Team::sequential) {
-    copy_rows(w, tile, source, target);
+    copy_rows(shape, tile.count, source, target);
   } else {
-    copy_strided(w, tile, source, target, thread, team.threads());
+    copy_strided(shape, static_cast<std::uint32_t>(tile.count), source, target, static_cast<std::uint32_t>(thread),
+                 static_cast<std::uint32_t>(team.threads()));
   }
 }
 
@@ -173,17 +185,26 @@ SLIP_FN T combined(Op op, T a, T b) {
   return b;
 }
 
+/// Where a contribution to the n-th value lies.
+SLIP_FN std::int64_t from_place(Shape shape, const Contribution& from, std::uint32_t n) {
+  for (int a = 0; a < 3; ++a) shape.source[a] = from.stride[a];
+  return places(shape, n).source;
+}
+
 template <class T, class Team>
 SLIP_FN void combine_tile(const Team& team, const Work& w, const Tile& tile, int thread) {
   const Mover& m = w.mover;
   auto* target = reinterpret_cast<T*>(m.target);
+  const Shape shape(w, tile);
   for (int n = thread; n < tile.count; n += team.threads()) {
-    const At p = at(w, tile, static_cast<std::uint32_t>(n));
-    T& mine = target[place(m.target_ids, m.target_stride, p, tile.first + n)];
+    const Places p = places(shape, static_cast<std::uint32_t>(n));
+    T& mine = target[p.target];
     T sum = mine;
     for (int c = 0; c < m.contribution_count; ++c) {
       const Contribution& from = m.contributions[c];
-      const T value = reinterpret_cast<const T*>(from.base)[place(from.ids, from.stride, p, tile.first + n)];
+      const std::int64_t at =
+          from.ids ? from.ids[tile.first + n] : from_place(shape, from, static_cast<std::uint32_t>(n));
+      const T value = reinterpret_cast<const T*>(from.base)[at];
       if (c == 0 && m.own > 0) {
         sum = value;
       } else {
@@ -241,7 +262,7 @@ struct RunProgram {
 
   struct Shared {
     std::uint64_t now;
-    std::uint32_t tile, last;
+    std::uint32_t tile;
   };
 
   SLIP_FN void await(const Wait& wait, std::uint64_t now) const {
@@ -263,18 +284,15 @@ struct RunProgram {
     std::uint32_t* done = counters + 2 + batch;
     team.each([&](int thread) {
       if (thread != 0) return;
-      if (info.posts) fence_system();
-      const bool last = atomic_add(done, tiles_done) + tiles_done == info.tiles;
-      shared->last = last;
-      if (!last) return;
+      // What the whole team stored comes before the count; what all teams counted, before the counters of the
+      // neighbours.
       fence_device();
+      if (atomic_add(done, tiles_done) + tiles_done != info.tiles) return;
       *done = 0;
       if (info.stamp) self.pulse.stamps[info.stamp] = clock_ns();
-    });
-    if (!shared->last || !info.posts) return;
-    team.each([&](int thread) {
-      for (int i = thread; i < info.posts; i += team.threads())
-        store_release(self.posts[info.first_post + i], shared->now);
+      if (!info.posts) return;
+      fence_system();
+      for (int i = 0; i < info.posts; ++i) store_fenced(self.posts[info.first_post + i], shared->now);
     });
   }
 
@@ -350,15 +368,62 @@ struct Ordered {
   double key;
 };
 
-void cut_mover(const Mover& m, std::int64_t tile_bytes, Tile tile, std::vector<Tile>& out) {
-  const std::int64_t words = m.words(), each = std::max<std::int64_t>(1, tile_bytes / m.word);
+void cut_work(const Work& w, std::int64_t tile_bytes, Tile tile, std::vector<Tile>& out) {
+  const Mover& m = w.mover;
+  const std::int64_t words = m.words() * w.folds, each = std::max<std::int64_t>(1, tile_bytes / m.word);
+  const std::int64_t plane_rows = m.extent[1] * w.folds;
   for (tile.first = 0; tile.first < words; tile.first += each) {
     tile.count = static_cast<std::int32_t>(std::min(each, words - tile.first));
     tile.x = static_cast<std::int32_t>(tile.first % m.extent[0]);
-    tile.y = static_cast<std::int32_t>(tile.first / m.extent[0] % m.extent[1]);
-    tile.z = static_cast<std::int32_t>(tile.first / (m.extent[0] * m.extent[1]));
+    tile.row = static_cast<std::int32_t>(tile.first / m.extent[0] % plane_rows);
+    tile.z = static_cast<std::int32_t>(tile.first / (m.extent[0] * plane_rows));
     out.push_back(tile);
   }
+}
+
+bool equal(const Ring& a, const Ring& b) {
+  return a.bytes == b.bytes && a.depth == b.depth && a.chunks == b.chunks && a.chunk == b.chunk;
+}
+
+/// Rows of less than this are moved with those of their twin at the other end of the same rows, whose values share
+/// pages of device memory with them.
+constexpr std::int64_t thin_row = 64;
+
+/// Words from a box to its twin; false where there is none to speak of.
+bool twins(const Mover& a, const Mover& b, std::int64_t& source, std::int64_t& target) {
+  if (a.op != Op::copy || a.word != b.word || a.source_ids || a.target_ids || b.source_ids || b.target_ids)
+    return false;
+  if (a.extent[0] * a.word >= thin_row || a.extent[1] * a.extent[2] < 2) return false;
+  for (int d = 0; d < 3; ++d)
+    if (a.extent[d] != b.extent[d] || a.source_stride[d] != b.source_stride[d] ||
+        a.target_stride[d] != b.target_stride[d])
+      return false;
+  if (!equal(a.source_ring, b.source_ring) || !equal(a.target_ring, b.target_ring)) return false;
+  const std::int64_t from = b.source - a.source, to = b.target - a.target;
+  if (from % a.word || to % a.word) return false;
+  source = from / a.word, target = to / a.word;
+  const auto near = [](std::int64_t delta, std::int64_t row) { return std::abs(delta) <= row; };
+  return near(source, a.source_stride[1]) || near(target, a.target_stride[1]);
+}
+
+/// The movers of a batch, twins joined.
+std::vector<Work> works_of(const std::vector<Mover>& movers) {
+  std::vector<Work> works;
+  std::vector<bool> taken(movers.size());
+  for (std::size_t i = 0; i < movers.size(); ++i) {
+    const Mover& m = movers[i];
+    if (taken[i] || m.words() == 0) continue;
+    require(m.extent[0] < 0x3f000000 && m.extent[1] < 0x3f000000,
+            "a box of more than 2^30 words along one axis cannot be moved");
+    Work work{m, Divisor(m.extent[0]), Divisor(m.extent[1])};
+    for (std::size_t j = i + 1; j < movers.size() && work.folds == 1; ++j)
+      if (!taken[j] && twins(m, movers[j], work.source_fold, work.target_fold)) {
+        work.folds = 2;
+        taken[j] = true;
+      }
+    works.push_back(work);
+  }
+  return works;
 }
 
 }  // namespace
@@ -381,15 +446,12 @@ Program::Program(Device device, std::vector<Scheduled> batches, int binding, int
     const auto index = static_cast<std::uint32_t>(infos.size());
     std::vector<Tile> tiles;
     if (!s.batch->movers.empty())
-      for (const Mover& m : s.batch->movers[binding]) {
-        if (m.words() == 0) continue;
-        require(m.extent[0] < 0x7f000000 && m.extent[1] < 0x7f000000,
-                "a box of 2^31 words along one axis cannot be moved");
-        works.push_back({m, Divisor(m.extent[0]), Divisor(m.extent[1])});
+      for (const Work& work : works_of(s.batch->movers[binding])) {
+        works.push_back(work);
         Tile tile;
         tile.work = static_cast<std::int32_t>(works.size() - 1);
         tile.batch = index;
-        cut_mover(m, tile_bytes, tile, tiles);
+        cut_work(work, tile_bytes, tile, tiles);
       }
     if (tiles.empty()) {
       tiles.emplace_back();
@@ -418,8 +480,8 @@ Program::Program(Device device, std::vector<Scheduled> batches, int binding, int
 }
 
 std::int64_t Program::bytes() const {
-  return static_cast<std::int64_t>(works_.bytes() + tiles_.bytes() + batches_.bytes() + waits_.bytes() + posts_.bytes() +
-                                   counters_.bytes());
+  return static_cast<std::int64_t>(works_.bytes() + tiles_.bytes() + batches_.bytes() + waits_.bytes() +
+                                   posts_.bytes() + counters_.bytes());
 }
 
 void Program::run(Stream& stream, const Pulse& pulse, bool advance) const {
