@@ -48,14 +48,14 @@ SLIP_FN std::uint32_t atomic_add(std::uint32_t* counter, std::uint32_t value) {
 /// Orders what this thread (and, after a barrier, its team) did before what it does after, for this device's teams.
 SLIP_FN void fence_device() {
 #if defined(__CUDA_ARCH__)
-  __threadfence();
+  asm volatile("fence.acq_rel.gpu;" ::: "memory");
 #endif
 }
 
 /// The same for all devices and the host.
 SLIP_FN void fence_system() {
 #if defined(__CUDA_ARCH__)
-  __threadfence_system();
+  asm volatile("fence.acq_rel.sys;" ::: "memory");
 #else
   std::atomic_thread_fence(std::memory_order_acq_rel);
 #endif

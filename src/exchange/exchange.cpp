@@ -26,7 +26,7 @@ int Exchange::Impl::current_binding() const {
 }
 
 Pulse Exchange::Impl::pulse(const Side& side) const {
-  return {side.sequence(), side.failure.data(), static_cast<std::uint64_t>(options.wait_limit * 1e9),
+  return {side.sequence(), side.failure.data(), side.broken(), static_cast<std::uint64_t>(options.wait_limit * 1e9),
           side.stamps.data()};
 }
 

@@ -32,7 +32,7 @@ struct Side {
   Device device;
   Stream stream;
   Event before, after;
-  Buffer<Signal> signals;  // the exchange's number first, then one per line
+  Buffer<Signal> signals;  // the exchange's number and whether a wait gave up, then one per line
   Buffer<std::byte> slots;
   Buffer<Failure> failure;
   Buffer<std::uint64_t> stamps;
@@ -47,6 +47,7 @@ struct Side {
   bool transfers = false, delivers = false;
 
   Signal* sequence() const { return signals.data(); }
+  Signal* broken() const { return signals.data() + 1; }
 };
 
 struct Exchange::Impl {

@@ -19,6 +19,7 @@ struct Failure {
 struct Pulse {
   Signal* sequence = nullptr;  ///< number of the exchange, in device memory
   Failure* failure = nullptr;
+  Signal* broken = nullptr;  ///< in device memory: 1 once a wait gave up; later ones do so at once
   std::uint64_t limit_ns = 0;       ///< of a wait
   std::uint64_t* stamps = nullptr;  ///< device clock in ns: of the beginning, then of each batch's end
 };

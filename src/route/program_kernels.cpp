@@ -268,12 +268,14 @@ struct RunProgram {
   SLIP_FN void await(const Wait& wait, std::uint64_t now) const {
     const std::uint64_t target = now > static_cast<std::uint64_t>(wait.lag) ? now - wait.lag : 0;
     if (load_acquire(wait.signal) >= target) return;
+    // Kept in device memory: many teams ask, and the host's memory is far.
+    if (wait_for(wait.signal, target, load_acquire(pulse.broken) ? 0 : pulse.limit_ns)) return;
+    if (load_acquire(pulse.broken)) return;
     Failure* failure = pulse.failure;
-    if (wait_for(wait.signal, target, load_acquire(&failure->set) ? 0 : pulse.limit_ns)) return;
-    if (load_acquire(&failure->set)) return;
     failure->sequence = now;
     failure->peer = wait.peer;
     store_release(&failure->set, 1);
+    store_release(pulse.broken, 1);
   }
 
   /// Counts tiles of a batch as done; who counts the last one sets its counters.
