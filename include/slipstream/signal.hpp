@@ -45,6 +45,19 @@ SLIP_FN std::uint32_t atomic_add(std::uint32_t* counter, std::uint32_t value) {
 #endif
 }
 
+/// Adds one to a counter that goes back to 0 after `last`, and returns what it held.
+SLIP_FN std::uint32_t atomic_cycle(std::uint32_t* counter, std::uint32_t last) {
+#if defined(__CUDA_ARCH__)
+  return atomicInc(counter, last);
+#else
+  std::atomic_ref<std::uint32_t> shared(*counter);
+  std::uint32_t held = shared.load(std::memory_order_relaxed);
+  while (!shared.compare_exchange_weak(held, held >= last ? 0 : held + 1, std::memory_order_acq_rel)) {
+  }
+  return held;
+#endif
+}
+
 /// Orders what this thread (and, after a barrier, its team) did before what it does after, for this device's teams.
 SLIP_FN void fence_device() {
 #if defined(__CUDA_ARCH__)

@@ -56,7 +56,8 @@ CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)
   if (message.combines) {
     for (const Leg& leg : site.legs) arrived.push_back({&leg, values + leg.offset});
   } else {
-    for (const auto& places : site.targets) batch.movers.push_back(lowering_.from_slot(site.legs, places, {values, {}}));
+    for (const auto& places : site.targets)
+      batch.movers.push_back(lowering_.from_slot(site.legs, places, {values, {}}));
   }
   batches.push_back(std::move(batch));
 }

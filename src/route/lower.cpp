@@ -75,24 +75,33 @@ std::size_t row_bytes(const Leg& leg) {
 
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) {
   auto result = std::make_shared<Cut>();
+  std::size_t all = 0;
+  for (const Leg& leg : legs) all += round_up(leg.transfer->source.size() * size_of(leg.type), leg_alignment);
+  if (all == 0) return result;
+  const std::size_t chunks = (all + limit - 1) / limit;
+  result->chunks.resize(chunks);
+  std::size_t lightest = 0;
   for (std::size_t l = 0; l < legs.size(); ++l) {
-    std::vector<Transfer> batches;
-    pieces(legs[l], *legs[l].transfer, limit, batches);
-    for (Transfer& batch : batches) {
-      const std::size_t bytes = round_up(batch.source.size() * size_of(legs[l].type), leg_alignment);
-      if (result->chunks.empty() || (result->chunks.back().bytes > 0 && result->chunks.back().bytes + bytes > limit))
-        result->chunks.emplace_back();
-      Chunk& chunk = result->chunks.back();
-      result->transfers.push_back(std::move(batch));
+    const std::size_t bytes = legs[l].transfer->source.size() * size_of(legs[l].type);
+    std::vector<Transfer> parts;
+    pieces(legs[l], *legs[l].transfer, std::max((bytes + chunks - 1) / chunks, std::min<std::size_t>(limit, 16384)),
+           parts);
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      // Pieces of a large leg go to all chunks in turn, a small leg to one.
+      const std::size_t to = parts.size() > 1 ? p * chunks / parts.size() : lightest++ % chunks;
+      Chunk& chunk = result->chunks[to];
+      result->transfers.push_back(std::move(parts[p]));
       Leg leg = legs[l];
       leg.transfer = &result->transfers.back();
       leg.offset = chunk.bytes;
+      chunk.bytes += round_up(leg.transfer->source.size() * size_of(leg.type), leg_alignment);
       chunk.legs.push_back(leg);
       chunk.parent.push_back(l);
-      chunk.bytes += bytes;
-      result->slot_bytes = std::max(result->slot_bytes, round_up(chunk.bytes, slot_alignment));
     }
   }
+  std::erase_if(result->chunks, [](const Chunk& chunk) { return chunk.legs.empty(); });
+  for (const Chunk& chunk : result->chunks)
+    result->slot_bytes = std::max(result->slot_bytes, round_up(chunk.bytes, slot_alignment));
   return result;
 }
 

@@ -17,7 +17,8 @@ struct Cut {
   std::vector<Chunk> chunks;
   std::size_t slot_bytes = 0;  ///< of the largest chunk, aligned
 };
-/// Cuts into chunks of at most `limit` bytes (or of one value). Depends on its arguments alone: both ends cut alike.
+/// Cuts into chunks of about `limit` bytes; each holds a part of every large leg, so that legs that touch the same rows
+/// stay together. Depends on its arguments alone: both ends cut alike.
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 
 /// True where the components of a cell lie side by side and all travel: they are packed side by side too.

@@ -19,7 +19,7 @@ struct Failure {
 struct Pulse {
   Signal* sequence = nullptr;  ///< number of the exchange, in device memory
   Failure* failure = nullptr;
-  Signal* broken = nullptr;  ///< in device memory: 1 once a wait gave up; later ones do so at once
+  Signal* broken = nullptr;         ///< in device memory: 1 once a wait gave up; later ones do so at once
   std::uint64_t limit_ns = 0;       ///< of a wait
   std::uint64_t* stamps = nullptr;  ///< device clock in ns: of the beginning, then of each batch's end
 };
@@ -48,10 +48,10 @@ class Program {
   struct BatchInfo;
 
  private:
-  Buffer<std::byte> works_, tiles_, batches_;
+  Buffer<std::byte> smalls_, tiles_;
   Buffer<Wait> waits_;
   Buffer<Signal*> posts_;
-  mutable Buffer<std::uint32_t> counters_;  // tickets taken, teams gone, tiles done of each batch
+  mutable Buffer<std::uint32_t> counters_;  // tiles drawn, teams come, tiles done of each batch
   std::uint32_t tile_count_ = 0;
   int teams_ = 1;
   std::int64_t words_ = 0;

@@ -46,18 +46,23 @@ struct Program::Work {
   std::int64_t source_fold = 0, target_fold = 0;  ///< words from the first to the second
 };
 
-struct Program::Tile {
-  std::int64_t first = 0;  ///< word of the mover
-  std::int32_t work = -1;
-  std::uint32_t batch = 0;
-  std::int32_t x = 0, row = 0, z = 0;  ///< of the first word; rows count those of both boxes
-  std::int32_t count = 0;
-};
-
+/// What the tiles of a batch have in common.
 struct Program::BatchInfo {
   std::uint32_t tiles = 0;
   std::int32_t first_wait = 0, waits = 0, first_post = 0, posts = 0;
   std::int32_t stamp = 0;
+};
+
+/// All that a team needs to start, in one place: what must be read one after the other costs its latency each time.
+struct Program::Tile {
+  Work work;
+  std::int64_t first = 0;              ///< word of the work
+  std::int32_t x = 0, row = 0, z = 0;  ///< of the first word; rows count those of both boxes
+  std::int32_t count = 0;
+  std::int32_t first_small = 0, smalls = 0;  ///< works of few words, moved whole, beside one another
+  std::uint32_t batch = 0;
+  BatchInfo info;
+  Wait wait;  ///< the first
 };
 
 namespace {
@@ -76,7 +81,7 @@ struct Shape {
   std::int64_t first;
   std::int32_t x, row, z;
 
-  SLIP_FN Shape(const Work& w, const Tile& tile)
+  SLIP_FN Shape(const Work& w, std::int64_t first, std::int32_t x, std::int32_t row, std::int32_t z)
       : width(w.width),
         height(w.height),
         fold_shift(w.folds == 2),
@@ -86,10 +91,10 @@ struct Shape {
         target_fold(w.target_fold),
         source_ids(w.mover.source_ids),
         target_ids(w.mover.target_ids),
-        first(tile.first),
-        x(tile.x),
-        row(tile.row),
-        z(tile.z) {}
+        first(first),
+        x(x),
+        row(row),
+        z(z) {}
 };
 
 struct Places {
@@ -140,7 +145,7 @@ SLIP_FN void copy_rows(const Shape& s, std::int64_t count, const Word* source, W
 template <class Word>
 SLIP_FN void copy_strided(const Shape& s, std::uint32_t count, const Word* source, Word* target, std::uint32_t thread,
                           std::uint32_t threads) {
-  constexpr std::uint32_t flight = 4;
+  constexpr std::uint32_t flight = 8;
   for (std::uint32_t n = thread; n < count; n += flight * threads) {
     Word values[flight];
     std::int64_t to[flight];
@@ -155,16 +160,19 @@ SLIP_FN void copy_strided(const Shape& s, std::uint32_t count, const Word* sourc
   }
 }
 
-template <class Word, class Team>
-SLIP_FN void copy_tile(const Team& team, const Work& w, const Tile& tile, std::uint64_t now, int thread) {
+/// Threads that share a work: this one's number, and how many.
+struct Share {
+  std::uint32_t thread, threads;
+};
+
+template <bool sequential, class Word>
+SLIP_FN void copy_words(const Work& w, const Shape& shape, std::int32_t count, std::uint64_t now, Share share) {
   const auto* source = reinterpret_cast<const Word*>(w.mover.source + ring_offset(w.mover.source_ring, now));
   auto* target = reinterpret_cast<Word*>(w.mover.target + ring_offset(w.mover.target_ring, now));
-  const Shape shape(w, tile);
-  if constexpr (Team::sequential) {
-    copy_rows(shape, tile.count, source, target);
+  if constexpr (sequential) {
+    copy_rows(shape, count, source, target);
   } else {
-    copy_strided(shape, static_cast<std::uint32_t>(tile.count), source, target, static_cast<std::uint32_t>(thread),
-                 static_cast<std::uint32_t>(team.threads()));
+    copy_strided(shape, static_cast<std::uint32_t>(count), source, target, share.thread, share.threads);
   }
 }
 
@@ -191,19 +199,16 @@ SLIP_FN std::int64_t from_place(Shape shape, const Contribution& from, std::uint
   return places(shape, n).source;
 }
 
-template <class T, class Team>
-SLIP_FN void combine_tile(const Team& team, const Work& w, const Tile& tile, int thread) {
+template <class T>
+SLIP_FN void combine_words(const Work& w, const Shape& shape, std::int32_t count, Share share) {
   const Mover& m = w.mover;
   auto* target = reinterpret_cast<T*>(m.target);
-  const Shape shape(w, tile);
-  for (int n = thread; n < tile.count; n += team.threads()) {
-    const Places p = places(shape, static_cast<std::uint32_t>(n));
-    T& mine = target[p.target];
+  for (std::uint32_t n = share.thread; n < static_cast<std::uint32_t>(count); n += share.threads) {
+    T& mine = target[places(shape, n).target];
     T sum = mine;
     for (int c = 0; c < m.contribution_count; ++c) {
       const Contribution& from = m.contributions[c];
-      const std::int64_t at =
-          from.ids ? from.ids[tile.first + n] : from_place(shape, from, static_cast<std::uint32_t>(n));
+      const std::int64_t at = from.ids ? from.ids[shape.first + n] : from_place(shape, from, n);
       const T value = reinterpret_cast<const T*>(from.base)[at];
       if (c == 0 && m.own > 0) {
         sum = value;
@@ -216,42 +221,61 @@ SLIP_FN void combine_tile(const Team& team, const Work& w, const Tile& tile, int
   }
 }
 
-template <class Team>
-SLIP_FN void run_tile(const Team& team, const Work& w, const Tile& tile, std::uint64_t now, int thread) {
+template <bool sequential>
+SLIP_FN void run_work(const Work& w, const Shape& shape, std::int32_t count, std::uint64_t now, Share share) {
   if (w.mover.op != Op::copy) {
     switch (w.mover.type) {
       case DType::u8:
-        return combine_tile<std::uint8_t>(team, w, tile, thread);
+        return combine_words<std::uint8_t>(w, shape, count, share);
       case DType::i32:
-        return combine_tile<std::int32_t>(team, w, tile, thread);
+        return combine_words<std::int32_t>(w, shape, count, share);
       case DType::i64:
-        return combine_tile<std::int64_t>(team, w, tile, thread);
+        return combine_words<std::int64_t>(w, shape, count, share);
       case DType::f32:
-        return combine_tile<float>(team, w, tile, thread);
+        return combine_words<float>(w, shape, count, share);
       case DType::f64:
-        return combine_tile<double>(team, w, tile, thread);
+        return combine_words<double>(w, shape, count, share);
     }
     return;
   }
   switch (w.mover.word) {
     case 1:
-      return copy_tile<std::uint8_t>(team, w, tile, now, thread);
+      return copy_words<sequential, std::uint8_t>(w, shape, count, now, share);
     case 2:
-      return copy_tile<std::uint16_t>(team, w, tile, now, thread);
+      return copy_words<sequential, std::uint16_t>(w, shape, count, now, share);
     case 4:
-      return copy_tile<std::uint32_t>(team, w, tile, now, thread);
+      return copy_words<sequential, std::uint32_t>(w, shape, count, now, share);
     case 8:
-      return copy_tile<std::uint64_t>(team, w, tile, now, thread);
+      return copy_words<sequential, std::uint64_t>(w, shape, count, now, share);
     case 16:
-      return copy_tile<Word16>(team, w, tile, now, thread);
+      return copy_words<sequential, Word16>(w, shape, count, now, share);
+  }
+}
+
+SLIP_FN std::int32_t words_of(const Work& w) { return static_cast<std::int32_t>(w.mover.words()) * w.folds; }
+
+/// A piece of a large work by all threads, or small works whole, by 32 threads each.
+template <class Team>
+SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, std::uint64_t now, int thread) {
+  constexpr bool sequential = Team::sequential;
+  const bool whole_team = tile.smalls == 0;
+  constexpr int group = sequential ? 1 : 32;
+  const int groups = whole_team ? 1 : team.threads() / group;
+  Share share{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(team.threads())};
+  if (!whole_team) share = {static_cast<std::uint32_t>(thread % group), group};
+  const int last = whole_team ? 1 : tile.smalls;
+  // One loop for both: the code that moves words is large, and stands here once.
+  for (int s = whole_team ? 0 : thread / group; s < last; s += groups) {
+    const Work& w = whole_team ? tile.work : smalls[tile.first_small + s];
+    const Shape shape = whole_team ? Shape(w, tile.first, tile.x, tile.row, tile.z) : Shape(w, 0, 0, 0, 0);
+    run_work<sequential>(w, shape, whole_team ? tile.count : words_of(w), now, share);
   }
 }
 
 struct RunProgram {
   static constexpr int threads = 512;
   const Tile* tiles;
-  const Work* works;
-  const BatchInfo* batches;
+  const Work* smalls;
   const Wait* waits;
   Signal* const* posts;
   std::uint32_t* counters;
@@ -280,64 +304,76 @@ struct RunProgram {
 
   /// Counts tiles of a batch as done; who counts the last one sets its counters.
   template <class Team>
-  SLIP_FN void finish(const Team& team, Shared* shared, std::uint32_t batch, std::uint32_t tiles_done) const {
+  SLIP_FN void finish(const Team& team, const Tile& tile, std::uint64_t now, std::uint32_t tiles_done) const {
+    const BatchInfo& info = tile.info;
+    if (!info.posts && !info.stamp) return;
     const RunProgram& self = *this;
-    const BatchInfo& info = batches[batch];
-    std::uint32_t* done = counters + 2 + batch;
+    std::uint32_t* done = counters + 2 + tile.batch;
     team.each([&](int thread) {
       if (thread != 0) return;
       // What the whole team stored comes before the count; what all teams counted, before the counters of the
       // neighbours.
-      fence_device();
-      if (atomic_add(done, tiles_done) + tiles_done != info.tiles) return;
-      *done = 0;
+      if (info.posts) fence_device();
+      if (info.tiles != tiles_done && atomic_add(done, tiles_done) + tiles_done != info.tiles) return;
+      if (info.tiles != tiles_done) *done = 0;
       if (info.stamp) self.pulse.stamps[info.stamp] = clock_ns();
       if (!info.posts) return;
       fence_system();
-      for (int i = 0; i < info.posts; ++i) store_fenced(self.posts[info.first_post + i], shared->now);
+      for (int i = 0; i < info.posts; ++i) store_fenced(self.posts[info.first_post + i], now);
     });
+  }
+
+  // A team's first tile: its own number where all teams are there at once, else from the counter, for a team that runs
+  // alone must find all tiles in their order.
+  template <class Team>
+  SLIP_FN std::uint32_t draw() const {
+    constexpr bool counted = Team::sequential;
+    return counted ? atomic_cycle(counters, tile_count + teams - 1) : teams + atomic_cycle(counters, tile_count - 1);
   }
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     const RunProgram& self = *this;
     auto* shared = team.template shared<Shared>();
-    std::uint32_t next = 0, pending = 0, held = ~0u;
+    std::uint32_t next = 0, pending = 0, held = ~0u, arrival = 0;
+    std::uint32_t number = static_cast<std::uint32_t>(team.index());
     team.each([&](int thread) {
       if (thread != 0) return;
-      shared->tile = atomic_add(self.counters, 1);
       shared->now = *self.pulse.sequence + self.advance;
+      if (Team::sequential) shared->tile = self.template draw<Team>();
+      arrival = atomic_cycle(self.counters + 1, self.teams - 1);
       if (self.advance && team.index() == 0) self.pulse.stamps[0] = clock_ns();
     });
-    std::uint32_t number = shared->tile;
+    if (Team::sequential) number = shared->tile;
     const std::uint64_t now = shared->now;
     while (number < tile_count) {
-      const Tile tile = tiles[number];
-      const BatchInfo& info = batches[tile.batch];
-      if (info.waits && tile.batch != held) {
+      const Tile& tile = tiles[number];
+      if (tile.info.waits && tile.batch != held) {
         team.each([&](int thread) {
-          for (int i = thread; i < info.waits; i += team.threads()) self.await(self.waits[info.first_wait + i], now);
+          if (thread == 0) self.await(tile.wait, now);
+          for (int i = thread + 1; i < tile.info.waits; i += team.threads())
+            self.await(self.waits[tile.info.first_wait + i], now);
         });
         held = tile.batch;
       }
       team.each([&](int thread) {
         // Asked for early: the answer comes while the values move.
-        if (thread == 0) next = atomic_add(self.counters, 1);
-        if (tile.work >= 0) run_tile(team, self.works[tile.work], tile, now, thread);
+        if (thread == 0) next = self.template draw<Team>();
+        run_tile(team, tile, self.smalls, now, thread);
         if (thread == 0) shared->tile = next;
       });
       ++pending;
       number = shared->tile;
       if (number >= tile_count || tiles[number].batch != tile.batch) {
-        finish(team, shared, tile.batch, pending);
+        finish(team, tile, now, pending);
         pending = 0;
       }
     }
-    team.each([&](int thread) {
-      if (thread != 0 || atomic_add(self.counters + 1, 1) + 1 != self.teams) return;
-      self.counters[0] = self.counters[1] = 0;
-      if (self.advance) *self.pulse.sequence = now;
-    });
+    // The last team to have come: all have read the number.
+    if (advance)
+      team.each([&](int thread) {
+        if (thread == 0 && arrival + 1 == self.teams) *self.pulse.sequence = now;
+      });
   }
 };
 
@@ -408,6 +444,10 @@ bool twins(const Mover& a, const Mover& b, std::int64_t& source, std::int64_t& t
   return near(source, a.source_stride[1]) || near(target, a.target_stride[1]);
 }
 
+/// Works of fewer words share a tile.
+constexpr std::int64_t small_work = 512;
+constexpr int smalls_in_tile = 16;
+
 /// The movers of a batch, twins joined.
 std::vector<Work> works_of(const std::vector<Mover>& movers) {
   std::vector<Work> works;
@@ -439,58 +479,65 @@ Program::Program(Device device, std::vector<Scheduled> batches, int binding, int
       for (const Mover& m : s.batch->movers[binding]) words_ += m.words() * m.word;
   const std::int64_t tile_bytes = tile_bytes_for(words_, teams_);
 
-  std::vector<Work> works;
-  std::vector<BatchInfo> infos;
+  std::vector<Work> smalls;
   std::vector<Wait> waits;
   std::vector<Signal*> posts;
   std::vector<Ordered> ordered;
-  for (const Scheduled& s : batches) {
-    const auto index = static_cast<std::uint32_t>(infos.size());
-    std::vector<Tile> tiles;
-    if (!s.batch->movers.empty())
-      for (const Work& work : works_of(s.batch->movers[binding])) {
-        works.push_back(work);
+  for (std::size_t index = 0; index < batches.size(); ++index) {
+    const Scheduled& s = batches[index];
+    const Batch& batch = *s.batch;
+    std::vector<Tile> tiles, tail;
+    if (!batch.movers.empty())
+      for (const Work& work : works_of(batch.movers[binding])) {
         Tile tile;
-        tile.work = static_cast<std::int32_t>(works.size() - 1);
-        tile.batch = index;
-        cut_work(work, tile_bytes, tile, tiles);
+        tile.work = work;
+        if (work.mover.words() * work.folds >= small_work) {
+          cut_work(work, tile_bytes, tile, tiles);
+          continue;
+        }
+        if (tail.empty() || tail.back().smalls == smalls_in_tile) {
+          tail.emplace_back();
+          tail.back().first_small = static_cast<std::int32_t>(smalls.size());
+        }
+        ++tail.back().smalls;
+        smalls.push_back(work);
       }
-    if (tiles.empty()) {
-      tiles.emplace_back();
-      tiles.back().batch = index;
-    }
-    infos.push_back({static_cast<std::uint32_t>(tiles.size()), static_cast<std::int32_t>(waits.size()),
-                     static_cast<std::int32_t>(s.batch->before.size()), static_cast<std::int32_t>(posts.size()),
-                     static_cast<std::int32_t>(s.batch->after.size()), s.stamp});
-    waits.insert(waits.end(), s.batch->before.begin(), s.batch->before.end());
-    posts.insert(posts.end(), s.batch->after.begin(), s.batch->after.end());
-    for (std::size_t t = 0; t < tiles.size(); ++t)
+    tiles.insert(tiles.end(), tail.begin(), tail.end());
+    if (tiles.empty()) tiles.emplace_back();
+    const BatchInfo info{static_cast<std::uint32_t>(tiles.size()),       static_cast<std::int32_t>(waits.size()),
+                         static_cast<std::int32_t>(batch.before.size()), static_cast<std::int32_t>(posts.size()),
+                         static_cast<std::int32_t>(batch.after.size()),  s.stamp};
+    waits.insert(waits.end(), batch.before.begin(), batch.before.end());
+    posts.insert(posts.end(), batch.after.begin(), batch.after.end());
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+      tiles[t].batch = static_cast<std::uint32_t>(index);
+      tiles[t].info = info;
+      if (!batch.before.empty()) tiles[t].wait = batch.before.front();
       ordered.push_back(
           {tiles[t], s.from + (s.to - s.from) * static_cast<double>(t) / static_cast<double>(tiles.size())});
+    }
   }
   std::stable_sort(ordered.begin(), ordered.end(), [](const Ordered& a, const Ordered& b) { return a.key < b.key; });
   std::vector<Tile> tiles;
   for (const Ordered& o : ordered) tiles.push_back(o.tile);
   tile_count_ = static_cast<std::uint32_t>(tiles.size());
   teams_ = std::min<int>(teams_, static_cast<int>(tile_count_));
-  if (!works.empty()) works_ = upload_bytes(device, works);
+  if (!smalls.empty()) smalls_ = upload_bytes(device, smalls);
   tiles_ = upload_bytes(device, tiles);
-  batches_ = upload_bytes(device, infos);
   if (!waits.empty()) waits_ = upload(device, waits);
   if (!posts.empty()) posts_ = upload(device, posts);
-  counters_ = upload(device, std::vector<std::uint32_t>(2 + infos.size(), 0));
+  counters_ = upload(device, std::vector<std::uint32_t>(2 + batches.size(), 0));
 }
 
 std::int64_t Program::bytes() const {
-  return static_cast<std::int64_t>(works_.bytes() + tiles_.bytes() + batches_.bytes() + waits_.bytes() +
-                                   posts_.bytes() + counters_.bytes());
+  return static_cast<std::int64_t>(smalls_.bytes() + tiles_.bytes() + waits_.bytes() + posts_.bytes() +
+                                   counters_.bytes());
 }
 
 void Program::run(Stream& stream, const Pulse& pulse, bool advance) const {
   if (empty()) return;
   RunProgram kernel{reinterpret_cast<const Tile*>(tiles_.data()),
-                    reinterpret_cast<const Work*>(works_.data()),
-                    reinterpret_cast<const BatchInfo*>(batches_.data()),
+                    reinterpret_cast<const Work*>(smalls_.data()),
                     waits_.data(),
                     posts_.data(),
                     counters_.data(),
