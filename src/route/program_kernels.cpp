@@ -286,7 +286,7 @@ struct RunProgram {
 
   struct Shared {
     std::uint64_t now;
-    std::uint32_t tile;
+    std::uint32_t tile[2];  // in turn: a slow thread may still read the last one
   };
 
   SLIP_FN void await(const Wait& wait, std::uint64_t now) const {
@@ -340,13 +340,13 @@ struct RunProgram {
     team.each([&](int thread) {
       if (thread != 0) return;
       shared->now = *self.pulse.sequence + self.advance;
-      if (Team::sequential) shared->tile = self.template draw<Team>();
+      if (Team::sequential) shared->tile[0] = self.template draw<Team>();
       arrival = atomic_cycle(self.counters + 1, self.teams - 1);
       if (self.advance && team.index() == 0) self.pulse.stamps[0] = clock_ns();
     });
-    if (Team::sequential) number = shared->tile;
+    if (Team::sequential) number = shared->tile[0];
     const std::uint64_t now = shared->now;
-    while (number < tile_count) {
+    for (int turn = 1; number < tile_count; turn ^= 1) {
       const Tile& tile = tiles[number];
       if (tile.info.waits && tile.batch != held) {
         team.each([&](int thread) {
@@ -360,10 +360,10 @@ struct RunProgram {
         // Asked for early: the answer comes while the values move.
         if (thread == 0) next = self.template draw<Team>();
         run_tile(team, tile, self.smalls, now, thread);
-        if (thread == 0) shared->tile = next;
+        if (thread == 0) shared->tile[turn] = next;
       });
       ++pending;
-      number = shared->tile;
+      number = shared->tile[turn];
       if (number >= tile_count || tiles[number].batch != tile.batch) {
         finish(team, tile, now, pending);
         pending = 0;
