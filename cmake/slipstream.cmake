@@ -26,5 +26,5 @@ function(slipstream_compile_options target)
   list(JOIN host "," forwarded)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra>
-    $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --extended-lambda -Xcompiler=${forwarded} --expt-relaxed-constexpr>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --Werror=cross-execution-space-call --extended-lambda -Xcompiler=${forwarded} --expt-relaxed-constexpr>)
 endfunction()

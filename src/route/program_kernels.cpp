@@ -42,6 +42,7 @@ SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
 struct Program::Work {
   Mover mover;
   Divisor width, height;
+  std::int32_t words = 0;                         ///< of all boxes, where they are few
   std::int32_t folds = 1;                         ///< boxes that this work holds: 1 or 2, row by row in turn
   std::int64_t source_fold = 0, target_fold = 0;  ///< words from the first to the second
 };
@@ -252,8 +253,6 @@ SLIP_FN void run_work(const Work& w, const Shape& shape, std::int32_t count, std
   }
 }
 
-SLIP_FN std::int32_t words_of(const Work& w) { return static_cast<std::int32_t>(w.mover.words()) * w.folds; }
-
 /// A piece of a large work by all threads, or small works whole, by 32 threads each.
 template <class Team>
 SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, std::uint64_t now, int thread) {
@@ -268,7 +267,7 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, st
   for (int s = whole_team ? 0 : thread / group; s < last; s += groups) {
     const Work& w = whole_team ? tile.work : smalls[tile.first_small + s];
     const Shape shape = whole_team ? Shape(w, tile.first, tile.x, tile.row, tile.z) : Shape(w, 0, 0, 0, 0);
-    run_work<sequential>(w, shape, whole_team ? tile.count : words_of(w), now, share);
+    run_work<sequential>(w, shape, whole_team ? tile.count : w.words, now, share);
   }
 }
 
@@ -339,7 +338,7 @@ struct RunProgram {
     std::uint32_t number = static_cast<std::uint32_t>(team.index());
     team.each([&](int thread) {
       if (thread != 0) return;
-      shared->now = *self.pulse.sequence + self.advance;
+      shared->now = load_acquire(self.pulse.sequence) + self.advance;  // before this team counts as come
       if (Team::sequential) shared->tile[0] = self.template draw<Team>();
       arrival = atomic_cycle(self.counters + 1, self.teams - 1);
       if (self.advance && team.index() == 0) self.pulse.stamps[0] = clock_ns();
@@ -501,6 +500,7 @@ Program::Program(Device device, std::vector<Scheduled> batches, int binding, int
         }
         ++tail.back().smalls;
         smalls.push_back(work);
+        smalls.back().words = static_cast<std::int32_t>(work.mover.words()) * work.folds;
       }
     tiles.insert(tiles.end(), tail.begin(), tail.end());
     if (tiles.empty()) tiles.emplace_back();
