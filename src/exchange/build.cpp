@@ -245,9 +245,9 @@ void Exchange::Impl::make_landing_places() {
     try {
       if (slot_bytes) side->slots = Buffer<std::byte>(side->device, slot_bytes, Memory::shared);
     } catch (const Error& error) {
-      throw OutOfMemory("no room on device " + std::to_string(side->index) + " of rank " +
-                        std::to_string(grid.rank()) + " for the landing slots of an exchange, " +
-                        std::to_string(slot_bytes) + " B in all: " + slots_of(side->index) + " (" + error.what() +
+      throw OutOfMemory("no room on device " + std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) +
+                        " for the landing slots of an exchange, " + std::to_string(slot_bytes) +
+                        " B in all: " + slots_of(side->index) + " (" + error.what() +
                         "); a smaller knobs.ring or fields of fewer ghost layers take less");
     }
     side->failure = Buffer<Failure>(side->device, 1, Memory::pinned);

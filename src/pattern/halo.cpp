@@ -124,8 +124,9 @@ std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Ex
 }
 
 HaloAdjoint::HaloAdjoint(Halo::Options options, Op op) : halo_(std::move(options)), op_(op) {
-  require(op != Op::copy, "the adjoint of a halo combines values: several ghost cells may belong to one cell, so that "
-                          "there is nothing to copy; choose add, min, max or multiply");
+  require(op != Op::copy,
+          "the adjoint of a halo combines values: several ghost cells may belong to one cell, so that "
+          "there is nothing to copy; choose add, min, max or multiply");
 }
 
 std::vector<Transfer> HaloAdjoint::transfers(const Grid& grid, int components, const Extent& ghost, int rank) const {

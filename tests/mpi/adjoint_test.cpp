@@ -25,7 +25,13 @@ const std::vector<Shape>& shapes() {
       {"its_own_neighbour", {6, 5, 4}, {1, 1, 1}},
       {"eight_blocks"},
       {"aos", {12, 10, 8}, {2, 2, 2}, {true, true, true}, Reach::all, {1, 1, 1}, {1, 1, 1}, Layout::aos, 3},
-      {"open_and_one_sided", {11, 13, 9}, {3, 2, 2}, {false, true, false}, Reach::faces_and_edges, {2, 0, 1}, {1, 3, 0}},
+      {"open_and_one_sided",
+       {11, 13, 9},
+       {3, 2, 2},
+       {false, true, false},
+       Reach::faces_and_edges,
+       {2, 0, 1},
+       {1, 3, 0}},
       {"thinner_than_ghosts", {6, 5, 7}, {3, 5, 2}, {true, true, true}, Reach::all, {3, 2, 2}, {3, 3, 1}},
       {"flat", {14, 9, 1}, {3, 2, 1}, {true, false, false}, Reach::faces, {2, 2, 0}, {1, 2, 0}},
   };
@@ -98,7 +104,8 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
 
   template <class T>
   std::vector<T> filled(const Field& field, std::int64_t block, int round) const {
-    std::vector<T> values(static_cast<std::size_t>(block_shape(grid->block(block).box.extents(), field.options()).elements));
+    std::vector<T> values(
+        static_cast<std::size_t>(block_shape(grid->block(block).box.extents(), field.options()).elements));
     for (std::size_t n = 0; n < values.size(); ++n) values[n] = value<T>(block, static_cast<std::int64_t>(n), round);
     return values;
   }
@@ -121,7 +128,8 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
       const BlockShape from = block_shape(grid->block(t.source_block).box.extents(), field.options());
       const BlockShape& to = field.shape(t.target_block);
       std::vector<T> values;
-      each_in(from, t.source, [&](const Extent&, int, std::int64_t at) { values.push_back(source[t.source_block][at]); });
+      each_in(from, t.source,
+              [&](const Extent&, int, std::int64_t at) { values.push_back(source[t.source_block][at]); });
       std::size_t n = 0;
       each_in(to, t.target, [&](const Extent&, int, std::int64_t at) {
         T& mine = result[t.target_block][at];
@@ -154,8 +162,8 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
       int wrong = 0;
       each_in(field.shape(id), all, [&](const Extent& p, int c, std::int64_t at) {
         if (std::memcmp(&have[at], &want[at], sizeof(T)) != 0 && wrong++ < 3)
-          ADD_FAILURE() << "block " << id << " cell " << p[0] << ' ' << p[1] << ' ' << p[2] << " component " << c << ": "
-                        << +have[at] << ", not " << +want[at] << ", in round " << round;
+          ADD_FAILURE() << "block " << id << " cell " << p[0] << ' ' << p[1] << ' ' << p[2] << " component " << c
+                        << ": " << +have[at] << ", not " << +want[at] << ", in round " << round;
       });
     }
   }

@@ -56,12 +56,11 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     for (const std::int64_t id : grid->local()) {
       std::vector<double> values(static_cast<std::size_t>(field.shape(id).elements), 0.5);
       const Box& box = grid->block(id).box;
-      each_in(field.shape(id), {{{0, 0, 0}, box.extents()}, {0}, nullptr},
-              [&](const Extent& p, int, std::int64_t at) {
-                values[at] = fraction(scrambled(static_cast<std::uint64_t>(p[0] + box.lo[0]),
-                                                static_cast<std::uint64_t>(p[1] + box.lo[1]),
-                                                static_cast<std::uint64_t>(p[2] + box.lo[2])));
-              });
+      each_in(field.shape(id), {{{0, 0, 0}, box.extents()}, {0}, nullptr}, [&](const Extent& p, int, std::int64_t at) {
+        values[at] = fraction(scrambled(static_cast<std::uint64_t>(p[0] + box.lo[0]),
+                                        static_cast<std::uint64_t>(p[1] + box.lo[1]),
+                                        static_cast<std::uint64_t>(p[2] + box.lo[2])));
+      });
       set_array(field, id, values);
     }
   }

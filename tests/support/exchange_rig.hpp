@@ -105,7 +105,8 @@ void each_in(const BlockShape& shape, const IndexSet& set, F f) {
   for (const int c : set.components)
     for (std::int64_t z = set.box.lo[2]; z < set.box.hi[2]; ++z)
       for (std::int64_t y = set.box.lo[1]; y < set.box.hi[1]; ++y)
-        for (std::int64_t x = set.box.lo[0]; x < set.box.hi[0]; ++x) f(Extent{x, y, z}, c, element(shape, c, {x, y, z}));
+        for (std::int64_t x = set.box.lo[0]; x < set.box.hi[0]; ++x)
+          f(Extent{x, y, z}, c, element(shape, c, {x, y, z}));
 }
 
 /// A number that looks random, the same on every rank.
