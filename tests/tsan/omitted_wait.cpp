@@ -135,6 +135,7 @@ int run(int omitted, RouteKind kind) {
   Gate gate;
   ExchangeOptions options;
   options.routes = {kind};
+  options.wait_limit = 10;
   if (kind == RouteKind::staged) options.codec = std::make_shared<const HeldUp>(gate);
   Exchange exchange(comm, grid, {{&halo, &values}}, options);
   const Opener opener{gate};
