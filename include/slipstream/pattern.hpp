@@ -40,4 +40,21 @@ class Halo final : public Pattern {
   Options options_;
 };
 
+/// The other way round: what ghost cells hold is added (multiplied, compared) into the interior cells that a Halo of
+/// the same options would have filled them from. Ghost cells stay as they are. With Op::add it is the transpose of Halo
+/// as a matrix from interior cells to interior and ghost cells: <H x, y> = <x, H* y>. Each cell combines its own value
+/// and those of ghost cells in the order of the blocks' ids, so that bits do not depend on ranks, devices or routes.
+class HaloAdjoint final : public Pattern {
+ public:
+  /// `op`: all but copy, which throws Error.
+  explicit HaloAdjoint(Halo::Options options, Op op = Op::add);
+  std::string name() const override { return "halo adjoint"; }
+  Op op() const override { return op_; }
+  std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override;
+
+ private:
+  Halo halo_;
+  Op op_;
+};
+
 }  // namespace slipstream

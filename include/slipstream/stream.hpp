@@ -58,6 +58,7 @@ class Stream {
   /// From here to end_capture, work is recorded and not run; other streams join by waiting for an event.
   void begin_capture();
   Graph end_capture();
+  bool capturing() const;
 
   detail::StreamImpl& impl() const { return *impl_; }
 

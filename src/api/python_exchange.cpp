@@ -108,7 +108,10 @@ class ArrayExchange {
     std::vector<Stream>& used = streams(natives);
     exchange_->end(used);
     for (Stream& stream : used)
-      if (stream.device().backend == Backend::host) stream.synchronize();
+      if (stream.device().backend == Backend::host) {
+        stream.synchronize();
+        exchange_->check();
+      }
   }
 
   void swap(const std::string& name) {

@@ -95,6 +95,7 @@ void Stream::wait(const Event& event) { impl_->wait(event.impl()); }
 void Stream::synchronize() { impl_->synchronize(); }
 bool Stream::idle() const { return impl_->idle(); }
 void Stream::begin_capture() { impl_->begin_capture(); }
+bool Stream::capturing() const { return impl_->capturing(); }
 Graph Stream::end_capture() { return Graph(impl_->end_capture()); }
 
 void copy(Stream& stream, void* to, const void* from, std::size_t bytes) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <thread>
 
@@ -28,14 +29,51 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
     sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
   bundles = bundle(grid, planned, grid.rank());
   agree_on_messages();
-  make_channels();
-  count_bindings();
-  make_landing_places();
-  publish_fields();
+  on_all_ranks([&] {
+    make_channels();
+    count_bindings();
+    make_landing_places();
+    publish_fields();
+  });
   directory.gather(comm);
-  make_ends();
-  make_programs();
-  comm.barrier();  // nobody stores before everybody's signals are zero
+  // It ends together, too: nobody stores before everybody's signals are zero.
+  on_all_ranks([&] {
+    make_ends();
+    make_programs();
+  });
+}
+
+/// Where one rank fails, all throw, and none waits for it.
+void Exchange::Impl::on_all_ranks(const std::function<void()>& step) const {
+  std::exception_ptr thrown;
+  std::string message;
+  try {
+    step();
+  } catch (const std::exception& error) {
+    thrown = std::current_exception();
+    message = *error.what() ? error.what() : "failed without saying why";
+  }
+  const auto messages = comm.all_gather(message);
+  if (thrown) std::rethrow_exception(thrown);
+  for (int rank = 0; rank < comm.size(); ++rank)
+    if (!messages[rank].empty())
+      throw Error("an exchange could not be made, rank " + std::to_string(rank) + " says: " + messages[rank]);
+}
+
+/// What each message's slots take on a device, largest first.
+std::string Exchange::Impl::slots_of(int device) const {
+  std::vector<std::pair<std::size_t, const Channel*>> all;
+  for (const Channel& c : channels)
+    if (c.message.target == device && c.need.slot_bytes)
+      all.push_back({c.need.slot_bytes * static_cast<std::size_t>(c.need.depth), &c});
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  constexpr std::size_t named = 4;
+  for (std::size_t i = 0; i < std::min(named, all.size()); ++i)
+    text += (i ? ", " : "") + std::to_string(all[i].first) + " B for the message of device " +
+            std::to_string(all[i].second->message.source) + " by " + to_string(all[i].second->choice.route);
+  if (all.size() > named) text += " and " + std::to_string(all.size() - named) + " smaller ones";
+  return text;
 }
 
 Exchange::Impl::~Impl() {
@@ -204,7 +242,14 @@ void Exchange::Impl::make_landing_places() {
       }
     }
     side->signals = Buffer<Signal>(side->device, signals * line / sizeof(Signal), Memory::shared);
-    if (slot_bytes) side->slots = Buffer<std::byte>(side->device, slot_bytes, Memory::shared);
+    try {
+      if (slot_bytes) side->slots = Buffer<std::byte>(side->device, slot_bytes, Memory::shared);
+    } catch (const Error& error) {
+      throw OutOfMemory("no room on device " + std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) +
+                        " for the landing slots of an exchange, " + std::to_string(slot_bytes) +
+                        " B in all: " + slots_of(side->index) + " (" + error.what() +
+                        "); a smaller knobs.ring or fields of fewer ghost layers take less");
+    }
     side->failure = Buffer<Failure>(side->device, 1, Memory::pinned);
     side->failure.data()[0] = Failure{};
     fill(side->stream, side->signals.data(), 0, side->signals.bytes());
@@ -297,7 +342,7 @@ void Exchange::Impl::make_ends() {
     }
     if (local(m.target)) {
       Side& side = side_of(m.target);
-      ReceiveSite site;
+      ReceiveSite& site = receive_sites.emplace_back();
       site.device = side.device;
       site.legs = channel.bundle->legs;
       site.targets = places(channel, false, false, side.device);
@@ -328,6 +373,19 @@ void Exchange::Impl::combine(Side& side, const std::vector<std::size_t>& channel
         contributors[b].push_back({arrived, place_of(*arrived.leg, block, array)});
       }
   }
+  // In one launch with the packing, the values that are combined may be those that other teams still pack.
+  std::size_t packings = 0;
+  for (const auto& sender : side.senders) packings += sender->batches.size();
+  side.packed = Buffer<Signal>(side.device, std::max<std::size_t>(1, packings) * line / sizeof(Signal));
+  fill(side.stream, side.packed.data(), 0, side.packed.bytes());
+  side.stream.synchronize();
+  Signal* packed = side.packed.data();
+  for (auto& sender : side.senders)
+    for (Batch& batch : sender->batches) {
+      batch.after.push_back(packed);
+      all.before.push_back({packed, 0, side.index});
+      packed += line / sizeof(Signal);
+    }
   side.combiner = Combiner(side.device);
   for (int b = 0; b < bindings; ++b) all.movers.push_back(side.combiner.movers(contributors[b]));
   all.round = 1 << 20;
@@ -342,6 +400,9 @@ double bytes_of(const Batch& batch) {
     for (const Mover& m : batch.movers.front()) bytes += static_cast<double>(m.words()) * m.word;
   return bytes;
 }
+
+// Above every number of bytes, and small enough for half a round to count.
+constexpr double by_round = 1e13;
 
 bool is_local(const Batch& batch) { return batch.before.empty() && batch.after.empty(); }
 
@@ -360,6 +421,8 @@ void Exchange::Impl::make_programs() {
         channel_of.push_back(c);
         combines |= channels[c].message.combines;
       }
+    for (const Channel& c : channels)
+      rounds |= c.need.chunks > c.need.depth && (c.message.target == side.index || c.message.source == side.index);
     if (combines) combine(side, channel_of);
     Batch open;
     Batch gates;
@@ -374,10 +437,7 @@ void Exchange::Impl::make_programs() {
     for (const auto& sender : side.senders) {
       transfers |= sender->transfers();
       side.transfers |= sender->transfers();
-      for (const Batch& batch : sender->batches) {
-        rounds |= batch.late;
-        (is_local(batch) ? copied : sent) += bytes_of(batch);
-      }
+      for (const Batch& batch : sender->batches) (is_local(batch) ? copied : sent) += bytes_of(batch);
     }
     const double span = std::max({sent, copied, 1.0}), lag = std::min(0.3 * span, 8e6);
     std::vector<Scheduled> early, late;
@@ -402,7 +462,7 @@ void Exchange::Impl::make_programs() {
       } else {
         at += bytes;
       }
-      if (rounds && !is_local(*batch)) from = to = 1e18 + batch->round;
+      if (rounds && !is_local(*batch)) from = to = by_round + batch->round;
       round_sent[batch->round] = at;
       (batch->late ? late : early).push_back({batch, from, to, 0});
     }
@@ -412,11 +472,11 @@ void Exchange::Impl::make_programs() {
         const bool landed = batch.movers.empty();
         const auto found = round_sent.find(batch.round);
         double key = landed || found == round_sent.end() ? 2 * span : found->second + lag;
-        if (rounds) key = landed ? 3e18 : 1e18 + batch.round + 0.5;
+        if (rounds) key = landed ? 3 * by_round : by_round + batch.round + 0.5;
         late.push_back({&batch, key, key, ++stamp});
         side.last_stamp[r] = stamp;
       }
-    for (const Batch& batch : side.own_batches) late.push_back({&batch, 4e18, 4e18, ++stamp});
+    for (const Batch& batch : side.own_batches) late.push_back({&batch, 4 * by_round, 4 * by_round, ++stamp});
     if (combines)
       for (std::size_t r = 0; r < side.receivers.size(); ++r)
         if (!side.last_stamp[r]) side.last_stamp[r] = stamp;

@@ -39,17 +39,27 @@ std::int64_t packed_at(const IndexSet& set, std::size_t component, const Extent&
 
 }  // namespace
 
-const Contribution* Combiner::keep(const std::vector<Contribution>& contributions) {
-  kept_.push_back(upload(device_, contributions));
-  return kept_.back().data();
+void Combiner::add(Mover mover, const std::vector<Contribution>& contributions, std::vector<Mover>& out) {
+  mover.contribution_count = static_cast<std::int32_t>(contributions.size());
+  gathered_.insert(gathered_.end(), contributions.begin(), contributions.end());
+  out.push_back(mover);
 }
 
 std::vector<Mover> Combiner::movers(const std::vector<Contributor>& contributors) {
-  // By array of a block and operation; boxes and lists apart, unless they meet in one array.
-  std::map<std::tuple<int, std::int64_t>, std::vector<const Contributor*>> arrays;
-  for (const Contributor& c : contributors) arrays[{c.arrived.leg->field, target_block(c)}].push_back(&c);
-  std::vector<Mover> out;
-  for (auto& [key, all] : arrays) {
+  std::vector<Mover> out, copies;
+  // By array of a block, whichever item of the exchange names it.
+  std::map<const std::byte*, std::vector<const Contributor*>> arrays;
+  for (const Contributor& c : contributors) {
+    const Leg& leg = *c.arrived.leg;
+    if (leg.transfer->op != Op::copy) {
+      arrays[c.target.origin].push_back(&c);
+      continue;
+    }
+    const auto some = lists_.from_slot({leg}, {c.target}, {const_cast<std::byte*>(c.arrived.values) - leg.offset, {}});
+    copies.insert(copies.end(), some.begin(), some.end());
+  }
+  gathered_.clear();
+  for (auto& [array, all] : arrays) {
     std::stable_sort(all.begin(), all.end(),
                      [](const Contributor* a, const Contributor* b) { return source_block(*a) < source_block(*b); });
     const auto* first = all.front()->arrived.leg->transfer;
@@ -65,6 +75,13 @@ std::vector<Mover> Combiner::movers(const std::vector<Contributor>& contributors
       boxes(all, out);
     }
   }
+  if (!gathered_.empty()) kept_.push_back(upload(device_, gathered_));
+  std::size_t first = 0;
+  for (Mover& mover : out) {
+    mover.contributions = kept_.back().data() + first;
+    first += static_cast<std::size_t>(mover.contribution_count);
+  }
+  out.insert(out.end(), copies.begin(), copies.end());
   return out;
 }
 
@@ -108,10 +125,8 @@ void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mov
       corner += box.lo[a] * place.shape.stride[a];
     }
     mover.target = place.origin + corner * mover.word;
-    mover.contributions = keep(contributions);
-    mover.contribution_count = static_cast<std::int32_t>(contributions.size());
     mover.own = place_of_own(here);
-    out.push_back(mover);
+    add(mover, contributions, out);
   };
   const auto next = [](const std::set<std::int64_t>& set, std::set<std::int64_t>::const_iterator it) {
     return std::next(it) == set.end() ? *it : *std::next(it);
@@ -163,10 +178,8 @@ void Combiner::lists(const std::vector<const Contributor*>& all, std::vector<Mov
     mover.target_ids = lists_.keep(group.targets);
     std::vector<Contribution> contributions(group.sources.size());
     for (std::size_t i = 0; i < contributions.size(); ++i) contributions[i].ids = lists_.keep(group.sources[i]);
-    mover.contributions = keep(contributions);
-    mover.contribution_count = static_cast<std::int32_t>(contributions.size());
     mover.own = key.second;
-    out.push_back(mover);
+    add(mover, contributions, out);
   }
 }
 

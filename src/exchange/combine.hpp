@@ -16,7 +16,8 @@ struct Contributor {
 };
 
 /// Movers that combine all contributions to each target value with its own, in the order of the source blocks' ids; a
-/// block's own value stands at its own id, before what the block sends itself. Owns what the movers point to.
+/// block's own value stands at its own id, before what the block sends itself. Legs that copy, which travel in the same
+/// messages, are copied. Owns what the movers point to.
 class Combiner {
  public:
   explicit Combiner(Device device) : device_(device), lists_(device) {}
@@ -25,10 +26,12 @@ class Combiner {
  private:
   void boxes(const std::vector<const Contributor*>& all, std::vector<Mover>& out);
   void lists(const std::vector<const Contributor*>& all, std::vector<Mover>& out);
-  const Contribution* keep(const std::vector<Contribution>& contributions);
+  /// Completes a mover and lists it with its contributions.
+  void add(Mover mover, const std::vector<Contribution>& contributions, std::vector<Mover>& out);
 
   Device device_;
   Lowering lists_;
+  std::vector<Contribution> gathered_;  // of the call under way, mover after mover
   std::deque<Buffer<Contribution>> kept_;
 };
 

@@ -30,13 +30,26 @@ Pulse Exchange::Impl::pulse(const Side& side) const {
           side.stamps.data()};
 }
 
-void Exchange::Impl::start(std::size_t count) {
+void Exchange::Impl::start(const std::vector<Stream>& streams) {
+  const std::size_t count = streams.size();
   require(count == sides.size(), "an exchange was given " + std::to_string(count) + " streams for the " +
                                      std::to_string(sides.size()) + " devices of this rank");
   require(!open, "an exchange was begun again before its end");
+  if (!capturable)
+    for (const Stream& stream : streams) require(!stream.capturing(), why_not_captured());
   check();
   ++sequence;
   binding = current_binding();
+}
+
+std::string Exchange::Impl::why_not_captured() const {
+  for (const Channel& c : channels)
+    if (const Route& way = route(c.choice.route); !way.capturable())
+      return "an exchange was begun on a stream that is being captured, but its message from device " +
+             std::to_string(c.message.source) + " to device " + std::to_string(c.message.target) + " travels by " +
+             to_string(c.choice.route) + ", which the host drives and a graph cannot replay: capture the work around " +
+             "the exchange, or allow routes that can be captured (kernel, direct, peer, colocated)";
+  return {};
 }
 
 void Exchange::Impl::send(Side& side, Stream& stream) {
@@ -71,7 +84,7 @@ void Exchange::Impl::receive(Side& side, Stream& stream) {
 }
 
 void Exchange::Impl::begin(std::vector<Stream>& streams) {
-  start(streams.size());
+  start(streams);
   open = true;
   std::vector<Stream*> own;
   for (std::size_t i = 0; i < sides.size(); ++i) {
@@ -97,7 +110,7 @@ void Exchange::Impl::end(std::vector<Stream>& streams) {
 }
 
 void Exchange::Impl::run(std::vector<Stream>& streams) {
-  start(streams.size());
+  start(streams);
   if (!transfers) {
     for (std::size_t i = 0; i < sides.size(); ++i) sides[i]->whole[binding].run(streams[i], pulse(*sides[i]), true);
     return;
@@ -203,7 +216,8 @@ std::int64_t Exchange::bytes_on(Device device) const {
   std::int64_t bytes = 0;
   for (const auto& side : impl_->sides) {
     if (side->device != device) continue;
-    bytes += static_cast<std::int64_t>(side->signals.bytes() + side->slots.bytes() + side->stamps.bytes());
+    bytes += static_cast<std::int64_t>(side->signals.bytes() + side->slots.bytes() + side->stamps.bytes() +
+                                       side->packed.bytes());
     for (const auto* programs : {&side->outgoing, &side->incoming, &side->whole})
       for (const Program& program : *programs) bytes += program.bytes();
   }

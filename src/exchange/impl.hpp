@@ -1,5 +1,7 @@
 #pragma once
 // What an Exchange holds. build.cpp makes it, exchange.cpp runs it.
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +42,8 @@ struct Side {
   std::vector<std::unique_ptr<Receiver>> receivers;
   std::vector<int> last_stamp;  // of each receiver's batches: their highest index
   Combiner combiner{Device{}};
-  std::vector<Batch> own_batches;                     // opened ghosts, and what is combined
+  Buffer<Signal> packed;                           // where values are combined: which of the senders' batches are done
+  std::vector<Batch> own_batches;                  // opened ghosts, and what is combined
   std::vector<Program> outgoing, incoming, whole;  // per binding
   Program gates;
   std::vector<std::optional<Graph>> graphs;  // per binding
@@ -55,6 +58,8 @@ struct Exchange::Impl {
   ~Impl();
 
   // build.cpp
+  void on_all_ranks(const std::function<void()>& step) const;
+  std::string slots_of(int device) const;
   void agree() const;
   void agree_on_messages() const;
   void make_channels();
@@ -78,7 +83,8 @@ struct Exchange::Impl {
   bool local(int device) const { return grid.machine().device(device).rank == grid.rank(); }
   int current_binding() const;
   Pulse pulse(const Side& side) const;
-  void start(std::size_t count);
+  void start(const std::vector<Stream>& streams);
+  std::string why_not_captured() const;
   void send(Side& side, Stream& stream);
   void transfer(std::vector<Stream*>& streams);
   void receive(Side& side, Stream& stream);
@@ -103,6 +109,7 @@ struct Exchange::Impl {
   std::vector<MessageInfo> messages;
   std::vector<std::size_t> channel_of_message;
   Directory directory;
+  std::deque<ReceiveSite> receive_sites;  // receivers' `arrived` point to their legs
   std::vector<std::unique_ptr<Side>> sides;
   int bindings = 1;
   int binding = 0;

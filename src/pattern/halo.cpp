@@ -123,4 +123,20 @@ std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Ex
   return found;
 }
 
+HaloAdjoint::HaloAdjoint(Halo::Options options, Op op) : halo_(std::move(options)), op_(op) {
+  require(op != Op::copy,
+          "the adjoint of a halo combines values: several ghost cells may belong to one cell, so that "
+          "there is nothing to copy; choose add, min, max or multiply");
+}
+
+std::vector<Transfer> HaloAdjoint::transfers(const Grid& grid, int components, const Extent& ghost, int rank) const {
+  std::vector<Transfer> found = halo_.transfers(grid, components, ghost, rank);
+  for (Transfer& t : found) {
+    std::swap(t.source_block, t.target_block);
+    std::swap(t.source, t.target);
+    t.op = op_;
+  }
+  return found;
+}
+
 }  // namespace slipstream

@@ -19,7 +19,7 @@ std::size_t least_row_in_place(const Message& m) {
 }
 
 std::size_t chunk_limit(const Message& m, std::size_t packed) {
-  if (m.combines) return std::max<std::size_t>(packed, 1);
+  if (m.combines) return SIZE_MAX / 2;  // one chunk, whose legs keep the order in which they are combined
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
   return std::max({smallest_chunk, packed / 8, least});

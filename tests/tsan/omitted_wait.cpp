@@ -1,8 +1,8 @@
 // omitted_wait N ROUTE: three exchanges with kernels before, between and after them, where the N-th wait of a stream
 // for an event in the second exchange is left out (none where N is 0). ThreadSanitizer must tell of a race then, and of
 // none otherwise. Two virtual devices exchange by ROUTE alone; by `kernel`, one device with itself. N counts the waits
-// as the host queues them: in begin() each device's stream of the exchange for the caller's, in end() the other way
-// round.
+// as the host queues them: in begin() each device's stream of the exchange for the caller's; for `peer`, then each
+// sender's lane for that stream, and back; in end() the caller's for the exchange's.
 //
 // ThreadSanitizer sees a missing order only where nothing else orders the two sides by chance. The host does where it
 // queues work on two streams, one after the other, once the first has done its part: both take the lock of a queue. So
@@ -112,7 +112,7 @@ void step(std::vector<Stream>& streams, Field& values, Field& seen, Gate& gate) 
 
 int run(int omitted, RouteKind kind) {
   const bool alone = kind == RouteKind::kernel;
-  const int devices = alone ? 1 : 2, expected = 2 * devices;
+  const int devices = alone ? 1 : 2, expected = (kind == RouteKind::peer ? 4 : 2) * devices;
   const Communicator comm = Communicator::world();
   Machine::Options machine_options;
   machine_options.backend = Backend::host;
@@ -135,6 +135,7 @@ int run(int omitted, RouteKind kind) {
   Gate gate;
   ExchangeOptions options;
   options.routes = {kind};
+  options.wait_limit = 10;
   if (kind == RouteKind::staged) options.codec = std::make_shared<const HeldUp>(gate);
   Exchange exchange(comm, grid, {{&halo, &values}}, options);
   const Opener opener{gate};

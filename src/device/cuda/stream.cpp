@@ -91,6 +91,7 @@ class CudaStream final : public detail::StreamImpl {
   void synchronize() override;
   bool idle() const override;
   void begin_capture() override;
+  bool capturing() const override;
   std::shared_ptr<Graph::Impl> end_capture() override;
   void copy(void* to, const void* from, std::size_t bytes) override;
   void fill(void* to, unsigned char value, std::size_t bytes) override;
@@ -156,6 +157,13 @@ bool CudaStream::idle() const {
 void CudaStream::begin_capture() {
   const DeviceScope scope(device);
   check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), device, "beginning a capture");
+}
+
+bool CudaStream::capturing() const {
+  const DeviceScope scope(device);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream_, &status), device, "asking whether a stream is captured");
+  return status != cudaStreamCaptureStatusNone;
 }
 
 std::shared_ptr<Graph::Impl> CudaStream::end_capture() {

@@ -62,6 +62,7 @@ class HostStream final : public detail::StreamImpl {
   void synchronize() override;
   bool idle() const override;
   void begin_capture() override;
+  bool capturing() const override { return capture_ != nullptr; }
   std::shared_ptr<Graph::Impl> end_capture() override;
   void copy(void* to, const void* from, std::size_t bytes) override;
   void fill(void* to, unsigned char value, std::size_t bytes) override;

@@ -1,0 +1,128 @@
+// Ranks that do not do the same, and memory that is not there: errors that say so, on every rank, and no hang.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "../support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+struct Pieces {
+  explicit Pieces(int devices)
+      : machine(machine_here(Backend::host, devices)),
+        grid({8 * machine.devices(), 6, 4}, machine, Communicator::world().rank(), periodic()) {}
+  static GridOptions periodic() {
+    GridOptions options;
+    options.periodic = {true, true, true};
+    return options;
+  }
+  static FieldOptions named(const std::string& name, int components = 1) {
+    FieldOptions options;
+    options.name = name;
+    options.components = components;
+    options.ghost = {1, 1, 1};
+    options.shared = true;
+    return options;
+  }
+  Communicator comm = Communicator::world();
+  Machine machine;
+  Grid grid;
+  const Halo halo{Halo::Options{}};
+};
+
+TEST(Mismatch, OtherFieldsOnOneRankAreAnErrorOnAll) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field field(p.grid, Pieces::named("u", p.comm.rank() == 1 ? 2 : 1));
+  EXPECT_THROW(Exchange(p.comm, p.grid, {{&p.halo, &field}}), Error);
+}
+
+TEST(Mismatch, AnotherOrderOnOneRankIsAnErrorOnAll) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u")), v(p.grid, Pieces::named("v"));
+  Field& first = p.comm.rank() == 1 ? v : u;
+  EXPECT_THROW(Exchange(p.comm, p.grid, {{&p.halo, &first}}), Error);
+}
+
+TEST(Mismatch, OtherTransfersOnOneRankAreAnErrorOnAll) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  Halo::Options narrow;
+  if (p.comm.rank() == 1) narrow.low = {0, 0, 0};
+  const Halo other(narrow);
+  EXPECT_THROW(Exchange(p.comm, p.grid, {{&other, &u}}), Error);
+}
+
+class OneRankAlone : public testing::TestWithParam<RouteKind> {};
+
+TEST_P(OneRankAlone, TimesOutAndSaysWhoWaitedForWhom) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, GetParam()};
+  options.wait_limit = 0.3;
+  {
+    Exchange exchange(p.comm, p.grid, {{&p.halo, &u}}, options);
+    std::vector<Stream> streams = streams_of(p.grid);
+    if (p.comm.rank() == 0) {
+      const auto begun = std::chrono::steady_clock::now();
+      std::string message;
+      try {
+        exchange.begin(streams);
+        exchange.end(streams);
+        finish(streams);
+        exchange.check();
+      } catch (const Timeout& timeout) {
+        message = timeout.what();
+      }
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+      EXPECT_NE(message.find("device 0 on rank 0 waited"), std::string::npos) << message;
+      EXPECT_NE(message.find("device "), message.rfind("device ")) << "names both: " << message;
+      EXPECT_NE(message.find("exchange 1"), std::string::npos) << message;
+      EXPECT_GE(taken.count(), 0.25);
+    }
+    p.comm.barrier();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, OneRankAlone,
+                         testing::Values(RouteKind::direct, RouteKind::colocated, RouteKind::staged),
+                         [](const auto& info) { return to_string(info.param); });
+
+/// Asks for more room in flight than there is.
+class Bloated final : public Codec {
+ public:
+  std::string name() const override { return "bloated"; }
+  bool lossless() const override { return true; }
+  bool identity() const override { return false; }
+  std::size_t wire_bytes(std::size_t) const override { return std::size_t{1} << 58; }
+  void encode(Stream&, const std::byte*, std::size_t, std::byte*) const override {}
+  void decode(Stream&, const std::byte*, std::size_t, std::byte*) const override {}
+};
+
+TEST(OutOfMemory, NamesTheSlotsOnAllRanks) {
+  Pieces p(2);
+  Field u(p.grid, Pieces::named("u"));
+  ExchangeOptions options;
+  options.routes = {RouteKind::peer, RouteKind::colocated, RouteKind::staged};
+  options.codec = std::make_shared<const Bloated>();
+  GridOptions open;
+  const Grid grid(p.grid.extent(), p.machine, p.comm.rank(), open);  // no device is its own neighbour
+  Field v(grid, Pieces::named("v"));
+  try {
+    Exchange exchange(p.comm, grid, {{&p.halo, &v}}, options);
+    ADD_FAILURE() << "there was room";
+  } catch (const OutOfMemory& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("landing slots"), std::string::npos) << text;
+    EXPECT_NE(text.find("for the message of device"), std::string::npos) << text;
+    EXPECT_NE(text.find(std::to_string(std::size_t{1} << 58)), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace slipstream

@@ -1,0 +1,279 @@
+// Halos of grids and fields of every shape, through every route, against a formula of the global cell.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+
+#include "../support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+struct Values {
+  DType type = DType::f64;
+  int components = 1;
+  Layout layout = Layout::soa;
+  Extent low{1, 1, 1}, high{1, 1, 1};
+  Reach reach = Reach::all;
+  Extent spare{0, 0, 0};  // ghost layers that the halo does not fill
+};
+
+struct Shape {
+  const char* name;
+  Extent cells;
+  Extent counts;  // blocks per axis, dealt to the devices in turn: some have several, some none
+  std::array<bool, 3> periodic{true, true, true};
+  std::vector<Values> fields{{}};
+};
+
+const std::vector<Shape>& shapes() {
+  const Values wide{DType::i32, 3, Layout::aos, {3, 2, 0}, {0, 1, 3}, Reach::faces_and_edges, {1, 0, 2}},
+      bytes{DType::u8, 2, Layout::soa, {1, 1, 1}, {2, 2, 2}, Reach::faces},
+      longs{DType::i64, 1, Layout::soa, {1, 1, 1}, {1, 1, 1}, Reach::all},
+      singles{DType::f32, 5, Layout::aos, {2, 2, 2}, {2, 2, 2}, Reach::all};
+  static const std::vector<Shape> list{
+      {"more_devices_than_blocks", {9, 8, 7}, {1, 1, 1}},
+      {"one_cell_thick", {1, 9, 8}, {1, 2, 3}},
+      {"blocks_of_one_cell", {3, 4, 2}, {3, 4, 2}},
+      {"blocks_thinner_than_ghosts",
+       {7, 9, 8},
+       {5, 4, 3},
+       {true, false, true},
+       {{DType::f64, 1, Layout::soa, {3, 4, 3}, {4, 3, 3}}}},
+      {"wider_below_than_above", {12, 10, 8}, {2, 2, 2}, {true, true, false}, {wide}},
+      {"fields_of_every_kind", {12, 10, 8}, {2, 3, 2}, {true, true, true}, {{}, wide, bytes, longs, singles}},
+      {"faces_open", {12, 10, 8}, {2, 2, 3}, {false, false, false}, {bytes}},
+      {"flat_and_uneven",
+       {17, 11, 1},
+       {3, 4, 1},
+       {true, false, false},
+       {{DType::f32, 2, Layout::soa, {2, 1, 0}, {1, 3, 0}}, {DType::u8, 1, Layout::soa, {1, 1, 0}, {1, 1, 0}}}},
+  };
+  return list;
+}
+
+void store(DType type, std::byte* array, std::int64_t at, std::int64_t value) {
+  switch (type) {
+    case DType::u8:
+      reinterpret_cast<std::uint8_t*>(array)[at] = static_cast<std::uint8_t>(value);
+      break;
+    case DType::i32:
+      reinterpret_cast<std::int32_t*>(array)[at] = static_cast<std::int32_t>(value);
+      break;
+    case DType::i64:
+      reinterpret_cast<std::int64_t*>(array)[at] = value;
+      break;
+    case DType::f32:
+      reinterpret_cast<float*>(array)[at] = static_cast<float>(value);
+      break;
+    case DType::f64:
+      reinterpret_cast<double*>(array)[at] = static_cast<double>(value);
+      break;
+  }
+}
+
+class Shapes : public testing::TestWithParam<std::tuple<Backend, std::size_t, std::size_t>> {
+ protected:
+  static constexpr std::int64_t untouched = 250;
+  static inline const std::vector<Way> ways = all_ways();
+  Backend backend = std::get<0>(GetParam());
+  const Way& way = ways[std::get<1>(GetParam())];
+  const Shape& s = shapes()[std::get<2>(GetParam())];
+
+  /// What a field's cell holds: `after` an exchange, or before.
+  std::int64_t value(const Values& v, const Block& block, const Extent& p, int c, int round, bool after) const {
+    Extent global{};
+    int away = 0;
+    for (int a = 0; a < 3; ++a) {
+      const std::int64_t e = block.box.extent(a);
+      if (p[a] < -v.low[a] || p[a] >= e + v.high[a]) return untouched;
+      away += p[a] < 0 || p[a] >= e;
+      global[a] = block.box.lo[a] + p[a];
+      if (global[a] >= 0 && global[a] < s.cells[a]) continue;
+      if (!s.periodic[a]) return untouched;
+      global[a] = (global[a] + s.cells[a]) % s.cells[a];
+    }
+    const int reach = v.reach == Reach::faces ? 1 : v.reach == Reach::faces_and_edges ? 2 : 3;
+    if (away > (after ? reach : 0)) return untouched;
+    return (((global[2] * 13 + global[1]) * 11 + global[0]) * 7 + c * 3 + round * 101) % 240;
+  }
+
+  std::vector<std::byte> array(const Values& v, const Field& field, const Block& block, int round, bool after) const {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(field.shape(block.id).elements) * size_of(v.type));
+    IndexSet all{grown({{0, 0, 0}, block.box.extents()}, field.options().ghost), {}, nullptr};
+    for (int c = 0; c < v.components; ++c) all.components.push_back(c);
+    each_in(field.shape(block.id), all, [&](const Extent& p, int c, std::int64_t at) {
+      store(v.type, bytes.data(), at, value(v, block, p, c, round, after));
+    });
+    return bytes;
+  }
+};
+
+TEST_P(Shapes, FillTheGhostsAndNothingElse) {
+  if (const auto why = unavailable(backend, way.devices); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, way.devices);
+  GridOptions grid_options;
+  grid_options.periodic = s.periodic;
+  grid_options.boxes = dealt_blocks(s.cells, s.counts, machine.devices());
+  const Grid grid(s.cells, machine, comm.rank(), grid_options);
+  std::deque<Field> fields;
+  std::deque<Halo> halos;
+  std::vector<ExchangeItem> items;
+  std::vector<PlannedItem> planned;
+  for (const Values& v : s.fields) {
+    FieldOptions options;
+    options.name = "field " + std::to_string(fields.size());
+    options.type = v.type;
+    options.components = v.components;
+    options.layout = v.layout;
+    options.shared = true;
+    for (int a = 0; a < 3; ++a) options.ghost[a] = std::max(v.low[a], v.high[a]) + v.spare[a];
+    fields.emplace_back(grid, options);
+    Halo::Options halo;
+    halo.low = v.low;
+    halo.high = v.high;
+    halo.reach = v.reach;
+    halos.emplace_back(halo);
+    items.push_back({&halos.back(), &fields.back()});
+    planned.push_back({&halos.back(), options});
+  }
+  ExchangeOptions options;
+  options.routes = way.routes;
+  if (const auto why = refusal_of(grid, planned, options); !why.empty()) GTEST_SKIP() << why;
+  Exchange exchange(comm, grid, items, options);
+  std::vector<Stream> streams = streams_of(grid);
+  for (int round = 1; round <= 4; ++round) {
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      for (const std::int64_t id : grid.local())
+        set_array(fields[f], id, array(s.fields[f], fields[f], grid.block(id), round, false));
+    if (round % 2) {
+      exchange.run(streams);
+    } else {
+      exchange.begin(streams);
+      exchange.end(streams);
+    }
+    finish(streams);
+    exchange.check();
+    for (std::size_t f = 0; f < fields.size(); ++f)
+      for (const std::int64_t id : grid.local()) {
+        std::vector<std::byte> have(static_cast<std::size_t>(fields[f].shape(id).elements) * size_of(s.fields[f].type));
+        Stream stream(fields[f].device(id));
+        copy(stream, have.data(), fields[f].data(id), have.size());
+        stream.synchronize();
+        EXPECT_TRUE(have == array(s.fields[f], fields[f], grid.block(id), round, true))
+            << "field " << f << ", block " << id << ", round " << round;
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, Shapes,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Range<std::size_t>(0, all_ways().size()),
+                                          testing::Range<std::size_t>(0, shapes().size())),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_" + all_ways()[std::get<1>(info.param)].name +
+                                  "_" + shapes()[std::get<2>(info.param)].name;
+                         });
+
+/// All tests here share GPUs where there are more ranks than GPUs; this says by which routes. Virtual devices of the
+/// host belong to one rank each.
+TEST(SharedDevice, IsNotOneDeviceForTheRouteKernel) {
+  if (!available(Backend::cuda)) GTEST_SKIP() << "host devices are never shared: there is no GPU";
+  const Machine machine = machine_here(Backend::cuda, 1);
+  const Grid grid({16, 16, 16}, machine, Communicator::world().rank());
+  const Halo halo(Halo::Options{});
+  FieldOptions field;
+  field.name = "u";
+  field.ghost = {1, 1, 1};
+  field.shared = true;
+  for (const MessageInfo& message : plan_messages(grid, {{&halo, field}}, {}))
+    EXPECT_EQ(message.route == RouteKind::kernel, message.source == message.target) << message.reason;
+}
+
+TEST(WideHalo, ThatWrapsMoreThanOnceIsAnError) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  GridOptions options;
+  options.periodic = {true, true, true};
+  options.boxes = dealt_blocks({4, 4, 4}, {1, 1, 1}, machine.devices());
+  const Grid grid({4, 4, 4}, machine, comm.rank(), options);
+  FieldOptions field_options;
+  field_options.name = "u";
+  field_options.ghost = {5, 5, 5};
+  Field field(grid, field_options);
+  Halo::Options wide;
+  wide.low = wide.high = {5, 1, 1};
+  const Halo halo(wide);
+  try {
+    Exchange exchange(comm, grid, {{&halo, &field}});
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("wider than the grid's 4 cells on axis x"), std::string::npos)
+        << error.what();
+  }
+}
+
+class LargeField : public testing::TestWithParam<std::tuple<Backend, RouteKind>> {};
+
+/// Rims beyond element 2^31. Pages that nobody touches are not there, but a GPU's are.
+TEST_P(LargeField, IsAddressedBeyondTwoToThe31) {
+  const auto [backend, kind] = GetParam();
+  const Communicator comm = Communicator::world();
+  if (comm.size() > 1) GTEST_SKIP() << "one block on one rank is enough";
+  const Machine machine = machine_here(backend, 1);
+  const std::int64_t free = info(machine.device(0).local).memory_free;
+  if (free < std::int64_t{6} << 30) GTEST_SKIP() << "needs 6 GB, " << free << " bytes are free";
+  GridOptions grid_options;
+  grid_options.periodic = {false, false, true};
+  const Extent cells{1300, 1300, 1300};
+  const Grid grid(cells, machine, comm.rank(), grid_options);
+  FieldOptions options;
+  options.name = "bytes";
+  options.type = DType::u8;
+  options.ghost = {0, 0, 1};
+  Field field(grid, options);
+  const BlockShape& shape = field.shape(0);
+  ASSERT_GT(shape.elements, std::int64_t{1} << 31);
+  Halo::Options halo_options;
+  halo_options.low = halo_options.high = {0, 0, 1};
+  halo_options.reach = Reach::faces;
+  const Halo halo(halo_options);
+  ExchangeOptions exchange_options;
+  exchange_options.routes = {kind};
+  Exchange exchange(comm, grid, {{&halo, &field}}, exchange_options);
+  std::vector<Stream> streams = streams_of(grid);
+  std::byte* origin = field.data(0) + shape.origin;
+  const auto plane = static_cast<std::size_t>(shape.stride[2]);
+  std::vector<std::uint8_t> first(plane), last(plane), below(plane), above(plane);
+  for (std::size_t n = 0; n < plane; ++n) {
+    first[n] = static_cast<std::uint8_t>(n % 251);
+    last[n] = static_cast<std::uint8_t>(n % 241 + 7);
+  }
+  copy(streams[0], origin, first.data(), plane);
+  copy(streams[0], origin + (cells[2] - 1) * shape.stride[2], last.data(),
+       plane - static_cast<std::size_t>(shape.origin % shape.stride[1]));
+  exchange.run(streams);
+  copy(streams[0], below.data(), origin - shape.stride[2], plane);
+  copy(streams[0], above.data(), origin + cells[2] * shape.stride[2],
+       plane - static_cast<std::size_t>(shape.origin % shape.stride[1]));
+  finish(streams);
+  exchange.check();
+  int wrong = 0;
+  for (std::int64_t y = 0; y < cells[1]; ++y)
+    for (std::int64_t x = 0; x < cells[0]; ++x) {
+      const std::int64_t n = y * shape.stride[1] + x;
+      wrong += below[n] != last[n] || above[n] != first[n];
+    }
+  EXPECT_EQ(wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, LargeField,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Values(RouteKind::kernel, RouteKind::staged)),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param));
+                         });
+
+}  // namespace
+}  // namespace slipstream

@@ -1,0 +1,139 @@
+#pragma once
+// What tests of exchanges share: a machine with a stream for each device, and fields as arrays on the host.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <slipstream/exchange.hpp>
+
+namespace slipstream {
+
+inline std::vector<Backend> backends_here() {
+  std::vector<Backend> found{Backend::host};
+  if (available(Backend::cuda)) found.push_back(Backend::cuda);
+  return found;
+}
+
+/// Routes to try, with a number of devices per rank.
+struct Way {
+  std::string name;
+  std::vector<RouteKind> routes;
+  int devices = 1;
+};
+
+/// Every route of this build in turn, kernel beside it for blocks of one device; by one and by two devices a rank.
+inline std::vector<Way> all_ways() {
+  using R = RouteKind;
+  std::vector<Way> ways{{"staged_alone", {R::staged}, 1}};
+  for (const int devices : {1, 2}) {
+    const std::string suffix = "_by_" + std::to_string(devices);
+    for (const R kind : all_routes()) {
+      if (kind == R::kernel || kind == R::peer) continue;
+      std::vector<R> routes{R::kernel, kind};
+      if (kind == R::colocated) routes.insert(routes.begin() + 1, R::peer);
+      ways.push_back({to_string(kind) + suffix, routes, devices});
+    }
+    ways.push_back({"rules" + suffix, all_routes(), devices});
+  }
+  return ways;
+}
+
+/// Empty where this machine's backend can be had in this way, else why not.
+inline std::string unavailable(Backend backend, int devices) {
+  if (device_count(backend) >= devices || backend == Backend::host) return {};
+  return "needs " + std::to_string(devices) + " GPUs";
+}
+
+inline Machine machine_here(Backend backend, int devices, int ranks_per_node = 0) {
+  Machine::Options options;
+  options.backend = backend;
+  options.devices_per_rank = devices;
+  options.ranks_per_node = ranks_per_node;
+  options.bind = false;
+  return Machine::discover(Communicator::world(), options);
+}
+
+/// One stream for each device of this rank.
+inline std::vector<Stream> streams_of(const Grid& grid) {
+  std::vector<Stream> streams;
+  for (const int d : grid.machine().devices_of_rank(grid.rank())) streams.emplace_back(grid.machine().device(d).local);
+  return streams;
+}
+
+inline void finish(std::vector<Stream>& streams) {
+  for (Stream& stream : streams) stream.synchronize();
+}
+
+/// Why no route of these can serve the exchange; empty where all messages find one. The same on all ranks.
+inline std::string refusal_of(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options) {
+  try {
+    plan_messages(grid, items, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+/// The array of a block, ghosts and padding too.
+template <class T>
+std::vector<T> array_of(const Field& field, std::int64_t block, int copy_index = 0) {
+  std::vector<T> values(static_cast<std::size_t>(field.shape(block).elements));
+  Stream stream(field.device(block));
+  copy(stream, values.data(), field.data(block, copy_index), values.size() * sizeof(T));
+  stream.synchronize();
+  return values;
+}
+
+template <class T>
+void set_array(Field& field, std::int64_t block, const std::vector<T>& values) {
+  Stream stream(field.device(block));
+  copy(stream, field.data(block), values.data(), values.size() * sizeof(T));
+  stream.synchronize();
+}
+
+inline std::int64_t element(const BlockShape& shape, int component, const Extent& p) {
+  return shape.origin + component * shape.component_stride + p[0] * shape.stride[0] + p[1] * shape.stride[1] +
+         p[2] * shape.stride[2];
+}
+
+/// Calls f(cell, component, element) for the cells of a box, component slowest, then z, y, x.
+template <class F>
+void each_in(const BlockShape& shape, const IndexSet& set, F f) {
+  for (const int c : set.components)
+    for (std::int64_t z = set.box.lo[2]; z < set.box.hi[2]; ++z)
+      for (std::int64_t y = set.box.lo[1]; y < set.box.hi[1]; ++y)
+        for (std::int64_t x = set.box.lo[0]; x < set.box.hi[0]; ++x)
+          f(Extent{x, y, z}, c, element(shape, c, {x, y, z}));
+}
+
+/// A number that looks random, the same on every rank.
+inline std::uint64_t scrambled(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::uint64_t x = a * 0x9e3779b97f4a7c15ull + b * 0xbf58476d1ce4e5b9ull + c * 0x94d049bb133111ebull + 1;
+  for (int i = 0; i < 3; ++i) {
+    x ^= x >> 31;
+    x *= 0xd6e8feb86659fd93ull;
+  }
+  return x ^ (x >> 32);
+}
+
+/// In [-1, 1), with all bits in use.
+inline double fraction(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-52 - 1; }
+
+/// Blocks that depend on the number of cuts per axis alone, dealt to the devices of any machine in turn.
+inline std::vector<Block> dealt_blocks(const Extent& cells, const Extent& counts, int devices) {
+  std::vector<Block> blocks;
+  for (std::int64_t z = 0; z < counts[2]; ++z)
+    for (std::int64_t y = 0; y < counts[1]; ++y)
+      for (std::int64_t x = 0; x < counts[0]; ++x) {
+        Block block;
+        block.box = piece({{0, 0, 0}, cells}, counts, {x, y, z});
+        block.device = static_cast<int>(blocks.size()) % devices;
+        blocks.push_back(block);
+      }
+  return blocks;
+}
+
+}  // namespace slipstream
