@@ -147,8 +147,9 @@ void Exchange::Impl::prove_answers() {
 /// Asked with messages, by all ranks, where a pair anywhere would use it.
 std::string Exchange::Impl::gpu_mpi_refusal() const {
   const auto is = [](RouteKind kind) { return kind == RouteKind::gpu_mpi; };
-  const bool allowed = std::any_of(options.routes.begin(), options.routes.end(), is) ||
-                       std::any_of(options.chosen.begin(), options.chosen.end(), [&](const auto& c) { return is(c.second); });
+  const bool allowed =
+      std::any_of(options.routes.begin(), options.routes.end(), is) ||
+      std::any_of(options.chosen.begin(), options.chosen.end(), [&](const auto& c) { return is(c.second); });
   if (!allowed) return "turned off";
   bool wanted = false;
   for (const auto& [key, b] : bundles.by_pair) {
@@ -188,7 +189,8 @@ void Exchange::Impl::make_channels() {
   for (Channel& channel : channels)
     channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
   std::stable_sort(channels.begin(), channels.end(), [](const Channel& a, const Channel& b) {
-    return static_cast<int>(a.choice.route) > static_cast<int>(b.choice.route);
+    // Farthest first: other nodes, then by the slowest route.
+    return std::pair(a.pair.same_node, b.choice.route) < std::pair(b.pair.same_node, a.choice.route);
   });
   for (const MessageInfo& m : messages)
     for (std::size_t c = 0; c < channels.size(); ++c)

@@ -40,7 +40,7 @@ struct Side {
   std::vector<std::unique_ptr<Receiver>> receivers;
   std::vector<int> last_stamp;  // of each receiver's batches: their highest index
   Combiner combiner{Device{}};
-  std::vector<Batch> own_batches;                     // opened ghosts, and what is combined
+  std::vector<Batch> own_batches;                  // opened ghosts, and what is combined
   std::vector<Program> outgoing, incoming, whole;  // per binding
   Program gates;
   std::vector<std::optional<Graph>> graphs;  // per binding

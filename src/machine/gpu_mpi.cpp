@@ -29,7 +29,7 @@ class Guard {
  public:
   Guard() {
     guarded = pthread_self();
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = jump_out;
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &segmentation_);
@@ -43,7 +43,8 @@ class Guard {
   Guard& operator=(const Guard&) = delete;
 
  private:
-  struct sigaction segmentation_{}, bus_{};
+  struct sigaction segmentation_ {
+  }, bus_{};
 };
 
 /// One message from device memory here to device memory of `to`, while one from `from` arrives.

@@ -8,9 +8,11 @@ namespace {
 /// Whether movers reach the place in host memory themselves.
 bool goes_straight(const Message& m, bool staged) {
   if (m.knobs.pack == Pack::zero_copy) {
-    require(staged, "pack = zero_copy packs into host memory, and the route gpu_mpi sends device memory: choose another "
-                    "pack, or turn gpu_mpi off");
-    require(m.codec->identity(), "pack = zero_copy sends values as they are packed: choose the codec raw, or another pack");
+    require(staged,
+            "pack = zero_copy packs into host memory, and the route gpu_mpi sends device memory: choose another "
+            "pack, or turn gpu_mpi off");
+    require(m.codec->identity(),
+            "pack = zero_copy sends values as they are packed: choose the codec raw, or another pack");
   }
   return staged && m.codec->identity() && (m.knobs.pack == Pack::zero_copy || m.knobs.pack == Pack::memcpy3d);
 }
@@ -200,8 +202,7 @@ void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
   std::byte* device = coded() ? wire_.data() : packed_.data();
   for (; uploaded_ < to; ++uploaded_)
     if (uploads_)
-      copy(lane, device + pieces_.at(uploaded_), places_.of(sequence) + pieces_.at(uploaded_),
-           pieces_.size(uploaded_));
+      copy(lane, device + pieces_.at(uploaded_), places_.of(sequence) + pieces_.at(uploaded_), pieces_.size(uploaded_));
 }
 
 void HostReceiver::unpack(Stream& lane, std::uint64_t sequence) {
