@@ -34,7 +34,9 @@ PUBLIC_ROOMS = {
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
 
 # What any file of route/ may include from route/.
-SHARED_IN_ROUTE = {f"{name}.hpp" for name in "route routes lower program store_ends copy_ends".split()}
+SHARED_IN_ROUTE = {
+    f"{name}.hpp" for name in "route routes lower program moves carriage store_ends copy_ends host_ends".split()
+}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

@@ -13,8 +13,9 @@ namespace slipstream {
 
 /// Where a buffer lies. `device` memory belongs to one Device; `pinned` memory is host memory that the device
 /// can copy from and to without a detour; `shared` is device memory that other processes of the node may map
-/// (plain device memory on CUDA, a memory file on the host backend).
-enum class Memory : std::uint8_t { device, shared, pinned, host };
+/// (plain device memory on CUDA, a memory file on the host backend); `pinned_shared` is pinned memory, zero at first,
+/// that other processes of the node may map and their devices copy from and to.
+enum class Memory : std::uint8_t { device, shared, pinned, pinned_shared, host };
 
 /// A name for memory of another process of the same node: which allocation, and how far into it.
 /// Trivially copyable, so that it can travel in a message.
@@ -64,7 +65,8 @@ class Buffer {
   Memory memory() const { return memory_; }
   /// The values, for memory that the host may touch (pinned, host, or a host-backend device).
   std::span<T> span() const {
-    require(memory_ == Memory::pinned || memory_ == Memory::host || device_.backend == Backend::host,
+    require(memory_ == Memory::pinned || memory_ == Memory::pinned_shared || memory_ == Memory::host ||
+                device_.backend == Backend::host,
             "a Buffer in GPU memory cannot be read by the host: copy it first");
     return {data_, size_};
   }

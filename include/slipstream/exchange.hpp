@@ -58,8 +58,8 @@ class Exchange {
   Exchange(Exchange&&) noexcept;
 
   /// Starts moving the fields' current arrays. streams[i] is the caller's stream on the i-th device of this rank:
-  /// sending is ordered after what the stream holds. Returns without waiting for a device, but for the route `staged`,
-  /// whose landing places in host memory must be free of the last exchange.
+  /// sending is ordered after what the stream holds. Returns without waiting for a device, but where Knobs::sync asks
+  /// for it.
   void begin(std::vector<Stream>& streams);
   /// Orders the streams' next work after arrival. Blocks the host only where a route needs it.
   void end(std::vector<Stream>& streams);

@@ -43,6 +43,16 @@ struct Knobs {
   bool operator==(const Knobs&) const = default;
 };
 
+/// A combination with a name, from J. V. Tozatti Risso, "Scalable GPU communication framework for stencil based
+/// applications" (UFPR, 2017), section 4.2. gpu_pack_info: strided copies into host memory, one after the other;
+/// gpu_pack_info_async: a packing kernel and a stream for each neighbour, then host memory; gpu_buffered: the same with
+/// device memory given to MPI.
+struct Scheme {
+  RouteKind route = RouteKind::staged;
+  Knobs knobs;
+};
+Scheme named_scheme(const std::string& name);
+
 /// Where a landing place is one of a ring of slots: chunk `chunk` of `chunks` in exchange n lies in slot
 /// ((n - 1) chunks + chunk) mod depth.
 struct Ring {
@@ -121,9 +131,10 @@ struct Message {
   std::shared_ptr<const Codec> codec;
   MPI_Comm comm = MPI_COMM_NULL;
   Knobs knobs;
-  bool combines = false;    ///< the target adds (...) what arrives, in an order over all messages
-  bool answered = false;    ///< the target sends to the source too, by the same route
-  bool in_place_ok = true;  ///< ghosts of the target can be addressed by the source
+  bool combines = false;     ///< the target adds (...) what arrives, in an order over all messages
+  bool answered = false;     ///< the target sends to the source too, by the same route
+  bool in_place_ok = true;   ///< ghosts of the target can be addressed by the source
+  bool host_shared = false;  ///< both ends can map the same host memory
 };
 
 /// One transfer of one field within a message.
@@ -153,6 +164,7 @@ struct Landing {
   std::vector<Signal*> free;  ///< in the source's memory, set by the target
   Signal* ready = nullptr;    ///< in the source's memory: the target's ghosts may be overwritten
   Signal* landed = nullptr;   ///< in the target's memory: its ghosts hold the new values
+  std::byte* host = nullptr;  ///< SlotNeed::host_bytes of pinned memory that both ends reach; zero at first
 };
 
 /// What a route works with at the sending end.
@@ -163,6 +175,7 @@ struct SendSite {
   std::vector<std::vector<Place>> sources, targets;  // [binding][leg]
   Landing landing;
   const Signal* sequence = nullptr;  ///< number of the exchange, in this device's memory
+  const int* binding = nullptr;      ///< index of the current arrays, from begin to end
 };
 
 struct ReceiveSite {
@@ -171,6 +184,7 @@ struct ReceiveSite {
   std::vector<std::vector<Place>> targets;  // [binding][leg]
   Landing landing;
   const Signal* sequence = nullptr;
+  const int* binding = nullptr;
 };
 
 /// Where the packed values of a leg lie once they have arrived; for messages that are combined.
@@ -193,7 +207,8 @@ class Sender {
 };
 
 /// The receiving end. At begin, before anything is sent: set `opened`, post(). At end: progress() until true, wait for
-/// `gate`, deliver(), then the batches. Where the message is combined, batches hold no movers and `arrived` says what came.
+/// `gate`, deliver(), then the batches. Where the message is combined, batches hold no movers and `arrived` says what
+/// came.
 class Receiver {
  public:
   virtual ~Receiver() = default;
@@ -218,6 +233,7 @@ struct SlotNeed {
   int depth = 1;               ///< slots in the ring
   int chunks = 0;              ///< counters full and free
   bool in_place = false;       ///< counters ready and landed, and the target's fields at the source
+  std::size_t host_bytes = 0;  ///< of pinned host memory of the target that the source reaches too
 };
 
 /// One way to move a message. Stateless: ends hold the state.

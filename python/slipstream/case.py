@@ -131,7 +131,7 @@ class MachineTable(Table):
 class ExchangeTable(Table):
     """[exchange]: how halos travel."""
 
-    routes: list[Literal["kernel", "direct", "peer", "colocated", "staged"]] = Field(
+    routes: list[Literal["kernel", "direct", "peer", "colocated", "gpu_mpi", "staged"]] = Field(
         [], description="Routes that may be used; none named: all."
     )
     overlap: Literal["auto", "on", "off"] = Field("auto", description="Interior cells while the halos travel.")

@@ -8,12 +8,14 @@
 #include <slipstream/error.hpp>
 
 #include "exchange/impl.hpp"
+#include "machine/gpu_mpi.hpp"
 
 namespace slipstream {
 namespace {
 
 using What = Directory::What;
 
+constexpr std::size_t page = 4096;
 constexpr std::size_t line = 128;  // bytes between signals, so that no two share a cache line
 
 }  // namespace
@@ -33,9 +35,11 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
     make_channels();
     count_bindings();
     make_landing_places();
+    make_host_landings();
     publish_fields();
   });
   directory.gather(comm);
+  prove_host_landings();
   // It ends together, too: nobody stores before everybody's signals are zero.
   on_all_ranks([&] {
     make_ends();
@@ -84,6 +88,12 @@ Exchange::Impl::~Impl() {
       // A destructor has nobody to tell; the same error was thrown where the stream was used.
     }
   }
+  // Senders may still be copying into memory that is about to be unmapped.
+  if (host_driven)
+    for (auto& side : sides) {
+      side->senders.clear();
+      side->receivers.clear();
+    }
   directory.release();
   leave_politely();
 }
@@ -156,6 +166,7 @@ void Exchange::Impl::make_message(Channel& channel, int most_devices) {
   m.comm = own;
   m.knobs = options.knobs;
   m.combines = channel.pair.combines;
+  m.host_shared = channel.pair.same_node;
   m.in_place_ok = channel.pair.same_device || channel.pair.mappable;
 }
 
@@ -171,13 +182,32 @@ void Exchange::Impl::prove_answers() {
         channel.message.answered = true;
 }
 
+/// Asked with messages, by all ranks, where a pair anywhere would use it.
+std::string Exchange::Impl::gpu_mpi_refusal() const {
+  const auto is = [](RouteKind kind) { return kind == RouteKind::gpu_mpi; };
+  const bool allowed =
+      std::any_of(options.routes.begin(), options.routes.end(), is) ||
+      std::any_of(options.chosen.begin(), options.chosen.end(), [&](const auto& c) { return is(c.second); });
+  if (!allowed) return "turned off";
+  bool wanted = false;
+  for (const auto& [key, b] : bundles.by_pair) {
+    const Pair pair = pair_of(grid.machine(), b.source, b.target, planned, options);
+    wanted |= is(choose(pair, b.source, b.target, options).route);
+  }
+  if (comm.all(!wanted)) return "";
+  std::vector<Device> devices;
+  for (const auto& side : sides) devices.push_back(side->device);
+  return prove_gpu_mpi(comm, devices);
+}
+
 void Exchange::Impl::make_channels() {
   const Machine& machine = grid.machine();
   int most = 1;
   for (int rank = 0; rank < machine.ranks(); ++rank)
     most = std::max(most, static_cast<int>(machine.devices_of_rank(rank).size()));
+  const std::string gpu_mpi = gpu_mpi_refusal();
   for (const auto& [key, b] : bundles.by_pair) {
-    const Pair pair = pair_of(machine, b.source, b.target, planned, options);
+    const Pair pair = pair_of(machine, b.source, b.target, planned, options, gpu_mpi);
     Channel channel{&b, choose(pair, b.source, b.target, options), pair, Message{}, SlotNeed{}};
     make_message(channel, most);
     // Both ways: the source stores values, the target's kernels store counters.
@@ -197,7 +227,8 @@ void Exchange::Impl::make_channels() {
   for (Channel& channel : channels)
     channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
   std::stable_sort(channels.begin(), channels.end(), [](const Channel& a, const Channel& b) {
-    return static_cast<int>(a.choice.route) > static_cast<int>(b.choice.route);
+    // Farthest first: other nodes, then by the slowest route.
+    return std::pair(a.pair.same_node, b.choice.route) < std::pair(b.pair.same_node, a.choice.route);
   });
   for (const MessageInfo& m : messages)
     for (std::size_t c = 0; c < channels.size(); ++c)
@@ -262,6 +293,53 @@ void Exchange::Impl::make_landing_places() {
   }
 }
 
+/// Landing places in host memory, of messages within this process and from others of the node.
+void Exchange::Impl::make_host_landings() {
+  for (auto& side : sides)
+    for (const bool mapped : {false, true}) {
+      std::size_t bytes = 0;
+      std::vector<std::pair<int, std::size_t>> offsets;
+      for (const Channel& channel : channels) {
+        if (channel.message.target != side->index || !channel.need.host_bytes) continue;
+        if (channel.pair.same_process == mapped) continue;
+        offsets.push_back({channel.message.source, bytes});
+        bytes += round_up(channel.need.host_bytes, page);
+      }
+      if (!bytes) continue;
+      Buffer<std::byte>& buffer = mapped ? side->mapped_host_slots : side->host_slots;
+      try {
+        buffer = Buffer<std::byte>(side->device, bytes, mapped ? Memory::pinned_shared : Memory::pinned);
+      } catch (const Error&) {
+        if (!mapped) throw;
+        continue;  // nothing is published, so that prove_host_landings() fails and messages go through MPI
+      }
+      if (!mapped) std::memset(buffer.data(), 0, buffer.bytes());
+      for (const auto& [source, offset] : offsets)
+        directory.publish({What::host, side->index, source}, side->device, buffer.data() + offset, mapped);
+    }
+}
+
+/// Where one rank cannot map what it should (containers may forbid it), all ranks send through MPI.
+void Exchange::Impl::prove_host_landings() {
+  if (comm.size() == 1) return;
+  bool mapped = true;
+  for (const Channel& channel : channels) {
+    const Message& m = channel.message;
+    if (!channel.need.host_bytes || channel.pair.same_process || !local(m.source)) continue;
+    try {
+      directory.find({What::host, m.target, m.source}, side_of(m.source).device);
+    } catch (const Error&) {
+      mapped = false;
+    }
+  }
+  if (comm.all(mapped)) return;
+  for (Channel& channel : channels) {
+    if (channel.pair.same_process) continue;
+    channel.message.host_shared = false;
+    channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
+  }
+}
+
 void Exchange::Impl::publish_fields() {
   std::vector<Directory::Key> done;
   for (const Channel& channel : channels) {
@@ -307,6 +385,7 @@ Landing Exchange::Impl::landing_of(const Channel& channel, Device user) {
   Landing landing;
   const Message& m = channel.message;
   const SlotNeed& need = channel.need;
+  if (need.host_bytes) landing.host = static_cast<std::byte*>(directory.find({What::host, m.target, m.source}, user));
   if (channel.pair.same_device && !m.combines) return landing;
   const auto counter = [&](What what, int device, int peer, int chunk) {
     Directory::Key key{what, device, peer};
@@ -338,6 +417,7 @@ void Exchange::Impl::make_ends() {
       if (channel.need.in_place) site.targets = places(channel, false, !channel.pair.same_device, side.device);
       site.landing = landing_of(channel, side.device);
       site.sequence = side.sequence();
+      site.binding = &binding;
       side.senders.push_back(way.sender(m, site));
     }
     if (local(m.target)) {
@@ -348,6 +428,7 @@ void Exchange::Impl::make_ends() {
       site.targets = places(channel, false, false, side.device);
       site.landing = landing_of(channel, side.device);
       site.sequence = side.sequence();
+      site.binding = &binding;
       side.receivers.push_back(way.receiver(m, site));
     }
   }

@@ -13,10 +13,11 @@ namespace slipstream {
 
 class Directory {
  public:
-  enum class What : std::int32_t { full, free, ready, landed, slot, field };
+  enum class What : std::int32_t { full, free, ready, landed, slot, field, host };
   /// Counters set by `peer` on `device`, `item` is the chunk: full and landed at a receiver, free and ready at a
   /// sender; slot: the ring on `device` for
-  /// messages of `peer`; field: array `array` of block `block` of item `item` on `device` (peer = -1).
+  /// messages of `peer`; host: the same in pinned host memory; field: array `array` of block `block` of item `item` on
+  /// `device` (peer = -1).
   struct Key {
     What what = What::full;
     std::int32_t device = 0;

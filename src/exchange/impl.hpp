@@ -35,7 +35,7 @@ struct Side {
   Stream stream;
   Event before, after;
   Buffer<Signal> signals;  // the exchange's number and whether a wait gave up, then one per line
-  Buffer<std::byte> slots;
+  Buffer<std::byte> slots, host_slots, mapped_host_slots;
   Buffer<Failure> failure;
   Buffer<std::uint64_t> stamps;
   std::vector<std::unique_ptr<Sender>> senders;  // farthest first
@@ -64,9 +64,12 @@ struct Exchange::Impl {
   void agree_on_messages() const;
   void make_channels();
   void make_message(Channel& channel, int most_devices);
+  std::string gpu_mpi_refusal() const;
   void prove_answers();
   void count_bindings();
   void make_landing_places();
+  void make_host_landings();
+  void prove_host_landings();
   void publish_fields();
   void make_ends();
   void make_programs();

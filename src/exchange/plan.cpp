@@ -52,9 +52,10 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
 }
 
 Pair pair_of(const Machine& machine, int source, int target, const std::vector<PlannedItem>& items,
-             const ExchangeOptions& options) {
+             const ExchangeOptions& options, const std::string& gpu_mpi_refusal) {
   const MachineDevice &a = machine.device(source), &b = machine.device(target);
   Pair pair;
+  pair.gpu_mpi = gpu_mpi_refusal;
   pair.same_process = a.rank == b.rank;
   pair.same_device = source == target;
   pair.same_node = a.node == b.node;
@@ -144,8 +145,8 @@ std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<Plann
     const Bundles bundles = bundle(grid, items, rank);
     for (const auto& [key, b] : bundles.by_pair) {
       if (grid.machine().device(b.source).rank != rank) continue;
-      const Choice choice =
-          choose(pair_of(grid.machine(), b.source, b.target, items, options), b.source, b.target, options);
+      Choice choice = choose(pair_of(grid.machine(), b.source, b.target, items, options), b.source, b.target, options);
+      if (choice.route == RouteKind::gpu_mpi) choice.reason += "; believed only after a proof";
       messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
                           static_cast<std::int64_t>(b.legs.size())});
     }

@@ -22,8 +22,9 @@ struct Bundles {
 };
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank);
 
+/// `gpu_mpi_refusal`: why device memory cannot be given to MPI.
 Pair pair_of(const Machine& machine, int source, int target, const std::vector<PlannedItem>& items,
-             const ExchangeOptions& options);
+             const ExchangeOptions& options, const std::string& gpu_mpi_refusal = {});
 
 struct Choice {
   RouteKind route;

@@ -6,11 +6,9 @@
 namespace slipstream {
 namespace {
 
-constexpr std::pair<RouteKind, const char*> names[] = {{RouteKind::kernel, "kernel"},
-                                                       {RouteKind::direct, "direct"},
-                                                       {RouteKind::peer, "peer"},
-                                                       {RouteKind::colocated, "colocated"},
-                                                       {RouteKind::staged, "staged"}};
+constexpr std::pair<RouteKind, const char*> names[] = {
+    {RouteKind::kernel, "kernel"},       {RouteKind::direct, "direct"},   {RouteKind::peer, "peer"},
+    {RouteKind::colocated, "colocated"}, {RouteKind::gpu_mpi, "gpu_mpi"}, {RouteKind::staged, "staged"}};
 
 constexpr std::pair<Pack, const char*> packs[] = {{Pack::fused, "fused"},
                                                   {Pack::per_direction, "per_direction"},
@@ -18,6 +16,11 @@ constexpr std::pair<Pack, const char*> packs[] = {{Pack::fused, "fused"},
                                                   {Pack::zero_copy, "zero_copy"}};
 
 constexpr std::pair<Lanes, const char*> lane_names[] = {{Lanes::one, "one"}, {Lanes::per_direction, "per_direction"}};
+
+const std::pair<Scheme, const char*> schemes[] = {
+    {{RouteKind::staged, {.pack = Pack::memcpy3d, .streams = Lanes::one, .sync = true}}, "gpu_pack_info"},
+    {{RouteKind::staged, {.pack = Pack::per_direction, .streams = Lanes::per_direction}}, "gpu_pack_info_async"},
+    {{RouteKind::gpu_mpi, {.pack = Pack::per_direction, .streams = Lanes::per_direction}}, "gpu_buffered"}};
 
 template <class Table, class Value>
 std::string name_of(const Table& table, Value wanted) {
@@ -45,6 +48,8 @@ Pack pack_from_string(const std::string& name) { return value_of(packs, name, "w
 std::string to_string(Lanes lanes) { return name_of(lane_names, lanes); }
 Lanes lanes_from_string(const std::string& name) { return value_of(lane_names, name, "use of streams"); }
 
+Scheme named_scheme(const std::string& name) { return value_of(schemes, name, "scheme"); }
+
 std::vector<RouteKind> all_routes() {
   std::vector<RouteKind> kinds;
   for (const auto& [value, name] : names) kinds.push_back(value);
@@ -61,11 +66,12 @@ const Route& route(RouteKind kind) {
       return peer_route();
     case RouteKind::colocated:
       return colocated_route();
+    case RouteKind::gpu_mpi:
+      return gpu_mpi_route();
     case RouteKind::staged:
       return staged_route();
     case RouteKind::nccl:
     case RouteKind::nvshmem:
-    case RouteKind::gpu_mpi:
       break;
   }
   throw Error("unknown route");

@@ -8,6 +8,7 @@ const Route& kernel_route();
 const Route& direct_route();
 const Route& peer_route();
 const Route& colocated_route();
+const Route& gpu_mpi_route();
 const Route& staged_route();
 
 }  // namespace slipstream

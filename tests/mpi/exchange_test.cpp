@@ -9,7 +9,7 @@ namespace slipstream {
 namespace {
 
 struct Scenario {
-  const char* name;
+  std::string name;
   std::vector<RouteKind> routes;
   int devices_per_rank = 1;
   Extent blocks{1, 1, 1};
@@ -21,6 +21,8 @@ struct Scenario {
   DType type = DType::f32;
   int components = 2;
   std::shared_ptr<const Codec> codec = raw_codec();
+  Knobs knobs = {};
+  int ranks_per_node = 0;
 };
 
 using R = RouteKind;
@@ -40,6 +42,37 @@ class Shift final : public Codec {
     copy(stream, values, wire + 8, bytes);
   }
 };
+
+/// Every way to pack, to use streams and to wait, by both routes that the host drives.
+void add_host_routes(std::vector<Scenario>& list) {
+  for (const R route : {R::staged, R::gpu_mpi})
+    for (const Pack pack : {Pack::fused, Pack::per_direction, Pack::memcpy3d, Pack::zero_copy})
+      for (const Lanes lanes : {Lanes::one, Lanes::per_direction})
+        for (const bool sync : {false, true}) {
+          if (route == R::gpu_mpi && pack == Pack::zero_copy) continue;
+          Scenario s{to_string(route) + "_" + to_string(pack) + "_" + to_string(lanes) + (sync ? "_sync" : ""),
+                     {route},
+                     2,
+                     {1, 2, 1},
+                     {19, 17, 15}};
+          s.knobs.pack = pack;
+          s.knobs.streams = lanes;
+          s.knobs.sync = sync;
+          list.push_back(s);
+          if (sync) continue;
+          s.name += "_between_nodes_in_pieces";
+          s.cells = {40, 36, 32};
+          s.knobs.chunk = 4096;
+          s.ranks_per_node = 1;
+          list.push_back(s);
+        }
+  for (const char* scheme : {"gpu_pack_info", "gpu_pack_info_async", "gpu_buffered"}) {
+    const Scheme named = named_scheme(scheme);
+    Scenario s{std::string("scheme_") + scheme, {R::kernel, named.route}};
+    s.knobs = named.knobs;
+    list.push_back(s);
+  }
+}
 
 std::vector<Scenario> scenarios() {
   const std::vector<R> all = all_routes();
@@ -104,6 +137,29 @@ std::vector<Scenario> scenarios() {
   coded.name = "codec_staged";
   coded.routes = {R::kernel, R::staged};
   list.push_back(coded);
+  coded.name = "codec_staged_between_nodes";
+  coded.ranks_per_node = 1;
+  coded.knobs.chunk = 4096;
+  list.push_back(coded);
+  coded.name = "codec_gpu_mpi";
+  coded.routes = {R::gpu_mpi};
+  list.push_back(coded);
+  coded.name = "codec_staged_memcpy3d_on_one_stream";
+  coded.routes = {R::staged};
+  coded.knobs.pack = Pack::memcpy3d;
+  coded.knobs.streams = Lanes::one;
+  list.push_back(coded);
+  Scenario strided{"staged_memcpy3d_of_cells_with_components", {R::staged}, 1, {1, 1, 1}, {24, 20, 18}};
+  strided.layout = Layout::aos;
+  strided.components = 3;
+  strided.knobs.pack = Pack::memcpy3d;
+  list.push_back(strided);
+  Scenario pieces{"staged_in_pieces", {R::staged}, 2, {1, 1, 1}, {48, 40, 36}};
+  pieces.knobs.chunk = 4096;
+  list.push_back(pieces);
+  list.push_back({"all_routes_between_nodes", all, 2});
+  list.back().ranks_per_node = 1;
+  add_host_routes(list);
   return list;
 }
 
@@ -226,6 +282,7 @@ TEST_P(ExchangeScenario, FillsTheGhostsAndNothingElse) {
   machine_options.backend = std::get<0>(GetParam());
   machine_options.devices_per_rank = s.devices_per_rank;
   machine_options.bind = false;
+  machine_options.ranks_per_node = s.ranks_per_node;
   if (machine_options.backend == Backend::cuda && device_count(Backend::cuda) < s.devices_per_rank)
     GTEST_SKIP() << "needs " << s.devices_per_rank << " GPUs";
   const Machine machine = Machine::discover(comm, machine_options);
@@ -249,6 +306,7 @@ TEST_P(ExchangeScenario, FillsTheGhostsAndNothingElse) {
   ExchangeOptions exchange_options;
   exchange_options.routes = s.routes;
   exchange_options.codec = s.codec;
+  exchange_options.knobs = s.knobs;
   Exchange exchange(comm, *grid_, {{&halo, &field}}, exchange_options);
   std::vector<Stream> streams;
   for (const int d : machine.devices_of_rank(comm.rank())) streams.emplace_back(machine.device(d).local);

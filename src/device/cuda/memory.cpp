@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "device/cuda/common.hpp"
+#include "device/host/memory.hpp"
 
 namespace slipstream::cuda {
 namespace {
@@ -80,6 +81,7 @@ using Key = std::tuple<int, std::int32_t, std::uint64_t, std::string>;  // devic
 std::mutex mutex;
 std::map<std::uint64_t, CUdeviceptr> exported;  // base by serial
 std::map<Key, std::weak_ptr<void>> imported;
+std::map<std::pair<int, std::uint64_t>, std::weak_ptr<void>> imported_host;  // by process and serial
 
 /// The driver's own number of the allocation, never given twice in a process; 0 where the memory is gone.
 std::uint64_t serial_of(CUdeviceptr pointer) {
@@ -123,6 +125,44 @@ std::shared_ptr<void> open_memory(Device device, const MemoryHandle& handle) {
   return owned;
 }
 
+void pin(Device device, void* pointer, std::size_t bytes) {
+  const DeviceScope scope(device);
+  check(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), device,
+        "pinning host memory that processes share");
+}
+
+void unpin(Device device, void* pointer) noexcept {
+  // At the end of the process the driver may be gone, and the pinning with it.
+  try {
+    const DeviceScope scope(device);
+    if (cudaHostUnregister(pointer) != cudaSuccess) cudaGetLastError();
+  } catch (const Error&) {
+  }
+}
+
+void* allocate_pinned_shared(Device device, std::size_t bytes) {
+  void* pointer = host::allocate(device.index, Memory::shared, bytes);
+  try {
+    pin(device, pointer, rounded(bytes, host_alignment));
+  } catch (const Error&) {
+    host::deallocate(Memory::shared, pointer);
+    throw;
+  }
+  return pointer;
+}
+
+/// A neighbour's memory file; this process pins it for its own devices.
+std::shared_ptr<void> open_host_memory(Device device, MemoryHandle whole) {
+  whole.offset = 0;
+  std::weak_ptr<void>& known = imported_host[{whole.process, whole.serial}];
+  if (auto base = known.lock()) return base;
+  const std::shared_ptr<void> mapped = host::import_memory(whole);
+  pin(device, mapped.get(), whole.bytes);
+  std::shared_ptr<void> owned(mapped.get(), [mapped, device](void* pointer) { unpin(device, pointer); });
+  known = owned;
+  return owned;
+}
+
 }  // namespace
 
 static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(MemoryHandle::data));
@@ -139,6 +179,7 @@ std::size_t memory_free(Device device, const std::string& uuid) {
 
 void* allocate(Device device, Memory memory, std::size_t bytes) {
   if (memory == Memory::host) return allocate_host(device, bytes);
+  if (memory == Memory::pinned_shared) return allocate_pinned_shared(device, bytes);
   const DeviceScope scope(device);
   void* pointer = nullptr;
   if (memory == Memory::pinned) {
@@ -164,6 +205,11 @@ void* allocate(Device device, Memory memory, std::size_t bytes) {
 void deallocate(Device device, Memory memory, void* pointer) noexcept {
   if (memory == Memory::host) {
     std::free(pointer);
+    return;
+  }
+  if (memory == Memory::pinned_shared) {
+    unpin(device, pointer);
+    host::deallocate(memory, pointer);
     return;
   }
   // A failure here is one that earlier work left behind, or the process is ending: nobody could act on it.
@@ -205,6 +251,11 @@ bool mappable(Device device, const void* pointer) {
 }
 
 MemoryHandle export_memory(Device device, const void* pointer) {
+  if (host::mappable(pointer)) {
+    MemoryHandle handle = host::export_memory(pointer);
+    handle.backend = Backend::cuda;
+    return handle;
+  }
   const DeviceScope scope(device);
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   CUdeviceptr base = 0;
@@ -232,8 +283,12 @@ MemoryHandle export_memory(Device device, const void* pointer) {
 std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) {
   require(handle.backend == Backend::cuda,
           "memory of the " + to_string(handle.backend) + " backend cannot be mapped on " + to_string(device));
-  const DeviceScope scope(device);
   const std::lock_guard lock(mutex);
+  if (handle.file >= 0) {
+    const auto base = open_host_memory(device, handle);
+    return {base, static_cast<char*>(base.get()) + handle.offset};
+  }
+  const DeviceScope scope(device);
   const auto base = handle.process == getpid() ? own_memory(device, handle) : open_memory(device, handle);
   return {base, static_cast<char*>(base.get()) + handle.offset};
 }

@@ -75,13 +75,14 @@ void* allocate(int device, Memory memory, std::size_t bytes) {
                       " bytes (" + std::to_string(memory_available()) + " bytes are available)");
   };
   if (bytes > (std::size_t{64} << 20) && bytes > memory_available()) return fail();
-  const bool mapped = memory == Memory::shared || (memory != Memory::host && bytes >= huge_page);
+  const bool shared = memory == Memory::shared || memory == Memory::pinned_shared;
+  const bool mapped = shared || (memory != Memory::host && bytes >= huge_page);
   if (!mapped) {
     void* pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     return pointer ? pointer : fail();
   }
   Allocation allocation{rounded, -1, 0};
-  if (memory == Memory::shared && (allocation.file = make_file(rounded)) < 0) return fail();
+  if (shared && (allocation.file = make_file(rounded)) < 0) return fail();
   void* pointer = map(rounded, allocation.file);
   if (!pointer) return fail();
   if (allocation.file < 0) madvise(pointer, rounded, MADV_HUGEPAGE);

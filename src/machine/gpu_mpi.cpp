@@ -1,0 +1,189 @@
+#include "machine/gpu_mpi.hpp"
+
+#include <pthread.h>
+
+#include <csetjmp>
+#include <csignal>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/error.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream {
+namespace {
+
+sigjmp_buf way_out;
+pthread_t guarded;
+
+void jump_out(int number) {
+  if (pthread_equal(pthread_self(), guarded)) siglongjmp(way_out, number);
+  std::signal(number, SIG_DFL);  // another thread's fault is no answer: it happens again and ends the program
+}
+
+/// While it lives, an access to an invalid address jumps to way_out.
+class Guard {
+ public:
+  Guard() {
+    guarded = pthread_self();
+    struct sigaction action {};
+    action.sa_handler = jump_out;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &segmentation_);
+    sigaction(SIGBUS, &action, &bus_);
+  }
+  ~Guard() {
+    sigaction(SIGSEGV, &segmentation_, nullptr);
+    sigaction(SIGBUS, &bus_, nullptr);
+  }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+ private:
+  struct sigaction segmentation_ {
+  }, bus_{};
+};
+
+/// One message from device memory here to device memory of `to`, while one from `from` arrives.
+class Trial {
+ public:
+  Trial(MPI_Comm comm, int rank, int from, int to, Device device, std::size_t bytes)
+      : comm_(comm),
+        from_(from),
+        to_(to),
+        bytes_(bytes),
+        device_(device),
+        sent_(device, bytes),
+        received_(device, bytes),
+        host_(device, bytes, Memory::pinned) {
+    write(sent_, rank);
+    write(received_, -1);
+  }
+  /// What went wrong here.
+  std::string run(double limit, Liar liar) {
+    std::string problem;
+    {
+      const Guard guard;
+      const volatile int caught = sigsetjmp(way_out, 1);
+      problem = caught ? "the MPI library crashed on device memory" : exchange(limit, liar);
+    }
+    return problem.empty() ? verify() : problem;
+  }
+
+ private:
+  static unsigned char value(int rank, std::size_t n) { return static_cast<unsigned char>(rank * 37 + n % 251 + 1); }
+
+  void write(Buffer<std::byte>& to, int rank) {
+    for (std::size_t n = 0; n < bytes_; ++n) host_.data()[n] = static_cast<std::byte>(value(rank, n));
+    Stream stream(device_);
+    copy(stream, to.data(), host_.data(), bytes_);
+    stream.synchronize();
+  }
+
+  std::string exchange(double limit, Liar liar) {
+    MPI_Request requests[2];
+    const int count = static_cast<int>(bytes_);
+    if (liar) liar(sent_.data(), bytes_);
+    if (MPI_Irecv(received_.data(), count, MPI_BYTE, from_, 0, comm_, &requests[0]) != MPI_SUCCESS)
+      return "the MPI library refused to receive into device memory";
+    if (MPI_Isend(sent_.data(), count, MPI_BYTE, to_, 0, comm_, &requests[1]) != MPI_SUCCESS)
+      return "the MPI library refused to send device memory";
+    const auto start = std::chrono::steady_clock::now();
+    for (int done = 0; !done;) {
+      if (MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+        return "a message between device memories failed";
+      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > limit)
+        return "a message between device memories took longer than " + std::to_string(limit) + " s";
+      if (!done) std::this_thread::yield();
+    }
+    return {};
+  }
+
+  std::string verify() {
+    Stream stream(device_);
+    copy(stream, host_.data(), received_.data(), bytes_);
+    stream.synchronize();
+    for (std::size_t n = 0; n < bytes_; ++n)
+      if (host_.data()[n] != static_cast<std::byte>(value(from_, n)))
+        return "a message of " + std::to_string(bytes_) + " bytes between device memories arrived changed";
+    return {};
+  }
+
+  MPI_Comm comm_;
+  int from_, to_;
+  std::size_t bytes_;
+  Device device_;
+  Buffer<std::byte> sent_, received_, host_;
+};
+
+/// The first problem of any rank.
+std::string agreed(const Communicator& comm, const std::string& mine) {
+  const auto all = comm.all_gather(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (!all[rank].empty()) return all[rank] + " (on rank " + std::to_string(rank) + ")";
+  return {};
+}
+
+std::string attempt(const Communicator& comm, Device device, int step, std::size_t bytes, double limit, Liar liar) {
+  const int ranks = comm.size(), rank = comm.rank();
+  // Messages that hang may still be written to: what failed is kept for ever.
+  static auto* const kept = new std::vector<std::unique_ptr<Trial>>;
+  auto trial =
+      std::make_unique<Trial>(comm.mpi(), rank, (rank + ranks - step) % ranks, (rank + step) % ranks, device, bytes);
+  const std::string problem = agreed(comm, trial->run(limit, liar));
+  if (!problem.empty()) kept->push_back(std::move(trial));
+  return problem;
+}
+
+int delete_answer(MPI_Comm, int, void* answer, void*) {
+  delete static_cast<std::string*>(answer);
+  return MPI_SUCCESS;
+}
+
+int answer_key(Backend backend) {
+  const auto make = [] {
+    int key = MPI_KEYVAL_INVALID;
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_answer, &key, nullptr), "make an attribute");
+    return key;
+  };
+  static const int host = make(), gpu = make();
+  return backend == Backend::host ? host : gpu;
+}
+
+}  // namespace
+
+std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, double limit, Liar liar) {
+  require(!devices.empty(), "a rank without devices cannot prove what MPI does with their memory");
+  if (auto problem = agreed(comm, gpu_mpi_claim(devices.front().backend)); !problem.empty()) return problem;
+  const auto most = static_cast<std::size_t>(comm.max(static_cast<double>(devices.size())));
+  // A message that is still under way must not meet another trial's receive. Where a trial fails, the communicator is
+  // kept: its end is collective, and not every rank may be able to take part.
+  static auto* const kept = new std::vector<Communicator>;
+  const Communicator own(comm.mpi());
+  for (std::size_t d = 0; d < most; ++d)
+    for (const int step : {0, 1})
+      for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 20}) {
+        if (step == 1 && comm.size() == 1) continue;
+        auto problem = attempt(own, devices[d % devices.size()], step, bytes, limit, liar);
+        if (problem.empty()) continue;
+        kept->push_back(own);
+        return problem;
+      }
+  return {};
+}
+
+std::string prove_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices) {
+  const int key = answer_key(devices.front().backend);
+  void* known = nullptr;
+  int found = 0;
+  check_mpi(MPI_Comm_get_attr(comm.mpi(), key, &known, &found), "read an attribute");
+  if (found) return *static_cast<const std::string*>(known);
+  const std::string answer = try_gpu_mpi(comm, devices);
+  check_mpi(MPI_Comm_set_attr(comm.mpi(), key, new std::string(answer)), "keep an attribute");
+  return answer;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,25 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/device.hpp>
+
+namespace slipstream {
+
+/// For tests: stands in for a library that lies, called before a message is sent with the memory that is sent.
+using Liar = void (*)(std::byte* values, std::size_t bytes);
+
+/// Why device memory cannot be given to MPI, the same on all ranks; empty where messages of 8 bytes and 1 MB from
+/// device memory, around the ring of ranks and of each rank to itself, arrived as they were sent. A library that claims
+/// too much may crash: the messages run under a guard against invalid addresses, and a time limit in seconds.
+/// Collective; `devices` are this rank's. Asked once for a communicator: the answer is kept with it.
+std::string prove_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices);
+/// The proof itself, never remembered.
+std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, double limit = 10,
+                        Liar liar = nullptr);
+
+/// Why the MPI library does not claim to take memory of such devices; empty where it does.
+std::string gpu_mpi_claim(Backend backend);
+
+}  // namespace slipstream

@@ -1,0 +1,15 @@
+#include <dlfcn.h>
+
+#include "machine/gpu_mpi.hpp"
+
+namespace slipstream {
+
+std::string gpu_mpi_claim(Backend backend) {
+  if (backend == Backend::host) return {};
+  // An extension of some MPI libraries, not known to link against.
+  const auto ask = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  if (!ask) return "the MPI library cannot tell whether it takes GPU memory (it has no MPIX_Query_cuda_support)";
+  return ask() ? "" : "the MPI library was built without CUDA (MPIX_Query_cuda_support says no)";
+}
+
+}  // namespace slipstream

@@ -1,0 +1,210 @@
+#include "route/carriage.hpp"
+
+#include <algorithm>
+
+#include <slipstream/error.hpp>
+
+#include "route/lower.hpp"
+
+namespace slipstream {
+namespace {
+
+constexpr std::size_t smallest_piece = 1 << 20, largest_piece = 4 << 20;
+constexpr std::size_t largest_mpi_message = std::size_t{1} << 30;  // MPI counts in int
+constexpr std::size_t most_pieces = 1024;
+
+/// What every message starts with, so that mismatched calls are errors and not wrong numbers.
+struct Envelope {
+  std::uint64_t plan = 0;
+  std::uint64_t sequence = 0;
+};
+
+void verify(const Message& message, const Envelope& envelope, std::uint64_t sequence) {
+  require(envelope.plan == message.plan && envelope.sequence == sequence,
+          "device " + std::to_string(message.target) + " expected exchange " + std::to_string(sequence) +
+              " and got exchange " + std::to_string(envelope.sequence) + " from device " +
+              std::to_string(message.source) + ": the ranks call their exchanges in different orders");
+}
+
+/// Persistent requests, started one by one.
+class Requests {
+ public:
+  Requests() = default;
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  /// A message that never came (its exchange timed out) must not arrive in memory that is gone.
+  ~Requests() {
+    int ended = 0;
+    MPI_Finalized(&ended);
+    if (ended) return;
+    for (MPI_Request& request : requests_) {
+      if (request == MPI_REQUEST_NULL) continue;
+      int done = 1;
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      if (!done) MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
+  MPI_Request* add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
+  void start(int index) { check_mpi(MPI_Start(&requests_[index]), "start a message"); }
+  bool done(int index) {
+    int flag = 0;
+    check_mpi(MPI_Test(&requests_[index], &flag, MPI_STATUS_IGNORE), "complete a message");
+    return flag != 0;
+  }
+  bool all_done() {
+    int flag = 1;
+    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, MPI_STATUSES_IGNORE),
+              "complete messages");
+    return flag != 0;
+  }
+
+ private:
+  std::vector<MPI_Request> requests_;
+};
+
+class MpiOutlet final : public Outlet {
+ public:
+  MpiOutlet(const Message& m, const Pieces& pieces, std::byte* place) : plan_(m.plan) {
+    const auto add = [&](const void* from, std::size_t bytes) {
+      check_mpi(MPI_Send_init(from, static_cast<int>(bytes), MPI_BYTE, m.target_rank, m.tag, m.comm, requests_.add()),
+                "prepare a message");
+    };
+    add(&envelope_, sizeof envelope_);
+    for (int piece = 0; piece < pieces.count(); ++piece) add(place + pieces.at(piece), pieces.size(piece));
+  }
+  void send(int piece, std::uint64_t sequence) override {
+    if (piece == 0) {
+      envelope_ = {plan_, sequence};
+      requests_.start(0);
+    }
+    requests_.start(piece + 1);
+  }
+  bool sent() override { return requests_.all_done(); }
+
+ private:
+  std::uint64_t plan_;
+  Envelope envelope_;
+  Requests requests_;  // before the rest goes: MPI reads the envelope
+};
+
+class MpiInlet final : public Inlet {
+ public:
+  MpiInlet(const Message& message, const Pieces& pieces, const PlaceRing& places)
+      : message_(message), pieces_(pieces.count()), depth_(places.depth) {
+    const auto add = [&](void* to, std::size_t bytes) {
+      check_mpi(MPI_Recv_init(to, static_cast<int>(bytes), MPI_BYTE, message.source_rank, message.tag, message.comm,
+                              requests_.add()),
+                "prepare to receive a message");
+    };
+    for (int place = 0; place < depth_; ++place) {
+      add(&envelope_, sizeof envelope_);
+      for (int piece = 0; piece < pieces_; ++piece)
+        add(places.of(static_cast<std::uint64_t>(place) + 1) + pieces.at(piece), pieces.size(piece));
+    }
+  }
+  // One by one: MPI matches messages in the order in which receives are started, which MPI_Startall leaves open.
+  void open(std::uint64_t sequence) override {
+    for (int n = 0; n <= pieces_; ++n) requests_.start(first(sequence) + n);
+    complete_ = 0;
+  }
+  bool early() const override { return false; }
+  int arrived(std::uint64_t sequence) override {
+    while (complete_ <= pieces_ && requests_.done(first(sequence) + complete_))
+      if (complete_++ == 0) verify(message_, envelope_, sequence);
+    return std::max(0, complete_ - 1);
+  }
+
+ private:
+  int first(std::uint64_t sequence) const { return static_cast<int>((sequence - 1) % depth_) * (pieces_ + 1); }
+  Message message_;
+  int pieces_, depth_;
+  int complete_ = 0;  // requests of this exchange, the envelope's too
+  Envelope envelope_;
+  Requests requests_;
+};
+
+/// The head of a landing place in shared memory. Only hosts touch it.
+struct Control {
+  alignas(128) Signal full;  ///< pieces that lie in their places, of all exchanges so far
+  alignas(128) Signal free;  ///< the last exchange whose place may be written
+  alignas(128) Envelope envelope[2];
+};
+constexpr int mapped_places = 2;
+constexpr std::size_t place_alignment = 512;
+constexpr std::size_t control_room = place_alignment;
+static_assert(sizeof(Control) <= control_room);
+
+Control& control_of(std::byte* landing) { return *reinterpret_cast<Control*>(landing); }
+
+class MappedOutlet final : public Outlet {
+ public:
+  MappedOutlet(const Message& message, const Pieces& pieces, std::byte* landing)
+      : plan_(message.plan), pieces_(pieces.count()), control_(control_of(landing)) {}
+  // At first all places are free, opened or not.
+  bool room(std::uint64_t sequence) override {
+    return sequence <= mapped_places || load_acquire(&control_.free) >= sequence;
+  }
+  void send(int piece, std::uint64_t sequence) override {
+    if (piece == 0) control_.envelope[(sequence - 1) % mapped_places] = {plan_, sequence};
+    store_release(&control_.full, (sequence - 1) * pieces_ + piece + 1);
+  }
+
+ private:
+  std::uint64_t plan_;
+  int pieces_;
+  Control& control_;
+};
+
+class MappedInlet final : public Inlet {
+ public:
+  MappedInlet(const Message& message, const Pieces& pieces, std::byte* landing)
+      : message_(message), pieces_(pieces.count()), control_(control_of(landing)) {}
+  void open(std::uint64_t sequence) override { store_release(&control_.free, sequence); }
+  bool early() const override { return true; }
+  int arrived(std::uint64_t sequence) override {
+    const std::uint64_t before = (sequence - 1) * static_cast<std::uint64_t>(pieces_);
+    const std::uint64_t full = load_acquire(&control_.full);
+    if (full <= before) return 0;
+    verify(message_, control_.envelope[(sequence - 1) % mapped_places], sequence);
+    return static_cast<int>(std::min<std::uint64_t>(full - before, pieces_));
+  }
+
+ private:
+  Message message_;
+  int pieces_;
+  Control& control_;
+};
+
+}  // namespace
+
+Pieces pieces_of(const Message& message, bool pipelined) {
+  const std::size_t bytes = message.wire_bytes;
+  std::size_t each = largest_mpi_message;
+  if (pipelined) each = std::clamp(bytes / 8, smallest_piece, largest_piece);
+  if (message.knobs.chunk > 0) each = static_cast<std::size_t>(message.knobs.chunk);
+  each = std::max(each, (bytes + most_pieces - 1) / most_pieces);
+  return {bytes, std::min(round_up(each, slot_alignment), largest_mpi_message)};
+}
+
+std::unique_ptr<Outlet> mpi_outlet(const Message& message, const Pieces& pieces, std::byte* place) {
+  return std::make_unique<MpiOutlet>(message, pieces, place);
+}
+std::unique_ptr<Inlet> mpi_inlet(const Message& message, const Pieces& pieces, const PlaceRing& places) {
+  return std::make_unique<MpiInlet>(message, pieces, places);
+}
+
+std::size_t host_landing_bytes(const Message& message) {
+  return control_room + mapped_places * round_up(message.wire_bytes, place_alignment);
+}
+PlaceRing host_places(const Message& message, std::byte* landing) {
+  return {landing + control_room, round_up(message.wire_bytes, place_alignment), mapped_places};
+}
+std::unique_ptr<Outlet> mapped_outlet(const Message& message, const Pieces& pieces, std::byte* landing) {
+  return std::make_unique<MappedOutlet>(message, pieces, landing);
+}
+std::unique_ptr<Inlet> mapped_inlet(const Message& message, const Pieces& pieces, std::byte* landing) {
+  return std::make_unique<MappedInlet>(message, pieces, landing);
+}
+
+}  // namespace slipstream

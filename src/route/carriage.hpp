@@ -1,0 +1,62 @@
+#pragma once
+// How the bytes of a message get from one process to another once they lie where the host may take them from: through
+// MPI, or through host memory that both processes map. The host drives both; neither knows what packed the bytes.
+#include <algorithm>
+#include <memory>
+
+#include <slipstream/route.hpp>
+
+namespace slipstream {
+
+/// The pieces in which a message is copied and sent; both ends compute the same.
+struct Pieces {
+  std::size_t bytes = 0, each = 1;
+  int count() const { return static_cast<int>((bytes + each - 1) / each); }
+  std::size_t at(int piece) const { return each * static_cast<std::size_t>(piece); }
+  std::size_t size(int piece) const { return std::min(each, bytes - at(piece)); }
+};
+/// `pipelined`: the pieces of a message are under way in different stages at once.
+Pieces pieces_of(const Message& message, bool pipelined);
+
+/// Where an exchange's values lie at an end: a ring of places from `base`, one after the other in turn.
+struct PlaceRing {
+  std::byte* base = nullptr;
+  std::size_t stride = 0;
+  int depth = 1;
+  std::byte* of(std::uint64_t sequence) const { return base + (sequence - 1) % depth * stride; }
+  Ring ring() const { return depth > 1 ? Ring{static_cast<std::int64_t>(stride), depth, 1, 0} : Ring{}; }
+};
+
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+  /// Whether the place of this exchange may be written.
+  virtual bool room(std::uint64_t) { return true; }
+  /// The piece lies in its place. Pieces of an exchange are sent in order, exchanges too.
+  virtual void send(int piece, std::uint64_t sequence) = 0;
+  /// Whether all that was sent has left.
+  virtual bool sent() { return true; }
+};
+
+class Inlet {
+ public:
+  virtual ~Inlet() = default;
+  /// The place of this exchange may be written.
+  virtual void open(std::uint64_t sequence) = 0;
+  /// True where the place of the next exchange should be opened before it begins.
+  virtual bool early() const = 0;
+  /// Pieces that lie in their place, in order. Throws Error where the sender is in another exchange.
+  virtual int arrived(std::uint64_t sequence) = 0;
+};
+
+/// Values are sent from `place` and received in `places`, by requests that are made once.
+std::unique_ptr<Outlet> mpi_outlet(const Message& message, const Pieces& pieces, std::byte* place);
+std::unique_ptr<Inlet> mpi_inlet(const Message& message, const Pieces& pieces, const PlaceRing& places);
+
+/// In memory that both ends reach: counters, then two places.
+std::size_t host_landing_bytes(const Message& message);
+PlaceRing host_places(const Message& message, std::byte* landing);
+std::unique_ptr<Outlet> mapped_outlet(const Message& message, const Pieces& pieces, std::byte* landing);
+std::unique_ptr<Inlet> mapped_inlet(const Message& message, const Pieces& pieces, std::byte* landing);
+
+}  // namespace slipstream

@@ -1,0 +1,45 @@
+// Where MPI takes device memory: pack, send, unpack. A claim of the library is not enough, see machine/gpu_mpi.hpp.
+#include "route/host_ends.hpp"
+#include "route/routes.hpp"
+
+namespace slipstream {
+namespace {
+
+class GpuMpiRoute final : public Route {
+ public:
+  RouteKind kind() const override { return RouteKind::gpu_mpi; }
+  Facts capability() const override {
+    return {{"between", "any two devices, once messages proved that MPI takes their memory"},
+            {"patterns", "any"},
+            {"operations", "all"},
+            {"origin of memory", "any (MPI sees only the engine's buffers)"},
+            {"ranks per device", "any"},
+            {"devices per rank", "any"},
+            {"capturable", "no: the host drives MPI"}};
+  }
+  Facts execution() const override {
+    return {{"host work in begin", "queues kernels, posts receives"},
+            {"host work in end", "drives MPI until all have arrived"},
+            {"holds while waiting", "the host"},
+            {"in flight at once", "1"},
+            {"fields rebindable", "among the field's own copies"},
+            {"after a time-out", "old ghost values; the exchange is unusable"}};
+  }
+  std::string refusal(const Pair& pair) const override { return pair.gpu_mpi; }
+  bool needs_host() const override { return true; }
+  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
+    return std::make_unique<HostSender>(message, site, false);
+  }
+  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
+    return std::make_unique<HostReceiver>(message, site, false);
+  }
+};
+
+}  // namespace
+
+const Route& gpu_mpi_route() {
+  static const GpuMpiRoute route;
+  return route;
+}
+
+}  // namespace slipstream

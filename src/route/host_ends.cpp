@@ -1,0 +1,232 @@
+#include "route/host_ends.hpp"
+
+#include <slipstream/error.hpp>
+
+namespace slipstream {
+namespace {
+
+/// Whether movers reach the place in host memory themselves.
+bool goes_straight(const Message& m, bool staged) {
+  if (m.knobs.pack == Pack::zero_copy) {
+    require(staged,
+            "pack = zero_copy packs into host memory, and the route gpu_mpi sends device memory: choose another "
+            "pack, or turn gpu_mpi off");
+    require(m.codec->identity(),
+            "pack = zero_copy sends values as they are packed: choose the codec raw, or another pack");
+  }
+  return staged && m.codec->identity() && (m.knobs.pack == Pack::zero_copy || m.knobs.pack == Pack::memcpy3d);
+}
+
+std::unique_ptr<Stream> lane_of(const Message& m, Device device) {
+  if (m.knobs.streams == Lanes::one) return nullptr;
+  return std::make_unique<Stream>(device, Priority::high);
+}
+
+std::string end_of(int device, int rank) {
+  return "device " + std::to_string(device) + " on rank " + std::to_string(rank);
+}
+
+}  // namespace
+
+HostSender::HostSender(const Message& message, const SendSite& site, bool staged)
+    : message_(message),
+      staged_(staged),
+      straight_(goes_straight(message, staged)),
+      lowering_(site.device),
+      pieces_(pieces_of(message, staged)),
+      binding_(site.binding),
+      ready_(site.device),
+      lane_(lane_of(message, site.device)) {
+  const bool coded = !message.codec->identity();
+  if (!straight_) packed_ = Buffer<std::byte>(site.device, message.bytes);
+  if (coded) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
+  if (site.landing.host) {
+    places_ = host_places(message, site.landing.host);
+    outlet_ = mapped_outlet(message, pieces_, site.landing.host);
+  } else {
+    if (staged) host_ = Buffer<std::byte>(site.device, message.wire_bytes, Memory::pinned);
+    places_.base = staged ? host_.data() : coded ? wire_.data() : packed_.data();
+    outlet_ = mpi_outlet(message, pieces_, places_.base);
+  }
+  for (int n = staged && !straight_ ? pieces_.count() : 1; n > 0; --n) copied_.emplace_back(site.device);
+  make_movers(site);
+}
+
+void HostSender::make_movers(const SendSite& site) {
+  const Slot slot = straight_ ? Slot{places_.base, places_.ring()} : Slot{packed_.data(), {}};
+  std::vector<std::vector<Mover>> movers;
+  for (const auto& places : site.sources) movers.push_back(lowering_.to_slot(site.legs, places, slot));
+  if (message_.knobs.pack == Pack::fused) {
+    batches.emplace_back();
+    batches.back().movers = std::move(movers);
+  } else {
+    moves_ = std::make_unique<Moves>(site.device, std::move(movers), message_.knobs, site.sequence);
+  }
+}
+
+void HostSender::transfer(Stream& stream, std::uint64_t sequence) {
+  stream_ = &stream;
+  if (lane_) stream.record(ready_);
+  state_ = State::waiting;
+  if (outlet_->room(sequence)) start(sequence);
+}
+
+void HostSender::start(std::uint64_t sequence) {
+  Stream& lane = lane_ ? *lane_ : *stream_;
+  if (lane_) lane.wait(ready_);
+  if (moves_) {
+    moves_->run(lane, *binding_, sequence);
+    if (message_.knobs.sync) lane.synchronize();
+  }
+  const std::byte* from = packed_.data();
+  if (!message_.codec->identity()) {
+    message_.codec->encode(lane, packed_.data(), message_.bytes, wire_.data());
+    from = wire_.data();
+  }
+  if (staged_ && !straight_) {
+    for (int piece = 0; piece < pieces_.count(); ++piece) {
+      copy(lane, places_.of(sequence) + pieces_.at(piece), from + pieces_.at(piece), pieces_.size(piece));
+      lane.record(copied_[piece]);
+    }
+  } else {
+    lane.record(copied_.front());
+  }
+  sent_ = 0;
+  state_ = State::copying;
+}
+
+bool HostSender::progress(std::uint64_t sequence) {
+  if (state_ == State::waiting && outlet_->room(sequence)) start(sequence);
+  if (state_ == State::copying) {
+    for (; sent_ < pieces_.count() && copied(sent_).done(); ++sent_) outlet_->send(sent_, sequence);
+    if (sent_ == pieces_.count() && outlet_->sent()) state_ = State::idle;
+  }
+  return state_ == State::idle;
+}
+
+std::string HostSender::waiting_for() const {
+  const std::string peer = end_of(message_.target, message_.target_rank);
+  if (state_ == State::idle) return {};
+  if (state_ == State::waiting) return "a free landing place at " + peer;
+  if (sent_ < pieces_.count()) return "its own packing and copies, bound for " + peer;
+  return "the send to " + peer;
+}
+
+HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool staged)
+    : message_(message),
+      staged_(staged),
+      straight_(goes_straight(message, staged) && !message.combines),
+      uploads_(staged && !straight_),
+      lowering_(site.device),
+      pieces_(pieces_of(message, staged)),
+      binding_(site.binding),
+      turn_{Event(site.device), Event(site.device)},
+      landed_(site.device),
+      lane_(lane_of(message, site.device)) {
+  make_places(site);
+  make_movers(site);
+}
+
+void HostReceiver::make_places(const ReceiveSite& site) {
+  if (coded() && staged_) wire_ = Buffer<std::byte>(site.device, message_.wire_bytes);
+  if (uploads_ || coded()) packed_ = Buffer<std::byte>(site.device, message_.bytes);
+  if (site.landing.host) {
+    places_ = host_places(message_, site.landing.host);
+    inlet_ = mapped_inlet(message_, pieces_, site.landing.host);
+    return;
+  }
+  // What is combined is read from one address, so that its place cannot take turns.
+  places_.depth = message_.combines && !staged_ && !coded() ? 1 : 2;
+  places_.stride = round_up(message_.wire_bytes, slot_alignment);
+  landing_ = Buffer<std::byte>(site.device, places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::device);
+  places_.base = landing_.data();
+  inlet_ = mpi_inlet(message_, pieces_, places_);
+}
+
+void HostReceiver::make_movers(const ReceiveSite& site) {
+  const Slot slot = packed_.data() ? Slot{packed_.data(), {}} : Slot{places_.base, places_.ring()};
+  batches.emplace_back();
+  if (message_.combines) {
+    for (const Leg& leg : site.legs) arrived.push_back({&leg, slot.base + leg.offset});
+    return;
+  }
+  std::vector<std::vector<Mover>> movers;
+  for (const auto& places : site.targets) movers.push_back(lowering_.from_slot(site.legs, places, slot));
+  if (message_.knobs.pack == Pack::fused) {
+    batches.back().movers = std::move(movers);
+  } else {
+    moves_ = std::make_unique<Moves>(site.device, std::move(movers), message_.knobs, site.sequence);
+  }
+}
+
+/// Its readers were those of the exchange `depth` before, which the next one's turn comes after.
+bool HostReceiver::place_is_free(std::uint64_t sequence) const {
+  const std::uint64_t after = sequence - static_cast<std::uint64_t>(places_.depth) + 1;
+  if (after == 0) return true;
+  return turned_ >= after && turn_[after % 2].done();
+}
+
+void HostReceiver::open_places(std::uint64_t sequence) {
+  const std::uint64_t last = inlet_->early() ? sequence + 1 : sequence;
+  while (opened_ < last && place_is_free(opened_ + 1)) inlet_->open(++opened_);
+}
+
+void HostReceiver::post(std::uint64_t sequence) {
+  waiting_ = true;
+  uploaded_ = 0;
+  open_places(sequence);
+}
+
+void HostReceiver::transfer(Stream& stream, std::uint64_t sequence) {
+  stream.record(turn_[sequence % 2]);
+  turned_ = sequence;
+}
+
+bool HostReceiver::progress(std::uint64_t sequence) {
+  open_places(sequence);
+  if (!waiting_ || opened_ < sequence) return !waiting_;
+  const int arrived_pieces = inlet_->arrived(sequence);
+  if (lane_ && delivers()) upload(*lane_, arrived_pieces, sequence);
+  if (arrived_pieces < pieces_.count()) return false;
+  waiting_ = false;
+  if (lane_ && delivers()) {
+    unpack(*lane_, sequence);
+    lane_->record(landed_);
+  }
+  return true;
+}
+
+/// Brings pieces up to `to` to the device.
+void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
+  if (uploaded_ == 0 && to > 0 && lane_) lane.wait(turn_[sequence % 2]);
+  std::byte* device = coded() ? wire_.data() : packed_.data();
+  for (; uploaded_ < to; ++uploaded_)
+    if (uploads_)
+      copy(lane, device + pieces_.at(uploaded_), places_.of(sequence) + pieces_.at(uploaded_), pieces_.size(uploaded_));
+}
+
+void HostReceiver::unpack(Stream& lane, std::uint64_t sequence) {
+  if (coded()) {
+    const std::byte* wire = staged_ ? wire_.data() : places_.of(sequence);
+    message_.codec->decode(lane, wire, message_.bytes, packed_.data());
+  }
+  if (!moves_) return;
+  moves_->run(lane, *binding_, sequence);
+  if (message_.knobs.sync) lane.synchronize();
+}
+
+void HostReceiver::deliver(Stream& stream, std::uint64_t sequence) {
+  if (lane_) {
+    stream.wait(landed_);
+    return;
+  }
+  upload(stream, pieces_.count(), sequence);
+  unpack(stream, sequence);
+}
+
+std::string HostReceiver::waiting_for() const {
+  if (!waiting_) return {};
+  return "the message of " + end_of(message_.source, message_.source_rank);
+}
+
+}  // namespace slipstream

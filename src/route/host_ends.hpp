@@ -1,0 +1,83 @@
+#pragma once
+// The ends that staged and gpu_mpi share. Both are small state machines that the host drives: pack, copy to where the
+// host may send from (staged), send piece by piece; and the same backwards. Places at the target are two in turn, so
+// that no begin waits for a device.
+#include <memory>
+
+#include <slipstream/route.hpp>
+
+#include "route/carriage.hpp"
+#include "route/lower.hpp"
+#include "route/moves.hpp"
+
+namespace slipstream {
+
+class HostSender final : public Sender {
+ public:
+  HostSender(const Message& message, const SendSite& site, bool staged);
+  bool transfers() const override { return true; }
+  void transfer(Stream& stream, std::uint64_t sequence) override;
+  bool progress(std::uint64_t sequence) override;
+  std::string waiting_for() const override;
+
+ private:
+  enum class State { idle, waiting, copying };
+  void make_movers(const SendSite& site);
+  void start(std::uint64_t sequence);
+  const Event& copied(int piece) const { return copied_[copied_.size() == 1 ? 0 : static_cast<std::size_t>(piece)]; }
+
+  Message message_;
+  bool staged_, straight_;
+  Lowering lowering_;
+  Pieces pieces_;
+  Buffer<std::byte> packed_, wire_, host_;
+  PlaceRing places_;
+  std::unique_ptr<Outlet> outlet_;
+  std::unique_ptr<Moves> moves_;  // unless the launch for all messages packs
+  const int* binding_;
+  Event ready_;  // the caller's values
+  std::vector<Event> copied_;
+  std::unique_ptr<Stream> lane_;
+  Stream* stream_ = nullptr;
+  State state_ = State::idle;
+  int sent_ = 0;
+};
+
+class HostReceiver final : public Receiver {
+ public:
+  HostReceiver(const Message& message, const ReceiveSite& site, bool staged);
+  void post(std::uint64_t sequence) override;
+  bool transfers() const override { return true; }
+  void transfer(Stream& stream, std::uint64_t sequence) override;
+  bool progress(std::uint64_t sequence) override;
+  bool delivers() const override { return uploads_ || coded() || moves_; }
+  void deliver(Stream& stream, std::uint64_t sequence) override;
+  std::string waiting_for() const override;
+
+ private:
+  bool coded() const { return !message_.codec->identity(); }
+  void make_places(const ReceiveSite& site);
+  void make_movers(const ReceiveSite& site);
+  bool place_is_free(std::uint64_t sequence) const;
+  void open_places(std::uint64_t sequence);
+  void upload(Stream& lane, int to, std::uint64_t sequence);
+  void unpack(Stream& lane, std::uint64_t sequence);
+
+  Message message_;
+  bool staged_, straight_, uploads_;
+  Lowering lowering_;
+  Pieces pieces_;
+  Buffer<std::byte> packed_, wire_, landing_;
+  PlaceRing places_;
+  std::unique_ptr<Inlet> inlet_;
+  std::unique_ptr<Moves> moves_;
+  const int* binding_;
+  Event turn_[2];  // of an exchange: everything that read the one before is over
+  Event landed_;
+  std::unique_ptr<Stream> lane_;
+  std::uint64_t opened_ = 0, turned_ = 0;
+  int uploaded_ = 0;
+  bool waiting_ = false;
+};
+
+}  // namespace slipstream

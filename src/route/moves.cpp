@@ -1,0 +1,61 @@
+#include "route/moves.hpp"
+
+#include <slipstream/error.hpp>
+
+namespace slipstream {
+namespace {
+
+std::int64_t ring_bytes(const Ring& ring, std::uint64_t sequence) {
+  if (!ring.bytes) return 0;
+  const std::int64_t chunk = static_cast<std::int64_t>(sequence - 1) * ring.chunks + ring.chunk;
+  return chunk % ring.depth * ring.bytes;
+}
+
+void copy_mover(Stream& stream, const Mover& m, std::uint64_t sequence) {
+  const std::byte* from = m.source + ring_bytes(m.source_ring, sequence);
+  std::byte* to = m.target + ring_bytes(m.target_ring, sequence);
+  const auto pitch = [&](const std::int64_t* stride, int axis) {
+    return Pitch{static_cast<std::size_t>(stride[axis] * m.word), static_cast<std::size_t>(stride[axis + 1] * m.word)};
+  };
+  if (m.source_stride[0] == 1 && m.target_stride[0] == 1) {
+    copy_box(stream, to, pitch(m.target_stride, 1), from, pitch(m.source_stride, 1),
+             {m.extent[0] * m.word, m.extent[1], m.extent[2]});
+    return;
+  }
+  // Words that do not lie side by side are rows of one word.
+  for (std::int64_t z = 0; z < m.extent[2]; ++z)
+    copy_box(stream, to + z * m.target_stride[2] * m.word, pitch(m.target_stride, 0),
+             from + z * m.source_stride[2] * m.word, pitch(m.source_stride, 0), {m.word, m.extent[0], m.extent[1]});
+}
+
+}  // namespace
+
+Moves::Moves(Device device, std::vector<std::vector<Mover>> movers, const Knobs& knobs, const Signal* sequence)
+    : sequence_(sequence) {
+  if (knobs.pack == Pack::memcpy3d) {
+    for (const auto& list : movers)
+      for (const Mover& m : list)
+        require(!m.source_ids && !m.target_ids,
+                "pack = memcpy3d copies boxes, and this pattern lists elements: choose fused or per_direction");
+    boxes_ = std::move(movers);
+    return;
+  }
+  for (const auto& list : movers) {
+    Batch batch;
+    batch.movers.push_back(list);
+    programs_.emplace_back(device, std::vector<Scheduled>{{&batch, 0, 0, 0}}, 0, knobs.teams);
+  }
+}
+
+void Moves::run(Stream& stream, int binding, std::uint64_t sequence) const {
+  if (boxes_.empty()) {
+    // Nothing here waits or counts: only the number of the exchange is read.
+    Pulse pulse;
+    pulse.sequence = const_cast<Signal*>(sequence_);
+    programs_.at(binding).run(stream, pulse, false);
+    return;
+  }
+  for (const Mover& m : boxes_.at(binding)) copy_mover(stream, m, sequence);
+}
+
+}  // namespace slipstream

@@ -1,0 +1,161 @@
+// What the routes that the host drives refuse, and what becomes of them where a rank is missing or a library lies.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include <slipstream/exchange.hpp>
+
+#include "machine/gpu_mpi.hpp"
+
+namespace slipstream {
+namespace {
+
+struct World {
+  explicit World(int ranks_per_node = 0) : machine(discover(comm, ranks_per_node)), grid(make_grid()) {
+    FieldOptions options;
+    options.name = "values";
+    options.ghost = {1, 1, 1};
+    field.emplace(grid, options);
+    for (const int d : machine.devices_of_rank(comm.rank())) streams.emplace_back(machine.device(d).local);
+  }
+  static Machine discover(const Communicator& comm, int ranks_per_node) {
+    Machine::Options options;
+    options.bind = false;
+    options.ranks_per_node = ranks_per_node;
+    return Machine::discover(comm, options);
+  }
+  Grid make_grid() const {
+    GridOptions options;
+    options.periodic = {true, true, true};
+    return Grid({8, 8, 8 * comm.size()}, machine, comm.rank(), options);
+  }
+  Communicator comm = Communicator::world();
+  Machine machine;
+  Grid grid;
+  std::optional<Field> field;
+  std::vector<Stream> streams;
+};
+
+struct Way {
+  RouteKind route;
+  int ranks_per_node;
+  const char* name;
+};
+
+class HostRoute : public testing::TestWithParam<Way> {};
+
+TEST_P(HostRoute, NamesTheDeviceThatItWaitedFor) {
+  World world(GetParam().ranks_per_node);
+  const int ranks = world.comm.size(), rank = world.comm.rank(), missing = ranks - 1;
+  if (ranks == 1) GTEST_SKIP() << "needs 2 ranks";
+  const Halo halo(Halo::Options{});
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, GetParam().route};
+  options.wait_limit = 0.5;
+  Exchange exchange(world.comm, world.grid, {{&halo, &*world.field}}, options);
+  exchange.run(world.streams);
+  const bool waits = rank == 0 || rank == missing - 1;
+  if (rank != missing && waits) {
+    try {
+      exchange.run(world.streams);
+      ADD_FAILURE() << "an exchange without rank " << missing << " came to an end";
+    } catch (const Timeout& timeout) {
+      const std::string text = timeout.what(), name = "on rank " + std::to_string(missing);
+      EXPECT_NE(text.find("on rank " + std::to_string(rank) + " waited for"), std::string::npos) << text;
+      EXPECT_NE(text.find(name), std::string::npos) << text;
+    }
+  } else if (rank != missing) {
+    exchange.run(world.streams);
+  }
+  world.comm.barrier();
+}
+
+TEST_P(HostRoute, MayBeLeftBetweenBeginAndEnd) {
+  World world(GetParam().ranks_per_node);
+  const Halo halo(Halo::Options{});
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, GetParam().route};
+  for (int round = 0; round < 3; ++round) {
+    Exchange exchange(world.comm, world.grid, {{&halo, &*world.field}}, options);
+    exchange.run(world.streams);
+    exchange.begin(world.streams);
+  }
+  SUCCEED() << "nothing wrote to memory that was gone";
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, HostRoute,
+                         testing::Values(Way{RouteKind::staged, 0, "staged_on_a_node"},
+                                         Way{RouteKind::staged, 1, "staged_between_nodes"},
+                                         Way{RouteKind::gpu_mpi, 0, "gpu_mpi"}),
+                         [](const auto& info) { return info.param.name; });
+
+std::string problem_of(RouteKind route, const Knobs& knobs) {
+  World world;
+  const Halo halo(Halo::Options{});
+  ExchangeOptions options;
+  options.routes = {route};
+  options.knobs = knobs;
+  try {
+    Exchange exchange(world.comm, world.grid, {{&halo, &*world.field}}, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(HostRouteKnobs, ZeroCopyNeedsARouteThroughHostMemory) {
+  Knobs knobs;
+  knobs.pack = Pack::zero_copy;
+  EXPECT_EQ(problem_of(RouteKind::staged, knobs), "");
+  EXPECT_NE(problem_of(RouteKind::gpu_mpi, knobs).find("zero_copy"), std::string::npos);
+}
+
+TEST(HostRouteKnobs, AnUnknownSchemeIsToldTheKnownOnes) {
+  try {
+    named_scheme("gpu_unpack_info");
+    FAIL() << "a scheme that is not there was found";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("gpu_pack_info_async"), std::string::npos) << error.what();
+  }
+}
+
+TEST(GpuMpi, IsBelievedWhereMessagesArriveUnchanged) {
+  EXPECT_EQ(try_gpu_mpi(Communicator::world(), {{Backend::host, 0}}), "");
+  EXPECT_EQ(prove_gpu_mpi(Communicator::world(), {{Backend::host, 0}}), "");
+}
+
+TEST(GpuMpi, ThatChangesMessagesIsNotBelieved) {
+  const auto liar = [](std::byte* values, std::size_t bytes) { values[bytes - 1] ^= std::byte{1}; };
+  const std::string why = try_gpu_mpi(Communicator::world(), {{Backend::host, 0}}, 10, liar);
+  EXPECT_NE(why.find("arrived changed"), std::string::npos) << why;
+}
+
+TEST(GpuMpi, ThatCrashesOnOneRankIsNotBelievedByAny) {
+  static int calls;
+  calls = 0;
+  // At the third message, which another rank waits for in vain; a single rank sends two.
+  const auto liar = [](std::byte*, std::size_t bytes) {
+    const Communicator world = Communicator::world();
+    const bool now = ++calls == std::min(world.size() + 1, 3);
+    if (now && world.rank() == 0) *reinterpret_cast<volatile int*>(bytes) = 1;
+  };
+  const std::string why = try_gpu_mpi(Communicator::world(), {{Backend::host, 0}}, 1, liar);
+  EXPECT_NE(why.find("crashed"), std::string::npos) << why;
+  EXPECT_EQ(try_gpu_mpi(Communicator::world(), {{Backend::host, 0}}), "");
+}
+
+TEST(GpuMpi, IsPlannedWithoutAProof) {
+  const World world(1);
+  if (world.comm.size() == 1) GTEST_SKIP() << "needs 2 ranks";
+  const Halo halo(Halo::Options{});
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, RouteKind::gpu_mpi};
+  for (const MessageInfo& m : plan_messages(world.grid, {{&halo, world.field->options()}}, options)) {
+    if (m.source == m.target) continue;
+    EXPECT_EQ(m.route, RouteKind::gpu_mpi);
+    EXPECT_NE(m.reason.find("believed only after a proof"), std::string::npos) << m.reason;
+  }
+}
+
+}  // namespace
+}  // namespace slipstream
