@@ -34,7 +34,7 @@ PUBLIC_ROOMS = {
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
 
 # What any file of route/ may include from route/.
-SHARED_IN_ROUTE = {f"{name}.hpp" for name in "route routes lower program store_ends copy_ends".split()}
+SHARED_IN_ROUTE = {f"{name}.hpp" for name in "route routes lower program store_ends copy_ends library".split()}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -76,7 +76,7 @@ def check_include(source: Path, target: Path) -> str | None:
     if there not in RANK_OF:
         return f"includes {target} of the unknown room {there}/"
     if here == there == "route":
-        own_header = target.stem == source.stem.removesuffix("_kernels").removesuffix("_cuda")
+        own_header = target.stem == source.stem.removesuffix("_kernels").removesuffix("_cuda").removesuffix("_nocuda")
         if target.name not in SHARED_IN_ROUTE and not own_header:
             return f"includes {target}: files of route/ do not know each other"
     elif here != there and RANK_OF[there] >= RANK_OF[here] and (here, there) not in SIDEWAYS:

@@ -29,6 +29,7 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
   bundles = bundle(grid, planned, grid.rank());
   agree_on_messages();
   make_channels();
+  prepare_routes();
   count_bindings();
   make_landing_places();
   publish_fields();
@@ -39,6 +40,7 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
 }
 
 Exchange::Impl::~Impl() {
+  await_or_abandon();
   for (auto& side : sides) {
     try {
       side->stream.synchronize();

@@ -1,5 +1,6 @@
 #pragma once
 // What an Exchange holds. build.cpp makes it, exchange.cpp runs it.
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,7 +54,7 @@ struct Exchange::Impl {
   Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> wanted, ExchangeOptions chosen);
   ~Impl();
 
-  // build.cpp
+  // build.cpp, prepare.cpp
   void agree() const;
   void agree_on_messages() const;
   void make_channels();
@@ -61,6 +62,8 @@ struct Exchange::Impl {
   void prove_answers();
   void count_bindings();
   void make_landing_places();
+  void prepare_routes();
+  void await_or_abandon();
   void publish_fields();
   void make_ends();
   void make_programs();
@@ -102,6 +105,7 @@ struct Exchange::Impl {
   std::vector<MessageInfo> messages;
   std::vector<std::size_t> channel_of_message;
   Directory directory;
+  std::map<RouteKind, std::shared_ptr<RouteState>> states;  // of routes that any rank uses
   std::vector<std::unique_ptr<Side>> sides;
   int bindings = 1;
   int binding = 0;

@@ -10,6 +10,8 @@ constexpr std::pair<RouteKind, const char*> names[] = {{RouteKind::kernel, "kern
                                                        {RouteKind::direct, "direct"},
                                                        {RouteKind::peer, "peer"},
                                                        {RouteKind::colocated, "colocated"},
+                                                       {RouteKind::nccl, "nccl"},
+                                                       {RouteKind::nvshmem, "nvshmem"},
                                                        {RouteKind::staged, "staged"}};
 
 constexpr std::pair<Pack, const char*> packs[] = {{Pack::fused, "fused"},
@@ -64,7 +66,9 @@ const Route& route(RouteKind kind) {
     case RouteKind::staged:
       return staged_route();
     case RouteKind::nccl:
+      return nccl_route();
     case RouteKind::nvshmem:
+      return nvshmem_route();
     case RouteKind::gpu_mpi:
       break;
   }

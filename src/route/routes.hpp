@@ -8,6 +8,8 @@ const Route& kernel_route();
 const Route& direct_route();
 const Route& peer_route();
 const Route& colocated_route();
+const Route& nccl_route();
+const Route& nvshmem_route();
 const Route& staged_route();
 
 }  // namespace slipstream
