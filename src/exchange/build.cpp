@@ -299,7 +299,7 @@ void Exchange::Impl::make_ends() {
     }
     if (local(m.target)) {
       Side& side = side_of(m.target);
-      ReceiveSite site;
+      ReceiveSite& site = receive_sites.emplace_back();
       site.device = side.device;
       site.legs = channel.bundle->legs;
       site.targets = places(channel, false, false, side.device);

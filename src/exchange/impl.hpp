@@ -1,5 +1,6 @@
 #pragma once
 // What an Exchange holds. build.cpp makes it, exchange.cpp runs it.
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -105,6 +106,7 @@ struct Exchange::Impl {
   std::vector<MessageInfo> messages;
   std::vector<std::size_t> channel_of_message;
   Directory directory;
+  std::deque<ReceiveSite> receive_sites;  // Arrived::leg may point into them
   std::map<RouteKind, std::shared_ptr<RouteState>> states;  // of routes that any rank uses
   std::vector<std::unique_ptr<Side>> sides;
   int bindings = 1;

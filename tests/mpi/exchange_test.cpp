@@ -307,6 +307,8 @@ INSTANTIATE_TEST_SUITE_P(Routes, ExchangeScenario,
 /// Every block sends its first row, as a list of elements, backwards into its successor's first row.
 class Reversed final : public Pattern {
  public:
+  explicit Reversed(Op op) : op_(op) {}
+  Op op() const override { return op_; }
   std::string name() const override { return "reversed"; }
   std::vector<Transfer> transfers(const Grid& grid, int, const Extent&, int rank) const override {
     const auto forwards = std::make_shared<std::vector<std::int64_t>>(),
@@ -320,16 +322,25 @@ class Reversed final : public Pattern {
     for (std::int64_t id = 0; id < blocks; ++id) {
       const std::int64_t next = (id + 1) % blocks;
       if (grid.block(id).rank != rank && grid.block(next).rank != rank) continue;
-      found.push_back({id, next, {{}, {}, forwards}, {{}, {}, backwards}, Op::copy});
+      found.push_back({id, next, {{}, {}, forwards}, {{}, {}, backwards}, op_});
     }
     return found;
   }
+
+ private:
+  Op op_;
 };
 
 /// Only through `staged`, which packs all rows before it writes any: a source row is a target row too.
-class IdLists : public testing::TestWithParam<Backend> {};
+class IdLists : public testing::TestWithParam<Backend> {
+ protected:
+  void check(Op op) const;
+};
 
-TEST_P(IdLists, TravelElementByElement) {
+TEST_P(IdLists, TravelElementByElement) { check(Op::copy); }
+TEST_P(IdLists, AreAddedElementByElement) { check(Op::add); }
+
+void IdLists::check(Op op) const {
   const Communicator comm = Communicator::world();
   Machine::Options machine_options;
   machine_options.backend = GetParam();
@@ -349,7 +360,7 @@ TEST_P(IdLists, TravelElementByElement) {
   std::vector<double> values(volume(grid.extent()));
   for (std::size_t n = 0; n < values.size(); ++n) values[n] = static_cast<double>(n);
   from.write(grid.box(), values.data());
-  const Reversed pattern;
+  const Reversed pattern(op);
   ExchangeOptions exchange_options;
   exchange_options.routes = {RouteKind::staged};
   Exchange exchange(comm, grid, {{&pattern, &from}}, exchange_options);
@@ -363,7 +374,10 @@ TEST_P(IdLists, TravelElementByElement) {
     std::vector<double> have(8);
     from.read(row, have.data());
     const std::int64_t source = grid.block((id + blocks - 1) % blocks).box.lo[2];
-    for (int x = 0; x < 8; ++x) EXPECT_EQ(have[x], static_cast<double>(source * 8 + 7 - x)) << "block " << id;
+    for (std::int64_t x = 0; x < 8; ++x) {
+      const std::int64_t kept = op == Op::add ? row.lo[2] * 8 + x : 0;
+      EXPECT_EQ(have[x], static_cast<double>(source * 8 + 7 - x + kept)) << "block " << id;
+    }
   }
 }
 
