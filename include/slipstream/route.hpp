@@ -143,9 +143,9 @@ struct Message {
   MPI_Comm comm = MPI_COMM_NULL;
   Knobs knobs;
   std::shared_ptr<RouteState> state;  ///< what the route's prepare() made
-  bool combines = false;    ///< the target adds (...) what arrives, in an order over all messages
-  bool answered = false;    ///< the target sends to the source too, by the same route
-  bool in_place_ok = true;  ///< ghosts of the target can be addressed by the source
+  bool combines = false;              ///< the target adds (...) what arrives, in an order over all messages
+  bool answered = false;              ///< the target sends to the source too, by the same route
+  bool in_place_ok = true;            ///< ghosts of the target can be addressed by the source
 };
 
 /// One transfer of one field within a message.
@@ -215,7 +215,8 @@ class Sender {
 };
 
 /// The receiving end. At begin, before anything is sent: set `opened`, post(). At end: progress() until true, wait for
-/// `gate`, deliver(), then the batches. Where the message is combined, batches hold no movers and `arrived` says what came.
+/// `gate`, deliver(), then the batches. Where the message is combined, batches hold no movers and `arrived` says what
+/// came.
 class Receiver {
  public:
   virtual ~Receiver() = default;

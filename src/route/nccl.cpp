@@ -72,12 +72,8 @@ class NcclRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::nccl; }
   Facts capability() const override {
-    return {{"between", "any two GPUs"},
-            {"patterns", "any"},
-            {"operations", "all"},
-            {"origin of memory", "any"},
-            {"ranks per device", "1"},
-            {"devices per rank", "any"},
+    return {{"between", "any two GPUs"}, {"patterns", "any"},       {"operations", "all"},
+            {"origin of memory", "any"}, {"ranks per device", "1"}, {"devices per rank", "any"},
             {"capturable", "yes"}};
   }
   Facts execution() const override {

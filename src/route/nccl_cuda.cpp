@@ -94,8 +94,8 @@ class Clique final : public NcclClique {
     }
     name = setup.comm.broadcast(name, root);
     ncclUniqueId id{};
-    require(name.size() == sizeof id.internal, "NCCL could not be started on rank " + std::to_string(root) +
-                                                   ": NCCL_DEBUG=WARN tells more");
+    require(name.size() == sizeof id.internal,
+            "NCCL could not be started on rank " + std::to_string(root) + ": NCCL_DEBUG=WARN tells more");
     name.copy(id.internal, name.size());
     // All of this rank's devices must join at once, and in no other rank's order.
     std::map<int, Device> mine;
@@ -163,7 +163,8 @@ class Clique final : public NcclClique {
   std::map<int, Member> members_;
 };
 
-/// Cliques that exchanges still use. Whoever uses one keeps its communicator, so that no other can have the same handle.
+/// Cliques that exchanges still use. Whoever uses one keeps its communicator, so that no other can have the same
+/// handle.
 std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>>& cliques() {
   static std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>> known;
   return known;

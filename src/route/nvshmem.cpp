@@ -65,8 +65,7 @@ class NvshmemSender final : public Sender {
       packed = values_.data();
     }
     Batch batch;
-    for (const auto& places : site.sources)
-      batch.movers.push_back(lowering_.to_slot(site.legs, places, {packed, {}}));
+    for (const auto& places : site.sources) batch.movers.push_back(lowering_.to_slot(site.legs, places, {packed, {}}));
     batch.before.push_back({end_.signal(end_.place.free), SymmetricLayout::depth, message.target});
     batches.push_back(std::move(batch));
   }

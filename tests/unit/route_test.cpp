@@ -50,7 +50,8 @@ TEST(SymmetricLayout, HoldsEveryPlaceAndKeepsCountersInFront) {
 TEST(SymmetricLayout, HasRoomForEachMessage) {
   const SymmetricLayout layout = symmetric_layout(letters);
   ASSERT_EQ(layout.places.size(), letters.size());
-  for (const auto& letter : letters) EXPECT_GE(layout.places.at({letter.source, letter.target}).slot_bytes, letter.wire_bytes);
+  for (const auto& letter : letters)
+    EXPECT_GE(layout.places.at({letter.source, letter.target}).slot_bytes, letter.wire_bytes);
 }
 
 }  // namespace
