@@ -35,7 +35,7 @@ ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() fo
 
 # What any file of route/ may include from route/.
 SHARED_IN_ROUTE = {
-    f"{name}.hpp" for name in "route routes lower program moves carriage store_ends copy_ends host_ends".split()
+    f"{name}.hpp" for name in "route routes lower program moves carriage store_ends copy_ends host_ends library".split()
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
@@ -78,7 +78,7 @@ def check_include(source: Path, target: Path) -> str | None:
     if there not in RANK_OF:
         return f"includes {target} of the unknown room {there}/"
     if here == there == "route":
-        own_header = target.stem == source.stem.removesuffix("_kernels").removesuffix("_cuda")
+        own_header = target.stem == source.stem.removesuffix("_kernels").removesuffix("_cuda").removesuffix("_nocuda")
         if target.name not in SHARED_IN_ROUTE and not own_header:
             return f"includes {target}: files of route/ do not know each other"
     elif here != there and RANK_OF[there] >= RANK_OF[here] and (here, there) not in SIDEWAYS:

@@ -100,8 +100,29 @@ struct Pair {
   bool raw = true;        ///< the codec leaves values as they are
   bool host = false;      ///< devices of the host backend
   bool unshared = true;   ///< neither device is used by a second rank
+  bool exclusive = true;  ///< no device of the machine is used by a second rank
   bool one_each = true;   ///< every rank drives one device
   std::string gpu_mpi;    ///< why device memory cannot be given to MPI; empty where a message proved that it can
+};
+
+/// What the ends of one route share in an exchange: a library's communicators, memory that all ranks allocate together.
+class RouteState {
+ public:
+  virtual ~RouteState() = default;
+  /// Ends what waits on the devices for ranks that are gone.
+  virtual void abandon() {}
+};
+
+/// All messages of one route, whoever sends them; the same on all ranks.
+struct RouteSetup {
+  struct Letter {
+    int source = 0;  ///< devices
+    int target = 0;
+    std::size_t wire_bytes = 0;
+  };
+  Communicator comm;
+  const Machine& machine;
+  std::vector<Letter> letters;  ///< by source, then target
 };
 
 /// Waits until a counter has reached the exchange's number less `lag`.
@@ -131,9 +152,10 @@ struct Message {
   std::shared_ptr<const Codec> codec;
   MPI_Comm comm = MPI_COMM_NULL;
   Knobs knobs;
-  bool combines = false;     ///< the target adds (...) what arrives, in an order over all messages
-  bool answered = false;     ///< the target sends to the source too, by the same route
-  bool in_place_ok = true;   ///< ghosts of the target can be addressed by the source
+  std::shared_ptr<RouteState> state;  ///< what the route's prepare() made
+  bool combines = false;              ///< the target adds (...) what arrives, in an order over all messages
+  bool answered = false;              ///< the target sends to the source too, by the same route
+  bool in_place_ok = true;            ///< ghosts of the target can be addressed by the source
   bool host_shared = false;  ///< both ends can map the same host memory
 };
 
@@ -252,9 +274,12 @@ class Route {
   virtual bool capturable() const { return !needs_host(); }
   virtual std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const = 0;
   virtual std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const = 0;
-  /// Bracket the transfers of one begin, for libraries that want to see them together.
+  /// Collective, before the ends of an exchange are made, where any rank uses the route.
+  virtual std::shared_ptr<RouteState> prepare(const RouteSetup&) const { return nullptr; }
+  /// Bracket the transfers of one begin, for libraries that want to see them together. `here` is some device of this
+  /// process.
   virtual void open_group() const {}
-  virtual void close_group() const {}
+  virtual void close_group(Device) const {}
 };
 
 const Route& route(RouteKind kind);

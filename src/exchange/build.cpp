@@ -33,6 +33,9 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
   agree_on_messages();
   on_all_ranks([&] {
     make_channels();
+  });
+  prepare_routes();
+  on_all_ranks([&] {
     count_bindings();
     make_landing_places();
     make_host_landings();
@@ -81,6 +84,7 @@ std::string Exchange::Impl::slots_of(int device) const {
 }
 
 Exchange::Impl::~Impl() {
+  await_or_abandon();
   for (auto& side : sides) {
     try {
       side->stream.synchronize();

@@ -71,7 +71,7 @@ void Exchange::Impl::transfer(std::vector<Stream*>& streams) {
     for (auto& sender : sides[i]->senders) sender->transfer(*streams[i], sequence);
     for (auto& receiver : sides[i]->receivers) receiver->transfer(*streams[i], sequence);
   }
-  for (const Route* way : grouped) way->close_group();
+  for (const Route* way : grouped) way->close_group(sides.front()->device);
 }
 
 void Exchange::Impl::receive(Side& side, Stream& stream) {

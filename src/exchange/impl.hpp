@@ -2,6 +2,7 @@
 // What an Exchange holds. build.cpp makes it, exchange.cpp runs it.
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,7 +58,7 @@ struct Exchange::Impl {
   Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> wanted, ExchangeOptions chosen);
   ~Impl();
 
-  // build.cpp
+  // build.cpp, prepare.cpp
   void on_all_ranks(const std::function<void()>& step) const;
   std::string slots_of(int device) const;
   void agree() const;
@@ -70,6 +71,8 @@ struct Exchange::Impl {
   void make_landing_places();
   void make_host_landings();
   void prove_host_landings();
+  void prepare_routes();
+  void await_or_abandon();
   void publish_fields();
   void make_ends();
   void make_programs();
@@ -113,6 +116,7 @@ struct Exchange::Impl {
   std::vector<std::size_t> channel_of_message;
   Directory directory;
   std::deque<ReceiveSite> receive_sites;  // receivers' `arrived` point to their legs
+  std::map<RouteKind, std::shared_ptr<RouteState>> states;  // of routes that any rank uses
   std::vector<std::unique_ptr<Side>> sides;
   int bindings = 1;
   int binding = 0;

@@ -1,6 +1,7 @@
 #include "exchange/plan.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <slipstream/error.hpp>
 
@@ -71,6 +72,9 @@ Pair pair_of(const Machine& machine, int source, int target, const std::vector<P
       if (other != device && !machine.device(other).uuid.empty() &&
           machine.device(other).uuid == machine.device(device).uuid)
         pair.unshared = false;
+  std::set<std::string> uuids;
+  for (int device = 0; device < machine.devices(); ++device)
+    if (const auto& uuid = machine.device(device).uuid; !uuid.empty()) pair.exclusive &= uuids.insert(uuid).second;
   for (int rank = 0; rank < machine.ranks(); ++rank) pair.one_each &= machine.devices_of_rank(rank).size() == 1;
   return pair;
 }

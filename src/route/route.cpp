@@ -6,9 +6,14 @@
 namespace slipstream {
 namespace {
 
-constexpr std::pair<RouteKind, const char*> names[] = {
-    {RouteKind::kernel, "kernel"},       {RouteKind::direct, "direct"},   {RouteKind::peer, "peer"},
-    {RouteKind::colocated, "colocated"}, {RouteKind::gpu_mpi, "gpu_mpi"}, {RouteKind::staged, "staged"}};
+constexpr std::pair<RouteKind, const char*> names[] = {{RouteKind::kernel, "kernel"},
+                                                       {RouteKind::direct, "direct"},
+                                                       {RouteKind::peer, "peer"},
+                                                       {RouteKind::colocated, "colocated"},
+                                                       {RouteKind::nccl, "nccl"},
+                                                       {RouteKind::nvshmem, "nvshmem"},
+                                                       {RouteKind::gpu_mpi, "gpu_mpi"},
+                                                       {RouteKind::staged, "staged"}};
 
 constexpr std::pair<Pack, const char*> packs[] = {{Pack::fused, "fused"},
                                                   {Pack::per_direction, "per_direction"},
@@ -71,8 +76,9 @@ const Route& route(RouteKind kind) {
     case RouteKind::staged:
       return staged_route();
     case RouteKind::nccl:
+      return nccl_route();
     case RouteKind::nvshmem:
-      break;
+      return nvshmem_route();
   }
   throw Error("unknown route");
 }

@@ -1,0 +1,67 @@
+// What all ranks of an exchange set up together for their routes before its ends are made.
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include <slipstream/error.hpp>
+
+#include "exchange/impl.hpp"
+
+namespace slipstream {
+namespace {
+
+struct Entry {
+  std::int64_t source = 0, target = 0, route = 0, wire_bytes = 0;
+};
+
+}  // namespace
+
+/// Both ends of a message must have chosen the same route: a library may be missing on one of them.
+void Exchange::Impl::prepare_routes() {
+  std::string mine;
+  for (const Channel& channel : channels) {
+    const Entry entry{channel.message.source, channel.message.target, static_cast<std::int64_t>(channel.choice.route),
+                      static_cast<std::int64_t>(channel.message.wire_bytes)};
+    mine.append(reinterpret_cast<const char*>(&entry), sizeof entry);
+  }
+  std::map<std::pair<int, int>, Entry> known;
+  for (const std::string& text : comm.all_gather(mine))
+    for (std::size_t at = 0; at + sizeof(Entry) <= text.size(); at += sizeof(Entry)) {
+      Entry entry;
+      std::memcpy(&entry, text.data() + at, sizeof entry);
+      const auto [seen, first] =
+          known.try_emplace({static_cast<int>(entry.source), static_cast<int>(entry.target)}, entry);
+      require(first || seen->second.route == entry.route,
+              "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
+                  " choose different routes between them (" + to_string(static_cast<RouteKind>(entry.route)) + ", " +
+                  to_string(static_cast<RouteKind>(seen->second.route)) +
+                  "): make the same libraries visible to all ranks, or name the routes to use");
+    }
+  for (const RouteKind kind : all_routes()) {
+    RouteSetup setup{comm, grid.machine(), {}};
+    for (const auto& [devices, entry] : known)
+      if (static_cast<RouteKind>(entry.route) == kind)
+        setup.letters.push_back({devices.first, devices.second, static_cast<std::size_t>(entry.wire_bytes)});
+    if (setup.letters.empty()) continue;
+    if (auto state = route(kind).prepare(setup)) states[kind] = std::move(state);
+  }
+  for (Channel& channel : channels)
+    if (const auto found = states.find(channel.choice.route); found != states.end())
+      channel.message.state = found->second;
+}
+
+/// A library's kernels wait for a dead rank for ever, and so would a stream that is synchronized.
+void Exchange::Impl::await_or_abandon() {
+  if (states.empty()) return;
+  const auto start = std::chrono::steady_clock::now();
+  for (auto& side : sides)
+    while (!side->stream.idle()) {
+      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > options.wait_limit) {
+        for (const auto& [kind, state] : states) state->abandon();
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+}
+
+}  // namespace slipstream

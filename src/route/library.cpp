@@ -1,0 +1,36 @@
+#include "route/library.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace slipstream {
+
+Library::Library(const std::vector<std::string>& files) {
+  for (const std::string& file : files) {
+    handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_) {
+      missing_.clear();
+      return;
+    }
+    const char* why = dlerror();
+    missing_ += (missing_.empty() ? "no library could be loaded: " : "; ") + std::string(why ? why : file);
+  }
+}
+
+void* Library::symbol(const char* name) {
+  if (!handle_) return nullptr;
+  void* found = dlsym(handle_, name);
+  if (!found && missing_.empty()) missing_ = std::string("the library is too old: it has no ") + name;
+  return found;
+}
+
+std::vector<std::string> library_files(const char* variable, const std::string& name, const std::string& built) {
+  std::vector<std::string> files;
+  if (const char* given = std::getenv(variable); given && *given) return {given};
+  files.push_back(name);
+  if (!built.empty()) files.push_back(built);
+  return files;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,111 @@
+// Any two GPUs: pack, one send and one receive in stream order, unpack.
+#include "route/nccl.hpp"
+
+#include "route/lower.hpp"
+#include "route/routes.hpp"
+
+namespace slipstream {
+namespace {
+
+NcclClique& clique_of(const Message& message) { return static_cast<NcclClique&>(*message.state); }
+
+class NcclSender final : public Sender {
+ public:
+  NcclSender(const Message& message, const SendSite& site)
+      : message_(message), lowering_(site.device), packed_(site.device, message.bytes) {
+    if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
+    Batch batch;
+    for (const auto& places : site.sources)
+      batch.movers.push_back(lowering_.to_slot(site.legs, places, {packed_.data(), {}}));
+    batches.push_back(std::move(batch));
+  }
+
+  bool transfers() const override { return true; }
+  void transfer(Stream& stream, std::uint64_t) override {
+    const std::byte* from = packed_.data();
+    if (!message_.codec->identity()) {
+      message_.codec->encode(stream, packed_.data(), message_.bytes, wire_.data());
+      from = wire_.data();
+    }
+    clique_of(message_).send(stream, from, message_.wire_bytes, message_.source, message_.target);
+  }
+
+ private:
+  Message message_;
+  Lowering lowering_;
+  Buffer<std::byte> packed_, wire_;
+};
+
+/// Nothing here waits: the unpacking is queued behind the receive, and the next receive behind the unpacking.
+class NcclReceiver final : public Receiver {
+ public:
+  NcclReceiver(const Message& message, const ReceiveSite& site)
+      : message_(message), lowering_(site.device), packed_(site.device, message.bytes) {
+    if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
+    Batch batch;
+    if (message.combines) {
+      for (const Leg& leg : site.legs) arrived.push_back({&leg, packed_.data() + leg.offset});
+    } else {
+      for (const auto& places : site.targets)
+        batch.movers.push_back(lowering_.from_slot(site.legs, places, {packed_.data(), {}}));
+    }
+    batches.push_back(std::move(batch));
+  }
+
+  bool transfers() const override { return true; }
+  void transfer(Stream& stream, std::uint64_t) override {
+    std::byte* to = message_.codec->identity() ? packed_.data() : wire_.data();
+    clique_of(message_).receive(stream, to, message_.wire_bytes, message_.source, message_.target);
+  }
+  bool delivers() const override { return !message_.codec->identity(); }
+  void deliver(Stream& stream, std::uint64_t) override {
+    if (delivers()) message_.codec->decode(stream, wire_.data(), message_.bytes, packed_.data());
+  }
+
+ private:
+  Message message_;
+  Lowering lowering_;
+  Buffer<std::byte> packed_, wire_;
+};
+
+class NcclRoute final : public Route {
+ public:
+  RouteKind kind() const override { return RouteKind::nccl; }
+  Facts capability() const override {
+    return {{"between", "any two GPUs"}, {"patterns", "any"},       {"operations", "all"},
+            {"origin of memory", "any"}, {"ranks per device", "1"}, {"devices per rank", "any"},
+            {"capturable", "yes"}};
+  }
+  Facts execution() const override {
+    return {{"host work in begin", "queues kernels, sends and receives; connects pairs in the first exchange"},
+            {"host work in end", "queues kernels"},
+            {"holds while waiting", "the library's thread blocks, without a limit"},
+            {"in flight at once", "1"},
+            {"fields rebindable", "among the field's own copies"},
+            {"after a time-out", "cannot time out: where a rank dies its peers' streams hang, and the job must end"}};
+  }
+  std::string refusal(const Pair& pair) const override {
+    if (pair.host) return "it joins GPUs, and these are devices of the host backend";
+    if (!pair.unshared) return "two ranks share a device";
+    return nccl_missing();
+  }
+  bool needs_host() const override { return false; }
+  std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return nccl_clique(setup); }
+  void open_group() const override { nccl_group_start(); }
+  void close_group(Device here) const override { nccl_group_end(here); }
+  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
+    return std::make_unique<NcclSender>(message, site);
+  }
+  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
+    return std::make_unique<NcclReceiver>(message, site);
+  }
+};
+
+}  // namespace
+
+const Route& nccl_route() {
+  static const NcclRoute route;
+  return route;
+}
+
+}  // namespace slipstream

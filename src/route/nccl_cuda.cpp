@@ -1,0 +1,204 @@
+// NCCL, loaded when it is there. NVLink multicast stays off: a fault in it can take the host's GPUs out of service.
+#include <nccl.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include <slipstream/error.hpp>
+
+#include "device/cuda/common.hpp"
+#include "route/library.hpp"
+#include "route/nccl.hpp"
+
+namespace slipstream {
+namespace {
+
+class Nccl {
+ public:
+  static Nccl& get() {
+    static Nccl library;
+    return library;
+  }
+  const std::string& missing() const { return missing_; }
+  void check(ncclResult_t result, const std::string& what) const {
+    if (result != ncclSuccess)
+      throw Error("NCCL could not " + what + ": " + error_string(result) + "; NCCL_DEBUG=WARN tells more");
+  }
+
+  decltype(&ncclGetUniqueId) unique_id = nullptr;
+  decltype(&ncclCommInitRank) init_rank = nullptr;
+  decltype(&ncclCommDestroy) destroy = nullptr;
+  decltype(&ncclCommAbort) abort = nullptr;
+  decltype(&ncclSend) send = nullptr;
+  decltype(&ncclRecv) receive = nullptr;
+  decltype(&ncclGroupStart) group_start = nullptr;
+  decltype(&ncclGroupEnd) group_end = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
+
+ private:
+  Nccl() {
+    setenv("NCCL_NVLS_ENABLE", "0", 1);
+    Library library(library_files("SLIPSTREAM_NCCL_FILE", "libnccl.so.2", SLIPSTREAM_NCCL_LIBRARY));
+    library.find(unique_id, "ncclGetUniqueId");
+    library.find(init_rank, "ncclCommInitRank");
+    library.find(destroy, "ncclCommDestroy");
+    library.find(abort, "ncclCommAbort");
+    library.find(send, "ncclSend");
+    library.find(receive, "ncclRecv");
+    library.find(group_start, "ncclGroupStart");
+    library.find(group_end, "ncclGroupEnd");
+    library.find(error_string, "ncclGetErrorString");
+    missing_ = library.missing();
+  }
+  std::string missing_;
+};
+
+/// Between open and close; a group that an error leaves open would swallow all later calls of this thread.
+class Group {
+ public:
+  Group() { Nccl::get().check(Nccl::get().group_start(), "start a group of calls"); }
+  ~Group() {
+    if (!closed_) Nccl::get().group_end();
+  }
+  void close(const std::string& what) {
+    closed_ = true;
+    Nccl::get().check(Nccl::get().group_end(), what);
+  }
+
+ private:
+  bool closed_ = false;
+};
+
+std::vector<int> devices_of(const RouteSetup& setup) {
+  std::set<int> devices;
+  for (const RouteSetup::Letter& letter : setup.letters) devices.insert({letter.source, letter.target});
+  return {devices.begin(), devices.end()};
+}
+
+/// One communicator of the library for each device of this rank.
+class Clique final : public NcclClique {
+ public:
+  Clique(const RouteSetup& setup, const std::vector<int>& devices, std::int64_t serial) : serial(serial) {
+    const Nccl& nccl = Nccl::get();
+    for (std::size_t place = 0; place < devices.size(); ++place) place_of_[devices[place]] = static_cast<int>(place);
+    // A rank that fails tells the others, which would wait for its name of the clique.
+    const int root = setup.machine.device(devices.front()).rank;
+    std::string name;
+    ncclResult_t result = ncclSuccess;
+    if (setup.comm.rank() == root) {
+      ncclUniqueId id{};
+      result = nccl.missing().empty() ? nccl.unique_id(&id) : ncclSystemError;
+      if (result == ncclSuccess) name.assign(id.internal, sizeof id.internal);
+    }
+    name = setup.comm.broadcast(name, root);
+    ncclUniqueId id{};
+    require(name.size() == sizeof id.internal,
+            "NCCL could not be started on rank " + std::to_string(root) + ": NCCL_DEBUG=WARN tells more");
+    name.copy(id.internal, name.size());
+    // All of this rank's devices must join at once, and in no other rank's order.
+    std::map<int, Device> mine;
+    for (const int device : devices)
+      if (setup.machine.device(device).rank == setup.comm.rank()) mine[device] = setup.machine.device(device).local;
+    if (mine.empty()) return;
+    const cuda::DeviceScope outer(mine.begin()->second);
+    Group group;
+    for (const auto& [device, local] : mine) {
+      const cuda::DeviceScope scope(local);
+      Member& member = members_[device];
+      member.local = local;
+      nccl.check(nccl.init_rank(&member.comm, static_cast<int>(devices.size()), id, place_of_.at(device)),
+                 "let device " + std::to_string(device) + " join");
+    }
+    group.close("join the devices of rank " + std::to_string(setup.comm.rank()) + " to those of the others");
+  }
+
+  ~Clique() override {
+    for (auto& [device, member] : members_) end(member, Nccl::get().destroy);
+  }
+
+  void abandon() override {
+    for (auto& [device, member] : members_) end(member, Nccl::get().abort);
+  }
+
+  void send(Stream& stream, const std::byte* from, std::size_t bytes, int source, int target) override {
+    const Member& member = members_.at(source);
+    require(member.comm != nullptr, "NCCL was abandoned after a time-out: the job must end");
+    const cuda::DeviceScope scope(member.local);
+    Nccl::get().check(Nccl::get().send(from, bytes, ncclUint8, place_of_.at(target), member.comm,
+                                       static_cast<cudaStream_t>(stream.native())),
+                      "send from device " + std::to_string(source) + " to device " + std::to_string(target));
+  }
+
+  void receive(Stream& stream, std::byte* to, std::size_t bytes, int source, int target) override {
+    const Member& member = members_.at(target);
+    require(member.comm != nullptr, "NCCL was abandoned after a time-out: the job must end");
+    const cuda::DeviceScope scope(member.local);
+    Nccl::get().check(Nccl::get().receive(to, bytes, ncclUint8, place_of_.at(source), member.comm,
+                                          static_cast<cudaStream_t>(stream.native())),
+                      "receive from device " + std::to_string(source) + " on device " + std::to_string(target));
+  }
+
+  const std::int64_t serial;
+
+ private:
+  struct Member {
+    Device local;
+    ncclComm_t comm = nullptr;
+  };
+
+  static void end(Member& member, ncclResult_t (*how)(ncclComm_t)) {
+    if (!member.comm) return;
+    try {
+      const cuda::DeviceScope scope(member.local);
+      how(member.comm);
+    } catch (...) {
+      // Called where an exchange ends: nobody is left to tell.
+    }
+    member.comm = nullptr;
+  }
+
+  std::map<int, int> place_of_;
+  std::map<int, Member> members_;
+};
+
+/// Cliques that exchanges still use. Whoever uses one keeps its communicator, so that no other can have the same
+/// handle.
+std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>>& cliques() {
+  static std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>> known;
+  return known;
+}
+
+}  // namespace
+
+std::string nccl_missing() { return Nccl::get().missing(); }
+
+std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
+  static std::int64_t made = 0;
+  const std::vector<int> devices = devices_of(setup);
+  std::erase_if(cliques(), [](const auto& entry) { return entry.second.expired(); });
+  auto& known = cliques()[{setup.comm.mpi(), devices}];
+  std::shared_ptr<Clique> clique = known.lock();
+  // Exchanges may end on one rank before they do on another: all ranks must still have the same clique.
+  bool same = clique != nullptr;
+  for (const std::int64_t serial : setup.comm.all_gather(clique ? clique->serial : 0))
+    same &= clique && serial == clique->serial;
+  if (!setup.comm.all(same)) {
+    std::int64_t serial = ++made;
+    for (const std::int64_t other : setup.comm.all_gather(serial)) serial = std::max(serial, other);
+    made = serial;
+    clique = std::make_shared<Clique>(setup, devices, serial);
+    known = clique;
+  }
+  return clique;
+}
+
+void nccl_group_start() { Nccl::get().check(Nccl::get().group_start(), "start a group of calls"); }
+
+void nccl_group_end(Device here) {
+  const cuda::DeviceScope scope(here);
+  Nccl::get().check(Nccl::get().group_end(), "start its sends and receives");
+}
+
+}  // namespace slipstream

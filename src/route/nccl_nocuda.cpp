@@ -1,0 +1,12 @@
+#include <slipstream/error.hpp>
+
+#include "route/nccl.hpp"
+
+namespace slipstream {
+
+std::string nccl_missing() { return "this build has no NCCL (needs a CUDA build with nccl.h)"; }
+std::shared_ptr<NcclClique> nccl_clique(const RouteSetup&) { throw Error(nccl_missing()); }
+void nccl_group_start() { throw Error(nccl_missing()); }
+void nccl_group_end(Device) { throw Error(nccl_missing()); }
+
+}  // namespace slipstream

@@ -1,0 +1,180 @@
+// GPUs of one process each: pack, put into a slot of the target's symmetric memory with a counter, unpack. A message
+// has two slots in turn, so that the target frees a slot at its next begin and the source asks for it one begin later.
+#include "route/nvshmem.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "route/lower.hpp"
+#include "route/routes.hpp"
+
+namespace slipstream {
+
+SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters) {
+  constexpr std::size_t line = 128;  // bytes between counters, so that no two share a cache line
+  SymmetricLayout layout;
+  std::map<int, std::size_t> counters, values;  // bytes taken on each device
+  const auto take = [](std::size_t& end, std::size_t bytes) { return std::exchange(end, end + bytes); };
+  for (const auto& letter : letters) {
+    auto& place = layout.places[{letter.source, letter.target}];
+    place.full = take(counters[letter.target], line);
+    place.free = take(counters[letter.source], line);
+    place.slot_bytes = round_up(letter.wire_bytes, slot_alignment);
+    place.slot = take(values[letter.target], place.slot_bytes * SymmetricLayout::depth);
+    place.outgoing = take(values[letter.source], place.slot_bytes);
+  }
+  for (const auto& [device, end] : counters) layout.counter_bytes = std::max(layout.counter_bytes, end);
+  layout.counter_bytes = round_up(layout.counter_bytes, slot_alignment);
+  layout.bytes = layout.counter_bytes;
+  for (const auto& [device, end] : values) layout.bytes = std::max(layout.bytes, layout.counter_bytes + end);
+  for (auto& [devices, place] : layout.places) {
+    place.slot += layout.counter_bytes;
+    place.outgoing += layout.counter_bytes;
+  }
+  return layout;
+}
+
+namespace {
+
+/// The slot of exchange n.
+std::size_t slot_of(const SymmetricLayout::Place& place, std::uint64_t sequence) {
+  return place.slot + (sequence - 1) % SymmetricLayout::depth * place.slot_bytes;
+}
+
+/// What both ends know of their message's place.
+class End {
+ public:
+  explicit End(const Message& message)
+      : message(message),
+        block(static_cast<NvshmemBlock&>(*message.state)),
+        place(block.layout.places.at({message.source, message.target})) {}
+
+  Signal* signal(std::size_t counter) const { return reinterpret_cast<Signal*>(block.at(counter)); }
+
+  const Message message;
+  NvshmemBlock& block;
+  const SymmetricLayout::Place place;
+};
+
+class NvshmemSender final : public Sender {
+ public:
+  NvshmemSender(const Message& message, const SendSite& site) : end_(message), lowering_(site.device) {
+    std::byte* packed = end_.block.at(end_.place.outgoing);
+    if (!message.codec->identity()) {
+      values_ = Buffer<std::byte>(site.device, message.bytes);
+      packed = values_.data();
+    }
+    Batch batch;
+    for (const auto& places : site.sources) batch.movers.push_back(lowering_.to_slot(site.legs, places, {packed, {}}));
+    batch.before.push_back({end_.signal(end_.place.free), SymmetricLayout::depth, message.target});
+    batches.push_back(std::move(batch));
+  }
+
+  bool transfers() const override { return true; }
+  void transfer(Stream& stream, std::uint64_t sequence) override {
+    const Message& m = end_.message;
+    std::byte* outgoing = end_.block.at(end_.place.outgoing);
+    if (!m.codec->identity()) m.codec->encode(stream, values_.data(), m.bytes, outgoing);
+    end_.block.put(stream, slot_of(end_.place, sequence), outgoing, m.wire_bytes, end_.place.full, sequence,
+                   m.target_rank);
+  }
+
+ private:
+  End end_;
+  Lowering lowering_;
+  Buffer<std::byte> values_;
+};
+
+/// Unpacks from the slot, or from values taken out of it where they are coded or combined (from one place always).
+class NvshmemReceiver final : public Receiver {
+ public:
+  NvshmemReceiver(const Message& message, const ReceiveSite& site)
+      : end_(message), lowering_(site.device), mapped_(end_.block.mapped(message.source_rank)) {
+    const bool taken = message.combines || !message.codec->identity();
+    Slot slot{end_.block.at(end_.place.slot),
+              {static_cast<std::int64_t>(end_.place.slot_bytes), SymmetricLayout::depth, 1, 0}};
+    if (taken) {
+      values_ = Buffer<std::byte>(site.device, message.bytes);
+      slot = {values_.data(), {}};
+    }
+    Batch batch;
+    const Wait full{end_.signal(end_.place.full), 0, message.source};
+    if (mapped_) (taken ? gate : batch.before).push_back(full);
+    if (message.combines) {
+      for (const Leg& leg : site.legs) arrived.push_back({&leg, values_.data() + leg.offset});
+    } else {
+      for (const auto& places : site.targets) batch.movers.push_back(lowering_.from_slot(site.legs, places, slot));
+    }
+    batches.push_back(std::move(batch));
+  }
+
+  bool transfers() const override { return true; }
+  /// The last exchange's slot has been emptied by what the stream holds.
+  void transfer(Stream& stream, std::uint64_t sequence) override {
+    if (sequence > 1) end_.block.set(stream, end_.place.free, sequence - 1, end_.message.source_rank);
+  }
+
+  bool delivers() const override { return !mapped_ || values_.data(); }
+  void deliver(Stream& stream, std::uint64_t sequence) override {
+    const Message& m = end_.message;
+    if (!mapped_) end_.block.wait(stream, end_.place.full, sequence);
+    const std::byte* slot = end_.block.at(slot_of(end_.place, sequence));
+    if (!m.codec->identity()) {
+      m.codec->decode(stream, slot, m.bytes, values_.data());
+    } else if (values_.data()) {
+      copy(stream, values_.data(), slot, m.bytes);
+    }
+  }
+
+ private:
+  End end_;
+  Lowering lowering_;
+  bool mapped_;
+  Buffer<std::byte> values_;
+};
+
+class NvshmemRoute final : public Route {
+ public:
+  RouteKind kind() const override { return RouteKind::nvshmem; }
+  Facts capability() const override {
+    return {{"between", "GPUs of one process each"},
+            {"patterns", "any"},
+            {"operations", "all"},
+            {"origin of memory", "any; messages lie in the library's own heap"},
+            {"ranks per device", "1"},
+            {"devices per rank", "1"},
+            {"capturable", "no: the number of the exchange is an argument of its calls"}};
+  }
+  Facts execution() const override {
+    return {{"host work in begin", "queues kernels, puts and counters"},
+            {"host work in end", "queues kernels"},
+            {"holds while waiting", "one thread block; between nodes the stream, without a limit"},
+            {"in flight at once", "1"},
+            {"fields rebindable", "among the field's own copies"},
+            {"after a time-out", "old ghost values, the exchange is unusable; between nodes the job must end"}};
+  }
+  std::string refusal(const Pair& pair) const override {
+    if (pair.host) return "it joins GPUs, and these are devices of the host backend";
+    if (!pair.exclusive) return "two ranks share a device";
+    if (!pair.one_each) return "some rank drives several devices or none, and the library takes one a process";
+    return nvshmem_missing();
+  }
+  bool needs_host() const override { return false; }
+  bool capturable() const override { return false; }
+  std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return nvshmem_block(setup); }
+  std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
+    return std::make_unique<NvshmemSender>(message, site);
+  }
+  std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
+    return std::make_unique<NvshmemReceiver>(message, site);
+  }
+};
+
+}  // namespace
+
+const Route& nvshmem_route() {
+  static const NvshmemRoute route;
+  return route;
+}
+
+}  // namespace slipstream

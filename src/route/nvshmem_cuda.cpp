@@ -1,0 +1,185 @@
+// NVSHMEM's host library, loaded when it is there and started once in a process. It is never ended: that is collective,
+// and no rank knows when the others are done. NVLink multicast stays off, as in the other libraries.
+#include <nvshmem_host.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/error.hpp>
+
+#include "device/cuda/common.hpp"
+#include "route/library.hpp"
+#include "route/nvshmem.hpp"
+
+namespace slipstream {
+namespace {
+
+class Nvshmem {
+ public:
+  static Nvshmem& get() {
+    static Nvshmem library;
+    return library;
+  }
+  const std::string& missing() const { return missing_; }
+
+  /// Collective. All exchanges of a process must join the same ranks.
+  void start(const Communicator& comm, Device device);
+
+  decltype(&nvshmemx_get_uniqueid) unique_id = nullptr;
+  decltype(&nvshmemx_set_attr_uniqueid_args) set_unique_id = nullptr;
+  decltype(&nvshmemx_hostlib_init_attr) init = nullptr;
+  decltype(&nvshmem_my_pe) my_pe = nullptr;
+  decltype(&nvshmem_n_pes) n_pes = nullptr;
+  decltype(&nvshmem_malloc) allocate = nullptr;
+  decltype(&nvshmem_ptr) pointer = nullptr;
+  decltype(&nvshmem_barrier_all) barrier = nullptr;
+  decltype(&nvshmemx_putmem_signal_on_stream) put = nullptr;
+  decltype(&nvshmemx_signal_op_on_stream) signal = nullptr;
+  decltype(&nvshmemx_signal_wait_until_on_stream) wait = nullptr;
+
+ private:
+  Nvshmem();
+  std::string missing_;
+  MPI_Comm started_ = MPI_COMM_NULL;
+};
+
+Nvshmem::Nvshmem() {
+  setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
+  setenv("NCCL_NVLS_ENABLE", "0", 1);  // it may load that library too
+  Library library(library_files("SLIPSTREAM_NVSHMEM_FILE", "libnvshmem_host.so.3", SLIPSTREAM_NVSHMEM_LIBRARY));
+  library.find(unique_id, "nvshmemx_get_uniqueid");
+  library.find(set_unique_id, "nvshmemx_set_attr_uniqueid_args");
+  library.find(init, "nvshmemx_hostlib_init_attr");
+  library.find(my_pe, "nvshmem_my_pe");
+  library.find(n_pes, "nvshmem_n_pes");
+  library.find(allocate, "nvshmem_malloc");
+  library.find(pointer, "nvshmem_ptr");
+  library.find(barrier, "nvshmem_barrier_all");
+  library.find(put, "nvshmemx_putmem_signal_on_stream");
+  library.find(signal, "nvshmemx_signal_op_on_stream");
+  library.find(wait, "nvshmemx_signal_wait_until_on_stream");
+  missing_ = library.missing();
+}
+
+void Nvshmem::start(const Communicator& comm, Device device) {
+  int relation = MPI_UNEQUAL;
+  if (started_ != MPI_COMM_NULL) check_mpi(MPI_Comm_compare(started_, comm.mpi(), &relation), "compare communicators");
+  const bool fits = started_ != MPI_COMM_NULL && (relation == MPI_IDENT || relation == MPI_CONGRUENT);
+  if (comm.all(fits)) return;
+  require(comm.all(started_ == MPI_COMM_NULL),
+          "NVSHMEM was started for other ranks than those of this exchange: leave the route nvshmem out of it");
+  require(comm.all(missing_.empty()), missing_.empty() ? "NVSHMEM is missing on another rank" : missing_);
+  nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
+  std::string name;
+  if (comm.rank() == 0 && unique_id(&id) == 0) name.assign(reinterpret_cast<const char*>(&id), sizeof id);
+  name = comm.broadcast(name, 0);
+  require(name.size() == sizeof id, "NVSHMEM could not be started on rank 0: NVSHMEM_DEBUG=WARN tells more");
+  name.copy(reinterpret_cast<char*>(&id), sizeof id);
+  nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+  const cuda::DeviceScope scope(device);
+  const bool started = set_unique_id(comm.rank(), comm.size(), &id, &attributes) == 0 &&
+                       init(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) == 0 && my_pe() == comm.rank() &&
+                       n_pes() == comm.size();
+  require(comm.all(started), started ? "NVSHMEM could not be started on another rank: NVSHMEM_DEBUG=WARN tells more"
+                                     : "NVSHMEM could not be started on rank " + std::to_string(comm.rank()) +
+                                           ", or was started by another library before: NVSHMEM_DEBUG=WARN tells more");
+  check_mpi(MPI_Comm_dup(comm.mpi(), &started_), "keep the ranks of NVSHMEM");
+}
+
+/// Memory of all ranks' heaps, allocated together and kept until the process ends; all ranks number it alike.
+struct HeapChunk {
+  std::byte* base = nullptr;
+  std::size_t bytes = 0;
+  bool used = false;  ///< by an exchange of this rank
+};
+std::vector<HeapChunk>& chunks() {
+  static std::vector<HeapChunk> all;
+  return all;
+}
+
+/// The smallest chunk that is free on all ranks, or a new one. Collective.
+std::size_t take_chunk(const Communicator& comm, Device device, std::size_t bytes) {
+  const Nvshmem& library = Nvshmem::get();
+  const cuda::DeviceScope scope(device);
+  std::string mine(chunks().size(), 'n');
+  for (std::size_t c = 0; c < chunks().size(); ++c)
+    if (!chunks()[c].used && chunks()[c].bytes >= bytes) mine[c] = 'y';
+  std::string free = mine;
+  for (const std::string& other : comm.all_gather(mine))
+    for (std::size_t c = 0; c < free.size(); ++c)
+      if (other.at(c) == 'n') free[c] = 'n';
+  std::size_t best = free.size();
+  for (std::size_t c = 0; c < free.size(); ++c)
+    if (free[c] == 'y' && (best == free.size() || chunks()[c].bytes < chunks()[best].bytes)) best = c;
+  if (best < chunks().size()) {
+    synchronize(device);  // counters of its last exchange may still be on their way
+    library.barrier();
+  } else {
+    auto* base = static_cast<std::byte*>(library.allocate(bytes));
+    if (!comm.all(base != nullptr))
+      throw OutOfMemory("NVSHMEM has no " + std::to_string(bytes) +
+                        " bytes left in its symmetric heap: set NVSHMEM_SYMMETRIC_SIZE higher");
+    chunks().push_back({base, bytes, false});
+  }
+  chunks()[best].used = true;
+  return best;
+}
+
+class HeapBlock final : public NvshmemBlock {
+ public:
+  explicit HeapBlock(const RouteSetup& setup)
+      : device_(setup.machine.device(setup.machine.devices_of_rank(setup.comm.rank()).front()).local) {
+    layout = symmetric_layout(setup.letters);
+    library_.start(setup.comm, device_);
+    chunk_ = take_chunk(setup.comm, device_, layout.bytes);
+    base_ = chunks()[chunk_].base;
+    Stream stream(device_);
+    fill(stream, base_, 0, layout.counter_bytes);
+    stream.synchronize();
+    const cuda::DeviceScope scope(device_);
+    for (int rank = 0; rank < setup.comm.size(); ++rank)
+      mapped_.push_back(rank == setup.comm.rank() || library_.pointer(base_, rank) != nullptr);
+  }
+  ~HeapBlock() override {
+    if (!abandoned_) chunks()[chunk_].used = false;
+  }
+  /// Nothing ends the library's waits; but nobody may get memory that they look at.
+  void abandon() override { abandoned_ = true; }
+
+  std::byte* at(std::size_t offset) const override { return base_ + offset; }
+  bool mapped(int rank) const override { return mapped_[static_cast<std::size_t>(rank)]; }
+
+  void put(Stream& stream, std::size_t to, const std::byte* from, std::size_t bytes, std::size_t counter,
+           std::uint64_t value, int rank) override {
+    const cuda::DeviceScope scope(device_);
+    library_.put(base_ + to, from, bytes, signal(counter), value, NVSHMEM_SIGNAL_SET, rank, native(stream));
+  }
+  void set(Stream& stream, std::size_t counter, std::uint64_t value, int rank) override {
+    const cuda::DeviceScope scope(device_);
+    library_.signal(signal(counter), value, NVSHMEM_SIGNAL_SET, rank, native(stream));
+  }
+  void wait(Stream& stream, std::size_t counter, std::uint64_t value) override {
+    const cuda::DeviceScope scope(device_);
+    library_.wait(signal(counter), NVSHMEM_CMP_GE, value, native(stream));
+  }
+
+ private:
+  std::uint64_t* signal(std::size_t counter) const { return reinterpret_cast<std::uint64_t*>(base_ + counter); }
+  static cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
+
+  Nvshmem& library_ = Nvshmem::get();
+  Device device_;
+  std::size_t chunk_ = 0;
+  std::byte* base_ = nullptr;
+  std::vector<bool> mapped_;
+  bool abandoned_ = false;
+};
+
+}  // namespace
+
+std::string nvshmem_missing() { return Nvshmem::get().missing(); }
+
+std::shared_ptr<NvshmemBlock> nvshmem_block(const RouteSetup& setup) { return std::make_shared<HeapBlock>(setup); }
+
+}  // namespace slipstream
