@@ -2,7 +2,8 @@
 
 A document holds `<!-- table: lbm -->` and `<!-- end -->`; what is between them is replaced by the rows of
 bench/results/lbm/*.json, of each machine the newest file. `<!-- table: lbm columns=devices,storage,mlups -->` picks
-columns, `where=clock:host,ranks:4` rows, and `optional`, at the end, allows that nothing is measured yet. `--check` changes nothing and fails where a table is out of date.
+columns, then `where=clock:host,ranks:4` rows; `optional`, at the end, allows that nothing is measured yet. `--check`
+changes nothing and fails where a table is out of date.
 """
 
 import argparse
@@ -93,7 +94,8 @@ def table(folder: Path, columns: list[str] | None, where: dict[str, str]) -> str
 
 
 def _numeric(rows: list[dict[str, Any]], name: str) -> bool:
-    return all(isinstance(row.get(name, 0), int | float) and not isinstance(row.get(name), bool) for row in rows)
+    values = [row[name] for row in rows if row.get(name) is not None]
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def fill(text: str, results: Path) -> str:

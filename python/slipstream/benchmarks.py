@@ -58,7 +58,9 @@ OPTIONS: Mapping[str, Option] = {
     "radius": Option(3, "halo width", {"type": int}),
     "quantities": Option(4, "f32 values a cell", {"type": int}),
     "routes": Option("", "+direct,-nvshmem: all routes with and without some; direct,kernel: only these"),
-    "part": Option("all", "what to measure", {"choices": ["must", "ladder", "schemes", "scaling", "all"]}),
+    "part": Option(
+        ["all"], "what to measure", {"nargs": "+", "choices": ["must", "ladder", "schemes", "scaling", "all"]}
+    ),
     "devices": Option(0, "devices a rank", {"type": int}),
     "threads": Option(0, "threads of host kernels; 0: all cores", {"type": int}),
     "collision": Option("TRT", "", {"choices": ["SRT", "TRT"]}),
