@@ -158,7 +158,7 @@ def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence
     devices = grid[0] * grid[1] * grid[2]
     for base, rung, routes in ladders(allowed):
         setups = []
-        for side in (*scale.sizes, scale.cube):
+        for side in sorted((*scale.sizes, scale.cube)):
             cells = cube_of(side, devices)
             named = label(nodes, ranks, devices, cells[0], base == "gpu_mpi")
             inputs = {"label": named, "base": base, "rung": rung, "routes": "+".join(routes)}

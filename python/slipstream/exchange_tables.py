@@ -275,7 +275,7 @@ def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:
             panels.append(curves.Panel(f"{base}, {who}", "us", found, "side of the domain", counts=True))
     if panels:
         drawn.append(path.with_name(f"{path.stem}-ladder.png"))
-        curves.draw(drawn[-1], f"Routes added one by one, {machine}, host clock", panels, min(3, len(panels)))
+        curves.draw(drawn[-1], f"Routes added one by one\n{machine}, host clock", panels, min(3, len(panels)))
     if goals := [row for row in pick(rows, part="must") if row["routes"] != "staged"]:
         drawn.append(path.with_name(f"{path.stem}-must.png"))
         plots.exchange_goals(drawn[-1], f"Halo exchange on {machine}", {who: _bars(goals, who) for who in _whos(goals)})
