@@ -2,7 +2,8 @@
 
 A document holds `<!-- table: lbm -->` and `<!-- end -->`; what is between them is replaced by the rows of
 bench/results/lbm/*.json, of each machine the newest file. `<!-- table: lbm columns=devices,storage,mlups -->` picks
-columns. `--check` changes nothing and fails where a table is out of date.
+columns, then `where=clock:host,ranks:4` rows; `optional`, at the end, allows that nothing is measured yet. `--check`
+changes nothing and fails where a table is out of date.
 """
 
 import argparse
@@ -14,12 +15,18 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKED = re.compile(
-    r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,]+))? -->\n)(.*?)(<!-- end -->)", re.DOTALL
+    r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,]+))?(?: where=(?P<where>[\w:,^+-]+))?"
+    r"(?P<optional> optional)? -->\n).*?(?P<end><!-- end -->)",
+    re.DOTALL,
 )
 
 
 class TableError(Exception):
     """A table that cannot be made."""
+
+
+class NothingMeasuredError(TableError):
+    """No results, or none of the rows that a table wants."""
 
 
 def newest(folder: Path) -> list[dict[str, Any]]:
@@ -31,7 +38,7 @@ def newest(folder: Path) -> list[dict[str, Any]]:
         if name not in found or result["date"] >= found[name]["date"]:
             found[name] = result
     if not found:
-        raise TableError(f"no results in {folder}")
+        raise NothingMeasuredError(f"no results in {folder}")
     return [found[name] for name in sorted(found)]
 
 
@@ -59,11 +66,17 @@ def varying(rows: list[dict[str, Any]]) -> list[str]:
     return [n for n in names if len(rows) == 1 or len({json.dumps(row.get(n)) for row in rows}) > 1]
 
 
-def table(folder: Path, columns: list[str] | None) -> str:
+def chosen_rows(rows: list[dict[str, Any]], where: dict[str, str]) -> list[dict[str, Any]]:
+    return [row for row in rows if all(show(row.get(name)) == value for name, value in where.items())]
+
+
+def table(folder: Path, columns: list[str] | None, where: dict[str, str]) -> str:
     """Markdown of one benchmark: a caption and a table a machine."""
     parts = []
     for result in newest(folder):
-        rows = result["rows"]
+        rows = chosen_rows(result["rows"], where)
+        if not rows:
+            continue
         chosen = columns or varying(rows)
         unknown = [name for name in chosen if not any(name in row for row in rows)]
         if unknown:
@@ -75,11 +88,14 @@ def table(folder: Path, columns: list[str] | None) -> str:
         lines.append("|" + "|".join(" ---: " if _numeric(rows, name) else " --- " for name in chosen) + "|")
         lines += ["| " + " | ".join(show(row.get(name)) for name in chosen) + " |" for row in rows]
         parts.append("\n".join(lines))
+    if not parts:
+        raise NothingMeasuredError(f"no results in {folder} where {', '.join(map(': '.join, where.items()))}")
     return "\n\n".join(parts) + "\n"
 
 
 def _numeric(rows: list[dict[str, Any]], name: str) -> bool:
-    return all(isinstance(row.get(name, 0), int | float) and not isinstance(row.get(name), bool) for row in rows)
+    values = [row[name] for row in rows if row.get(name) is not None]
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def fill(text: str, results: Path) -> str:
@@ -87,7 +103,14 @@ def fill(text: str, results: Path) -> str:
 
     def replace(match: re.Match[str]) -> str:
         columns = match["columns"].split(",") if match["columns"] else None
-        return match[1] + table(results / match["name"], columns) + match[5]
+        where = dict(term.split(":", 1) for term in match["where"].split(",")) if match["where"] else {}
+        try:
+            made = table(results / match["name"], columns, where)
+        except NothingMeasuredError:
+            if not match["optional"]:
+                raise
+            made = "Not measured yet.\n"
+        return match[1] + made + match["end"]
 
     return MARKED.sub(replace, text)
 

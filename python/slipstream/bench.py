@@ -1,5 +1,6 @@
 """`slipstream bench`: updates a second of an empty periodic box, beside the roof measured in the same run."""
 
+import argparse
 import json
 import re
 import shlex
@@ -201,3 +202,17 @@ def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:
     if folder is not None and module.rank() == 0:
         build = module.build_info()
         console.print(f"written: {write(folder, 'lbm', describe_machine(machine, build), build['commit'], rows)}")
+
+
+def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+    choice = Choice(
+        arguments.backend,
+        arguments.precision or ["f32", "f64"],
+        arguments.cells,
+        arguments.devices,
+        arguments.threads,
+        arguments.collision,
+        arguments.layout,
+        arguments.overlap,
+    )
+    bench_lbm(choice, console, folder)

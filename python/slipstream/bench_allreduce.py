@@ -1,5 +1,6 @@
 """`slipstream bench allreduce`: microseconds in which a few doubles become their sum over all devices, on all."""
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,10 @@ def bench_allreduce(backend: str, devices: int, quick: bool, console: Console, f
         picture = path.with_name(f"{path.stem}-{machine.ranks}-ranks.png")
         _picture(picture, f"All-reduce on {described['name']}, {counts}", columns)
         console.print(f"written: {path}, {picture}")
+
+
+def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+    bench_allreduce(arguments.backend, arguments.devices, arguments.quick, console, folder)
 
 
 #: Columns of a row that are results and not inputs.

@@ -1,5 +1,6 @@
 """`slipstream bench cavity`: the lid-driven cavity against published ones, as figures."""
 
+import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,11 @@ def bench_cavity(backend: str, sides: list[int], precisions: list[str], console:
         build = core().build_info()
         path = bench.write(folder, "cavity", bench.describe_machine(machine, build), build["commit"], rows, FIGURES)
         console.print(f"written: {path}")
+
+
+def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+    precisions, sides = arguments.precision or ["f32"], arguments.cells or [64]
+    bench_cavity(arguments.backend, sides, precisions, console, folder)
 
 
 #: Columns of a row that are results and not inputs.

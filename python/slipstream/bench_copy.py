@@ -1,5 +1,6 @@
 """`slipstream bench copy`: what copies cost between a device, its host and a peer, by size, engine and shape."""
 
+import argparse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -269,3 +270,10 @@ def bench_copy(choice: Choice, console: Console, folder: Path | None) -> None:
     path = bench.write(folder, "copy", bench.describe_machine(machine, build), build["commit"], rows, FIGURES)
     picture(path.with_suffix(".png"), bench.describe_machine(machine, build)["name"], rows)
     console.print(f"written: {path}, {path.with_suffix('.png').name}")
+
+
+def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+    if len(arguments.cells) > 1:
+        raise CaseError("bench copy takes one --cells")
+    cells = arguments.cells[0] if arguments.cells else 0
+    bench_copy(Choice(arguments.backend, cells, arguments.quick), console, folder)

@@ -1,5 +1,6 @@
 """`slipstream bench pingpong`: a message there and back, by every route and by MPI alone; half of the round trip."""
 
+import argparse
 import json
 import os
 import re
@@ -259,3 +260,8 @@ def bench_pingpong(choice: Choice, console: Console, folder: Path | None) -> Non
     # Rows of earlier runs, under other MPIs or numbers of ranks, are part of the picture.
     picture(path.with_suffix(".png"), described["name"], json.loads(path.read_text(encoding="utf-8"))["rows"])
     console.print(f"written: {path}, {path.with_suffix('.png').name}")
+
+
+def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+    choice = Choice(arguments.backend, arguments.device_buffers, arguments.label, arguments.quick)
+    bench_pingpong(choice, console, folder)

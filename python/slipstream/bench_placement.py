@@ -1,5 +1,6 @@
 """`slipstream bench placement`: what placing blocks by the rates of the links gains, by the model of an exchange."""
 
+import argparse
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
@@ -159,6 +160,19 @@ def bench_placement(choice: Choice, console: Console, folder: Path | None) -> No
         picture = folder / "placement" / f"{bench.slug(next(iter(everything)))}.png"
         plots.placements(picture, everything)
         console.print(f"written: {picture}")
+
+
+def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+    choice = Choice(
+        arguments.machine,
+        arguments.backend,
+        arguments.devices,
+        arguments.nodes,
+        tuple(arguments.cells) or CELLS,
+        arguments.radius,
+        arguments.quantities,
+    )
+    bench_placement(choice, console, folder)
 
 
 #: Columns of a row that are results and not inputs.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from slipstream import __version__, core, start
+from slipstream import __version__, benchmarks, core, start
 from slipstream.case import Case, load, schema
 from slipstream.errors import CaseError
 
@@ -67,37 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
 
     bench = add("bench", "Measure.", _bench)
-    bench.add_argument("benchmark", choices=["lbm", "cavity", "copy", "pingpong", "allreduce", "placement"])
     takes_ranks(bench)
-    bench.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
-    bench.add_argument(
-        "--precision",
-        choices=["f32", "f64"],
-        action="append",
-        help="may be repeated; default: lbm both, cavity f32",
-    )
-    bench.add_argument(
-        "--cells",
-        type=int,
-        nargs="+",
-        default=[],
-        metavar="N",
-        help="cubes of N^3 cells: a device (lbm, copy), in all (cavity); X Y Z in all (placement)",
-    )
-    bench.add_argument("--machine", nargs="+", default=[], metavar="FILE", help="machine files (placement)")
-    bench.add_argument("--nodes", type=int, default=0, help="nodes of the machine files (placement)")
-    bench.add_argument("--radius", type=int, default=3, help="halo width (placement)")
-    bench.add_argument("--quantities", type=int, default=4, help="f32 values a cell (placement)")
-    bench.add_argument("--devices", type=int, default=0, help="devices a rank")
-    bench.add_argument("--threads", type=int, default=0, help="threads of host kernels; 0: all cores")
-    bench.add_argument("--collision", choices=["SRT", "TRT"], default="TRT")
-    bench.add_argument("--layout", choices=["soa", "aos"], default="soa")
-    bench.add_argument("--overlap", choices=["auto", "on", "off"], default="auto")
-    bench.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
-    bench.add_argument("--no-write", action="store_true", help="print only")
-    bench.add_argument("--quick", action="store_true", help="few small sizes (copy, pingpong, allreduce)")
-    bench.add_argument("--device-buffers", action="store_true", help="give MPI addresses in GPU memory (pingpong)")
-    bench.add_argument("--label", default="", help="name of the way MPI moves messages (pingpong); or OMPI_MCA_pml")
+    benchmarks.add_options(bench)
 
     trace = add("trace", "Draw Chrome-trace files, one a rank, as a timeline.", _trace)
     trace.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
@@ -244,83 +215,8 @@ def _trace(arguments: argparse.Namespace, console: Console) -> None:
     console.print(f"written: {arguments.output}")
 
 
-#: Options that only some benchmarks take, with what they are when they are not given.
-_BENCH_OPTIONS = {
-    "precision": (None, ("lbm", "cavity")),
-    "cells": ([], ("lbm", "cavity", "copy", "placement")),
-    "devices": (0, ("lbm", "allreduce", "placement")),
-    "threads": (0, ("lbm",)),
-    "collision": ("TRT", ("lbm",)),
-    "layout": ("soa", ("lbm",)),
-    "overlap": ("auto", ("lbm",)),
-    "quick": (False, ("copy", "pingpong", "allreduce")),
-    "device_buffers": (False, ("pingpong",)),
-    "label": ("", ("pingpong",)),
-    "machine": ([], ("placement",)),
-    "nodes": (0, ("placement",)),
-    "radius": (3, ("placement",)),
-    "quantities": (4, ("placement",)),
-}
-
-
-def _check_bench_options(arguments: argparse.Namespace) -> None:
-    for name, (default, takers) in _BENCH_OPTIONS.items():
-        if getattr(arguments, name) != default and arguments.benchmark not in takers:
-            raise CaseError(
-                f"bench {arguments.benchmark} takes no --{name.replace('_', '-')}: {', '.join(takers)} only"
-            )
-
-
 def _bench(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream import bench, bench_cavity, bench_copy, bench_pingpong, bench_placement
-
-    _check_bench_options(arguments)
-    folder = None if arguments.no_write else arguments.folder
-    if arguments.benchmark == "allreduce":
-        from slipstream import bench_allreduce
-
-        bench_allreduce.bench_allreduce(arguments.backend, arguments.devices, arguments.quick, console, folder)
-        return
-    if arguments.benchmark == "copy":
-        if len(arguments.cells) > 1:
-            raise CaseError("bench copy takes one --cells")
-        cells = arguments.cells[0] if arguments.cells else 0
-        bench_copy.bench_copy(bench_copy.Choice(arguments.backend, cells, arguments.quick), console, folder)
-        return
-    if arguments.benchmark == "pingpong":
-        choice = bench_pingpong.Choice(arguments.backend, arguments.device_buffers, arguments.label, arguments.quick)
-        bench_pingpong.bench_pingpong(choice, console, folder)
-        return
-    if arguments.benchmark == "placement":
-        bench_placement.bench_placement(
-            bench_placement.Choice(
-                arguments.machine,
-                arguments.backend,
-                arguments.devices,
-                arguments.nodes,
-                tuple(arguments.cells) or bench_placement.CELLS,
-                arguments.radius,
-                arguments.quantities,
-            ),
-            console,
-            folder,
-        )
-        return
-    if arguments.benchmark == "cavity":
-        precisions, sides = arguments.precision or ["f32"], arguments.cells or [64]
-        bench_cavity.bench_cavity(arguments.backend, sides, precisions, console, folder)
-        return
-    lbm = bench.Choice(
-        arguments.backend,
-        arguments.precision or ["f32", "f64"],
-        arguments.cells,
-        arguments.devices,
-        arguments.threads,
-        arguments.collision,
-        arguments.layout,
-        arguments.overlap,
-    )
-    bench.bench_lbm(lbm, console, folder)
+    benchmarks.run(arguments, console)
 
 
 def _without_ranks(arguments: Sequence[str]) -> list[str]:

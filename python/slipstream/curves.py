@@ -29,6 +29,7 @@ class Panel:
     ylabel: str
     curves: Sequence[Curve]
     xlabel: str = "bytes"
+    counts: bool = False  #: along x are numbers, each with its tick, and no sizes in bytes
 
 
 def size(count: float) -> str:
@@ -46,7 +47,10 @@ def _draw(axes: Axes, panel: Panel, colour: dict[str, str]) -> None:
         axes.plot(curve.sizes, curve.values, line, marker=".", ms=4, color=colour[curve.label], label=curve.label)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
+    if panel.counts:
+        axes.set_xticks(sorted({x for curve in panel.curves for x in curve.sizes}))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}" if panel.counts else size(value)))
     plain = FuncFormatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_major_formatter(plain)
     span = axes.get_ylim()[1] / axes.get_ylim()[0]

@@ -10,7 +10,9 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from slipstream.case import Case
 from slipstream.compare import Profile, interpolate
@@ -129,3 +131,44 @@ def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) 
         handles, names = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=2)
         save(figure, path)
+
+
+def exchange_goals(path: Path, title: str, panels: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]) -> None:
+    """Bars of measured times by size and clock, a panel for each number of ranks; the times to be reached as ticks
+    across the bars, those of another library as circles."""
+    # Room for the figures at the foot of the bars, where no mark is.
+    bottom = min(row["time_us"] for sizes in panels.values() for by in sizes.values() for row in by.values()) / 3
+    with plt.rc_context(STYLE):
+        figure, all_axes = plt.subplots(
+            1, len(panels), figsize=(5.0 * len(panels), 4.2), layout="constrained", squeeze=False, sharey=True
+        )
+        for axes, (name, sizes) in zip(all_axes[0], panels.items(), strict=True):
+            for clock, shift, colour in (("events", -0.2, _BLUE), ("host", 0.2, "0.5")):
+                rows = [(at + shift, by[clock]) for at, by in enumerate(sizes.values()) if clock in by]
+                bars = axes.bar([x for x, _ in rows], [row["time_us"] for _, row in rows], 0.36, color=colour)
+                bars.set_label(f"{clock} clock")
+                for x, row in rows:
+                    axes.text(x, 1.15 * bottom, f"{row['time_us']:.3g}", ha="center", fontsize=7, color="white")
+                _marks(axes, rows, "at_most_us", "at most", "_", 18)
+                _marks(axes, rows, "stencil_us", "cwpearson/stencil", "o", 5)
+            axes.set_xticks(range(len(sizes)), sizes, rotation=30, ha="right")
+            axes.set(yscale="log", title=name, xlabel="cells a device")
+            axes.set_ylim(bottom=bottom)
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.set_axisbelow(True)
+            axes.grid(axis="x", visible=False)
+        all_axes[0][0].set_ylabel("microseconds")
+        handles = {label: h for axes in all_axes[0] for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+        figure.suptitle(title, fontsize=12)
+        save(figure, path)
+
+
+def _marks(
+    axes: Axes, rows: Sequence[tuple[float, Mapping[str, Any]]], key: str, label: str, marker: str, size: int
+) -> None:
+    found = [(x, row[key]) for x, row in rows if row.get(key) is not None]
+    if found:
+        axes.plot(
+            *zip(*found, strict=True), ls="none", marker=marker, ms=size, mew=1.6, mfc="white", mec=_RED, label=label
+        )

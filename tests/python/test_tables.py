@@ -72,3 +72,25 @@ def test_table_without_results_is_an_error(tmp_path: Path) -> None:
 def test_tables_of_this_repository_are_up_to_date() -> None:
     result = tables(ROOT, "--check")
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_rows_can_be_chosen(tmp_path: Path) -> None:
+    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0), row(128, 20.0)])
+    path = document(tmp_path, "lbm columns=mlups where=cells_per_device:128^3,storage:f32")
+    assert tables(tmp_path).returncode == 0
+    assert "| 20 |" in path.read_text() and "| 10 |" not in path.read_text()
+
+
+def test_an_optional_table_may_lack_results(tmp_path: Path) -> None:
+    path = document(tmp_path, "lbm columns=mlups where=storage:f64 optional")
+    assert tables(tmp_path).returncode == 0
+    assert "Not measured yet." in path.read_text()
+    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    assert tables(tmp_path, "--check").returncode == 0
+
+
+def test_a_table_without_matching_rows_is_an_error(tmp_path: Path) -> None:
+    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    document(tmp_path, "lbm columns=mlups where=storage:f64")
+    result = tables(tmp_path)
+    assert result.returncode == 1 and "where storage: f64" in result.stderr

@@ -1,0 +1,105 @@
+"""The benchmarks of `slipstream bench`: the module that runs each, and the options that it takes.
+
+A module has `command(arguments, console, folder)`, where folder is None if nothing is to be written.
+"""
+
+import argparse
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.errors import CaseError
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Where a benchmark is, and its options beside those that all take."""
+
+    module: str
+    options: tuple[str, ...] = ()
+
+
+BENCHMARKS: Mapping[str, Benchmark] = {
+    "lbm": Benchmark("bench", ("precision", "cells", "devices", "threads", "collision", "layout", "overlap")),
+    "cavity": Benchmark("bench_cavity", ("precision", "cells")),
+    "copy": Benchmark("bench_copy", ("cells", "quick")),
+    "pingpong": Benchmark("bench_pingpong", ("quick", "device_buffers", "label")),
+    "allreduce": Benchmark("bench_allreduce", ("devices", "quick")),
+    "placement": Benchmark("bench_placement", ("cells", "devices", "machine", "nodes", "radius", "quantities")),
+    "exchange": Benchmark("bench_exchange", ("devices", "sizes", "quantities", "radius", "routes", "part", "quick")),
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that only some benchmarks take, and its value where it is not given."""
+
+    default: Any
+    help: str
+    argument: Mapping[str, Any] = field(default_factory=dict)
+
+
+OPTIONS: Mapping[str, Option] = {
+    "precision": Option(
+        None, "may be repeated; default: both, of the cavity f32", {"choices": ["f32", "f64"], "action": "append"}
+    ),
+    "cells": Option(
+        [],
+        "cubes of N^3 cells a device, of the cavity in all; for the placement X Y Z in all",
+        {"type": int, "nargs": "+", "metavar": "N"},
+    ),
+    "sizes": Option([], "cubes of N^3 cells a device", {"type": int, "nargs": "+", "metavar": "N"}),
+    "machine": Option([], "machine files", {"nargs": "+", "metavar": "FILE"}),
+    "nodes": Option(0, "nodes of the machine files", {"type": int}),
+    "radius": Option(3, "halo width", {"type": int}),
+    "quantities": Option(4, "f32 values a cell", {"type": int}),
+    "routes": Option("", "+direct,-nvshmem: all routes with and without some; direct,kernel: only these"),
+    "part": Option(
+        ["all"], "what to measure", {"nargs": "+", "choices": ["must", "ladder", "schemes", "scaling", "all"]}
+    ),
+    "devices": Option(0, "devices a rank", {"type": int}),
+    "threads": Option(0, "threads of host kernels; 0: all cores", {"type": int}),
+    "collision": Option("TRT", "", {"choices": ["SRT", "TRT"]}),
+    "layout": Option("soa", "", {"choices": ["soa", "aos"]}),
+    "overlap": Option("auto", "", {"choices": ["auto", "on", "off"]}),
+    "quick": Option(False, "few small sizes", {"action": "store_true"}),
+    "device_buffers": Option(False, "give MPI addresses in GPU memory", {"action": "store_true"}),
+    "label": Option("", "name of the way MPI moves messages; or OMPI_MCA_pml"),
+}
+
+
+def takers(option: str) -> list[str]:
+    """Benchmarks that take an option."""
+    return [name for name, benchmark in BENCHMARKS.items() if option in benchmark.options]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("benchmark", choices=list(BENCHMARKS))
+    parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
+    for name, option in OPTIONS.items():
+        who = f"{option.help} ({', '.join(takers(name))})".strip()
+        parser.add_argument(_flag(name), default=option.default, help=who, **option.argument)
+    parser.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
+    parser.add_argument("--no-write", action="store_true", help="print only")
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    taken = BENCHMARKS[arguments.benchmark].options
+    for name, option in OPTIONS.items():
+        if getattr(arguments, name) != option.default and name not in taken:
+            raise CaseError(f"bench {arguments.benchmark} takes no {_flag(name)}: {', '.join(takers(name))} only")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Runs the benchmark that the arguments name."""
+    _check_options(arguments)
+    module = importlib.import_module(f"slipstream.{BENCHMARKS[arguments.benchmark].module}")
+    module.command(arguments, console, None if arguments.no_write else arguments.folder)

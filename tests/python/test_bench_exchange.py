@@ -1,0 +1,187 @@
+"""`slipstream bench exchange` on the emulator, and what it compares with."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from rich.console import Console
+from slipstream import exchange_setups, exchange_tables
+from slipstream.errors import CaseError
+from slipstream.exchange_setups import QUICK, SCALES, Setup
+
+Row = dict[str, Any]
+QUICK_WORDS = ("bench", "exchange", "--quick", "--backend", "host", "--folder", "out")
+
+
+def rows_of(folder: Path) -> list[Row]:
+    (path,) = (folder / "out" / "exchange").glob("*.json")
+    return json.loads(path.read_text())["rows"]
+
+
+def configurations(rows: list[Row]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((row["base"], row["rung"]) for row in rows if row["part"] == "ladder"))
+
+
+def test_one_rank_measures_every_part(cli: Cli, tmp_path: Path) -> None:
+    result = cli(*QUICK_WORDS, "--devices", "4")
+    assert result.returncode == 0, result.stderr
+    rows = rows_of(tmp_path)
+    timed = [row for row in rows if "clock" in row]
+    assert {row["part"] for row in rows} == {*exchange_setups.PARTS, "finding"}
+    assert all(row["time_us"] > 0 and row["ranks"] == 1 for row in timed)
+    assert {(row["devices"], row["scaling"]) for row in timed if row["part"] == "scaling"} == {
+        (devices, scaling) for devices in (1, 2, 4) for scaling in ("weak", "strong")
+    }
+    for rung in ("alone", "+ colocated", "+ peer", "+ kernel", "+ direct"):
+        assert ("staged", rung) in configurations(rows)
+    assert {row["scheme"] for row in timed if row["part"] == "schemes"} == set(exchange_setups.SCHEMES)
+    assert len(list((tmp_path / "out" / "exchange").glob("*.png"))) == 2
+
+
+def test_bytes_over_links_are_those_of_the_halo(cli: Cli, tmp_path: Path) -> None:
+    assert cli(*QUICK_WORDS, "--devices", "4", "--part", "must").returncode == 0
+    (row,) = [r for r in rows_of(tmp_path) if r["routes"] == "all" and r["clock"] == "events" and r["cells"][0] == 16
+              and r["cells"][2] == 8]  # fmt: skip
+    # All that 8^3 cells need around them, but for what they get from themselves: above and below their own.
+    around = 4 * 4 * ((8 + 6) ** 3 - 8 * 8 * (8 + 6))
+    # The plan rounds pieces up to whole words of a copy.
+    assert row["link_mb"] == pytest.approx(around / 1e6, rel=0.01)
+    assert row["travels_by"] == "kernel+direct" and row["replayed"]
+
+
+def test_ranks_say_when_one_device_is_missing_beside_them(cli: Cli, tmp_path: Path) -> None:
+    result = cli(*QUICK_WORDS, "-n", "2", "--part", "scaling")
+    assert result.returncode == 0, result.stderr
+    assert "scaling is beside one device: measure it first" in result.stdout
+    assert {(row["ranks"], row["devices"]) for row in rows_of(tmp_path)} == {(2, 2)}
+
+
+def test_labels_are_the_papers(cli: Cli, tmp_path: Path) -> None:
+    result = cli(*QUICK_WORDS, "-n", "2", "--devices", "2", "--part", "ladder")
+    assert result.returncode == 0, result.stderr
+    labels = {row["label"] for row in rows_of(tmp_path) if row["part"] == "ladder"}
+    assert labels >= {"1n/2r/4g/13", "1n/2r/4g/16"}
+    assert exchange_setups.label(256, 1536, 1536, 8653, True) == "256n/6r/6g/8653/ca"
+
+
+def test_a_route_that_serves_no_pair_is_refused_with_its_reason(cli: Cli) -> None:
+    result = cli(*QUICK_WORDS, "--part", "must", "--routes=kernel", "--no-write")
+    assert result.returncode == 0, result.stderr
+    assert "refused: kernel: kernel: the blocks lie on different devices" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--routes=+smoke",), "no route is named smoke"),
+        (("--routes=+direct,staged",), "either all with a sign"),
+        (("--sizes", "2"), "--sizes needs 3 or more"),
+        (("--radius", "0"), "count from 1"),
+        (("--cells", "8"), "bench exchange takes no --cells"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(cli: Cli, words: tuple[str, ...], message: str) -> None:
+    result = cli(*QUICK_WORDS, *words)
+    assert result.returncode == 2 and message in result.stderr
+
+
+def test_routes_are_chosen_by_signs_or_by_name() -> None:
+    built = ("kernel", "direct", "staged")
+    assert exchange_setups.parse_routes("", built) == built
+    assert exchange_setups.parse_routes("+direct,-staged", built) == ("kernel", "direct")
+    assert exchange_setups.parse_routes("staged,kernel", built) == ("kernel", "staged")
+    with pytest.raises(CaseError, match="this build has no route nccl; it has kernel, direct, staged"):
+        exchange_setups.parse_routes("+nccl", built)
+    with pytest.raises(CaseError, match="leaves no route"):
+        exchange_setups.parse_routes("-kernel,-direct,-staged", built)
+
+
+@pytest.mark.parametrize(("devices", "grid"), [(1, (1, 1, 1)), (2, (2, 1, 1)), (4, (2, 2, 1)), (6, (3, 2, 1))])
+def test_devices_lie_along_the_first_axes(devices: int, grid: tuple[int, int, int]) -> None:
+    assert exchange_setups.device_grid(devices) == grid
+
+
+def goals(grid: tuple[int, int, int], ranks: int, clock: str) -> Iterator[float | None]:
+    for setup in exchange_setups.must(SCALES["cuda"], grid, ("direct", "staged"), "all"):
+        yield exchange_setups.at_most_us(setup, ranks, clock)
+
+
+def test_times_to_be_reached_are_those_of_the_configuration() -> None:
+    assert list(goals((2, 2, 1), 4, "events")) == [12, 20, 60, 185, 510, None]
+    assert list(goals((2, 2, 1), 4, "host")) == [25, 35, 75, 200, 530, 5000]
+    assert list(goals((2, 2, 1), 1, "events")) == pytest.approx([15.6, 26, 78, 240.5, 663, None], nan_ok=True)
+    assert list(goals((1, 1, 1), 1, "events")) == [None, None, None, 100, None, None]
+    assert list(goals((2, 1, 1), 2, "host")) == [None] * 6
+
+
+def test_the_other_library_is_compared_at_the_same_number_of_ranks() -> None:
+    setups = [*exchange_setups.must(SCALES["cuda"], (2, 2, 1), ("direct", "staged"), "all")]
+    assert [exchange_setups.stencil_us(setup, 4, "host") for setup in setups] == [119, 133, 298, 921, 2472, 21661]
+    assert [exchange_setups.stencil_us(setup, 1, "host") for setup in setups] == [205, None, 353, None, None, None]
+    assert all(exchange_setups.stencil_us(setup, 4, "events") is None for setup in setups)
+
+
+def test_a_cube_of_512_over_four_devices_is_not_512_each() -> None:
+    strong = Setup("scaling", (512, 512, 512), (2, 2, 1), ("direct",))
+    assert exchange_setups.size_name(strong.cells, strong.grid) is None
+    assert exchange_setups.cube_of(750, 4) == (1191, 1191, 1191)
+
+
+def test_each_rung_adds_one_route() -> None:
+    for base in exchange_setups.BASES:
+        routes = [routes for name, _, routes in exchange_setups.ladders(exchange_setups.ROUTES) if name == base]
+        assert routes[0] == (base,) and routes[-1] == (base, "colocated", "peer", "kernel", "direct")
+        assert [len(rung) for rung in routes] == [1, 2, 3, 4, 5]
+
+
+def scaling_row(devices: int, us: float, least: float) -> Row:
+    return {"ranks": 1, "devices": devices, "backend": "cuda", "part": "scaling", "scaling": "weak", "routes": "all",
+            "cells": [512 * devices, 512, 512], "cells_per_device": [512] * 3, "quantities": 4, "radius": 3,
+            "clock": "events", "time_us": us, "link_mb": 25.0, "link_gbs": 390.0, "least_us": least}  # fmt: skip
+
+
+def test_findings_put_more_time_beside_what_the_links_bytes_need() -> None:
+    (found,) = exchange_tables.findings([scaling_row(1, 100.0, 0.0), scaling_row(2, 140.0, 64.0)])
+    assert found["question"] == "2 devices over 1, 512^3 each, events clock: more time"
+    assert found["published"] == "at most 64 us, 25 MB over a link" and found["here"] == "+40 us"
+
+
+def test_scaling_says_what_the_links_do_not_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    earlier, rows = [scaling_row(1, 100.0, 0.0)], [scaling_row(2, 180.0, 64.0)]
+    exchange_tables.show(Console(width=140), "a box", rows, earlier + rows)
+    (line,) = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("512^3")]
+    assert line == ["512^3", "1/2", "events", "100", "180", "+80", "25", "390", "64", "16"]
+
+
+def test_findings_put_gains_beside_the_papers() -> None:
+    rows = [
+        {"ranks": 4, "devices": 4, "backend": "cuda", "part": "ladder", "label": "1n/4r/4g/1191", "base": "staged",
+         "rung": rung, "cells": [1191] * 3, "cells_per_device": [596, 596, 1191], "time_us": us}
+        for rung, us in (("alone", 60.0), ("+ kernel", 12.0), ("+ direct", 4.0))
+    ]  # fmt: skip
+    found = exchange_tables.findings(rows)
+    assert [(row["published"], row["here"]) for row in found] == [
+        ("6x, 6 ranks on 6 V100", "5x"),
+        ("-", "15x"),
+        ("1.16x, 256 nodes of 6 V100", "one node here"),
+    ]
+
+
+def test_findings_put_ways_to_pack_beside_the_thesis() -> None:
+    rows = [
+        {"ranks": 4, "devices": 4, "backend": "cuda", "part": "schemes", "base": "staged", "scheme": scheme,
+         "cells": [512, 512, 256], "cells_per_device": [256] * 3, "time_us": us}
+        for scheme, us in zip(exchange_setups.SCHEMES, (300.0, 200.0, 400.0), strict=True)
+    ]  # fmt: skip
+    here = [row["here"] for row in exchange_tables.findings(rows)]
+    assert here == ["+50 % at 256^3, the most", "-25 % at 256^3, the most"]
+
+
+def test_quick_sizes_can_be_cut_for_any_number_of_devices() -> None:
+    for devices in (1, 2, 4):
+        grid = exchange_setups.device_grid(devices)
+        setups = [*exchange_setups.must(QUICK, grid, ("staged",), "all"), *exchange_setups.scaling(QUICK, grid, (), "")]
+        assert all(min(setup.largest_block) >= 3 for setup in setups)
