@@ -19,6 +19,9 @@ enum class RouteKind : std::uint8_t { kernel, direct, peer, colocated, nccl, nvs
 std::string to_string(RouteKind kind);
 RouteKind route_from_string(const std::string& name);
 std::vector<RouteKind> all_routes();
+/// Names separated by commas: "direct,staged" are these and no other; "+name" and "-name" add to and take from what
+/// stands before them, or from all where nothing does. Throws Error where none is left.
+std::vector<RouteKind> routes_from_string(const std::string& text);
 
 /// How routes that the host drives gather a message's values: in the launch that serves all messages, in a launch of
 /// its own, by one strided copy for each box, or by stores straight into pinned host memory.
@@ -193,7 +196,8 @@ class Sender {
 };
 
 /// The receiving end. At begin, before anything is sent: set `opened`, post(). At end: progress() until true, wait for
-/// `gate`, deliver(), then the batches. Where the message is combined, batches hold no movers and `arrived` says what came.
+/// `gate`, deliver(), then the batches. Where the message is combined, batches hold no movers and `arrived` says what
+/// came.
 class Receiver {
  public:
   virtual ~Receiver() = default;
