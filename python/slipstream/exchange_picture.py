@@ -29,7 +29,8 @@ def places(devices: list[dict[str, Any]]) -> tuple[dict[int, Point], dict[int, t
     for index, device in enumerate(devices):
         nodes.setdefault(device["node"], []).append(index)
     across = math.ceil(math.sqrt(len(nodes)))
-    columns = max(math.ceil(math.sqrt(len(members))) for members in nodes.values())
+    # Rather high than wide: nodes stand side by side, and what goes between them should not cross their devices.
+    columns = max(math.isqrt(len(members)) for members in nodes.values())
     lines = max(math.ceil(len(members) / columns) for members in nodes.values())
     width, height = columns * _STEP[0], lines * _STEP[1]
     centres, frames = {}, {}
@@ -55,16 +56,18 @@ def _device_text(report: "Report", device: int) -> str:
     return "\n".join(lines)
 
 
-def _arrow(axes: Axes, row: dict[str, Any], start: Point, end: Point, label: bool) -> None:
+def _arrow(axes: Axes, row: dict[str, Any], boxes: dict[int, FancyBboxPatch], centres: dict[int, Point]) -> None:
+    """With its rate, where it has one and the picture is not crowded."""
+    start, end = centres[row["source"]], centres[row["target"]]
     colour = COLOURS.get(row["route"], "black")
     bend = 0.16  # the two directions of a pair bow apart
     axes.add_patch(
         FancyArrowPatch(
             start, end, connectionstyle=f"arc3,rad={bend}", arrowstyle="-|>", mutation_scale=10, color=colour,
-            lw=1.2, shrinkA=34, shrinkB=34, zorder=2,
+            lw=1.2, patchA=boxes[row["source"]], patchB=boxes[row["target"]], shrinkA=0, shrinkB=1, zorder=2,
         )
     )  # fmt: skip
-    if not label or row["gbs"] is None:
+    if row["gbs"] is None:
         return
     dx, dy = end[0] - start[0], end[1] - start[1]
     # Nearer to the target than to the source, so that labels of crossing arrows do not meet.
@@ -88,12 +91,14 @@ def draw(report: "Report", path: Path) -> None:
         for node, (x, y, width, height) in frames.items():
             axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0.1", fc="0.97", ec="0.6"))
             axes.text(x + 0.1, y + height - 0.02, f"node {node}", fontsize=9, color="0.3", va="top")
+        boxes = {}
         for device, (x, y) in centres.items():
             low = (x - _BOX[0] / 2, y - _BOX[1] / 2)
-            axes.add_patch(FancyBboxPatch(low, *_BOX, boxstyle="round,pad=0.05", fc="white", ec="0.2", zorder=3))
+            boxes[device] = FancyBboxPatch(low, *_BOX, boxstyle="round,pad=0.05", fc="white", ec="0.2", zorder=3)
+            axes.add_patch(boxes[device])
             axes.text(x, y, _device_text(report, device), fontsize=6.5, ha="center", va="center", zorder=5)
         for row in between:
-            _arrow(axes, row, centres[row["source"]], centres[row["target"]], len(between) <= _MOST_LABELS)
+            _arrow(axes, row if len(between) <= _MOST_LABELS else row | {"gbs": None}, boxes, centres)
         routes = sorted({row["route"] for row in report.rows}, key=list(COLOURS).index)
         if routes:
             handles = [Patch(color=COLOURS[name], label=name) for name in routes]
