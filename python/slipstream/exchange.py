@@ -195,7 +195,7 @@ class Exchange:
         return Report.of(self.grid.machine, self.grid.blocks, self._exchange)
 
     def write_trace(self, folder: str | Path) -> None:
-        """Writes rank<r>.json for `slipstream trace` and Chrome's viewers into a folder. Collective; with trace=True."""
+        """Writes rank<r>.json into a folder, for `slipstream trace` and Chrome's viewers. Needs trace=True."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         self._exchange.write_trace(str(folder))
 
