@@ -21,13 +21,13 @@ RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 SIDEWAYS = {("route", "pattern"), ("route", "codec")}
 
 PUBLIC_ROOMS = {
-    "device": "error box device buffer stream graph launch signal copy_rate build_info",
+    "device": "error box device buffer stream graph launch signal copy_rate build_info trace",
     "machine": "communicator machine",
     "grid": "stencil grid field state",
     "pattern": "transfer pattern",
     "codec": "codec",
     "route": "route mover",
-    "exchange": "exchange collective",
+    "exchange": "exchange collective tuner",
     "solver": "simulation lbm",
     "io": "gather vtkhdf output",
 }

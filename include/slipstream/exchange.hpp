@@ -12,6 +12,8 @@
 
 namespace slipstream {
 
+class Trace;
+
 struct ExchangeOptions {
   /// Routes that may be used; for each pair of devices the first, in the order of RouteKind, that can serve it.
   std::vector<RouteKind> routes = all_routes();
@@ -20,6 +22,8 @@ struct ExchangeOptions {
   Knobs knobs;
   /// Given routes for pairs of devices (source, target), before the rules: what a tuner found.
   std::map<std::pair<int, int>, RouteKind> chosen;
+  std::map<std::pair<int, int>, std::string> reasons;  ///< why, for reports
+  Trace* trace = nullptr;                              ///< records what the exchange does; must outlive it
 };
 
 /// A pattern and the field that it moves.
@@ -36,6 +40,18 @@ struct MessageInfo {
   std::string reason;  ///< why this route and none before it
   std::int64_t bytes = 0;
   std::int64_t transfers = 0;
+};
+
+/// One message of the last exchange, as it travelled.
+struct ReportRow {
+  MessageInfo message;
+  int source_rank = 0;
+  int target_rank = 0;
+  /// From the exchange's beginning at the target to arrival; -1 before the first exchange, and for copies within a
+  /// device that nobody waits for: they end with the launch.
+  double microseconds = -1;
+  double gb_per_s = -1;
+  double percent = -1;  ///< of the link's rate, on one device of its memory's (read + write); -1 where it is not known
 };
 
 /// The messages of all ranks that an exchange of these fields would send. Allocates nothing and talks to nobody.
@@ -74,6 +90,9 @@ class Exchange {
   /// Device time in microseconds from the beginning of the last exchange to the arrival of each message that reaches
   /// this rank, in the order of messages(); below 0 where the message leaves this rank. Waits for the exchange.
   std::vector<double> arrival_us();
+
+  /// All messages of all ranks with the times of the last exchange, sorted by source and target. Collective; waits.
+  std::vector<ReportRow> report();
 
   /// Messages that leave or reach this rank's devices.
   const std::vector<MessageInfo>& messages() const;

@@ -10,6 +10,7 @@
 #include <slipstream/exchange.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/simulation.hpp>
+#include <slipstream/tuner.hpp>
 
 namespace slipstream::lbm {
 
@@ -37,8 +38,9 @@ struct Options {
   int alignment = 128;
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
   std::map<Side, std::array<double, 3>> walls;
-  GridOptions grid;  ///< `periodic` is taken from above
-  ExchangeOptions exchange;
+  GridOptions grid;                 ///< `periodic` is taken from above
+  ExchangeOptions exchange;         ///< its trace records the steps, too
+  std::optional<TuneOptions> tune;  ///< given: the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
   Extent rim{1, 1, 1};  ///< width of the rim per axis, where a neighbour is
 };
@@ -93,7 +95,9 @@ class Lbm final : public Simulation {
   const Grid& grid() const;
   const Options& options() const;
   const Communicator& communicator() const;
-  const Exchange& exchange() const;
+  Exchange& exchange();
+  /// What the tuner found; its source is "rules" where it was not asked.
+  const Tuning& tuning() const;
   TimeLoop& time_loop();
 
  private:

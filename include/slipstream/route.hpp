@@ -19,6 +19,9 @@ enum class RouteKind : std::uint8_t { kernel, direct, peer, colocated, nccl, nvs
 std::string to_string(RouteKind kind);
 RouteKind route_from_string(const std::string& name);
 std::vector<RouteKind> all_routes();
+/// Names separated by commas: "direct,staged" are these and no other; "+name" and "-name" add to and take from what
+/// stands before them, or from all where nothing does. Throws Error where none is left.
+std::vector<RouteKind> routes_from_string(const std::string& text);
 
 /// How routes that the host drives gather a message's values: in the launch that serves all messages, in a launch of
 /// its own, by one strided copy for each box, or by stores straight into pinned host memory.

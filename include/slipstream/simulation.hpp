@@ -37,7 +37,8 @@ class Simulation {
 /// Runs a Simulation: owns the streams, the overlap and the timing.
 class TimeLoop {
  public:
-  TimeLoop(Simulation& simulation, Overlap overlap);
+  /// `trace` records what the steps do; it must outlive the loop.
+  TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace = nullptr);
 
   /// Queues the steps and waits for them. Throws what they threw (Timeout of an exchange among it).
   void run(std::int64_t steps);
@@ -64,6 +65,7 @@ class TimeLoop {
 
   Simulation& simulation_;
   bool overlap_ = false;
+  Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
   std::int64_t steps_ = 0;
   std::int64_t sampled_ = 0;

@@ -25,6 +25,10 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 SIDES = ("x-", "x+", "y-", "y+", "z-", "z+")
 
 
+#: A route, alone or with a sign.
+RouteName = Annotated[str, Field(pattern=r"^[+-]?(kernel|direct|peer|colocated|nccl|nvshmem|gpu_mpi|staged)$")]
+
+
 class Table(BaseModel):
     """Strict types, no unknown keys."""
 
@@ -131,9 +135,15 @@ class MachineTable(Table):
 class ExchangeTable(Table):
     """[exchange]: how halos travel."""
 
-    routes: list[Literal["kernel", "direct", "peer", "colocated", "gpu_mpi", "staged"]] = Field(
-        [], description="Routes that may be used; none named: all."
+    routes: list[RouteName] = Field(
+        [],
+        description='Routes that may be used; none named: all; "+direct" adds one to those before it, or to all, '
+        '"-staged" takes one away.',
     )
+    tune: Literal["rules", "measure"] = Field(
+        "rules", description="Routes by rules, or the fastest by measurement, remembered on disk."
+    )
+    retune: bool = Field(False, description="Measure again, whatever is remembered.")
     overlap: Literal["auto", "on", "off"] = Field("auto", description="Interior cells while the halos travel.")
     rim: Extent = Field((1, 1, 1), description="Width of the rim that waits for halos, per axis.")
     placement: Literal["trivial", "random", "theoretical", "measured"] = Field(
@@ -258,6 +268,8 @@ class Case(Table):
             "run": {"check_every": self.check_every, "steps": self.last_step},
             "output": {"folder": str(self.folder)},
             "machine": {"backend": backend or self.machine.backend},
+            # What was measured again is remembered now.
+            "exchange": {"tune": "measure" if self.exchange.retune else self.exchange.tune, "retune": False},
         }
         return self.model_copy(update={name: getattr(self, name).model_copy(update=u) for name, u in tables.items()})
 

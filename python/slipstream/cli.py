@@ -41,6 +41,12 @@ def _parser() -> argparse.ArgumentParser:
     takes_case(run)
     takes_ranks(run)
     run.add_argument("--overwrite", action="store_true", help="replace results that are already there")
+    run.add_argument("--routes", metavar="+x,-y", help="exchange.routes: routes to add and take away, or the only ones")
+    run.add_argument("--retune", action="store_true", help="measure the routes again (exchange.retune)")
+    run.add_argument(
+        "--report", type=Path, action="append", default=[], metavar="FILE", help="messages as .json or a picture"
+    )
+    run.add_argument("--trace", type=Path, metavar="FOLDER", help="record what streams and messages do, a file a rank")
 
     check = add("check", "Check a case file without running it.", _check)
     takes_case(check, optional=True)
@@ -90,8 +96,14 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:
     """Those given as a.b=c, and those that have an option of their own."""
-    bind = getattr(arguments, "bind", None)
-    return list(arguments.overrides) + ([f"machine.bind={'true' if bind == 'on' else 'false'}"] if bind else [])
+    found = list(arguments.overrides)
+    if bind := getattr(arguments, "bind", None):
+        found.append(f"machine.bind={'true' if bind == 'on' else 'false'}")
+    if routes := getattr(arguments, "routes", None):
+        found.append("exchange.routes=" + json.dumps([name.strip() for name in routes.split(",") if name.strip()]))
+    if getattr(arguments, "retune", False):
+        found.append("exchange.retune=true")
+    return found
 
 
 def _load(arguments: argparse.Namespace) -> Case:
@@ -101,7 +113,7 @@ def _load(arguments: argparse.Namespace) -> Case:
 def _run(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import run
 
-    run.run(_load(arguments), console, arguments.overwrite)
+    run.run(_load(arguments), console, arguments.overwrite, run.Watch(tuple(arguments.report), arguments.trace))
 
 
 def _check_before_start(arguments: argparse.Namespace) -> None:
@@ -115,9 +127,11 @@ def _check_before_start(arguments: argparse.Namespace) -> None:
     if not getattr(arguments, "machine", None):
         check_blocks(case, ranks * max(1, case.machine.devices_per_rank))
     if arguments.command == "run":
-        from slipstream import compare, run
+        from slipstream import compare, exchange_report, run
 
         compare.reference_for(case)
+        for path in arguments.report:
+            exchange_report.check_name(path)
         if arguments.ranks or core.launched_size() is None:
             run.check_output(case, arguments.overwrite)
 

@@ -112,9 +112,9 @@ def show_extent(extent: tuple[int, ...] | list[int]) -> str:
     return " x ".join(str(n) for n in sides)
 
 
-def solver(setup: Setup) -> Any:
+def solver(setup: Setup, trace: Any = None) -> Any:
     """Allocates and initialises the solver: fluid at rest, density 1.
 
     What fails here may fail on one rank only, so it is no CaseError: the command line takes the other ranks down.
     """
-    return core().Lbm(setup.machine, setup.options)
+    return core().Lbm(setup.machine, setup.options, trace)

@@ -5,12 +5,15 @@ Axes are named x, y, z with x contiguous, so an array of a block has the shape [
 """
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from slipstream import arrays
 from slipstream.core import core
 from slipstream.engine import choose_backend
+from slipstream.exchange_report import Report
 
 Triple = tuple[int, int, int]
 #: What arrays tell of a field.
@@ -37,7 +40,8 @@ class Grid:
     cells: (nx, ny, nz), or (nx, ny) in two dimensions. comm: from world() or mpi4py. periodic: per axis.
     backend: "host", "cuda", or "auto": cuda where there is a GPU. devices_per_rank: 0 shares the node's GPUs out.
     boxes: own blocks as (lo, hi, device) with global cells lo <= cell < hi and devices counted over all ranks.
-    More options: blocks_per_device, device_grid, node_grid (three counts each), placement ("trivial", "random", "theoretical").
+    More options: blocks_per_device, device_grid, node_grid (three counts each), placement ("trivial", "random",
+        "theoretical").
     """
 
     def __init__(
@@ -110,7 +114,12 @@ class Exchange:
     ghost, low, high, padding: layers in the arrays; layers filled on the low and the high side (ghost unless given);
         unused elements at the end of each axis. A number, one per axis (x first), or a dict of these by field name.
     reach: "faces", "faces_and_edges" or "all".
-    More options: routes (list of names, as in `slipstream info routes`), wait_limit (seconds).
+    routes: those that may be used, as in `slipstream info routes`: names alone are the only ones; "+direct,-staged"
+        adds to all and takes away; a string or a list.
+    tune: "rules" takes the first route that can serve a pair of devices; "measure" exchanges the arrays some times by
+        every way, takes the fastest and remembers it on disk. retune=True measures again.
+    trace: record what streams and messages do, for write_trace().
+    More options: wait_limit (seconds), tuner_cache (folder).
 
     On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
     NumPy arrays are ready when end returns. begin(), work on the interior, end() overlaps the two.
@@ -127,9 +136,11 @@ class Exchange:
         padding: Any = 0,
         reach: str = "all",
         layout: str = "soa",
+        routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
         self.grid = grid
+        options["routes"] = [routes] if isinstance(routes, str) else list(routes)
         self._arrays = dict(fields)  # keeps them alive
         problem, items = "", []
         try:
@@ -143,6 +154,8 @@ class Exchange:
             problem = str(error)
         _agree(grid.comm, problem, items)
         self._exchange = core().ArrayExchange(grid.comm, grid._grid, items, options)
+        for note in self.tuning["notes"]:
+            warnings.warn(note, RuntimeWarning, stacklevel=2)
         self._open: list[int] = []
 
     def begin(self, stream: Any = None) -> None:
@@ -170,6 +183,21 @@ class Exchange:
     def messages(self) -> list[dict[str, Any]]:
         """Messages that leave or reach this rank: source, target (devices), route, reason, bytes, transfers."""
         return self._exchange.messages()
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        """How the routes were found: source ("rules", "measured" or "cache"), file, seconds, notes, knobs."""
+        return self._exchange.tuning()
+
+    def report(self) -> Report:
+        """The messages of all ranks with the times and rates of the last exchange; print it with rich, or write() it as
+        JSON or a picture. Collective."""
+        return Report.of(self.grid.machine, self.grid.blocks, self._exchange)
+
+    def write_trace(self, folder: str | Path) -> None:
+        """Writes rank<r>.json into a folder, for `slipstream trace` and Chrome's viewers. Needs trace=True."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self._exchange.write_trace(str(folder))
 
     @property
     def needs_host(self) -> bool:

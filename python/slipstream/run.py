@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,28 @@ from slipstream import compare, engine, predict, report
 from slipstream.case import Case
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError
+from slipstream.exchange_report import Report, tuning_lines
 from slipstream.live import LiveLine
 from slipstream.march import Outcome, march
 
-FILES = ("case.resolved.toml", "profiles.csv", "profiles.png", "streamlines.png", "comparison.json", "fields.vtkhdf")
+FILES = (
+    "case.resolved.toml",
+    "profiles.csv",
+    "profiles.png",
+    "streamlines.png",
+    "comparison.json",
+    "fields.vtkhdf",
+    "exchange.json",
+    "exchange.png",
+)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to write about the run itself, beside its results."""
+
+    reports: tuple[Path, ...] = ()  #: of the exchange, .json or pictures
+    trace: Path | None = None  #: folder of the ranks' traces
 
 
 def output_problem(folder: Path, overwrite: bool) -> str:
@@ -47,7 +66,7 @@ def check_output(case: Case, overwrite: bool) -> None:
         raise CaseError(problem)
 
 
-def run(case: Case, console: Console, overwrite: bool = False) -> None:
+def run(case: Case, console: Console, overwrite: bool = False, watch: Watch = Watch()) -> None:  # noqa: B008
     """Runs a case on all ranks. Raises CaseError, on all ranks, before anything is written."""
     module = core()
     rank = module.rank()
@@ -60,7 +79,10 @@ def run(case: Case, console: Console, overwrite: bool = False) -> None:
     console.print(report.banner(setup, prediction, build))
     if any(entry["bound"] for entry in machine.bindings()):
         console.print(report.bindings(machine))
-    lbm = engine.solver(setup)
+    trace = module.Trace() if watch.trace else None
+    lbm = engine.solver(setup, trace)
+    for line in tuning_lines(lbm.tuning()):
+        console.print(line, soft_wrap=True)
     backend = machine.devices()[0]["backend"]
     folder = case.folder
     if rank == 0:
@@ -75,11 +97,43 @@ def run(case: Case, console: Console, overwrite: bool = False) -> None:
     drift = lbm.mass() / mass - 1.0
     console.print(f"\n{_verdict(outcome, case)}, mass drift {drift:+.1e}")
     console.print(report.phases(lbm.phases()))
-    entries = lbm.report()
-    if entries:
-        console.print(report.messages(entries, "routes"))
+    messages = Report.of(machine, setup.plan["blocks"], lbm)
+    if messages.rows:
+        console.print(messages)
+    written = _watched(messages, trace, watch, case, console)
     figures = _figures(case, outcome, setup, drift, build)
     _results(lbm, case, reference, figures, console)
+    for path in written:
+        console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
+
+
+def _watched(messages: Report, trace: Any, watch: Watch, case: Case, console: Console) -> list[Path]:
+    """Writes the report of the last exchange and the trace. Collective; returns what was asked for by name."""
+    module = core()
+    written = list(watch.reports)
+    problem = ""
+    if module.rank() == 0:
+        try:
+            own = [case.folder / "exchange.json"] + ([case.folder / "exchange.png"] if case.output.pictures else [])
+            for path in (own if messages.rows else []) + written:
+                messages.write(path)
+            if watch.trace:
+                watch.trace.mkdir(parents=True, exist_ok=True)
+        except (CaseError, OSError) as error:
+            problem = str(error)
+    agree_on_error(problem)
+    if watch.trace:
+        trace.write(str(watch.trace))
+        module.barrier()
+        if trace.dropped:
+            console.print(f"trace: full after {len(trace)} spans, {trace.dropped} later ones are missing")
+        if module.rank() == 0:
+            from slipstream import timeline
+
+            files = [watch.trace / f"rank{rank}.json" for rank in range(module.size())]
+            timeline.trace_steps(files, watch.trace / "timeline.png", f"{case.case.name}: two steps")
+            written += [*files, watch.trace / "timeline.png"]
+    return written
 
 
 def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, folder: Path) -> Outcome:

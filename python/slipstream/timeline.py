@@ -160,6 +160,37 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
         save(figure, path)
 
 
+def window(rows: Sequence[Row], name: str, count: int) -> list[Row]:
+    """What lies in the middle `count` of the first rank's bars of that name; all where there are not so many."""
+    of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
+    first = sorted((bar for bar in of_rank if bar.name == name), key=lambda bar: bar.start)
+    if len(first) <= count:
+        return list(rows)
+    # Not the first ones, in which kernels are loaded, nor the last, after which the streams run empty.
+    middle = (len(first) - count) // 2
+    start = first[middle].start
+    end = first[middle + count].start
+    cut = []
+    for row in rows:
+        bars = [
+            Bar(bar.name, bar.category, max(bar.start, start) - start, _overlap(bar, start, end))
+            for bar in row.bars
+            if bar.start < end and bar.start + bar.duration > start
+        ]
+        if bars:
+            cut.append(Row(row.rank, row.name, bars))
+    return cut
+
+
+def _overlap(bar: Bar, start: float, end: float) -> float:
+    return min(bar.start + bar.duration, end) - max(bar.start, start)
+
+
+def trace_steps(paths: Sequence[Path], output: Path, title: str = "", count: int = 2) -> None:
+    """A picture of a few time steps from the middle of a run."""
+    draw(window(read(paths), "step", count), output, title)
+
+
 def trace(paths: Sequence[Path], output: Path, title: str = "") -> None:
     """Reads the files of all ranks and writes one picture."""
     rows = read(paths)

@@ -7,6 +7,7 @@
 
 #include <slipstream/exchange.hpp>
 
+#include "api/python_report.hpp"
 #include "api/reading.hpp"
 
 namespace slipstream::python {
@@ -26,7 +27,9 @@ nb::list message_list(const std::vector<MessageInfo>& messages) {
   return all;
 }
 
-ExchangeOptions exchange_options(const nb::dict& dict) {
+namespace {
+
+ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   ExchangeOptions options;
   std::vector<std::string> routes;
   std::string pack = to_string(options.knobs.pack), streams = to_string(options.knobs.streams);
@@ -40,15 +43,17 @@ ExchangeOptions exchange_options(const nb::dict& dict) {
   reader.read("in_place", options.knobs.in_place);
   reader.read("chunk", options.knobs.chunk);
   reader.read("ring", options.knobs.ring);
+  if (watched) *watched = read_watched(reader);
   reader.finish();
   options.knobs.pack = pack_from_string(pack);
   options.knobs.streams = lanes_from_string(streams);
-  if (!routes.empty()) {
-    options.routes.clear();
-    for (const auto& name : routes) options.routes.push_back(route_from_string(name));
-  }
+  options.routes = routes_from(routes);
   return options;
 }
+
+}  // namespace
+
+ExchangeOptions exchange_options(const nb::dict& dict) { return exchange_options(dict, nullptr); }
 
 namespace {
 
@@ -89,7 +94,9 @@ Wanted wanted_from(const nb::dict& dict) {
 /// Fields over the caller's arrays, their halos and the exchange of all of them.
 class ArrayExchange {
  public:
-  ArrayExchange(const Communicator& comm, const Grid& grid, std::vector<Wanted> wanted, ExchangeOptions options) {
+  ArrayExchange(const Communicator& comm, const Grid& grid, std::vector<Wanted> wanted, ExchangeOptions options,
+                const Watched& watched)
+      : comm_(comm) {
     std::vector<ExchangeItem> items;
     for (Wanted& w : wanted) {
       fields_.push_back(Field::adopt(comm, grid, w.field, w.arrays));
@@ -98,7 +105,11 @@ class ArrayExchange {
     }
     for (const int device : grid.machine().devices_of_rank(grid.rank()))
       devices_.push_back(grid.machine().device(device).local);
-    exchange_.emplace(comm, grid, std::move(items), std::move(options));
+    if (watched.trace) options.trace = &trace_.emplace();
+    tuning_.options = options;
+    tuning_.source = "rules";
+    if (watched.tune) tuning_ = tune(comm, grid, items, options, *watched.tune);
+    exchange_.emplace(comm, grid, std::move(items), tuning_.options);
   }
 
   void begin(const std::vector<std::uintptr_t>& natives) { exchange_->begin(streams(natives)); }
@@ -121,6 +132,11 @@ class ArrayExchange {
   }
 
   Exchange& exchange() { return *exchange_; }
+  const Tuning& tuning() const { return tuning_; }
+  void write_trace(const std::string& folder) {
+    require(trace_.has_value(), "the exchange was not traced: construct it with trace=True");
+    python::write_trace(comm_, *trace_, folder);
+  }
 
  private:
   /// The caller's streams, one per device; none given: the devices' default streams.
@@ -142,6 +158,9 @@ class ArrayExchange {
   std::vector<Device> devices_;
   std::vector<std::uintptr_t> natives_;
   std::vector<Stream> streams_;
+  Communicator comm_;
+  std::optional<Trace> trace_;
+  Tuning tuning_;
   std::optional<Exchange> exchange_;
 };
 
@@ -236,9 +255,10 @@ void bind_exchange(nb::module_& m) {
              const nb::dict& options) {
             std::vector<Wanted> wanted;
             for (const nb::dict& field : fields) wanted.push_back(wanted_from(field));
-            ExchangeOptions chosen = exchange_options(options);
+            Watched watched;
+            ExchangeOptions chosen = exchange_options(options, &watched);
             nb::gil_scoped_release release;
-            new (self) ArrayExchange(comm, grid, std::move(wanted), std::move(chosen));
+            new (self) ArrayExchange(comm, grid, std::move(wanted), std::move(chosen), watched);
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("fields"), nb::arg("options"), nb::keep_alive<1, 3>())
       .def("begin", &ArrayExchange::begin, nb::arg("streams"), Release())
@@ -249,7 +269,18 @@ void bind_exchange(nb::module_& m) {
       .def("check", [](ArrayExchange& self) { self.exchange().check(); })
       .def_prop_ro("needs_host", [](ArrayExchange& self) { return self.exchange().needs_host(); })
       .def_prop_ro("sequence", [](ArrayExchange& self) { return self.exchange().sequence(); })
-      .def("messages", [](ArrayExchange& self) { return message_list(self.exchange().messages()); });
+      .def("messages", [](ArrayExchange& self) { return message_list(self.exchange().messages()); })
+      .def("report",
+           [](ArrayExchange& self) {
+             std::vector<ReportRow> rows;
+             {
+               nb::gil_scoped_release release;
+               rows = self.exchange().report();
+             }
+             return report_list(rows);
+           })
+      .def("tuning", [](ArrayExchange& self) { return tuning_dict(self.tuning()); })
+      .def("write_trace", &ArrayExchange::write_trace, nb::arg("folder"), Release());
 }
 
 }  // namespace slipstream::python

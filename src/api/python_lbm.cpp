@@ -5,6 +5,7 @@
 #include <slipstream/vtkhdf.hpp>
 
 #include "api/python_common.hpp"
+#include "api/python_report.hpp"
 #include "api/reading.hpp"
 
 namespace slipstream::python {
@@ -49,7 +50,9 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("overlap", overlap);
   reader.read("rim", o.rim);
   reader.read("wait_limit", o.exchange.wait_limit);
+  const Watched watched = read_watched(reader);
   reader.finish();
+  o.tune = watched.tune;
   o.lattice = one_of<lbm::Lattice>(lattice, {{"D2Q9", lbm::Lattice::d2q9}, {"D3Q19", lbm::Lattice::d3q19}}, "lattice");
   o.collision =
       one_of<lbm::Collision>(collision, {{"SRT", lbm::Collision::srt}, {"TRT", lbm::Collision::trt}}, "collision");
@@ -59,10 +62,7 @@ lbm::Options options_from(const nb::dict& dict) {
                               "overlap mode");
   o.grid.placement = placement_from_string(placement);
   for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
-  if (!routes.empty()) {
-    o.exchange.routes.clear();
-    for (const auto& name : routes) o.exchange.routes.push_back(route_from_string(name));
-  }
+  o.exchange.routes = routes_from(routes);
   return o;
 }
 
@@ -282,15 +282,23 @@ void bind_lbm(nb::module_& m) {
   m.def("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
 
   using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Trace>(m, "Trace", "Records what a run's host threads, streams and messages do.")
+      .def(nb::init<std::int64_t>(), nb::arg("most") = 20000)
+      .def("__len__", &Trace::size)
+      .def_prop_ro("dropped", &Trace::dropped)
+      .def(
+          "write", [](Trace& self, const std::string& folder) { write_trace(world(), self, folder); },
+          nb::arg("folder"), Release());
   nb::class_<Lbm>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
       .def(
           "__init__",
-          [](Lbm* self, const Machine& machine, const nb::dict& options) {
+          [](Lbm* self, const Machine& machine, const nb::dict& options, Trace* trace) {
             lbm::Options o = options_from(options);
+            if (trace) o.exchange.trace = trace;
             nb::gil_scoped_release release;
             new (self) Lbm(world(), machine, std::move(o));
           },
-          nb::arg("machine"), nb::arg("options"))
+          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
       .def("advance", &Lbm::advance, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Lbm& self) { return self.state().step; })
       .def("set_solid", &set_solid, nb::arg("mask"))
@@ -308,7 +316,15 @@ void bind_lbm(nb::module_& m) {
           "arrays", [](nb::object self, const std::string& name) { return local_arrays(self, name); }, nb::arg("field"))
       .def("phases", &phases)
       .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
-      .def("report", [](Lbm& self) { return message_list(self.exchange().messages()); });
+      .def("tuning", [](Lbm& self) { return tuning_dict(self.tuning()); })
+      .def("report", [](Lbm& self) {
+        std::vector<ReportRow> rows;
+        {
+          nb::gil_scoped_release release;
+          rows = self.exchange().report();
+        }
+        return report_list(rows);
+      });
 
   nb::class_<Series>(m, "Series", "A VTKHDF time series of velocity, density and flags.")
       .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool>(),

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <slipstream/error.hpp>
+#include <slipstream/trace.hpp>
 
 #include "exchange/impl.hpp"
 
@@ -54,6 +55,7 @@ std::string Exchange::Impl::why_not_captured() const {
 
 void Exchange::Impl::send(Side& side, Stream& stream) {
   for (auto& receiver : side.receivers) receiver->post(sequence);
+  const DeviceSpan span(options.trace, stream, "exchange", "send", "kernel");
   side.outgoing[binding].run(stream, pulse(side), true);
   if (options.knobs.sync && host_driven) stream.synchronize();
 }
@@ -68,6 +70,7 @@ void Exchange::Impl::transfer(std::vector<Stream*>& streams) {
   for (const Route* way : grouped) way->open_group();
   for (std::size_t i = 0; i < sides.size(); ++i) {
     if (!sides[i]->transfers) continue;
+    const DeviceSpan span(options.trace, *streams[i], "exchange", "transfer", "copy");
     for (auto& sender : sides[i]->senders) sender->transfer(*streams[i], sequence);
     for (auto& receiver : sides[i]->receivers) receiver->transfer(*streams[i], sequence);
   }
@@ -75,15 +78,22 @@ void Exchange::Impl::transfer(std::vector<Stream*>& streams) {
 }
 
 void Exchange::Impl::receive(Side& side, Stream& stream) {
-  side.gates.run(stream, pulse(side), false);
-  if (side.delivers)
+  if (!side.gates.empty()) {
+    const DeviceSpan span(options.trace, stream, "exchange", "wait", "wait");
+    side.gates.run(stream, pulse(side), false);
+  }
+  if (side.delivers) {
+    const DeviceSpan span(options.trace, stream, "exchange", "deliver", "copy");
     for (auto& receiver : side.receivers)
       if (receiver->delivers()) receiver->deliver(stream, sequence);
+  }
+  const DeviceSpan span(options.trace, stream, "exchange", "receive", "kernel");
   side.incoming[binding].run(stream, pulse(side), false);
   if (options.knobs.sync && host_driven) stream.synchronize();
 }
 
 void Exchange::Impl::begin(std::vector<Stream>& streams) {
+  const HostSpan span(options.trace, "begin");
   start(streams);
   open = true;
   std::vector<Stream*> own;
@@ -98,6 +108,7 @@ void Exchange::Impl::begin(std::vector<Stream>& streams) {
 }
 
 void Exchange::Impl::end(std::vector<Stream>& streams) {
+  const HostSpan span(options.trace, "end");
   require(open, "an exchange was ended that was not begun");
   if (host_driven) drive_host_routes();
   open = false;
@@ -110,9 +121,13 @@ void Exchange::Impl::end(std::vector<Stream>& streams) {
 }
 
 void Exchange::Impl::run(std::vector<Stream>& streams) {
+  const HostSpan span(options.trace, "run");
   start(streams);
   if (!transfers) {
-    for (std::size_t i = 0; i < sides.size(); ++i) sides[i]->whole[binding].run(streams[i], pulse(*sides[i]), true);
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      const DeviceSpan whole(options.trace, streams[i], "exchange", "exchange", "kernel");
+      sides[i]->whole[binding].run(streams[i], pulse(*sides[i]), true);
+    }
     return;
   }
   open = true;
@@ -134,7 +149,19 @@ bool Exchange::Impl::progress() {
     for (auto& sender : side->senders) done &= sender->progress(sequence);
     for (auto& receiver : side->receivers) done &= receiver->progress(sequence);
   }
+  if (options.trace) trace_states();
   return done;
+}
+
+/// A row for each end that the host drives: what it waits for.
+void Exchange::Impl::trace_states() const {
+  for (const auto& side : sides) {
+    const std::string device = to_string(side->device);
+    for (std::size_t n = 0; n < side->senders.size(); ++n)
+      options.trace->state(device + " sender " + std::to_string(n), side->senders[n]->waiting_for(), "message");
+    for (std::size_t n = 0; n < side->receivers.size(); ++n)
+      options.trace->state(device + " receiver " + std::to_string(n), side->receivers[n]->waiting_for(), "message");
+  }
 }
 
 std::string Exchange::Impl::who_waits() const {

@@ -98,6 +98,7 @@ struct Exchange::Impl {
   void end(std::vector<Stream>& streams);
   void run(std::vector<Stream>& streams);
   bool progress();
+  void trace_states() const;
   std::string who_waits() const;
   void drive_host_routes();
   void check();

@@ -83,7 +83,8 @@ Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& o
   const auto& allowed = options.routes;
   if (const auto given = options.chosen.find({source, target}); given != options.chosen.end()) {
     const std::string why = route(given->second).refusal(pair);
-    if (why.empty()) return {given->second, "chosen by measurement"};
+    const auto reason = options.reasons.find({source, target});
+    if (why.empty()) return {given->second, reason == options.reasons.end() ? "chosen by measurement" : reason->second};
   }
   std::string refused;
   for (const RouteKind kind : all_routes()) {

@@ -2,6 +2,7 @@
 #include <deque>
 
 #include <slipstream/simulation.hpp>
+#include <slipstream/trace.hpp>
 
 namespace slipstream {
 namespace {
@@ -17,25 +18,34 @@ bool worth_overlapping(const Simulation& simulation) {
 
 }  // namespace
 
-TimeLoop::TimeLoop(Simulation& simulation, Overlap overlap)
+TimeLoop::TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace)
     : simulation_(simulation),
-      overlap_(overlap == Overlap::on || (overlap == Overlap::automatic && worth_overlapping(simulation))) {
+      overlap_(overlap == Overlap::on || (overlap == Overlap::automatic && worth_overlapping(simulation))),
+      trace_(trace) {
   for (const Device device : simulation.devices()) streams_.emplace_back(device);
 }
 
 void TimeLoop::step(std::vector<Mark>* marks) {
+  const HostSpan span(trace_, "step", "step");
   const auto mark = [&](const std::string& name) {
     if (!marks) return;
     marks->push_back({name, Event(streams_.front().device(), true)});
     streams_.front().record(marks->back().event);
   };
   const auto compute = [&](const Stage& stage, Part part) {
-    for (std::size_t d = 0; d < streams_.size(); ++d) stage.compute(streams_[d], d, part);
+    const char* const name = part == Part::all ? "compute" : part == Part::interior ? "interior" : "rim";
+    for (std::size_t d = 0; d < streams_.size(); ++d) {
+      const DeviceSpan span(trace_, streams_[d], "solver", name, "compute");
+      stage.compute(streams_[d], d, part);
+    }
   };
   for (const Stage& stage : simulation_.stages()) {
     mark("");
     if (stage.prepare)
-      for (std::size_t d = 0; d < streams_.size(); ++d) stage.prepare(streams_[d], d);
+      for (std::size_t d = 0; d < streams_.size(); ++d) {
+        const DeviceSpan span(trace_, streams_[d], "solver", "prepare", "compute");
+        stage.prepare(streams_[d], d);
+      }
     mark(stage.name + " prepare");
     if (stage.exchange) stage.exchange->begin(streams_);
     if (stage.exchange && overlap_) {

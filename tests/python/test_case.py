@@ -41,7 +41,7 @@ def test_walls_reach_the_solver_in_lattice_units(small: Path) -> None:
 def test_options_hold_every_key_of_the_solver(small: Path) -> None:
     keys = {"cells", "periodic", "lattice", "collision", "magic", "viscosity", "precision", "layout", "alignment"}
     keys |= {"walls", "blocks_per_device", "node_grid", "device_grid", "placement", "routes", "overlap", "rim"}
-    assert set(load(small).options()) == keys | {"placement_seed", "wait_limit"}
+    assert set(load(small).options()) == keys | {"placement_seed", "wait_limit", "tune", "retune"}
 
 
 def test_last_step_is_the_earlier_of_two_limits(small: Path) -> None:

@@ -47,7 +47,11 @@ struct Lbm::Impl {
         populations(grid, population_field(grid, options, comm.size() > 1)),
         flags(grid, flag_field(grid, options)) {
     for (const int device : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(device).local);
-    exchange.emplace(comm, grid, std::vector<ExchangeItem>{{&halo, &populations}}, options.exchange);
+    const std::vector<ExchangeItem> items{{&halo, &populations}};
+    tuning.options = options.exchange;
+    tuning.source = "rules";
+    if (options.tune) tuning = tune(comm, grid, items, options.exchange, *options.tune);
+    exchange.emplace(comm, grid, items, tuning.options);
     state.fields["populations"] = &populations;
     state.fields["flags"] = &flags;
     make_blocks({});
@@ -191,6 +195,7 @@ struct Lbm::Impl {
   Field populations, flags;
   std::optional<Field> velocity, density;
   std::vector<Device> devices;
+  Tuning tuning;
   std::optional<Exchange> exchange;
   std::vector<BlockWork> blocks;
   std::vector<Stage> stages;
@@ -201,7 +206,7 @@ struct Lbm::Impl {
 
 Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options)
     : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
-  impl_->loop.emplace(*this, impl_->options.overlap);
+  impl_->loop.emplace(*this, impl_->options.overlap, impl_->options.exchange.trace);
 }
 
 Lbm::~Lbm() = default;
@@ -212,7 +217,8 @@ const std::vector<Stage>& Lbm::stages() const { return impl_->stages; }
 const Grid& Lbm::grid() const { return impl_->grid; }
 const Options& Lbm::options() const { return impl_->options; }
 const Communicator& Lbm::communicator() const { return impl_->comm; }
-const Exchange& Lbm::exchange() const { return *impl_->exchange; }
+Exchange& Lbm::exchange() { return *impl_->exchange; }
+const Tuning& Lbm::tuning() const { return impl_->tuning; }
 TimeLoop& Lbm::time_loop() { return *impl_->loop; }
 void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }
 

@@ -1,0 +1,79 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <slipstream/stream.hpp>
+
+namespace slipstream {
+
+/// What the host, the streams and the state machines of this rank did, on one clock. Device work is timed by events
+/// around it, host work by the host's clock; a reference event a device, recorded at its first use, joins the two to
+/// within the time of one synchronization. Not for work that is being captured into a graph. One host thread.
+class Trace {
+ public:
+  /// Nothing is recorded beyond `most` spans.
+  explicit Trace(std::int64_t most = 100000);
+  ~Trace();
+
+  /// Microseconds since the trace was made.
+  double now() const;
+  /// Something that lasted from `start` to now, on a row of its own name.
+  void add(const std::string& row, const std::string& name, const std::string& category, double start);
+  /// A row's state from here on; empty: none. Ends the state before.
+  void state(const std::string& row, const std::string& name, const std::string& category);
+  /// Before and after work is queued on a stream; the number joins them (-1: not recorded).
+  std::int64_t open(const std::string& row, const std::string& name, const std::string& category, Stream& stream);
+  void close(std::int64_t span, Stream& stream);
+
+  /// Spans so far, those that are still open or on their way too; and those that found no place.
+  std::int64_t size() const;
+  std::int64_t dropped() const;
+  /// Chrome-trace JSON: waits for the recorded work. Times count from `epoch`, of system_epoch_us().
+  std::string json(int rank, double epoch = 0);
+  /// When the trace was made, by the system's clock: what ranks of one machine have in common.
+  double system_epoch_us() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Records its own lifetime on the host; costs nothing without a trace.
+class HostSpan {
+ public:
+  HostSpan(Trace* trace, const char* name, const char* category = "host")
+      : trace_(trace), name_(name), category_(category), start_(trace ? trace->now() : 0) {}
+  ~HostSpan() {
+    if (trace_) trace_->add("host", name_, category_, start_);
+  }
+  HostSpan(const HostSpan&) = delete;
+  HostSpan& operator=(const HostSpan&) = delete;
+
+ private:
+  Trace* trace_;
+  const char *name_, *category_;
+  double start_;
+};
+
+/// Records the device work that is queued on a stream while it lives; costs nothing without a trace.
+class DeviceSpan {
+ public:
+  template <class Name>
+  DeviceSpan(Trace* trace, Stream& stream, const char* row, const Name& name, const char* category)
+      : trace_(trace), stream_(stream) {
+    if (trace_) span_ = trace_->open(to_string(stream.device()) + " " + row, name, category, stream);
+  }
+  ~DeviceSpan() {
+    if (trace_) trace_->close(span_, stream_);
+  }
+  DeviceSpan(const DeviceSpan&) = delete;
+  DeviceSpan& operator=(const DeviceSpan&) = delete;
+
+ private:
+  Trace* trace_;
+  Stream& stream_;
+  std::int64_t span_ = -1;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,72 @@
+// What the messages of the last exchange took, gathered from all ranks.
+#include <algorithm>
+#include <sstream>
+
+#include "exchange/impl.hpp"
+
+namespace slipstream {
+namespace {
+
+/// One line a message, the reason last because it holds spaces.
+std::string written(const ReportRow& row) {
+  std::ostringstream text;
+  const MessageInfo& m = row.message;
+  text << m.source << ' ' << m.target << ' ' << to_string(m.route) << ' ' << m.bytes << ' ' << m.transfers << ' '
+       << row.microseconds << ' ' << m.reason << '\n';
+  return text.str();
+}
+
+ReportRow read(const std::string& line) {
+  ReportRow row;
+  std::string route;
+  std::istringstream text(line);
+  MessageInfo& m = row.message;
+  text >> m.source >> m.target >> route >> m.bytes >> m.transfers >> row.microseconds;
+  text.get();
+  std::getline(text, m.reason);
+  m.route = route_from_string(route);
+  return row;
+}
+
+void rate(ReportRow& row, const Machine& machine) {
+  const MachineDevice& target = machine.device(row.message.target);
+  row.source_rank = machine.device(row.message.source).rank;
+  row.target_rank = target.rank;
+  if (row.microseconds <= 0) return;
+  row.gb_per_s = static_cast<double>(row.message.bytes) / row.microseconds / 1e3;
+  const bool within = row.message.source == row.message.target;
+  // Memory's rate counts what is read and what is written.
+  const double whole =
+      within ? target.memory_gb_per_s / 2 : machine.link(row.message.source, row.message.target).gb_per_s;
+  if (whole > 0) row.percent = 100 * row.gb_per_s / whole;
+}
+
+}  // namespace
+
+std::vector<ReportRow> Exchange::report() {
+  const Machine& machine = impl_->grid.machine();
+  const std::vector<double> times = sequence() ? arrival_us() : std::vector<double>(messages().size(), -1);
+  std::string mine;
+  for (std::size_t m = 0; m < messages().size(); ++m)
+    // Who receives a message knows its time.
+    if (impl_->local(messages()[m].target)) {
+      ReportRow row;
+      row.message = messages()[m];
+      row.microseconds = times[m];
+      mine += written(row);
+    }
+  std::vector<ReportRow> rows;
+  for (const std::string& text : impl_->comm.all_gather(mine)) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      rows.push_back(read(line));
+      rate(rows.back(), machine);
+    }
+  }
+  std::sort(rows.begin(), rows.end(), [](const ReportRow& a, const ReportRow& b) {
+    return std::pair(a.message.source, a.message.target) < std::pair(b.message.source, b.message.target);
+  });
+  return rows;
+}
+
+}  // namespace slipstream

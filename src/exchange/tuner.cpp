@@ -1,0 +1,378 @@
+#include <slipstream/tuner.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include <slipstream/error.hpp>
+
+#include "exchange/plan.hpp"
+#include "exchange/tuner_cache.hpp"
+
+namespace slipstream {
+namespace {
+
+using PairKey = std::pair<int, int>;
+using Times = std::map<PairKey, double>;  // microseconds
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// One route on every pair that it can serve, with one setting of the knobs that it knows; the rules elsewhere.
+struct Candidate {
+  std::string name;
+  std::optional<RouteKind> route;  // none: the rules everywhere
+  Knobs knobs;
+  std::map<PairKey, RouteKind> chosen;
+  Times times = {};
+  double whole = never;  // slowest rank, by its host's clock
+  bool measured = false;
+};
+
+double now_us() {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string shown(double microseconds) {
+  char text[40];
+  std::snprintf(text, sizeof text, microseconds < 100 ? "%.1f us" : "%.0f us", microseconds);
+  return text;
+}
+
+class Tuner {
+ public:
+  Tuner(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
+        const ExchangeOptions& options, const TuneOptions& how)
+      : comm_(comm), grid_(grid), items_(items), options_(options), how_(how) {
+    for (const auto& item : items) planned_.push_back({item.pattern, item.field->options()});
+    options_.trace = nullptr;
+  }
+
+  Tuning run() {
+    const double start = now_us();
+    result_.options = options_;
+    result_.source = "rules";
+    list_pairs();
+    if (worth_measuring()) find();
+    result_.seconds = (now_us() - start) / 1e6;
+    return std::move(result_);
+  }
+
+ private:
+  // What there is to choose ---------------------------------------------------------------------------------------
+
+  /// All messages between two devices, of all ranks, with their bytes.
+  void list_pairs() {
+    const Bundles bundles = bundle(grid_, planned_, grid_.rank());
+    std::string mine;
+    for (const auto& [key, b] : bundles.by_pair)
+      if (key.first != key.second && grid_.machine().device(key.first).rank == grid_.rank())
+        mine += pack(key, static_cast<double>(b.bytes));
+    pairs_ = gathered(mine);
+  }
+
+  bool worth_measuring() {
+    for (const auto& item : items_)
+      if (item.pattern->op() != Op::copy) {
+        result_.notes.push_back("the pattern '" + item.pattern->name() +
+                                "' combines values, which measuring would change: its routes follow the rules");
+        return false;
+      }
+    return !pairs_.empty();
+  }
+
+  std::vector<RouteKind> serving(const PairKey& key) const {
+    std::vector<RouteKind> kinds;
+    const Pair pair = pair_of(grid_.machine(), key.first, key.second, planned_, options_);
+    for (const RouteKind kind : all_routes()) {
+      const bool allowed = std::find(options_.routes.begin(), options_.routes.end(), kind) != options_.routes.end();
+      if (allowed && route(kind).refusal(pair).empty()) kinds.push_back(kind);
+    }
+    return kinds;
+  }
+
+  void list_candidates() {
+    candidates_.push_back({"rules", {}, options_.knobs, {}});
+    std::map<RouteKind, std::map<PairKey, RouteKind>> served;
+    std::map<RouteKind, double> largest;
+    for (const auto& [key, bytes] : pairs_)
+      for (const RouteKind kind : serving(key)) {
+        served[kind][key] = kind;
+        largest[kind] = std::max(largest[kind], bytes);
+      }
+    for (const auto& [kind, pairs] : served)
+      for (const auto& [name, knobs] : variants(kind, largest[kind]))
+        candidates_.push_back({to_string(kind) + name, kind, knobs, pairs});
+  }
+
+  /// Settings of the knobs that a route knows; what the user set stays as it is.
+  std::vector<std::pair<std::string, Knobs>> variants(RouteKind kind, double largest) const {
+    const Knobs asked = options_.knobs, plain;
+    std::vector<std::pair<std::string, Knobs>> list{{"", asked}};
+    const auto also = [&](const std::string& name, auto change) {
+      Knobs knobs = asked;
+      change(knobs);
+      list.push_back({name, knobs});
+    };
+    if (kind == RouteKind::direct) {
+      const bool gpu = grid_.machine().device(0).local.backend == Backend::cuda;
+      for (const int teams : {0, 64}) {
+        if (teams && (!gpu || asked.teams != plain.teams)) continue;
+        const std::string with = teams ? ", 64 teams" : "";
+        if (teams) also(with, [&](Knobs& k) { k.teams = teams; });
+        if (asked.in_place != plain.in_place) continue;
+        also(", rows of 64 B in place" + with, [&](Knobs& k) { k.in_place = 64, k.teams = teams ? teams : k.teams; });
+        also(", all in slots" + with,
+             [&](Knobs& k) { k.in_place = std::int64_t{1} << 60, k.teams = teams ? teams : k.teams; });
+      }
+    }
+    const bool copies = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::staged;
+    if (copies && asked.streams == plain.streams) also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
+    if (kind == RouteKind::staged && asked.chunk == plain.chunk)
+      for (const std::int64_t chunk : {std::int64_t{1} << 18, std::int64_t{1} << 20, std::int64_t{1} << 22})
+        if (static_cast<double>(chunk) < largest)
+          also(", chunks of " + std::to_string(chunk >> 10) + " KiB", [&](Knobs& k) { k.chunk = chunk; });
+    return list;
+  }
+
+  // Measuring -----------------------------------------------------------------------------------------------------
+
+  struct Entry {
+    std::int64_t source, target;
+    double value;
+  };
+
+  static std::string pack(const PairKey& key, double value) {
+    const Entry entry{key.first, key.second, value};
+    return {reinterpret_cast<const char*>(&entry), sizeof entry};
+  }
+
+  Times gathered(const std::string& mine) const {
+    Times all;
+    for (const std::string& text : comm_.all_gather(mine))
+      for (std::size_t at = 0; at + sizeof(Entry) <= text.size(); at += sizeof(Entry)) {
+        Entry entry;
+        std::memcpy(&entry, text.data() + at, sizeof entry);
+        all[{static_cast<int>(entry.source), static_cast<int>(entry.target)}] = entry.value;
+      }
+    return all;
+  }
+
+  /// The same times on all ranks, each from the rank that the message reached.
+  Times gathered(const Exchange& exchange, const std::vector<double>& best) const {
+    std::string mine;
+    for (std::size_t m = 0; m < best.size(); ++m) {
+      const MessageInfo& message = exchange.messages()[m];
+      if (message.source != message.target && std::isfinite(best[m]))
+        mine += pack({message.source, message.target}, best[m]);
+    }
+    return gathered(mine);
+  }
+
+  /// One exchange from a common start; keeps the best times.
+  void trial(Exchange& exchange, Candidate& candidate, std::vector<double>& best) {
+    comm_.barrier();
+    const double start = now_us();
+    exchange.run(streams_);
+    for (Stream& stream : streams_) stream.synchronize();
+    candidate.whole = std::min(candidate.whole, comm_.max(now_us() - start));
+    exchange.check();
+    const std::vector<double> times = exchange.arrival_us();
+    for (std::size_t m = 0; m < times.size(); ++m)
+      if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
+  }
+
+  std::optional<Exchange> make(const Candidate& candidate) {
+    ExchangeOptions options = options_;
+    options.knobs = candidate.knobs;
+    options.chosen = candidate.chosen;
+    std::optional<Exchange> exchange;
+    std::string refused;
+    try {
+      exchange.emplace(comm_, grid_, items_, options);
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+    if (comm_.all(refused.empty())) return exchange;
+    if (!refused.empty()) result_.notes.push_back(candidate.name + ": " + refused);
+    return {};
+  }
+
+  void measure(Candidate& candidate) {
+    std::optional<Exchange> exchange = make(candidate);
+    if (!exchange) return;
+    for (int n = 0; n < how_.warm_ups; ++n) exchange->run(streams_);
+    std::vector<double> best(exchange->messages().size(), never);
+    trial(*exchange, candidate, best);
+    candidate.times = gathered(*exchange, best);
+    candidate.measured = true;
+    if (!hopeless(candidate)) {
+      for (int n = 1; n < how_.trials; ++n) trial(*exchange, candidate, best);
+      candidate.times = gathered(*exchange, best);
+    }
+    for (const auto& [key, time] : candidate.times) {
+      double& best_time = best_.try_emplace(key, never).first->second;
+      best_time = std::min(best_time, time);
+    }
+  }
+
+  /// All ranks hold the same times and answer alike.
+  bool hopeless(const Candidate& candidate) const {
+    if (best_.empty()) return false;
+    for (const auto& [key, time] : candidate.times) {
+      const auto best = best_.find(key);
+      if (best == best_.end() || time < how_.drop_factor * best->second) return false;
+    }
+    return true;
+  }
+
+  // Deciding ------------------------------------------------------------------------------------------------------
+
+  static double sum_over_pairs(const Candidate& candidate) {
+    double sum = 0;
+    for (const auto& [key, kind] : candidate.chosen) {
+      const auto time = candidate.times.find(key);
+      sum += time == candidate.times.end() ? never : time->second;
+    }
+    return sum;
+  }
+
+  /// The best setting of each route.
+  std::map<RouteKind, const Candidate*> champions() const {
+    std::map<RouteKind, const Candidate*> best;
+    for (const Candidate& candidate : candidates_) {
+      if (!candidate.route || !candidate.measured) continue;
+      const Candidate*& champion = best[*candidate.route];
+      if (!champion || sum_over_pairs(candidate) < sum_over_pairs(*champion)) champion = &candidate;
+    }
+    return best;
+  }
+
+  /// Each pair by the route that was fastest for it. Knobs are the exchange's: each from the route that it concerns.
+  Candidate mixture(const std::map<RouteKind, const Candidate*>& champions) {
+    Candidate mixed{"the fastest for each pair", {}, options_.knobs, {}};
+    std::set<RouteKind> used;
+    for (const auto& [key, bytes] : pairs_) {
+      std::vector<std::pair<double, RouteKind>> order;
+      for (const auto& [kind, champion] : champions)
+        if (champion->chosen.contains(key) && champion->times.contains(key))
+          order.push_back({champion->times.at(key), kind});
+      if (order.empty()) continue;
+      std::sort(order.begin(), order.end());
+      mixed.chosen[key] = order.front().second;
+      used.insert(order.front().second);
+      std::string reason = "measured: ";
+      for (std::size_t n = 0; n < order.size(); ++n)
+        reason += (n ? ", " : "") + to_string(order[n].second) + " " + shown(order[n].first);
+      reasons_[key] = reason;
+    }
+    for (const RouteKind kind : used) {
+      const Knobs& knobs = champions.at(kind)->knobs;
+      if (kind == RouteKind::direct) mixed.knobs.in_place = knobs.in_place, mixed.knobs.teams = knobs.teams;
+      if (kind == RouteKind::staged && !used.contains(RouteKind::direct)) mixed.knobs.chunk = knobs.chunk;
+      if (kind != RouteKind::direct && kind != RouteKind::kernel) mixed.knobs.streams = knobs.streams;
+    }
+    return mixed;
+  }
+
+  bool measured_before(const Candidate& mixed) const {
+    return std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& c) {
+      return c.measured && c.route && c.chosen == mixed.chosen && c.knobs == mixed.knobs;
+    });
+  }
+
+  /// Every rank measures; what rank 0 answers goes to all.
+  Found decide() {
+    list_candidates();
+    for (Candidate& candidate : candidates_) measure(candidate);
+    Candidate mixed = mixture(champions());
+    if (!measured_before(mixed)) {
+      measure(mixed);
+      candidates_.push_back(mixed);
+    }
+    const auto best = std::min_element(candidates_.begin(), candidates_.end(),
+                                       [](const Candidate& a, const Candidate& b) { return a.whole < b.whole; });
+    require(best != candidates_.end() && best->measured, "no route between the devices could be measured");
+    Found found{best->knobs, {}, {}};
+    for (const auto& [key, bytes] : pairs_) {
+      const auto given = best->chosen.find(key);
+      const std::vector<RouteKind> serves = serving(key);
+      found.chosen[key] = given != best->chosen.end() ? given->second : serves.front();
+      std::string reason = reasons_.contains(key) ? reasons_[key] : "measured";
+      const auto fastest = mixed.chosen.find(key);
+      if (fastest == mixed.chosen.end() || fastest->second != found.chosen[key])
+        reason += "; the exchange as a whole is fastest with " + best->name + " (" + shown(best->whole) + ")";
+      found.reasons[key] = reason;
+    }
+    return found;
+  }
+
+  // Remembering ---------------------------------------------------------------------------------------------------
+
+  std::optional<std::string> remembered(const std::string& key) {
+    if (how_.retune || result_.file.empty()) return {};
+    const std::optional<std::string> text = read_cache(result_.file);
+    if (!text || found_from_text(key, *text)) return text;
+    result_.notes.push_back("warning: " + result_.file + " is damaged; measured again");
+    return {};
+  }
+
+  void find() {
+    const std::string key = comm_.broadcast(tuner_key(grid_, planned_, options_), 0);
+    const std::string folder = how_.cache_folder.empty() ? tuner_cache_folder() : how_.cache_folder;
+    if (!folder.empty()) result_.file = cache_file(folder, key);
+    std::string text;
+    if (comm_.rank() == 0) text = remembered(key).value_or("");
+    text = comm_.broadcast(text, 0);
+    result_.source = text.empty() ? "measured" : "cache";
+    if (text.empty()) {
+      for (const int device : grid_.machine().devices_of_rank(grid_.rank())) {
+        const Device local = grid_.machine().device(device).local;
+        synchronize(local);  // the fields may still be written
+        streams_.emplace_back(local);
+      }
+      text = comm_.broadcast(to_text(key, decide()), 0);
+      if (comm_.rank() == 0) keep(text);
+    }
+    const std::optional<Found> found = found_from_text(key, text);
+    require(found.has_value(), "the ranks do not agree on what was tuned: they run different builds of slipstream");
+    result_.options.knobs = found->knobs;
+    result_.options.chosen = found->chosen;
+    result_.options.reasons = found->reasons;
+  }
+
+  void keep(const std::string& text) {
+    if (result_.file.empty()) {
+      result_.notes.push_back("what was measured is not kept: neither XDG_CACHE_HOME nor HOME is set");
+    } else if (const std::string failure = write_cache(result_.file, text); !failure.empty()) {
+      result_.notes.push_back(failure);
+    }
+  }
+
+  const Communicator& comm_;
+  const Grid& grid_;
+  const std::vector<ExchangeItem>& items_;
+  ExchangeOptions options_;
+  const TuneOptions& how_;
+  std::vector<PlannedItem> planned_;
+  Times pairs_;  // bytes of each pair's message
+  Times best_;
+  std::vector<Stream> streams_;
+  std::vector<Candidate> candidates_;
+  std::map<PairKey, std::string> reasons_;
+  Tuning result_;
+};
+
+}  // namespace
+
+Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
+            const ExchangeOptions& options, const TuneOptions& how) {
+  Trace* const trace = options.trace;
+  Tuning tuning = Tuner(comm, grid, items, options, how).run();
+  tuning.options.trace = trace;
+  return tuning;
+}
+
+}  // namespace slipstream

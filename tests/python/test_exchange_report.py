@@ -1,0 +1,146 @@
+"""Reports, tuning and traces of exchanges, from Python and the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import slipstream as ss
+from conftest import Cli
+from slipstream import timeline
+from slipstream.case import load
+from slipstream.errors import CaseError
+from slipstream.exchange_picture import places
+from slipstream.exchange_report import Report
+from slipstream.timeline import Bar, Row
+
+ROW = {
+    "source": 0, "target": 1, "source_rank": 0, "target_rank": 0, "route": "direct", "reason": "first in the rules",
+    "bytes": 4096, "transfers": 1, "time_us": 2.0, "gbs": 2.048, "percent_of_link": 50.0,
+}  # fmt: skip
+
+
+def halo_of(**options: Any) -> ss.Exchange:
+    grid = ss.Grid((16, 8, 8), periodic=(True,) * 3, backend="host", devices_per_rank=2)
+    arrays = [np.zeros(grid.array_shape(1, block=index), np.float32) for index in range(len(grid.local))]
+    return ss.Exchange(grid, {"u": arrays}, **options)
+
+
+def test_report_has_times_and_rates_of_messages_between_devices() -> None:
+    halo = halo_of(routes="staged")
+    halo.run()
+    rows = [row for row in halo.report().rows if row["source"] != row["target"]]
+    assert {(row["source"], row["target"]) for row in rows} == {(0, 1), (1, 0)}
+    for row in rows:
+        assert row["route"] == "staged"
+        assert row["gbs"] == pytest.approx(row["bytes"] / row["time_us"] / 1e3)
+
+
+def test_report_is_written_as_json_and_as_a_picture(tmp_path: Path) -> None:
+    halo = halo_of()
+    halo.run()
+    report = halo.report()
+    for name in ("halo.json", "halo.png"):
+        report.write(tmp_path / name)
+    content = json.loads((tmp_path / "halo.json").read_text())
+    assert content["rows"] == report.rows and len(content["devices"]) == 2 and len(content["blocks"]) == 2
+    assert (tmp_path / "halo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_report_of_another_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CaseError, match=r"ends in \.json"):
+        Report([ROW], "m", [], []).write(tmp_path / "report.txt")
+
+
+def test_picture_keeps_devices_apart_and_inside_their_nodes() -> None:
+    centres, frames = places([{"node": n // 4, "rank": n} for n in range(10)])
+    assert len(set(centres.values())) == 10 and len(frames) == 3
+    for device, (x, y) in centres.items():
+        left, low, width, height = frames[device // 4]
+        assert left < x < left + width and low < y < low + height
+
+
+def test_measured_routes_are_remembered(tmp_path: Path) -> None:
+    first = halo_of(tune="measure", tuner_cache=str(tmp_path))
+    again = halo_of(tune="measure", tuner_cache=str(tmp_path))
+    other = halo_of(tune="measure", tuner_cache=str(tmp_path), routes="-direct")
+    assert [halo.tuning["source"] for halo in (first, again, other)] == ["measured", "cache", "measured"]
+    assert first.messages() == again.messages()
+    assert halo_of(retune=True, tuner_cache=str(tmp_path)).tuning["source"] == "measured"
+
+
+def test_damaged_cache_is_warned_of(tmp_path: Path) -> None:
+    file = Path(halo_of(tune="measure", tuner_cache=str(tmp_path)).tuning["file"])
+    file.write_text(file.read_text()[:-9])
+    with pytest.warns(RuntimeWarning, match="damaged"):
+        halo_of(tune="measure", tuner_cache=str(tmp_path))
+
+
+@pytest.mark.parametrize(("routes", "expected"), [("-direct,-peer", "staged"), ("staged,+peer", "peer")])
+def test_routes_are_added_and_taken_away(routes: str, expected: str) -> None:
+    found = {m["route"] for m in halo_of(routes=routes).messages() if m["source"] != m["target"]}
+    assert found == {expected}
+
+
+def test_trace_of_an_exchange_is_read_as_a_timeline(tmp_path: Path) -> None:
+    halo = halo_of(trace=True, routes="kernel,staged")
+    for _ in range(3):
+        halo.run()
+    halo.write_trace(tmp_path)
+    rows = timeline.read([tmp_path / "rank0.json"])
+    assert {"host", "host:0 exchange", "host:1 exchange"} <= {row.name for row in rows}
+    names = {bar.name for row in rows for bar in row.bars}
+    assert {"begin", "end", "send", "receive"} <= names
+
+
+def test_untraced_exchange_has_no_trace_to_write(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="trace=True"):
+        halo_of().write_trace(tmp_path)
+
+
+def test_window_shows_steps_from_the_middle() -> None:
+    steps = Row("rank 0", "host", [Bar("step", "step", 10.0 * n, 9.0) for n in range(11)])
+    work = Row("rank 0", "stream", [Bar("send", "kernel", 10.0 * n + 2, 12.0) for n in range(11)])
+    host, stream = timeline.window([steps, work], "step", 2)
+    assert [bar.start for bar in host.bars] == [0, 10]
+    # What began in the step before is cut at the window's edge, and so is what lasts beyond it.
+    assert [(bar.start, bar.duration) for bar in stream.bars] == [(0, 4), (2, 12), (12, 8)]
+
+
+def test_run_writes_report_and_trace(cli: Cli, small: Path) -> None:
+    result = cli(
+        "run", "small.toml", "machine.devices_per_rank=2", "machine.backend=host", "exchange.overlap=on",
+        "--routes=-direct", "--retune", "--trace", "traced", "--report", "out/halo.json", "--report", "out/halo.svg",
+        XDG_CACHE_HOME=str(small.parent / "cache"),
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "% of link" in result.stdout and "routes: measured in" in result.stdout
+    assert "traced/timeline.png" in result.stdout
+    content = json.loads((small.parent / "out" / "halo.json").read_text())
+    assert {row["route"] for row in content["rows"]} <= {"peer", "staged", "kernel"}
+    assert content["tuning"]["source"] == "measured"
+    assert (small.parent / "out" / "halo.svg").exists()
+    assert (small.parent / "results" / "small" / "exchange.json").exists()
+    rows = timeline.read([small.parent / "traced" / "rank0.json"])
+    names = {bar.name for row in rows for bar in row.bars}
+    assert {"step", "begin", "end", "prepare", "interior", "rim"} <= names
+    # Spans of one row of the host nest: a begin or an end lies within its step.
+    (host,) = (row for row in rows if row.name == "host")
+    steps = [bar for bar in host.bars if bar.name == "step"]
+    assert len(steps) == 40
+    for bar in host.bars:
+        inside = [
+            s for s in steps if s.start - 1e-2 <= bar.start <= bar.start + bar.duration <= s.start + s.duration + 1e-2
+        ]
+        assert len(inside) == 1, bar
+
+
+def test_resolved_case_does_not_measure_again(small: Path) -> None:
+    case = load(small, ["exchange.retune=true"]).resolved()
+    assert case.exchange.tune == "measure" and not case.exchange.retune
+
+
+def test_unknown_route_is_refused_in_a_case(small: Path) -> None:
+    with pytest.raises(CaseError, match=r"exchange\.routes"):
+        load(small, ['exchange.routes=["-pigeon"]'])
