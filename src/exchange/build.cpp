@@ -31,9 +31,7 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
     sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
   bundles = bundle(grid, planned, grid.rank());
   agree_on_messages();
-  on_all_ranks([&] {
-    make_channels();
-  });
+  on_all_ranks([&] { make_channels(); });
   prepare_routes();
   on_all_ranks([&] {
     count_bindings();
@@ -489,6 +487,9 @@ double bytes_of(const Batch& batch) {
 // Above every number of bytes, and small enough for half a round to count.
 constexpr double by_round = 1e13;
 
+/// Such a batch asks in this exchange whether the ghosts are open.
+bool is_in_place(const Batch& batch) { return !batch.before.empty() && batch.before.front().lag == 0 && !batch.late; }
+
 bool is_local(const Batch& batch) { return batch.before.empty() && batch.after.empty(); }
 
 }  // namespace
@@ -524,7 +525,7 @@ void Exchange::Impl::make_programs() {
       side.transfers |= sender->transfers();
       for (const Batch& batch : sender->batches) (is_local(batch) ? copied : sent) += bytes_of(batch);
     }
-    const double span = std::max({sent, copied, 1.0}), lag = std::min(0.3 * span, 8e6);
+    const double span = std::max({sent, copied, 1.0}), lag = std::min(0.2 * span, 8e6);
     std::vector<Scheduled> early, late;
     int stamp = 0;
     if (!open.after.empty()) early.push_back({&open, -1, -1, 0});
@@ -536,14 +537,26 @@ void Exchange::Impl::make_programs() {
       return std::pair(a->before.empty() || a->before.front().lag > 0 ? 0 : 1, a->round) <
              std::pair(b->before.empty() || b->before.front().lag > 0 ? 0 : 1, b->round);
     });
-    double at = 0;
+    // Large messages: packing waits for memory, rows in place wait for the link, so both go on at once; packed chunks
+    // somewhat ahead, for they must be unpacked, too.
+    const bool large = span > 8e6;
+    double at = 0, packed = 0, packed_at = 0;
+    for (const Batch* batch : outgoing)
+      if (!is_local(*batch) && !is_in_place(*batch)) packed += bytes_of(*batch);
     std::map<int, double> round_sent;
     for (const Batch* batch : outgoing) {
       const double bytes = bytes_of(*batch);
       double from = at, to = at + bytes;
       if (is_local(*batch)) {
-        from = 0, to = span > 2e6 ? span : 0;
-        if (to == 0) from = to = span;
+        from = 0, to = span;
+        if (!large) from = span;
+      } else if (large && is_in_place(*batch)) {
+        from = 0, to = span;
+      } else if (large) {
+        from = 0.7 * span * packed_at / packed;
+        packed_at += bytes;
+        to = 0.7 * span * packed_at / packed;
+        at = to;
       } else {
         at += bytes;
       }

@@ -146,7 +146,7 @@ SLIP_FN void copy_rows(const Shape& s, std::int64_t count, const Word* source, W
 template <class Word>
 SLIP_FN void copy_strided(const Shape& s, std::uint32_t count, const Word* source, Word* target, std::uint32_t thread,
                           std::uint32_t threads) {
-  constexpr std::uint32_t flight = 8;
+  constexpr std::uint32_t flight = 4;
   for (std::uint32_t n = thread; n < count; n += flight * threads) {
     Word values[flight];
     std::int64_t to[flight];

@@ -339,7 +339,15 @@ TEST_P(ExchangeScenario, FillsTheGhostsAndNothingElse) {
   exchange_options.routes = s.routes;
   exchange_options.codec = s.codec;
   exchange_options.knobs = s.knobs;
-  Exchange exchange(comm, *grid_, {{&halo, &field}}, exchange_options);
+  std::optional<Exchange> made;
+  try {
+    made.emplace(comm, *grid_, std::vector<ExchangeItem>{{&halo, &field}}, exchange_options);
+  } catch (const Error& error) {
+    const std::string why = error.what();
+    if (why.find("not gpu_mpi: the MPI library was built without CUDA") == std::string::npos) throw;
+    GTEST_SKIP() << why;
+  }
+  Exchange& exchange = *made;
   if (const std::string why = unused(exchange); !comm.all(why.empty())) GTEST_SKIP() << why;
   std::vector<Stream> streams;
   for (const int d : machine.devices_of_rank(comm.rank())) streams.emplace_back(machine.device(d).local);

@@ -102,8 +102,9 @@ TEST_F(Tuned, AllRanksChooseAlike) {
 
 TEST_F(Tuned, ChoosesAmongTheAllowedRoutesOnly) {
   ExchangeOptions options;
-  options.routes = routes_from_string("-direct,-peer,-colocated");
-  for (const auto& [pair, kind] : tune_with(options).options.chosen) EXPECT_EQ(kind, RouteKind::staged);
+  options.routes = routes_from_string("kernel,staged");
+  for (const auto& [pair, kind] : tune_with(options).options.chosen)
+    EXPECT_TRUE(kind == RouteKind::kernel || kind == RouteKind::staged) << to_string(kind);
 }
 
 TEST_F(Tuned, KeepsAKnobThatTheUserSet) {
