@@ -159,7 +159,7 @@ struct Message {
   bool combines = false;              ///< the target adds (...) what arrives, in an order over all messages
   bool answered = false;              ///< the target sends to the source too, by the same route
   bool in_place_ok = true;            ///< ghosts of the target can be addressed by the source
-  bool host_shared = false;  ///< both ends can map the same host memory
+  bool host_shared = false;           ///< both ends can map the same host memory
 };
 
 /// One transfer of one field within a message.

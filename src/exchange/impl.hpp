@@ -116,7 +116,7 @@ struct Exchange::Impl {
   std::vector<MessageInfo> messages;
   std::vector<std::size_t> channel_of_message;
   Directory directory;
-  std::deque<ReceiveSite> receive_sites;  // receivers' `arrived` point to their legs
+  std::deque<ReceiveSite> receive_sites;                    // receivers' `arrived` point to their legs
   std::map<RouteKind, std::shared_ptr<RouteState>> states;  // of routes that any rank uses
   std::vector<std::unique_ptr<Side>> sides;
   int bindings = 1;

@@ -6,14 +6,10 @@
 namespace slipstream {
 namespace {
 
-constexpr std::pair<RouteKind, const char*> names[] = {{RouteKind::kernel, "kernel"},
-                                                       {RouteKind::direct, "direct"},
-                                                       {RouteKind::peer, "peer"},
-                                                       {RouteKind::colocated, "colocated"},
-                                                       {RouteKind::nccl, "nccl"},
-                                                       {RouteKind::nvshmem, "nvshmem"},
-                                                       {RouteKind::gpu_mpi, "gpu_mpi"},
-                                                       {RouteKind::staged, "staged"}};
+constexpr std::pair<RouteKind, const char*> names[] = {
+    {RouteKind::kernel, "kernel"},       {RouteKind::direct, "direct"}, {RouteKind::peer, "peer"},
+    {RouteKind::colocated, "colocated"}, {RouteKind::nccl, "nccl"},     {RouteKind::nvshmem, "nvshmem"},
+    {RouteKind::gpu_mpi, "gpu_mpi"},     {RouteKind::staged, "staged"}};
 
 constexpr std::pair<Pack, const char*> packs[] = {{Pack::fused, "fused"},
                                                   {Pack::per_direction, "per_direction"},
