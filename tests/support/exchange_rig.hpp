@@ -9,6 +9,8 @@
 
 #include <slipstream/exchange.hpp>
 
+#include "machine/gpu_mpi.hpp"
+
 namespace slipstream {
 
 inline std::vector<Backend> backends_here() {
@@ -70,7 +72,10 @@ inline void finish(std::vector<Stream>& streams) {
 /// Why no route of these can serve the exchange; empty where all messages find one. The same on all ranks.
 inline std::string refusal_of(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options) {
   try {
-    plan_messages(grid, items, options);
+    for (const MessageInfo& message : plan_messages(grid, items, options))
+      if (message.route == RouteKind::gpu_mpi)
+        if (const auto why = gpu_mpi_claim(grid.machine().device(message.source).local.backend); !why.empty())
+          return why;
   } catch (const Error& error) {
     return error.what();
   }
