@@ -226,6 +226,8 @@ class Sender {
   std::vector<Batch> batches;
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
+  /// After transfer() of all: orders the stream after what this one queued elsewhere.
+  virtual void join(Stream&) {}
   /// Drives what needs the host; true when this sequence needs it no more.
   virtual bool progress(std::uint64_t) { return true; }
   virtual std::string waiting_for() const { return {}; }

@@ -72,6 +72,7 @@ void Exchange::Impl::transfer(std::vector<Stream*>& streams) {
     if (!sides[i]->transfers) continue;
     const DeviceSpan span(options.trace, *streams[i], "exchange", "transfer", "copy");
     for (auto& sender : sides[i]->senders) sender->transfer(*streams[i], sequence);
+    for (auto& sender : sides[i]->senders) sender->join(*streams[i]);
     for (auto& receiver : sides[i]->receivers) receiver->transfer(*streams[i], sequence);
   }
   for (const Route* way : grouped) way->close_group(sides.front()->device);

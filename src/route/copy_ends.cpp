@@ -34,10 +34,11 @@ void CopySender::transfer(Stream& stream, std::uint64_t) {
   }
   copy(lane, landing_.slot, from, message_.wire_bytes);
   post(lane, landing_.full.front(), sequence_);
-  if (lane_) {
-    lane.record(sent_);
-    stream.wait(sent_);
-  }
+  if (lane_) lane.record(sent_);
+}
+
+void CopySender::join(Stream& stream) {
+  if (lane_) stream.wait(sent_);
 }
 
 CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)

@@ -11,6 +11,7 @@ class CopySender final : public Sender {
   CopySender(const Message& message, const SendSite& site);
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
+  void join(Stream& stream) override;
 
  private:
   Message message_;
