@@ -77,7 +77,7 @@ def test_damaged_cache_is_warned_of(tmp_path: Path) -> None:
         halo_of(tune="measure", tuner_cache=str(tmp_path))
 
 
-@pytest.mark.parametrize(("routes", "expected"), [("-direct,-peer", "staged"), ("staged,+peer", "peer")])
+@pytest.mark.parametrize(("routes", "expected"), [("-direct,-peer,-gpu_mpi", "staged"), ("staged,+peer", "peer")])
 def test_routes_are_added_and_taken_away(routes: str, expected: str) -> None:
     found = {m["route"] for m in halo_of(routes=routes).messages() if m["source"] != m["target"]}
     assert found == {expected}
