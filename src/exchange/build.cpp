@@ -192,10 +192,9 @@ std::string Exchange::Impl::gpu_mpi_refusal() const {
       std::any_of(options.chosen.begin(), options.chosen.end(), [&](const auto& c) { return is(c.second); });
   if (!allowed) return "turned off";
   bool wanted = false;
-  for (const auto& [key, b] : bundles.by_pair) {
-    const Pair pair = pair_of(grid.machine(), b.source, b.target, planned, options);
-    wanted |= is(choose(pair, b.source, b.target, options).route);
-  }
+  const Pairs pairs(grid.machine(), planned, options);
+  for (const auto& [key, b] : bundles.by_pair)
+    wanted |= is(choose(pairs.of(b.source, b.target), b.source, b.target, options).route);
   if (comm.all(!wanted)) return "";
   std::vector<Device> devices;
   for (const auto& side : sides) devices.push_back(side->device);
@@ -207,9 +206,9 @@ void Exchange::Impl::make_channels() {
   int most = 1;
   for (int rank = 0; rank < machine.ranks(); ++rank)
     most = std::max(most, static_cast<int>(machine.devices_of_rank(rank).size()));
-  const std::string gpu_mpi = gpu_mpi_refusal();
+  const Pairs pairs(machine, planned, options, gpu_mpi_refusal());
   for (const auto& [key, b] : bundles.by_pair) {
-    const Pair pair = pair_of(machine, b.source, b.target, planned, options, gpu_mpi);
+    const Pair pair = pairs.of(b.source, b.target);
     Channel channel{&b, choose(pair, b.source, b.target, options), pair, Message{}, SlotNeed{}};
     make_message(channel, most);
     // Both ways: the source stores values, the target's kernels store counters.

@@ -1,7 +1,6 @@
 #include "exchange/plan.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <slipstream/error.hpp>
 
@@ -52,30 +51,40 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
   return result;
 }
 
-Pair pair_of(const Machine& machine, int source, int target, const std::vector<PlannedItem>& items,
-             const ExchangeOptions& options, const std::string& gpu_mpi_refusal) {
-  const MachineDevice &a = machine.device(source), &b = machine.device(target);
-  Pair pair;
-  pair.gpu_mpi = gpu_mpi_refusal;
+Pairs::Pairs(const Machine& machine, const std::vector<PlannedItem>& items, const ExchangeOptions& options,
+             std::string gpu_mpi_refusal)
+    : machine_(machine), shared_(machine.devices()) {
+  common_.gpu_mpi = std::move(gpu_mpi_refusal);
+  common_.raw = options.codec->identity();
+  for (const auto& item : items) {
+    fields_shared_ &= item.field.shared;
+    fields_own_ &= item.field.shared || !item.field.adopted;
+    common_.combines |= item.pattern->op() != Op::copy;
+  }
+  std::map<std::string, int> users;
+  std::vector<int> devices(machine.ranks());
+  for (int device = 0; device < machine.devices(); ++device) {
+    ++users[machine.device(device).uuid];
+    ++devices[machine.device(device).rank];
+  }
+  for (int device = 0; device < machine.devices(); ++device) {
+    const std::string& uuid = machine.device(device).uuid;
+    shared_[device] = !uuid.empty() && users[uuid] > 1;
+    common_.exclusive &= !shared_[device];
+  }
+  for (const int count : devices) common_.one_each &= count == 1;
+}
+
+Pair Pairs::of(int source, int target) const {
+  const MachineDevice &a = machine_.device(source), &b = machine_.device(target);
+  Pair pair = common_;
   pair.same_process = a.rank == b.rank;
   pair.same_device = source == target;
   pair.same_node = a.node == b.node;
-  pair.peer = machine.link(source, target).peer || pair.same_device;
+  pair.peer = machine_.link(source, target).peer || pair.same_device;
   pair.host = b.local.backend == Backend::host;
-  pair.raw = options.codec->identity();
-  for (const auto& item : items) {
-    pair.mappable &= item.field.shared || (pair.host ? pair.same_process : !item.field.adopted);
-    pair.combines |= item.pattern->op() != Op::copy;
-  }
-  for (const int device : {source, target})
-    for (int other = 0; other < machine.devices(); ++other)
-      if (other != device && !machine.device(other).uuid.empty() &&
-          machine.device(other).uuid == machine.device(device).uuid)
-        pair.unshared = false;
-  std::set<std::string> uuids;
-  for (int device = 0; device < machine.devices(); ++device)
-    if (const auto& uuid = machine.device(device).uuid; !uuid.empty()) pair.exclusive &= uuids.insert(uuid).second;
-  for (int rank = 0; rank < machine.ranks(); ++rank) pair.one_each &= machine.devices_of_rank(rank).size() == 1;
+  pair.mappable = pair.host ? fields_shared_ || pair.same_process : fields_own_;
+  pair.unshared = !shared_[source] && !shared_[target];
   return pair;
 }
 
@@ -146,11 +155,12 @@ std::uint64_t transfers_hash(const Bundle& bundle) {
 std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<PlannedItem>& items,
                                        const ExchangeOptions& options) {
   std::vector<MessageInfo> messages;
+  const Pairs pairs(grid.machine(), items, options);
   for (int rank = 0; rank < grid.machine().ranks(); ++rank) {
     const Bundles bundles = bundle(grid, items, rank);
     for (const auto& [key, b] : bundles.by_pair) {
       if (grid.machine().device(b.source).rank != rank) continue;
-      Choice choice = choose(pair_of(grid.machine(), b.source, b.target, items, options), b.source, b.target, options);
+      Choice choice = choose(pairs.of(b.source, b.target), b.source, b.target, options);
       if (choice.route == RouteKind::gpu_mpi) choice.reason += "; believed only after a proof";
       messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
                           static_cast<std::int64_t>(b.legs.size())});

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include <slipstream/exchange.hpp>
@@ -22,9 +23,21 @@ struct Bundles {
 };
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank);
 
-/// `gpu_mpi_refusal`: why device memory cannot be given to MPI.
-Pair pair_of(const Machine& machine, int source, int target, const std::vector<PlannedItem>& items,
-             const ExchangeOptions& options, const std::string& gpu_mpi_refusal = {});
+/// What is true of the pairs of devices between which a plan sends. What concerns the whole machine or all items is
+/// found once: large plans ask of very many pairs.
+class Pairs {
+ public:
+  /// `gpu_mpi_refusal`: why device memory cannot be given to MPI. The machine must outlive it.
+  Pairs(const Machine& machine, const std::vector<PlannedItem>& items, const ExchangeOptions& options,
+        std::string gpu_mpi_refusal = {});
+  Pair of(int source, int target) const;
+
+ private:
+  const Machine& machine_;
+  Pair common_;
+  std::vector<bool> shared_;  // devices that another rank uses too
+  bool fields_shared_ = true, fields_own_ = true;
+};
 
 struct Choice {
   RouteKind route;

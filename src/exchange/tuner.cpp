@@ -83,9 +83,8 @@ class Tuner {
     return !pairs_.empty();
   }
 
-  std::vector<RouteKind> serving(const PairKey& key) const {
+  std::vector<RouteKind> serving(const Pair& pair) const {
     std::vector<RouteKind> kinds;
-    const Pair pair = pair_of(grid_.machine(), key.first, key.second, planned_, options_);
     for (const RouteKind kind : all_routes()) {
       const bool allowed = std::find(options_.routes.begin(), options_.routes.end(), kind) != options_.routes.end();
       if (allowed && route(kind).refusal(pair).empty()) kinds.push_back(kind);
@@ -97,14 +96,15 @@ class Tuner {
     candidates_.push_back({"rules", {}, options_.knobs, {}});
     std::map<RouteKind, std::map<PairKey, RouteKind>> served;
     std::map<RouteKind, double> largest;
+    const Pairs pairs(grid_.machine(), planned_, options_);
     for (const auto& [key, bytes] : pairs_)
-      for (const RouteKind kind : serving(key)) {
+      for (const RouteKind kind : serving(pairs.of(key.first, key.second))) {
         served[kind][key] = kind;
         largest[kind] = std::max(largest[kind], bytes);
       }
-    for (const auto& [kind, pairs] : served)
+    for (const auto& [kind, chosen] : served)
       for (const auto& [name, knobs] : variants(kind, largest[kind]))
-        candidates_.push_back({to_string(kind) + name, kind, knobs, pairs});
+        candidates_.push_back({to_string(kind) + name, kind, knobs, chosen});
   }
 
   /// Settings of the knobs that a route knows; what the user set stays as it is.
@@ -296,9 +296,10 @@ class Tuner {
                                        [](const Candidate& a, const Candidate& b) { return a.whole < b.whole; });
     require(best != candidates_.end() && best->measured, "no route between the devices could be measured");
     Found found{best->knobs, {}, {}};
+    const Pairs pairs(grid_.machine(), planned_, options_);
     for (const auto& [key, bytes] : pairs_) {
       const auto given = best->chosen.find(key);
-      const std::vector<RouteKind> serves = serving(key);
+      const std::vector<RouteKind> serves = serving(pairs.of(key.first, key.second));
       found.chosen[key] = given != best->chosen.end() ? given->second : serves.front();
       std::string reason = reasons_.contains(key) ? reasons_[key] : "measured";
       const auto fastest = mixed.chosen.find(key);
