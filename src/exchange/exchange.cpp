@@ -76,6 +76,8 @@ void Exchange::Impl::transfer(std::vector<Stream*>& streams) {
     for (auto& receiver : sides[i]->receivers) receiver->transfer(*streams[i], sequence);
   }
   for (const Route* way : grouped) way->close_group(sides.front()->device);
+  // Here every end still waits: one that is quick may never be seen to by progress().
+  if (options.trace && host_driven) trace_states();
 }
 
 void Exchange::Impl::receive(Side& side, Stream& stream) {
