@@ -62,12 +62,7 @@ void Exchange::Impl::send(Side& side, Stream& stream) {
 
 void Exchange::Impl::transfer(std::vector<Stream*>& streams) {
   if (!transfers) return;
-  std::vector<const Route*> grouped;
-  for (const Channel& channel : channels) {
-    const Route* way = &route(channel.choice.route);
-    if (std::find(grouped.begin(), grouped.end(), way) == grouped.end()) grouped.push_back(way);
-  }
-  for (const Route* way : grouped) way->open_group();
+  for (const Route* way : ways) way->open_group();
   for (std::size_t i = 0; i < sides.size(); ++i) {
     if (!sides[i]->transfers) continue;
     const DeviceSpan span(options.trace, *streams[i], "exchange", "transfer", "copy");
@@ -75,7 +70,7 @@ void Exchange::Impl::transfer(std::vector<Stream*>& streams) {
     for (auto& sender : sides[i]->senders) sender->join(*streams[i]);
     for (auto& receiver : sides[i]->receivers) receiver->transfer(*streams[i], sequence);
   }
-  for (const Route* way : grouped) way->close_group(sides.front()->device);
+  for (const Route* way : ways) way->close_group(sides.front()->device);
   // Here every end still waits: one that is quick may never be seen to by progress().
   if (options.trace && host_driven) trace_states();
 }

@@ -12,10 +12,15 @@
 
 #include "exchange/combine.hpp"
 #include "exchange/directory.hpp"
+#include "exchange/parting.hpp"
 #include "exchange/plan.hpp"
+#include "exchange/schedule.hpp"
 #include "route/program.hpp"
 
 namespace slipstream {
+
+/// From one signal to the next, so that no two share a cache line.
+inline constexpr std::size_t signal_line = 128 / sizeof(Signal);
 
 /// A message with its route, as planned.
 struct Channel {
@@ -41,13 +46,13 @@ struct Side {
   Buffer<std::uint64_t> stamps;
   std::vector<std::unique_ptr<Sender>> senders;  // farthest first
   std::vector<std::unique_ptr<Receiver>> receivers;
-  std::vector<int> last_stamp;  // of each receiver's batches: their highest index
+  std::vector<std::size_t> received;  // each receiver's channel
+  std::vector<int> last_stamp;        // of each receiver's batches: their highest index
   Combiner combiner{Device{}};
-  Buffer<Signal> packed;                           // where values are combined: which of the senders' batches are done
-  std::vector<Batch> own_batches;                  // opened ghosts, and what is combined
+  Buffer<Signal> packed;  // where values are combined: which of the senders' batches are done
+  std::optional<Batch> combining;
   std::vector<Program> outgoing, incoming, whole;  // per binding
   Program gates;
-  std::vector<std::optional<Graph>> graphs;  // per binding
   bool transfers = false, delivers = false;
 
   Signal* sequence() const { return signals.data(); }
@@ -58,7 +63,7 @@ struct Exchange::Impl {
   Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> wanted, ExchangeOptions chosen);
   ~Impl();
 
-  // build.cpp, prepare.cpp
+  // build.cpp
   void on_all_ranks(const std::function<void()>& step) const;
   std::string slots_of(int device) const;
   void agree() const;
@@ -67,22 +72,29 @@ struct Exchange::Impl {
   void make_message(Channel& channel, int most_devices);
   std::string gpu_mpi_refusal() const;
   void prove_answers();
+
+  // prepare.cpp
+  void prepare_routes();
+  void await_or_abandon();
+
+  // landings.cpp
   void count_bindings();
   void make_landing_places();
   void make_host_landings();
   void prove_host_landings();
-  void prepare_routes();
-  void await_or_abandon();
   void publish_fields();
-  void make_ends();
-  void make_programs();
-  void combine(Side& side, const std::vector<std::size_t>& channel_of);
   Landing landing_of(const Channel& channel, Device user);
   Place place_of(const Leg& leg, std::int64_t block, std::byte* array) const;
   std::vector<std::vector<Place>> places(const Channel& channel, bool at_source, bool through_directory, Device user);
   int array_in(int binding, std::size_t item) const;
   int place_in_rank(int device) const;
-  void leave_politely();
+
+  // ends.cpp
+  void make_ends();
+  void combine(Side& side);
+  void note_transfers(Side& side);
+  Schedule schedule_of(const Side& side, const Batch& opening) const;
+  void make_programs();
 
   // exchange.cpp
   Side& side_of(int device);
@@ -110,7 +122,6 @@ struct Exchange::Impl {
   ExchangeOptions options;
   std::vector<PlannedItem> planned;
   std::uint64_t hash = 0;
-  MPI_Comm own = MPI_COMM_NULL;
   Bundles bundles;
   std::vector<Channel> channels;
   std::vector<MessageInfo> messages;
@@ -121,10 +132,12 @@ struct Exchange::Impl {
   std::vector<std::unique_ptr<Side>> sides;
   int bindings = 1;
   int binding = 0;
+  std::vector<const Route*> ways;  // each that a message of this rank takes, once
   bool host_driven = false, capturable = true;
   bool transfers = false;  // some end queues work between sending and arrival
   bool open = false;
   std::uint64_t sequence = 0;
+  std::unique_ptr<Parting> own;  // goes first
 };
 
 }  // namespace slipstream

@@ -38,18 +38,4 @@ class Reduction {
 std::unique_ptr<Reduction> peer_reduction(const Communicator& comm, const ReduceTeam& team);
 std::unique_ptr<Reduction> mpi_reduction(const Communicator& comm, const ReduceTeam& team);
 
-/// A duplicate of a communicator. Its end is collective: what other ranks still use may go after it. Ranks that do not
-/// come, because they died, are waited for a few seconds only.
-class Parting {
- public:
-  explicit Parting(const Communicator& comm);
-  ~Parting();
-  Parting(const Parting&) = delete;
-  Parting& operator=(const Parting&) = delete;
-  MPI_Comm mpi() const { return comm_; }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
-
 }  // namespace slipstream

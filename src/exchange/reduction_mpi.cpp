@@ -7,6 +7,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
+#include "exchange/parting.hpp"
 #include "exchange/reduction.hpp"
 
 namespace slipstream {
@@ -19,7 +20,7 @@ class MpiReduction final : public Reduction {
         bytes_(team.fold.values * size_of(team.fold.type)),
         gathered_(team.local(team.devices.front()), team.fold.devices * bytes_, Memory::pinned),
         mine_(gathered_.device(), team.devices.size() * bytes_, Memory::pinned),
-        parting_(comm) {
+        parting_(comm, "an all-reduce") {
     for (const int device : team_.devices)
       scratch_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
     try {

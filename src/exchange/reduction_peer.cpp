@@ -5,6 +5,7 @@
 #include <slipstream/error.hpp>
 
 #include "device/upload.hpp"
+#include "exchange/parting.hpp"
 #include "exchange/reduction.hpp"
 
 namespace slipstream {
@@ -27,7 +28,7 @@ void together(const Communicator& comm, const Step& step) {
 class PeerReduction final : public Reduction {
  public:
   PeerReduction(const Communicator& comm, const ReduceTeam& team)
-      : team_(team), sides_(team.devices.size()), parting_(comm) {
+      : team_(team), sides_(team.devices.size()), parting_(comm, "an all-reduce") {
     together(comm, [&] { make_landing_places(); });
     spread_addresses(comm);
     together(comm, [&] { reach_all(); });

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <type_traits>
 
 #include <slipstream/launch.hpp>
@@ -339,9 +338,9 @@ struct RunProgram {
     team.each([&](int thread) {
       if (thread != 0) return;
       shared->now = load_acquire(self.pulse.sequence) + self.advance;  // before this team counts as come
-      if (Team::sequential) shared->tile[0] = self.template draw<Team>();
+      shared->tile[0] = Team::sequential ? self.template draw<Team>() : static_cast<std::uint32_t>(team.index());
       arrival = atomic_cycle(self.counters + 1, self.teams - 1);
-      if (self.advance && team.index() == 0) self.pulse.stamps[0] = clock_ns();
+      if (self.advance && shared->tile[0] == 0) self.pulse.stamps[0] = clock_ns();
     });
     if (Team::sequential) number = shared->tile[0];
     const std::uint64_t now = shared->now;

@@ -1,0 +1,136 @@
+// The two ends of every message, and the launches that run them.
+#include <algorithm>
+
+#include "exchange/impl.hpp"
+#include "exchange/schedule.hpp"
+
+namespace slipstream {
+
+void Exchange::Impl::make_ends() {
+  for (std::size_t c = 0; c < channels.size(); ++c) {
+    const Channel& channel = channels[c];
+    const Route& way = route(channel.choice.route);
+    const Message& m = channel.message;
+    if (local(m.source)) {
+      Side& side = side_of(m.source);
+      SendSite site;
+      site.device = side.device;
+      site.legs = channel.bundle->legs;
+      site.sources = places(channel, true, false, side.device);
+      if (channel.need.in_place) site.targets = places(channel, false, !channel.pair.same_device, side.device);
+      site.landing = landing_of(channel, side.device);
+      site.sequence = side.sequence();
+      site.binding = &binding;
+      side.senders.push_back(way.sender(m, site));
+    }
+    if (local(m.target)) {
+      Side& side = side_of(m.target);
+      ReceiveSite& site = receive_sites.emplace_back();
+      site.device = side.device;
+      site.legs = channel.bundle->legs;
+      site.targets = places(channel, false, false, side.device);
+      site.landing = landing_of(channel, side.device);
+      site.sequence = side.sequence();
+      site.binding = &binding;
+      side.receivers.push_back(way.receiver(m, site));
+      side.received.push_back(c);
+    }
+  }
+}
+
+/// One batch for everything that is combined on a device: it waits for all messages, and frees all slots.
+void Exchange::Impl::combine(Side& side) {
+  Batch all;
+  std::vector<std::vector<Contributor>> contributors(bindings);
+  for (std::size_t r = 0; r < side.receivers.size(); ++r) {
+    Receiver& receiver = *side.receivers[r];
+    const Channel& channel = channels[side.received[r]];
+    if (!channel.message.combines) continue;
+    for (Batch& batch : receiver.batches) {
+      all.before.insert(all.before.end(), batch.before.begin(), batch.before.end());
+      all.after.insert(all.after.end(), batch.after.begin(), batch.after.end());
+    }
+    receiver.batches.clear();
+    for (int b = 0; b < bindings; ++b)
+      for (const Arrived& arrived : receiver.arrived) {
+        const std::int64_t block = arrived.leg->transfer->target_block;
+        std::byte* array = items[arrived.leg->field].field->array(block, array_in(b, arrived.leg->field));
+        contributors[b].push_back({arrived, place_of(*arrived.leg, block, array)});
+      }
+  }
+  // In one launch with the packing, the values that are combined may be those that other teams still pack.
+  std::size_t packings = 0;
+  for (const auto& sender : side.senders) packings += sender->batches.size();
+  side.packed = Buffer<Signal>(side.device, std::max<std::size_t>(1, packings) * signal_line);
+  fill(side.stream, side.packed.data(), 0, side.packed.bytes());
+  side.stream.synchronize();
+  Signal* packed = side.packed.data();
+  for (auto& sender : side.senders)
+    for (Batch& batch : sender->batches) {
+      batch.after.push_back(packed);
+      all.before.push_back({packed, 0, side.index});
+      packed += signal_line;
+    }
+  side.combiner = Combiner(side.device);
+  for (int b = 0; b < bindings; ++b) all.movers.push_back(side.combiner.movers(contributors[b]));
+  all.round = 1 << 20;
+  side.combining = std::move(all);
+}
+
+/// What the side's senders and receivers want done around the launch.
+void Exchange::Impl::note_transfers(Side& side) {
+  for (const auto& sender : side.senders) side.transfers |= sender->transfers();
+  for (const auto& receiver : side.receivers) {
+    side.transfers |= receiver->transfers();
+    side.delivers |= receiver->delivers();
+  }
+  transfers |= side.transfers || side.delivers;
+}
+
+Schedule Exchange::Impl::schedule_of(const Side& side, const Batch& opening) const {
+  Traffic traffic;
+  if (!opening.after.empty()) traffic.opening = &opening;
+  for (const auto& sender : side.senders)
+    for (const Batch& batch : sender->batches) traffic.outgoing.push_back(&batch);
+  for (const auto& receiver : side.receivers) {
+    traffic.incoming.emplace_back();
+    for (const Batch& batch : receiver->batches) traffic.incoming.back().push_back(&batch);
+  }
+  if (side.combining) traffic.combining = &*side.combining;
+  for (const Channel& c : channels)
+    traffic.rounds |=
+        c.need.chunks > c.need.depth && (c.message.target == side.index || c.message.source == side.index);
+  return Schedule(traffic);
+}
+
+void Exchange::Impl::make_programs() {
+  for (auto& pointer : sides) {
+    Side& side = *pointer;
+    if (std::any_of(side.received.begin(), side.received.end(), [&](auto c) { return channels[c].message.combines; }))
+      combine(side);
+    note_transfers(side);
+    Batch opening, gates;
+    for (const auto& receiver : side.receivers) {
+      opening.after.insert(opening.after.end(), receiver->opened.begin(), receiver->opened.end());
+      gates.before.insert(gates.before.end(), receiver->gate.begin(), receiver->gate.end());
+    }
+    Schedule schedule = schedule_of(side, opening);
+    side.last_stamp = schedule.last_stamp;
+    side.stamps = Buffer<std::uint64_t>(side.device, static_cast<std::size_t>(schedule.stamps) + 1);
+    fill(side.stream, side.stamps.data(), 0, side.stamps.bytes());
+    side.stream.synchronize();
+    const Batch nothing;
+    if (schedule.early.empty()) schedule.early.push_back({&nothing, 0, 0, 0});  // somebody must count the exchange
+    std::vector<Scheduled> both = schedule.early;
+    both.insert(both.end(), schedule.late.begin(), schedule.late.end());
+    const int teams = options.knobs.teams;
+    for (int b = 0; b < bindings; ++b) {
+      side.outgoing.emplace_back(side.device, schedule.early, b, teams);
+      side.incoming.emplace_back(side.device, schedule.late, b, teams);
+      side.whole.emplace_back(side.device, both, b, teams);
+    }
+    if (!gates.before.empty()) side.gates = Program(side.device, {{&gates, 0, 0, 0}}, 0, 1);
+  }
+}
+
+}  // namespace slipstream

@@ -1,0 +1,187 @@
+// Where an exchange's messages land: memory for them, and who knows its addresses.
+#include <algorithm>
+#include <cstring>
+
+#include <slipstream/error.hpp>
+
+#include "exchange/impl.hpp"
+
+namespace slipstream {
+namespace {
+
+using What = Directory::What;
+
+constexpr std::size_t page = 4096;
+
+}  // namespace
+
+void Exchange::Impl::count_bindings() {
+  bindings = 1;
+  for (const auto& item : items) bindings *= item.field->options().copies;
+  require(bindings <= 64, "the fields of one exchange have too many copies between them");
+}
+
+/// The array of each item that is current in a binding.
+int Exchange::Impl::array_in(int binding, std::size_t item) const {
+  for (std::size_t i = 0; i < item; ++i) binding /= items[i].field->options().copies;
+  return binding % items[item].field->options().copies;
+}
+
+void Exchange::Impl::make_landing_places() {
+  for (auto& side : sides) {
+    std::size_t signals = 1, slot_bytes = 0;
+    std::vector<std::pair<const Channel*, std::size_t>> rings;
+    std::vector<std::pair<Directory::Key, std::size_t>> counters;
+    const auto counter = [&](What what, int device, int peer, int chunk) {
+      Directory::Key key{what, device, peer};
+      key.item = chunk;
+      counters.push_back({key, signals++});
+    };
+    for (const Channel& channel : channels) {
+      const Message& m = channel.message;
+      const SlotNeed& need = channel.need;
+      if (channel.pair.same_device && !m.combines) continue;
+      for (int chunk = 0; chunk < need.chunks; ++chunk) {
+        if (m.target == side->index) counter(What::full, m.target, m.source, chunk);
+        if (m.source == side->index) counter(What::free, m.source, m.target, chunk);
+      }
+      if (need.in_place && m.target == side->index) counter(What::landed, m.target, m.source, 0);
+      if (need.in_place && m.source == side->index) counter(What::ready, m.source, m.target, 0);
+      if (need.slot_bytes && m.target == side->index) {
+        rings.push_back({&channel, slot_bytes});
+        slot_bytes += need.slot_bytes * static_cast<std::size_t>(need.depth);
+      }
+    }
+    side->signals = Buffer<Signal>(side->device, signals * signal_line, Memory::shared);
+    try {
+      if (slot_bytes) side->slots = Buffer<std::byte>(side->device, slot_bytes, Memory::shared);
+    } catch (const Error& error) {
+      throw OutOfMemory("no room on device " + std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) +
+                        " for the landing slots of an exchange, " + std::to_string(slot_bytes) +
+                        " B in all: " + slots_of(side->index) + " (" + error.what() +
+                        "); a smaller knobs.ring or fields of fewer ghost layers take less");
+    }
+    side->failure = Buffer<Failure>(side->device, 1, Memory::pinned);
+    side->failure.data()[0] = Failure{};
+    fill(side->stream, side->signals.data(), 0, side->signals.bytes());
+    side->stream.synchronize();
+    for (const auto& [key, index] : counters)
+      directory.publish(key, side->device, side->signals.data() + index * signal_line, !local(key.peer));
+    for (const auto& [channel, offset] : rings)
+      directory.publish({What::slot, channel->message.target, channel->message.source}, side->device,
+                        side->slots.data() + offset, !local(channel->message.source));
+  }
+}
+
+/// Landing places in host memory, of messages within this process and from others of the node.
+void Exchange::Impl::make_host_landings() {
+  for (auto& side : sides)
+    for (const bool mapped : {false, true}) {
+      std::size_t bytes = 0;
+      std::vector<std::pair<int, std::size_t>> offsets;
+      for (const Channel& channel : channels) {
+        if (channel.message.target != side->index || !channel.need.host_bytes) continue;
+        if (channel.pair.same_process == mapped) continue;
+        offsets.push_back({channel.message.source, bytes});
+        bytes += round_up(channel.need.host_bytes, page);
+      }
+      if (!bytes) continue;
+      Buffer<std::byte>& buffer = mapped ? side->mapped_host_slots : side->host_slots;
+      try {
+        buffer = Buffer<std::byte>(side->device, bytes, mapped ? Memory::pinned_shared : Memory::pinned);
+      } catch (const Error&) {
+        if (!mapped) throw;
+        continue;  // nothing is published, so that prove_host_landings() fails and messages go through MPI
+      }
+      if (!mapped) std::memset(buffer.data(), 0, buffer.bytes());
+      for (const auto& [source, offset] : offsets)
+        directory.publish({What::host, side->index, source}, side->device, buffer.data() + offset, mapped);
+    }
+}
+
+/// Where one rank cannot map what it should (containers may forbid it), all ranks send through MPI.
+void Exchange::Impl::prove_host_landings() {
+  if (comm.size() == 1) return;
+  bool mapped = true;
+  for (const Channel& channel : channels) {
+    const Message& m = channel.message;
+    if (!channel.need.host_bytes || channel.pair.same_process || !local(m.source)) continue;
+    try {
+      directory.find({What::host, m.target, m.source}, side_of(m.source).device);
+    } catch (const Error&) {
+      mapped = false;
+    }
+  }
+  if (comm.all(mapped)) return;
+  for (Channel& channel : channels) {
+    if (channel.pair.same_process) continue;
+    channel.message.host_shared = false;
+    channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
+  }
+}
+
+void Exchange::Impl::publish_fields() {
+  std::vector<Directory::Key> done;
+  for (const Channel& channel : channels) {
+    if (!channel.need.in_place || channel.pair.same_device || !local(channel.message.target)) continue;
+    for (const Leg& leg : channel.bundle->legs) {
+      Field& field = *items[leg.field].field;
+      for (int array = 0; array < field.options().copies; ++array) {
+        const Directory::Key key{What::field, channel.message.target, -1, leg.field, array, leg.transfer->target_block};
+        const bool mapped = !channel.pair.same_process;
+        const auto twin = std::find(done.begin(), done.end(), key);
+        if (twin != done.end() && !mapped) continue;
+        directory.publish(key, side_of(channel.message.target).device, field.array(key.block, array), mapped);
+        done.push_back(key);
+      }
+    }
+  }
+}
+
+Place Exchange::Impl::place_of(const Leg& leg, std::int64_t block, std::byte* array) const {
+  const FieldOptions& field = items[leg.field].field->options();
+  Place place{array, block_shape(grid.block(block).box.extents(), field), field.type};
+  place.origin += place.shape.origin * static_cast<std::int64_t>(size_of(field.type));
+  return place;
+}
+
+std::vector<std::vector<Place>> Exchange::Impl::places(const Channel& channel, bool at_source, bool through_directory,
+                                                       Device user) {
+  std::vector<std::vector<Place>> all(bindings);
+  for (int b = 0; b < bindings; ++b)
+    for (const Leg& leg : channel.bundle->legs) {
+      const std::int64_t block = at_source ? leg.transfer->source_block : leg.transfer->target_block;
+      const int array = array_in(b, leg.field);
+      void* address = through_directory
+                          ? directory.find({What::field, channel.message.target, -1, leg.field, array, block}, user)
+                          : items[leg.field].field->array(block, array);
+      all[b].push_back(place_of(leg, block, static_cast<std::byte*>(address)));
+    }
+  return all;
+}
+
+/// The addresses of a message's counters and slots, as a device of this rank reaches them.
+Landing Exchange::Impl::landing_of(const Channel& channel, Device user) {
+  Landing landing;
+  const Message& m = channel.message;
+  const SlotNeed& need = channel.need;
+  if (need.host_bytes) landing.host = static_cast<std::byte*>(directory.find({What::host, m.target, m.source}, user));
+  if (channel.pair.same_device && !m.combines) return landing;
+  const auto counter = [&](What what, int device, int peer, int chunk) {
+    Directory::Key key{what, device, peer};
+    key.item = chunk;
+    return static_cast<Signal*>(directory.find(key, user));
+  };
+  for (int chunk = 0; chunk < need.chunks; ++chunk) {
+    landing.full.push_back(counter(What::full, m.target, m.source, chunk));
+    landing.free.push_back(counter(What::free, m.source, m.target, chunk));
+  }
+  if (need.slot_bytes) landing.slot = static_cast<std::byte*>(directory.find({What::slot, m.target, m.source}, user));
+  if (need.in_place) {
+    landing.ready = counter(What::ready, m.source, m.target, 0);
+    landing.landed = counter(What::landed, m.target, m.source, 0);
+  }
+  return landing;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,31 @@
+#pragma once
+// The order in which one device's launch sends and receives.
+#include <vector>
+
+#include <slipstream/route.hpp>
+
+#include "route/program.hpp"
+
+namespace slipstream {
+
+/// The batches of one device in one exchange.
+struct Traffic {
+  const Batch* opening = nullptr;  ///< tells neighbours that ghosts may be overwritten
+  std::vector<const Batch*> outgoing;
+  std::vector<std::vector<const Batch*>> incoming;  ///< of each message that arrives
+  const Batch* combining = nullptr;                 ///< of values of several messages
+  bool rounds = false;                              ///< some ring is shorter than its message
+};
+
+/// What leaves the device goes first and keeps the link busy; copies that stay on it are spread between; what arrives
+/// is unpacked somewhat after this device sent the like, when its neighbours will have, too. Where rings are shorter
+/// than their messages the order is by rounds, so that every slot is emptied before it is asked for.
+struct Schedule {
+  explicit Schedule(const Traffic& traffic);
+  std::vector<Scheduled> early;  ///< may run before end()
+  std::vector<Scheduled> late;
+  std::vector<int> last_stamp;  ///< of each message that arrives, the last of its batches'; 0: it has none
+  int stamps = 0;               ///< the highest
+};
+
+}  // namespace slipstream
