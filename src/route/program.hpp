@@ -31,30 +31,30 @@ struct Scheduled {
   int stamp = 0;            ///< index into Pulse::stamps; 0: none
 };
 
-/// Parts cut into tiles of about equal work. Teams of a launch take tiles by number, so that a tile may wait for what
+/// Batches cut into tiles of about equal work. Teams of a launch take tiles by number, so that a tile may wait for what
 /// this device's earlier tiles make other devices do, however few teams run at once.
 class Program {
  public:
   Program() = default;
-  /// `binding` picks the movers; `teams` 0: one for each multiprocessor.
-  Program(Device device, std::vector<Scheduled> batches, int binding, int teams);
+  /// `binding` picks the movers; `teams` 0: as many as the device holds at once.
+  Program(Device device, const std::vector<Scheduled>& batches, int binding, int teams);
   bool empty() const { return tile_count_ == 0; }
   std::int64_t bytes() const;
   /// Runs everything. `advance`: this launch starts a new exchange, and counts it when done.
   void run(Stream& stream, const Pulse& pulse, bool advance) const;
 
-  struct Work;
-  struct Tile;
-  struct BatchInfo;
-
  private:
+  template <bool combines>
+  void start(Stream& stream, const Pulse& pulse, bool advance) const;
+
   Buffer<std::byte> smalls_, tiles_;
   Buffer<Wait> waits_;
   Buffer<Signal*> posts_;
-  mutable Buffer<std::uint32_t> counters_;  // tiles drawn, teams come, tiles done of each batch
+  mutable Buffer<std::uint32_t> counters_;  // tiles drawn, then tiles done of each batch
   std::uint32_t tile_count_ = 0;
   int teams_ = 1;
-  std::int64_t words_ = 0;
+  std::int64_t bytes_moved_ = 0;
+  bool combines_ = false;
 };
 
 /// Sets a counter to the exchange's number, in stream order.

@@ -1,0 +1,83 @@
+#pragma once
+// The batches of a launch as its teams read them: tiles of about equal work, in order.
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include <slipstream/device/function.hpp>
+#include <slipstream/route.hpp>
+
+#include "route/program.hpp"
+
+namespace slipstream {
+
+/// Divides numbers below 2^31 by one number: a multiplication and a shift.
+struct Divisor {
+  std::uint32_t factor = 0, shift = 0, by = 1;
+  Divisor() = default;
+  explicit Divisor(std::int64_t d) : by(static_cast<std::uint32_t>(d)) {
+    const int bits = std::bit_width(static_cast<std::uint64_t>(d - 1));
+    shift = 31 + bits;
+    factor = static_cast<std::uint32_t>(((std::uint64_t{1} << shift) + d - 1) / d);
+  }
+  SLIP_FN std::uint32_t of(std::uint32_t n) const {
+    return by == 1 ? n : static_cast<std::uint32_t>((static_cast<std::uint64_t>(n) * factor) >> shift);
+  }
+};
+
+/// One end of a box: word (x, y, z) of its first or second fold lies at x stride[0] + y stride[1] + z stride[2] + fold.
+struct End {
+  std::byte* base = nullptr;
+  std::int64_t stride[3] = {0, 0, 0};  ///< in words
+  std::int64_t fold = 0;
+};
+
+/// A mover as the device reads it: one box, or two whose rows take turns.
+struct Work {
+  End source, target;
+  Divisor width, height;
+  std::uint32_t fold_shift = 0;  ///< 1 where there are two boxes
+  std::int32_t words = 0;        ///< of all boxes, where they are few
+  Ring source_ring, target_ring;
+  const std::int64_t *source_ids = nullptr, *target_ids = nullptr;
+  const Contribution* contributions = nullptr;
+  std::int32_t contribution_count = 0, own = 0;
+  Op op = Op::copy;
+  DType type = DType::f32;
+  std::uint8_t word = 4;  ///< bytes
+};
+
+/// What the tiles of a batch have in common.
+struct BatchInfo {
+  std::uint32_t tiles = 0;
+  std::int32_t first_wait = 0, waits = 0, first_post = 0, posts = 0;
+  std::int32_t stamp = 0;
+};
+
+/// All that a team needs to start, in one place: what must be read one after the other costs its latency each time.
+struct Tile {
+  Work work;
+  std::int64_t first = 0;                    ///< word of the work, for lists
+  std::uint32_t x = 0, row = 0;              ///< of the first word; rows count those of all planes and both boxes
+  std::int32_t count = 0;                    ///< words
+  std::int32_t first_small = 0, smalls = 0;  ///< works of few words, moved whole, beside one another
+  std::uint32_t batch = 0;
+  BatchInfo info;
+  Wait wait;  ///< the first
+};
+
+struct Table {
+  std::vector<Tile> tiles;
+  std::vector<Work> smalls;
+  std::vector<Wait> waits;
+  std::vector<Signal*> posts;
+  std::int64_t bytes = 0;  ///< moved by all
+};
+
+/// Whether some mover of a binding does more than copy.
+bool combines(const std::vector<Scheduled>& batches, int binding);
+
+/// Cuts the movers of one binding into tiles, enough for this number of teams.
+Table cut(const std::vector<Scheduled>& batches, int binding, int teams);
+
+}  // namespace slipstream
