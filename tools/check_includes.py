@@ -35,7 +35,7 @@ ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() fo
 
 # What any file of route/ may include from route/.
 SHARED_IN_ROUTE = {
-    f"{name}.hpp" for name in "route routes lower program moves carriage store_ends copy_ends host_ends library".split()
+    f"{name}.hpp" for name in "route routes lower program tiles moves carriage store_ends copy_ends host_ends library".split()
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

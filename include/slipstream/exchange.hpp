@@ -84,8 +84,8 @@ class Exchange {
   /// Throws Timeout where a wait of an earlier exchange gave up on a device. begin() calls it too.
   void check();
 
-  /// begin and end on the caller's own streams: nothing is queued between sending and arrival, so that routes that need
-  /// neither host nor copy engine take one launch a device.
+  /// begin and end on the caller's own streams. Routes that need neither host nor copy engine take one launch a device;
+  /// what else needs no host is recorded at the first run with these arrays, and replayed as one graph a device.
   void run(std::vector<Stream>& streams);
   /// Device time in microseconds from the beginning of the last exchange to the arrival of each message that reaches
   /// this rank, in the order of messages(); below 0 where the message leaves this rank. Waits for the exchange.

@@ -60,7 +60,7 @@ void Exchange::Impl::send(Side& side, Stream& stream) {
   if (options.knobs.sync && host_driven) stream.synchronize();
 }
 
-void Exchange::Impl::transfer(std::vector<Stream*>& streams) {
+void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
   if (!transfers) return;
   for (const Route* way : ways) way->open_group();
   for (std::size_t i = 0; i < sides.size(); ++i) {
@@ -128,16 +128,43 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
     }
     return;
   }
-  open = true;
-  std::vector<Stream*> callers;
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    send(*sides[i], streams[i]);
-    callers.push_back(&streams[i]);
+  if (replayed(streams)) {
+    for (std::size_t i = 0; i < sides.size(); ++i) recording()[i].launch(streams[i]);
+    return;
   }
-  transfer(callers);
+  std::vector<Stream*> callers;
+  for (Stream& stream : streams) callers.push_back(&stream);
+  queue(callers);
+}
+
+/// All of an exchange whose routes queue work between sending and arrival.
+void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
+  open = true;
+  for (std::size_t i = 0; i < sides.size(); ++i) send(*sides[i], *streams[i]);
+  transfer(streams);
   if (host_driven) drive_host_routes();
   open = false;
-  for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], streams[i]);
+  for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
+}
+
+/// A graph of the exchange's own, unless the caller records one or wants to see the parts.
+bool Exchange::Impl::replayed(const std::vector<Stream>& streams) const {
+  return capturable && !options.trace &&
+         std::none_of(streams.begin(), streams.end(), [](const Stream& s) { return s.capturing(); });
+}
+
+/// One launch a device instead of some for each message; made at its first use with these arrays.
+const std::vector<Graph>& Exchange::Impl::recording() {
+  std::vector<Graph>& graphs = recordings[binding];
+  if (!graphs.empty()) return graphs;
+  std::vector<Stream*> own;
+  for (auto& side : sides) {
+    side->stream.begin_capture();
+    own.push_back(&side->stream);
+  }
+  queue(own);
+  for (auto& side : sides) graphs.push_back(side->stream.end_capture());
+  return graphs;
 }
 
 bool Exchange::Impl::progress() {

@@ -104,11 +104,14 @@ struct Exchange::Impl {
   void start(const std::vector<Stream>& streams);
   std::string why_not_captured() const;
   void send(Side& side, Stream& stream);
-  void transfer(std::vector<Stream*>& streams);
+  void transfer(const std::vector<Stream*>& streams);
   void receive(Side& side, Stream& stream);
   void begin(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);
   void run(std::vector<Stream>& streams);
+  void queue(const std::vector<Stream*>& streams);
+  bool replayed(const std::vector<Stream>& streams) const;
+  const std::vector<Graph>& recording();
   bool progress();
   void trace_states() const;
   std::string who_waits() const;
@@ -132,7 +135,8 @@ struct Exchange::Impl {
   std::vector<std::unique_ptr<Side>> sides;
   int bindings = 1;
   int binding = 0;
-  std::vector<const Route*> ways;  // each that a message of this rank takes, once
+  std::map<int, std::vector<Graph>> recordings;  // of run(), per binding
+  std::vector<const Route*> ways;                // each that a message of this rank takes, once
   bool host_driven = false, capturable = true;
   bool transfers = false;  // some end queues work between sending and arrival
   bool open = false;
