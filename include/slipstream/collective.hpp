@@ -13,9 +13,10 @@
 
 namespace slipstream {
 
-/// How values travel. `peer`: kernels store into one another's memory, no host in the loop; `mpi`: through pinned
-/// memory and messages, any devices; `automatic`: the first of these that can serve.
-enum class ReduceMethod : std::uint8_t { automatic, peer, mpi };
+/// How values travel. `peer`: kernels store into one another's memory; `nccl`: sends and receives of that library, on
+/// any GPUs; `mpi`: through pinned memory and messages, the host in the loop, any devices; `automatic`: the first of
+/// these that can serve.
+enum class ReduceMethod : std::uint8_t { automatic, peer, nccl, mpi };
 std::string to_string(ReduceMethod method);
 ReduceMethod reduce_method_from_string(const std::string& name);
 
@@ -47,13 +48,13 @@ class AllReduce {
   AllReduce(AllReduce&&) noexcept;
 
   /// Reduces in place: values[i] lies in memory of the i-th device of this rank, streams[i] is a stream there, and the
-  /// result is there for the stream's next work. Runs of one object must be ordered after one another. `peer` may be
-  /// captured, and the graph replayed between other runs; `mpi` blocks the host.
+  /// result is there for the stream's next work. Runs of one object must be ordered after one another. `peer` and
+  /// `nccl` may be captured, and the graph replayed between other runs; `mpi` blocks the host.
   void run(std::vector<Stream>& streams, const std::vector<void*>& values);
   /// Throws Timeout where a wait of an earlier run gave up. run() calls it too. The object is of no use afterwards.
   void check() const;
 
-  ReduceMethod method() const;        ///< peer or mpi
+  ReduceMethod method() const;        ///< the one that serves
   const std::string& reason() const;  ///< why this method and none before it
   bool needs_host() const { return method() == ReduceMethod::mpi; }
   /// Bytes of device memory that it holds on each device.

@@ -27,15 +27,17 @@ std::string to_string(ReduceMethod method) {
       return "automatic";
     case ReduceMethod::peer:
       return "peer";
+    case ReduceMethod::nccl:
+      return "nccl";
     default:
       return "mpi";
   }
 }
 
 ReduceMethod reduce_method_from_string(const std::string& name) {
-  for (const ReduceMethod method : {ReduceMethod::automatic, ReduceMethod::peer, ReduceMethod::mpi})
+  for (const ReduceMethod method : {ReduceMethod::automatic, ReduceMethod::peer, ReduceMethod::nccl, ReduceMethod::mpi})
     if (to_string(method) == name) return method;
-  throw Error("'" + name + "' is no method of an all-reduce: choose automatic, peer or mpi");
+  throw Error("'" + name + "' is no method of an all-reduce: choose automatic, peer, nccl or mpi");
 }
 
 struct AllReduce::Impl {
@@ -44,8 +46,12 @@ struct AllReduce::Impl {
     check_arguments(comm, values, type, op, options);
     agree(comm, values, type, op, options);
     const ReduceTeam team{this->machine, rank, devices, options.wait_limit, {type, op, machine.devices(), values}};
-    if (options.method != ReduceMethod::mpi) try_peer(comm, team, options.method);
+    const bool any = options.method == ReduceMethod::automatic;
+    if (options.method == ReduceMethod::mpi) reason = "asked for";
+    if (any || options.method == ReduceMethod::peer) try_method(ReduceMethod::peer, comm, team, any);
+    if (!reduction && (any || options.method == ReduceMethod::nccl)) try_method(ReduceMethod::nccl, comm, team, any);
     if (!reduction) reduction = mpi_reduction(comm, team);
+    const bool peer = method == ReduceMethod::peer;
     bytes = team.fold.pairs() * static_cast<std::int64_t>(peer ? 2 * sizeof(WordPair) : size_of(type));
   }
 
@@ -70,17 +76,20 @@ struct AllReduce::Impl {
               "the ranks construct different all-reduces: values, type, operation and method must be the same");
   }
 
-  void try_peer(const Communicator& comm, const ReduceTeam& team, ReduceMethod wanted) {
+  /// Leaves `reduction` empty, and the reason, where the method cannot serve and another may.
+  void try_method(ReduceMethod wanted, const Communicator& comm, const ReduceTeam& team, bool another) {
     try {
-      const std::string why_not = refusal(machine);
-      require(why_not.empty(), why_not);
-      reduction = peer_reduction(comm, team);
-      peer = true;
-      reason = "all devices reach each other's memory";
+      const bool peer = wanted == ReduceMethod::peer;
+      const std::string why_not = peer ? refusal(machine) : nccl_reduction_refusal(machine);
+      for (const std::string& theirs : comm.all_gather(why_not)) require(theirs.empty(), theirs);
+      reduction = peer ? peer_reduction(comm, team) : nccl_reduction(comm, team);
+      method = wanted;
+      reason += (reason.empty() ? "" : "; ") +
+                std::string(peer ? "all devices reach each other's memory" : "NCCL joins all devices");
     } catch (const Error& error) {
-      reason = error.what();
-      require(wanted == ReduceMethod::automatic,
-              "an all-reduce by the method peer is impossible: " + reason + "; use mpi or automatic");
+      require(another, "an all-reduce by the method " + to_string(wanted) + " is impossible: " + error.what() +
+                           "; use another, or automatic");
+      reason += (reason.empty() ? "not " : "; not ") + to_string(wanted) + ": " + error.what();
     }
   }
 
@@ -102,8 +111,8 @@ struct AllReduce::Impl {
   int rank;
   std::vector<int> devices;
   std::int64_t bytes = 0;
-  std::string reason = "asked for";
-  bool peer = false;
+  std::string reason;  ///< of what was tried
+  ReduceMethod method = ReduceMethod::mpi;
   std::unique_ptr<Reduction> reduction;
 };
 
@@ -114,12 +123,12 @@ AllReduce::~AllReduce() = default;
 AllReduce::AllReduce(AllReduce&&) noexcept = default;
 void AllReduce::run(std::vector<Stream>& streams, const std::vector<void*>& values) { impl_->run(streams, values); }
 void AllReduce::check() const { impl_->reduction->check(); }
-ReduceMethod AllReduce::method() const { return impl_->peer ? ReduceMethod::peer : ReduceMethod::mpi; }
+ReduceMethod AllReduce::method() const { return impl_->method; }
 const std::string& AllReduce::reason() const { return impl_->reason; }
 std::int64_t AllReduce::bytes_per_device() const { return impl_->bytes; }
 
 AllReduce::Facts AllReduce::facts(ReduceMethod method) {
-  require(method != ReduceMethod::automatic, "only a method that was chosen has facts: ask for peer or mpi");
+  require(method != ReduceMethod::automatic, "only a method that was chosen has facts: ask for peer, nccl or mpi");
   if (method == ReduceMethod::peer)
     return {{"between", "devices of one node with peer access, in or across processes"},
             {"ranks per device", "any"},
@@ -129,6 +138,15 @@ AllReduce::Facts AllReduce::facts(ReduceMethod method) {
             {"holds while waiting", "one thread block"},
             {"messages", "16 bytes a value, from every device to every other"},
             {"after a time-out", "values undefined; the object is unusable"}};
+  if (method == ReduceMethod::nccl)
+    return {{"between", "any GPUs"},
+            {"ranks per device", "1"},
+            {"devices per rank", "any"},
+            {"capturable", "yes"},
+            {"host work", "queues a copy, sends and receives, and a kernel a device"},
+            {"holds while waiting", "the library's thread blocks, without a limit"},
+            {"messages", "the values, from every device to every other"},
+            {"after a time-out", "cannot time out: where a rank dies its peers' streams hang, and the job must end"}};
   return {{"between", "any devices"},
           {"ranks per device", "any"},
           {"devices per rank", "any"},

@@ -34,8 +34,12 @@ class Reduction {
   virtual void check() const = 0;
 };
 
-/// Both collective; peer_reduction throws on all ranks where one of them cannot map memory.
+/// Collective; peer_reduction throws on all ranks where one of them cannot map memory.
 std::unique_ptr<Reduction> peer_reduction(const Communicator& comm, const ReduceTeam& team);
+std::unique_ptr<Reduction> nccl_reduction(const Communicator& comm, const ReduceTeam& team);
 std::unique_ptr<Reduction> mpi_reduction(const Communicator& comm, const ReduceTeam& team);
+
+/// Why the library cannot join the devices of a machine; empty where it can.
+std::string nccl_reduction_refusal(const Machine& machine);
 
 }  // namespace slipstream

@@ -8,6 +8,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/collective.hpp>
 
+#include "exchange/reduction.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -125,6 +127,8 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
 
   void SetUp() override {
     if (lacks_devices(backend, devices_per_rank)) GTEST_SKIP() << "needs " << devices_per_rank << " GPUs";
+    if (method != ReduceMethod::nccl) return;
+    if (const std::string why = nccl_reduction_refusal(machine()); !why.empty()) GTEST_SKIP() << why;
   }
 
   Machine machine() const { return machine_of(comm, backend, devices_per_rank); }
@@ -143,7 +147,7 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
 
 INSTANTIATE_TEST_SUITE_P(Methods, Reduce,
                          testing::Combine(testing::ValuesIn(backends()),
-                                          testing::Values(ReduceMethod::peer, ReduceMethod::mpi),
+                                          testing::Values(ReduceMethod::peer, ReduceMethod::nccl, ReduceMethod::mpi),
                                           testing::Values(1, 2)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param)) + "_" +
@@ -271,11 +275,10 @@ Graph capture(AllReduce& reduce, Rig<std::int64_t>& rig, int runs) {
   return origin.end_capture();
 }
 
-TEST_P(ReduceOn, ReplaysAsAGraphBetweenOtherRuns) {
+void replay_between_other_runs(const Communicator& comm, const Machine& found, ReduceMethod method) {
   // Three runs a graph: both parities of the ring come to stand first.
   constexpr int replays = 20, runs = 3;
-  const Machine found = machine_of(comm, backend, devices_per_rank);
-  AllReduce reduce(comm, found, 2, DType::i64, Op::add, {ReduceMethod::peer});
+  AllReduce reduce(comm, found, 2, DType::i64, Op::add, {method});
   Rig<std::int64_t> rig(comm, found, 2);
   std::vector<Buffer<std::int64_t>> host;
   for (std::size_t i = 0; i < rig.devices.size(); ++i) {
@@ -306,11 +309,21 @@ TEST_P(ReduceOn, ReplaysAsAGraphBetweenOtherRuns) {
   }
 }
 
-TEST_P(ReduceOn, GoesThroughMpiBetweenNodes) {
+TEST_P(ReduceOn, ReplaysPeerStoresAsAGraphBetweenOtherRuns) {
+  replay_between_other_runs(comm, machine_of(comm, backend, devices_per_rank), ReduceMethod::peer);
+}
+
+TEST_P(ReduceOn, ReplaysTheLibraryAsAGraphBetweenOtherRuns) {
+  const Machine found = machine_of(comm, backend, devices_per_rank);
+  if (const std::string why = nccl_reduction_refusal(found); !why.empty()) GTEST_SKIP() << why;
+  replay_between_other_runs(comm, found, ReduceMethod::nccl);
+}
+
+TEST_P(ReduceOn, GoesByLibraryOrMessagesBetweenNodes) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const Machine apart = machine_of(comm, backend, devices_per_rank, 1);
   AllReduce reduce(comm, apart, 8, DType::f64, Op::add);
-  EXPECT_EQ(reduce.method(), ReduceMethod::mpi);
+  EXPECT_EQ(reduce.method(), nccl_reduction_refusal(apart).empty() ? ReduceMethod::nccl : ReduceMethod::mpi);
   EXPECT_NE(reduce.reason().find("on different nodes"), std::string::npos) << reduce.reason();
   check_rounds<double>(comm, apart, reduce, Op::add, 8, 3);
 }
@@ -319,6 +332,18 @@ TEST_P(ReduceOn, RefusesPeerMemoryBetweenNodes) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   const Machine apart = machine_of(comm, backend, devices_per_rank, 1);
   EXPECT_THROW(AllReduce(comm, apart, 8, DType::f64, Op::add, {ReduceMethod::peer}), Error);
+}
+
+TEST_P(ReduceOn, SaysWhyTheLibraryCannotServe) {
+  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const std::string why = nccl_reduction_refusal(found);
+  if (why.empty()) GTEST_SKIP() << "NCCL can serve here";
+  try {
+    AllReduce(comm, found, 8, DType::f64, Op::add, {ReduceMethod::nccl});
+    FAIL() << "a method that cannot serve was accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+  }
 }
 
 TEST_P(ReduceOn, PrefersPeerMemoryOnANode) {

@@ -1,0 +1,98 @@
+// An all-reduce by the library NCCL: every device sends its values to every other, and folds them all.
+#include <chrono>
+#include <thread>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/error.hpp>
+
+#include "exchange/reduction.hpp"
+#include "route/nccl.hpp"
+
+namespace slipstream {
+namespace {
+
+RouteSetup all_pairs(const Communicator& comm, const Machine& machine, std::size_t bytes) {
+  RouteSetup setup{comm, machine, {}};
+  for (int source = 0; source < machine.devices(); ++source)
+    for (int target = 0; target < machine.devices(); ++target)
+      if (source != target) setup.letters.push_back({source, target, bytes});
+  return setup;
+}
+
+class NcclReduction final : public Reduction {
+ public:
+  NcclReduction(const Communicator& comm, const ReduceTeam& team)
+      : team_(team),
+        bytes_(team.fold.values * size_of(team.fold.type)),
+        clique_(nccl_clique(all_pairs(comm, team.machine, bytes_))) {
+    for (const int device : team_.devices) {
+      gathered_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
+      folded_.emplace_back(team_.local(device));
+    }
+  }
+
+  /// The library's kernels wait for a dead rank for ever: after the limit they are ended.
+  ~NcclReduction() override {
+    const auto start = std::chrono::steady_clock::now();
+    for (const Event& event : folded_)
+      while (!event.done()) {
+        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > team_.wait_limit) {
+          clique_->abandon();
+          return;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+  }
+
+  void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
+    for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], row(i, team_.devices[i]), values[i], bytes_);
+    nccl_group_start();
+    for (std::size_t i = 0; i < streams.size(); ++i) exchange(streams[i], i, static_cast<const std::byte*>(values[i]));
+    nccl_group_end(team_.local(team_.devices.front()));
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      launch_fold(streams[i], team_.fold, gathered_[i].data(), values[i]);
+      if (!streams[i].capturing()) streams[i].record(folded_[i]);
+    }
+  }
+
+  void check() const override {}
+
+ private:
+  std::byte* row(std::size_t i, int device) const {
+    return gathered_[i].data() + static_cast<std::size_t>(device) * bytes_;
+  }
+
+  void exchange(Stream& stream, std::size_t i, const std::byte* values) {
+    const int me = team_.devices[i];
+    for (int other = 0; other < team_.fold.devices; ++other) {
+      if (other == me) continue;
+      clique_->send(stream, values, bytes_, me, other);
+      clique_->receive(stream, row(i, other), bytes_, other, me);
+    }
+  }
+
+  ReduceTeam team_;
+  std::size_t bytes_;  // of one device's values
+  std::shared_ptr<NcclClique> clique_;
+  std::vector<Buffer<std::byte>> gathered_;  // by device
+  std::vector<Event> folded_;
+};
+
+}  // namespace
+
+std::string nccl_reduction_refusal(const Machine& machine) {
+  for (int a = 0; a < machine.devices(); ++a) {
+    if (machine.device(a).local.backend == Backend::host)
+      return "NCCL joins GPUs, and these are devices of the host backend";
+    for (int b = 0; b < a; ++b)
+      if (machine.device(a).uuid == machine.device(b).uuid)
+        return "devices " + std::to_string(b) + " and " + std::to_string(a) + " are one GPU, which NCCL refuses";
+  }
+  return nccl_missing();
+}
+
+std::unique_ptr<Reduction> nccl_reduction(const Communicator& comm, const ReduceTeam& team) {
+  return std::make_unique<NcclReduction>(comm, team);
+}
+
+}  // namespace slipstream
