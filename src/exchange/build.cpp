@@ -54,22 +54,6 @@ void Exchange::Impl::on_all_ranks(const std::function<void()>& step) const {
       throw Error("an exchange could not be made, rank " + std::to_string(rank) + " says: " + messages[rank]);
 }
 
-/// What each message's slots take on a device, largest first.
-std::string Exchange::Impl::slots_of(int device) const {
-  std::vector<std::pair<std::size_t, const Channel*>> all;
-  for (const Channel& c : channels)
-    if (c.message.target == device && c.need.slot_bytes)
-      all.push_back({c.need.slot_bytes * static_cast<std::size_t>(c.need.depth), &c});
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string text;
-  constexpr std::size_t named = 4;
-  for (std::size_t i = 0; i < std::min(named, all.size()); ++i)
-    text += (i ? ", " : "") + std::to_string(all[i].first) + " B for the message of device " +
-            std::to_string(all[i].second->message.source) + " by " + to_string(all[i].second->choice.route);
-  if (all.size() > named) text += " and " + std::to_string(all.size() - named) + " smaller ones";
-  return text;
-}
-
 Exchange::Impl::~Impl() {
   await_or_abandon();
   for (auto& side : sides) {

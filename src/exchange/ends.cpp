@@ -1,39 +1,58 @@
 // The two ends of every message, and the launches that run them.
 #include <algorithm>
 
+#include <slipstream/error.hpp>
+
 #include "exchange/impl.hpp"
 #include "exchange/schedule.hpp"
 
 namespace slipstream {
+
+SendSite Exchange::Impl::send_site(const Channel& channel, const Side& side) {
+  SendSite site;
+  site.device = side.device;
+  site.legs = channel.bundle->legs;
+  site.sources = places(channel, true, false, side.device);
+  if (channel.need.in_place) site.targets = places(channel, false, !channel.pair.same_device, side.device);
+  site.landing = landing_of(channel, side.device);
+  site.sequence = side.sequence();
+  site.binding = &binding;
+  return site;
+}
+
+ReceiveSite Exchange::Impl::receive_site(const Channel& channel, const Side& side) {
+  ReceiveSite site;
+  site.device = side.device;
+  site.legs = channel.bundle->legs;
+  site.targets = places(channel, false, false, side.device);
+  site.landing = landing_of(channel, side.device);
+  site.sequence = side.sequence();
+  site.binding = &binding;
+  return site;
+}
 
 void Exchange::Impl::make_ends() {
   for (std::size_t c = 0; c < channels.size(); ++c) {
     const Channel& channel = channels[c];
     const Route& way = route(channel.choice.route);
     const Message& m = channel.message;
-    if (local(m.source)) {
-      Side& side = side_of(m.source);
-      SendSite site;
-      site.device = side.device;
-      site.legs = channel.bundle->legs;
-      site.sources = places(channel, true, false, side.device);
-      if (channel.need.in_place) site.targets = places(channel, false, !channel.pair.same_device, side.device);
-      site.landing = landing_of(channel, side.device);
-      site.sequence = side.sequence();
-      site.binding = &binding;
-      side.senders.push_back(way.sender(m, site));
-    }
-    if (local(m.target)) {
-      Side& side = side_of(m.target);
-      ReceiveSite& site = receive_sites.emplace_back();
-      site.device = side.device;
-      site.legs = channel.bundle->legs;
-      site.targets = places(channel, false, false, side.device);
-      site.landing = landing_of(channel, side.device);
-      site.sequence = side.sequence();
-      site.binding = &binding;
-      side.receivers.push_back(way.receiver(m, site));
-      side.received.push_back(c);
+    const char* doing = "packing";
+    try {
+      if (local(m.source)) {
+        Side& side = side_of(m.source);
+        side.senders.push_back(way.sender(m, send_site(channel, side)));
+      }
+      doing = "unpacking";
+      if (local(m.target)) {
+        Side& side = side_of(m.target);
+        side.receivers.push_back(way.receiver(m, receive_sites.emplace_back(receive_site(channel, side))));
+        side.received.push_back(c);
+      }
+    } catch (const OutOfMemory& error) {
+      throw OutOfMemory("no room on rank " + std::to_string(grid.rank()) + " for " + doing + " the message of " +
+                        std::to_string(m.bytes) + " B from device " + std::to_string(m.source) + " to device " +
+                        std::to_string(m.target) + " by " + to_string(channel.choice.route) + ": " + error.what() +
+                        "; fewer ghost layers or quantities in one exchange take less");
     }
   }
 }

@@ -65,7 +65,6 @@ struct Exchange::Impl {
 
   // build.cpp
   void on_all_ranks(const std::function<void()>& step) const;
-  std::string slots_of(int device) const;
   void agree() const;
   void agree_on_messages() const;
   void make_channels();
@@ -90,6 +89,8 @@ struct Exchange::Impl {
   int place_in_rank(int device) const;
 
   // ends.cpp
+  SendSite send_site(const Channel& channel, const Side& side);
+  ReceiveSite receive_site(const Channel& channel, const Side& side);
   void make_ends();
   void combine(Side& side);
   void note_transfers(Side& side);

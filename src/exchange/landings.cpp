@@ -13,6 +13,24 @@ using What = Directory::What;
 
 constexpr std::size_t page = 4096;
 
+std::size_t device_bytes(const Channel& c) { return c.need.slot_bytes * static_cast<std::size_t>(c.need.depth); }
+std::size_t host_bytes(const Channel& c) { return round_up(c.need.host_bytes, page); }
+
+/// What each message takes, largest first.
+std::string by_message(const std::vector<Channel>& channels, int target, std::size_t (*bytes)(const Channel&)) {
+  std::vector<std::pair<std::size_t, const Channel*>> all;
+  for (const Channel& c : channels)
+    if (c.message.target == target && bytes(c)) all.push_back({bytes(c), &c});
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  constexpr std::size_t named = 4;
+  for (std::size_t i = 0; i < std::min(named, all.size()); ++i)
+    text += (i ? ", " : "") + std::to_string(all[i].first) + " B for the message of device " +
+            std::to_string(all[i].second->message.source) + " by " + to_string(all[i].second->choice.route);
+  if (all.size() > named) text += " and " + std::to_string(all.size() - named) + " smaller ones";
+  return text;
+}
+
 }  // namespace
 
 void Exchange::Impl::count_bindings() {
@@ -49,7 +67,7 @@ void Exchange::Impl::make_landing_places() {
       if (need.in_place && m.source == side->index) counter(What::ready, m.source, m.target, 0);
       if (need.slot_bytes && m.target == side->index) {
         rings.push_back({&channel, slot_bytes});
-        slot_bytes += need.slot_bytes * static_cast<std::size_t>(need.depth);
+        slot_bytes += device_bytes(channel);
       }
     }
     side->signals = Buffer<Signal>(side->device, signals * signal_line, Memory::shared);
@@ -58,7 +76,7 @@ void Exchange::Impl::make_landing_places() {
     } catch (const Error& error) {
       throw OutOfMemory("no room on device " + std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) +
                         " for the landing slots of an exchange, " + std::to_string(slot_bytes) +
-                        " B in all: " + slots_of(side->index) + " (" + error.what() +
+                        " B in all: " + by_message(channels, side->index, device_bytes) + " (" + error.what() +
                         "); a smaller knobs.ring or fields of fewer ghost layers take less");
     }
     side->failure = Buffer<Failure>(side->device, 1, Memory::pinned);
@@ -83,14 +101,18 @@ void Exchange::Impl::make_host_landings() {
         if (channel.message.target != side->index || !channel.need.host_bytes) continue;
         if (channel.pair.same_process == mapped) continue;
         offsets.push_back({channel.message.source, bytes});
-        bytes += round_up(channel.need.host_bytes, page);
+        bytes += host_bytes(channel);
       }
       if (!bytes) continue;
       Buffer<std::byte>& buffer = mapped ? side->mapped_host_slots : side->host_slots;
       try {
         buffer = Buffer<std::byte>(side->device, bytes, mapped ? Memory::pinned_shared : Memory::pinned);
-      } catch (const Error&) {
-        if (!mapped) throw;
+      } catch (const Error& error) {
+        if (!mapped)
+          throw OutOfMemory("no room in the host's memory for the landing places of device " +
+                            std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) + ", " +
+                            std::to_string(bytes) + " B: " + by_message(channels, side->index, host_bytes) + " (" +
+                            error.what() + ")");
         continue;  // nothing is published, so that prove_host_landings() fails and messages go through MPI
       }
       if (!mapped) std::memset(buffer.data(), 0, buffer.bytes());

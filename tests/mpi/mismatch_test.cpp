@@ -9,8 +9,8 @@ namespace slipstream {
 namespace {
 
 struct Pieces {
-  explicit Pieces(int devices)
-      : machine(machine_here(Backend::host, devices)),
+  explicit Pieces(int devices, int ranks_per_node = 0)
+      : machine(machine_here(Backend::host, devices, ranks_per_node)),
         grid({8 * machine.devices(), 6, 4}, machine, Communicator::world().rank(), periodic()) {}
   static GridOptions periodic() {
     GridOptions options;
@@ -104,24 +104,40 @@ class Bloated final : public Codec {
   void decode(Stream&, const std::byte*, std::size_t, std::byte*) const override {}
 };
 
-TEST(OutOfMemory, NamesTheSlotsOnAllRanks) {
-  Pieces p(2);
-  Field u(p.grid, Pieces::named("u"));
+/// Why an exchange by these routes could not be made.
+std::string without_room(std::vector<RouteKind> routes, int devices, int ranks_per_node = 0) {
+  Pieces p(devices, ranks_per_node);
   ExchangeOptions options;
-  options.routes = {RouteKind::peer, RouteKind::colocated, RouteKind::staged};
+  options.routes = std::move(routes);
   options.codec = std::make_shared<const Bloated>();
-  GridOptions open;
-  const Grid grid(p.grid.extent(), p.machine, p.comm.rank(), open);  // no device is its own neighbour
+  const Grid grid(p.grid.extent(), p.machine, p.comm.rank(), GridOptions{});  // no device is its own neighbour
   Field v(grid, Pieces::named("v"));
   try {
     Exchange exchange(p.comm, grid, {{&p.halo, &v}}, options);
-    ADD_FAILURE() << "there was room";
   } catch (const OutOfMemory& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("landing slots"), std::string::npos) << text;
-    EXPECT_NE(text.find("for the message of device"), std::string::npos) << text;
-    EXPECT_NE(text.find(std::to_string(std::size_t{1} << 58)), std::string::npos) << text;
+    return error.what();
   }
+  return "there was room";
+}
+
+TEST(OutOfMemory, NamesTheSlotsOnAllRanks) {
+  const std::string text = without_room({RouteKind::peer, RouteKind::colocated, RouteKind::staged}, 2);
+  EXPECT_NE(text.find("landing slots"), std::string::npos) << text;
+  EXPECT_NE(text.find("for the message of device"), std::string::npos) << text;
+  EXPECT_NE(text.find(std::to_string(std::size_t{1} << 58)), std::string::npos) << text;
+}
+
+TEST(OutOfMemory, NamesTheLandingPlacesInTheHostsMemory) {
+  const std::string text = without_room({RouteKind::staged}, 2);
+  EXPECT_NE(text.find("landing places"), std::string::npos) << text;
+  EXPECT_NE(text.find("by staged"), std::string::npos) << text;
+}
+
+TEST(OutOfMemory, NamesThePackingBuffersOfMessagesBetweenNodes) {
+  if (Communicator::world().size() == 1) GTEST_SKIP() << "needs two ranks";
+  const std::string text = without_room({RouteKind::staged}, 1, 1);
+  EXPECT_NE(text.find("packing the message"), std::string::npos) << text;
+  EXPECT_NE(text.find("by staged"), std::string::npos) << text;
 }
 
 }  // namespace
