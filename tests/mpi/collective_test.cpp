@@ -8,27 +8,10 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/collective.hpp>
 
+#include "../support/machine_rig.hpp"
+
 namespace slipstream {
 namespace {
-
-std::vector<Backend> backends() {
-  std::vector<Backend> found{Backend::host};
-  if (available(Backend::cuda)) found.push_back(Backend::cuda);
-  return found;
-}
-
-Machine machine_of(const Communicator& comm, Backend backend, int devices_per_rank, int ranks_per_node = 0) {
-  Machine::Options options;
-  options.backend = backend;
-  options.devices_per_rank = devices_per_rank;
-  options.ranks_per_node = ranks_per_node;
-  options.bind = false;
-  return Machine::discover(comm, options);
-}
-
-bool lacks_devices(Backend backend, int devices_per_rank) {
-  return backend == Backend::cuda && device_count(backend) < devices_per_rank;
-}
 
 /// Value v of a device in a round: of sizes so different that every other order of summation rounds differently.
 template <class T>
@@ -124,10 +107,10 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
   Communicator comm = Communicator::world();
 
   void SetUp() override {
-    if (lacks_devices(backend, devices_per_rank)) GTEST_SKIP() << "needs " << devices_per_rank << " GPUs";
+    if (const auto why = unavailable(backend, devices_per_rank); !why.empty()) GTEST_SKIP() << why;
   }
 
-  Machine machine() const { return machine_of(comm, backend, devices_per_rank); }
+  Machine machine() const { return machine_here(backend, devices_per_rank); }
 
   template <class T>
   void check_all_operations() {
@@ -142,7 +125,7 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
 };
 
 INSTANTIATE_TEST_SUITE_P(Methods, Reduce,
-                         testing::Combine(testing::ValuesIn(backends()),
+                         testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Values(ReduceMethod::peer, ReduceMethod::mpi),
                                           testing::Values(1, 2)),
                          [](const auto& info) {
@@ -245,11 +228,12 @@ class ReduceOn : public testing::TestWithParam<std::tuple<Backend, int>> {
   Communicator comm = Communicator::world();
 
   void SetUp() override {
-    if (lacks_devices(backend, devices_per_rank)) GTEST_SKIP() << "needs " << devices_per_rank << " GPUs";
+    if (const auto why = unavailable(backend, devices_per_rank); !why.empty()) GTEST_SKIP() << why;
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, ReduceOn, testing::Combine(testing::ValuesIn(backends()), testing::Values(1, 2)),
+INSTANTIATE_TEST_SUITE_P(Backends, ReduceOn,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)) +
                                   "_devices_a_rank";
@@ -274,7 +258,7 @@ Graph capture(AllReduce& reduce, Rig<std::int64_t>& rig, int runs) {
 TEST_P(ReduceOn, ReplaysAsAGraphBetweenOtherRuns) {
   // Three runs a graph: both parities of the ring come to stand first.
   constexpr int replays = 20, runs = 3;
-  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const Machine found = machine_here(backend, devices_per_rank);
   AllReduce reduce(comm, found, 2, DType::i64, Op::add, {ReduceMethod::peer});
   Rig<std::int64_t> rig(comm, found, 2);
   std::vector<Buffer<std::int64_t>> host;
@@ -308,7 +292,7 @@ TEST_P(ReduceOn, ReplaysAsAGraphBetweenOtherRuns) {
 
 TEST_P(ReduceOn, GoesThroughMpiBetweenNodes) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const Machine apart = machine_of(comm, backend, devices_per_rank, 1);
+  const Machine apart = machine_here(backend, devices_per_rank, 1);
   AllReduce reduce(comm, apart, 8, DType::f64, Op::add);
   EXPECT_EQ(reduce.method(), ReduceMethod::mpi);
   EXPECT_NE(reduce.reason().find("on different nodes"), std::string::npos) << reduce.reason();
@@ -317,12 +301,12 @@ TEST_P(ReduceOn, GoesThroughMpiBetweenNodes) {
 
 TEST_P(ReduceOn, RefusesPeerMemoryBetweenNodes) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const Machine apart = machine_of(comm, backend, devices_per_rank, 1);
+  const Machine apart = machine_here(backend, devices_per_rank, 1);
   EXPECT_THROW(AllReduce(comm, apart, 8, DType::f64, Op::add, {ReduceMethod::peer}), Error);
 }
 
 TEST_P(ReduceOn, PrefersPeerMemoryOnANode) {
-  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const Machine found = machine_here(backend, devices_per_rank);
   for (int a = 0; a < found.devices(); ++a)
     for (int b = 0; b < found.devices(); ++b)
       if (!found.link(a, b).peer || found.nodes() > 1) GTEST_SKIP() << "not all devices are peers";
@@ -330,7 +314,7 @@ TEST_P(ReduceOn, PrefersPeerMemoryOnANode) {
 }
 
 TEST_P(ReduceOn, RefusesWhatItCannotReduce) {
-  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const Machine found = machine_here(backend, devices_per_rank);
   EXPECT_THROW(AllReduce(comm, found, 0, DType::f64, Op::add), Error);
   EXPECT_THROW(AllReduce(comm, found, AllReduce::most_values + 1, DType::f64, Op::add), Error);
   EXPECT_THROW(AllReduce(comm, found, 1, DType::u8, Op::add), Error);
@@ -342,7 +326,7 @@ TEST_P(ReduceOn, RefusesWhatItCannotReduce) {
 
 TEST_P(ReduceOn, FailsOnAllRanksWhereTheyDisagree) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const Machine found = machine_here(backend, devices_per_rank);
   EXPECT_THROW(AllReduce(comm, found, comm.rank() == 0 ? 1 : 2, DType::f64, Op::add), Error);
 }
 
