@@ -14,7 +14,7 @@ SIZES = tuple(2**n for n in range(11))
 QUICK_SIZES = (1, 8, 1024)
 REPEATS, QUICK_REPEATS = 100, 5
 #: mpi needs the host, which device events do not see.
-CLOCKS = {"peer": ("events", "host"), "mpi": ("host",)}
+CLOCKS = {"peer": ("events", "host"), "nccl": ("events", "host"), "mpi": ("host",)}
 
 
 def _discover(wanted: str, devices: int) -> Any:
@@ -69,16 +69,16 @@ def bench_allreduce(backend: str, devices: int, quick: bool, console: Console, f
     """Measures, prints and, on rank 0, writes a table and a picture. Collective."""
     module = core()
     machine = _discover(backend, devices)
-    refusal = module.allreduce_peer_refusal(machine)
-    rows = _measure(machine, ["mpi"] if refusal else ["peer", "mpi"], quick)
+    refusals = {method: module.allreduce_refusal(machine, method) for method in CLOCKS}
+    rows = _measure(machine, [method for method, why in refusals.items() if not why], quick)
     columns = _columns(rows)
     shown = [
         (values, *(f"{times[values]:.4g}" for times in columns.values())) for values in next(iter(columns.values()))
     ]
     counts = f"{report.count(machine.ranks, 'rank')}, {report.count(len(machine.devices()), 'device')}"
     console.print(report.table(f"all-reduce, microseconds, {counts}", ["doubles", *columns], shown))
-    if refusal:
-        console.print(f"no method peer: {refusal}")
+    for why in filter(None, refusals.values()):
+        console.print(why, soft_wrap=True)
     if folder is not None and module.rank() == 0:
         build = module.build_info()
         described = bench.describe_machine(machine, build)

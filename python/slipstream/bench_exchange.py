@@ -39,6 +39,7 @@ class Choice:
     sizes: Sequence[int] = ()  #: sides of a device's cube; default: by backend
     quantities: int = 4
     radius: int = 3
+    alignment: int = 128  #: bytes, of the first interior cell of every row
     routes: str = ""  #: as in +direct,-staged; default: all of this build
     parts: Sequence[str] = ("all",)
     quick: bool = False
@@ -96,7 +97,7 @@ class Meter:
         cells, periodic = setup.cells, (True, True, True)
         try:
             return core().BenchExchange(
-                self.machine, cells, choice.quantities, "f32", choice.radius, periodic, grid, options
+                self.machine, cells, choice.quantities, "f32", choice.radius, periodic, grid, choice.alignment, options
             )
         except RuntimeError as error:
             if "no allowed route" in str(error):
@@ -144,6 +145,7 @@ class Meter:
             "quantities": self.choice.quantities,
             "dtype": "f32",
             "radius": self.choice.radius,
+            "alignment": self.choice.alignment,
             "periodic": True,
             "clock": clock,
         }
@@ -273,6 +275,7 @@ def command(arguments: argparse.Namespace, console: Console, folder: Path | None
         arguments.sizes,
         arguments.quantities,
         arguments.radius,
+        arguments.alignment,
         arguments.routes,
         arguments.part,
         arguments.quick,

@@ -30,7 +30,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "pingpong": Benchmark("bench_pingpong", ("quick", "device_buffers", "label")),
     "allreduce": Benchmark("bench_allreduce", ("devices", "quick")),
     "placement": Benchmark("bench_placement", ("cells", "devices", "machine", "nodes", "radius", "quantities")),
-    "exchange": Benchmark("bench_exchange", ("devices", "sizes", "quantities", "radius", "routes", "part", "quick")),
+    "exchange": Benchmark(
+        "bench_exchange", ("devices", "sizes", "quantities", "radius", "alignment", "routes", "part", "quick")
+    ),
 }
 
 
@@ -56,6 +58,7 @@ OPTIONS: Mapping[str, Option] = {
     "machine": Option([], "machine files", {"nargs": "+", "metavar": "FILE"}),
     "nodes": Option(0, "nodes of the machine files", {"type": int}),
     "radius": Option(3, "halo width", {"type": int}),
+    "alignment": Option(128, "bytes to a multiple of which the first interior cell of every row comes", {"type": int}),
     "quantities": Option(4, "f32 values a cell", {"type": int}),
     "routes": Option("", "+direct,-nvshmem: all routes with and without some; direct,kernel: only these"),
     "part": Option(
