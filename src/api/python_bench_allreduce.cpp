@@ -1,10 +1,8 @@
-// The timed loops of `slipstream bench allreduce`.
-#include <algorithm>
-#include <chrono>
-
+// What `slipstream bench allreduce` times.
 #include <slipstream/collective.hpp>
 
 #include "api/python_common.hpp"
+#include "api/timed_loops.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -21,60 +19,28 @@ class Bench {
       pointers_.push_back(arrays_.back().data());
       fill(streams_.back(), arrays_.back().data(), 0, arrays_.back().bytes());
     }
-    synchronize();
+    synchronize(streams_);
+    reduce_.check();
   }
 
-  /// Microseconds of one all-reduce by device events: a graph of `runs`, replayed back to back `repeats` times.
+  /// Microseconds of one all-reduce by device events: graphs of `runs`, replayed back to back.
   double events_us(int runs, int repeats) {
-    for (Stream& stream : streams_) stream.begin_capture();
-    for (int run = 0; run < runs; ++run) reduce_.run(streams_, pointers_);
-    std::vector<Graph> graphs;
-    for (Stream& stream : streams_) graphs.push_back(stream.end_capture());
-    const int warm_up = std::min(repeats, 10);
-    const auto points = timing_events(repeats + 1);
-    world().barrier();
-    for (int repeat = -warm_up; repeat < repeats; ++repeat)
-      for (std::size_t i = 0; i < streams_.size(); ++i) {
-        if (repeat == 0) streams_[i].record(points[i].front());
-        graphs[i].launch(streams_[i]);
-        if (repeat >= 0) streams_[i].record(points[i][repeat + 1]);
-      }
-    synchronize();
-    std::vector<double> times(repeats, 0.0);
-    for (int repeat = 0; repeat < repeats; ++repeat)
-      for (const auto& device : points)
-        times[repeat] = std::max(times[repeat], 1e3 * milliseconds(device[repeat], device[repeat + 1]) / runs);
-    return slowest_rank_median(times);
+    return checked(python::events_us(streams_, runs, repeats, [&] { reduce_.run(streams_, pointers_); }));
   }
 
   /// Microseconds of one all-reduce by the host's clock: barrier, run, wait.
   double host_us(int repeats) {
-    using Clock = std::chrono::steady_clock;
-    std::vector<double> times;
-    for (int repeat = -std::min(repeats, 10); repeat < repeats; ++repeat) {
-      world().barrier();
-      const auto start = Clock::now();
+    return checked(python::host_us(repeats, [&] {
       reduce_.run(streams_, pointers_);
-      for (Stream& stream : streams_) stream.synchronize();
-      if (repeat >= 0) times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
-    }
-    reduce_.check();
-    return slowest_rank_median(times);
+      synchronize(streams_);
+    }));
   }
 
  private:
-  std::vector<std::vector<Event>> timing_events(int count) const {
-    std::vector<std::vector<Event>> events;
-    for (const Stream& stream : streams_) {
-      auto& of_stream = events.emplace_back();
-      for (int i = 0; i < count; ++i) of_stream.emplace_back(stream.device(), true);
-    }
-    return events;
-  }
-
-  void synchronize() {
-    for (Stream& stream : streams_) stream.synchronize();
+  /// The time, unless the runs that took it failed.
+  double checked(double time) const {
     reduce_.check();
+    return time;
   }
 
   AllReduce reduce_;
@@ -86,7 +52,6 @@ class Bench {
 double bench_allreduce(const Machine& machine, int values, const std::string& method, const std::string& clock,
                        int repeats) {
   constexpr int runs_per_graph = 20;
-  require(repeats > 0, "bench allreduce needs one repeat or more");
   require(clock == "events" || clock == "host", "'" + clock + "' is no clock: choose events or host");
   Bench bench(machine, values, reduce_method_from_string(method));
   return clock == "events" ? bench.events_us(runs_per_graph, repeats) : bench.host_us(repeats);

@@ -5,8 +5,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/field.hpp>
 
-#include "api/bench_clock.hpp"
 #include "api/python_common.hpp"
+#include "api/timed_loops.hpp"
 #include "device/team_copy.hpp"
 
 namespace slipstream::python {

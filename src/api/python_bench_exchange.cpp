@@ -1,10 +1,10 @@
-// The timed loops of `slipstream bench exchange`.
+// What `slipstream bench exchange` times.
 #include <deque>
 
 #include <slipstream/exchange.hpp>
 
-#include "api/bench_clock.hpp"
 #include "api/python_common.hpp"
+#include "api/timed_loops.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -36,69 +36,32 @@ class BenchExchange {
     exchange_ = std::make_unique<Exchange>(world(), grid_, std::move(items), std::move(options));
     setup_seconds_ = seconds_now() - start;
     exchange_->run(streams_);
-    synchronize();
+    synchronize(streams_);
+    exchange_->check();
   }
 
   /// By device events: back to back, replayed where it can be.
   double events_us(int repeats) {
-    const bool replayed = exchange_->capturable();
-    const int runs = replayed ? runs_per_graph : 1;
-    std::vector<Graph> graphs;
-    if (replayed) {
-      for (Stream& stream : streams_) stream.begin_capture();
-      for (int run = 0; run < runs; ++run) exchange_->run(streams_);
-      for (Stream& stream : streams_) graphs.push_back(stream.end_capture());
-    }
-    std::vector<std::vector<Event>> points;
-    for (const Stream& stream : streams_) {
-      auto& of_stream = points.emplace_back();
-      for (int i = 0; i <= repeats; ++i) of_stream.emplace_back(stream.device(), true);
-    }
-    world().barrier();
-    for (int repeat = -std::min(repeats, 10); repeat < repeats; ++repeat) {
-      if (repeat == 0)
-        for (std::size_t i = 0; i < streams_.size(); ++i) streams_[i].record(points[i].front());
-      if (!replayed) exchange_->run(streams_);
-      for (std::size_t i = 0; i < streams_.size(); ++i) {
-        if (replayed) graphs[i].launch(streams_[i]);
-        if (repeat >= 0) streams_[i].record(points[i][repeat + 1]);
-      }
-    }
-    synchronize();
-    std::vector<double> times(repeats, 0.0);
-    for (int repeat = 0; repeat < repeats; ++repeat)
-      for (const auto& device : points)
-        times[repeat] = std::max(times[repeat], 1e3 * milliseconds(device[repeat], device[repeat + 1]) / runs);
-    return slowest_rank_median(times);
+    const int runs = exchange_->capturable() ? runs_per_graph : 0;
+    return checked(python::events_us(streams_, runs, repeats, [&] { exchange_->run(streams_); }));
   }
 
   /// By the host's clock: barrier, exchange, wait.
   double host_us(int repeats) {
-    std::vector<double> times;
-    for (int repeat = -std::min(repeats, 10); repeat < repeats; ++repeat) {
-      world().barrier();
-      const double start = seconds_now();
+    return checked(python::host_us(repeats, [&] {
       exchange_->run(streams_);
-      for (Stream& stream : streams_) stream.synchronize();
-      if (repeat >= 0) times.push_back(1e6 * (seconds_now() - start));
-    }
-    exchange_->check();
-    return slowest_rank_median(times);
+      synchronize(streams_);
+    }));
   }
 
   /// Until begin() gives the host back.
   double begin_us(int repeats) {
-    std::vector<double> times;
-    for (int repeat = -std::min(repeats, 10); repeat < repeats; ++repeat) {
-      world().barrier();
-      const double start = seconds_now();
-      exchange_->begin(streams_);
-      if (repeat >= 0) times.push_back(1e6 * (seconds_now() - start));
+    const auto finish = [&] {
       exchange_->end(streams_);
-      for (Stream& stream : streams_) stream.synchronize();
-    }
-    exchange_->check();
-    return slowest_rank_median(times);
+      synchronize(streams_);
+    };
+    return checked(python::host_us(
+        repeats, [&] { exchange_->begin(streams_); }, finish));
   }
 
   std::vector<double> arrival_us() {
@@ -121,9 +84,10 @@ class BenchExchange {
     options.low = options.high = {radius, radius, radius};
     return options;
   }
-  void synchronize() {
-    for (Stream& stream : streams_) stream.synchronize();
+  /// The time, unless the exchanges that took it failed.
+  double checked(double time) {
     exchange_->check();
+    return time;
   }
 
   Machine machine_;
@@ -136,13 +100,6 @@ class BenchExchange {
 };
 
 }  // namespace
-
-double slowest_rank_median(std::vector<double> times) {
-  check_mpi(
-      MPI_Allreduce(MPI_IN_PLACE, times.data(), static_cast<int>(times.size()), MPI_DOUBLE, MPI_MAX, world().mpi()),
-      "find the slowest rank");
-  return median(times);
-}
 
 void bind_bench_exchange(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;

@@ -6,8 +6,8 @@
 
 #include <slipstream/exchange.hpp>
 
-#include "api/bench_clock.hpp"
 #include "api/python_common.hpp"
+#include "api/timed_loops.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -80,9 +80,7 @@ class RoutePingPong {
     }
   }
 
-  void synchronize() {
-    for (Stream& stream : streams_) stream.synchronize();
-  }
+  void synchronize() { python::synchronize(streams_); }
 
   /// Device seconds of a round trip, `count` of them queued one behind the other. Collective.
   double device_seconds(int count) {

@@ -28,8 +28,6 @@ void bind_bench_pingpong(nb::module_& module);
 void bind_placement(nb::module_& module);
 ExchangeOptions exchange_options(const nb::dict& dict);
 void bind_exchange(nb::module_& module);
-/// Median over repeats of the slowest rank's times. Collective.
-double slowest_rank_median(std::vector<double> times);
 void bind_bench_exchange(nb::module_& module);
 void bind_doctor(nb::module_& module);
 
