@@ -82,17 +82,16 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
   const Shape& s = shapes()[std::get<2>(GetParam())];
   Communicator comm = Communicator::world();
 
-  /// The grid, or none where a test must be skipped.
-  bool lay_out() {
-    if (!unavailable(backend, way.devices).empty()) return false;
+  /// Makes the grid. Why it cannot be exchanged here; empty where it can.
+  std::string lay_out() {
+    if (auto missing = unavailable(backend, way.devices); !missing.empty()) return missing;
     const Machine machine = machine_here(backend, way.devices);
     GridOptions options;
     options.periodic = s.periodic;
     options.boxes = dealt_blocks(s.cells, s.counts, machine.devices());
     grid.emplace(s.cells, machine, comm.rank(), options);
     exchange_options.routes = way.routes;
-    return refusal_of(*grid, {{&halo, field_of(s, DType::f64)}, {&sum, field_of(s, DType::f64)}}, exchange_options)
-        .empty();
+    return refusal_of(*grid, {{&halo, field_of(s, DType::f64)}, {&sum, field_of(s, DType::f64)}}, exchange_options);
   }
 
   template <class T>
@@ -157,14 +156,13 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
     for (const auto& [id, want] : by_hand<T>(field, pattern, round)) {
       const std::vector<T> have = array_of<T>(field, id);
       // Padding belongs to nobody; what transfers do not name stays as it was, ghosts too.
-      IndexSet all{grown({{0, 0, 0}, grid->block(id).box.extents()}, field.options().ghost), {}, nullptr};
-      for (int c = 0; c < s.components; ++c) all.components.push_back(c);
       int wrong = 0;
-      each_in(field.shape(id), all, [&](const Extent& p, int c, std::int64_t at) {
-        if (std::memcmp(&have[at], &want[at], sizeof(T)) != 0 && wrong++ < 3)
-          ADD_FAILURE() << "block " << id << " cell " << p[0] << ' ' << p[1] << ' ' << p[2] << " component " << c
-                        << ": " << +have[at] << ", not " << +want[at] << ", in round " << round;
-      });
+      each_in(field.shape(id), everything(grid->block(id).box.extents(), field.options()),
+              [&](const Extent& p, int c, std::int64_t at) {
+                if (std::memcmp(&have[at], &want[at], sizeof(T)) != 0 && wrong++ < 3)
+                  ADD_FAILURE() << "block " << id << " cell " << p[0] << ' ' << p[1] << ' ' << p[2] << " component "
+                                << c << ": " << +have[at] << ", not " << +want[at] << ", in round " << round;
+              });
     }
   }
 
@@ -176,14 +174,7 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
     std::vector<Stream> streams = streams_of(*grid);
     for (int round = 1; round <= rounds; ++round) {
       for (const std::int64_t id : grid->local()) set_array(field, id, filled<T>(field, id, round));
-      if (round % 2) {
-        exchange.run(streams);
-      } else {
-        exchange.begin(streams);
-        exchange.end(streams);
-      }
-      finish(streams);
-      exchange.check();
+      exchange_once(exchange, streams, round);
       expect_bits<T>(field, pattern, round);
     }
   }
@@ -193,10 +184,9 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
     double sum = 0;
     for (const std::int64_t id : grid->local()) {
       const auto x = array_of<double>(a, id), y = array_of<double>(b, id);
-      Box box{{0, 0, 0}, grid->block(id).box.extents()};
-      if (ghosts) box = grown(box, a.options().ghost);
-      IndexSet all{box, {}, nullptr};
-      for (int c = 0; c < s.components; ++c) all.components.push_back(c);
+      const Extent e = grid->block(id).box.extents();
+      IndexSet all = everything(e, a.options());
+      if (!ghosts) all.box = {{0, 0, 0}, e};
       each_in(a.shape(id), all, [&](const Extent&, int, std::int64_t at) { sum += x[at] * y[at]; });
     }
     return comm.sum_in_rank_order(sum);
@@ -207,9 +197,7 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
     for (const std::int64_t id : grid->local()) {
       const Extent e = grid->block(id).box.extents();
       std::vector<double> values(static_cast<std::size_t>(field.shape(id).elements), 0.0);
-      IndexSet all{grown({{0, 0, 0}, e}, field.options().ghost), {}, nullptr};
-      for (int c = 0; c < s.components; ++c) all.components.push_back(c);
-      each_in(field.shape(id), all, [&](const Extent& p, int, std::int64_t at) {
+      each_in(field.shape(id), everything(e, field.options()), [&](const Extent& p, int, std::int64_t at) {
         bool inside = true;
         for (int a = 0; a < 3; ++a) inside &= p[a] >= 0 && p[a] < e[a];
         if (!inside && !ghosts) return;
@@ -248,19 +236,19 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
 };
 
 TEST_P(Adjoint, IsTheTransposeOfTheHalo) {
-  if (!lay_out()) GTEST_SKIP() << "this machine has not the devices, or the route refuses";
+  if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
   expect_adjoint(true);
   expect_adjoint(false);
 }
 
 TEST_P(Adjoint, AddsInTheOrderOfTheBlocks) {
-  if (!lay_out()) GTEST_SKIP() << "this machine has not the devices, or the route refuses";
+  if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
   run_rounds<double>(Op::add, 6);
   run_rounds<float>(Op::add, 2);
 }
 
 TEST_P(Adjoint, KnowsAllTypesAndOperations) {
-  if (!lay_out()) GTEST_SKIP() << "this machine has not the devices, or the route refuses";
+  if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
   run_rounds<std::int32_t>(Op::add, 2);
   run_rounds<std::int64_t>(Op::max, 2);
   run_rounds<std::uint8_t>(Op::add, 2);
@@ -275,8 +263,8 @@ INSTANTIATE_TEST_SUITE_P(Routes, Adjoint,
                                           testing::Range<std::size_t>(0, all_ways().size()),
                                           testing::Range<std::size_t>(0, shapes().size())),
                          [](const auto& info) {
-                           return to_string(std::get<0>(info.param)) + "_" + all_ways()[std::get<1>(info.param)].name +
-                                  "_" + shapes()[std::get<2>(info.param)].name;
+                           return name_of(std::get<0>(info.param), std::get<1>(info.param),
+                                          shapes()[std::get<2>(info.param)].name);
                          });
 
 TEST(HaloAdjoint, CannotCopy) { EXPECT_THROW(HaloAdjoint({}, Op::copy), Error); }

@@ -3,16 +3,10 @@
 
 #include <slipstream/exchange.hpp>
 
+#include "../support/machine_rig.hpp"
+
 namespace slipstream {
 namespace {
-
-Machine machine_of(const Communicator& comm, Backend backend) {
-  Machine::Options options;
-  options.backend = backend;
-  options.devices_per_rank = 1;
-  options.bind = false;
-  return Machine::discover(comm, options);
-}
 
 GridOptions periodic_blocks() {
   GridOptions options;
@@ -72,21 +66,6 @@ std::vector<float> values_of(const Field& field, std::int64_t id) {
   return all;
 }
 
-std::vector<Backend> backends() {
-  std::vector<Backend> found{Backend::host};
-  if (available(Backend::cuda)) found.push_back(Backend::cuda);
-  return found;
-}
-
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 class Adopted : public testing::TestWithParam<std::tuple<Backend, Layout, Memory>> {
  protected:
   Communicator comm = Communicator::world();
@@ -94,7 +73,7 @@ class Adopted : public testing::TestWithParam<std::tuple<Backend, Layout, Memory
 
 TEST_P(Adopted, ArraysAreExchangedLikeTheFieldsOwn) {
   const auto [backend, layout, memory] = GetParam();
-  const Machine machine = machine_of(comm, backend);
+  const Machine machine = machine_here(backend, 1);
   const Grid grid({13, 10 + comm.size(), 5 * comm.size()}, machine, comm.rank(), periodic_blocks());
   FieldOptions options = described(layout);
   const Arrays arrays(grid, options, memory);
@@ -125,7 +104,7 @@ TEST_P(Adopted, ArraysAreExchangedLikeTheFieldsOwn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Memories, Adopted,
-                         testing::Combine(testing::ValuesIn(backends()), testing::Values(Layout::soa, Layout::aos),
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(Layout::soa, Layout::aos),
                                           testing::Values(Memory::device, Memory::shared)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param)) +
@@ -135,12 +114,12 @@ INSTANTIATE_TEST_SUITE_P(Memories, Adopted,
 class Refused : public testing::Test {
  protected:
   Communicator comm = Communicator::world();
-  Machine machine = machine_of(comm, Backend::host);
+  Machine machine = machine_here(Backend::host, 1);
   Grid grid{{8, 8, 4 * comm.size()}, machine, comm.rank(), periodic_blocks()};
   FieldOptions options = described();
   Arrays arrays{grid, options, Memory::shared};
   std::string why() {
-    return message_of([&] { Field::adopt(comm, grid, options, arrays.list); });
+    return error_of([&] { Field::adopt(comm, grid, options, arrays.list); });
   }
   bool last() const { return comm.rank() == comm.size() - 1; }
 };

@@ -37,8 +37,9 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
   const Way& way = ways[std::get<1>(GetParam())];
   Communicator comm = Communicator::world();
 
-  bool lay_out() {
-    if (!unavailable(backend, way.devices).empty()) return false;
+  /// Makes the grid. Why it cannot be exchanged here; empty where it can.
+  std::string lay_out() {
+    if (auto missing = unavailable(backend, way.devices); !missing.empty()) return missing;
     const Machine machine = machine_here(backend, way.devices);
     GridOptions grid_options;
     grid_options.periodic = {true, false, true};
@@ -49,7 +50,7 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     field_options.ghost = {1, 1, 1};
     field_options.shared = true;
     options.routes = way.routes;
-    return refusal_of(*grid, {{&halo, field_options}}, options).empty();
+    return refusal_of(*grid, {{&halo, field_options}}, options);
   }
 
   void start(Field& field) const {
@@ -130,19 +131,19 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
 };
 
 TEST_P(Captured, RunGivesTheSameValues) {
-  if (!lay_out()) GTEST_SKIP() << "this machine has not the devices, or the route refuses";
+  if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
   if (!can_be_captured()) GTEST_SKIP() << "the host drives this route";
   EXPECT_EQ(march(false, true), march(false, false));
 }
 
 TEST_P(Captured, BeginComputeEndGivesTheSameValues) {
-  if (!lay_out()) GTEST_SKIP() << "this machine has not the devices, or the route refuses";
+  if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
   if (!can_be_captured()) GTEST_SKIP() << "the host drives this route";
   EXPECT_EQ(march(true, true), march(true, false));
 }
 
 TEST_P(Captured, RefusesRoutesThatTheHostDrives) {
-  if (!lay_out()) GTEST_SKIP() << "this machine has not the devices, or the route refuses";
+  if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
   if (can_be_captured()) GTEST_SKIP() << "this route can be captured";
   Field field(*grid, field_options);
   start(field);
@@ -166,9 +167,7 @@ TEST_P(Captured, RefusesRoutesThatTheHostDrives) {
 INSTANTIATE_TEST_SUITE_P(Routes, Captured,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range<std::size_t>(0, all_ways().size())),
-                         [](const auto& info) {
-                           return to_string(std::get<0>(info.param)) + "_" + all_ways()[std::get<1>(info.param)].name;
-                         });
+                         [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
 class StreamCapture : public testing::TestWithParam<Backend> {};
 

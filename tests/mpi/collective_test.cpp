@@ -8,29 +8,11 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/collective.hpp>
 
+#include "../support/machine_rig.hpp"
 #include "exchange/reduction.hpp"
 
 namespace slipstream {
 namespace {
-
-std::vector<Backend> backends() {
-  std::vector<Backend> found{Backend::host};
-  if (available(Backend::cuda)) found.push_back(Backend::cuda);
-  return found;
-}
-
-Machine machine_of(const Communicator& comm, Backend backend, int devices_per_rank, int ranks_per_node = 0) {
-  Machine::Options options;
-  options.backend = backend;
-  options.devices_per_rank = devices_per_rank;
-  options.ranks_per_node = ranks_per_node;
-  options.bind = false;
-  return Machine::discover(comm, options);
-}
-
-bool lacks_devices(Backend backend, int devices_per_rank) {
-  return backend == Backend::cuda && device_count(backend) < devices_per_rank;
-}
 
 /// Value v of a device in a round: of sizes so different that every other order of summation rounds differently.
 template <class T>
@@ -126,12 +108,12 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
   Communicator comm = Communicator::world();
 
   void SetUp() override {
-    if (lacks_devices(backend, devices_per_rank)) GTEST_SKIP() << "needs " << devices_per_rank << " GPUs";
+    if (const auto why = unavailable(backend, devices_per_rank); !why.empty()) GTEST_SKIP() << why;
     if (method != ReduceMethod::nccl) return;
     if (const std::string why = nccl_reduction_refusal(machine()); !why.empty()) GTEST_SKIP() << why;
   }
 
-  Machine machine() const { return machine_of(comm, backend, devices_per_rank); }
+  Machine machine() const { return machine_here(backend, devices_per_rank); }
 
   template <class T>
   void check_all_operations() {
@@ -146,7 +128,7 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
 };
 
 INSTANTIATE_TEST_SUITE_P(Methods, Reduce,
-                         testing::Combine(testing::ValuesIn(backends()),
+                         testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Values(ReduceMethod::peer, ReduceMethod::nccl, ReduceMethod::mpi),
                                           testing::Values(1, 2)),
                          [](const auto& info) {
@@ -249,11 +231,12 @@ class ReduceOn : public testing::TestWithParam<std::tuple<Backend, int>> {
   Communicator comm = Communicator::world();
 
   void SetUp() override {
-    if (lacks_devices(backend, devices_per_rank)) GTEST_SKIP() << "needs " << devices_per_rank << " GPUs";
+    if (const auto why = unavailable(backend, devices_per_rank); !why.empty()) GTEST_SKIP() << why;
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, ReduceOn, testing::Combine(testing::ValuesIn(backends()), testing::Values(1, 2)),
+INSTANTIATE_TEST_SUITE_P(Backends, ReduceOn,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)) +
                                   "_devices_a_rank";
@@ -310,18 +293,18 @@ void replay_between_other_runs(const Communicator& comm, const Machine& found, R
 }
 
 TEST_P(ReduceOn, ReplaysPeerStoresAsAGraphBetweenOtherRuns) {
-  replay_between_other_runs(comm, machine_of(comm, backend, devices_per_rank), ReduceMethod::peer);
+  replay_between_other_runs(comm, machine_here(backend, devices_per_rank), ReduceMethod::peer);
 }
 
 TEST_P(ReduceOn, ReplaysTheLibraryAsAGraphBetweenOtherRuns) {
-  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const Machine found = machine_here(backend, devices_per_rank);
   if (const std::string why = nccl_reduction_refusal(found); !why.empty()) GTEST_SKIP() << why;
   replay_between_other_runs(comm, found, ReduceMethod::nccl);
 }
 
 TEST_P(ReduceOn, GoesByLibraryOrMessagesBetweenNodes) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const Machine apart = machine_of(comm, backend, devices_per_rank, 1);
+  const Machine apart = machine_here(backend, devices_per_rank, 1);
   AllReduce reduce(comm, apart, 8, DType::f64, Op::add);
   EXPECT_EQ(reduce.method(), nccl_reduction_refusal(apart).empty() ? ReduceMethod::nccl : ReduceMethod::mpi);
   EXPECT_NE(reduce.reason().find("on different nodes"), std::string::npos) << reduce.reason();
@@ -330,12 +313,12 @@ TEST_P(ReduceOn, GoesByLibraryOrMessagesBetweenNodes) {
 
 TEST_P(ReduceOn, RefusesPeerMemoryBetweenNodes) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const Machine apart = machine_of(comm, backend, devices_per_rank, 1);
+  const Machine apart = machine_here(backend, devices_per_rank, 1);
   EXPECT_THROW(AllReduce(comm, apart, 8, DType::f64, Op::add, {ReduceMethod::peer}), Error);
 }
 
 TEST_P(ReduceOn, SaysWhyTheLibraryCannotServe) {
-  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const Machine found = machine_here(backend, devices_per_rank);
   const std::string why = nccl_reduction_refusal(found);
   if (why.empty()) GTEST_SKIP() << "NCCL can serve here";
   try {
@@ -347,7 +330,7 @@ TEST_P(ReduceOn, SaysWhyTheLibraryCannotServe) {
 }
 
 TEST_P(ReduceOn, PrefersPeerMemoryOnANode) {
-  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const Machine found = machine_here(backend, devices_per_rank);
   for (int a = 0; a < found.devices(); ++a)
     for (int b = 0; b < found.devices(); ++b)
       if (!found.link(a, b).peer || found.nodes() > 1) GTEST_SKIP() << "not all devices are peers";
@@ -355,7 +338,7 @@ TEST_P(ReduceOn, PrefersPeerMemoryOnANode) {
 }
 
 TEST_P(ReduceOn, RefusesWhatItCannotReduce) {
-  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const Machine found = machine_here(backend, devices_per_rank);
   EXPECT_THROW(AllReduce(comm, found, 0, DType::f64, Op::add), Error);
   EXPECT_THROW(AllReduce(comm, found, AllReduce::most_values + 1, DType::f64, Op::add), Error);
   EXPECT_THROW(AllReduce(comm, found, 1, DType::u8, Op::add), Error);
@@ -367,7 +350,7 @@ TEST_P(ReduceOn, RefusesWhatItCannotReduce) {
 
 TEST_P(ReduceOn, FailsOnAllRanksWhereTheyDisagree) {
   if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
-  const Machine found = machine_of(comm, backend, devices_per_rank);
+  const Machine found = machine_here(backend, devices_per_rank);
   EXPECT_THROW(AllReduce(comm, found, comm.rank() == 0 ? 1 : 2, DType::f64, Op::add), Error);
 }
 

@@ -6,6 +6,8 @@
 
 #include <slipstream/exchange.hpp>
 
+#include "../support/exchange_rig.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -184,12 +186,6 @@ std::vector<Scenario> scenarios() {
   return list;
 }
 
-std::vector<Backend> backends() {
-  std::vector<Backend> found{Backend::host};
-  if (available(Backend::cuda)) found.push_back(Backend::cuda);
-  return found;
-}
-
 double value_of(const Extent& p, int c, int round, DType type) {
   const std::int64_t v = ((p[2] * 131 + p[1]) * 37 + p[0]) * 7 + c + 1000 * round;
   return type == DType::u8 ? static_cast<double>(v % 200) : static_cast<double>(v);
@@ -310,14 +306,9 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
 };
 
 TEST_P(ExchangeScenario, FillsTheGhostsAndNothingElse) {
-  Machine::Options machine_options;
-  machine_options.backend = std::get<0>(GetParam());
-  machine_options.devices_per_rank = s.devices_per_rank;
-  machine_options.bind = false;
-  machine_options.ranks_per_node = s.ranks_per_node;
-  if (machine_options.backend == Backend::cuda && device_count(Backend::cuda) < s.devices_per_rank)
-    GTEST_SKIP() << "needs " << s.devices_per_rank << " GPUs";
-  const Machine machine = Machine::discover(comm, machine_options);
+  const Backend backend = std::get<0>(GetParam());
+  if (const auto why = unavailable(backend, s.devices_per_rank); !why.empty()) GTEST_SKIP() << why;
+  const Machine machine = machine_here(backend, s.devices_per_rank, s.ranks_per_node);
   GridOptions options;
   options.periodic = s.periodic;
   options.partition.blocks_per_device = s.blocks;
@@ -349,8 +340,7 @@ TEST_P(ExchangeScenario, FillsTheGhostsAndNothingElse) {
   }
   Exchange& exchange = *made;
   if (const std::string why = unused(exchange); !comm.all(why.empty())) GTEST_SKIP() << why;
-  std::vector<Stream> streams;
-  for (const int d : machine.devices_of_rank(comm.rank())) streams.emplace_back(machine.device(d).local);
+  std::vector<Stream> streams = streams_of(*grid_);
   for (int round = 1; round <= 5; ++round) {
     set(field, round);
     exchange.run(streams);
@@ -366,7 +356,7 @@ std::string name_of(const testing::TestParamInfo<std::tuple<Backend, int>>& info
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, ExchangeScenario,
-                         testing::Combine(testing::ValuesIn(backends()),
+                         testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range(0, static_cast<int>(scenarios().size()))),
                          name_of);
 
@@ -408,11 +398,7 @@ TEST_P(IdLists, AreAddedElementByElement) { check(Op::add); }
 
 void IdLists::check(Op op) const {
   const Communicator comm = Communicator::world();
-  Machine::Options machine_options;
-  machine_options.backend = GetParam();
-  machine_options.devices_per_rank = 1;
-  machine_options.bind = false;
-  const Machine machine = Machine::discover(comm, machine_options);
+  const Machine machine = machine_here(GetParam(), 1);
   GridOptions grid_options;
   grid_options.partition.devices = {1, 1, comm.size()};
   grid_options.partition.blocks_per_device = {1, 1, 2};
@@ -447,7 +433,7 @@ void IdLists::check(Op op) const {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, IdLists, testing::ValuesIn(backends()),
+INSTANTIATE_TEST_SUITE_P(Backends, IdLists, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
 
+#include "../support/machine_rig.hpp"
+
 namespace slipstream::lbm {
 namespace {
 
@@ -56,12 +58,7 @@ struct Way {
 };
 
 std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, bool with_bodies, int steps) {
-  Machine::Options machine_options;
-  machine_options.backend = way.backend;
-  machine_options.devices_per_rank = way.devices_per_rank;
-  machine_options.ranks_per_node = way.ranks_per_node;
-  machine_options.bind = false;
-  const Machine machine = Machine::discover(comm, machine_options);
+  const Machine machine = machine_here(way.backend, way.devices_per_rank, way.ranks_per_node, comm);
   o.grid.partition.blocks_per_device = way.blocks;
   if (o.lattice == Lattice::d2q9) o.grid.partition.blocks_per_device[2] = 1;
   o.layout = way.layout;
@@ -93,7 +90,7 @@ std::vector<Way> ways(Backend backend) {
        Overlap::on,
        {4, 2, 3}},
   };
-  if (backend == Backend::host || device_count(backend) >= 2) {
+  if (unavailable(backend, 2).empty()) {
     all.push_back(
         {"two_devices_peer", backend, 2, 0, {1, 2, 1}, Layout::soa, 128, {R::kernel, R::peer, R::staged}, Overlap::on});
     all.push_back(
@@ -102,12 +99,6 @@ std::vector<Way> ways(Backend backend) {
   const int ranks = Communicator::world().size();
   if (ranks % 2 == 0) all.push_back({"two_nodes", backend, 1, ranks / 2, {2, 1, 1}});
   return all;
-}
-
-std::vector<Backend> backends() {
-  std::vector<Backend> found{Backend::host};
-  if (available(Backend::cuda)) found.push_back(Backend::cuda);
-  return found;
 }
 
 class Sameness : public testing::TestWithParam<std::tuple<Backend, DType>> {
@@ -130,7 +121,7 @@ TEST_P(Sameness, CavityIn2D) { expect_same_bits(cavity(Lattice::d2q9, std::get<1
 TEST_P(Sameness, PeriodicChannelWithBodies) { expect_same_bits(channel(std::get<1>(GetParam())), true); }
 
 INSTANTIATE_TEST_SUITE_P(Lbm, Sameness,
-                         testing::Combine(testing::ValuesIn(backends()), testing::Values(DType::f32, DType::f64)),
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(DType::f32, DType::f64)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param));
                          });
@@ -155,9 +146,7 @@ TEST(HostAgainstCuda, PopulationsAgreeAfter100StepsInF64) {
 
 TEST(Mass, IsConservedInAClosedCavityInF64) {
   const Communicator world = Communicator::world();
-  Machine::Options machine_options;
-  machine_options.bind = false;
-  const Machine machine = Machine::discover(world, machine_options);
+  const Machine machine = machine_here(Backend::host, 1);
   Lbm lbm(world, machine, cavity(Lattice::d3q19, DType::f64));
   lbm.advance(200);
   EXPECT_LT(std::abs(lbm.excess_mass()) / static_cast<double>(lbm.fluid_cells()), 1e-13);
@@ -165,9 +154,7 @@ TEST(Mass, IsConservedInAClosedCavityInF64) {
 
 TEST(Mass, SumDoesNotDependOnTheRanks) {
   const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
-  Machine::Options machine_options;
-  machine_options.bind = false;
-  const Machine machine = Machine::discover(world, machine_options), alone = Machine::discover(self, machine_options);
+  const Machine machine = machine_here(Backend::host, 1), alone = machine_here(Backend::host, 1, 0, self);
   Options o = channel(DType::f32);
   Options single = o;
   single.grid.partition.blocks_per_device = slipstream::partition(o.cells, 1, world.size()).devices;

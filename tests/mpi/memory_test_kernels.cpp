@@ -10,6 +10,8 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/signal.hpp>
 
+#include "../support/machine_rig.hpp"
+
 namespace {
 
 using namespace slipstream;
@@ -80,13 +82,7 @@ class MemoryTest : public testing::TestWithParam<Backend> {
   const Device device{GetParam(), world.rank() % std::max(1, device_count(GetParam()))};
 };
 
-std::vector<Backend> backends() {
-  std::vector<Backend> found{Backend::host};
-  if (available(Backend::cuda)) found.push_back(Backend::cuda);
-  return found;
-}
-
-INSTANTIATE_TEST_SUITE_P(Backends, MemoryTest, testing::ValuesIn(backends()),
+INSTANTIATE_TEST_SUITE_P(Backends, MemoryTest, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
 TEST_P(MemoryTest, NeighbourReadsExportedMemoryAtItsOffset) {

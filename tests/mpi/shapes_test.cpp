@@ -100,8 +100,7 @@ class Shapes : public testing::TestWithParam<std::tuple<Backend, std::size_t, st
 
   std::vector<std::byte> array(const Values& v, const Field& field, const Block& block, int round, bool after) const {
     std::vector<std::byte> bytes(static_cast<std::size_t>(field.shape(block.id).elements) * size_of(v.type));
-    IndexSet all{grown({{0, 0, 0}, block.box.extents()}, field.options().ghost), {}, nullptr};
-    for (int c = 0; c < v.components; ++c) all.components.push_back(c);
+    const IndexSet all = everything(block.box.extents(), field.options());
     each_in(field.shape(block.id), all, [&](const Extent& p, int c, std::int64_t at) {
       store(v.type, bytes.data(), at, value(v, block, p, c, round, after));
     });
@@ -147,23 +146,11 @@ TEST_P(Shapes, FillTheGhostsAndNothingElse) {
     for (std::size_t f = 0; f < fields.size(); ++f)
       for (const std::int64_t id : grid.local())
         set_array(fields[f], id, array(s.fields[f], fields[f], grid.block(id), round, false));
-    if (round % 2) {
-      exchange.run(streams);
-    } else {
-      exchange.begin(streams);
-      exchange.end(streams);
-    }
-    finish(streams);
-    exchange.check();
+    exchange_once(exchange, streams, round);
     for (std::size_t f = 0; f < fields.size(); ++f)
-      for (const std::int64_t id : grid.local()) {
-        std::vector<std::byte> have(static_cast<std::size_t>(fields[f].shape(id).elements) * size_of(s.fields[f].type));
-        Stream stream(fields[f].device(id));
-        copy(stream, have.data(), fields[f].data(id), have.size());
-        stream.synchronize();
-        EXPECT_TRUE(have == array(s.fields[f], fields[f], grid.block(id), round, true))
+      for (const std::int64_t id : grid.local())
+        EXPECT_TRUE(array_of<std::byte>(fields[f], id) == array(s.fields[f], fields[f], grid.block(id), round, true))
             << "field " << f << ", block " << id << ", round " << round;
-      }
   }
 }
 
@@ -172,8 +159,8 @@ INSTANTIATE_TEST_SUITE_P(Routes, Shapes,
                                           testing::Range<std::size_t>(0, all_ways().size()),
                                           testing::Range<std::size_t>(0, shapes().size())),
                          [](const auto& info) {
-                           return to_string(std::get<0>(info.param)) + "_" + all_ways()[std::get<1>(info.param)].name +
-                                  "_" + shapes()[std::get<2>(info.param)].name;
+                           return name_of(std::get<0>(info.param), std::get<1>(info.param),
+                                          shapes()[std::get<2>(info.param)].name);
                          });
 
 /// All tests here share GPUs where there are more ranks than GPUs; this says by which routes. Virtual devices of the

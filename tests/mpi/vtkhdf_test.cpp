@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "../support/machine_rig.hpp"
 #include "../support/vtkhdf_reading.hpp"
 #include "io/agree.hpp"
 
@@ -24,16 +25,6 @@ class VtkhdfOnRanks : public testing::Test {
   ~VtkhdfOnRanks() override {
     comm.barrier();
     if (comm.rank() == 0) fs::remove_all(folder);
-  }
-
-  template <class Work>
-  static std::string message(Work work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return {};
   }
 
   /// All ranks failed, and with one text.
@@ -97,7 +88,7 @@ TEST_F(VtkhdfOnRanks, ThrowsOneMessageOnAllRanksForABadPath) {
   if (comm.rank() == 0) std::ofstream(folder + "/plain") << "text";
   comm.barrier();
   for (const char* bad : {"/plain/out.vtkhdf", "/none/out.vtkhdf", "/plain"})
-    expect_one_message(message([&] { VtkhdfSeries(comm, grid, folder + bad, {}); }));
+    expect_one_message(error_of([&] { VtkhdfSeries(comm, grid, folder + bad, {}); }));
 }
 
 TEST_F(VtkhdfOnRanks, ThrowsOneMessageOnAllRanksWhereTheFileIsSpoiled) {
@@ -106,7 +97,7 @@ TEST_F(VtkhdfOnRanks, ThrowsOneMessageOnAllRanksWhereTheFileIsSpoiled) {
   VtkhdfSeries series(comm, grid, folder + "/out.vtkhdf", {});
   if (comm.rank() == 0) std::ofstream(folder + "/out.vtkhdf", std::ios::trunc) << "no longer HDF5";
   comm.barrier();
-  expect_one_message(message([&] { series.write(0, {{"q", &field}}); }));
+  expect_one_message(error_of([&] { series.write(0, {{"q", &field}}); }));
 }
 
 TEST_F(VtkhdfOnRanks, ThrowsWhereRanksWriteDifferentSteps) {
@@ -115,14 +106,14 @@ TEST_F(VtkhdfOnRanks, ThrowsWhereRanksWriteDifferentSteps) {
   const Field field(grid, {});
   VtkhdfSeries series(comm, grid, folder + "/out.vtkhdf", {});
   const bool first = comm.rank() == 0;
-  expect_one_message(message([&] { series.write(0, {{first ? "q" : "p", &field}}); }));
-  expect_one_message(message([&] { series.write(first ? 0 : 1, {{"q", &field}}); }));
-  EXPECT_EQ(message([&] { series.write(0, {{"q", &field}}); }), "");
+  expect_one_message(error_of([&] { series.write(0, {{first ? "q" : "p", &field}}); }));
+  expect_one_message(error_of([&] { series.write(first ? 0 : 1, {{"q", &field}}); }));
+  EXPECT_EQ(error_of([&] { series.write(0, {{"q", &field}}); }), "");
 }
 
 TEST_F(VtkhdfOnRanks, AgreesOnTheFailureOfTheLowestRank) {
   const bool failed = comm.rank() >= comm.size() / 2;
-  const std::string text = message([&] { agree(comm, failed ? "rank " + std::to_string(comm.rank()) : ""); });
+  const std::string text = error_of([&] { agree(comm, failed ? "rank " + std::to_string(comm.rank()) : ""); });
   EXPECT_EQ(text, "rank " + std::to_string(comm.size() / 2));
 }
 

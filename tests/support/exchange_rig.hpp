@@ -10,14 +10,9 @@
 #include <slipstream/exchange.hpp>
 
 #include "machine/gpu_mpi.hpp"
+#include "machine_rig.hpp"
 
 namespace slipstream {
-
-inline std::vector<Backend> backends_here() {
-  std::vector<Backend> found{Backend::host};
-  if (available(Backend::cuda)) found.push_back(Backend::cuda);
-  return found;
-}
 
 /// Routes to try, with a number of devices per rank.
 struct Way {
@@ -43,19 +38,9 @@ inline std::vector<Way> all_ways() {
   return ways;
 }
 
-/// Empty where this machine's backend can be had in this way, else why not.
-inline std::string unavailable(Backend backend, int devices) {
-  if (device_count(backend) >= devices || backend == Backend::host) return {};
-  return "needs " + std::to_string(devices) + " GPUs";
-}
-
-inline Machine machine_here(Backend backend, int devices, int ranks_per_node = 0) {
-  Machine::Options options;
-  options.backend = backend;
-  options.devices_per_rank = devices;
-  options.ranks_per_node = ranks_per_node;
-  options.bind = false;
-  return Machine::discover(Communicator::world(), options);
+/// The name of a test of one way of `all_ways()`, or of one of its cases.
+inline std::string name_of(Backend backend, std::size_t way, const std::string& of_case = {}) {
+  return to_string(backend) + "_" + all_ways()[way].name + (of_case.empty() ? "" : "_" + of_case);
 }
 
 /// One stream for each device of this rank.
@@ -67,6 +52,18 @@ inline std::vector<Stream> streams_of(const Grid& grid) {
 
 inline void finish(std::vector<Stream>& streams) {
   for (Stream& stream : streams) stream.synchronize();
+}
+
+/// One exchange: in one call in odd rounds, begun and ended in even ones.
+inline void exchange_once(Exchange& exchange, std::vector<Stream>& streams, int round) {
+  if (round % 2) {
+    exchange.run(streams);
+  } else {
+    exchange.begin(streams);
+    exchange.end(streams);
+  }
+  finish(streams);
+  exchange.check();
 }
 
 /// Why no route of these can serve the exchange; empty where all messages find one. The same on all ranks.
@@ -82,10 +79,11 @@ inline std::string refusal_of(const Grid& grid, const std::vector<PlannedItem>& 
   return {};
 }
 
-/// The array of a block, ghosts and padding too.
+/// The array of a block, ghosts and padding too; with T = std::byte the bytes of any type.
 template <class T>
 std::vector<T> array_of(const Field& field, std::int64_t block, int copy_index = 0) {
-  std::vector<T> values(static_cast<std::size_t>(field.shape(block).elements));
+  std::vector<T> values(static_cast<std::size_t>(field.shape(block).elements) * size_of(field.options().type) /
+                        sizeof(T));
   Stream stream(field.device(block));
   copy(stream, values.data(), field.data(block, copy_index), values.size() * sizeof(T));
   stream.synchronize();
@@ -102,6 +100,13 @@ void set_array(Field& field, std::int64_t block, const std::vector<T>& values) {
 inline std::int64_t element(const BlockShape& shape, int component, const Extent& p) {
   return shape.origin + component * shape.component_stride + p[0] * shape.stride[0] + p[1] * shape.stride[1] +
          p[2] * shape.stride[2];
+}
+
+/// All that a block of this extent holds but padding: every component, in the ghosts too.
+inline IndexSet everything(const Extent& extent, const FieldOptions& options) {
+  IndexSet all{grown({{0, 0, 0}, extent}, options.ghost), {}, nullptr};
+  for (int c = 0; c < options.components; ++c) all.components.push_back(c);
+  return all;
 }
 
 /// Calls f(cell, component, element) for the cells of a box, component slowest, then z, y, x.

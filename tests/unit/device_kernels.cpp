@@ -12,6 +12,8 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/signal.hpp>
 
+#include "../support/machine_rig.hpp"
+
 namespace {
 
 using namespace slipstream;
@@ -154,13 +156,7 @@ class DeviceTest : public testing::TestWithParam<Backend> {
   const Device device{GetParam(), 0};
 };
 
-std::vector<Backend> backends() {
-  std::vector<Backend> found{Backend::host};
-  if (available(Backend::cuda)) found.push_back(Backend::cuda);
-  return found;
-}
-
-INSTANTIATE_TEST_SUITE_P(Backends, DeviceTest, testing::ValuesIn(backends()),
+INSTANTIATE_TEST_SUITE_P(Backends, DeviceTest, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
 // Buffers
@@ -584,7 +580,7 @@ class DevicesTest : public DeviceTest {
   int before_ = 1;
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, DevicesTest, testing::ValuesIn(backends()),
+INSTANTIATE_TEST_SUITE_P(Backends, DevicesTest, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
 TEST_P(DevicesTest, DevicesAreToldApartByTheirUuid) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 
+#include "../support/machine_rig.hpp"
 #include "../support/vtkhdf_reading.hpp"
 #include "io/pieces.hpp"
 
@@ -33,17 +34,6 @@ class Vtkhdf : public testing::Test {
     GridOptions options;
     options.partition.blocks_per_device = {2, 2, 1};
     return Grid(extent, machine[0], 0, options);
-  }
-
-  /// The text of what `work` throws; empty where it throws nothing.
-  template <class Work>
-  static std::string message(Work work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return {};
   }
 
   Communicator comm;
@@ -191,7 +181,7 @@ TEST_F(Vtkhdf, RefusesPathsThatItCannotWrite) {
   std::ofstream(folder + "/plain") << "text";
   for (const std::string& bad : {folder + "/plain/out.vtkhdf", folder + "/none/out.vtkhdf", folder, std::string{},
                                  std::string("/proc/out.vtkhdf"), std::string("/dev/null")}) {
-    const std::string text = message([&] { VtkhdfSeries(comm, g, bad, {.overwrite = true}); });
+    const std::string text = error_of([&] { VtkhdfSeries(comm, g, bad, {.overwrite = true}); });
     EXPECT_FALSE(text.empty()) << bad;
     EXPECT_NE(text.find(bad), std::string::npos) << text;
   }
@@ -201,7 +191,7 @@ TEST_F(Vtkhdf, RefusesPathsThatItCannotWrite) {
 TEST_F(Vtkhdf, LeavesAnExistingFileAloneUnlessToldToReplaceIt) {
   const Grid g = grid({8, 6, 4});
   std::ofstream(path) << "precious";
-  EXPECT_NE(message([&] { VtkhdfSeries(comm, g, path, {}); }).find("exists"), std::string::npos);
+  EXPECT_NE(error_of([&] { VtkhdfSeries(comm, g, path, {}); }).find("exists"), std::string::npos);
   EXPECT_EQ(fs::file_size(path), 8u);
   VtkhdfSeries series(comm, g, path, {.overwrite = true});
   EXPECT_EQ(read_attribute(path, "/VTKHDF/Steps", "NSteps"), std::vector<double>{0});
@@ -224,18 +214,18 @@ TEST_F(Vtkhdf, RefusesStepsThatMakeNoSenseAndWritesNothing) {
                         Case{2, {{"q", &wrong}}, "another size"}, Case{2, {{"flags", &flags, 2}}, "cannot be scaled"},
                         Case{2, {{"q", &q}, {"q", &q}}, "twice"}, Case{2, {{"new", &q}}, "first step"},
                         Case{2, {{"q", &flags}}, "in the first step"}, Case{2, {{"q", &q, nan}}, "finite"}}) {
-    const std::string text = message([&] { series.write(c.time, c.items); });
+    const std::string text = error_of([&] { series.write(c.time, c.items); });
     EXPECT_NE(text.find(c.word), std::string::npos) << c.word << ": " << text;
   }
   series.close();
-  EXPECT_NE(message([&] { series.write(2, {{"q", &q}}); }).find("closed"), std::string::npos);
+  EXPECT_NE(error_of([&] { series.write(2, {{"q", &q}}); }).find("closed"), std::string::npos);
   EXPECT_EQ(read_attribute(path, "/VTKHDF/Steps", "NSteps"), std::vector<double>{1});
 }
 
 TEST_F(Vtkhdf, RefusesOptionsThatMakeNoSense) {
   const Grid g = grid({8, 6, 4});
-  EXPECT_NE(message([&] { VtkhdfSeries(comm, g, path, {.spacing = {1, 1, 0}}); }).find("spacing"), std::string::npos);
-  EXPECT_NE(message([&] { VtkhdfSeries(comm, g, path, {.piece_bytes = 0}); }).find("pieces"), std::string::npos);
+  EXPECT_NE(error_of([&] { VtkhdfSeries(comm, g, path, {.spacing = {1, 1, 0}}); }).find("spacing"), std::string::npos);
+  EXPECT_NE(error_of([&] { VtkhdfSeries(comm, g, path, {.piece_bytes = 0}); }).find("pieces"), std::string::npos);
   EXPECT_FALSE(fs::exists(path));
 }
 
@@ -268,7 +258,7 @@ TEST_F(Vtkhdf, KeepsEarlierStepsWhereTheDiskIsFullAndGoesOnWhenThereIsSpace) {
     fill(q, 1);
     {
       const FileSizeLimit limit(before + 4096);
-      const std::string text = message([&] { series.write(1, {{"q", &q}}); });
+      const std::string text = error_of([&] { series.write(1, {{"q", &q}}); });
       EXPECT_NE(text.find("MiB"), std::string::npos) << text;
     }
     EXPECT_EQ(fs::file_size(path), before);
@@ -286,7 +276,7 @@ TEST_F(Vtkhdf, LetsAFirstStepThatFailedBeTriedAgainWithOtherFields) {
   VtkhdfSeries series(comm, g, path, {});
   {
     const FileSizeLimit limit(fs::file_size(path) + 4096);
-    EXPECT_FALSE(message([&] { series.write(0, {{"q", &scalar}}); }).empty());
+    EXPECT_FALSE(error_of([&] { series.write(0, {{"q", &scalar}}); }).empty());
   }
   series.write(0, {{"q", &vector}});
   EXPECT_EQ(read_dataset(path, "/VTKHDF/CellData/q").values, expected(g.extent(), 3, {2}));
@@ -298,7 +288,7 @@ TEST_F(Vtkhdf, WritesWhileAViewerHoldsTheFileLocked) {
   VtkhdfSeries series(comm, g, path, {});
   const int viewer = ::open(path.c_str(), O_RDONLY);
   ASSERT_EQ(::flock(viewer, LOCK_SH), 0);
-  EXPECT_EQ(message([&] { series.write(0, {{"q", &q}}); }), "");
+  EXPECT_EQ(error_of([&] { series.write(0, {{"q", &q}}); }), "");
   ::close(viewer);
 }
 
@@ -322,7 +312,7 @@ TEST_F(Vtkhdf, PrintsNothingOfHdf5AndGivesItsErrorHandlerBack) {
   VtkhdfSeries series(comm, g, path, {});
   std::ofstream(path, std::ios::trunc) << "no longer HDF5";
   testing::internal::CaptureStderr();
-  const std::string text = message([&] { series.write(0, {{"q", &q}}); });
+  const std::string text = error_of([&] { series.write(0, {{"q", &q}}); });
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_NE(text.find(path), std::string::npos) << text;
   H5Eget_auto2(H5E_DEFAULT, &after, &data_after);

@@ -1,0 +1,45 @@
+#pragma once
+// What tests on a machine share: its backends, the machine itself, and what an error says.
+#include <string>
+#include <vector>
+
+#include <slipstream/error.hpp>
+#include <slipstream/machine.hpp>
+
+namespace slipstream {
+
+inline std::vector<Backend> backends_here() {
+  std::vector<Backend> found{Backend::host};
+  if (available(Backend::cuda)) found.push_back(Backend::cuda);
+  return found;
+}
+
+/// Empty where each rank can have so many devices of the backend, else what is missing.
+inline std::string unavailable(Backend backend, int devices) {
+  const int there = device_count(backend);
+  if (backend == Backend::host || there >= devices) return {};
+  return "needs " + std::to_string(devices) + " GPUs, and this machine has " + std::to_string(there);
+}
+
+inline Machine machine_here(Backend backend, int devices, int ranks_per_node = 0,
+                            const Communicator& comm = Communicator::world()) {
+  Machine::Options options;
+  options.backend = backend;
+  options.devices_per_rank = devices;
+  options.ranks_per_node = ranks_per_node;
+  options.bind = false;
+  return Machine::discover(comm, options);
+}
+
+/// The text of the Error that `work` throws; empty where it throws none.
+template <class Work>
+std::string error_of(const Work& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace slipstream
