@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from slipstream import __version__, benchmarks, core, start
+from slipstream import __version__, benchmarks, core, failure, start
 from slipstream.case import Case, load, schema
 from slipstream.errors import CaseError
 
@@ -269,12 +269,11 @@ def main(words: Sequence[str] | None = None) -> int:
         _fail(str(error))
         code = USER_ERROR
     except KeyboardInterrupt:
-        code = 130
-        if core.loaded() and core.core().size() > 1:
-            os._exit(code)
+        code = failure.INTERRUPTED
+        _end_all_ranks(code)
     except Exception as error:
         _crash(error)
-        code = 1
+        code = failure.FAILED
     return code
 
 
@@ -288,6 +287,9 @@ def _crash(error: Exception) -> None:
     if os.environ.get("SLIPSTREAM_TRACEBACK") or not isinstance(error, RuntimeError | OSError):
         traceback.print_exception(error)
     print(f"slipstream: error on rank {core.rank()}: {error}", file=sys.stderr, flush=True)
-    if core.loaded() and core.core().size() > 1:
-        sys.stdout.flush()
-        os._exit(1)
+    _end_all_ranks(failure.FAILED)
+
+
+def _end_all_ranks(code: int) -> None:
+    if core.loaded():
+        failure.end_all_ranks(core.core(), code)

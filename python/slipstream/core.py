@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 
+from slipstream import failure
 from slipstream.errors import CaseError
 
 #: How the common launchers tell a process its rank, and how many there are.
@@ -23,6 +24,7 @@ def core() -> ModuleType:
         if error.name != "slipstream._core":
             raise
         raise CaseError("the compiled part of slipstream is missing; build it with `make build`") from None
+    failure.watch(module)
     launched = launched_size()
     # A host program that runs MPI may use slipstream on some of its ranks only: nothing collective then.
     if launched is not None and launched > 1 and not module.mpi_started() and module.size() != launched:

@@ -53,6 +53,17 @@ nb::list routes() {
   return all;
 }
 
+/// This process's rank in the job and the number of ranks. No communicator is made for it, which would wait for the
+/// others: one may ask when they no longer answer.
+nb::tuple job() {
+  int rank = 0, size = 1;
+  if (mpi_started()) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+  }
+  return nb::make_tuple(rank, size);
+}
+
 }  // namespace
 }  // namespace slipstream::python
 
@@ -75,6 +86,9 @@ NB_MODULE(_core, m) {
   m.def("size", [] { return world().size(); });
   m.def("started_by_mpi", &started_by_mpi);
   m.def("mpi_started", &mpi_started);
+  m.def("job", &job);
+  m.def(
+      "abort", [](int exit_code) { MPI_Abort(MPI_COMM_WORLD, exit_code); }, nb::arg("exit_code"));
   m.def(
       "barrier", [] { world().barrier(); }, nb::call_guard<nb::gil_scoped_release>());
   m.def(

@@ -1,0 +1,31 @@
+"""A failure that only one rank knows of: it ends all of them, which would wait for that rank for ever, in MPI_Finalize
+at the latest."""
+
+import sys
+from types import ModuleType, TracebackType
+
+FAILED = 1
+INTERRUPTED = 130
+
+
+def end_all_ranks(module: ModuleType, code: int) -> None:
+    """Ends every rank of the job at once, with this exit code. Returns where there is one rank, or MPI does not run."""
+    if module.job()[1] == 1:
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    module.abort(code)
+
+
+def watch(module: ModuleType) -> None:
+    """From now on an exception that nobody catches ends all ranks, after it was shown as it would have been without."""
+    show = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        show(kind, error, trace)
+        rank, size = module.job()
+        if size > 1:
+            print(f"slipstream: rank {rank} failed, and ends all {size} ranks", file=sys.stderr)
+        end_all_ranks(module, INTERRUPTED if issubclass(kind, KeyboardInterrupt) else FAILED)
+
+    sys.excepthook = hook
