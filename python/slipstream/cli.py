@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     topo = add("topo", "Show nodes, ranks, devices and the links between them.", _topo)
     takes_ranks(topo)
     topo.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")
+    topo.add_argument("--all", action="store_true", help="every device and link, also of nodes that are alike")
     topo.add_argument("overrides", nargs="*", metavar="machine.b=c", help="keys of [machine] to change")
 
     info = add(
@@ -153,13 +154,13 @@ def _check(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _plan(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream import engine, machine_file, predict, report
+    from slipstream import engine, machine_file, predict, report, topology
 
     case = _load(arguments)
     description = machine_file.load(arguments.machine) if arguments.machine else None
     machine = engine.describe(description) if description else engine.discover(case)
     setup = engine.prepare(case, machine, check_memory=False)
-    for part in (report.devices(machine), report.blocks(setup.plan), report.placement(setup.plan)):
+    for part in (*topology.devices(machine), report.blocks(setup.plan), report.placement(setup.plan)):
         console.print(part)
     if setup.plan["messages"]:
         console.print(report.messages(setup.plan["messages"], "messages of one step"))
@@ -172,7 +173,7 @@ def _plan(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _topo(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream import engine, machine_file, report
+    from slipstream import engine, machine_file, topology
     from slipstream.case import Source, parse
     from slipstream.toml_text import apply_override, parse_override
 
@@ -184,10 +185,8 @@ def _topo(arguments: argparse.Namespace, console: Console) -> None:
         for override in overrides:
             apply_override(data, *parse_override(override))
         machine = engine.discover(parse(data, Source("topo", "", overrides)))
-    console.print(report.devices(machine))
-    console.print(report.links(machine))
-    if machine.bindings():
-        console.print(report.bindings(machine))
+    for part in topology.tables(machine, arguments.all):
+        console.print(part)
 
 
 def _info(arguments: argparse.Namespace, console: Console) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from slipstream import doctor_host, report
+from slipstream import doctor_host, report, topology
 from slipstream.core import core, launched_size
 from slipstream.doctor_host import FINE, MEND, NOTE, Finding
 from slipstream.engine import choose_backend
@@ -48,7 +48,8 @@ def doctor(console: Console, as_json: bool) -> int:
     else:
         _print(console, said)
         if machine and len(machine.devices()) > 1:
-            console.print(report.links(machine))
+            for part in topology.tables(machine):
+                console.print(part)
         console.print(f"\n{mends} to mend" if mends else "\nnothing to mend")
     return 1 if mends else 0
 

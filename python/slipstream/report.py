@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
@@ -65,52 +66,14 @@ def rate(gb_per_s: float) -> str:
     return f"{gb_per_s:.1f}" if gb_per_s else "-"
 
 
-def devices(machine: Any) -> Group:
-    rows = [
-        (d, entry["name"], entry["node"], entry["rank"], megabytes(entry["memory"]), rate(entry["memory_gb_per_s"]))
-        for d, entry in enumerate(machine.devices())
-    ]
-    title = f"{machine.name}: {', '.join(_sizes(machine))}"
-    return table(title, ["device", "name", "node", "rank", "memory MB", "GB/s"], rows, left=2)
-
-
-def _sizes(machine: Any) -> list[str]:
-    sizes = {"node": machine.nodes, "rank": machine.ranks, "device": len(machine.devices())}
-    return [count(number, noun) for noun, number in sizes.items()]
-
-
-def links(machine: Any) -> Group:
-    matrix = machine.links()
-    rows = [[str(a), *("." if a == b else _link(link) for b, link in enumerate(row))] for a, row in enumerate(matrix)]
-    return table("links, GB/s each way (* loads and stores reach)", ["from \\ to", *map(str, range(len(matrix)))], rows)
-
-
-def _link(link: dict[str, Any]) -> str:
-    return f"{link['kind']} {rate(link['gb_per_s'])}{'*' if link['peer'] else ''}"
-
-
-def bindings(machine: Any) -> Group:
-    rows = [
-        (
-            b["rank"],
-            b["host"],
-            b["cores"],
-            "-" if b["numa_node"] < 0 else b["numa_node"],
-            b["network_card"] or "-",
-            "yes" if b["bound"] else "no",
-        )
-        for b in machine.bindings()
-    ]
-    return table("ranks", ["rank", "host", "cores", "memory node", "network card", "bound"], rows, left=6)
-
-
 def link_summary(machine: Any) -> str:
     """Kinds of links between different devices, each with its slowest rate."""
+    links, which = machine.different_links()
+    counts = np.bincount(which.ravel(), minlength=len(links)) - np.bincount(which.diagonal(), minlength=len(links))
     rates: dict[str, list[float]] = {}
-    for a, row in enumerate(machine.links()):
-        for b, link in enumerate(row):
-            if a != b:
-                rates.setdefault(link["kind"], []).append(link["gb_per_s"])
+    for link, pairs in zip(links, counts, strict=True):
+        if pairs:
+            rates.setdefault(link["kind"], []).append(link["gb_per_s"])
     shown = [f"{kind} {rate(min(r))} GB/s" if min(r) else kind for kind, r in rates.items()]
     return ", ".join(shown) or "none (one device)"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import compare, engine, predict, report
+from slipstream import compare, engine, predict, report, topology
 from slipstream.case import Case
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError
@@ -78,7 +78,7 @@ def run(case: Case, console: Console, overwrite: bool = False, watch: Watch = Wa
     build = module.build_info()
     console.print(report.banner(setup, prediction, build))
     if any(entry["bound"] for entry in machine.bindings()):
-        console.print(report.bindings(machine))
+        console.print(topology.bindings(machine))
     trace = module.Trace() if watch.trace else None
     lbm = engine.solver(setup, trace)
     for line in tuning_lines(lbm.tuning()):

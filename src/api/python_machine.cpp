@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/python_common.hpp"
 
 namespace slipstream::python {
@@ -37,6 +39,30 @@ nb::list links(const Machine& machine) {
     all.append(row);
   }
   return all;
+}
+
+bool alike(const Link& a, const Link& b) { return a.kind == b.kind && a.gb_per_s == b.gb_per_s && a.peer == b.peer; }
+
+/// The links without repeats, and a matrix that says which of them joins two devices: of thousands of devices Python
+/// could not hold each pair's.
+nb::tuple different_links(const Machine& machine) {
+  const int devices = machine.devices();
+  std::vector<Link> found;
+  auto* const which = new std::vector<std::uint16_t>;
+  const nb::capsule owner(which, [](void* p) noexcept { delete static_cast<std::vector<std::uint16_t>*>(p); });
+  which->reserve(static_cast<std::size_t>(devices) * devices);
+  for (int a = 0; a < devices; ++a)
+    for (int b = 0; b < devices; ++b) {
+      const Link& link = machine.link(a, b);
+      const auto at = std::find_if(found.begin(), found.end(), [&](const Link& known) { return alike(known, link); });
+      which->push_back(static_cast<std::uint16_t>(at - found.begin()));
+      if (at == found.end()) found.push_back(link);
+    }
+  require(found.size() <= 65536, "machine '" + machine.name() + "' has more than 65536 sorts of links");
+  nb::list list;
+  for (const Link& link : found) list.append(link_dict(link));
+  const std::size_t shape[2] = {static_cast<std::size_t>(devices), static_cast<std::size_t>(devices)};
+  return nb::make_tuple(list, nb::ndarray<nb::numpy, std::uint16_t>(which->data(), 2, shape, owner));
 }
 
 nb::list bindings(const Machine& machine) {
@@ -106,6 +132,7 @@ void bind_machine(nb::module_& m) {
       .def_prop_ro("discovered", &Machine::discovered)
       .def("devices", &devices)
       .def("links", &links)
+      .def("different_links", &different_links)
       .def(
           "link", [](const Machine& machine, int from, int to) { return link_dict(machine.link(from, to)); },
           nb::arg("source"), nb::arg("target"))
