@@ -83,14 +83,19 @@ class Machine {
 
 /// How measure_rates measures.
 struct MeasureOptions {
-  std::size_t bytes = std::size_t{4} << 20;  ///< of one copy
-  int trials = 3;                            ///< the fastest counts
-  double seconds = 10;                       ///< after that no further pair is measured
+  std::size_t bytes = std::size_t{4} << 20;  ///< of the first copies
+  /// Of the last ones, which grow until their rate settles. 0: 256 MiB, as far as a sixteenth of a device's free memory
+  /// holds it; on the host backend no growth, because emulated copies take no time to start.
+  std::size_t most_bytes = 0;
+  int trials = 3;       ///< the fastest counts
+  double seconds = 10;  ///< after that no further pair is measured
 };
 /// Collective. GB/s (1e9) from each device of a discovered machine to each other: rates[from * devices + to], the same
-/// on all ranks. Devices that reach each other's memory copy into it, those of one node that do not go through the
-/// host, and of two nodes the first devices stand for all. Pairs of a node are measured one by one, nodes beside one
-/// another. A pair that time did not allow gets the mean of the measured links of its kind, else the link's own rate.
+/// on all ranks. Each is that of one way while the other way is as busy, as in an exchange. Devices that reach each
+/// other's memory copy into it, those of one node that do not go through the host, and of two nodes the first devices
+/// stand for all. Copies grow until their rate changes by less than 2 %. Pairs of a node are measured one by one, nodes
+/// beside one another. A pair that time did not allow gets the mean of the measured links of its kind, else the link's
+/// own rate.
 std::vector<double> measure_rates(const Communicator& comm, const Machine& machine, const MeasureOptions& options = {});
 
 }  // namespace slipstream

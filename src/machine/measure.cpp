@@ -1,6 +1,9 @@
-// measure_rates: copies between pairs of devices, timed by the host of the one that sends.
+// measure_rates: copies between two devices, both ways at once as in an exchange, that grow until their rate settles.
+#include "machine/measure.hpp"
+
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -18,22 +21,35 @@ constexpr int tag = 1;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// No more than this for one pair: slow links settle, or nearly, in far less than the copies that fast ones need.
+constexpr double pair_seconds = 0.05;
+/// Through the host no copy grows beyond this; pinned memory is dear.
+constexpr std::size_t most_staged = std::size_t{64} << 20;
+
+/// Two devices, or one and itself; a <= b.
 struct Pair {
+  int a, b;
+};
+
+struct Way {
   int from, to;
 };
 
 /// What a rank holds for each of its devices.
 struct Bench {
   Bench(Device device, std::size_t bytes)
-      : from(device, bytes, Memory::shared),
-        to(device, bytes, Memory::shared),
-        pinned(device, bytes, Memory::pinned),
-        stream(device) {
+      : from(device, bytes, Memory::shared), to(device, bytes, Memory::shared), stream(device) {
     fill(stream, from.data(), 1, bytes);
     fill(stream, to.data(), 0, bytes);
     stream.synchronize();
   }
-  Buffer<std::byte> from, to, pinned;
+  /// Host memory to send from and to receive into, only where copies go that way.
+  void pin(std::size_t bytes) {
+    if (in.size() >= bytes) return;
+    out = Buffer<std::byte>(from.device(), bytes, Memory::pinned);
+    in = Buffer<std::byte>(from.device(), bytes, Memory::pinned);
+  }
+  Buffer<std::byte> from, to, out, in;
   Stream stream;
 };
 
@@ -45,10 +61,13 @@ class Measurement {
                                       "', which a file describes: discover the machine that is there");
     require(options.bytes > 0 && options.bytes <= std::size_t{1} << 30 && options.trials > 0,
             "rates are measured with 1 byte to 1 GiB and at least one trial");
+    require(options.most_bytes <= std::size_t{1} << 30, "copies that measure rates grow to 1 GiB at most");
   }
 
   std::vector<double> run() {
     mine_.assign(devices_ * devices_, 0.0);
+    together([&] { most_ = affordable(); });
+    most_ = static_cast<std::size_t>(-comm_.max(-static_cast<double>(most_)));
     together([&] { set_up(); });
     share_handles();
     const auto start = Clock::now();
@@ -66,7 +85,9 @@ class Measurement {
  private:
   int rank_of(int device) const { return machine_.device(device).rank; }
   bool is_mine(int device) const { return rank_of(device) == comm_.rank(); }
-  bool reaches(const Pair& pair) const { return pair.from == pair.to || machine_.link(pair.from, pair.to).peer; }
+  bool reaches(const Pair& pair) const {
+    return pair.a == pair.b || (machine_.link(pair.a, pair.b).peer && machine_.link(pair.b, pair.a).peer);
+  }
 
   /// Runs a local step; where it fails on a rank, all throw what the first of them says.
   template <class F>
@@ -80,9 +101,20 @@ class Measurement {
     for (const std::string& text : comm_.all_gather(message)) require(text.empty(), text);
   }
 
+  /// Bytes of the largest copy: a small part of what is free. An emulated copy has no cost to drown before it starts.
+  std::size_t affordable() const {
+    std::size_t most = options_.most_bytes;
+    for (const int d : machine_.devices_of_rank(comm_.rank())) {
+      const Device device = machine_.device(d).local;
+      if (options_.most_bytes == 0) most = device.backend == Backend::host ? options_.bytes : std::size_t{256} << 20;
+      most = std::min(most, info(device).memory_free / 16);
+    }
+    return std::max(most, options_.bytes);
+  }
+
   void set_up() {
-    for (int d = 0; d < machine_.devices(); ++d)
-      if (is_mine(d)) benches_.emplace(d, Bench(machine_.device(d).local, options_.bytes));
+    for (const int d : machine_.devices_of_rank(comm_.rank()))
+      benches_.emplace(d, Bench(machine_.device(d).local, most_));
   }
 
   /// Every device's target, by device, for the processes of its node.
@@ -113,26 +145,44 @@ class Measurement {
       const auto devices = machine_.devices_of_node(node);
       leaders.push_back(devices.front());
       std::size_t step = 0;
-      for (const int from : devices)
-        for (const int to : devices) {
+      for (std::size_t a = 0; a < devices.size(); ++a)
+        for (std::size_t b = a; b < devices.size(); ++b) {
           if (step == result.size()) result.emplace_back();
-          result[step++].push_back({from, to});
+          result[step++].push_back({devices[a], devices[b]});
         }
     }
-    for (const int from : leaders)
-      for (const int to : leaders)
-        if (from < to) result.push_back({{from, to}});
+    for (const int a : leaders)
+      for (const int b : leaders)
+        if (a < b) result.push_back({{a, b}});
     return result;
   }
 
   void measure(const Pair& pair) {
-    double best = 0;
-    if (reaches(pair)) {
-      if (is_mine(pair.from)) best = by_peer(pair);
-    } else {
-      best = staged(pair);
-    }
-    if (is_mine(pair.from)) mine_[pair.from * devices_ + pair.to] = best;
+    const std::vector<Way> ways = my_ways(pair);
+    if (ways.empty()) return;
+    const bool peers = reaches(pair);
+    const std::size_t most = peers ? most_ : std::max(options_.bytes, std::min(most_, most_staged));
+    if (!peers)
+      guarded([&] {
+        for (const Way& way : ways) benches_.at(way.from).pin(most);
+      });
+    const auto start = Clock::now();
+    const BothWays found = settled_rates(options_.bytes, most, [&](std::size_t bytes) {
+      BothWays rates = peers ? by_peer(pair, ways, bytes) : staged(pair, ways, bytes);
+      rates.last = !failure_.empty() || seconds_since(start) > pair_seconds;
+      return agreed(pair, rates);
+    });
+    for (const Way& way : ways) mine_[way.from * devices_ + way.to] = way.from == pair.a ? found.there : found.back;
+    // One mapping at a time: neighbours may be many.
+    imported_.clear();
+  }
+
+  /// The ways of a pair that start at this rank's devices.
+  std::vector<Way> my_ways(const Pair& pair) const {
+    std::vector<Way> ways;
+    if (is_mine(pair.a)) ways.push_back({pair.a, pair.b});
+    if (is_mine(pair.b) && pair.a != pair.b) ways.push_back({pair.b, pair.a});
+    return ways;
   }
 
   /// A device that fails is told at the end: its neighbours must not wait for it in vain.
@@ -146,77 +196,112 @@ class Measurement {
     }
   }
 
-  std::byte* target(const Pair& pair) {
-    if (is_mine(pair.to)) {
-      if (pair.from != pair.to) peer_access(machine_.device(pair.from).local, machine_.device(pair.to).local);
-      return benches_.at(pair.to).to.data();
-    }
-    imported_.push_back(import_memory(machine_.device(pair.from).local, handles_[pair.to]));
-    return static_cast<std::byte*>(imported_.back().get());
+  /// What the other rank of a pair says; where one rank holds both devices, what it says itself.
+  BothWays agreed(const Pair& pair, const BothWays& mine) const {
+    BothWays theirs = mine;
+    swap(pair, &mine, &theirs, sizeof mine);
+    return {is_mine(pair.a) ? mine.there : theirs.there, is_mine(pair.b) ? mine.back : theirs.back,
+            mine.last || theirs.last};
   }
 
-  double by_peer(const Pair& pair) {
-    double best = 0;
-    guarded([&] {
-      Bench& bench = benches_.at(pair.from);
-      std::byte* const to = target(pair);
-      for (int trial = 0; trial <= options_.trials; ++trial) {  // the first warms up
-        Event begin(bench.stream.device(), true), end(bench.stream.device(), true);
-        bench.stream.record(begin);
-        copy(bench.stream, to, bench.from.data(), options_.bytes);
-        bench.stream.record(end);
-        bench.stream.synchronize();
-        if (trial > 0) best = std::max(best, rate(milliseconds(begin, end) / 1e3));
-      }
-      // One mapping at a time: neighbours may be many.
-      imported_.clear();
-    });
+  /// Also how two ranks meet. Does nothing where one rank holds both devices.
+  void swap(const Pair& pair, const void* mine, void* theirs, std::size_t bytes) const {
+    const int other = rank_of(is_mine(pair.a) ? pair.b : pair.a), count = static_cast<int>(bytes);
+    if (other == comm_.rank()) return;
+    check_mpi(MPI_Sendrecv(mine, count, MPI_BYTE, other, tag, theirs, count, MPI_BYTE, other, tag, comm_.mpi(),
+                           MPI_STATUS_IGNORE),
+              "swap messages while rates are measured");
+  }
+  void meet(const Pair& pair) const { swap(pair, nullptr, nullptr, 0); }
+
+  std::byte* target(const Way& way) {
+    if (is_mine(way.to)) {
+      if (way.from != way.to) peer_access(machine_.device(way.from).local, machine_.device(way.to).local);
+      return benches_.at(way.to).to.data();
+    }
+    if (imported_.empty()) imported_.push_back(import_memory(machine_.device(way.from).local, handles_[way.to]));
+    return static_cast<std::byte*>(imported_.front().get());
+  }
+
+  /// Each way by its own device's events. They start together, as near as two hosts can.
+  BothWays by_peer(const Pair& pair, const std::vector<Way>& ways, std::size_t bytes) {
+    BothWays best;
+    for (int trial = 0; trial <= options_.trials; ++trial) {  // the first warms up
+      std::vector<Event> begun, done;
+      std::vector<std::byte*> targets;
+      guarded([&] {
+        for (const Way& way : ways) {
+          const Device device = machine_.device(way.from).local;
+          begun.emplace_back(device, true);
+          done.emplace_back(device, true);
+          targets.push_back(target(way));
+        }
+      });
+      meet(pair);
+      guarded([&] {
+        for (std::size_t w = 0; w < ways.size(); ++w) {
+          Bench& bench = benches_.at(ways[w].from);
+          bench.stream.record(begun[w]);
+          copy(bench.stream, targets[w], bench.from.data(), bytes);
+          bench.stream.record(done[w]);
+        }
+        wait(ways);
+        for (std::size_t w = 0; w < ways.size(); ++w) {
+          double& rate = ways[w].from == pair.a ? best.there : best.back;
+          if (trial > 0) rate = std::max(rate, gb_per_s(bytes, milliseconds(begun[w], done[w]) / 1e3));
+        }
+      });
+    }
     return best;
   }
 
-  /// Device to pinned memory, through MPI where the ranks differ, to the other device; the receiver answers when it is
-  /// there.
-  double staged(const Pair& pair) {
-    const bool sends = is_mine(pair.from), receives = is_mine(pair.to);
-    if (!sends && !receives) return 0;
-    const int bytes = static_cast<int>(options_.bytes);
+  /// Device to pinned memory, through MPI where the ranks differ, to the other device: one time for both ways, until
+  /// both have arrived.
+  BothWays staged(const Pair& pair, const std::vector<Way>& ways, std::size_t bytes) {
     double best = 0;
     for (int trial = 0; trial <= options_.trials; ++trial) {
+      meet(pair);
       const auto start = Clock::now();
-      if (sends) guarded([&] { download(benches_.at(pair.from)); });
-      if (sends && receives) {
-        guarded([&] { upload(benches_.at(pair.to), benches_.at(pair.from).pinned.data()); });
-      } else if (sends) {
-        send(benches_.at(pair.from).pinned.data(), bytes, rank_of(pair.to));
-        receive(nullptr, 0, rank_of(pair.to));
-      } else {
-        Bench& bench = benches_.at(pair.to);
-        receive(bench.pinned.data(), bytes, rank_of(pair.from));
-        guarded([&] { upload(bench, bench.pinned.data()); });
-        send(nullptr, 0, rank_of(pair.from));
-      }
-      if (trial > 0) best = std::max(best, rate(seconds_since(start)));
+      guarded([&] { download(ways, bytes); });
+      if (ways.size() == 1) swap_pinned(pair, benches_.at(ways.front().from), bytes);
+      guarded([&] { upload(ways, bytes); });
+      meet(pair);
+      if (trial > 0) best = std::max(best, gb_per_s(bytes, seconds_since(start)));
     }
-    return best;
+    return {best, best};
   }
 
-  void send(const std::byte* data, int bytes, int to) const {
-    check_mpi(MPI_Send(data, bytes, MPI_BYTE, to, tag, comm_.mpi()), "send while rates are measured");
-  }
-  void receive(std::byte* data, int bytes, int from) const {
-    check_mpi(MPI_Recv(data, bytes, MPI_BYTE, from, tag, comm_.mpi(), MPI_STATUS_IGNORE),
-              "receive while rates are measured");
-  }
-  void download(Bench& bench) const {
-    copy(bench.stream, bench.pinned.data(), bench.from.data(), options_.bytes);
-    bench.stream.synchronize();
-  }
-  void upload(Bench& bench, const std::byte* from) const {
-    copy(bench.stream, bench.to.data(), from, options_.bytes);
-    bench.stream.synchronize();
+  void download(const std::vector<Way>& ways, std::size_t bytes) {
+    for (const Way& way : ways) {
+      Bench& bench = benches_.at(way.from);
+      copy(bench.stream, bench.out.data(), bench.from.data(), bytes);
+    }
+    wait(ways);
   }
 
-  double rate(double seconds) const { return static_cast<double>(options_.bytes) / std::max(seconds, 1e-9) / 1e9; }
+  /// What came by MPI, or where both devices are here, what came out of the other one.
+  void upload(const std::vector<Way>& ways, std::size_t bytes) {
+    for (const Way& way : ways) {
+      Bench& bench = benches_.at(way.from);
+      copy(bench.stream, bench.to.data(), is_mine(way.to) ? benches_.at(way.to).out.data() : bench.in.data(), bytes);
+    }
+    wait(ways);
+  }
+
+  void wait(const std::vector<Way>& ways) {
+    for (const Way& way : ways) benches_.at(way.from).stream.synchronize();
+  }
+
+  /// With memory of any kind where there is no pinned one: the other rank waits for the message.
+  void swap_pinned(const Pair& pair, Bench& bench, std::size_t bytes) {
+    if (bench.in.size() >= bytes) return swap(pair, bench.out.data(), bench.in.data(), bytes);
+    std::vector<std::byte> out(bytes), in(bytes);
+    swap(pair, out.data(), in.data(), bytes);
+  }
+
+  static double gb_per_s(std::size_t bytes, double seconds) {
+    return static_cast<double>(bytes) / std::max(seconds, 1e-9) / 1e9;
+  }
 
   /// Everyone's rates; what was not measured is filled in.
   std::vector<double> gathered() const {
@@ -271,9 +356,21 @@ class Measurement {
   std::vector<std::shared_ptr<void>> imported_;
   std::vector<double> mine_;
   std::string failure_;
+  std::size_t most_ = 0;  ///< bytes of the largest copy, on all ranks
 };
 
 }  // namespace
+
+BothWays settled_rates(std::size_t first, std::size_t most, const std::function<BothWays(std::size_t bytes)>& measure) {
+  const auto near = [](double before, double now) { return std::abs(now - before) <= 0.02 * before; };
+  BothWays now = measure(first);
+  for (std::size_t bytes = 2 * first; bytes <= most && !now.last; bytes *= 2) {
+    const BothWays before = now;
+    now = measure(bytes);
+    if (near(before.there, now.there) && near(before.back, now.back)) break;
+  }
+  return now;
+}
 
 std::vector<double> measure_rates(const Communicator& comm, const Machine& machine, const MeasureOptions& options) {
   return Measurement(comm, machine, options).run();

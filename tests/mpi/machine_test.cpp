@@ -252,16 +252,22 @@ MeasureOptions quick() {
 }
 
 TEST(MeasuredRates, AreTheSameOnAllRanksAndPositive) {
-  const Machine machine = discover(0, false, 2);
-  const auto rates = measure_rates(world(), machine, quick());
-  ASSERT_EQ(static_cast<int>(rates.size()), machine.devices() * machine.devices());
-  std::ostringstream text;
-  text.precision(17);
-  for (const double rate : rates) {
-    EXPECT_GT(rate, 0);
-    text << rate << ' ';
-  }
-  for (const std::string& other : world().all_gather(text.str())) EXPECT_EQ(other, text.str());
+  MeasureOptions growing = quick();
+  growing.bytes = 1 << 10;
+  growing.most_bytes = 1 << 18;
+  for (const int ranks_per_node : {0, 1})
+    for (const MeasureOptions& options : {quick(), growing}) {
+      const Machine machine = discover(ranks_per_node, false, 2);
+      const auto rates = measure_rates(world(), machine, options);
+      ASSERT_EQ(static_cast<int>(rates.size()), machine.devices() * machine.devices());
+      std::ostringstream text;
+      text.precision(17);
+      for (const double rate : rates) {
+        EXPECT_GT(rate, 0);
+        text << rate << ' ';
+      }
+      for (const std::string& other : world().all_gather(text.str())) EXPECT_EQ(other, text.str());
+    }
 }
 
 TEST(MeasuredRates, OfTwoNodesAreOneFigureForAllTheirDevices) {

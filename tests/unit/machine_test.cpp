@@ -5,6 +5,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 
+#include "machine/measure.hpp"
 #include "machine/share.hpp"
 
 namespace slipstream {
@@ -231,6 +232,45 @@ TEST(SplitHost, DealsRanksInBlocksOrInTurn) {
   EXPECT_EQ(split_host(4, 0, false), (std::vector<int>{0, 0, 0, 0}));
   EXPECT_EQ(split_host(5, 2, false), (std::vector<int>{0, 0, 1, 1, 2}));
   EXPECT_EQ(split_host(4, 2, true), (std::vector<int>{0, 1, 0, 1}));
+}
+
+/// A link that needs 5 us before the first byte moves, and then moves `gb_per_s`.
+double rate_of(std::size_t bytes, double gb_per_s) {
+  return static_cast<double>(bytes) / (5e-6 + static_cast<double>(bytes) / (gb_per_s * 1e9)) / 1e9;
+}
+
+TEST(SettledRates, HaveDrownedTheTimeBeforeTheFirstByte) {
+  const auto measure = [](std::size_t bytes) { return BothWays{rate_of(bytes, 396), rate_of(bytes, 55)}; };
+  const BothWays first = measure(std::size_t{4} << 20);
+  const BothWays found = settled_rates(std::size_t{4} << 20, std::size_t{1} << 30, measure);
+  EXPECT_LT(first.there, 0.7 * 396);
+  EXPECT_NEAR(found.there, 396, 0.02 * 396);
+  EXPECT_NEAR(found.back, 55, 0.02 * 55);
+}
+
+TEST(SettledRates, TakeNoMoreCopiesThanTheyNeed) {
+  std::vector<std::size_t> tried;
+  const auto measure = [&](std::size_t bytes) {
+    tried.push_back(bytes);
+    return BothWays{10, 0};
+  };
+  settled_rates(1000, 1 << 20, measure);
+  EXPECT_EQ(tried, (std::vector<std::size_t>{1000, 2000}));
+}
+
+TEST(SettledRates, StayWithinTheLargestCopy) {
+  std::vector<std::size_t> tried;
+  const auto measure = [&](std::size_t bytes) {
+    tried.push_back(bytes);
+    return BothWays{static_cast<double>(bytes), 1};
+  };
+  EXPECT_EQ(settled_rates(1000, 5000, measure).there, 4000);
+  EXPECT_EQ(tried, (std::vector<std::size_t>{1000, 2000, 4000}));
+}
+
+TEST(SettledRates, EndWhereAMeasurementIsTheLast) {
+  const auto measure = [](std::size_t bytes) { return BothWays{static_cast<double>(bytes), 1, bytes >= 2000}; };
+  EXPECT_EQ(settled_rates(1000, 1 << 20, measure).there, 2000);
 }
 
 }  // namespace
