@@ -11,7 +11,7 @@ version=${KIT_PYTHON:-3.12}
 
 # Named one by one: the dependency solver would drag in what such machines have (numpy, matplotlib).
 packages=(pydantic pydantic-core annotated-types typing-inspection typing-extensions rich markdown-it-py mdurl pygments
-          nanobind scikit-build-core)
+          nanobind scikit-build-core hypothesis sortedcontainers)
 mkdir -p gpu-kit/wheels
 rm -f gpu-kit/wheels/*.whl
 platforms=()

@@ -76,7 +76,8 @@ def _must(console: Console, rows: list[Row]) -> None:
     console.print(report.table("what it costs", heads, costs, left=2))
     console.print(
         "link MB leave the device that sends most, GB/s by device events; least: what they need at the measured rate\n"
-        f"of copies between devices; to be reached: begin within {BEGIN_US:g} us, set-up within {SETUP_S:g} s"
+        "of large copies between devices, both ways at once; to be reached: "
+        f"begin within {BEGIN_US:g} us, set-up within {SETUP_S:g} s"
     )
 
 
@@ -234,7 +235,8 @@ def _explained(rows: list[Row]) -> Iterable[Row]:
         size = show_extent(row["cells_per_device"])
         question = f"{row['devices']} devices over 1, {size} each, {row['clock']} clock: more time"
         allowed = f"at most {row['least_us']:.4g} us, {row['link_mb']:.4g} MB over a link"
-        yield _finding(row, question, allowed, "bytes over the measured rate", f"{_beyond(row, one)[0]:+.4g} us")
+        source = "bytes over the measured rate, both ways at once"
+        yield _finding(row, question, allowed, source, f"{_beyond(row, one)[0]:+.4g} us")
 
 
 def findings(rows: list[Row]) -> list[Row]:

@@ -1,5 +1,6 @@
 """Machine files: machines that are not there."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,23 @@ def test_unknown_key_is_refused_with_its_line(tmp_path: Path) -> None:
         read(tmp_path, TWO_BOXES.replace("memory_gb =", "memry_gb ="))
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "machines").glob("*.toml")))
+SHIPPED = sorted(path.name for path in (ROOT / "machines").glob("*.toml"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_machine_is_good(name: str) -> None:
     assert load(ROOT / "machines" / name).devices()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_size_and_rate_of_a_shipped_machine_says_where_it_is_from(name: str) -> None:
+    text = (ROOT / "machines" / name).read_text()
+    figures = [line for line in text.splitlines() if re.match(r"\w*(memory_gb|gb_per_s) *=", line)]
+    assert len(figures) > 3
+    assert [line for line in figures if "#" not in line] == []
+    cited = set(re.findall(r"\[([A-Z])\]", text.partition("name =")[2]))
+    listed = set(re.findall(r"\[([A-Z])\]", text.partition("name =")[0]))
+    assert cited == listed
 
 
 SHARED = """\

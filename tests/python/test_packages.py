@@ -1,0 +1,35 @@
+"""The lists of Python packages agree: of set-up, of pip, of the kit of the GPU machine."""
+
+import re
+import tomllib
+
+from conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def listed(purpose: str) -> list[str]:
+    lines = (ROOT / "tools" / "python-packages.txt").read_text().splitlines()
+    split = [line.partition("#") for line in lines]
+    return sorted(requirement.strip() for requirement, _, what in split if requirement and what.strip() == purpose)
+
+
+def test_set_up_installs_what_the_package_runs_with() -> None:
+    assert listed("run") == sorted(PROJECT["project"]["dependencies"])
+
+
+def test_set_up_installs_what_the_tests_need() -> None:
+    assert listed("test") == sorted(PROJECT["project"]["optional-dependencies"]["test"])
+
+
+def test_set_up_installs_what_the_build_needs() -> None:
+    # scikit-build-core is for pip alone, which fetches it itself.
+    assert listed("build") == sorted(set(PROJECT["build-system"]["requires"]) - {"scikit-build-core>=0.10"})
+
+
+def test_the_kit_of_the_gpu_machine_holds_what_that_machine_may_lack() -> None:
+    packages = re.search(r"packages=\(([^)]*)\)", (ROOT / "tools" / "gpu_kit.sh").read_text())
+    assert packages
+    needed = {re.split("[<>=]", requirement)[0] for what in ("run", "build", "test") for requirement in listed(what)}
+    there_already = {"numpy", "matplotlib", "pytest", "h5py"}
+    assert needed - there_already <= set(packages[1].split())
