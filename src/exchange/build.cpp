@@ -56,9 +56,10 @@ void Exchange::Impl::on_all_ranks(const std::function<void()>& step) const {
 
 Exchange::Impl::~Impl() {
   await_or_abandon();
+  // All of the device: run() and graphs that replay work on the callers' streams.
   for (auto& side : sides) {
     try {
-      side->stream.synchronize();
+      synchronize(side->device);
     } catch (...) {
       // A destructor has nobody to tell; the same error was thrown where the stream was used.
     }

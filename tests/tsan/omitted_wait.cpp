@@ -1,17 +1,27 @@
-// omitted_wait N ROUTE: three exchanges with kernels before, between and after them, where the N-th wait of a stream
-// for an event in the second exchange is left out (none where N is 0). ThreadSanitizer must tell of a race then, and of
-// none otherwise. Two virtual devices exchange by ROUTE alone; by `kernel`, one device with itself. N counts the waits
-// as the host queues them: in begin() each device's stream of the exchange for the caller's; for `peer`, then each
-// sender's lane for that stream, and back; in end() the caller's for the exchange's.
+// omitted_wait N WAY: three exchanges with kernels before, between and after them, where the N-th wait of a stream for
+// an event in the second exchange is left out (none where N is 0). ThreadSanitizer must tell of a race then, and of
+// none otherwise. Two virtual devices exchange by one route alone; by `kernel`, one device with itself. N counts the
+// waits as the host queues them, one device after the other:
+//
+//   kernel, direct, staged  begin(): each device's stream of the exchange for the caller's; end(): the caller's for it
+//   peer                    the same; between them, for each device, the sender's lane for that stream, and back
+//   staged_lanes            the same as staged; between them each sender's lane for that stream, then, as messages
+//   come,
+//                           each receiver's lane for it; in end(), before the caller's wait, that stream for the lane
+//   staged_late             the same; messages come to the last device before it has begun
+//   direct_run              run(): one launch on the caller's stream, and nothing to wait for
+//   peer_run                run(): for each device, the sender's lane for the caller's stream, and back
 //
 // ThreadSanitizer sees a missing order only where nothing else orders the two sides by chance. The host does where it
 // queues work on two streams, one after the other, once the first has done its part: both take the lock of a queue. So
 // kernels wait at a gate until the host has queued what matters, and it opens the gate without ordering anything.
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <slipstream/exchange.hpp>
@@ -54,6 +64,16 @@ struct PassGate {
   }
 };
 
+/// Long enough for other streams to have done what they do after the gate.
+struct Pause {
+  int milliseconds;
+  template <class Team>
+  void operator()(const Team& team) const {
+    const int wanted = milliseconds;
+    team.each([wanted](int) { std::this_thread::sleep_for(std::chrono::milliseconds(wanted)); });
+  }
+};
+
 void pass(Stream& stream, const Gate& gate, int round) { launch_teams(stream, 1, 1, 0, PassGate{&gate, round}); }
 
 struct CountStep {
@@ -77,7 +97,8 @@ struct Step {
   }
 };
 
-/// Values as they are, delivered only when the host has queued the step after the exchange.
+/// Values as they are, taken some time after the gate has opened, and delivered only when the host has queued the step
+/// after the exchange.
 class HeldUp final : public Codec {
  public:
   explicit HeldUp(const Gate& gate) : gate_(gate) {}
@@ -86,6 +107,8 @@ class HeldUp final : public Codec {
   bool identity() const override { return false; }
   std::size_t wire_bytes(std::size_t bytes) const override { return bytes; }
   void encode(Stream& stream, const std::byte* values, std::size_t bytes, std::byte* wire) const override {
+    pass(stream, gate_, gate_.round);
+    launch_teams(stream, 1, 1, 0, Pause{100});
     copy(stream, wire, values, bytes);
   }
   void decode(Stream& stream, const std::byte* wire, std::size_t bytes, std::byte* values) const override {
@@ -97,7 +120,38 @@ class HeldUp final : public Codec {
   const Gate& gate_;
 };
 
-void step(std::vector<Stream>& streams, Field& values, Field& seen, Gate& gate) {
+struct Scenario {
+  std::string name;
+  RouteKind route;
+  int waits;
+  Lanes lanes = Lanes::one;
+  bool split = true;     ///< begin() and end(), else run()
+  bool held_up = false;  ///< the lanes are, else they would be first or last by chance
+  bool late = false;     ///< the last device is: messages reach it before it is ready
+};
+
+// The host drives staged's lanes: what it asks of one may order another by chance. `staged` does without lanes.
+const std::vector<Scenario> scenarios{
+    {"kernel", RouteKind::kernel, 2},
+    {"direct", RouteKind::direct, 4},
+    {"direct_run", RouteKind::direct, 0, Lanes::one, false},
+    {"peer", RouteKind::peer, 8, Lanes::per_direction, true, true},
+    {"peer_run", RouteKind::peer, 4, Lanes::per_direction, false, true},
+    {"staged", RouteKind::staged, 4, Lanes::one, true, true},
+    {"staged_lanes", RouteKind::staged, 10, Lanes::per_direction, true, true},
+    {"staged_late", RouteKind::staged, 10, Lanes::per_direction, true, true, true},
+};
+
+const Scenario& scenario_of(const std::string& name) {
+  std::string known;
+  for (const Scenario& s : scenarios) {
+    if (s.name == name) return s;
+    known += " " + s.name;
+  }
+  throw Error("there is no way '" + name + "' to exchange here, only" + known);
+}
+
+void step(std::vector<Stream>& streams, Field& values, Field& seen, Gate& gate, bool late) {
   const Grid& grid = values.grid();
   for (const std::int64_t id : grid.local())
     for (Stream& stream : streams) {
@@ -107,12 +161,13 @@ void step(std::vector<Stream>& streams, Field& values, Field& seen, Gate& gate) 
       launch(stream, Box{{-1, -1, -1}, {e[0] + 1, e[1] + 1, e[2] + 1}},
              Step{values.view<float>(id), seen.view<float>(id), e, gate.round});
       launch(stream, Box{{0, 0, 0}, {1, 1, 1}}, CountStep{&gate});
+      if (late && &stream == &streams.back()) launch_teams(stream, 1, 1, 0, Pause{400});
     }
 }
 
-int run(int omitted, RouteKind kind) {
-  const bool alone = kind == RouteKind::kernel;
-  const int devices = alone ? 1 : 2, expected = (kind == RouteKind::peer ? 4 : 2) * devices;
+int run(int omitted, const Scenario& scenario) {
+  const bool alone = scenario.route == RouteKind::kernel;
+  const int devices = alone ? 1 : 2;
   const Communicator comm = Communicator::world();
   Machine::Options machine_options;
   machine_options.backend = Backend::host;
@@ -134,38 +189,39 @@ int run(int omitted, RouteKind kind) {
   for (const int d : machine.devices_of_rank(comm.rank())) streams.emplace_back(machine.device(d).local);
   Gate gate;
   ExchangeOptions options;
-  options.routes = {kind};
-  options.wait_limit = 10;
-  if (kind == RouteKind::staged) {
-    options.codec = std::make_shared<const HeldUp>(gate);
-    options.knobs.streams = Lanes::one;  // the host, which drives the lanes, would order them by chance
-  }
+  options.routes = {scenario.route};
+  options.knobs.streams = scenario.lanes;
+  if (scenario.held_up) options.codec = std::make_shared<const HeldUp>(gate);
   Exchange exchange(comm, grid, {{&halo, &values}}, options);
   const Opener opener{gate};
 
   int waits = 0;
   for (int round = 1; round <= exchanges; ++round) {
     gate.round = round;
-    step(streams, values, seen, gate);
+    step(streams, values, seen, gate, scenario.late);
     if (round == tried) host::omit_wait(omitted);
-    exchange.begin(streams);
-    // Where end() drives the route, the steps must be over before: it touches the queues of both streams.
-    if (exchange.needs_host()) {
-      gate.open(round);
-      gate.await_steps(devices * round);
+    if (scenario.split) {
+      exchange.begin(streams);
+      // Where end() drives the route, the steps must be over before: it touches the queues of both streams.
+      if (exchange.needs_host()) {
+        gate.open(round);
+        gate.await_steps(devices * round);
+      }
+      exchange.end(streams);
+    } else {
+      exchange.run(streams);
     }
-    exchange.end(streams);
     if (round == tried) waits = host::waits_counted();
   }
   gate.round = exchanges + 1;
-  step(streams, values, seen, gate);
+  step(streams, values, seen, gate, scenario.late);
   gate.open(exchanges + 1);
   for (Stream& stream : streams) stream.synchronize();
   exchange.check();
 
-  std::printf("waits of an exchange by %s: %d\n", to_string(kind).c_str(), waits);
-  if (waits == expected && omitted <= waits) return 0;
-  std::fprintf(stderr, "this exchange should have %d waits: tests/CMakeLists.txt must try each\n", expected);
+  std::printf("waits of an exchange by %s: %d\n", scenario.name.c_str(), waits);
+  if (waits == scenario.waits && omitted <= waits) return 0;
+  std::fprintf(stderr, "this exchange should have %d waits: tests/CMakeLists.txt must try each\n", scenario.waits);
   return 1;
 }
 
@@ -173,11 +229,11 @@ int run(int omitted, RouteKind kind) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: %s N ROUTE\n", argv[0]);
+    std::fprintf(stderr, "usage: %s N WAY\n", argv[0]);
     return 2;
   }
   try {
-    return run(std::atoi(argv[1]), route_from_string(argv[2]));
+    return run(std::atoi(argv[1]), scenario_of(argv[2]));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

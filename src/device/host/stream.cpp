@@ -119,8 +119,14 @@ HostStream::HostStream(Device device) : StreamImpl(device), worker_([this] { ser
 
 void HostStream::synchronize_all(int device) {
   std::lock_guard lock(registry_mutex);
-  for (HostStream* stream : registry)
-    if (stream->device.index == device && !stream->capture_) stream->synchronize();
+  std::exception_ptr first;
+  for (HostStream* stream : registry) {
+    if (stream->device.index != device || stream->capture_) continue;
+    std::unique_lock drained(stream->mutex_);
+    stream->changed_.wait(drained, [&] { return stream->queue_.empty() && !stream->busy_; });
+    if (!first) first = stream->error_;
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 HostStream::~HostStream() {

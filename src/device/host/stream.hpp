@@ -68,7 +68,8 @@ class HostStream final : public detail::StreamImpl {
   void fill(void* to, unsigned char value, std::size_t bytes) override;
   void copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) override;
 
-  /// Waits for every stream of a virtual device.
+  /// Waits for every stream of a virtual device, then throws what the work of one threw; that one keeps it for its own
+  /// synchronize().
   static void synchronize_all(int device);
   /// Queues the task, or records it while the stream is being captured.
   void submit(Task task);
