@@ -14,6 +14,8 @@
 
 namespace slipstream {
 
+class Trace;
+
 /// How a message travels, in the order in which the rules prefer them.
 enum class RouteKind : std::uint8_t { kernel, direct, peer, colocated, nccl, nvshmem, gpu_mpi, staged };
 std::string to_string(RouteKind kind);
@@ -201,6 +203,7 @@ struct SendSite {
   Landing landing;
   const Signal* sequence = nullptr;  ///< number of the exchange, in this device's memory
   const int* binding = nullptr;      ///< index of the current arrays, from begin to end
+  Trace* trace = nullptr;            ///< of the exchange, where one is kept
 };
 
 struct ReceiveSite {
@@ -210,6 +213,7 @@ struct ReceiveSite {
   Landing landing;
   const Signal* sequence = nullptr;
   const int* binding = nullptr;
+  Trace* trace = nullptr;
 };
 
 /// Where the packed values of a leg lie once they have arrived; for messages that are combined.

@@ -60,7 +60,7 @@ class HostSpan {
 class DeviceSpan {
  public:
   template <class Name>
-  DeviceSpan(Trace* trace, Stream& stream, const char* row, const Name& name, const char* category)
+  DeviceSpan(Trace* trace, Stream& stream, const std::string& row, const Name& name, const char* category)
       : trace_(trace), stream_(stream) {
     if (trace_) span_ = trace_->open(to_string(stream.device()) + " " + row, name, category, stream);
   }

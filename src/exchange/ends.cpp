@@ -17,6 +17,7 @@ SendSite Exchange::Impl::send_site(const Channel& channel, const Side& side) {
   site.landing = landing_of(channel, side.device);
   site.sequence = side.sequence();
   site.binding = &binding;
+  site.trace = options.trace;
   return site;
 }
 
@@ -28,6 +29,7 @@ ReceiveSite Exchange::Impl::receive_site(const Channel& channel, const Side& sid
   site.landing = landing_of(channel, side.device);
   site.sequence = side.sequence();
   site.binding = &binding;
+  site.trace = options.trace;
   return site;
 }
 

@@ -1,5 +1,7 @@
 #include "route/copy_ends.hpp"
 
+#include <slipstream/trace.hpp>
+
 #include "route/program.hpp"
 
 namespace slipstream {
@@ -9,6 +11,8 @@ CopySender::CopySender(const Message& message, const SendSite& site)
       lowering_(site.device),
       landing_(site.landing),
       sequence_(site.sequence),
+      trace_(site.trace),
+      row_("to device " + std::to_string(message.target)),
       packed_(site.device, message.bytes),
       packed_event_(site.device),
       sent_(site.device) {
@@ -27,6 +31,7 @@ void CopySender::transfer(Stream& stream, std::uint64_t) {
     stream.record(packed_event_);
     lane.wait(packed_event_);
   }
+  const DeviceSpan span(trace_, lane, row_, "copy", "copy");
   const std::byte* from = packed_.data();
   if (!message_.codec->identity()) {
     message_.codec->encode(lane, packed_.data(), message_.bytes, wire_.data());

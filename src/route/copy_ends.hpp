@@ -18,6 +18,8 @@ class CopySender final : public Sender {
   Lowering lowering_;
   Landing landing_;
   const Signal* sequence_;
+  Trace* trace_;
+  std::string row_;  // of the trace
   Buffer<std::byte> packed_, wire_;
   std::unique_ptr<Stream> lane_;
   Event packed_event_, sent_;

@@ -1,6 +1,7 @@
 #include "route/host_ends.hpp"
 
 #include <slipstream/error.hpp>
+#include <slipstream/trace.hpp>
 
 namespace slipstream {
 namespace {
@@ -36,7 +37,9 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       pieces_(pieces_of(message, staged)),
       binding_(site.binding),
       ready_(site.device),
-      lane_(lane_of(message, site.device)) {
+      lane_(lane_of(message, site.device)),
+      trace_(site.trace),
+      row_("to device " + std::to_string(message.target)) {
   const bool coded = !message.codec->identity();
   if (!straight_) packed_ = Buffer<std::byte>(site.device, message.bytes);
   if (coded) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
@@ -75,11 +78,14 @@ void HostSender::start(std::uint64_t sequence) {
   Stream& lane = lane_ ? *lane_ : *stream_;
   if (lane_) lane.wait(ready_);
   if (moves_) {
+    const DeviceSpan span(trace_, lane, row_, "pack", "kernel");
     moves_->run(lane, *binding_, sequence);
     if (message_.knobs.sync) lane.synchronize();
   }
+  const bool coded = !message_.codec->identity();
+  const DeviceSpan span(staged_ || coded ? trace_ : nullptr, lane, row_, staged_ ? "download" : "encode", "copy");
   const std::byte* from = packed_.data();
-  if (!message_.codec->identity()) {
+  if (coded) {
     message_.codec->encode(lane, packed_.data(), message_.bytes, wire_.data());
     from = wire_.data();
   }
@@ -122,7 +128,9 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
       binding_(site.binding),
       turn_{Event(site.device), Event(site.device)},
       landed_(site.device),
-      lane_(lane_of(message, site.device)) {
+      lane_(lane_of(message, site.device)),
+      trace_(site.trace),
+      row_("from device " + std::to_string(message.source)) {
   make_places(site);
   make_movers(site);
 }
@@ -199,10 +207,14 @@ bool HostReceiver::progress(std::uint64_t sequence) {
 /// Brings pieces up to `to` to the device.
 void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
   if (uploaded_ == 0 && to > 0 && lane_) lane.wait(turn_[sequence % 2]);
+  if (!uploads_ || uploaded_ == to) {
+    uploaded_ = to;
+    return;
+  }
+  const DeviceSpan span(trace_, lane, row_, "upload", "copy");
   std::byte* device = coded() ? wire_.data() : packed_.data();
   for (; uploaded_ < to; ++uploaded_)
-    if (uploads_)
-      copy(lane, device + pieces_.at(uploaded_), places_.of(sequence) + pieces_.at(uploaded_), pieces_.size(uploaded_));
+    copy(lane, device + pieces_.at(uploaded_), places_.of(sequence) + pieces_.at(uploaded_), pieces_.size(uploaded_));
 }
 
 void HostReceiver::unpack(Stream& lane, std::uint64_t sequence) {
@@ -211,6 +223,7 @@ void HostReceiver::unpack(Stream& lane, std::uint64_t sequence) {
     message_.codec->decode(lane, wire, message_.bytes, packed_.data());
   }
   if (!moves_) return;
+  const DeviceSpan span(trace_, lane, row_, "unpack", "kernel");
   moves_->run(lane, *binding_, sequence);
   if (message_.knobs.sync) lane.synchronize();
 }

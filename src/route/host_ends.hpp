@@ -41,6 +41,8 @@ class HostSender final : public Sender {
   Stream* stream_ = nullptr;
   State state_ = State::idle;
   int sent_ = 0;
+  Trace* trace_;
+  std::string row_;  // of the trace
 };
 
 class HostReceiver final : public Receiver {
@@ -78,6 +80,8 @@ class HostReceiver final : public Receiver {
   std::uint64_t opened_ = 0, turned_ = 0;
   int uploaded_ = 0;
   bool waiting_ = false;
+  Trace* trace_;
+  std::string row_;  // of the trace
 };
 
 }  // namespace slipstream

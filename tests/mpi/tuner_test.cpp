@@ -213,8 +213,8 @@ TEST_F(Tuned, TraceNamesWhatStreamsAndMessagesDid) {
   }
   for (Stream& stream : streams_) stream.synchronize();
   const std::string json = trace.json(comm_.rank());
-  for (const char* name :
-       {"begin", "end", "send", "receive", "transfer", "host:0 exchange", "host:1 exchange", "sender"})
+  for (const char* name : {"begin", "end", "send", "receive", "transfer", "host:0 exchange", "host:1 exchange",
+                           "sender", "to device", "download", "from device", "upload"})
     EXPECT_NE(json.find(name), std::string::npos) << name << " is not in " << json;
   EXPECT_EQ(trace.dropped(), 0);
 }
