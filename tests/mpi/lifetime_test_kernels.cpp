@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <slipstream/launch.hpp>
+#include <slipstream/signal.hpp>
 
 #include "../support/exchange_rig.hpp"
 

@@ -10,7 +10,7 @@
 //                           each receiver's lane for it; in end(), before the caller's wait, that stream for the lane
 //   staged_late             the same; messages come to the last device before it has begun
 //   direct_run              run(): one launch on the caller's stream, and nothing to wait for
-//   peer_run                run(): for each device, the sender's lane for the caller's stream, and back
+//   peer_run                run() replays, for each device: the sender's lane for the caller's stream, and back
 //
 // ThreadSanitizer sees a missing order only where nothing else orders the two sides by chance. The host does where it
 // queues work on two streams, one after the other, once the first has done its part: both take the lock of a queue. So

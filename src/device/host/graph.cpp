@@ -2,6 +2,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/host/omission.hpp"
 #include "device/host/stream.hpp"
 
 namespace slipstream::host {
@@ -32,7 +33,7 @@ class HostGraph final : public Graph::Impl {
           lane.enqueue([point] { point->reach(); });
           break;
         case Capture::Kind::wait:
-          lane.enqueue([point] { point->wait(); });
+          if (!left_out()) lane.enqueue([point] { point->wait(); });
           break;
       }
     }

@@ -89,16 +89,15 @@ HostEvent& host_event(detail::EventImpl& event) {
 #if defined(SLIPSTREAM_KERNELS_ON_WORKER)
 // Relaxed throughout: the count must not order the threads whose order is on trial.
 std::atomic<int> wait_to_omit{0}, waits{0};
-bool left_out() {
-  return waits.fetch_add(1, std::memory_order_relaxed) + 1 == wait_to_omit.load(std::memory_order_relaxed);
-}
-#else
-constexpr bool left_out() { return false; }
 #endif
 
 }  // namespace
 
 #if defined(SLIPSTREAM_KERNELS_ON_WORKER)
+bool left_out() {
+  return waits.fetch_add(1, std::memory_order_relaxed) + 1 == wait_to_omit.load(std::memory_order_relaxed);
+}
+
 void omit_wait(int n) {
   wait_to_omit.store(n, std::memory_order_relaxed);
   waits.store(0, std::memory_order_relaxed);
