@@ -2,6 +2,8 @@
 
 #include <slipstream/error.hpp>
 
+#include "route/node_mail.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -22,9 +24,7 @@ std::unique_ptr<Stream> lane_of(const Message& m, Device device) {
   return std::make_unique<Stream>(device, Priority::high);
 }
 
-std::string end_of(int device, int rank) {
-  return "device " + std::to_string(device) + " on rank " + std::to_string(rank);
-}
+std::string within(const std::string& escort) { return escort.empty() ? "" : ", in " + escort; }
 
 }  // namespace
 
@@ -33,14 +33,17 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       staged_(staged),
       straight_(goes_straight(message, staged)),
       lowering_(site.device),
-      pieces_(pieces_of(message, staged)),
+      pieces_(pieces_of(message.wire_bytes, message.knobs, staged)),
       binding_(site.binding),
       ready_(site.device),
       lane_(lane_of(message, site.device)) {
   const bool coded = !message.codec->identity();
   if (!straight_) packed_ = Buffer<std::byte>(site.device, message.bytes);
   if (coded) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
-  if (site.landing.host) {
+  if (const NodeMail* mail = mail_of(message)) {
+    places_ = mail->outgoing_place(message);
+    outlet_ = mail->outlet(message);
+  } else if (site.landing.host) {
     places_ = host_places(message, site.landing.host);
     outlet_ = mapped_outlet(message, pieces_, site.landing.host);
   } else {
@@ -105,7 +108,7 @@ bool HostSender::progress(std::uint64_t sequence) {
 }
 
 std::string HostSender::waiting_for() const {
-  const std::string peer = end_of(message_.target, message_.target_rank);
+  const std::string peer = end_of(message_.target, message_.target_rank) + within(outlet_->escort());
   if (state_ == State::idle) return {};
   if (state_ == State::waiting) return "a free landing place at " + peer;
   if (sent_ < pieces_.count()) return "its own packing and copies, bound for " + peer;
@@ -118,7 +121,7 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
       straight_(goes_straight(message, staged) && !message.combines),
       uploads_(staged && !straight_),
       lowering_(site.device),
-      pieces_(pieces_of(message, staged)),
+      pieces_(pieces_of(message.wire_bytes, message.knobs, staged)),
       binding_(site.binding),
       turn_{Event(site.device), Event(site.device)},
       landed_(site.device),
@@ -130,6 +133,11 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
 void HostReceiver::make_places(const ReceiveSite& site) {
   if (coded() && staged_) wire_ = Buffer<std::byte>(site.device, message_.wire_bytes);
   if (uploads_ || coded()) packed_ = Buffer<std::byte>(site.device, message_.bytes);
+  if (const NodeMail* mail = mail_of(message_)) {
+    places_ = mail->incoming_places(message_);
+    inlet_ = mail->inlet(message_);
+    return;
+  }
   if (site.landing.host) {
     places_ = host_places(message_, site.landing.host);
     inlet_ = mapped_inlet(message_, pieces_, site.landing.host);
@@ -226,7 +234,7 @@ void HostReceiver::deliver(Stream& stream, std::uint64_t sequence) {
 
 std::string HostReceiver::waiting_for() const {
   if (!waiting_) return {};
-  return "the message of " + end_of(message_.source, message_.source_rank);
+  return "the message of " + end_of(message_.source, message_.source_rank) + within(inlet_->escort());
 }
 
 }  // namespace slipstream
