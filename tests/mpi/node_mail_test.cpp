@@ -4,7 +4,10 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
 #include <set>
+
+#include <slipstream/tuner.hpp>
 
 #include "../support/exchange_rig.hpp"
 
@@ -13,6 +16,7 @@ namespace {
 // MPI's profiling interface: these stand before MPI's own.
 std::set<MPI_Request> sends;
 int started = 0;
+int largest = 0;  // bytes of a message that was prepared
 
 }  // namespace
 
@@ -20,6 +24,7 @@ extern "C" int MPI_Send_init(const void* from, int count, MPI_Datatype type, int
                              MPI_Request* request) {
   const int code = PMPI_Send_init(from, count, type, rank, tag, comm, request);
   sends.insert(*request);
+  largest = std::max(largest, count);
   return code;
 }
 
@@ -139,6 +144,25 @@ TEST_F(NodeMail, IsNamedInAPlan) {
     const std::string name = "message of node " + std::to_string(from) + " to node " + std::to_string(to);
     EXPECT_EQ(m.reason.find(name) != std::string::npos, from != to) << m.reason;
   }
+}
+
+TEST_F(NodeMail, IsTriedByTheTuner) {
+  World world;
+  world.options.knobs.grouping = Grouping::devices;
+  std::map<std::pair<int, int>, std::int64_t> bytes;  // of all messages between two nodes
+  for (const MessageInfo& m : plan_messages(world.grid, {{&world.halo, world.field.options()}}, world.options))
+    if (const int from = world.machine.device(m.source).node, to = world.machine.device(m.target).node; from != to)
+      bytes[{from, to}] += m.bytes;
+  std::int64_t most = 0;
+  for (const auto& [nodes, sum] : bytes) most = std::max(most, sum);
+  TuneOptions how;
+  how.retune = true;
+  how.cache_folder = (std::filesystem::temp_directory_path() / "slipstream-node-mail").string();
+  how.trials = 1;
+  largest = 0;
+  tune(world.comm, world.grid, {{&world.halo, &world.field}}, world.options, how);
+  EXPECT_GE(world.comm.max(largest), static_cast<double>(most));
+  if (world.comm.rank() == 0) std::filesystem::remove_all(how.cache_folder);
 }
 
 TEST_F(NodeMail, NamesTheRankThatItWaitedFor) {
