@@ -91,31 +91,25 @@ NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
     for (std::size_t p = 0; p < parts.size(); ++p)
       part_of_[{parts[p].source, parts[p].target}] = {m, static_cast<int>(p)};
   }
-  std::size_t bytes = 0;
-  for (int rank = 0; rank < setup.comm.size(); ++rank) {
-    const std::size_t wanted = place_boxes(rank);
-    if (rank == rank_) bytes = wanted;
-  }
-  share(setup, bytes);
+  share(setup, place_boxes());
   if (refusal_.empty()) make_drivers(setup);
 }
 
 NodeMail::~NodeMail() = default;
 
-/// Lays the boxes of the messages that a rank drives into its memory; returns their bytes.
-std::size_t NodeMail::place_boxes(int rank) {
-  std::size_t bytes = 0;
+/// Lays the boxes of each message into the memory of the ranks that drive it; returns the bytes of this rank's.
+std::size_t NodeMail::place_boxes() {
+  std::map<int, std::size_t> bytes;
+  const auto place = [&](int rank, std::size_t box) {
+    const std::size_t at = bytes[rank];
+    bytes[rank] += round_up(box, page);
+    return at;
+  };
   for (Carried& c : messages_) {
-    if (c.message.sender == rank) {
-      c.outbox = bytes;
-      bytes += round_up(NodeOutbox::bytes(c.message), page);
-    }
-    if (c.message.receiver == rank) {
-      c.inbox = bytes;
-      bytes += round_up(NodeInbox::bytes(c.message), page);
-    }
+    c.outbox = place(c.message.sender, NodeOutbox::bytes(c.message));
+    c.inbox = place(c.message.receiver, NodeInbox::bytes(c.message));
   }
-  return bytes;
+  return bytes[rank_];
 }
 
 /// Every rank that drives a message offers its memory, and every rank with a part maps it.

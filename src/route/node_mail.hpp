@@ -48,7 +48,7 @@ class NodeMail final : public RouteState {
     const Carried* carried;
     int part;
   };
-  std::size_t place_boxes(int rank);
+  std::size_t place_boxes();
   void share(const RouteSetup& setup, std::size_t bytes);
   void make_drivers(const RouteSetup& setup);
   Found find(const Message& message) const;
