@@ -35,7 +35,11 @@ ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() fo
 
 # What any file of route/ may include from route/.
 SHARED_IN_ROUTE = {
-    f"{name}.hpp" for name in "route routes lower program tiles moves carriage store_ends copy_ends host_ends library".split()
+    f"{name}.hpp"
+    for name in (
+        "route routes lower program tiles moves carriage requests store_ends copy_ends host_ends library"
+        " node_message node_boxes node_drivers node_mail"
+    ).split()
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

@@ -34,11 +34,17 @@ Pack pack_from_string(const std::string& name);
 enum class Lanes : std::uint8_t { one, per_direction };
 std::string to_string(Lanes lanes);
 Lanes lanes_from_string(const std::string& name);
+/// What `staged` gives to MPI between nodes: a message for each pair of devices, or one for each pair of nodes, which
+/// the ranks of a node lay out in host memory that they share and one of them sends.
+enum class Grouping : std::uint8_t { devices, nodes };
+std::string to_string(Grouping grouping);
+Grouping grouping_from_string(const std::string& name);
 
 /// What can be chosen about an exchange beside its routes; the tuner sets it where the user does not.
 struct Knobs {
   Pack pack = Pack::fused;
   Lanes streams = Lanes::per_direction;
+  Grouping grouping = Grouping::devices;
   bool sync = false;  ///< the host waits after every packing and every unpacking
   int teams = 0;      ///< thread blocks of a launch; 0: one for each multiprocessor
   std::int64_t in_place =
@@ -114,6 +120,14 @@ struct Pair {
 class RouteState {
  public:
   virtual ~RouteState() = default;
+  /// Drives what belongs to no single message, from begin on; true when this exchange needs the host no more. Only on
+  /// ranks that send or receive by the route.
+  virtual bool progress(std::uint64_t) { return true; }
+  virtual std::string waiting_for() const { return {}; }
+  /// What a report adds to the reason for a message's route; empty where there is nothing to add.
+  virtual std::string remark(int /*source*/, int /*target*/) const { return {}; }
+  /// Lets go of what other ranks own, after the ends: they free it when all have.
+  virtual void part() {}
   /// Ends what waits on the devices for ranks that are gone.
   virtual void abandon() {}
 };
@@ -128,6 +142,10 @@ struct RouteSetup {
   Communicator comm;
   const Machine& machine;
   std::vector<Letter> letters;  ///< by source, then target
+  Knobs knobs = {};
+  std::uint64_t plan = 0;
+  MPI_Comm mpi = MPI_COMM_NULL;  ///< the exchange's own
+  int tag = 0;                   ///< from here on no message of two devices uses it
 };
 
 /// Waits until a counter has reached the exchange's number less `lag`.

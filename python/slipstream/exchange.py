@@ -39,6 +39,7 @@ class Grid:
 
     cells: (nx, ny, nz), or (nx, ny) in two dimensions. comm: from world() or mpi4py. periodic: per axis.
     backend: "host", "cuda", or "auto": cuda where there is a GPU. devices_per_rank: 0 shares the node's GPUs out.
+    ranks_per_node: k lets each k ranks act as a node, to try on one host what several would do.
     boxes: own blocks as (lo, hi, device) with global cells lo <= cell < hi and devices counted over all ranks.
     More options: blocks_per_device, device_grid, node_grid (three counts each), placement ("trivial", "random",
         "theoretical").
@@ -52,6 +53,7 @@ class Grid:
         periodic: Sequence[bool] = (False, False, False),
         backend: str = "auto",
         devices_per_rank: int = 0,
+        ranks_per_node: int = 0,
         boxes: Sequence[tuple[Sequence[int], Sequence[int], int]] | None = None,
         bind: bool = False,
         **options: Any,
@@ -64,7 +66,7 @@ class Grid:
         self.comm = communicator(comm)
         self.backend = choose_backend(backend)
         self.machine = core().Machine.discover(
-            self.backend, devices_per_rank=devices_per_rank, bind=bind, comm=self.comm
+            self.backend, devices_per_rank=devices_per_rank, ranks_per_node=ranks_per_node, bind=bind, comm=self.comm
         )
         if boxes is not None:
             options["boxes"] = [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in boxes]
@@ -119,6 +121,7 @@ class Exchange:
     tune: "rules" takes the first route that can serve a pair of devices; "measure" exchanges the arrays some times by
         every way, takes the fastest and remembers it on disk. retune=True measures again.
     trace: record what streams and messages do, for write_trace().
+    grouping: what `staged` gives to MPI between nodes: one message per pair of "devices" or one per pair of "nodes".
     More options: wait_limit (seconds), tuner_cache (folder).
 
     On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);

@@ -32,12 +32,14 @@ namespace {
 ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   ExchangeOptions options;
   std::vector<std::string> routes;
-  std::string pack = to_string(options.knobs.pack), streams = to_string(options.knobs.streams);
+  std::string pack = to_string(options.knobs.pack), streams = to_string(options.knobs.streams),
+              grouping = to_string(options.knobs.grouping);
   Reader reader(dict, "an exchange");
   reader.read("routes", routes);
   reader.read("wait_limit", options.wait_limit);
   reader.read("pack", pack);
   reader.read("streams", streams);
+  reader.read("grouping", grouping);
   reader.read("sync", options.knobs.sync);
   reader.read("teams", options.knobs.teams);
   reader.read("in_place", options.knobs.in_place);
@@ -47,6 +49,7 @@ ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   reader.finish();
   options.knobs.pack = pack_from_string(pack);
   options.knobs.streams = lanes_from_string(streams);
+  options.knobs.grouping = grouping_from_string(grouping);
   options.routes = routes_from(routes);
   return options;
 }

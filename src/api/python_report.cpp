@@ -39,6 +39,7 @@ nb::dict tuning_dict(const Tuning& tuning) {
   nb::dict knobs;
   knobs["pack"] = to_string(k.pack);
   knobs["streams"] = to_string(k.streams);
+  knobs["grouping"] = to_string(k.grouping);
   knobs["sync"] = k.sync;
   knobs["teams"] = k.teams;
   knobs["in_place"] = k.in_place;

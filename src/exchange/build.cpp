@@ -70,6 +70,7 @@ Exchange::Impl::~Impl() {
       side->senders.clear();
       side->receivers.clear();
     }
+  for (const auto& [kind, state] : states) state->part();
   directory.release();
   // Memory that neighbours map outlives their last store.
   own.reset();

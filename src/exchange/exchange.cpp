@@ -41,6 +41,13 @@ void Exchange::Impl::start(const std::vector<Stream>& streams) {
   check();
   ++sequence;
   binding = current_binding();
+  if (host_driven) drive_states();
+}
+
+bool Exchange::Impl::drive_states() {
+  bool done = true;
+  for (const auto& [kind, state] : states) done &= state->progress(sequence);
+  return done;
 }
 
 std::string Exchange::Impl::why_not_captured() const {
@@ -168,8 +175,8 @@ const std::vector<Graph>& Exchange::Impl::recording() {
 }
 
 bool Exchange::Impl::progress() {
-  bool done = true;
-  if (!host_driven || !open) return done;
+  if (!host_driven || !open) return true;
+  bool done = drive_states();
   for (auto& side : sides) {
     for (auto& sender : side->senders) done &= sender->progress(sequence);
     for (auto& receiver : side->receivers) done &= receiver->progress(sequence);
@@ -180,6 +187,9 @@ bool Exchange::Impl::progress() {
 
 /// A row for each end that the host drives: what it waits for.
 void Exchange::Impl::trace_states() const {
+  for (const auto& [kind, state] : states)
+    options.trace->state("rank " + std::to_string(grid.rank()) + " " + to_string(kind), state->waiting_for(),
+                         "message");
   for (const auto& side : sides) {
     const std::string device = to_string(side->device);
     for (std::size_t n = 0; n < side->senders.size(); ++n)
@@ -190,6 +200,11 @@ void Exchange::Impl::trace_states() const {
 }
 
 std::string Exchange::Impl::who_waits() const {
+  // They know more of a message with many parts than who waits for one of them.
+  for (const auto& [kind, state] : states)
+    if (const auto what = state->waiting_for(); !what.empty())
+      return "device " + std::to_string(sides.front()->index) + " on rank " + std::to_string(grid.rank()) +
+             " waited for " + what;
   for (const auto& side : sides) {
     const std::string me =
         "device " + std::to_string(side->index) + " on rank " + std::to_string(grid.rank()) + " waited for ";

@@ -73,6 +73,7 @@ struct Exchange::Impl {
   void prove_answers();
 
   // prepare.cpp
+  int first_free_tag() const;
   void prepare_routes();
   void await_or_abandon();
 
@@ -113,6 +114,7 @@ struct Exchange::Impl {
   void queue(const std::vector<Stream*>& streams);
   bool replayed(const std::vector<Stream>& streams) const;
   const std::vector<Graph>& recording();
+  bool drive_states();
   bool progress();
   void trace_states() const;
   std::string who_waits() const;

@@ -125,7 +125,8 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
       hash.add(static_cast<std::uint64_t>(value));
   }
   const Knobs& k = options.knobs;
-  for (const auto value : {static_cast<std::int64_t>(k.pack), k.in_place, k.chunk, k.ring})
+  for (const auto value :
+       {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.grouping), k.in_place, k.chunk, k.ring})
     hash.add(static_cast<std::uint64_t>(value));
   for (const auto& [pair, kind] : options.chosen)
     for (const int value : {pair.first, pair.second, static_cast<int>(kind)})
@@ -162,6 +163,9 @@ std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<Plann
       if (grid.machine().device(b.source).rank != rank) continue;
       Choice choice = choose(pairs.of(b.source, b.target), b.source, b.target, options);
       if (choice.route == RouteKind::gpu_mpi) choice.reason += "; believed only after a proof";
+      const int from = grid.machine().device(b.source).node, to = grid.machine().device(b.target).node;
+      if (choice.route == RouteKind::staged && options.knobs.grouping == Grouping::nodes && from != to)
+        choice.reason += "; travels in the message of node " + std::to_string(from) + " to node " + std::to_string(to);
       messages.push_back({b.source, b.target, choice.route, choice.reason, static_cast<std::int64_t>(b.bytes),
                           static_cast<std::int64_t>(b.legs.size())});
     }

@@ -1,4 +1,5 @@
 // What all ranks of an exchange set up together for their routes before its ends are made.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -15,6 +16,15 @@ struct Entry {
 };
 
 }  // namespace
+
+/// The tags of messages of two devices count the devices of their ranks.
+int Exchange::Impl::first_free_tag() const {
+  const Machine& machine = grid.machine();
+  std::vector<int> devices(machine.ranks());
+  for (int device = 0; device < machine.devices(); ++device) ++devices[machine.device(device).rank];
+  const int most = *std::max_element(devices.begin(), devices.end());
+  return most * most;
+}
 
 /// Both ends of a message must have chosen the same route: a library may be missing on one of them.
 void Exchange::Impl::prepare_routes() {
@@ -38,7 +48,7 @@ void Exchange::Impl::prepare_routes() {
                   "): make the same libraries visible to all ranks, or name the routes to use");
     }
   for (const RouteKind kind : all_routes()) {
-    RouteSetup setup{comm, grid.machine(), {}};
+    RouteSetup setup{comm, grid.machine(), {}, options.knobs, hash, own->mpi(), first_free_tag()};
     for (const auto& [devices, entry] : known)
       if (static_cast<RouteKind>(entry.route) == kind)
         setup.letters.push_back({devices.first, devices.second, static_cast<std::size_t>(entry.wire_bytes)});
@@ -48,6 +58,10 @@ void Exchange::Impl::prepare_routes() {
   for (Channel& channel : channels)
     if (const auto found = states.find(channel.choice.route); found != states.end())
       channel.message.state = found->second;
+  for (MessageInfo& m : messages)
+    if (const auto found = states.find(m.route); found != states.end())
+      if (const std::string remark = found->second->remark(m.source, m.target); !remark.empty())
+        m.reason += "; " + remark;
 }
 
 /// A library's kernels wait for a dead rank for ever, and so would a stream that is synchronized.

@@ -130,6 +130,8 @@ class Tuner {
     }
     const bool copies = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::staged;
     if (copies && asked.streams == plain.streams) also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
+    if (kind == RouteKind::staged && asked.grouping == plain.grouping && grid_.machine().nodes() > 1)
+      also(", one message per pair of nodes", [](Knobs& k) { k.grouping = Grouping::nodes; });
     if (kind == RouteKind::staged && asked.chunk == plain.chunk)
       for (const std::int64_t chunk : {std::int64_t{1} << 18, std::int64_t{1} << 20, std::int64_t{1} << 22})
         if (static_cast<double>(chunk) < largest)
@@ -271,6 +273,7 @@ class Tuner {
     for (const RouteKind kind : used) {
       const Knobs& knobs = champions.at(kind)->knobs;
       if (kind == RouteKind::direct) mixed.knobs.in_place = knobs.in_place, mixed.knobs.teams = knobs.teams;
+      if (kind == RouteKind::staged) mixed.knobs.grouping = knobs.grouping;
       if (kind == RouteKind::staged && !used.contains(RouteKind::direct)) mixed.knobs.chunk = knobs.chunk;
       if (kind != RouteKind::direct && kind != RouteKind::kernel) mixed.knobs.streams = knobs.streams;
     }

@@ -16,7 +16,7 @@
 namespace slipstream {
 namespace {
 
-constexpr const char* header = "slipstream tuned exchange 1";
+constexpr const char* header = "slipstream tuned exchange 2";
 
 std::string hex(std::uint64_t value) {
   std::ostringstream text;
@@ -76,8 +76,9 @@ std::string tuner_key(const Grid& grid, const std::vector<PlannedItem>& items, c
 std::string to_text(const std::string& key, const Found& found) {
   std::ostringstream text;
   const Knobs& k = found.knobs;
-  text << header << "\nkey " << key << "\nknobs " << to_string(k.pack) << ' ' << to_string(k.streams) << ' ' << k.sync
-       << ' ' << k.teams << ' ' << k.in_place << ' ' << k.chunk << ' ' << k.ring << '\n';
+  text << header << "\nkey " << key << "\nknobs " << to_string(k.pack) << ' ' << to_string(k.streams) << ' '
+       << to_string(k.grouping) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.chunk << ' '
+       << k.ring << '\n';
   for (const auto& [pair, kind] : found.chosen) {
     const auto reason = found.reasons.find(pair);
     text << "pair " << pair.first << ' ' << pair.second << ' ' << to_string(kind) << ' '
@@ -98,13 +99,14 @@ std::optional<Found> found_from_text(const std::string& key, const std::string& 
   try {
     while (std::getline(lines, line)) {
       std::istringstream words(line);
-      std::string what, name, other;
+      std::string what, name, other, grouping;
       words >> what;
       if (what == "knobs") {
         Knobs& k = found.knobs;
-        words >> name >> other >> k.sync >> k.teams >> k.in_place >> k.chunk >> k.ring;
+        words >> name >> other >> grouping >> k.sync >> k.teams >> k.in_place >> k.chunk >> k.ring;
         k.pack = pack_from_string(name);
         k.streams = lanes_from_string(other);
+        k.grouping = grouping_from_string(grouping);
       } else {
         std::pair<int, int> pair;
         words >> pair.first >> pair.second >> name;

@@ -5,6 +5,7 @@
 #include <slipstream/error.hpp>
 
 #include "route/lower.hpp"
+#include "route/requests.hpp"
 
 namespace slipstream {
 namespace {
@@ -13,62 +14,11 @@ constexpr std::size_t smallest_piece = 1 << 20, largest_piece = 4 << 20;
 constexpr std::size_t largest_mpi_message = std::size_t{1} << 30;  // MPI counts in int
 constexpr std::size_t most_pieces = 1024;
 
-/// What every message starts with, so that mismatched calls are errors and not wrong numbers.
-struct Envelope {
-  std::uint64_t plan = 0;
-  std::uint64_t sequence = 0;
-};
-
-void verify(const Message& message, const Envelope& envelope, std::uint64_t sequence) {
-  require(envelope.plan == message.plan && envelope.sequence == sequence,
-          "device " + std::to_string(message.target) + " expected exchange " + std::to_string(sequence) +
-              " and got exchange " + std::to_string(envelope.sequence) + " from device " +
-              std::to_string(message.source) + ": the ranks call their exchanges in different orders");
-}
-
-/// Persistent requests, started one by one.
-class Requests {
- public:
-  Requests() = default;
-  Requests(const Requests&) = delete;
-  Requests& operator=(const Requests&) = delete;
-  /// A message that never came (its exchange timed out) must not arrive in memory that is gone.
-  ~Requests() {
-    int ended = 0;
-    MPI_Finalized(&ended);
-    if (ended) return;
-    for (MPI_Request& request : requests_) {
-      if (request == MPI_REQUEST_NULL) continue;
-      int done = 1;
-      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-      if (!done) MPI_Cancel(&request);
-      MPI_Request_free(&request);
-    }
-  }
-  MPI_Request* add() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
-  void start(int index) { check_mpi(MPI_Start(&requests_[index]), "start a message"); }
-  bool done(int index) {
-    int flag = 0;
-    check_mpi(MPI_Test(&requests_[index], &flag, MPI_STATUS_IGNORE), "complete a message");
-    return flag != 0;
-  }
-  bool all_done() {
-    int flag = 1;
-    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, MPI_STATUSES_IGNORE),
-              "complete messages");
-    return flag != 0;
-  }
-
- private:
-  std::vector<MPI_Request> requests_;
-};
-
 class MpiOutlet final : public Outlet {
  public:
   MpiOutlet(const Message& m, const Pieces& pieces, std::byte* place) : plan_(m.plan) {
     const auto add = [&](const void* from, std::size_t bytes) {
-      check_mpi(MPI_Send_init(from, static_cast<int>(bytes), MPI_BYTE, m.target_rank, m.tag, m.comm, requests_.add()),
-                "prepare a message");
+      requests_.add_send(from, bytes, m.target_rank, m.tag, m.comm);
     };
     add(&envelope_, sizeof envelope_);
     for (int piece = 0; piece < pieces.count(); ++piece) add(place + pieces.at(piece), pieces.size(piece));
@@ -93,9 +43,7 @@ class MpiInlet final : public Inlet {
   MpiInlet(const Message& message, const Pieces& pieces, const PlaceRing& places)
       : message_(message), pieces_(pieces.count()), depth_(places.depth) {
     const auto add = [&](void* to, std::size_t bytes) {
-      check_mpi(MPI_Recv_init(to, static_cast<int>(bytes), MPI_BYTE, message.source_rank, message.tag, message.comm,
-                              requests_.add()),
-                "prepare to receive a message");
+      requests_.add_receive(to, bytes, message.source_rank, message.tag, message.comm);
     };
     for (int place = 0; place < depth_; ++place) {
       add(&envelope_, sizeof envelope_);
@@ -103,7 +51,6 @@ class MpiInlet final : public Inlet {
         add(places.of(static_cast<std::uint64_t>(place) + 1) + pieces.at(piece), pieces.size(piece));
     }
   }
-  // One by one: MPI matches messages in the order in which receives are started, which MPI_Startall leaves open.
   void open(std::uint64_t sequence) override {
     for (int n = 0; n <= pieces_; ++n) requests_.start(first(sequence) + n);
     complete_ = 0;
@@ -178,11 +125,21 @@ class MappedInlet final : public Inlet {
 
 }  // namespace
 
-Pieces pieces_of(const Message& message, bool pipelined) {
-  const std::size_t bytes = message.wire_bytes;
+std::string end_of(int device, int rank) {
+  return "device " + std::to_string(device) + " on rank " + std::to_string(rank);
+}
+
+void verify(const Message& message, const Envelope& envelope, std::uint64_t sequence) {
+  require(envelope.plan == message.plan && envelope.sequence == sequence,
+          "device " + std::to_string(message.target) + " expected exchange " + std::to_string(sequence) +
+              " and got exchange " + std::to_string(envelope.sequence) + " from device " +
+              std::to_string(message.source) + ": the ranks call their exchanges in different orders");
+}
+
+Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined) {
   std::size_t each = largest_mpi_message;
   if (pipelined) each = std::clamp(bytes / 8, smallest_piece, largest_piece);
-  if (message.knobs.chunk > 0) each = static_cast<std::size_t>(message.knobs.chunk);
+  if (knobs.chunk > 0) each = static_cast<std::size_t>(knobs.chunk);
   each = std::max(each, (bytes + most_pieces - 1) / most_pieces);
   return {bytes, std::min(round_up(each, slot_alignment), largest_mpi_message)};
 }

@@ -8,6 +8,9 @@
 
 namespace slipstream {
 
+/// As errors name an end of a message.
+std::string end_of(int device, int rank);
+
 /// The pieces in which a message is copied and sent; both ends compute the same.
 struct Pieces {
   std::size_t bytes = 0, each = 1;
@@ -16,7 +19,15 @@ struct Pieces {
   std::size_t size(int piece) const { return std::min(each, bytes - at(piece)); }
 };
 /// `pipelined`: the pieces of a message are under way in different stages at once.
-Pieces pieces_of(const Message& message, bool pipelined);
+Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined);
+
+/// What every message starts with, so that mismatched calls are errors and not wrong numbers.
+struct Envelope {
+  std::uint64_t plan = 0;
+  std::uint64_t sequence = 0;
+};
+/// Throws Error where the envelope is not that of this exchange.
+void verify(const Message& message, const Envelope& envelope, std::uint64_t sequence);
 
 /// Where an exchange's values lie at an end: a ring of places from `base`, one after the other in turn.
 struct PlaceRing {
@@ -36,6 +47,8 @@ class Outlet {
   virtual void send(int piece, std::uint64_t sequence) = 0;
   /// Whether all that was sent has left.
   virtual bool sent() { return true; }
+  /// Whom the message also depends on, beside its two ends; empty where on nobody.
+  virtual std::string escort() const { return {}; }
 };
 
 class Inlet {
@@ -47,6 +60,7 @@ class Inlet {
   virtual bool early() const = 0;
   /// Pieces that lie in their place, in order. Throws Error where the sender is in another exchange.
   virtual int arrived(std::uint64_t sequence) = 0;
+  virtual std::string escort() const { return {}; }
 };
 
 /// Values are sent from `place` and received in `places`, by requests that are made once.

@@ -15,6 +15,7 @@ class GpuMpiRoute final : public Route {
             {"origin of memory", "any (MPI sees only the engine's buffers)"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},
+            {"between nodes", "a message per pair of devices, whatever the grouping"},
             {"capturable", "no: the host drives MPI"}};
   }
   Facts execution() const override {

@@ -3,6 +3,8 @@
 #include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
 
+#include "route/node_mail.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -23,9 +25,7 @@ std::unique_ptr<Stream> lane_of(const Message& m, Device device) {
   return std::make_unique<Stream>(device, Priority::high);
 }
 
-std::string end_of(int device, int rank) {
-  return "device " + std::to_string(device) + " on rank " + std::to_string(rank);
-}
+std::string within(const std::string& escort) { return escort.empty() ? "" : ", in " + escort; }
 
 }  // namespace
 
@@ -34,7 +34,7 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       staged_(staged),
       straight_(goes_straight(message, staged)),
       lowering_(site.device),
-      pieces_(pieces_of(message, staged)),
+      pieces_(pieces_of(message.wire_bytes, message.knobs, staged)),
       binding_(site.binding),
       ready_(site.device),
       lane_(lane_of(message, site.device)),
@@ -43,7 +43,10 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
   const bool coded = !message.codec->identity();
   if (!straight_) packed_ = Buffer<std::byte>(site.device, message.bytes);
   if (coded) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
-  if (site.landing.host) {
+  if (const NodeMail* mail = mail_of(message)) {
+    places_ = mail->outgoing_place(message);
+    outlet_ = mail->outlet(message);
+  } else if (site.landing.host) {
     places_ = host_places(message, site.landing.host);
     outlet_ = mapped_outlet(message, pieces_, site.landing.host);
   } else {
@@ -111,7 +114,7 @@ bool HostSender::progress(std::uint64_t sequence) {
 }
 
 std::string HostSender::waiting_for() const {
-  const std::string peer = end_of(message_.target, message_.target_rank);
+  const std::string peer = end_of(message_.target, message_.target_rank) + within(outlet_->escort());
   if (state_ == State::idle) return {};
   if (state_ == State::waiting) return "a free landing place at " + peer;
   if (sent_ < pieces_.count()) return "its own packing and copies, bound for " + peer;
@@ -124,7 +127,7 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
       straight_(goes_straight(message, staged) && !message.combines),
       uploads_(staged && !straight_),
       lowering_(site.device),
-      pieces_(pieces_of(message, staged)),
+      pieces_(pieces_of(message.wire_bytes, message.knobs, staged)),
       binding_(site.binding),
       turn_{Event(site.device), Event(site.device)},
       landed_(site.device),
@@ -138,6 +141,11 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
 void HostReceiver::make_places(const ReceiveSite& site) {
   if (coded() && staged_) wire_ = Buffer<std::byte>(site.device, message_.wire_bytes);
   if (uploads_ || coded()) packed_ = Buffer<std::byte>(site.device, message_.bytes);
+  if (const NodeMail* mail = mail_of(message_)) {
+    places_ = mail->incoming_places(message_);
+    inlet_ = mail->inlet(message_);
+    return;
+  }
   if (site.landing.host) {
     places_ = host_places(message_, site.landing.host);
     inlet_ = mapped_inlet(message_, pieces_, site.landing.host);
@@ -239,7 +247,7 @@ void HostReceiver::deliver(Stream& stream, std::uint64_t sequence) {
 
 std::string HostReceiver::waiting_for() const {
   if (!waiting_) return {};
-  return "the message of " + end_of(message_.source, message_.source_rank);
+  return "the message of " + end_of(message_.source, message_.source_rank) + within(inlet_->escort());
 }
 
 }  // namespace slipstream

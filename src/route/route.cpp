@@ -18,6 +18,8 @@ constexpr std::pair<Pack, const char*> packs[] = {{Pack::fused, "fused"},
 
 constexpr std::pair<Lanes, const char*> lane_names[] = {{Lanes::one, "one"}, {Lanes::per_direction, "per_direction"}};
 
+constexpr std::pair<Grouping, const char*> groupings[] = {{Grouping::devices, "devices"}, {Grouping::nodes, "nodes"}};
+
 const std::pair<Scheme, const char*> schemes[] = {
     {{RouteKind::staged, {.pack = Pack::memcpy3d, .streams = Lanes::one, .sync = true}}, "gpu_pack_info"},
     {{RouteKind::staged, {.pack = Pack::per_direction, .streams = Lanes::per_direction}}, "gpu_pack_info_async"},
@@ -48,6 +50,8 @@ std::string to_string(Pack pack) { return name_of(packs, pack); }
 Pack pack_from_string(const std::string& name) { return value_of(packs, name, "way to pack"); }
 std::string to_string(Lanes lanes) { return name_of(lane_names, lanes); }
 Lanes lanes_from_string(const std::string& name) { return value_of(lane_names, name, "use of streams"); }
+std::string to_string(Grouping grouping) { return name_of(groupings, grouping); }
+Grouping grouping_from_string(const std::string& name) { return value_of(groupings, name, "grouping of messages"); }
 
 Scheme named_scheme(const std::string& name) { return value_of(schemes, name, "scheme"); }
 

@@ -1,6 +1,8 @@
 // Anywhere: pack, copy to pinned host memory, copy to the target's device, unpack, piece by piece. Between the two
-// copies lies MPI, or nothing where both ends reach the same host memory: in one process and on one node.
+// copies lies MPI, or nothing where both ends reach the same host memory: in one process and on one node. MPI gets a
+// message of each pair of devices or of each pair of nodes (node_mail.hpp).
 #include "route/host_ends.hpp"
+#include "route/node_mail.hpp"
 #include "route/routes.hpp"
 
 namespace slipstream {
@@ -16,6 +18,7 @@ class StagedRoute final : public Route {
             {"origin of memory", "any"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},
+            {"between nodes", "a message per pair of devices, or per pair of nodes (grouping = nodes)"},
             {"capturable", "no: the host drives the copies"}};
   }
   Facts execution() const override {
@@ -31,6 +34,10 @@ class StagedRoute final : public Route {
     return {0, 1, 0, false, message.host_shared ? host_landing_bytes(message) : 0};
   }
   bool needs_host() const override { return true; }
+  std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override {
+    if (setup.knobs.grouping == Grouping::devices || setup.machine.nodes() == 1) return nullptr;
+    return std::make_shared<NodeMail>(setup);
+  }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
     return std::make_unique<HostSender>(message, site, true);
   }

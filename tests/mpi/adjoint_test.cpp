@@ -84,13 +84,14 @@ class Adjoint : public testing::TestWithParam<std::tuple<Backend, std::size_t, s
 
   /// Makes the grid. Why it cannot be exchanged here; empty where it can.
   std::string lay_out() {
-    if (auto missing = unavailable(backend, way.devices); !missing.empty()) return missing;
-    const Machine machine = machine_here(backend, way.devices);
+    if (auto missing = unavailable(backend, way); !missing.empty()) return missing;
+    const Machine machine = machine_here(backend, way);
     GridOptions options;
     options.periodic = s.periodic;
     options.boxes = dealt_blocks(s.cells, s.counts, machine.devices());
     grid.emplace(s.cells, machine, comm.rank(), options);
     exchange_options.routes = way.routes;
+    exchange_options.knobs.grouping = way.grouping;
     return refusal_of(*grid, {{&halo, field_of(s, DType::f64)}, {&sum, field_of(s, DType::f64)}}, exchange_options);
   }
 

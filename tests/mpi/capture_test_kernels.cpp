@@ -39,8 +39,8 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
 
   /// Makes the grid. Why it cannot be exchanged here; empty where it can.
   std::string lay_out() {
-    if (auto missing = unavailable(backend, way.devices); !missing.empty()) return missing;
-    const Machine machine = machine_here(backend, way.devices);
+    if (auto missing = unavailable(backend, way); !missing.empty()) return missing;
+    const Machine machine = machine_here(backend, way);
     GridOptions grid_options;
     grid_options.periodic = {true, false, true};
     grid_options.partition.blocks_per_device = {2, 1, 1};
@@ -50,6 +50,7 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     field_options.ghost = {1, 1, 1};
     field_options.shared = true;
     options.routes = way.routes;
+    options.knobs.grouping = way.grouping;
     return refusal_of(*grid, {{&halo, field_options}}, options);
   }
 

@@ -69,6 +69,11 @@ void add_host_routes(std::vector<Scenario>& list) {
           s.knobs.chunk = 4096;
           s.ranks_per_node = 1;
           list.push_back(s);
+          if (route == R::gpu_mpi) continue;
+          s.name = "staged_" + to_string(pack) + "_" + to_string(lanes) + "_by_node_in_pieces";
+          s.knobs.grouping = Grouping::nodes;
+          s.ranks_per_node = 2;
+          list.push_back(s);
         }
   for (const char* scheme : {"gpu_pack_info", "gpu_pack_info_async", "gpu_buffered"}) {
     const Scheme named = named_scheme(scheme);
@@ -76,6 +81,43 @@ void add_host_routes(std::vector<Scenario>& list) {
     s.knobs = named.knobs;
     list.push_back(s);
   }
+}
+
+/// One message for each pair of nodes of two ranks; and of one, where many devices of one rank share it.
+void add_grouped(std::vector<Scenario>& list) {
+  Scenario s{"by_node", {R::kernel, R::staged}};
+  s.knobs.grouping = Grouping::nodes;
+  s.ranks_per_node = 2;
+  list.push_back(s);
+  Scenario all = s;
+  all.name = "by_node_all_routes";
+  all.routes = all_routes();
+  all.devices_per_rank = 2;
+  list.push_back(all);
+  Scenario alone = s;
+  alone.name = "by_node_of_one_rank";
+  alone.ranks_per_node = 1;
+  alone.devices_per_rank = 3;
+  list.push_back(alone);
+  Scenario open = s;
+  open.name = "by_node_open_uneven";
+  open.blocks = {1, 2, 1};
+  open.cells = {19, 17, 23};
+  open.periodic = {false, false, true};
+  open.devices_per_rank = 2;
+  list.push_back(open);
+  Scenario coded = s;
+  coded.name = "by_node_codec";
+  coded.codec = std::make_shared<const Shift>();
+  coded.knobs.chunk = 2048;
+  list.push_back(coded);
+  Scenario faces = s;
+  faces.name = "by_node_faces_of_f64_cells_with_components";
+  faces.reach = Reach::faces;
+  faces.layout = Layout::aos;
+  faces.type = DType::f64;
+  faces.components = 3;
+  list.push_back(faces);
 }
 
 std::vector<Scenario> scenarios() {
@@ -164,6 +206,7 @@ std::vector<Scenario> scenarios() {
   list.push_back({"all_routes_between_nodes", all, 2});
   list.back().ranks_per_node = 1;
   add_host_routes(list);
+  add_grouped(list);
   for (const auto& [name, kind, devices] : {std::tuple{"nccl", R::nccl, 1}, std::tuple{"nccl_two_devices", R::nccl, 2},
                                             std::tuple{"nvshmem", R::nvshmem, 1}}) {
     Scenario library{name, {R::kernel, kind, R::staged}, devices};
@@ -308,6 +351,8 @@ class ExchangeScenario : public testing::TestWithParam<std::tuple<Backend, int>>
 TEST_P(ExchangeScenario, FillsTheGhostsAndNothingElse) {
   const Backend backend = std::get<0>(GetParam());
   if (const auto why = unavailable(backend, s.devices_per_rank); !why.empty()) GTEST_SKIP() << why;
+  if (s.ranks_per_node && comm.size() % s.ranks_per_node)
+    GTEST_SKIP() << "needs ranks in groups of " << s.ranks_per_node;
   const Machine machine = machine_here(backend, s.devices_per_rank, s.ranks_per_node);
   GridOptions options;
   options.periodic = s.periodic;

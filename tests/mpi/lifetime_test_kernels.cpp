@@ -32,9 +32,9 @@ class Lifetime : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
 TEST_P(Lifetime, AnExchangeEndsAfterWhatItsRunQueuedOnTheCallersStreams) {
   const Backend backend = std::get<0>(GetParam());
   const Way& way = ways[std::get<1>(GetParam())];
-  if (const auto why = unavailable(backend, way.devices); !why.empty()) GTEST_SKIP() << why;
+  if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world();
-  const Machine machine = machine_here(backend, way.devices);
+  const Machine machine = machine_here(backend, way);
   GridOptions grid_options;
   grid_options.periodic = {true, true, true};
   const Grid grid({16, 12, 10}, machine, comm.rank(), grid_options);
@@ -44,6 +44,7 @@ TEST_P(Lifetime, AnExchangeEndsAfterWhatItsRunQueuedOnTheCallersStreams) {
   const Halo halo(Halo::Options{});
   ExchangeOptions options;
   options.routes = way.routes;
+  options.knobs.grouping = way.grouping;
   if (const auto why = refusal_of(grid, {{&halo, field_options}}, options); !why.empty()) GTEST_SKIP() << why;
   Field field(grid, field_options);
   std::vector<Stream> streams;

@@ -109,9 +109,9 @@ class Shapes : public testing::TestWithParam<std::tuple<Backend, std::size_t, st
 };
 
 TEST_P(Shapes, FillTheGhostsAndNothingElse) {
-  if (const auto why = unavailable(backend, way.devices); !why.empty()) GTEST_SKIP() << why;
+  if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world();
-  const Machine machine = machine_here(backend, way.devices);
+  const Machine machine = machine_here(backend, way);
   GridOptions grid_options;
   grid_options.periodic = s.periodic;
   grid_options.boxes = dealt_blocks(s.cells, s.counts, machine.devices());
@@ -139,6 +139,7 @@ TEST_P(Shapes, FillTheGhostsAndNothingElse) {
   }
   ExchangeOptions options;
   options.routes = way.routes;
+  options.knobs.grouping = way.grouping;
   if (const auto why = refusal_of(grid, planned, options); !why.empty()) GTEST_SKIP() << why;
   Exchange exchange(comm, grid, items, options);
   std::vector<Stream> streams = streams_of(grid);

@@ -221,6 +221,7 @@ class Toys : public testing::TestWithParam<std::tuple<Backend, Case, int>> {
   std::string lay_out(const Pattern* pattern, const FieldOptions& field, const Grid& on) {
     options.routes = way.routes;
     options.knobs = tuning.knobs;
+    options.knobs.grouping = way.grouping;
     return refusal_of(on, {{pattern, field}}, options);
   }
 
@@ -259,7 +260,7 @@ class Toys : public testing::TestWithParam<std::tuple<Backend, Case, int>> {
   }
 
   Grid slabs(std::int64_t rows_each, std::int64_t more_rows) const {
-    const Machine machine = machine_here(backend, way.devices);
+    const Machine machine = machine_here(backend, way);
     const std::int64_t count = machine.devices();
     const Extent cells{32, rows_each * count + more_rows, 4 * count};
     GridOptions grid_options;
@@ -268,7 +269,7 @@ class Toys : public testing::TestWithParam<std::tuple<Backend, Case, int>> {
   }
 
   void transpose(bool one_way, Layout layout) {
-    if (const auto why = unavailable(backend, way.devices); !why.empty()) GTEST_SKIP() << why;
+    if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
     const Slabs pattern(false, one_way);
     grid.emplace(slabs(4, 0));
     const FieldOptions field_options = Slabs::field(false, layout);
@@ -309,7 +310,7 @@ TEST_P(Toys, TransposeOneWay) { transpose(true, Layout::soa); }
 TEST_P(Toys, TransposeOfMixedComponents) { transpose(true, Layout::aos); }
 
 TEST_P(Toys, TransposeByLists) {
-  if (const auto why = unavailable(backend, way.devices); !why.empty()) GTEST_SKIP() << why;
+  if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
   const Slabs pattern(true, false);
   grid.emplace(slabs(3, 1));
   const FieldOptions field_options = Slabs::field(true, Layout::soa);
@@ -338,8 +339,8 @@ TEST_P(Toys, TransposeByLists) {
 }
 
 TEST_P(Toys, SumOverSharedPoints) {
-  if (const auto why = unavailable(backend, way.devices); !why.empty()) GTEST_SKIP() << why;
-  const Machine machine = machine_here(backend, way.devices);
+  if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
+  const Machine machine = machine_here(backend, way);
   const std::int64_t blocks = 2 * machine.devices() + 1;
   const Extent cells{SharedPoints::row, SharedPoints::rows, blocks};
   GridOptions grid_options;

@@ -111,9 +111,11 @@ TEST_F(Tuned, KeepsAKnobThatTheUserSet) {
   ExchangeOptions options;
   options.knobs.in_place = 4096;
   options.knobs.streams = Lanes::one;
+  options.knobs.grouping = Grouping::nodes;
   const Tuning tuning = tune_with(options);
   EXPECT_EQ(tuning.options.knobs.in_place, 4096);
   EXPECT_EQ(tuning.options.knobs.streams, Lanes::one);
+  EXPECT_EQ(tuning.options.knobs.grouping, Grouping::nodes);
 }
 
 TEST_F(Tuned, SecondTimeComesFromTheCache) {

@@ -182,8 +182,8 @@ def test_options_of_the_wrong_type_are_refused_by_name() -> None:
         ss.Exchange(grid, {"u": numbered(grid, 1)}, wait_limit="long")
 
 
-def run_on_two(path: Path) -> subprocess.CompletedProcess[str]:
-    command = ["mpiexec", "-n", "2", "--oversubscribe", "--bind-to", "none", sys.executable, str(path)]
+def run_on(ranks: int, path: Path) -> subprocess.CompletedProcess[str]:
+    command = ["mpiexec", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", sys.executable, str(path)]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     search = os.pathsep.join([str(ROOT / "python"), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
@@ -213,9 +213,37 @@ sys.stdout.write(f"right on rank {grid.comm.rank}\\n")
 def test_two_ranks_fill_each_others_ghosts(tmp_path: Path) -> None:
     path = tmp_path / "two.py"
     path.write_text(ON_TWO)
-    result = run_on_two(path)
+    result = run_on(2, path)
     assert result.returncode == 0, result.stderr
     assert {"right on rank 0", "right on rank 1"} <= set(result.stdout.splitlines())
+
+
+ON_NODES = """
+import sys, numpy as np, slipstream as ss
+from test_exchange import grid_of, numbered, wrapped
+grid = grid_of((9, 8, 7), ranks_per_node=2)
+arrays = numbered(grid, 1)
+halo = ss.Exchange(grid, {"u": arrays}, routes=["kernel", "staged"], grouping="nodes")
+halo.run()
+np.testing.assert_array_equal(arrays[0], wrapped(grid, 1, 0))
+grouped = sum("travels in the message of node" in message["reason"] for message in halo.messages())
+sys.stdout.write(f"{grouped} in messages of nodes by {halo.tuning['knobs']['grouping']}\\n")
+"""
+
+
+def test_two_nodes_send_each_other_one_message(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.py"
+    path.write_text(ON_NODES)
+    result = run_on(4, path)
+    assert result.returncode == 0, result.stderr
+    # Each of four devices has two on the other node, both ways.
+    assert result.stdout.splitlines() == ["4 in messages of nodes by nodes"] * 4
+
+
+def test_an_unknown_grouping_is_told_the_known_ones() -> None:
+    grid = grid_of()
+    with pytest.raises(RuntimeError, match="grouping of messages is named 'ranks': choose among devices, nodes"):
+        ss.Exchange(grid, {"u": numbered(grid, 1)}, grouping="ranks")
 
 
 REFUSED_ON_TWO = """
@@ -235,7 +263,7 @@ except ValueError as error:
 def test_a_bad_array_of_one_rank_is_an_error_on_all(tmp_path: Path) -> None:
     path = tmp_path / "two.py"
     path.write_text(REFUSED_ON_TWO)
-    lines = run_on_two(path).stdout.splitlines()
+    lines = run_on(2, path).stdout.splitlines()
     assert sorted(line.partition(" the array")[0] for line in lines) == [
         f"{rank} refused: rank 1: field 'u', block 0 of this rank:" for rank in (0, 1)
     ]
@@ -267,7 +295,7 @@ mpi.MPI_Finalize()
 def test_a_part_of_the_ranks_may_use_their_own_communicator(tmp_path: Path) -> None:
     path = tmp_path / "guest.py"
     path.write_text(GUEST_ON_TWO)
-    result = run_on_two(path)
+    result = run_on(2, path)
     if result.returncode == 77:
         pytest.skip("asks Open MPI for a communicator without mpi4py")
     assert result.stdout.splitlines() == ["guest of 1"], result.stderr
@@ -289,7 +317,7 @@ sys.stdout.write(f"{grid.comm.rank} {len(arrays)} {good}\\n")
 def test_a_rank_without_blocks_takes_part(tmp_path: Path) -> None:
     path = tmp_path / "idle.py"
     path.write_text(IDLE_ON_TWO)
-    result = run_on_two(path)
+    result = run_on(2, path)
     assert sorted(result.stdout.splitlines()) == ["0 1 True", "1 0 True"], result.stderr
 
 
@@ -303,7 +331,7 @@ def test_the_pages_example_runs(tmp_path: Path) -> None:
         page_example()
         + "\nassert u.min() == 1 and u.max() == 1 + comm.size - 1\nimport sys; sys.stdout.write('good\\n')\n"
     )
-    result = run_on_two(path)
+    result = run_on(2, path)
     assert result.stdout.split() == ["good", "good"], result.stdout + result.stderr
 
 

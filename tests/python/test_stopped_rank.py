@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,15 +30,40 @@ except TimeoutError as error:
 os._exit(3)
 """
 
+# Two nodes of two ranks; the launcher ends all with the first that leaves.
+ON_NODES = f"""
+import os, signal, time, numpy as np, slipstream as ss
+grid = ss.Grid((8, 8, 8), periodic=(True,) * 3, backend="host", ranks_per_node=2)
+arrays = [np.zeros(grid.array_shape(1, block=block), np.float32) for block in range(len(grid.local))]
+routes = ["kernel", "staged"]
+halo = ss.Exchange(grid, {{"u": arrays}}, routes=routes, grouping="nodes", wait_limit={WAIT_LIMIT})
+halo.run()
+if grid.comm.rank == 3:
+    os.kill(os.getpid(), signal.SIGSTOP)
+try:
+    halo.run()
+    os.write(1, b"no error\\n")
+except TimeoutError as error:
+    os.write(1, f"{{error}}\\n".encode())
+time.sleep(1)
+os._exit(3)
+"""
+
 
 def run_on_two(folder: Path, route: str, how: str, *launcher: str) -> subprocess.CompletedProcess[str]:
+    return run_on(2, folder, SCRIPT, route, how, launcher=launcher)
+
+
+def run_on(
+    ranks: int, folder: Path, script: str, *arguments: str, launcher: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     path = folder / "stopped.py"
-    path.write_text(SCRIPT)
-    command = ["mpiexec", *launcher, "-n", "2", "--oversubscribe", "--bind-to", "none"]
+    path.write_text(script)
+    command = ["mpiexec", *launcher, "-n", str(ranks), "--oversubscribe", "--bind-to", "none"]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     search = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
-        [*command, sys.executable, str(path), route, how],
+        [*command, sys.executable, str(path), *arguments],
         env=os.environ | environment | {"PYTHONPATH": search},
         capture_output=True,
         text=True,
@@ -56,6 +82,16 @@ def test_a_stopped_rank_is_named_by_the_other(tmp_path: Path, route: str) -> Non
     result = run_on_two(tmp_path, route, "SIGSTOP")
     assert names_both(result.stdout), result.stdout + result.stderr
     assert result.returncode == 3
+
+
+def test_a_stopped_rank_is_named_by_its_node_and_by_the_other(tmp_path: Path) -> None:
+    result = run_on(4, tmp_path, ON_NODES)
+    told = sorted(line.split(": ", 1)[1] for line in result.stdout.splitlines())
+    assert len(told) == 3, result.stdout + result.stderr
+    for rank, line in enumerate(told):
+        assert line.startswith(f"device {rank} on rank {rank} waited for"), line
+        assert "rank 3" in line or "ranks 2 and 3" in line, line
+    assert "device 3 on rank 3" in told[2], told[2]
 
 
 def lets_others_live() -> bool:

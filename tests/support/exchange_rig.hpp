@@ -19,9 +19,12 @@ struct Way {
   std::string name;
   std::vector<RouteKind> routes;
   int devices = 1;
+  int ranks_per_node = 0;
+  Grouping grouping = Grouping::devices;
 };
 
-/// Every route of this build in turn, kernel beside it for blocks of one device; by one and by two devices a rank.
+/// Every route of this build in turn, kernel beside it for blocks of one device; by one and by two devices a rank. And
+/// one message for each pair of nodes of two ranks.
 inline std::vector<Way> all_ways() {
   using R = RouteKind;
   std::vector<Way> ways{{"staged_alone", {R::staged}, 1}};
@@ -34,6 +37,7 @@ inline std::vector<Way> all_ways() {
       ways.push_back({to_string(kind) + suffix, routes, devices});
     }
     ways.push_back({"rules" + suffix, all_routes(), devices});
+    ways.push_back({"staged_for_nodes" + suffix, {R::kernel, R::staged}, devices, 2, Grouping::nodes});
   }
   return ways;
 }
@@ -41,6 +45,17 @@ inline std::vector<Way> all_ways() {
 /// The name of a test of one way of `all_ways()`, or of one of its cases.
 inline std::string name_of(Backend backend, std::size_t way, const std::string& of_case = {}) {
   return to_string(backend) + "_" + all_ways()[way].name + (of_case.empty() ? "" : "_" + of_case);
+}
+
+/// Empty where this machine's backend can be had in this way, else why not.
+inline std::string unavailable(Backend backend, const Way& way) {
+  if (way.ranks_per_node && Communicator::world().size() % way.ranks_per_node)
+    return "needs ranks in groups of " + std::to_string(way.ranks_per_node);
+  return unavailable(backend, way.devices);
+}
+
+inline Machine machine_here(Backend backend, const Way& way) {
+  return machine_here(backend, way.devices, way.ranks_per_node);
 }
 
 /// One stream for each device of this rank.

@@ -19,6 +19,7 @@ Found example() {
   Found found;
   found.knobs.in_place = 64;
   found.knobs.streams = Lanes::one;
+  found.knobs.grouping = Grouping::nodes;
   found.chosen[{0, 1}] = RouteKind::direct;
   found.reasons[{0, 1}] = "measured: direct 21.0 us, peer 40.0 us";
   found.chosen[{1, 0}] = RouteKind::staged;

@@ -1,0 +1,238 @@
+#include "route/node_mail.hpp"
+
+#include <cstring>
+
+#include <slipstream/error.hpp>
+
+#include "route/node_boxes.hpp"
+#include "route/node_drivers.hpp"
+
+namespace slipstream {
+namespace {
+
+constexpr std::size_t page = 4096;
+
+class NodeOutlet final : public Outlet {
+ public:
+  NodeOutlet(const NodeMessage& message, const NodeOutbox& box, int part)
+      : message_(message),
+        sent_(box.sent()),
+        full_(box.full(part)),
+        pieces_(static_cast<std::uint64_t>(message.parts[static_cast<std::size_t>(part)].pieces.count())) {}
+  bool room(std::uint64_t sequence) override { return load_acquire(sent_) + 1 >= sequence; }
+  void send(int piece, std::uint64_t sequence) override {
+    store_release(full_, (sequence - 1) * pieces_ + static_cast<std::uint64_t>(piece) + 1);
+  }
+  std::string escort() const override { return message_.described(); }
+
+ private:
+  const NodeMessage& message_;
+  Signal *sent_, *full_;
+  std::uint64_t pieces_;
+};
+
+class NodeInlet final : public Inlet {
+ public:
+  NodeInlet(const NodeMessage& node_message, const NodeInbox& box, int part, const Message& message)
+      : node_message_(node_message),
+        part_(node_message.parts[static_cast<std::size_t>(part)]),
+        box_(box),
+        free_(box.free(part)),
+        message_(message) {}
+  void open(std::uint64_t sequence) override { store_release(free_, sequence); }
+  bool early() const override { return true; }
+
+  int arrived(std::uint64_t sequence) override {
+    if (sequence_ != sequence) {
+      sequence_ = sequence;
+      next_ = part_.first_chunk;
+      verified_ = false;
+    }
+    while (next_ <= part_.last_chunk && lies_there(next_)) ++next_;
+    if (!verified_ && lies_there(0)) {
+      verify(message_, *reinterpret_cast<const Envelope*>(box_.places().of(sequence)), sequence);
+      verified_ = true;
+    }
+    // Values may come before the envelope, which is in the first chunk; the message is not complete without it.
+    const int pieces = node_message_.pieces_within(next_, part_);
+    return verified_ ? pieces : std::min(pieces, std::max(0, part_.pieces.count() - 1));
+  }
+  std::string escort() const override { return node_message_.described(); }
+
+ private:
+  bool lies_there(int chunk) const { return load_acquire(box_.full(chunk)) >= sequence_; }
+  const NodeMessage& node_message_;
+  const NodeMessage::Part& part_;
+  NodeInbox box_;
+  Signal* free_;
+  Message message_;
+  std::uint64_t sequence_ = 0;
+  int next_ = 0;  // the part's first chunk that has not been seen
+  bool verified_ = false;
+};
+
+/// What rank says first of why it cannot; the same on all ranks.
+std::string first_refusal(const Communicator& comm, const std::string& mine) {
+  const auto all = comm.all_gather(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (!all[rank].empty()) return "rank " + std::to_string(rank) + ": " + all[rank];
+  return {};
+}
+
+std::string reason_of(const std::exception& error) { return *error.what() ? error.what() : "it failed"; }
+
+}  // namespace
+
+NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
+  for (NodeMessage& message : node_messages(setup.machine, setup.letters, setup.knobs))
+    messages_.push_back({std::move(message)});
+  for (std::size_t m = 0; m < messages_.size(); ++m) {
+    const auto& parts = messages_[m].message.parts;
+    for (std::size_t p = 0; p < parts.size(); ++p)
+      part_of_[{parts[p].source, parts[p].target}] = {m, static_cast<int>(p)};
+  }
+  share(setup, place_boxes());
+  if (refusal_.empty()) make_drivers(setup);
+}
+
+NodeMail::~NodeMail() = default;
+
+/// Lays the boxes of each message into the memory of the ranks that drive it; returns the bytes of this rank's.
+std::size_t NodeMail::place_boxes() {
+  std::map<int, std::size_t> bytes;
+  const auto place = [&](int rank, std::size_t box) {
+    const std::size_t at = bytes[rank];
+    bytes[rank] += round_up(box, page);
+    return at;
+  };
+  for (Carried& c : messages_) {
+    c.outbox = place(c.message.sender, NodeOutbox::bytes(c.message));
+    c.inbox = place(c.message.receiver, NodeInbox::bytes(c.message));
+  }
+  return bytes[rank_];
+}
+
+/// Every rank that drives a message offers its memory, and every rank with a part maps it.
+void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
+  const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
+  const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;
+  std::string offered, problem;
+  try {
+    if (bytes) {
+      memory_ = Buffer<std::byte>(device, bytes, Memory::pinned_shared);
+      const MemoryHandle handle = export_memory(device, memory_.data());
+      offered.assign(reinterpret_cast<const char*>(&handle), sizeof handle);
+    }
+  } catch (const std::exception& error) {
+    problem = reason_of(error);
+  }
+  const std::vector<std::string> all = setup.comm.all_gather(offered);
+  refusal_ = first_refusal(setup.comm, problem);
+  if (refusal_.empty()) {
+    const auto map = [&](int driver) {
+      if (driver == rank_ || mapped_.contains(driver)) return;
+      MemoryHandle handle;
+      std::memcpy(&handle, all.at(static_cast<std::size_t>(driver)).data(), sizeof handle);
+      mapped_[driver] = import_memory(device, handle);
+    };
+    try {
+      for (const Carried& c : messages_)
+        for (const auto& part : c.message.parts) {
+          if (part.source_rank == rank_) map(c.message.sender);
+          if (part.target_rank == rank_) map(c.message.receiver);
+        }
+    } catch (const std::exception& error) {
+      problem = reason_of(error);
+    }
+    refusal_ = first_refusal(setup.comm, problem);
+  }
+  if (refusal_.empty()) return;
+  mapped_.clear();
+  setup.comm.barrier();  // nobody frees what another still maps
+  memory_ = {};
+}
+
+void NodeMail::make_drivers(const RouteSetup& setup) {
+  const NodeAddress address{setup.mpi, setup.tag, setup.plan};
+  for (const Carried& c : messages_) {
+    if (c.message.sender == rank_)
+      dispatches_.push_back(
+          std::make_unique<NodeDispatch>(c.message, NodeOutbox(c.message, memory_.data() + c.outbox), address));
+    if (c.message.receiver == rank_)
+      arrivals_.push_back(
+          std::make_unique<NodeArrival>(c.message, NodeInbox(c.message, memory_.data() + c.inbox), address));
+  }
+}
+
+std::byte* NodeMail::memory_of(int rank) const {
+  return rank == rank_ ? memory_.data() : static_cast<std::byte*>(mapped_.at(rank).get());
+}
+
+bool NodeMail::carries(const Message& message) const {
+  return refusal_.empty() && part_of_.contains({message.source, message.target});
+}
+
+NodeMail::Found NodeMail::find(const Message& message) const {
+  const auto& [number, part] = part_of_.at({message.source, message.target});
+  return {&messages_[number], part};
+}
+
+PlaceRing NodeMail::outgoing_place(const Message& message) const {
+  const auto [c, part] = find(message);
+  const NodeOutbox box(c->message, memory_of(c->message.sender) + c->outbox);
+  return {box.place() + c->message.parts[static_cast<std::size_t>(part)].offset};
+}
+
+PlaceRing NodeMail::incoming_places(const Message& message) const {
+  const auto [c, part] = find(message);
+  PlaceRing places = NodeInbox(c->message, memory_of(c->message.receiver) + c->inbox).places();
+  places.base += c->message.parts[static_cast<std::size_t>(part)].offset;
+  return places;
+}
+
+std::unique_ptr<Outlet> NodeMail::outlet(const Message& message) const {
+  const auto [c, part] = find(message);
+  return std::make_unique<NodeOutlet>(c->message, NodeOutbox(c->message, memory_of(c->message.sender) + c->outbox),
+                                      part);
+}
+
+std::unique_ptr<Inlet> NodeMail::inlet(const Message& message) const {
+  const auto [c, part] = find(message);
+  return std::make_unique<NodeInlet>(c->message, NodeInbox(c->message, memory_of(c->message.receiver) + c->inbox), part,
+                                     message);
+}
+
+bool NodeMail::progress(std::uint64_t sequence) {
+  bool done = true;
+  for (const auto& arrival : arrivals_) done &= arrival->progress(sequence);
+  for (const auto& dispatch : dispatches_) done &= dispatch->progress(sequence);
+  return done;
+}
+
+std::string NodeMail::waiting_for() const {
+  for (const auto& dispatch : dispatches_)
+    if (auto what = dispatch->waiting_for(); !what.empty()) return what;
+  for (const auto& arrival : arrivals_)
+    if (auto what = arrival->waiting_for(); !what.empty()) return what;
+  return {};
+}
+
+std::string NodeMail::remark(int source, int target) const {
+  const auto found = part_of_.find({source, target});
+  if (found == part_of_.end()) return {};
+  if (!refusal_.empty()) return "not in one message per pair of nodes, whose ranks must share host memory: " + refusal_;
+  return "travels in " + messages_[found->second.first].message.described();
+}
+
+void NodeMail::part() {
+  dispatches_.clear();
+  arrivals_.clear();
+  mapped_.clear();
+}
+
+const NodeMail* mail_of(const Message& message) {
+  const auto* mail = dynamic_cast<const NodeMail*>(message.state.get());
+  return mail && mail->carries(message) ? mail : nullptr;
+}
+
+}  // namespace slipstream
