@@ -20,8 +20,8 @@ constexpr int threads_of(int otherwise) {
     return otherwise;
   }
 }
-/// Blocks that a multiprocessor shall hold at once: what the functor states as `resident`, else one; registers are given
-/// out accordingly.
+/// Blocks that a multiprocessor shall hold at once: what the functor states as `resident`, else one; registers are
+/// given out accordingly.
 template <class Kernel>
 constexpr int resident_of() {
   if constexpr (requires { Kernel::resident; }) {
@@ -100,7 +100,8 @@ class Team {
 };
 
 template <class Kernel>
-__global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<Kernel>()) run_teams(const Kernel kernel) {
+__global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<Kernel>())
+    run_teams(const Kernel kernel) {
   extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
   kernel(Team(blockIdx.x, static_cast<int>(blockDim.x), slipstream_team_memory));
 }
