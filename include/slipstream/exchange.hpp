@@ -102,7 +102,8 @@ class Exchange {
   bool capturable() const;
   /// Exchanges begun so far.
   std::uint64_t sequence() const;
-  /// Bytes of device memory that the plan holds on a device of this rank (slots, tables, signals).
+  /// Bytes of device memory that the plan holds on a device of this rank: slots, packed values, tables, signals.
+  /// Without what a library takes for itself.
   std::int64_t bytes_on(Device device) const;
 
  private:

@@ -253,6 +253,8 @@ class Sender {
   /// Drives what needs the host; true when this sequence needs it no more.
   virtual bool progress(std::uint64_t) { return true; }
   virtual std::string waiting_for() const { return {}; }
+  /// Of device memory that it holds.
+  virtual std::int64_t bytes() const { return 0; }
 };
 
 /// The receiving end. At begin, before anything is sent: set `opened`, post(). At end: progress() until true, wait for
@@ -274,6 +276,7 @@ class Receiver {
   virtual bool delivers() const { return false; }
   virtual void deliver(Stream&, std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
+  virtual std::int64_t bytes() const { return 0; }
 };
 
 /// How a message's landing slots are laid out; both ends compute the same.

@@ -137,11 +137,15 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   }
   if (replayed(streams)) {
     for (std::size_t i = 0; i < sides.size(); ++i) recording()[i].launch(streams[i]);
-    return;
+  } else {
+    std::vector<Stream*> callers;
+    for (Stream& stream : streams) callers.push_back(&stream);
+    queue(callers);
   }
-  std::vector<Stream*> callers;
-  for (Stream& stream : streams) callers.push_back(&stream);
-  queue(callers);
+  if (states.empty()) return;
+  // For await_or_abandon().
+  for (std::size_t i = 0; i < sides.size(); ++i)
+    if (!streams[i].capturing()) streams[i].record(sides[i]->after);
 }
 
 /// All of an exchange whose routes queue work between sending and arrival.
@@ -285,6 +289,8 @@ std::int64_t Exchange::bytes_on(Device device) const {
     if (side->device != device) continue;
     bytes += static_cast<std::int64_t>(side->signals.bytes() + side->slots.bytes() + side->stamps.bytes() +
                                        side->packed.bytes());
+    for (const auto& sender : side->senders) bytes += sender->bytes();
+    for (const auto& receiver : side->receivers) bytes += receiver->bytes();
     for (const auto* programs : {&side->outgoing, &side->incoming, &side->whole})
       for (const Program& program : *programs) bytes += program.bytes();
   }

@@ -69,7 +69,7 @@ void Exchange::Impl::await_or_abandon() {
   if (states.empty()) return;
   const auto start = std::chrono::steady_clock::now();
   for (auto& side : sides)
-    while (!side->stream.idle()) {
+    while (!side->stream.idle() || !side->after.done()) {
       if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > options.wait_limit) {
         for (const auto& [kind, state] : states) state->abandon();
         return;

@@ -128,11 +128,13 @@ class Tuner {
              [&](Knobs& k) { k.in_place = std::int64_t{1} << 60, k.teams = teams ? teams : k.teams; });
       }
     }
-    const bool copies = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::staged;
-    if (copies && asked.streams == plain.streams) also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
+    const bool lanes = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::gpu_mpi ||
+                       kind == RouteKind::staged;
+    if (lanes && asked.streams == plain.streams) also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
     if (kind == RouteKind::staged && asked.grouping == plain.grouping && grid_.machine().nodes() > 1)
       also(", one message per pair of nodes", [](Knobs& k) { k.grouping = Grouping::nodes; });
-    if (kind == RouteKind::staged && asked.chunk == plain.chunk)
+    const bool chunks = kind == RouteKind::direct || kind == RouteKind::staged;
+    if (chunks && asked.chunk == plain.chunk)
       for (const std::int64_t chunk : {std::int64_t{1} << 18, std::int64_t{1} << 20, std::int64_t{1} << 22})
         if (static_cast<double>(chunk) < largest)
           also(", chunks of " + std::to_string(chunk >> 10) + " KiB", [&](Knobs& k) { k.chunk = chunk; });

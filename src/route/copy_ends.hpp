@@ -12,6 +12,7 @@ class CopySender final : public Sender {
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
   void join(Stream& stream) override;
+  std::int64_t bytes() const override { return bytes_of(lowering_, packed_, wire_); }
 
  private:
   Message message_;
@@ -30,6 +31,7 @@ class CopyReceiver final : public Receiver {
   CopyReceiver(const Message& message, const ReceiveSite& site);
   bool delivers() const override { return !message_.codec->identity(); }
   void deliver(Stream& stream, std::uint64_t sequence) override;
+  std::int64_t bytes() const override { return bytes_of(lowering_, packed_); }
 
  private:
   Message message_;

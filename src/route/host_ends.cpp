@@ -250,4 +250,8 @@ std::string HostReceiver::waiting_for() const {
   return "the message of " + end_of(message_.source, message_.source_rank) + within(inlet_->escort());
 }
 
+std::int64_t HostReceiver::bytes() const {
+  return bytes_of(lowering_, packed_, wire_) + (staged_ ? 0 : bytes_of(landing_)) + (moves_ ? moves_->bytes() : 0);
+}
+
 }  // namespace slipstream

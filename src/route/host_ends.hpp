@@ -19,6 +19,7 @@ class HostSender final : public Sender {
   void transfer(Stream& stream, std::uint64_t sequence) override;
   bool progress(std::uint64_t sequence) override;
   std::string waiting_for() const override;
+  std::int64_t bytes() const override { return bytes_of(lowering_, packed_, wire_) + (moves_ ? moves_->bytes() : 0); }
 
  private:
   enum class State { idle, waiting, copying };
@@ -55,6 +56,7 @@ class HostReceiver final : public Receiver {
   bool delivers() const override { return uploads_ || coded() || moves_; }
   void deliver(Stream& stream, std::uint64_t sequence) override;
   std::string waiting_for() const override;
+  std::int64_t bytes() const override;
 
  private:
   bool coded() const { return !message_.codec->identity(); }

@@ -128,6 +128,12 @@ const std::int64_t* Lowering::keep(const std::vector<std::int64_t>& ids) {
   return lists_.back().data();
 }
 
+std::int64_t Lowering::bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& list : lists_) bytes += bytes_of(list);
+  return bytes;
+}
+
 Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Place& place) {
   End end;
   end.base = place.origin;

@@ -35,6 +35,12 @@ struct Slot {
   Ring ring;
 };
 
+/// Of several buffers together.
+template <class... Buffers>
+std::int64_t bytes_of(const Buffers&... buffers) {
+  return (std::int64_t{0} + ... + static_cast<std::int64_t>(buffers.bytes()));
+}
+
 /// Turns legs into movers of the widest words that both sides allow; owns the id lists that they point to, in device
 /// memory.
 class Lowering {
@@ -48,6 +54,8 @@ class Lowering {
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
   /// The ids in device memory, for as long as this lives.
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
+  /// Of device memory.
+  std::int64_t bytes() const;
 
  private:
   struct End;

@@ -58,4 +58,10 @@ void Moves::run(Stream& stream, int binding, std::uint64_t sequence) const {
   for (const Mover& m : boxes_.at(binding)) copy_mover(stream, m, sequence);
 }
 
+std::int64_t Moves::bytes() const {
+  std::int64_t bytes = 0;
+  for (const Program& program : programs_) bytes += program.bytes();
+  return bytes;
+}
+
 }  // namespace slipstream

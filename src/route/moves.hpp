@@ -11,6 +11,8 @@ class Moves {
   /// `movers` per binding. Throws Error where `pack` is memcpy3d and a mover takes a list of elements.
   Moves(Device device, std::vector<std::vector<Mover>> movers, const Knobs& knobs, const Signal* sequence);
   void run(Stream& stream, int binding, std::uint64_t sequence) const;
+  /// Of device memory.
+  std::int64_t bytes() const;
 
  private:
   std::vector<std::vector<Mover>> boxes_;  // per binding; empty where there are programs

@@ -30,6 +30,8 @@ class NcclSender final : public Sender {
     clique_of(message_).send(stream, from, message_.wire_bytes, message_.source, message_.target);
   }
 
+  std::int64_t bytes() const override { return bytes_of(lowering_, packed_, wire_); }
+
  private:
   Message message_;
   Lowering lowering_;
@@ -61,6 +63,8 @@ class NcclReceiver final : public Receiver {
   void deliver(Stream& stream, std::uint64_t) override {
     if (delivers()) message_.codec->decode(stream, wire_.data(), message_.bytes, packed_.data());
   }
+
+  std::int64_t bytes() const override { return bytes_of(lowering_, packed_, wire_); }
 
  private:
   Message message_;

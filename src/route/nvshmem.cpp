@@ -79,6 +79,8 @@ class NvshmemSender final : public Sender {
                    m.target_rank);
   }
 
+  std::int64_t bytes() const override { return bytes_of(lowering_, values_); }
+
  private:
   End end_;
   Lowering lowering_;
@@ -125,6 +127,8 @@ class NvshmemReceiver final : public Receiver {
       copy(stream, values_.data(), slot, m.bytes);
     }
   }
+
+  std::int64_t bytes() const override { return bytes_of(lowering_, values_); }
 
  private:
   End end_;

@@ -23,6 +23,7 @@ SlotNeed store_need(const Message& message, const std::vector<Leg>& legs);
 class StoreSender final : public Sender {
  public:
   StoreSender(const Message& message, const SendSite& site);
+  std::int64_t bytes() const override { return lowering_.bytes(); }
 
  private:
   Lowering lowering_;
@@ -31,6 +32,7 @@ class StoreSender final : public Sender {
 class StoreReceiver final : public Receiver {
  public:
   StoreReceiver(const Message& message, const ReceiveSite& site);
+  std::int64_t bytes() const override { return lowering_.bytes(); }
 
  private:
   Lowering lowering_;
