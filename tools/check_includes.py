@@ -23,13 +23,13 @@ SIDEWAYS = {("route", "pattern"), ("route", "codec")}
 PUBLIC_ROOMS = {
     "device": "error box device buffer stream graph launch signal copy_rate build_info trace",
     "machine": "communicator machine",
-    "grid": "stencil grid field state",
+    "grid": "stencil grid field state cut",
     "pattern": "transfer pattern",
     "codec": "codec",
     "route": "route mover",
     "exchange": "exchange collective tuner",
     "solver": "simulation lbm",
-    "io": "gather vtkhdf output",
+    "io": "gather vtkhdf output mesh bodies",
 }
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
 

@@ -1,0 +1,18 @@
+#pragma once
+#include <array>
+#include <cstdint>
+
+namespace slipstream {
+
+/// A lattice link that a body's surface cuts: it starts at the centre of a fluid cell and leads along one direction of
+/// the caller's list. What interpolated bounce-back needs (Bouzidi, Firdaouss & Lallemand 2001).
+struct Cut {
+  std::array<std::int32_t, 3> cell{0, 0, 0};  ///< global, x first
+  std::uint16_t direction = 0;                ///< place in the list of directions
+  std::uint16_t body = 0;                     ///< the body that is met first
+  std::int32_t triangle = -1;  ///< of that body's mesh; -1: the neighbour is solid and its centre on the surface
+  float q = 1;                 ///< in (0, 1]: where the surface is, as a part of the link
+  bool operator==(const Cut&) const = default;
+};
+
+}  // namespace slipstream
