@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include <slipstream/mesh.hpp>
+
+namespace slipstream {
+
+/// One side of one triangle; `forward` where the triangle runs from the smaller to the larger vertex number.
+struct EdgeUse {
+  std::int32_t low, high;
+  std::int32_t triangle;
+  bool forward;
+  bool same_edge(const EdgeUse& other) const { return low == other.low && high == other.high; }
+};
+
+/// All sides of all triangles, those of one edge in a row. Sides from a vertex to itself are left out: a triangle that
+/// has one adds the other two, which cancel.
+std::vector<EdgeUse> edge_uses(const Mesh& mesh);
+
+/// Calls visit(first, last) for the uses of each edge.
+template <class Visit>
+void for_each_edge(const std::vector<EdgeUse>& uses, const Visit& visit) {
+  for (std::size_t first = 0, last = 0; first < uses.size(); first = last) {
+    while (last < uses.size() && uses[last].same_edge(uses[first])) ++last;
+    visit(first, last);
+  }
+}
+
+}  // namespace slipstream
