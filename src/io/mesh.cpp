@@ -46,7 +46,11 @@ std::string to_text(double value) {
   return text;
 }
 
-std::string to_text(const Point& p) { return "(" + to_text(p[0]) + ", " + to_text(p[1]) + ", " + to_text(p[2]) + ")"; }
+std::string to_text(const Point& p) {
+  char text[96];
+  std::snprintf(text, sizeof text, "(%.6g, %.6g, %.6g)", p[0], p[1], p[2]);
+  return text;
+}
 
 void Bounds::include(const Point& p) {
   for (int a = 0; a < 3; ++a) {

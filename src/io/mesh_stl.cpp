@@ -74,7 +74,7 @@ class AsciiParser {
 
   void expect(std::string_view word) {
     require(next(), path_ + ": ends in the middle of a triangle; the file is cut short");
-    require(word_ == word, unexpected("'" + std::string(word) + "'"));
+    require(word_ == word, unexpected(std::string("'").append(word).append("'")));
   }
 
   void read_facet() {

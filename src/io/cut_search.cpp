@@ -1,0 +1,141 @@
+#include "io/cut_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <tuple>
+
+#include "io/work_items.hpp"
+
+namespace slipstream {
+namespace {
+
+// In cells. Closer to a cell's centre than this, rounding decides on which side of the surface the centre is; the flags
+// have decided it once for all directions.
+constexpr double blurred = 1e-9;
+
+class CutSearch {
+ public:
+  CutSearch(const Surfaces& surfaces, const SolidRows& rows, const std::vector<Direction>& directions)
+      : surfaces_(surfaces), rows_(rows), directions_(directions), box_(grown(rows.box(), {-1, -1, -1})) {}
+
+  std::vector<Cut> run(const std::vector<CutDirections>& families) const {
+    std::vector<std::vector<Cut>> planes(std::max<std::int64_t>(0, box_.extent(2)));
+    for (const CutDirections& family : families) {
+      const auto tiles = family.lines->tiles_through(box_);
+      std::vector<std::vector<Cut>> found(tiles.size());
+      for_each_item(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t item) {
+        for (const Inside& piece : family.lines->inside(tiles[item], box_)) meet(family, piece, found[item]);
+      });
+      for (const auto& tile : found)
+        for (const Cut& cut : tile) planes[cut.cell[2] - box_.lo[2]].push_back(cut);
+    }
+    for_each_item(static_cast<std::int64_t>(planes.size()),
+                  [&](std::int64_t plane) { complete(planes[plane], box_.lo[2] + plane); });
+    std::vector<Cut> all;
+    std::size_t count = 0;
+    for (const auto& plane : planes) count += plane.size();
+    all.reserve(count);
+    for (auto& plane : planes) {
+      all.insert(all.end(), plane.begin(), plane.end());
+      std::vector<Cut>().swap(plane);
+    }
+    return all;
+  }
+
+ private:
+  static auto link_of(const Cut& cut) { return std::tie(cut.cell[1], cut.cell[0], cut.direction); }
+
+  // A piece of a line within a body cuts a link where it begins, and one the other way where it ends.
+  void meet(const CutDirections& family, const Inside& piece, std::vector<Cut>& found) const {
+    if (piece.out - piece.in <= blurred) return;  // touches, does not enter
+    if (family.forth >= 0) cut(family, piece, +1, found);
+    if (family.back >= 0) cut(family, piece, -1, found);
+  }
+
+  void cut(const CutDirections& family, const Inside& piece, int way, std::vector<Cut>& found) const {
+    const double place = way > 0 ? piece.in : piece.out;
+    if (std::abs(place) > 4e9) return;
+    const LineFamily& line = family.lines->family();
+    const double nearest = std::nearbyint(place);
+    auto step = static_cast<std::int64_t>(way > 0 ? std::floor(place) : std::ceil(place));
+    if (std::abs(place - nearest) <= blurred) {
+      step = static_cast<std::int64_t>(nearest);
+      const Extent there = line.cell(piece.v, piece.w, step);
+      if (rows_.box().contains(there) && rows_.solid(there)) step -= way;
+    }
+    const Extent from = line.cell(piece.v, piece.w, step);
+    if (!box_.contains(from) || rows_.solid(from)) return;
+    const double q = std::clamp(way * (place - static_cast<double>(step)), blurred, 1.0);
+    const std::int32_t triangle = way > 0 ? piece.triangle_in : piece.triangle_out;
+    Cut result;
+    for (int a = 0; a < 3; ++a) result.cell[a] = static_cast<std::int32_t>(from[a]);
+    result.direction = static_cast<std::uint16_t>(way > 0 ? family.forth : family.back);
+    result.body = static_cast<std::uint16_t>(piece.body);
+    result.triangle = static_cast<std::int32_t>(triangle - surfaces_.first[piece.body]);
+    result.q = static_cast<float>(q);
+    found.push_back(result);
+  }
+
+  // Keeps the nearest cut of each link, and adds the links to solid cells that no line has met.
+  void complete(std::vector<Cut>& cuts, std::int64_t z) const {
+    const auto nearest_first = [](const Cut& c) {
+      return std::tuple_cat(link_of(c), std::tie(c.q, c.body, c.triangle));
+    };
+    std::sort(cuts.begin(), cuts.end(),
+              [&](const Cut& a, const Cut& b) { return nearest_first(a) < nearest_first(b); });
+    const auto same = [](const Cut& a, const Cut& b) { return link_of(a) == link_of(b); };
+    cuts.erase(std::unique(cuts.begin(), cuts.end(), same), cuts.end());
+
+    const auto before = [](const Cut& a, const Cut& b) { return link_of(a) < link_of(b); };
+    std::vector<Cut> missed;
+    for (std::int64_t y = box_.lo[1]; y < box_.hi[1]; ++y)
+      for (std::size_t d = 0; d < directions_.size(); ++d)
+        for_each_link(y, z, d, [&](const Cut& link) {
+          if (!std::binary_search(cuts.begin(), cuts.end(), link, before)) missed.push_back(link);
+        });
+    if (missed.empty()) return;
+    cuts.insert(cuts.end(), missed.begin(), missed.end());
+    std::sort(cuts.begin(), cuts.end(), before);
+  }
+
+  // The links of a row from fluid to solid cells along one direction. As cuts they say that the solid cell's centre is
+  // where the surface is: no line along the link can miss the surface otherwise.
+  template <class Visit>
+  void for_each_link(std::int64_t y, std::int64_t z, std::size_t d, const Visit& visit) const {
+    const Direction& direction = directions_[d];
+    const auto own = rows_.row(y, z), other = rows_.row(y + direction[1], z + direction[2]);
+    auto solid = own.begin();
+    for (const SolidSpan& target : other) {
+      std::int64_t x = std::max<std::int64_t>(target.lo - direction[0], box_.lo[0]);
+      const std::int64_t end = std::min<std::int64_t>(target.hi - direction[0], box_.hi[0]);
+      while (x < end) {
+        while (solid != own.end() && solid->hi <= x) ++solid;
+        if (solid != own.end() && solid->lo <= x) {
+          x = solid->hi;
+          continue;
+        }
+        Cut link;
+        link.cell = {static_cast<std::int32_t>(x), static_cast<std::int32_t>(y), static_cast<std::int32_t>(z)};
+        link.direction = static_cast<std::uint16_t>(d);
+        link.body = static_cast<std::uint16_t>(target.body);
+        visit(link);
+        ++x;
+      }
+    }
+  }
+
+  const Surfaces& surfaces_;
+  const SolidRows& rows_;
+  const std::vector<Direction>& directions_;
+  Box box_;
+};
+
+}  // namespace
+
+std::vector<Cut> find_cuts(const Surfaces& surfaces, const SolidRows& rows, const std::vector<Direction>& directions,
+                           const std::vector<CutDirections>& families) {
+  return CutSearch(surfaces, rows, directions).run(families);
+}
+
+}  // namespace slipstream

@@ -1,0 +1,30 @@
+#include "io/work_items.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+
+#include <slipstream/device/host/launch.hpp>
+
+namespace slipstream {
+
+void for_each_item(std::int64_t count, const std::function<void(std::int64_t)>& work) {
+  std::atomic<std::int64_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  // The pool cuts evenly, but items differ: what it hands out are only turns.
+  constexpr std::int64_t worth_a_thread = 1 << 20;
+  detail::parallel(count, worth_a_thread, [&](std::int64_t, std::int64_t) {
+    try {
+      for (std::int64_t item = next++; item < count; item = next++) work(item);
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+      next = count;
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace slipstream
