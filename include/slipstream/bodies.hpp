@@ -20,7 +20,7 @@ struct Body {
 /// Bodies on the cells of a uniform grid: which cells are inside, and where lattice links meet the surface.
 ///
 /// Both come from one method. Lines through cell centres are met with the surface in two cuts: a plane with the
-/// triangles, then a line with the segments that remain. A vertex exactly on a plane or line counts as above it, and
+/// triangles, then a line with the segments that remain. A vertex exactly on a plane or line counts as below it, and
 /// points on an edge are computed from the edge alone, so both triangles of an edge see the same point. Hence each cut
 /// of a closed surface is closed, whatever rounding does: along every line the surface is left as often as it is
 /// entered, and no line leaks. A cell is inside where the winding number is not zero: overlapping shells unite.
@@ -42,7 +42,8 @@ class Bodies {
   std::int64_t number_of(const std::string& name) const;
 
   /// For each cell of a box [z][y][x]: 0 where it is fluid, else 1 + the number of the (first) body that holds its
-  /// centre. A centre on the surface is inside on the side where the body begins along x, and outside where it ends.
+  /// centre. A centre on the surface is inside where the body
+  /// begins along an axis, and outside where it ends.
   std::vector<std::uint16_t> solid(const Box& cells) const;
   void solid(const Box& cells, std::uint16_t* out) const;
   /// How many cells of a box are inside of bodies; takes no memory per cell. All of them: the block can be dropped.

@@ -19,9 +19,9 @@ struct Crossing {
   int sign;  ///< which side of the triangle the line comes from
 };
 
-// The whole numbers k with a < k <= b: those for which "at or above k" is true of b and false of a.
-std::int64_t first_between(double a) { return static_cast<std::int64_t>(std::floor(a)) + 1; }
-std::int64_t last_between(double b) { return static_cast<std::int64_t>(std::floor(b)); }
+// The whole numbers k with a <= k < b: those for which "above k" is true of b and false of a.
+std::int64_t first_between(double a) { return static_cast<std::int64_t>(std::ceil(a)); }
+std::int64_t last_between(double b) { return static_cast<std::int64_t>(std::ceil(b)) - 1; }
 
 // Far outside of all cells rounding to whole numbers must not overflow.
 double clamped(double x) { return std::clamp(x, -4e9, 4e9); }
@@ -167,13 +167,13 @@ class Slicer {
   }
 
  private:
-  // Of the three edges exactly one leads from below the plane to above it (or on it) and one back.
+  // Of the three edges exactly one leads from below the plane (or on it) to above it, and one back.
   template <class Found>
   void meet_plane(const Box& lines, std::int64_t k, const Found& found) const {
     OnPlane up{}, down{};
     for (int e = 0; e < 3; ++e) {
       const int f = (e + 1) % 3;
-      const bool from = p_[e][2] >= static_cast<double>(k), to = p_[f][2] >= static_cast<double>(k);
+      const bool from = p_[e][2] > static_cast<double>(k), to = p_[f][2] > static_cast<double>(k);
       if (from == to) continue;
       const bool in_order = triangle_[e] < triangle_[f];
       (to ? up : down) = cut_edge(p_[in_order ? e : f], p_[in_order ? f : e], static_cast<double>(k));
