@@ -7,7 +7,6 @@
 #include <slipstream/error.hpp>
 
 #include "io/mesh_files.hpp"
-#include "io/mesh_vectors.hpp"
 
 namespace slipstream {
 namespace {
@@ -38,14 +37,6 @@ std::string contents_of(const std::string& path) {
   return text;
 }
 
-void require_sound(const Mesh& mesh, const std::string& path) {
-  require(!mesh.triangles.empty(), path + ": holds no triangles; export the surface, not only points or lines");
-  for (const auto& triangle : mesh.triangles)
-    for (const auto v : triangle)
-      require(finite(mesh.vertices[v]), path + ": a corner of a triangle is at " + to_text(mesh.vertices[v]) +
-                                            ", which is no position; repair or " + "export the mesh again");
-}
-
 }  // namespace
 
 std::string stem_of(const std::string& path) { return fs::path(path).stem().string(); }
@@ -63,7 +54,7 @@ Mesh read_mesh(const std::string& path) {
   const bool obj = ending_of(path) == ".obj";
   const std::string text = contents_of(path);
   const Mesh mesh = obj ? parse_obj(text, path) : parse_stl(text, path);
-  require_sound(mesh, path);
+  require(!mesh.triangles.empty(), path + ": holds no triangles; export the surface, not only points or lines");
   return weld(mesh);
 }
 

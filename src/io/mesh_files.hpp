@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 
+#include <slipstream/error.hpp>
 #include <slipstream/mesh.hpp>
 
 namespace slipstream {
@@ -16,6 +17,12 @@ std::string stl_bytes(const Mesh& mesh);
 
 /// A path's last name without its ending: what a part is called that has no name.
 std::string stem_of(const std::string& path);
+
+/// Like require(), for what is checked a million times: the sentence is made only where it is needed.
+template <class Sentence>
+void require_with(bool condition, const Sentence& sentence) {
+  if (!condition) throw Error(sentence());
+}
 
 /// Gives a part its number, a new one at its first mention.
 std::int32_t part_number(Mesh& mesh, std::string_view name);

@@ -46,12 +46,15 @@ class ObjParser {
     for (int a = 0; a < 3; ++a) {
       const std::string_view word = next_word(line);
       const auto value = to_number(word);
-      require(value.has_value(),
-              where(line_) + "a vertex needs three numbers, and '" + std::string(word) + "' is none");
+      require_with(value.has_value(), [&] {
+        return where(line_) + "a vertex needs three numbers, and '" + std::string(word) + "' is none";
+      });
       p[a] = *value;
     }
-    require(finite(p), where(line_) + "vertex " + std::to_string(mesh_.vertices.size() + 1) + " is at " + to_text(p) +
-                           ", which is no position; repair or export the mesh again");
+    require_with(finite(p), [&] {
+      return where(line_) + "vertex " + std::to_string(mesh_.vertices.size() + 1) + " is at " + to_text(p) +
+             ", which is no position; repair or export the mesh again";
+    });
     mesh_.vertices.push_back(p);
   }
 
@@ -60,14 +63,19 @@ class ObjParser {
     const auto known = static_cast<std::int64_t>(mesh_.vertices.size());
     for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
       const auto index = to_integer(word.substr(0, word.find('/')));
-      require(index.has_value() && *index != 0,
-              where(line_) + "'" + std::string(word) + "' does not name a corner of a face; vertices count from 1");
-      require(*index > 0 || -*index <= known, where(line_) + "a face goes " + std::to_string(-*index) +
-                                                  " vertices back, but only " + std::to_string(known) + " stand above");
+      require_with(index.has_value() && *index != 0, [&] {
+        return where(line_) + "'" + std::string(word) + "' does not name a corner of a face; vertices count from 1";
+      });
+      require_with(*index > 0 || -*index <= known, [&] {
+        return where(line_) + "a face goes " + std::to_string(-*index) + " vertices back, but only " +
+               std::to_string(known) + " stand above";
+      });
       corners_.push_back(*index > 0 ? *index - 1 : known + *index);
     }
-    require(corners_.size() - first >= 3, where(line_) + "a face has " + std::to_string(corners_.size() - first) +
-                                              " corners; it needs three or more");
+    require_with(corners_.size() - first >= 3, [&] {
+      return where(line_) + "a face has " + std::to_string(corners_.size() - first) +
+             " corners; it needs three or more";
+    });
     if (part_ < 0) part_ = part_number(mesh_, name_.empty() ? stem_of(path_) : std::string(name_));
     faces_.push_back({first, corners_.size(), line_, part_});
   }
@@ -75,9 +83,10 @@ class ObjParser {
   void cut(const Face& face) {
     polygon_.clear();
     for (std::size_t c = face.first; c < face.last; ++c) {
-      require(corners_[c] < static_cast<std::int64_t>(mesh_.vertices.size()),
-              where(face.line) + "a face names vertex " + std::to_string(corners_[c] + 1) + ", but the file has " +
-                  std::to_string(mesh_.vertices.size()) + "; it may be cut short");
+      require_with(corners_[c] < static_cast<std::int64_t>(mesh_.vertices.size()), [&] {
+        return where(face.line) + "a face names vertex " + std::to_string(corners_[c] + 1) + ", but the file has " +
+               std::to_string(mesh_.vertices.size()) + "; it may be cut short";
+      });
       polygon_.push_back(static_cast<std::int32_t>(corners_[c]));
     }
     triangulate(mesh_.vertices, polygon_, mesh_.triangles);

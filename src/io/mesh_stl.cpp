@@ -51,7 +51,7 @@ class AsciiParser {
         read_facet();
         mesh_.part.push_back(part);
       } else {
-        require(word_ == "endsolid", unexpected("'facet' or 'endsolid'"));
+        require_with(word_ == "endsolid", [&] { return unexpected("'facet' or 'endsolid'"); });
       }
     }
     return std::move(mesh_);
@@ -73,8 +73,8 @@ class AsciiParser {
   }
 
   void expect(std::string_view word) {
-    require(next(), path_ + ": ends in the middle of a triangle; the file is cut short");
-    require(word_ == word, unexpected(std::string("'").append(word).append("'")));
+    require_with(next(), [&] { return path_ + ": ends in the middle of a triangle; the file is cut short"; });
+    require_with(word_ == word, [&] { return unexpected(std::string("'").append(word).append("'")); });
   }
 
   void read_facet() {
@@ -86,11 +86,12 @@ class AsciiParser {
       for (int a = 0; a < 3; ++a) {
         word_ = next_word(line_);
         const auto value = to_number(word_);
-        require(value.has_value(), unexpected("a coordinate"));
+        require_with(value.has_value(), [&] { return unexpected("a coordinate"); });
         p[a] = *value;
       }
-      require(finite(p),
-              where() + "a vertex is at " + to_text(p) + ", which is no position; repair or export the mesh again");
+      require_with(finite(p), [&] {
+        return where() + "a vertex is at " + to_text(p) + ", which is no position; repair or export the mesh again";
+      });
       mesh_.vertices.push_back(p);
     }
     expect("endloop");
@@ -106,8 +107,10 @@ class AsciiParser {
 };
 
 Mesh parse_binary(std::string_view bytes, const std::string& path) {
-  require(bytes.size() >= header_bytes + 4, path + ": is neither ASCII STL nor long enough for binary STL (" +
-                                                std::to_string(bytes.size()) + " bytes, the header alone has 84)");
+  require_with(bytes.size() >= header_bytes + 4, [&] {
+    return path + ": is neither ASCII STL nor long enough for binary STL (" + std::to_string(bytes.size()) +
+           " bytes, the header alone has 84)";
+  });
   const std::uint64_t count = triangles_announced(bytes);
   const std::uint64_t held = (bytes.size() - header_bytes - 4) / record_bytes;
   require(bytes.size() >= binary_size(count), path + ": announces " + std::to_string(count) + " triangles but holds " +
@@ -127,8 +130,10 @@ Mesh parse_binary(std::string_view bytes, const std::string& path) {
     const auto first = static_cast<std::int32_t>(mesh.vertices.size());
     for (int corner = 0; corner < 3; ++corner) {
       const Point p{corners[3 * corner], corners[3 * corner + 1], corners[3 * corner + 2]};
-      require(finite(p), path + ": triangle " + std::to_string(t + 1) + " has a vertex at " + to_text(p) +
-                             ", which is no position; repair or export the mesh again");
+      require_with(finite(p), [&] {
+        return path + ": triangle " + std::to_string(t + 1) + " has a vertex at " + to_text(p) +
+               ", which is no position; repair or export the mesh again";
+      });
       mesh.vertices.push_back(p);
     }
     mesh.triangles.push_back({first, first + 1, first + 2});
