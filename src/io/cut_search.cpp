@@ -25,6 +25,7 @@ class CutSearch {
       const auto tiles = family.lines->tiles_through(box_);
       std::vector<std::vector<Cut>> found(tiles.size());
       for_each_item(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t item) {
+        if (!family.lines->surface_near(tiles[item], box_)) return;
         for (const Inside& piece : family.lines->inside(tiles[item], box_)) meet(family, piece, found[item]);
       });
       for (const auto& tile : found)

@@ -150,6 +150,24 @@ std::vector<std::int64_t> LineIndex::tiles_through(const Box& cells) const {
   return result;
 }
 
+bool LineIndex::surface_near(std::int64_t tile, const Box& cells) const {
+  const Box lines = intersection(tile_lines(tile), family_.lines_through(cells));
+  const auto low = [&](int axis) {
+    return static_cast<double>(axis == 0 ? cells.lo[family_.u] - 1 : lines.lo[axis - 1]);
+  };
+  const auto high = [&](int axis) {
+    return static_cast<double>(axis == 0 ? cells.hi[family_.u] : lines.hi[axis - 1] - 1);
+  };
+  return std::any_of(listed_.begin() + first_[tile], listed_.begin() + first_[tile + 1], [&](std::int32_t triangle) {
+    const auto& [a, b, c] = surfaces_.triangles[triangle];
+    for (int axis = 0; axis < 3; ++axis) {
+      const auto [least, most] = std::minmax({sheared_[a][axis], sheared_[b][axis], sheared_[c][axis]});
+      if (most < low(axis) || least > high(axis)) return false;
+    }
+    return true;
+  });
+}
+
 namespace {
 
 /// One triangle upright, and what of it the lines of a tile may meet.

@@ -45,11 +45,12 @@ class LineIndex {
   const LineFamily& family() const { return family_; }
   /// Tiles with triangles that hold lines through a box.
   std::vector<std::int64_t> tiles_through(const Box& cells) const;
+  /// False where none of a tile's triangles comes near the cells of a box: their links cannot be cut then.
+  bool surface_near(std::int64_t tile, const Box& cells) const;
   /// The pieces inside of bodies of a tile's lines through a box: by line (w, v), then body, then place.
   std::vector<Inside> inside(std::int64_t tile, const Box& cells) const;
 
  private:
-  struct Shear;
   Box tile_lines(std::int64_t tile) const;
   void sort_into_tiles();
   /// The tiles whose lines a triangle may meet.
