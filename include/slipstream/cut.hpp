@@ -10,7 +10,7 @@ struct Cut {
   std::array<std::int32_t, 3> cell{0, 0, 0};  ///< global, x first
   std::uint16_t direction = 0;                ///< place in the list of directions
   std::uint16_t body = 0;                     ///< the body that is met first
-  std::int32_t triangle = -1;  ///< of that body's mesh; -1: the neighbour is solid and its centre on the surface
+  std::int32_t triangle = -1;  ///< of that body's mesh; -1: the link only touches it, with one of its ends
   float q = 1;                 ///< in (0, 1]: where the surface is, as a part of the link
   bool operator==(const Cut&) const = default;
 };

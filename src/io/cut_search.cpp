@@ -10,18 +10,19 @@
 namespace slipstream {
 namespace {
 
-// In cells. Closer to a cell's centre than this, rounding decides on which side of the surface the centre is; the flags
-// have decided it once for all directions.
-constexpr double blurred = 1e-9;
-
 class CutSearch {
  public:
-  CutSearch(const Surfaces& surfaces, const SolidRows& rows, const std::vector<Direction>& directions)
-      : surfaces_(surfaces), rows_(rows), directions_(directions), box_(grown(rows.box(), {-1, -1, -1})) {}
+  CutSearch(const Surfaces& surfaces, const SolidRows& rows, const std::vector<Direction>& directions,
+            const std::vector<CutDirections>& families)
+      : surfaces_(surfaces),
+        rows_(rows),
+        directions_(directions),
+        families_(families),
+        box_(grown(rows.box(), {-1, -1, -1})) {}
 
-  std::vector<Cut> run(const std::vector<CutDirections>& families) const {
+  std::vector<Cut> run() const {
     std::vector<std::vector<Cut>> planes(std::max<std::int64_t>(0, box_.extent(2)));
-    for (const CutDirections& family : families) {
+    for (const CutDirections& family : families_) {
       const auto tiles = family.lines->tiles_through(box_);
       std::vector<std::vector<Cut>> found(tiles.size());
       for_each_item(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t item) {
@@ -78,7 +79,7 @@ class CutSearch {
     found.push_back(result);
   }
 
-  // Keeps the nearest cut of each link, and adds the links to solid cells that no line has met.
+  // Keeps the nearest cut of each link, and adds the links to solid cells that only touch the surface.
   void complete(std::vector<Cut>& cuts, std::int64_t z) const {
     const auto nearest_first = [](const Cut& c) {
       return std::tuple_cat(link_of(c), std::tie(c.q, c.body, c.triangle));
@@ -93,15 +94,35 @@ class CutSearch {
     for (std::int64_t y = box_.lo[1]; y < box_.hi[1]; ++y)
       for (std::size_t d = 0; d < directions_.size(); ++d)
         for_each_link(y, z, d, [&](const Cut& link) {
-          if (!std::binary_search(cuts.begin(), cuts.end(), link, before)) missed.push_back(link);
+          if (std::binary_search(cuts.begin(), cuts.end(), link, before)) return;
+          missed.push_back(link);
+          touch(missed.back());
         });
     if (missed.empty()) return;
     cuts.insert(cuts.end(), missed.begin(), missed.end());
     std::sort(cuts.begin(), cuts.end(), before);
   }
 
-  // The links of a row from fluid to solid cells along one direction. As cuts they say that the solid cell's centre is
-  // where the surface is: no line along the link can miss the surface otherwise.
+  // A line finds no beginning of the body between a fluid and a solid cell where one of their centres is on the
+  // surface: that of the solid cell, and the line touches an edge there; or that of the fluid cell, where the body has
+  // a notch of no width or only touches itself, and the line runs on through it.
+  void touch(Cut& link) const {
+    const Extent from{link.cell[0], link.cell[1], link.cell[2]};
+    for (const CutDirections& family : families_) {
+      if (family.forth != link.direction && family.back != link.direction) continue;
+      const auto step = static_cast<double>(from[family.lines->family().u]);
+      const Box cell{from, {from[0] + 1, from[1] + 1, from[2] + 1}};
+      for (const std::int64_t tile : family.lines->tiles_through(cell))
+        for (const Inside& piece : family.lines->inside(tile, cell))
+          if (piece.in < step - blurred && step + blurred < piece.out) {
+            link.body = static_cast<std::uint16_t>(piece.body);
+            link.q = static_cast<float>(blurred);
+            return;
+          }
+    }
+  }
+
+  // The links of a row from fluid to solid cells along one direction.
   template <class Visit>
   void for_each_link(std::int64_t y, std::int64_t z, std::size_t d, const Visit& visit) const {
     const Direction& direction = directions_[d];
@@ -129,6 +150,7 @@ class CutSearch {
   const Surfaces& surfaces_;
   const SolidRows& rows_;
   const std::vector<Direction>& directions_;
+  const std::vector<CutDirections>& families_;
   Box box_;
 };
 
@@ -136,7 +158,7 @@ class CutSearch {
 
 std::vector<Cut> find_cuts(const Surfaces& surfaces, const SolidRows& rows, const std::vector<Direction>& directions,
                            const std::vector<CutDirections>& families) {
-  return CutSearch(surfaces, rows, directions).run(families);
+  return CutSearch(surfaces, rows, directions, families).run();
 }
 
 }  // namespace slipstream

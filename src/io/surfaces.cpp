@@ -213,10 +213,17 @@ class Slicer {
 void wind(const Crossing* first, const Crossing* last, std::vector<Inside>& result) {
   int winding = 0;
   const Crossing* entered = first;
+  const std::size_t before = result.size();
   for (const Crossing* c = first; c < last; ++c) {
     if (winding == 0) entered = c;
     winding += c->sign;
-    if (winding == 0) result.push_back({c->v, c->w, c->body, entered->triangle, c->triangle, entered->u, c->u});
+    if (winding != 0) continue;
+    if (result.size() > before && entered->u - result.back().out <= blurred) {
+      result.back().out = c->u;
+      result.back().triangle_out = c->triangle;
+    } else {
+      result.push_back({c->v, c->w, c->body, entered->triangle, c->triangle, entered->u, c->u});
+    }
   }
 }
 

@@ -7,6 +7,10 @@
 
 namespace slipstream {
 
+/// In cells. What lies closer together is one place: rounding alone may have parted it. Closer than this to a surface,
+/// rounding decides on which side of it a cell's centre is; the lines along x decide it, for all directions.
+constexpr double blurred = 1e-9;
+
 /// The surfaces of all bodies in units of cells: cell (i, j, k) has its centre at (i, j, k). Triangles of one body
 /// follow one another.
 struct Surfaces {
@@ -28,7 +32,7 @@ struct LineFamily {
   Box lines_through(const Box& cells) const;
 };
 
-/// A piece of a line inside of a body, in steps along it.
+/// A piece of a line inside of a body, in steps along it. Pieces that touch are one.
 struct Inside {
   std::int32_t v, w;  ///< the line
   std::int32_t body;

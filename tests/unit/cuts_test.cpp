@@ -49,7 +49,7 @@ TEST(BodiesCuts, AreWhereSegmentsFirstMeetRandomClosedSoups) {
 TEST(BodiesCuts, CoverEveryLinkToASolidCellAndLieOnTheTriangleTheyName) {
   std::mt19937 random(4);
   const MeshDomain domain = unit_cells({13, 12, 14});
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 60; ++round) {
     const std::vector<Body> meshes{{"a", random_soup(random, true, 12)}, {"b", random_soup(random, true, 12)}};
     const Bodies bodies(meshes, domain);
     const Box wide = grown(whole(domain), {1, 1, 1});
