@@ -46,7 +46,11 @@ class CutSearch {
   }
 
  private:
-  static auto link_of(const Cut& cut) { return std::tie(cut.cell[1], cut.cell[0], cut.direction); }
+  // Places of rows are below 2^31, of cells in them, too, and directions are 26 at most.
+  std::uint64_t link_of(const Cut& cut) const {
+    return row_of(cut.cell[1]) + static_cast<std::uint64_t>(cut.cell[0] - box_.lo[0]) * 32 + cut.direction;
+  }
+  std::uint64_t row_of(std::int64_t y) const { return static_cast<std::uint64_t>(y - box_.lo[1]) << 36; }
 
   // A piece of a line within a body cuts a link where it begins, and one the other way where it ends.
   void meet(const CutDirections& family, const Inside& piece, std::vector<Cut>& found) const {
@@ -81,26 +85,30 @@ class CutSearch {
 
   // Keeps the nearest cut of each link, and adds the links to solid cells that only touch the surface.
   void complete(std::vector<Cut>& cuts, std::int64_t z) const {
-    const auto nearest_first = [](const Cut& c) {
-      return std::tuple_cat(link_of(c), std::tie(c.q, c.body, c.triangle));
-    };
-    std::sort(cuts.begin(), cuts.end(),
-              [&](const Cut& a, const Cut& b) { return nearest_first(a) < nearest_first(b); });
-    const auto same = [](const Cut& a, const Cut& b) { return link_of(a) == link_of(b); };
+    std::sort(cuts.begin(), cuts.end(), [&](const Cut& a, const Cut& b) {
+      const std::uint64_t link_a = link_of(a), link_b = link_of(b);
+      return link_a != link_b ? link_a < link_b : std::tie(a.q, a.body, a.triangle) < std::tie(b.q, b.body, b.triangle);
+    });
+    const auto same = [&](const Cut& a, const Cut& b) { return link_of(a) == link_of(b); };
     cuts.erase(std::unique(cuts.begin(), cuts.end(), same), cuts.end());
 
-    const auto before = [](const Cut& a, const Cut& b) { return link_of(a) < link_of(b); };
+    const auto before = [&](const Cut& cut, std::uint64_t link) { return link_of(cut) < link; };
+    auto row = cuts.begin();
     std::vector<Cut> missed;
-    for (std::int64_t y = box_.lo[1]; y < box_.hi[1]; ++y)
+    for (std::int64_t y = box_.lo[1]; y < box_.hi[1]; ++y) {
+      const auto row_end = std::lower_bound(row, cuts.end(), row_of(y + 1), before);
       for (std::size_t d = 0; d < directions_.size(); ++d)
         for_each_link(y, z, d, [&](const Cut& link) {
-          if (std::binary_search(cuts.begin(), cuts.end(), link, before)) return;
+          const auto found = std::lower_bound(row, row_end, link_of(link), before);
+          if (found != row_end && same(*found, link)) return;
           missed.push_back(link);
           touch(missed.back());
         });
+      row = row_end;
+    }
     if (missed.empty()) return;
     cuts.insert(cuts.end(), missed.begin(), missed.end());
-    std::sort(cuts.begin(), cuts.end(), before);
+    std::sort(cuts.begin(), cuts.end(), [&](const Cut& a, const Cut& b) { return link_of(a) < link_of(b); });
   }
 
   // A line finds no beginning of the body between a fluid and a solid cell where one of their centres is on the
