@@ -115,7 +115,7 @@ struct MeshDomainOptions {
 MeshDomain fit_domain(const Bounds& body, const MeshDomainOptions& options);
 
 /// Throws Error where a body lies outside of the domain, is smaller than a cell or far larger than the domain; names
-/// the unit of length with which it would fit, if there is one.
+/// the confusion of units that would explain its size, if there is one.
 void require_inside(const Bounds& body, const std::string& name, const MeshDomain& domain);
 
 /// Closed surfaces of simple bodies, facing outwards. A sphere begins as an icosahedron with vertices on it; each

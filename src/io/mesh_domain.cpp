@@ -27,16 +27,18 @@ void check_options(const Bounds& body, const MeshDomainOptions& options) {
   }
 }
 
-// A name of a unit that turns the body's size, now `size`, into a hundredth to a whole of the domain's.
-std::string fitting_unit(double size, double domain) {
-  struct Unit {
+// The confusion of units whose end makes the body a hundredth to the whole of the domain; empty where there is none.
+std::string confused_units(double size, double domain) {
+  struct Confusion {
+    double factor;
     const char* name;
-    double metres;
   };
-  for (const Unit& unit :
-       {Unit{"mm", 1e-3}, Unit{"cm", 1e-2}, Unit{"in", 0.0254}, Unit{"ft", 0.3048}, Unit{"km", 1e3}}) {
-    const double part = size * unit.metres / domain;
-    if (part >= 0.01 && part <= 1) return unit.name;
+  for (const auto& [factor, name] :
+       {Confusion{1e-3, "mm were taken for m"}, Confusion{1e-2, "cm were taken for m"},
+        Confusion{0.0254, "in were taken for m"}, Confusion{1e3, "m were taken for mm"},
+        Confusion{1e2, "m were taken for cm"}, Confusion{1 / 0.0254, "m were taken for in"}}) {
+    const double part = size * factor / domain;
+    if (part >= 0.01 && part <= 1) return "it would fit if scaled by " + to_text(factor) + ", as where " + name;
   }
   return "";
 }
@@ -76,12 +78,11 @@ void require_inside(const Bounds& body, const std::string& name, const MeshDomai
   const std::string where = "body '" + name + "' reaches from " + to_text(body.lo) + " to " + to_text(body.hi) +
                             " m, the domain from " + to_text(box.lo) + " to " + to_text(box.hi) + " m";
   if (body_size > 10 * room_size || body_size < domain.spacing) {
-    const std::string unit = fitting_unit(body_size, room_size);
+    const std::string confusion = confused_units(body_size, room_size);
     throw Error(where + ": it is " +
                 (body_size < domain.spacing ? "smaller than a cell (" + to_text(domain.spacing) + " m)"
                                             : "far larger than the domain") +
-                "; check the units of its mesh" +
-                (unit.empty() ? "" : ": it would fit if the lengths now taken for metres were in " + unit));
+                "; check the units of its mesh" + (confusion.empty() ? "" : ": " + confusion));
   }
   for (int a = 0; a < 3; ++a)
     require(body.hi[a] > box.lo[a] && body.lo[a] < box.hi[a],

@@ -378,8 +378,10 @@ TEST(MeshDomain, BodiesOutsideOrInWrongUnitsAreNamed) {
   EXPECT_EQ(error({1, 1, 0}, {5, 3, 1.5}), "");
   EXPECT_EQ(error({-1, 1, 0}, {5, 3, 1.5}), "") << "a body may cross the domain's side";
   expect_words(error({20, 1, 0}, {24, 3, 1.5}), {"'car'", "outside along x", "(20, 1, 0)", "(10, 4, 3)"});
-  expect_words(error({0, 0, 0}, {4000, 1700, 1500}), {"far larger", "units", "in mm"});
-  expect_words(error({0, 0, 0}, {0.0041, 0.0017, 0.0015}), {"smaller than a cell", "in km"});
+  expect_words(error({0, 0, 0}, {4000, 1700, 1500}),
+               {"far larger", "units", "scaled by 0.001, as where mm were taken for m"});
+  expect_words(error({0, 0, 0}, {0.0041, 0.0017, 0.0015}),
+               {"smaller than a cell", "scaled by 1000, as where m were taken for mm"});
 }
 
 }  // namespace
