@@ -1,0 +1,22 @@
+#pragma once
+#include "solver/lbm/collision/trt.hpp"
+
+namespace slipstream::lbm {
+
+/// Single-relaxation-time collision (Bhatnagar, Gross & Krook 1954; Qian, d'Humieres & Lallemand 1992).
+template <class L, class T>
+struct Srt {
+  T omega;
+
+  explicit Srt(double rate) : omega(static_cast<T>(rate)) {}
+
+  SLIP_FN Srt with_tau(T tau) const {
+    Srt changed = *this;
+    changed.omega = T(1) / tau;
+    return changed;
+  }
+
+  SLIP_FN void operator()(T (&g)[L::q]) const { Trt<L, T>::relax(g, omega, omega); }
+};
+
+}  // namespace slipstream::lbm
