@@ -49,7 +49,8 @@ SLIP_FN T raw_moment(const T (&g)[L::q]) {
   const auto term = [&](auto pair) {
     constexpr int p = pair();
     const T value = (a + b + c) % 2 == 0 ? g[p] + g[p + 1] : g[p] - g[p + 1];
-    return monomial<L>(p, a, b, c) > 0 ? value : -value;
+    constexpr bool positive = monomial<L>(p, a, b, c) > 0;
+    return positive ? value : -value;
   };
   T sum = g[0];
   unrolled<first, L::families>([&](auto n) {
