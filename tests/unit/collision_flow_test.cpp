@@ -26,7 +26,7 @@ class PeriodicBox {
   void each(F f) {
     for (int z = 0; z < extent_[2]; ++z)
       for (int y = 0; y < extent_[1]; ++y)
-        for (int x = 0; x < extent_[0]; ++x) f({x, y, z}, cells_[at(x, y, z)].g);
+        for (int x = 0; x < extent_[0]; ++x) f(std::array<int, 3>{x, y, z}, cells_[at(x, y, z)].g);
   }
 
   /// Starts from the equilibrium of a velocity.
@@ -125,15 +125,18 @@ TEST(ShearWave, DecaysWithTheViscosityAskedFor) {
   });
 }
 
-TEST(ShearWave, CarriedByAFastFlowKeepsItsViscosityWithCumulantsAndNotWithSrt) {
+// SRT lacks u^2 in the third moments, which costs it up to 3 u^2 of its viscosity; what cumulants lack is of order u^4.
+TEST(ShearWave, CarriedByAFlowKeepsItsViscosityWithCumulantsAndNotWithSrt) {
   constexpr double viscosity = 0.01;
-  for (ShearWave w : {along_axis, along_diagonal}) {
-    w.mean = {0.2, 0, 0};
-    SCOPED_TRACE(w.name);
-    const double srt = viscosity_of<D3Q27>(Srt<D3Q27, double>(rate_of(viscosity)), w) / viscosity - 1;
-    const double cumulant = viscosity_of<D3Q27>(Cumulant<D3Q27, double>(rate_of(viscosity)), w) / viscosity - 1;
-    EXPECT_GT(std::abs(srt), 0.05);
-    EXPECT_LT(std::abs(cumulant), 0.005);
+  for (const ShearWave& at_rest : {along_axis, along_diagonal}) {
+    SCOPED_TRACE(at_rest.name);
+    ShearWave carried = at_rest;
+    carried.mean = {0.1, 0, 0};
+    const auto change = [&](auto collision) {
+      return viscosity_of<D3Q27>(collision, carried) / viscosity_of<D3Q27>(collision, at_rest) - 1;
+    };
+    EXPECT_LT(change(Srt<D3Q27, double>(rate_of(viscosity))), -0.014);
+    EXPECT_LT(std::abs(change(Cumulant<D3Q27, double>(rate_of(viscosity)))), 0.001);
   }
 }
 
@@ -214,7 +217,8 @@ TEST(KolmogorovFlow, ReachesForceOverViscosityAndWaveNumberSquared) {
   });
 }
 
-// (viscosity + C^2 |u'|) u' = (F / k) cos(k y), a quadratic equation for u' in each place.
+// (viscosity + C^2 |u'|) u' = (F / k) cos(k y), a quadratic equation for u' in each place. Where u' changes its sign,
+// |u'| has a kink, which 32 cells show to 2 % of the largest u'; without eddies that were twice as large.
 TEST(KolmogorovFlow, OfEddyViscosityHasTheProfileOfItsQuadraticEquation) {
   constexpr int cells = 32;
   constexpr double viscosity = 0.01, constant = 1, k = turn / cells, shear = 0.01;
@@ -227,7 +231,7 @@ TEST(KolmogorovFlow, OfEddyViscosityHasTheProfileOfItsQuadraticEquation) {
       const double here = stress * std::cos(k * (y + 0.5));
       const double slope =
           (std::sqrt(viscosity * viscosity + 4 * constant * constant * std::abs(here)) - viscosity) / 2;
-      EXPECT_NEAR(u[(y + 1) % cells] - u[y], here > 0 ? slope : -slope, 0.01 * shear) << name_of<L>() << " y " << y;
+      EXPECT_NEAR(u[(y + 1) % cells] - u[y], here > 0 ? slope : -slope, 0.02 * shear) << name_of<L>() << " y " << y;
     }
   };
   check(D2Q9{}, trt_of<D2Q9, double>(viscosity));
