@@ -196,7 +196,7 @@ std::vector<double> kolmogorov_flow(const Collision& collision, int cells, doubl
   PeriodicBox<L, double> box({1, cells, 1});
   const auto force = [&](int y) { return size * std::sin(turn * y / cells); };
   for (int s = 0; s < steps; ++s)
-    box.step([&](const auto& x, double(&g)[L::q]) { collide_under_force<L>(collision, g, force(x[1]), 0.0, 0.0); });
+    box.step([&](const auto& x, double(&g)[L::q]) { collision(g, Force<double>{force(x[1]), 0, 0}); });
   std::vector<double> velocity;
   // After a collision the momentum holds the whole force of the step; the flow's velocity half of it.
   box.each([&](const auto& x, const double(&g)[L::q]) { velocity.push_back(box.momentum(g)[0] - force(x[1]) / 2); });

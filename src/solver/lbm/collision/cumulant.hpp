@@ -1,5 +1,5 @@
 #pragma once
-#include "solver/lbm/moments.hpp"
+#include "solver/lbm/collision/flow.hpp"
 
 namespace slipstream::lbm {
 
@@ -8,7 +8,8 @@ namespace slipstream::lbm {
 /// paper's terms that undo the lattice's defect c^3 = c, and all cumulants beyond the stress go to zero at once. The
 /// state before a collision is then needed only up to its second moments, and the one after it is the lattice's image
 /// of a Gaussian: even central moments are products of variances and covariances (Isserlis), odd ones vanish. These are
-/// what the paper's equations for C_211, C_220 and C_222 give for zero cumulants.
+/// what the paper's equations for C_211, C_220 and C_222 give for zero cumulants. A force moves the Gaussian on by the
+/// second half of its velocity.
 ///
 /// Central moments are held as differences from those of the weights (1, 1/3, 1/9, 1/27 where all orders are even, else
 /// 0), worked out so that nothing of order 1 is added and taken off again: near rest f32 keeps its digits.
@@ -26,9 +27,16 @@ struct Cumulant {
     return changed;
   }
 
-  SLIP_FN void operator()(T (&g)[L::q]) const {
-    const Flow<T> u(mirrored_moments<L>(g));
-    const Tensor<T> stress = relaxed(excess_stress<L>(g, u), u);
+  template <class F = NoForce>
+  SLIP_FN void operator()(T (&g)[L::q], const F& force = {}) const {
+    Flow<T> u(mirrored_moments<L>(g), force);
+    const Tensor<T> stress = relaxed(excess_stress<L>(g, u, force), u);
+    if constexpr (F::acts) {
+      const T half = T(0.5) * u.inverse;
+      u.x += half * force.x;
+      u.y += half * force.y;
+      u.z += half * force.z;
+    }
     T m[27];
     along_x(m, stress, u);
     unrolled<0, 3>([&](auto x) {
@@ -41,7 +49,10 @@ struct Cumulant {
       constexpr int w = (xy() / 3 == 1 ? 4 : 1) * (xy() % 3 == 1 ? 4 : 1);
       spread<w, 3 * xy(), 1>(m, u.z);
     });
-    unrolled<0, 27>([&](auto n) { g[index_of<L>(n() / 9 - 1, n() / 3 % 3 - 1, n() % 3 - 1)] = m[n()]; });
+    unrolled<0, 27>([&](auto n) {
+      constexpr int i = index_of<L>(n() / 9 - 1, n() / 3 % 3 - 1, n() % 3 - 1);
+      g[i] = m[n()];
+    });
   }
 
  private:

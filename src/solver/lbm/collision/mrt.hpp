@@ -1,5 +1,5 @@
 #pragma once
-#include "solver/lbm/moments.hpp"
+#include "solver/lbm/collision/flow.hpp"
 
 namespace slipstream::lbm {
 
@@ -35,15 +35,19 @@ struct Mrt {
     return changed;
   }
 
-  SLIP_FN void operator()(T (&g)[L::q]) const {
-    const Flow<T> u(mirrored_moments<L>(g));
-    T square = u.x * u.x + u.y * u.y;
-    if constexpr (L::dimensions == 3) square += u.z * u.z;
-    square *= T(1.5);
-    const Tensor<T> stress = excess_stress<L>(g, u);
-    const T tr = trace<L>(stress);
-    const Tensor<T> put_right = correction(stress, tr);
-    const T off = T(1.5) * ((ghost - bulk) * tr);
+  template <class F = NoForce>
+  SLIP_FN void operator()(T (&g)[L::q], const F& force = {}) const {
+    const Flow<T> u(mirrored_moments<L>(g), force);
+    const T square = T(1.5) * dot<L>(u.x, u.y, u.z, u.x, u.y, u.z);
+    Tensor<T> second = put_right(excess_stress<L>(g, u, force));
+    T odd_source = T(0);
+    if constexpr (F::acts) {
+      // The even part of the source is stress alone, u F + F u.
+      add_work<L>(second, T(1) - T(0.5) * ghost, u, force);
+      odd_source = T(3) - T(1.5) * odd;
+    }
+    const T off = T(1.5) * trace<L>(second);
+    second = for_projection(second);
     constexpr T w0 = T(L::weight(0));
     g[0] = g[0] - ghost * (g[0] - w0 * (u.excess - u.rho * square)) - w0 * off;
     unrolled<0, (L::q - 1) / 2>([&](auto pair) {
@@ -51,28 +55,34 @@ struct Mrt {
       constexpr T w = T(L::weight(p));
       const T cu = along<L, p>(u.x, u.y, u.z);
       const T even = w * (u.excess + u.rho * (T(4.5) * (cu * cu) - square)), uneven = w * u.rho * (T(3) * cu);
-      const T plus = ghost * (T(0.5) * (g[p] + g[p + 1]) - even) - w * (projected<p>(put_right) - off);
-      const T minus = odd * (T(0.5) * (g[p] - g[p + 1]) - uneven);
+      const T plus = ghost * (T(0.5) * (g[p] + g[p + 1]) - even) - w * (projected<p>(second) - off);
+      T minus = odd * (T(0.5) * (g[p] - g[p + 1]) - uneven);
+      if constexpr (F::acts) minus -= w * (odd_source * along<L, p>(force.x, force.y, force.z));
       g[p] = g[p] - plus - minus;
       g[p + 1] = g[p + 1] - plus + minus;
     });
   }
 
  private:
-  /// 9/2 of what the stress relaxes too much with the rate `ghost`; doubled off the diagonal.
-  SLIP_FN Tensor<T> correction(const Tensor<T>& stress, T tr) const {
-    constexpr T share = T(1.0 / L::dimensions);
-    const T mean = share * tr, isotropic = (ghost - bulk) * mean, deviator = ghost - shear;
+  /// What the stress relaxes too much with the rate `ghost`.
+  SLIP_FN Tensor<T> put_right(const Tensor<T>& stress) const {
+    const T mean = T(1.0 / L::dimensions) * trace<L>(stress);
+    const T isotropic = (ghost - bulk) * mean, deviator = ghost - shear;
     Tensor<T> a{};
-    a.xx = T(4.5) * (deviator * (stress.xx - mean) + isotropic);
-    a.yy = T(4.5) * (deviator * (stress.yy - mean) + isotropic);
-    a.xy = T(9) * (deviator * stress.xy);
+    a.xx = deviator * (stress.xx - mean) + isotropic;
+    a.yy = deviator * (stress.yy - mean) + isotropic;
+    a.xy = deviator * stress.xy;
     if constexpr (L::dimensions == 3) {
-      a.zz = T(4.5) * (deviator * (stress.zz - mean) + isotropic);
-      a.xz = T(9) * (deviator * stress.xz);
-      a.yz = T(9) * (deviator * stress.yz);
+      a.zz = deviator * (stress.zz - mean) + isotropic;
+      a.xz = deviator * stress.xz;
+      a.yz = deviator * stress.yz;
     }
     return a;
+  }
+
+  /// 9/2 of a tensor, doubled off the diagonal.
+  SLIP_FN static Tensor<T> for_projection(const Tensor<T>& a) {
+    return {T(4.5) * a.xx, T(4.5) * a.yy, T(4.5) * a.zz, T(9) * a.xy, T(9) * a.xz, T(9) * a.yz};
   }
 
   /// c.a.c, where a holds its parts off the diagonal doubled.

@@ -1,7 +1,7 @@
 #pragma once
 #include <cmath>
 
-#include "solver/lbm/moments.hpp"
+#include "solver/lbm/collision/flow.hpp"
 
 namespace slipstream::lbm {
 
@@ -23,14 +23,17 @@ struct Smagorinsky {
         tau_0(static_cast<T>(3 * viscosity + 0.5)),
         factor(static_cast<T>(18 * std::sqrt(2.0) * constant * constant)) {}
 
-  SLIP_FN void operator()(T (&g)[L::q]) const { collision.with_tau(tau(g))(g); }
+  template <class F = NoForce>
+  SLIP_FN void operator()(T (&g)[L::q], const F& force = {}) const {
+    collision.with_tau(tau(g, force))(g, force);
+  }
 
   /// Relaxation time of the stress; the viscosity, eddies included, is (tau - 1/2) / 3.
-  SLIP_FN T tau(const T (&g)[L::q]) const {
-    constexpr T share = T(1.0 / L::dimensions);
-    const Flow<T> u(mirrored_moments<L>(g));
-    const Tensor<T> stress = excess_stress<L>(g, u);
-    const T mean = share * trace<L>(stress);
+  template <class F = NoForce>
+  SLIP_FN T tau(const T (&g)[L::q], const F& force = {}) const {
+    const Flow<T> u(mirrored_moments<L>(g), force);
+    const Tensor<T> stress = excess_stress<L>(g, u, force);
+    const T mean = T(1.0 / L::dimensions) * trace<L>(stress);
     const T x = stress.xx - mean, y = stress.yy - mean;
     T diagonal = x * x + y * y, rest = stress.xy * stress.xy;
     if constexpr (L::dimensions == 3) {

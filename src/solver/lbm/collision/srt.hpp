@@ -16,7 +16,10 @@ struct Srt {
     return changed;
   }
 
-  SLIP_FN void operator()(T (&g)[L::q]) const { Trt<L, T>::relax(g, omega, omega); }
+  template <class F = NoForce>
+  SLIP_FN void operator()(T (&g)[L::q], const F& force = {}) const {
+    Trt<L, T>::relax(g, omega, omega, force);
+  }
 };
 
 }  // namespace slipstream::lbm

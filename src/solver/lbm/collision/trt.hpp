@@ -1,5 +1,5 @@
 #pragma once
-#include "solver/lbm/moments.hpp"
+#include "solver/lbm/collision/flow.hpp"
 
 namespace slipstream::lbm {
 
@@ -24,27 +24,42 @@ struct Trt {
     return changed;
   }
 
-  SLIP_FN void operator()(T (&g)[L::q]) const { relax(g, omega_plus, omega_minus); }
+  template <class F = NoForce>
+  SLIP_FN void operator()(T (&g)[L::q], const F& force = {}) const {
+    relax(g, omega_plus, omega_minus, force);
+  }
 
   /// Equal rates are the single-relaxation-time (BGK) model.
-  SLIP_FN static void relax(T (&g)[L::q], T omega_plus, T omega_minus) {
-    const Moments<T> m = moments<L, T>(g);
-    const T rho = T(1) + m.excess, inverse = T(1) / rho;
-    const T ux = m.x * inverse, uy = m.y * inverse, uz = L::dimensions == 3 ? m.z * inverse : T(0);
-    const T square = T(1.5) * (ux * ux + uy * uy + uz * uz);
+  template <class F>
+  SLIP_FN static void relax(T (&g)[L::q], T omega_plus, T omega_minus, const F& force) {
+    const Flow<T> u(moments<L, T>(g), force);
+    const T square = T(1.5) * (u.x * u.x + u.y * u.y + u.z * u.z);
     constexpr T w0 = T(L::weight(0));
-    g[0] = g[0] - omega_plus * (g[0] - w0 * (m.excess - rho * square));
+    g[0] = g[0] - omega_plus * (g[0] - w0 * (u.excess - u.rho * square));
+    // Factors of the source: 9 and 3 (1 - rate / 2), and 3 u . F in it.
+    T even_source = T(0), odd_source = T(0), work = T(0);
+    if constexpr (F::acts) {
+      even_source = T(9) - T(4.5) * omega_plus;
+      odd_source = T(3) - T(1.5) * omega_minus;
+      work = (T(3) - T(1.5) * omega_plus) * dot<L>(u.x, u.y, u.z, force.x, force.y, force.z);
+      g[0] -= w0 * work;
+    }
     unrolled<0, (L::q - 1) / 2>([&](auto pair) {
       constexpr int p = 2 * pair() + 1;
       constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
       constexpr T w = T(L::weight(p));
       T cu = T(0);
-      if constexpr (x != 0) cu += x > 0 ? ux : -ux;
-      if constexpr (y != 0) cu += y > 0 ? uy : -uy;
-      if constexpr (z != 0) cu += z > 0 ? uz : -uz;
-      const T even = w * (m.excess + rho * (T(4.5) * cu * cu - square)), odd = w * rho * (T(3) * cu);
-      const T plus = omega_plus * (T(0.5) * (g[p] + g[p + 1]) - even);
-      const T minus = omega_minus * (T(0.5) * (g[p] - g[p + 1]) - odd);
+      if constexpr (x != 0) cu += x > 0 ? u.x : -u.x;
+      if constexpr (y != 0) cu += y > 0 ? u.y : -u.y;
+      if constexpr (z != 0) cu += z > 0 ? u.z : -u.z;
+      const T even = w * (u.excess + u.rho * (T(4.5) * cu * cu - square)), odd = w * u.rho * (T(3) * cu);
+      T plus = omega_plus * (T(0.5) * (g[p] + g[p + 1]) - even);
+      T minus = omega_minus * (T(0.5) * (g[p] - g[p + 1]) - odd);
+      if constexpr (F::acts) {
+        const T cf = along<L, p>(force.x, force.y, force.z);
+        plus -= w * (even_source * (cu * cf) - work);
+        minus -= w * (odd_source * cf);
+      }
       g[p] = g[p] - plus - minus;
       g[p + 1] = g[p + 1] - plus + minus;
     });
