@@ -1,6 +1,8 @@
 #pragma once
-// Every collision that the tests try, by lattice and number format.
+// Every collision that the tests try, by lattice and number format, and what they look at in a cell.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
 #include <string>
 
@@ -74,5 +76,52 @@ class RandomCell {
   std::mt19937_64 random_;
   std::uniform_real_distribution<double> part_;
 };
+
+/// Density less 1 and momentum, summed in long double.
+template <class L, class T>
+std::array<long double, 4> conserved(const T (&g)[L::q]) {
+  std::array<long double, 4> sum{};
+  for (int i = 0; i < L::q; ++i) {
+    sum[0] += g[i];
+    for (int a = 0; a < 3; ++a) sum[1 + a] += static_cast<long double>(g[i]) * L::velocity[i][a];
+  }
+  return sum;
+}
+
+/// Deviations of the equilibrium of second order in the velocity.
+template <class L, class T>
+void equilibrium(T (&g)[L::q], double rho, const std::array<double, 3>& u) {
+  for (int i = 0; i < L::q; ++i) {
+    double cu = 0, uu = 0;
+    for (int a = 0; a < 3; ++a) {
+      cu += L::velocity[i][a] * u[a];
+      uu += u[a] * u[a];
+    }
+    g[i] = static_cast<T>(L::weight(i) * (rho * (1 + 3 * cu + 4.5 * cu * cu - 1.5 * uu) - 1));
+  }
+}
+
+template <class L, class T>
+double largest(const T (&g)[L::q]) {
+  double most = 0;
+  for (const T value : g) most = std::max(most, std::abs(static_cast<double>(value)));
+  return most;
+}
+
+template <class L, class T>
+double difference(const T (&a)[L::q], const T (&b)[L::q]) {
+  double most = 0;
+  for (int i = 0; i < L::q; ++i) most = std::max(most, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  return most;
+}
+
+/// The cell's image in a mirror that turns round the axes whose sign is -1.
+template <class L, class T>
+void mirror(const T (&g)[L::q], T (&image)[L::q], int sx, int sy, int sz) {
+  for (int i = 0; i < L::q; ++i) {
+    const int* c = L::velocity[i];
+    image[index_of<L>(sx * c[0], sy * c[1], sz * c[2])] = g[i];
+  }
+}
 
 }  // namespace slipstream::lbm
