@@ -7,8 +7,8 @@
 namespace slipstream::lbm {
 
 // Velocities come in opposite pairs: 0 rests, 2k and 2k - 1 are opposite. Weights: Qian, d'Humieres & Lallemand 1992.
-// A family lists the pairs, by their first velocity, that mirrors in the axes turn into one another; the first two swap
-// in some mirror together with the last two, so that sums of the shape (a + b) + (c + d) keep their bits.
+// A family lists the pairs, by their first velocity, that mirrors in the axes turn into one another: two swap, and of
+// four a, b, c, d always two and two, so that sums of the shape (a + b) + (c + d) keep their bits.
 
 struct D3Q19 {
   static constexpr int dimensions = 3;

@@ -13,7 +13,7 @@ struct Moments {
 template <class L, class T>
 SLIP_FN Moments<T> moments(const T (&g)[L::q]) {
   Moments<T> m{g[0], T(0), T(0), T(0)};
-  // Pair by pair, so that a flow and its mirror image round alike.
+  // Pair by pair, so that a flow and its image, turned round in all axes, round alike.
   unrolled<0, (L::q - 1) / 2>([&](auto pair) {
     constexpr int p = 2 * pair() + 1;
     constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
