@@ -3,8 +3,10 @@
 // so that f32 keeps its digits where the flow is nearly at rest.
 #include <slipstream/launch.hpp>
 
+#include "solver/lbm/collision/trt.hpp"
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/lattice.hpp"
+#include "solver/lbm/moments.hpp"
 
 namespace slipstream::lbm {
 
@@ -71,38 +73,14 @@ struct Scalars {
   SLIP_FN std::int64_t at(int i, int j, int k) const { return i * cell + j * row + k * plane; }
 };
 
-/// Density less 1 and momentum of a cell.
-template <class T>
-struct Moments {
-  T excess, x, y, z;
-};
-
-template <class L, class T>
-SLIP_FN Moments<T> moments(const T (&g)[L::q]) {
-  Moments<T> m{g[0], T(0), T(0), T(0)};
-  // Pair by pair, so that a flow and its mirror image round alike.
-  unrolled<0, (L::q - 1) / 2>([&](auto pair) {
-    constexpr int p = 2 * pair() + 1;
-    constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
-    const T sum = g[p] + g[p + 1], difference = g[p] - g[p + 1];
-    m.excess += sum;
-    if constexpr (x != 0) m.x += x > 0 ? difference : -difference;
-    if constexpr (y != 0) m.y += y > 0 ? difference : -difference;
-    if constexpr (z != 0) m.z += z > 0 ? difference : -difference;
-  });
-  return m;
-}
-
-/// Two-relaxation-time collision (Ginzburg, Verhaeghe & d'Humieres 2008): the symmetric part of each pair relaxes with
-/// omega_plus, which sets the viscosity, the antisymmetric part with omega_minus, which sets where walls lie. Equal
-/// rates are the single-relaxation-time (BGK) model.
-template <class L, class T, Layout layout, bool solids, bool wrap_x>
+/// Pulls the populations of a cell, collides them and writes them; a solid cell's are left at rest.
+template <class L, class T, Layout layout, bool solids, bool wrap_x, class Collision>
 struct StreamCollide {
   Access<L, const T, layout> in;
   Access<L, T, layout> out;
   Scalars<const std::uint8_t> flags;
   Wrap wrap;
-  T omega_plus, omega_minus;
+  Collision collision;
 
   /// The cells of one row.
   struct Row {
@@ -123,28 +101,9 @@ struct StreamCollide {
     T g[L::q];
     unrolled<0, L::q>(
         [&](auto q) { g[q()] = in.template population<q()>()[at + row.steps.template upstream<q()>(x)]; });
-    const Moments<T> m = moments<L, T>(g);
-    const T rho = T(1) + m.excess, inverse = T(1) / rho;
-    const T ux = m.x * inverse, uy = m.y * inverse, uz = L::dimensions == 3 ? m.z * inverse : T(0);
-    const T square = T(1.5) * (ux * ux + uy * uy + uz * uz);
+    collision(g);
     const bool solid = solids && flags.origin[row.flags_start + i] != 0;
-    const auto store = [&](auto q, T value) { out.template population<q()>()[at] = solids && solid ? T(0) : value; };
-    constexpr T w0 = T(L::weight(0));
-    store(std::integral_constant<int, 0>{}, g[0] - omega_plus * (g[0] - w0 * (m.excess - rho * square)));
-    unrolled<0, (L::q - 1) / 2>([&](auto pair) {
-      constexpr int p = 2 * pair() + 1;
-      constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
-      constexpr T w = T(L::weight(p));
-      T cu = T(0);
-      if constexpr (x != 0) cu += x > 0 ? ux : -ux;
-      if constexpr (y != 0) cu += y > 0 ? uy : -uy;
-      if constexpr (z != 0) cu += z > 0 ? uz : -uz;
-      const T even = w * (m.excess + rho * (T(4.5) * cu * cu - square)), odd = w * rho * (T(3) * cu);
-      const T plus = omega_plus * (T(0.5) * (g[p] + g[p + 1]) - even);
-      const T minus = omega_minus * (T(0.5) * (g[p] - g[p + 1]) - odd);
-      store(std::integral_constant<int, p>{}, g[p] - plus - minus);
-      store(std::integral_constant<int, p + 1>{}, g[p + 1] - plus + minus);
-    });
+    unrolled<0, L::q>([&](auto q) { out.template population<q()>()[at] = solids && solid ? T(0) : g[q()]; });
   }
 };
 
@@ -260,10 +219,9 @@ class KernelsOf final : public Kernels {
                       double omega_minus) const override {
     const auto run = [&]<Layout order, bool solids, bool wrap_x>() {
       launch(stream, box,
-             StreamCollide<L, T, order, solids, wrap_x>{Access<L, const T, order>(b.populations),
-                                                        Access<L, T, order>(b.populations_out),
-                                                        Scalars<const std::uint8_t>(b.flags), b.wrap,
-                                                        static_cast<T>(omega_plus), static_cast<T>(omega_minus)});
+             StreamCollide<L, T, order, solids, wrap_x, Trt<L, T>>{
+                 Access<L, const T, order>(b.populations), Access<L, T, order>(b.populations_out),
+                 Scalars<const std::uint8_t>(b.flags), b.wrap, Trt<L, T>(omega_plus, omega_minus)});
     };
     const auto with_solids = [&]<Layout order, bool wrap_x>() {
       b.has_solids ? run.template operator()<order, true, wrap_x>() : run.template operator()<order, false, wrap_x>();

@@ -7,6 +7,8 @@
 namespace slipstream::lbm {
 
 // Velocities come in opposite pairs: 0 rests, 2k and 2k - 1 are opposite. Weights: Qian, d'Humieres & Lallemand 1992.
+// A family lists the pairs, by their first velocity, that mirrors in the axes turn into one another: two swap, and of
+// four a, b, c, d always two and two, so that sums of the shape (a + b) + (c + d) keep their bits.
 
 struct D3Q19 {
   static constexpr int dimensions = 3;
@@ -16,6 +18,21 @@ struct D3Q19 {
                                          {-1, 0, -1}, {0, 1, 1},  {0, -1, -1}, {1, -1, 0},  {-1, 1, 0},
                                          {1, 0, -1},  {-1, 0, 1}, {0, 1, -1},  {0, -1, 1}};
   static constexpr double weight(int i) { return i == 0 ? 1.0 / 3 : i < 7 ? 1.0 / 18 : 1.0 / 36; }
+  static constexpr int families = 6;
+  static constexpr int family[families][4] = {{1}, {3}, {5}, {7, 13}, {9, 15}, {11, 17}};
+};
+
+struct D3Q27 {
+  static constexpr int dimensions = 3;
+  static constexpr int q = 27;
+  static constexpr int velocity[q][3] = {{0, 0, 0},   {1, 0, 0},  {-1, 0, 0},   {0, 1, 0},  {0, -1, 0},  {0, 0, 1},
+                                         {0, 0, -1},  {1, 1, 0},  {-1, -1, 0},  {1, 0, 1},  {-1, 0, -1}, {0, 1, 1},
+                                         {0, -1, -1}, {1, -1, 0}, {-1, 1, 0},   {1, 0, -1}, {-1, 0, 1},  {0, 1, -1},
+                                         {0, -1, 1},  {1, 1, 1},  {-1, -1, -1}, {1, 1, -1}, {-1, -1, 1}, {1, -1, 1},
+                                         {-1, 1, -1}, {-1, 1, 1}, {1, -1, -1}};
+  static constexpr double weight(int i) { return i == 0 ? 8.0 / 27 : i < 7 ? 2.0 / 27 : i < 19 ? 1.0 / 54 : 1.0 / 216; }
+  static constexpr int families = 7;
+  static constexpr int family[families][4] = {{1}, {3}, {5}, {7, 13}, {9, 15}, {11, 17}, {19, 21, 23, 25}};
 };
 
 struct D2Q9 {
@@ -24,7 +41,17 @@ struct D2Q9 {
   static constexpr int velocity[q][3] = {{0, 0, 0}, {1, 0, 0},   {-1, 0, 0}, {0, 1, 0}, {0, -1, 0},
                                          {1, 1, 0}, {-1, -1, 0}, {1, -1, 0}, {-1, 1, 0}};
   static constexpr double weight(int i) { return i == 0 ? 4.0 / 9 : i < 5 ? 1.0 / 9 : 1.0 / 36; }
+  static constexpr int families = 3;
+  static constexpr int family[families][4] = {{1}, {3}, {5, 7}};
 };
+
+/// The number of a velocity.
+template <class L>
+constexpr int index_of(int x, int y, int z) {
+  int i = 0;
+  while (L::velocity[i][0] != x || L::velocity[i][1] != y || L::velocity[i][2] != z) ++i;
+  return i;
+}
 
 constexpr int opposite_of(int i) { return i == 0 ? 0 : i % 2 == 1 ? i + 1 : i - 1; }
 

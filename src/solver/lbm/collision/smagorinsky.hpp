@@ -1,0 +1,49 @@
+#pragma once
+#include <cmath>
+
+#include "solver/lbm/collision/flow.hpp"
+
+namespace slipstream::lbm {
+
+/// Large-eddy simulation round another collision (Hou, Sterling, Chen & Doolen 1996): the eddy viscosity is C^2 |S|,
+/// |S| = sqrt(2 S:S), C Smagorinsky's constant times the filter's width of one cell. With S from the stress Q beyond
+/// equilibrium, S = -3/2 Q / (rho tau), tau = tau_0 + 3 C^2 |S| is a quadratic equation for tau:
+///
+///   tau = (tau_0 + sqrt(tau_0^2 + 18 sqrt(2) C^2 sqrt(Q:Q) / rho)) / 2
+///
+/// Q is taken without its trace, which is sound, and relaxes with a rate of its own in some collisions.
+template <class L, class T, class Collision>
+struct Smagorinsky {
+  Collision collision;
+  T tau_0;
+  T factor;  ///< 18 sqrt(2) C^2
+
+  Smagorinsky(const Collision& inner, double viscosity, double constant)
+      : collision(inner),
+        tau_0(static_cast<T>(3 * viscosity + 0.5)),
+        factor(static_cast<T>(18 * std::sqrt(2.0) * constant * constant)) {}
+
+  template <class F = NoForce>
+  SLIP_FN void operator()(T (&g)[L::q], const F& force = {}) const {
+    collision.with_tau(tau(g, force))(g, force);
+  }
+
+  /// Relaxation time of the stress; the viscosity, eddies included, is (tau - 1/2) / 3.
+  template <class F = NoForce>
+  SLIP_FN T tau(const T (&g)[L::q], const F& force = {}) const {
+    const Flow<T> u(mirrored_moments<L>(g), force);
+    const Tensor<T> stress = excess_stress<L>(g, u, force);
+    const T mean = T(1.0 / L::dimensions) * trace<L>(stress);
+    const T x = stress.xx - mean, y = stress.yy - mean;
+    T diagonal = x * x + y * y, rest = stress.xy * stress.xy;
+    if constexpr (L::dimensions == 3) {
+      const T z = stress.zz - mean;
+      diagonal += z * z;
+      rest += stress.xz * stress.xz + stress.yz * stress.yz;
+    }
+    const T norm = std::sqrt(diagonal + T(2) * rest);
+    return T(0.5) * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * (norm * u.inverse)));
+  }
+};
+
+}  // namespace slipstream::lbm
