@@ -46,7 +46,7 @@ struct Knobs {
   Lanes streams = Lanes::per_direction;
   Grouping grouping = Grouping::devices;
   bool sync = false;  ///< the host waits after every packing and every unpacking
-  int teams = 0;      ///< thread blocks of a launch; 0: as many as the device holds at once
+  int teams = 0;      ///< thread blocks of a launch; 0, and at most: as many as the device holds at once
   std::int64_t in_place =
       -1;                  ///< `direct` stores rows of at least so many bytes into ghosts, packs others; -1: by size
   std::int64_t chunk = 0;  ///< bytes that are signalled (staged: copied, sent) at once; 0: by size

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <type_traits>
 
 #include <slipstream/launch.hpp>
@@ -347,8 +348,13 @@ Program::Program(Device device, const std::vector<Scheduled>& batches, int bindi
   if (batches.empty()) return;
   const bool host = device.backend == Backend::host;
   combines_ = combines(batches, binding);
-  const int resident = combines_ ? RunProgram<true>::resident : RunProgram<false>::resident;
-  teams_ = teams > 0 ? teams : host ? host_threads() : info(device).processors * resident;
+  if (host) {
+    teams_ = teams > 0 ? teams : host_threads();
+  } else {
+    // More would find their first tiles only when others end, which may wait for what those send.
+    const int most = info(device).processors * (combines_ ? RunProgram<true>::resident : RunProgram<false>::resident);
+    teams_ = teams > 0 ? std::min(teams, most) : most;
+  }
   const Table table = cut(batches, binding, teams_);
   tile_count_ = static_cast<std::uint32_t>(table.tiles.size());
   teams_ = std::min<int>(teams_, static_cast<int>(tile_count_));
