@@ -1,13 +1,12 @@
 #include <slipstream/exchange.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
 
 #include "exchange/impl.hpp"
+#include "machine/patience.hpp"
 
 namespace slipstream {
 
@@ -221,18 +220,9 @@ std::string Exchange::Impl::who_waits() const {
 }
 
 void Exchange::Impl::drive_host_routes() {
-  const auto start = std::chrono::steady_clock::now();
-  for (int round = 0; !progress(); ++round) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > options.wait_limit)
-      throw Timeout("exchange " + std::to_string(sequence) + ": " + who_waits() + " longer than " +
-                    std::to_string(options.wait_limit) + " s");
-    // Ranks may share cores: give them away, soon for longer.
-    if (round < 1000) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
-  }
+  if (!asked_until([this] { return progress(); }, options.wait_limit))
+    throw Timeout("exchange " + std::to_string(sequence) + ": " + who_waits() + " longer than " +
+                  std::to_string(options.wait_limit) + " s");
 }
 
 void Exchange::Impl::check() {

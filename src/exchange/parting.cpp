@@ -1,8 +1,8 @@
 #include "exchange/parting.hpp"
 
-#include <chrono>
 #include <string>
-#include <thread>
+
+#include "machine/patience.hpp"
 
 namespace slipstream {
 
@@ -11,17 +11,14 @@ Parting::Parting(const Communicator& comm, const char* what) {
 }
 
 Parting::~Parting() {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto patience = std::chrono::seconds(5);
+  constexpr double patience = 5;  // seconds
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized) return;
   MPI_Request request;
-  int done = 0;
   if (MPI_Ibarrier(comm_, &request) != MPI_SUCCESS) return;
-  const auto start = Clock::now();
-  while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done && Clock::now() - start < patience)
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  int done = 0;
+  asked_until([&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done; }, patience);
   if (done) MPI_Comm_free(&comm_);
 }
 

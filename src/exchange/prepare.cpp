@@ -1,12 +1,11 @@
 // What all ranks of an exchange set up together for their routes before its ends are made.
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include <slipstream/error.hpp>
 
 #include "exchange/impl.hpp"
+#include "machine/patience.hpp"
 
 namespace slipstream {
 namespace {
@@ -67,15 +66,12 @@ void Exchange::Impl::prepare_routes() {
 /// A library's kernels wait for a dead rank for ever, and so would a stream that is synchronized.
 void Exchange::Impl::await_or_abandon() {
   if (states.empty()) return;
-  const auto start = std::chrono::steady_clock::now();
-  for (auto& side : sides)
-    while (!side->stream.idle() || !side->after.done()) {
-      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > options.wait_limit) {
-        for (const auto& [kind, state] : states) state->abandon();
-        return;
-      }
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+  const auto over = [this] {
+    return std::all_of(sides.begin(), sides.end(),
+                       [](const auto& side) { return side->stream.idle() && side->after.done(); });
+  };
+  if (asked_until(over, options.wait_limit)) return;
+  for (const auto& [kind, state] : states) state->abandon();
 }
 
 }  // namespace slipstream

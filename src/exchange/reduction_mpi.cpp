@@ -1,14 +1,13 @@
 // An all-reduce through pinned memory and messages: every rank sends its devices' values to every other, and every
 // device folds them all.
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
 #include "exchange/parting.hpp"
 #include "exchange/reduction.hpp"
+#include "machine/patience.hpp"
 
 namespace slipstream {
 namespace {
@@ -117,16 +116,7 @@ class MpiReduction final : public Reduction {
   }
 
   void finish() {
-    const auto start = std::chrono::steady_clock::now();
-    for (int round = 0; !progress(); ++round) {
-      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > team_.wait_limit) give_up();
-      // Ranks may share cores: give them away, soon for longer.
-      if (round < 1000) {
-        std::this_thread::yield();
-      } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(20));
-      }
-    }
+    if (!asked_until([this] { return progress(); }, team_.wait_limit)) give_up();
   }
 
   [[noreturn]] void give_up() {

@@ -1,11 +1,11 @@
 // An all-reduce by the library NCCL: every device sends its values to every other, and folds them all.
-#include <chrono>
-#include <thread>
+#include <algorithm>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
 #include "exchange/reduction.hpp"
+#include "machine/patience.hpp"
 #include "route/nccl.hpp"
 
 namespace slipstream {
@@ -33,15 +33,10 @@ class NcclReduction final : public Reduction {
 
   /// The library's kernels wait for a dead rank for ever: after the limit they are ended.
   ~NcclReduction() override {
-    const auto start = std::chrono::steady_clock::now();
-    for (const Event& event : folded_)
-      while (!event.done()) {
-        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > team_.wait_limit) {
-          clique_->abandon();
-          return;
-        }
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-      }
+    const auto over = [this] {
+      return std::all_of(folded_.begin(), folded_.end(), [](const Event& event) { return event.done(); });
+    };
+    if (!asked_until(over, team_.wait_limit)) clique_->abandon();
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
