@@ -19,8 +19,7 @@ CopySender::CopySender(const Message& message, const SendSite& site)
   if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
   if (message.knobs.streams == Lanes::per_direction) lane_ = std::make_unique<Stream>(site.device, Priority::high);
   Batch batch;
-  for (const auto& places : site.sources)
-    batch.movers.push_back(lowering_.to_slot(site.legs, places, {packed_.data(), {}}));
+  batch.movers = lowering_.to_slot(site.legs, site.sources, {packed_.data(), {}});
   batch.before.push_back({site.landing.free.front(), 1, message.target});
   batches.push_back(std::move(batch));
 }
@@ -32,11 +31,7 @@ void CopySender::transfer(Stream& stream, std::uint64_t) {
     lane.wait(packed_event_);
   }
   const DeviceSpan span(trace_, lane, row_, "copy", "copy");
-  const std::byte* from = packed_.data();
-  if (!message_.codec->identity()) {
-    message_.codec->encode(lane, packed_.data(), message_.bytes, wire_.data());
-    from = wire_.data();
-  }
+  const std::byte* from = encoded(lane, message_, packed_.data(), wire_.data());
   copy(lane, landing_.slot, from, message_.wire_bytes);
   post(lane, landing_.full.front(), sequence_);
   if (lane_) lane.record(sent_);
@@ -60,10 +55,9 @@ CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)
   }
   batch.after.push_back(site.landing.free.front());
   if (message.combines) {
-    for (const Leg& leg : site.legs) arrived.push_back({&leg, values + leg.offset});
+    arrived = arrived_at(site.legs, values);
   } else {
-    for (const auto& places : site.targets)
-      batch.movers.push_back(lowering_.from_slot(site.legs, places, {values, {}}));
+    batch.movers = lowering_.from_slot(site.legs, site.targets, {values, {}});
   }
   batches.push_back(std::move(batch));
 }

@@ -60,8 +60,7 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
 
 void HostSender::make_movers(const SendSite& site) {
   const Slot slot = straight_ ? Slot{places_.base, places_.ring()} : Slot{packed_.data(), {}};
-  std::vector<std::vector<Mover>> movers;
-  for (const auto& places : site.sources) movers.push_back(lowering_.to_slot(site.legs, places, slot));
+  auto movers = lowering_.to_slot(site.legs, site.sources, slot);
   if (message_.knobs.pack == Pack::fused) {
     batches.emplace_back();
     batches.back().movers = std::move(movers);
@@ -87,11 +86,7 @@ void HostSender::start(std::uint64_t sequence) {
   }
   const bool coded = !message_.codec->identity();
   const DeviceSpan span(staged_ || coded ? trace_ : nullptr, lane, row_, staged_ ? "download" : "encode", "copy");
-  const std::byte* from = packed_.data();
-  if (coded) {
-    message_.codec->encode(lane, packed_.data(), message_.bytes, wire_.data());
-    from = wire_.data();
-  }
+  const std::byte* from = encoded(lane, message_, packed_.data(), wire_.data());
   if (staged_ && !straight_) {
     for (int piece = 0; piece < pieces_.count(); ++piece) {
       copy(lane, places_.of(sequence) + pieces_.at(piece), from + pieces_.at(piece), pieces_.size(piece));
@@ -163,11 +158,10 @@ void HostReceiver::make_movers(const ReceiveSite& site) {
   const Slot slot = packed_.data() ? Slot{packed_.data(), {}} : Slot{places_.base, places_.ring()};
   batches.emplace_back();
   if (message_.combines) {
-    for (const Leg& leg : site.legs) arrived.push_back({&leg, slot.base + leg.offset});
+    arrived = arrived_at(site.legs, slot.base);
     return;
   }
-  std::vector<std::vector<Mover>> movers;
-  for (const auto& places : site.targets) movers.push_back(lowering_.from_slot(site.legs, places, slot));
+  auto movers = lowering_.from_slot(site.legs, site.targets, slot);
   if (message_.knobs.pack == Pack::fused) {
     batches.back().movers = std::move(movers);
   } else {

@@ -128,6 +128,32 @@ const std::int64_t* Lowering::keep(const std::vector<std::int64_t>& ids) {
   return lists_.back().data();
 }
 
+std::vector<std::vector<Mover>> Lowering::to_slot(const std::vector<Leg>& legs, const std::vector<Places>& sources,
+                                                  const Slot& slot) {
+  std::vector<std::vector<Mover>> movers;
+  for (const Places& places : sources) movers.push_back(to_slot(legs, places, slot));
+  return movers;
+}
+
+std::vector<std::vector<Mover>> Lowering::from_slot(const std::vector<Leg>& legs, const std::vector<Places>& targets,
+                                                    const Slot& slot) {
+  std::vector<std::vector<Mover>> movers;
+  for (const Places& places : targets) movers.push_back(from_slot(legs, places, slot));
+  return movers;
+}
+
+std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values) {
+  std::vector<Arrived> arrived;
+  for (const Leg& leg : legs) arrived.push_back({&leg, values + leg.offset});
+  return arrived;
+}
+
+const std::byte* encoded(Stream& stream, const Message& message, const std::byte* packed, std::byte* wire) {
+  if (message.codec->identity()) return packed;
+  message.codec->encode(stream, packed, message.bytes, wire);
+  return wire;
+}
+
 std::int64_t Lowering::bytes() const {
   std::int64_t bytes = 0;
   for (const auto& list : lists_) bytes += bytes_of(list);

@@ -52,6 +52,11 @@ class Lowering {
   /// To or from packed values.
   std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
+  /// For every binding of field arrays.
+  std::vector<std::vector<Mover>> to_slot(const std::vector<Leg>& legs, const std::vector<Places>& sources,
+                                          const Slot& slot);
+  std::vector<std::vector<Mover>> from_slot(const std::vector<Leg>& legs, const std::vector<Places>& targets,
+                                            const Slot& slot);
   /// The ids in device memory, for as long as this lives.
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
   /// Of device memory.
@@ -66,6 +71,12 @@ class Lowering {
   Device device_;
   std::deque<Buffer<std::int64_t>> lists_;
 };
+
+/// Where the packed values of a message that is combined lie from `values` on.
+std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values);
+
+/// Queues the encoding of packed values where the codec changes them; where the bytes lie that travel.
+const std::byte* encoded(Stream& stream, const Message& message, const std::byte* packed, std::byte* wire);
 
 /// The places of a chunk's legs, from those of the message's.
 Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places);

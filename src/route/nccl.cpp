@@ -15,18 +15,13 @@ class NcclSender final : public Sender {
       : message_(message), lowering_(site.device), packed_(site.device, message.bytes) {
     if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
     Batch batch;
-    for (const auto& places : site.sources)
-      batch.movers.push_back(lowering_.to_slot(site.legs, places, {packed_.data(), {}}));
+    batch.movers = lowering_.to_slot(site.legs, site.sources, {packed_.data(), {}});
     batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
-    const std::byte* from = packed_.data();
-    if (!message_.codec->identity()) {
-      message_.codec->encode(stream, packed_.data(), message_.bytes, wire_.data());
-      from = wire_.data();
-    }
+    const std::byte* from = encoded(stream, message_, packed_.data(), wire_.data());
     clique_of(message_).send(stream, from, message_.wire_bytes, message_.source, message_.target);
   }
 
@@ -46,10 +41,9 @@ class NcclReceiver final : public Receiver {
     if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
     Batch batch;
     if (message.combines) {
-      for (const Leg& leg : site.legs) arrived.push_back({&leg, packed_.data() + leg.offset});
+      arrived = arrived_at(site.legs, packed_.data());
     } else {
-      for (const auto& places : site.targets)
-        batch.movers.push_back(lowering_.from_slot(site.legs, places, {packed_.data(), {}}));
+      batch.movers = lowering_.from_slot(site.legs, site.targets, {packed_.data(), {}});
     }
     batches.push_back(std::move(batch));
   }

@@ -65,7 +65,7 @@ class NvshmemSender final : public Sender {
       packed = values_.data();
     }
     Batch batch;
-    for (const auto& places : site.sources) batch.movers.push_back(lowering_.to_slot(site.legs, places, {packed, {}}));
+    batch.movers = lowering_.to_slot(site.legs, site.sources, {packed, {}});
     batch.before.push_back({end_.signal(end_.place.free), SymmetricLayout::depth, message.target});
     batches.push_back(std::move(batch));
   }
@@ -103,9 +103,9 @@ class NvshmemReceiver final : public Receiver {
     const Wait full{end_.signal(end_.place.full), 0, message.source};
     if (mapped_) (taken ? gate : batch.before).push_back(full);
     if (message.combines) {
-      for (const Leg& leg : site.legs) arrived.push_back({&leg, values_.data() + leg.offset});
+      arrived = arrived_at(site.legs, values_.data());
     } else {
-      for (const auto& places : site.targets) batch.movers.push_back(lowering_.from_slot(site.legs, places, slot));
+      batch.movers = lowering_.from_slot(site.legs, site.targets, slot);
     }
     batches.push_back(std::move(batch));
   }
