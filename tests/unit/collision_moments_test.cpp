@@ -8,48 +8,52 @@
 namespace slipstream::lbm {
 namespace {
 
-TEST(Mrt, OfEqualRatesIsSrt) {
-  each_lattice([](auto lattice) {
+/// Lets the two collisions that `make` gives for a lattice act on the same random cells; `compare` sees what came out.
+template <class T, class Make, class Compare>
+void let_both_act(const Make& make, const Compare& compare) {
+  each_lattice([&](auto lattice) {
     using L = decltype(lattice);
-    RandomCell<L, double> random(0.2);
+    SCOPED_TRACE(name_of<L>());
+    const auto [first, second] = make(lattice);
+    RandomCell<L, T> random(0.2);
     for (int n = 0; n < 100; ++n) {
-      double a[L::q], b[L::q];
+      T a[L::q], b[L::q];
       random.fill(a);
       std::copy(a, a + L::q, b);
-      Mrt<L, double>(1.7, 1.7, 1.7, 1.7)(a);
-      Srt<L, double>(1.7)(b);
-      ASSERT_LT((difference<L>(a, b)), 1e-15) << name_of<L>();
+      first(a);
+      second(b);
+      compare(lattice, a, b);
     }
   });
+}
+
+constexpr auto nearly_equal = [](auto lattice, const auto& a, const auto& b) {
+  ASSERT_LT((difference<decltype(lattice)>(a, b)), 1e-15);
+};
+
+TEST(Mrt, OfEqualRatesIsSrt) {
+  const auto make = [](auto lattice) {
+    using L = decltype(lattice);
+    return std::pair(Mrt<L, double>(1.7, 1.7, 1.7, 1.7), Srt<L, double>(1.7));
+  };
+  let_both_act<double>(make, nearly_equal);
 }
 
 TEST(Mrt, OfOneRateForEvenMomentsIsTrt) {
-  each_lattice([](auto lattice) {
+  const auto make = [](auto lattice) {
     using L = decltype(lattice);
-    RandomCell<L, double> random(0.2);
-    for (int n = 0; n < 100; ++n) {
-      double a[L::q], b[L::q];
-      random.fill(a);
-      std::copy(a, a + L::q, b);
-      Mrt<L, double>(1.7, 1.2, 1.7, 1.7)(a);
-      Trt<L, double>(1.7, 1.2)(b);
-      ASSERT_LT((difference<L>(a, b)), 1e-15) << name_of<L>();
-    }
-  });
+    return std::pair(Mrt<L, double>(1.7, 1.2, 1.7, 1.7), Trt<L, double>(1.7, 1.2));
+  };
+  let_both_act<double>(make, nearly_equal);
 }
 
 TEST(Trt, OfEqualRatesIsSrtToTheLastBit) {
-  each_lattice([](auto lattice) {
+  const auto make = [](auto lattice) {
     using L = decltype(lattice);
-    RandomCell<L, float> random(0.2);
-    for (int n = 0; n < 100; ++n) {
-      float a[L::q], b[L::q];
-      random.fill(a);
-      std::copy(a, a + L::q, b);
-      Trt<L, float>(1.7, 1.7)(a);
-      Srt<L, float>(1.7)(b);
-      for (int i = 0; i < L::q; ++i) ASSERT_EQ(a[i], b[i]);
-    }
+    return std::pair(Trt<L, float>(1.7, 1.7), Srt<L, float>(1.7));
+  };
+  let_both_act<float>(make, [](auto lattice, const auto& a, const auto& b) {
+    for (int i = 0; i < decltype(lattice)::q; ++i) ASSERT_EQ(a[i], b[i]);
   });
 }
 
