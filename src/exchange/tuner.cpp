@@ -274,10 +274,11 @@ class Tuner {
     }
     for (const RouteKind kind : used) {
       const Knobs& knobs = champions.at(kind)->knobs;
-      if (kind == RouteKind::direct) mixed.knobs.in_place = knobs.in_place, mixed.knobs.teams = knobs.teams;
-      if (kind == RouteKind::staged) mixed.knobs.grouping = knobs.grouping;
-      if (kind == RouteKind::staged && !used.contains(RouteKind::direct)) mixed.knobs.chunk = knobs.chunk;
-      if (kind != RouteKind::direct && kind != RouteKind::kernel) mixed.knobs.streams = knobs.streams;
+      const bool direct = kind == RouteKind::direct, staged = kind == RouteKind::staged;
+      if (direct) mixed.knobs.in_place = knobs.in_place, mixed.knobs.teams = knobs.teams;
+      if (staged) mixed.knobs.grouping = knobs.grouping;
+      if (direct || (staged && !used.contains(RouteKind::direct))) mixed.knobs.chunk = knobs.chunk;
+      if (!direct && kind != RouteKind::kernel) mixed.knobs.streams = knobs.streams;
     }
     return mixed;
   }
