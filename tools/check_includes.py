@@ -37,7 +37,7 @@ ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() fo
 SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
-        "route routes lower program tiles moves carriage requests store_ends copy_ends host_ends library"
+        "route routes lower program tiles words moves carriage requests store_ends copy_ends host_ends library"
         " node_message node_boxes node_drivers node_mail"
     ).split()
 }

@@ -49,6 +49,9 @@ struct Knobs {
   int teams = 0;      ///< thread blocks of a launch; 0, and at most: as many as the device holds at once
   std::int64_t in_place =
       -1;                  ///< `direct` stores rows of at least so many bytes into ghosts, packs others; -1: by size
+  /// Messages of `direct` of at most so many bytes travel in lines that carry the exchange's number, where the link
+  /// keeps lines whole; -1: by size.
+  std::int64_t sealed = -1;
   std::int64_t chunk = 0;  ///< bytes that are signalled (staged: copied, sent) at once; 0: by size
   std::int64_t ring = 1 << 28;  ///< most bytes of landing slots of one message
   bool operator==(const Knobs&) const = default;
@@ -97,6 +100,8 @@ struct Mover {
   Op op = Op::copy;
   DType type = DType::f32;
   int word = 4;  ///< bytes: 1, 2, 4, 8 or 16
+  /// One end may be lines (slipstream/signal.hpp) instead of a box; then a word is 4 bytes.
+  enum class Lines : std::uint8_t { none, source, target } lines = Lines::none;
   std::int64_t words() const { return extent[0] * extent[1] * extent[2]; }
 };
 
@@ -111,7 +116,8 @@ struct Pair {
   bool raw = true;        ///< the codec leaves values as they are
   bool host = false;      ///< devices of the host backend
   bool unshared = true;   ///< neither device is used by a second rank
-  bool exclusive = true;  ///< no device of the machine is used by a second rank
+  bool whole_lines = false;  ///< lines that kernels of the source store reach the target in one piece
+  bool exclusive = true;     ///< no device of the machine is used by a second rank
   bool one_each = true;   ///< every rank drives one device
   std::string gpu_mpi;    ///< why device memory cannot be given to MPI; empty where a message proved that it can
 };
@@ -180,6 +186,7 @@ struct Message {
   bool answered = false;              ///< the target sends to the source too, by the same route
   bool in_place_ok = true;            ///< ghosts of the target can be addressed by the source
   bool host_shared = false;           ///< both ends can map the same host memory
+  bool whole_lines = false;           ///< lines that the source stores reach the target in one piece
 };
 
 /// One transfer of one field within a message.
@@ -200,6 +207,9 @@ struct Batch {
   std::vector<Signal*> after;
   int round = 0;      ///< of chunks through a ring
   bool late = false;  ///< must not run before end(): it waits for what other batches of this exchange free
+  /// The values are their own signal; `peer` is the other device.
+  bool sealed = false;
+  int peer = -1;
 };
 
 /// The counters of a message. `full` and `free` have one counter a chunk.

@@ -58,6 +58,18 @@ SLIP_FN std::uint32_t atomic_cycle(std::uint32_t* counter, std::uint32_t last) {
 #endif
 }
 
+/// Keeps the larger of the number there and a new one; asks for no answer.
+SLIP_FN void keep_larger(std::uint64_t* number, std::uint64_t value) {
+#if defined(__CUDA_ARCH__)
+  atomicMax(reinterpret_cast<unsigned long long*>(number), static_cast<unsigned long long>(value));
+#else
+  std::atomic_ref<std::uint64_t> shared(*number);
+  std::uint64_t held = shared.load(std::memory_order_relaxed);
+  while (held < value && !shared.compare_exchange_weak(held, value, std::memory_order_relaxed)) {
+  }
+#endif
+}
+
 /// Orders what this thread (and, after a barrier, its team) did before what it does after, for this device's teams.
 SLIP_FN void fence_device() {
 #if defined(__CUDA_ARCH__)
@@ -141,6 +153,57 @@ SLIP_FN WordPair load_relaxed(const WordPair* from) {
   pair.second = std::atomic_ref<std::uint64_t>(words->second).load(std::memory_order_relaxed);
 #endif
   return pair;
+}
+
+/// 128 bytes that carry their own number: who finds it there finds the values beside it, without a fence or a counter.
+/// Eight threads side by side store or load one, 16 bytes each, in one instruction. GPUs keep such a store in one piece,
+/// in their own memory and over NVLink (NCCL's protocol LL128 rests on the same): the eight that read see all of it or
+/// nothing. PCI Express promises less: no lines there. The host stores the number last.
+struct alignas(128) SealedLine {
+  static constexpr int parts = 8;
+  static constexpr int part_words = 4;                     ///< of 4 bytes
+  static constexpr int words = parts * part_words - 1;     ///< the last place holds the number
+  WordPair part[parts];
+};
+SLIP_FN constexpr std::int64_t lines_for(std::int64_t words) { return (words + SealedLine::words - 1) / SealedLine::words; }
+
+/// Stores one part; the number is the last value of the last.
+SLIP_FN void store_sealed(SealedLine* line, int lane, const std::uint32_t (&values)[SealedLine::part_words]) {
+  const WordPair pair{values[0] | std::uint64_t{values[1]} << 32, values[2] | std::uint64_t{values[3]} << 32};
+#if defined(__CUDA_ARCH__)
+  store_relaxed(&line->part[lane], pair);
+#else
+  if (lane + 1 < SealedLine::parts) return store_relaxed(&line->part[lane], pair);
+  std::atomic_ref<std::uint64_t>(line->part[lane].first).store(pair.first, std::memory_order_relaxed);
+  std::atomic_ref<std::uint64_t>(line->part[lane].second).store(pair.second, std::memory_order_release);
+#endif
+}
+
+/// Loads one part; false where the line has another number. The eight threads of a line call it together.
+SLIP_FN bool load_sealed(const SealedLine* line, int lane, std::uint32_t number, std::uint32_t (&values)[SealedLine::part_words]) {
+#if defined(__CUDA_ARCH__)
+  const WordPair pair = load_relaxed(&line->part[lane]);
+  const auto found = static_cast<std::uint32_t>(
+      __shfl_sync(0xffu << (threadIdx.x & 24), static_cast<unsigned>(pair.second >> 32), SealedLine::parts - 1, SealedLine::parts));
+#else
+  const auto found = static_cast<std::uint32_t>(load_acquire(&line->part[SealedLine::parts - 1].second) >> 32);
+  const WordPair pair = load_relaxed(&line->part[lane]);
+#endif
+  if (found != number) return false;
+  values[0] = static_cast<std::uint32_t>(pair.first);
+  values[1] = static_cast<std::uint32_t>(pair.first >> 32);
+  values[2] = static_cast<std::uint32_t>(pair.second);
+  values[3] = static_cast<std::uint32_t>(pair.second >> 32);
+  return true;
+}
+
+/// True on all of a line's threads where it is on one.
+SLIP_FN bool any_of_line(bool mine) {
+#if defined(__CUDA_ARCH__)
+  return __any_sync(0xffu << (threadIdx.x & 24), mine) != 0;
+#else
+  return mine;
+#endif
 }
 
 /// Waits until the counter has reached the value; false where `limit_ns` passed first.

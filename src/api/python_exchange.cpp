@@ -43,6 +43,7 @@ ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   reader.read("sync", options.knobs.sync);
   reader.read("teams", options.knobs.teams);
   reader.read("in_place", options.knobs.in_place);
+  reader.read("sealed", options.knobs.sealed);
   reader.read("chunk", options.knobs.chunk);
   reader.read("ring", options.knobs.ring);
   if (watched) *watched = read_watched(reader);

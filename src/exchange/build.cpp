@@ -126,6 +126,7 @@ void Exchange::Impl::make_message(Channel& channel, int most_devices) {
   m.knobs = options.knobs;
   m.combines = channel.pair.combines;
   m.host_shared = channel.pair.same_node;
+  m.whole_lines = channel.pair.whole_lines;
   m.in_place_ok = channel.pair.same_device || channel.pair.mappable;
 }
 

@@ -82,6 +82,8 @@ void Exchange::Impl::make_landing_places() {
     side->failure = Buffer<Failure>(side->device, 1, Memory::pinned);
     side->failure.data()[0] = Failure{};
     fill(side->stream, side->signals.data(), 0, side->signals.bytes());
+    // Lines that an earlier exchange left in the same memory must not pass for this one's.
+    if (slot_bytes) fill(side->stream, side->slots.data(), 0, side->slots.bytes());
     side->stream.synchronize();
     for (const auto& [key, index] : counters)
       directory.publish(key, side->device, side->signals.data() + index * signal_line, !local(key.peer));

@@ -84,6 +84,8 @@ Pair Pairs::of(int source, int target) const {
   pair.peer = machine_.link(source, target).peer || pair.same_device;
   pair.host = b.local.backend == Backend::host;
   pair.mappable = pair.host ? fields_shared_ || pair.same_process : fields_own_;
+  const LinkKind link = machine_.link(source, target).kind;
+  pair.whole_lines = pair.host || pair.same_device || link == LinkKind::same || link == LinkKind::nvlink;
   pair.unshared = !shared_[source] && !shared_[target];
   return pair;
 }
@@ -126,7 +128,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
   }
   const Knobs& k = options.knobs;
   for (const auto value :
-       {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.grouping), k.in_place, k.chunk, k.ring})
+       {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.grouping), k.in_place, k.sealed, k.chunk, k.ring})
     hash.add(static_cast<std::uint64_t>(value));
   for (const auto& [pair, kind] : options.chosen)
     for (const int value : {pair.first, pair.second, static_cast<int>(kind)})

@@ -24,7 +24,7 @@ class NcclReduction final : public Reduction {
   NcclReduction(const Communicator& comm, const ReduceTeam& team)
       : team_(team),
         bytes_(team.fold.values * size_of(team.fold.type)),
-        clique_(nccl_clique(all_pairs(comm, team.machine, bytes_))) {
+        clique_(team.machine.devices() > 1 ? nccl_clique(all_pairs(comm, team.machine, bytes_)) : nullptr) {
     for (const int device : team_.devices) {
       gathered_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
       folded_.emplace_back(team_.local(device));
@@ -36,7 +36,7 @@ class NcclReduction final : public Reduction {
     const auto over = [this] {
       return std::all_of(folded_.begin(), folded_.end(), [](const Event& event) { return event.done(); });
     };
-    if (!asked_until(over, team_.wait_limit)) clique_->abandon();
+    if (!asked_until(over, team_.wait_limit) && clique_) clique_->abandon();
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
@@ -68,7 +68,7 @@ class NcclReduction final : public Reduction {
 
   ReduceTeam team_;
   std::size_t bytes_;  // of one device's values
-  std::shared_ptr<NcclClique> clique_;
+  std::shared_ptr<NcclClique> clique_;  // none where there is one device
   std::vector<Buffer<std::byte>> gathered_;  // by device
   std::vector<Event> folded_;
 };

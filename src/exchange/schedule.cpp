@@ -19,7 +19,7 @@ double bytes_of(const Batch& batch) {
   return bytes;
 }
 
-bool is_local(const Batch& batch) { return batch.before.empty() && batch.after.empty(); }
+bool is_local(const Batch& batch) { return batch.before.empty() && batch.after.empty() && !batch.sealed; }
 
 /// Such a batch asks in this exchange whether the ghosts are open.
 bool is_in_place(const Batch& batch) { return !batch.before.empty() && batch.before.front().lag == 0 && !batch.late; }

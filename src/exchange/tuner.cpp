@@ -122,11 +122,13 @@ class Tuner {
         if (teams && (!gpu || asked.teams != plain.teams)) continue;
         const std::string with = teams ? ", 64 teams" : "";
         if (teams) also(with, [&](Knobs& k) { k.teams = teams; });
-        if (asked.in_place != plain.in_place) continue;
-        also(", rows of 64 B in place" + with, [&](Knobs& k) { k.in_place = 64, k.teams = teams ? teams : k.teams; });
-        also(", all in slots" + with,
-             [&](Knobs& k) { k.in_place = std::int64_t{1} << 60, k.teams = teams ? teams : k.teams; });
+        if (asked.in_place != plain.in_place || asked.sealed != plain.sealed) continue;
+        const auto unsealed = [&, teams](Knobs& k) { k.sealed = 0, k.teams = teams ? teams : k.teams; };
+        also(", rows of 64 B in place" + with, [&](Knobs& k) { unsealed(k), k.in_place = 64; });
+        also(", all in slots" + with, [&](Knobs& k) { unsealed(k), k.in_place = std::int64_t{1} << 60; });
       }
+      if (asked.sealed == plain.sealed)
+        also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
     }
     const bool lanes = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::gpu_mpi ||
                        kind == RouteKind::staged;
@@ -275,7 +277,11 @@ class Tuner {
     for (const RouteKind kind : used) {
       const Knobs& knobs = champions.at(kind)->knobs;
       const bool direct = kind == RouteKind::direct, staged = kind == RouteKind::staged;
-      if (direct) mixed.knobs.in_place = knobs.in_place, mixed.knobs.teams = knobs.teams;
+      if (direct) {
+        mixed.knobs.in_place = knobs.in_place;
+        mixed.knobs.sealed = knobs.sealed;
+        mixed.knobs.teams = knobs.teams;
+      }
       if (staged) mixed.knobs.grouping = knobs.grouping;
       if (direct || (staged && !used.contains(RouteKind::direct))) mixed.knobs.chunk = knobs.chunk;
       if (!direct && kind != RouteKind::kernel) mixed.knobs.streams = knobs.streams;

@@ -16,7 +16,7 @@
 namespace slipstream {
 namespace {
 
-constexpr const char* header = "slipstream tuned exchange 2";
+constexpr const char* header = "slipstream tuned exchange 3";
 
 std::string hex(std::uint64_t value) {
   std::ostringstream text;
@@ -77,7 +77,7 @@ std::string to_text(const std::string& key, const Found& found) {
   std::ostringstream text;
   const Knobs& k = found.knobs;
   text << header << "\nkey " << key << "\nknobs " << to_string(k.pack) << ' ' << to_string(k.streams) << ' '
-       << to_string(k.grouping) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.chunk << ' '
+       << to_string(k.grouping) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.sealed << ' ' << k.chunk << ' '
        << k.ring << '\n';
   for (const auto& [pair, kind] : found.chosen) {
     const auto reason = found.reasons.find(pair);
@@ -103,7 +103,7 @@ std::optional<Found> found_from_text(const std::string& key, const std::string& 
       words >> what;
       if (what == "knobs") {
         Knobs& k = found.knobs;
-        words >> name >> other >> grouping >> k.sync >> k.teams >> k.in_place >> k.chunk >> k.ring;
+        words >> name >> other >> grouping >> k.sync >> k.teams >> k.in_place >> k.sealed >> k.chunk >> k.ring;
         k.pack = pack_from_string(name);
         k.streams = lanes_from_string(other);
         k.grouping = grouping_from_string(grouping);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include <slipstream/error.hpp>
+#include <slipstream/signal.hpp>
 
 #include "device/upload.hpp"
 
@@ -93,8 +94,9 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
       result->transfers.push_back(std::move(parts[p]));
       Leg leg = legs[l];
       leg.transfer = &result->transfers.back();
-      leg.offset = chunk.bytes;
-      chunk.bytes += round_up(leg.transfer->source.size() * size_of(leg.type), leg_alignment);
+      const std::size_t bytes_here = leg.transfer->source.size() * size_of(leg.type);
+      leg.offset = round_up(chunk.bytes, bytes_here < large_leg ? leg_alignment : large_leg_alignment);
+      chunk.bytes = leg.offset + round_up(bytes_here, leg_alignment);
       chunk.legs.push_back(leg);
       chunk.parent.push_back(l);
     }
@@ -140,6 +142,61 @@ std::vector<std::vector<Mover>> Lowering::from_slot(const std::vector<Leg>& legs
   std::vector<std::vector<Mover>> movers;
   for (const Places& places : targets) movers.push_back(from_slot(legs, places, slot));
   return movers;
+}
+
+bool sealable(const Leg& leg) {
+  if (leg.transfer->source.ids || leg.transfer->target.ids) return false;
+  const std::size_t size = size_of(leg.type);
+  return size == 4 || (size == 8 && (leg.layout == Layout::soa || leg.components == 1 || rows_hold_components(leg)));
+}
+
+std::size_t sealed_bytes(const Leg& leg) {
+  const std::size_t boxes = rows_hold_components(leg) ? 1 : leg.transfer->source.components.size();
+  const auto words = static_cast<std::int64_t>(leg.transfer->source.size() * size_of(leg.type) / 4 / boxes);
+  return boxes * static_cast<std::size_t>(lines_for(words)) * sizeof(SealedLine);
+}
+
+namespace {
+
+/// Words of 4 bytes; the strided end has rows of values side by side where these are larger.
+void narrow(Mover& mover) {
+  const std::int64_t factor = mover.word / 4;
+  mover.word = 4;
+  mover.extent[0] *= factor;
+  for (int a = 1; a < 3; ++a) {
+    mover.source_stride[a] *= factor;
+    mover.target_stride[a] *= factor;
+  }
+}
+
+std::vector<std::vector<Mover>> as_lines(std::vector<std::vector<Mover>> bindings, const Slot& slot,
+                                         Mover::Lines end) {
+  for (auto& movers : bindings) {
+    std::int64_t at = 0;
+    for (Mover& mover : movers) {
+      narrow(mover);
+      mover.lines = end;
+      if (end == Mover::Lines::target) {
+        mover.target = slot.base + at;
+      } else {
+        mover.source = slot.base + at;
+      }
+      at += lines_for(mover.words()) * static_cast<std::int64_t>(sizeof(SealedLine));
+    }
+  }
+  return bindings;
+}
+
+}  // namespace
+
+std::vector<std::vector<Mover>> Lowering::to_lines(const std::vector<Leg>& legs, const std::vector<Places>& sources,
+                                                   const Slot& slot) {
+  return as_lines(to_slot(legs, sources, slot), slot, Mover::Lines::target);
+}
+
+std::vector<std::vector<Mover>> Lowering::from_lines(const std::vector<Leg>& legs, const std::vector<Places>& targets,
+                                                     const Slot& slot) {
+  return as_lines(from_slot(legs, targets, slot), slot, Mover::Lines::source);
 }
 
 std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values) {

@@ -27,6 +27,7 @@ bool rows_hold_components(const Leg& leg);
 std::size_t row_bytes(const Leg& leg);
 constexpr std::size_t slot_alignment = 256;
 constexpr std::size_t leg_alignment = 16;
+constexpr std::size_t large_leg = 4096, large_leg_alignment = 128;  // whole lines of memory cross links better
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 /// Where packed values lie: at `base`, in the ring's slot.
@@ -57,6 +58,11 @@ class Lowering {
                                           const Slot& slot);
   std::vector<std::vector<Mover>> from_slot(const std::vector<Leg>& legs, const std::vector<Places>& targets,
                                             const Slot& slot);
+  /// To or from lines (slipstream/signal.hpp), one box after the other; of legs that can be sealed.
+  std::vector<std::vector<Mover>> to_lines(const std::vector<Leg>& legs, const std::vector<Places>& sources,
+                                           const Slot& slot);
+  std::vector<std::vector<Mover>> from_lines(const std::vector<Leg>& legs, const std::vector<Places>& targets,
+                                             const Slot& slot);
   /// The ids in device memory, for as long as this lives.
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
   /// Of device memory.
@@ -71,6 +77,11 @@ class Lowering {
   Device device_;
   std::deque<Buffer<std::int64_t>> lists_;
 };
+
+/// Whether boxes of such legs are made of words of 4 bytes.
+bool sealable(const Leg& leg);
+/// Bytes of the lines that hold a leg.
+std::size_t sealed_bytes(const Leg& leg);
 
 /// Where the packed values of a message that is combined lie from `values` on.
 std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values);

@@ -14,6 +14,9 @@ struct StorePlan {
   std::shared_ptr<const Cut> cut;
   int depth = 1;      ///< slots in the ring
   bool freed = true;  ///< the sender must ask whether a slot is free
+  /// All legs travel in lines that are their own signal, in two slots of so many bytes; 0: they do not. What the other
+  /// side answered in the last exchange proves that it had emptied the slot of the one before.
+  std::size_t sealed_bytes = 0;
 };
 StorePlan store_plan(const Message& message, const std::vector<Leg>& legs);
 

@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
+#include <optional>
 
 #include <slipstream/error.hpp>
 
 namespace slipstream {
 namespace {
 
-/// Large enough to pay for taking a tile, small enough that every team has some.
+/// Large enough to pay for taking a tile, small enough that all teams end at about the same time.
 std::int64_t tile_bytes_for(std::int64_t all, int teams) {
-  return std::clamp<std::int64_t>(all / (2 * std::max(1, teams)), 4096, 65536);
+  return std::clamp<std::int64_t>(all / (2 * std::max(1, teams)), 4096, 32768);
 }
+
+constexpr std::int64_t line_bytes = 128;  // of memory
 
 bool equal(const Ring& a, const Ring& b) {
   return a.bytes == b.bytes && a.depth == b.depth && a.chunks == b.chunks && a.chunk == b.chunk;
@@ -21,34 +25,96 @@ bool equal(const Ring& a, const Ring& b) {
 /// of device memory with them.
 constexpr std::int64_t thin_row = 64;
 
-/// Words from a box to its twin; false where there is none to speak of.
-bool twins(const Mover& a, const Mover& b, std::int64_t& source, std::int64_t& target) {
-  if (a.op != Op::copy || a.word != b.word || a.source_ids || a.target_ids || b.source_ids || b.target_ids)
-    return false;
-  if (a.extent[0] * a.word >= thin_row || a.extent[1] * a.extent[2] < 2) return false;
+/// Words from a box to its twin.
+struct Twin {
+  std::int64_t source = 0, target = 0;
+};
+
+/// Where there is none to speak of: nothing.
+std::optional<Twin> twin(const Mover& a, const Mover& b) {
+  if (a.op != Op::copy || a.word != b.word || a.source_ids || a.target_ids || b.source_ids || b.target_ids) return {};
+  if (a.lines != Mover::Lines::none || b.lines != Mover::Lines::none) return {};
+  if (a.extent[0] * a.word >= thin_row || a.extent[1] * a.extent[2] < 2) return {};
   for (int d = 0; d < 3; ++d)
     if (a.extent[d] != b.extent[d] || a.source_stride[d] != b.source_stride[d] ||
         a.target_stride[d] != b.target_stride[d])
-      return false;
-  if (!equal(a.source_ring, b.source_ring) || !equal(a.target_ring, b.target_ring)) return false;
+      return {};
+  if (!equal(a.source_ring, b.source_ring) || !equal(a.target_ring, b.target_ring)) return {};
   const std::int64_t from = b.source - a.source, to = b.target - a.target;
-  if (from % a.word || to % a.word) return false;
-  source = from / a.word, target = to / a.word;
+  if (from % a.word || to % a.word) return {};
+  const Twin found{from / a.word, to / a.word};
   const auto near = [](std::int64_t delta, std::int64_t row) { return std::abs(delta) <= row; };
-  return near(source, a.source_stride[1]) || near(target, a.target_stride[1]);
+  if (!near(found.source, a.source_stride[1]) && !near(found.target, a.target_stride[1])) return {};
+  return found;
+}
+
+bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) {
+  return stride[0] == 1 && stride[1] == extent[0] && stride[2] == extent[0] * extent[1];
 }
 
 struct Piece {
   Work work;
-  std::int64_t words = 0;
-  std::int64_t width = 1;
+  std::int64_t words = 0;  ///< that are counted through; lines where it is of lines
+  std::int64_t width = 1;  ///< of a row
+  std::int64_t bytes = 0;  ///< that one word stands for
 };
+
+/// What lies between the rows of an array from the end of one to the start of the next: where that is short, the
+/// memory's sectors hold words of both boxes.
+constexpr std::int64_t wide_seam = 64;  // bytes
+
+/// Joins packed boxes that go to both ends of the same rows; false where they do not.
+bool join_as_seam(const Mover& a, const Twin& twin, Piece& piece) {
+  if (!is_dense(a.source_stride, a.extent) || a.target_stride[0] != 1 || a.extent[1] < 2) return false;
+  const int parts = a.word == 16 ? 2 : 1;
+  if (!seam_words(static_cast<std::size_t>(a.word / parts))) return false;
+  const std::int64_t thin = a.extent[0], row = a.target_stride[1];
+  // The box that starts a row: the first, or its twin.
+  const bool swapped = twin.target < 0;
+  const std::int64_t gap = row - std::abs(twin.target);  // from the later box of a row to the earlier of the next
+  const std::int64_t span = gap + thin;
+  if (gap < thin || span * a.word > wide_seam) return false;
+  Work& w = piece.work;
+  w.word = static_cast<std::uint8_t>(a.word / parts);
+  w.form = Form::seam;
+  w.thin = static_cast<std::uint32_t>(thin * parts);
+  w.width = Divisor(span * parts);
+  w.height = Divisor(a.extent[1] + 1);
+  if (swapped) w.source.base += twin.source * a.word;
+  w.source.fold = (swapped ? -twin.source : twin.source) * parts;
+  w.target.base += ((swapped ? 0 : twin.target) - row) * a.word;
+  for (const int axis : {1, 2}) w.target.stride[axis] *= parts;
+  piece.width = span * parts;
+  piece.words = piece.width * (a.extent[1] + 1) * a.extent[2];
+  piece.bytes = w.word;
+  return true;
+}
+
+void join(const Mover& a, const Twin& twin, Piece& piece) {
+  if (join_as_seam(a, twin, piece)) return;
+  Work& w = piece.work;
+  w.source.fold = twin.source;
+  w.target.fold = twin.target;
+  if (is_dense(a.target_stride, a.extent)) {
+    w.form = Form::pair;
+    piece.bytes *= 2;
+  } else {
+    w.form = Form::turns;
+    piece.words *= 2;
+  }
+}
+
+Form form_of(const Mover& m) {
+  if (m.lines != Mover::Lines::none) return m.lines == Mover::Lines::target ? Form::seal : Form::unseal;
+  return m.source_ids || m.target_ids ? Form::list : Form::box;
+}
 
 Piece piece_of(const Mover& m) {
   require(m.extent[0] < 0x3f000000 && m.extent[1] * m.extent[2] < 0x3f000000,
           "a box of more than 2^30 words along one axis, or rows, cannot be moved");
-  Piece piece{{}, m.words(), m.extent[0]};
+  Piece piece{{}, m.words(), m.extent[0], m.word};
   Work& w = piece.work;
+  w.form = form_of(m);
   w.source.base = const_cast<std::byte*>(m.source);  // only read
   w.target.base = m.target;
   std::copy(m.source_stride, m.source_stride + 3, w.source.stride);
@@ -65,7 +131,10 @@ Piece piece_of(const Mover& m) {
   w.op = m.op;
   w.type = m.type;
   w.word = static_cast<std::uint8_t>(m.word);
-  return piece;
+  if (m.lines == Mover::Lines::none) return piece;
+  require(m.word == 4 && m.words() < 0x3f000000, "lines hold words of 4 bytes, and fewer than 2^30 of one box");
+  w.words = static_cast<std::int32_t>(m.words());
+  return {w, lines_for(m.words()), 1, sizeof(SealedLine)};
 }
 
 /// The movers of a batch, twins joined.
@@ -75,21 +144,24 @@ std::vector<Piece> pieces_of(const std::vector<Mover>& movers) {
   for (std::size_t i = 0; i < movers.size(); ++i) {
     if (taken[i] || movers[i].words() == 0) continue;
     Piece piece = piece_of(movers[i]);
-    for (std::size_t j = i + 1; j < movers.size() && !piece.work.fold_shift; ++j)
-      if (!taken[j] && twins(movers[i], movers[j], piece.work.source.fold, piece.work.target.fold)) {
-        piece.work.fold_shift = 1;
-        piece.words *= 2;
-        taken[j] = true;
-      }
+    for (std::size_t j = i + 1; j < movers.size(); ++j) {
+      const auto found = taken[j] ? std::nullopt : twin(movers[i], movers[j]);
+      if (!found) continue;
+      join(movers[i], *found, piece);
+      taken[j] = true;
+      break;
+    }
     pieces.push_back(piece);
   }
   return pieces;
 }
 
-/// Rows stay whole where a tile holds several.
+/// Rows stay whole where a tile holds several; where it holds many, packed rows start and end on whole lines of memory,
+/// which cross links better.
 void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& out) {
-  std::int64_t each = std::max<std::int64_t>(1, tile_bytes / piece.work.word);
-  if (each > piece.width) each -= each % piece.width;
+  std::int64_t each = std::max<std::int64_t>(1, tile_bytes / piece.bytes);
+  const std::int64_t row = piece.width * piece.work.word, lines = piece.width * (line_bytes / std::gcd(row, line_bytes));
+  each -= each > lines ? each % lines : each > piece.width ? each % piece.width : 0;
   Tile tile;
   tile.work = piece.work;
   for (tile.first = 0; tile.first < piece.words; tile.first += each) {
@@ -100,15 +172,15 @@ void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& o
   }
 }
 
-/// Works of fewer words share a tile.
-constexpr std::int64_t small_work = 512;
+/// Works of fewer bytes share a tile.
+constexpr std::int64_t small_work = 1024;
 constexpr int smalls_in_tile = 16;
 
 /// The tiles of one batch's movers; those of small works come last.
 std::vector<Tile> cut_movers(const std::vector<Mover>& movers, std::int64_t tile_bytes, std::vector<Work>& smalls) {
   std::vector<Tile> tiles, tail;
   for (const Piece& piece : pieces_of(movers)) {
-    if (piece.words >= small_work) {
+    if (piece.words * piece.bytes >= small_work) {
       cut_piece(piece, tile_bytes, tiles);
       continue;
     }
@@ -118,7 +190,7 @@ std::vector<Tile> cut_movers(const std::vector<Mover>& movers, std::int64_t tile
     }
     ++tail.back().smalls;
     smalls.push_back(piece.work);
-    smalls.back().words = static_cast<std::int32_t>(piece.words);
+    if (!smalls.back().words) smalls.back().words = static_cast<std::int32_t>(piece.words);
   }
   tiles.insert(tiles.end(), tail.begin(), tail.end());
   return tiles;
@@ -162,6 +234,7 @@ Table cut(const std::vector<Scheduled>& batches, int binding, int teams) {
     for (std::size_t t = 0; t < tiles.size(); ++t) {
       tiles[t].batch = static_cast<std::uint32_t>(index);
       tiles[t].info = info;
+      tiles[t].wait.peer = batch.peer;
       if (!batch.before.empty()) tiles[t].wait = batch.before.front();
       const double part = static_cast<double>(t) / static_cast<double>(tiles.size());
       ordered.push_back({tiles[t], s.from + (s.to - s.from) * part});

@@ -6,6 +6,7 @@
 
 #include <slipstream/device/function.hpp>
 #include <slipstream/route.hpp>
+#include <slipstream/signal.hpp>
 
 #include "route/program.hpp"
 
@@ -25,19 +26,36 @@ struct Divisor {
   }
 };
 
-/// One end of a box: word (x, y, z) of its first or second fold lies at x stride[0] + y stride[1] + z stride[2] + fold.
+/// One end of a box: word (x, y, z) lies at x stride[0] + y stride[1] + z stride[2], that of a second box `fold` further.
 struct End {
   std::byte* base = nullptr;
   std::int64_t stride[3] = {0, 0, 0};  ///< in words
   std::int64_t fold = 0;
 };
 
-/// A mover as the device reads it: one box, or two whose rows take turns.
+/// How the words of a work are found and moved.
+enum class Form : std::uint8_t {
+  box,     ///< one box, by rows
+  turns,   ///< two boxes of thin rows, whose rows take turns
+  pair,    ///< two boxes of thin rows, of each the same word at a time: words of either lie side by side at the target
+  seam,    ///< two boxes of packed thin rows into what lies between the rows of an array, see Work::thin
+  list,    ///< at listed places, at one end or both
+  seal,    ///< a box into lines that carry the exchange's number
+  unseal,  ///< and out of them
+};
+
+/// Sizes of words that seams are made of.
+constexpr bool seam_words(std::size_t word) { return word == 4 || word == 8; }
+
+/// A mover as the device reads it, or two.
 struct Work {
   End source, target;
   Divisor width, height;
-  std::uint32_t fold_shift = 0;  ///< 1 where there are two boxes
-  std::int32_t words = 0;        ///< of all boxes, where they are few
+  Form form = Form::box;
+  /// Of a seam: words of a row of either box. The seam's own rows are `width` words long; row y of plane z starts where
+  /// row y - 1 of the second box shall lie, and ends where row y of the first box shall.
+  std::uint32_t thin = 0;
+  std::int32_t words = 0;  ///< that are counted through; of lines: those that they hold
   Ring source_ring, target_ring;
   const std::int64_t *source_ids = nullptr, *target_ids = nullptr;
   const Contribution* contributions = nullptr;
@@ -46,6 +64,12 @@ struct Work {
   DType type = DType::f32;
   std::uint8_t word = 4;  ///< bytes
 };
+
+/// What is counted when a work is moved whole: words, or lines.
+SLIP_FN std::int32_t counted(const Work& w) {
+  const bool lines = w.form == Form::seal || w.form == Form::unseal;
+  return lines ? static_cast<std::int32_t>(lines_for(w.words)) : w.words;
+}
 
 /// What the tiles of a batch have in common.
 struct BatchInfo {
@@ -58,8 +82,8 @@ struct BatchInfo {
 struct Tile {
   Work work;
   std::int64_t first = 0;                    ///< word of the work, for lists
-  std::uint32_t x = 0, row = 0;              ///< of the first word; rows count those of all planes and both boxes
-  std::int32_t count = 0;                    ///< words
+  std::uint32_t x = 0, row = 0;              ///< of the first word; rows count those of all planes
+  std::int32_t count = 0;                    ///< words, or lines
   std::int32_t first_small = 0, smalls = 0;  ///< works of few words, moved whole, beside one another
   std::uint32_t batch = 0;
   BatchInfo info;

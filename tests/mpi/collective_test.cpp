@@ -118,6 +118,8 @@ class Reduce : public testing::TestWithParam<std::tuple<Backend, ReduceMethod, i
   template <class T>
   void check_all_operations() {
     const Machine found = machine();
+    // Lives as long as all others, so that what a library sets up among the devices is set up once.
+    const AllReduce first(comm, found, 1, dtype_of<T>(), Op::add, {method});
     for (const Op op : {Op::add, Op::multiply, Op::min, Op::max})
       for (const int count : {1, 8, AllReduce::most_values}) {
         AllReduce reduce(comm, found, count, dtype_of<T>(), op, {method});

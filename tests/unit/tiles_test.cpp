@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <numeric>
 #include <random>
+
+#include "route/words.hpp"
 
 namespace slipstream {
 namespace {
@@ -25,58 +27,202 @@ Table cut_for(int teams, const std::vector<Batch>& batches, double to = 1) {
   return cut(scheduled, 0, teams);
 }
 
-/// How often each word of a work's target is moved, by its distance from the base.
-void count(const Work& w, std::uint32_t x, std::uint32_t row, std::int64_t words, std::map<std::int64_t, int>& moved) {
-  for (std::int64_t n = 0; n < words; ++n) {
-    const std::uint32_t flat = x + static_cast<std::uint32_t>(n), rows = w.width.of(flat), folded = row + rows;
-    const std::uint32_t all_y = folded >> w.fold_shift, z = w.height.of(all_y);
-    ++moved[(flat - rows * w.width.by) * w.target.stride[0] + (all_y - z * w.height.by) * w.target.stride[1] +
-            z * w.target.stride[2] + (folded & w.fold_shift) * w.target.fold];
-  }
-}
-
-std::map<std::int64_t, int> moved_by(const Table& table) {
-  std::map<std::int64_t, int> moved;
+/// Moves all tiles of a table, whose batches may run in their order, as a launch does; by `threads` threads a team, or
+/// by the loops of one thread.
+template <bool sequential>
+void move_all(const Table& table, int threads, std::uint64_t now = 1) {
+  Failure failure;
+  Signal broken = 0;
+  const Pulse pulse{nullptr, &failure, &broken, 1'000'000'000, nullptr};
   for (const Tile& tile : table.tiles) {
-    if (tile.count) count(tile.work, tile.x, tile.row, tile.count, moved);
-    for (int s = 0; s < tile.smalls; ++s) {
-      const Work& w = table.smalls[static_cast<std::size_t>(tile.first_small + s)];
-      count(w, 0, 0, w.words, moved);
+    const Watch watch{pulse, now, tile.wait.peer};
+    for (int t = 0; t < (sequential ? 1 : threads); ++t) {
+      const Share share{static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(sequential ? 1 : threads)};
+      const Part part{tile.first, tile.x, tile.row, static_cast<std::uint32_t>(tile.count)};
+      if (!tile.smalls) run_work<sequential, false>(tile.work, part, watch, share);
+      for (int s = 0; s < tile.smalls; ++s) {
+        const Work& w = table.smalls[static_cast<std::size_t>(tile.first_small + s)];
+        run_work<sequential, false>(w, Part{0, 0, 0, static_cast<std::uint32_t>(counted(w))}, watch, share);
+      }
     }
   }
-  return moved;
+  ASSERT_EQ(failure.set, 0u);
 }
 
-TEST(Tiles, EveryWordOfABoxIsMovedOnce) {
+void move_all(bool sequential, const Table& table, std::uint64_t now = 1) {
+  if (sequential) return move_all<true>(table, 1, now);
+  move_all<false>(table, 64, now);
+}
+
+std::vector<std::uint32_t> numbered(std::int64_t count) {
+  std::vector<std::uint32_t> values(static_cast<std::size_t>(count));
+  std::iota(values.begin(), values.end(), 1u);
+  return values;
+}
+
+/// Where the words of a mover lie in the arrays that its ends point to.
+void move_plainly(const Mover& m, const std::uint32_t* source, std::uint32_t* target) {
+  for (std::int64_t z = 0; z < m.extent[2]; ++z)
+    for (std::int64_t y = 0; y < m.extent[1]; ++y)
+      for (std::int64_t x = 0; x < m.extent[0]; ++x)
+        target[x * m.target_stride[0] + y * m.target_stride[1] + z * m.target_stride[2]] =
+            source[x * m.source_stride[0] + y * m.source_stride[1] + z * m.source_stride[2]];
+}
+
+template <class T>
+std::byte* bytes(T* values) {
+  return reinterpret_cast<std::byte*>(values);
+}
+
+void set_dense(const Mover& m, std::int64_t (&stride)[3]) {
+  stride[0] = 1, stride[1] = m.extent[0], stride[2] = m.extent[0] * m.extent[1];
+}
+
+class Tiles : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Threads, Tiles, testing::Bool(),
+                         [](const auto& info) { return info.param ? "one" : "many"; });
+
+TEST_P(Tiles, MoveEveryWordOfABoxAndNoOther) {
   std::mt19937 random(5);
   const auto draw = [&](int most) { return std::uniform_int_distribution<std::int64_t>(1, most)(random); };
   for (int trial = 0; trial < 50; ++trial) {
     const std::int64_t x = draw(trial % 2 ? 3 : 3000), y = draw(40), z = draw(20);
+    Mover mover = box(x, y, z, x + 5);
+    const auto source = numbered((x + 5) * (y + 1) * z);
+    std::vector<std::uint32_t> target(source.size()), expected(source.size());
+    mover.source = bytes(const_cast<std::uint32_t*>(source.data()));
+    mover.target = bytes(target.data());
+    move_plainly(mover, source.data(), expected.data());
     Batch batch;
-    batch.movers = {{box(x, y, z, x + 5)}};
-    const auto moved = moved_by(cut_for(static_cast<int>(draw(100)), {batch}));
-    ASSERT_EQ(static_cast<std::int64_t>(moved.size()), x * y * z) << x << " x " << y << " x " << z;
-    for (const auto& [place, times] : moved) ASSERT_EQ(times, 1) << "word " << place;
+    batch.movers = {{mover}};
+    move_all(GetParam(), cut_for(static_cast<int>(draw(100)), {batch}));
+    ASSERT_EQ(target, expected) << x << " x " << y << " x " << z;
   }
 }
 
-TEST(Tiles, BothEndsOfThinRowsTakeTurns) {
-  constexpr std::int64_t pitch = 600, far = 512;
-  Mover left = box(3, 100, 50, pitch), right = left;
-  std::vector<std::byte> memory(1);
-  left.source = right.source = left.target = right.target = memory.data();
-  right.source += far * 4;
-  right.target += far * 4;
+/// Both ends of the rows of an array, and the same words packed.
+struct ThinFaces {
+  std::int64_t width, rows, planes, inner, pitch;
+  std::vector<std::uint32_t> array = numbered(pitch * (rows + 2) * (planes + 1));
+  std::vector<std::uint32_t> slot = std::vector<std::uint32_t>(static_cast<std::size_t>(2 * width * rows * planes));
+
+  std::int64_t face() const { return width * rows * planes; }
+  std::uint32_t* start(bool low) { return array.data() + pitch + (low ? 0 : inner); }
+  Mover strided() const {
+    Mover m = box(width, rows, planes, pitch);
+    m.source_stride[2] = m.target_stride[2] = pitch * (rows + 1);
+    return m;
+  }
+  Mover packing(bool low) {
+    Mover m = strided();
+    set_dense(m, m.target_stride);
+    m.source = bytes(start(low));
+    m.target = bytes(slot.data() + (low ? 0 : face()));
+    return m;
+  }
+  Mover unpacking(bool low) {
+    Mover m = strided();
+    set_dense(m, m.source_stride);
+    m.source = bytes(slot.data() + (low ? 0 : face()));
+    m.target = bytes(start(low));
+    return m;
+  }
+};
+
+Form form_of(const Table& table) { return table.tiles.front().work.form; }
+
+TEST_P(Tiles, PackBothEndsOfThinRowsTogether) {
+  ThinFaces faces{3, 50, 20, 512, 600};
   Batch batch;
-  batch.movers = {{left, right}};
+  batch.movers = {{faces.packing(true), faces.packing(false)}};
   const Table table = cut_for(4, {batch});
-  for (const Tile& tile : table.tiles) EXPECT_EQ(tile.work.fold_shift, 1u);
-  const auto moved = moved_by(table);
-  EXPECT_EQ(moved.size(), 2u * 3 * 100 * 50);
-  EXPECT_EQ(moved.count(far + 2), 1u);
+  EXPECT_EQ(form_of(table), Form::pair);
+  move_all(GetParam(), table);
+  std::vector<std::uint32_t> expected(faces.slot.size());
+  move_plainly(faces.packing(true), faces.start(true), expected.data());
+  move_plainly(faces.packing(false), faces.start(false), expected.data() + faces.face());
+  EXPECT_EQ(faces.slot, expected);
 }
 
-TEST(Tiles, HoldWholeRowsWhereSeveralFit) {
+TEST_P(Tiles, UnpackBothEndsOfThinRowsIntoWhatLiesBetweenThem) {
+  for (const std::int64_t gap : {6, 8, 16})
+    for (const bool low_first : {true, false}) {
+      ThinFaces faces{3, 50, 20, 500, 500 + gap - 3};
+      faces.slot = numbered(static_cast<std::int64_t>(faces.slot.size()));
+      for (auto& word : faces.slot) word += 10'000'000;
+      ThinFaces expected = faces;
+      for (const bool low : {true, false})
+        move_plainly(expected.unpacking(low), expected.slot.data() + (low ? 0 : expected.face()), expected.start(low));
+      Batch batch;
+      batch.movers = {{faces.unpacking(low_first), faces.unpacking(!low_first)}};
+      const Table table = cut_for(4, {batch});
+      EXPECT_EQ(form_of(table), Form::seam);
+      move_all(GetParam(), table);
+      EXPECT_EQ(faces.array, expected.array) << "gap " << gap;
+    }
+}
+
+TEST_P(Tiles, UnpackThinRowsFarApartInTurns) {
+  ThinFaces faces{3, 50, 20, 512, 600};
+  faces.slot = numbered(static_cast<std::int64_t>(faces.slot.size()));
+  ThinFaces expected = faces;
+  for (const bool low : {true, false})
+    move_plainly(expected.unpacking(low), expected.slot.data() + (low ? 0 : expected.face()), expected.start(low));
+  Batch batch;
+  batch.movers = {{faces.unpacking(true), faces.unpacking(false)}};
+  const Table table = cut_for(4, {batch});
+  EXPECT_EQ(form_of(table), Form::turns);
+  move_all(GetParam(), table);
+  EXPECT_EQ(faces.array, expected.array);
+}
+
+TEST_P(Tiles, LinesBringEveryWordOfTheirExchange) {
+  for (const std::int64_t width : {1, 3, 31, 64, 500}) {
+    Mover out = box(width, 30, 7, width + 3), in = out;
+    std::vector<SealedLine> lines(static_cast<std::size_t>(lines_for(out.words())));
+    auto source = numbered((width + 3) * 31 * 7);
+    std::vector<std::uint32_t> target(source.size()), expected(source.size());
+    out.lines = Mover::Lines::target;
+    out.source = bytes(source.data());
+    out.target = bytes(lines.data());
+    in.lines = Mover::Lines::source;
+    in.source = bytes(lines.data());
+    in.target = bytes(target.data());
+    Batch send, receive;
+    send.movers = {{out}};
+    receive.movers = {{in}};
+    const Table table = cut_for(3, {send, receive});
+    for (const std::uint64_t now : {1, 2}) {
+      for (auto& word : source) word += 7;
+      move_plainly(out, source.data(), expected.data());
+      move_all(GetParam(), table, now);
+      ASSERT_EQ(target, expected) << "rows of " << width << ", exchange " << now;
+    }
+  }
+}
+
+TEST(TileTable, LinesThatDoNotComeAreGivenUp) {
+  Mover in = box(10, 1, 1, 10);
+  std::vector<SealedLine> lines(1);
+  std::vector<std::uint32_t> target(10);
+  in.lines = Mover::Lines::source;
+  in.source = bytes(lines.data());
+  in.target = bytes(target.data());
+  Batch receive;
+  receive.movers = {{in}};
+  receive.peer = 6;
+  const Table table = cut_for(1, {receive});
+  Failure failure;
+  Signal broken = 0;
+  const Pulse pulse{nullptr, &failure, &broken, 1'000'000, nullptr};
+  run_work<true, false>(table.smalls.front(), Part{0, 0, 0, 1}, Watch{pulse, 3, table.tiles.front().wait.peer}, {0, 1});
+  EXPECT_EQ(failure.set, 1u);
+  EXPECT_EQ(failure.peer, 6);
+  EXPECT_EQ(failure.sequence, 3u);
+  EXPECT_EQ(target, std::vector<std::uint32_t>(10));
+}
+
+TEST(TileTable, HoldWholeRowsWhereSeveralFit) {
   Batch batch;
   batch.movers = {{box(100, 300, 1, 100)}};
   const Table table = cut_for(3, {batch});
@@ -87,7 +233,7 @@ TEST(Tiles, HoldWholeRowsWhereSeveralFit) {
   }
 }
 
-TEST(Tiles, SmallBoxesShareATile) {
+TEST(TileTable, SmallBoxesShareATile) {
   Batch batch;
   batch.movers = {{box(3, 3, 3, 3), box(4, 4, 4, 4), box(5, 1, 1, 5)}};
   const Table table = cut_for(8, {batch});
@@ -95,7 +241,7 @@ TEST(Tiles, SmallBoxesShareATile) {
   EXPECT_EQ(table.tiles[0].smalls, 3);
 }
 
-TEST(Tiles, ABatchWithoutMoversIsOneTileForItsCounters) {
+TEST(TileTable, ABatchWithoutMoversIsOneTileForItsCounters) {
   Signal signal = 0;
   Batch batch;
   batch.after = {&signal, &signal};
@@ -105,7 +251,7 @@ TEST(Tiles, ABatchWithoutMoversIsOneTileForItsCounters) {
   EXPECT_EQ(table.tiles[0].info.posts, 2);
 }
 
-TEST(Tiles, OfBatchesAtTheSameTimeTakeTurns) {
+TEST(TileTable, OfBatchesAtTheSameTimeTakeTurns) {
   Batch a, b;
   a.movers = b.movers = {{box(1024, 64, 1, 1024)}};
   const std::vector<Batch> batches{a, b};

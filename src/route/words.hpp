@@ -1,0 +1,360 @@
+#pragma once
+// How the threads of a team move the words of a work: in plain boxes, in boxes of thin rows, by lists, in sealed lines,
+// and where values are combined.
+#include <cstdint>
+
+#include <slipstream/signal.hpp>
+
+#include "route/program.hpp"
+#include "route/tiles.hpp"
+
+namespace slipstream {
+
+struct alignas(16) Word16 {
+  std::uint64_t low, high;
+};
+
+/// Bytes from a ring's first slot to that of this exchange.
+SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
+  if (ring.bytes == 0) return 0;
+  // Most rings hold one message or two: no division.
+  if (ring.depth == ring.chunks) return ring.chunk * ring.bytes;
+  if (ring.depth == 2 * ring.chunks) return (ring.chunk + (now & 1 ? 0 : ring.chunks)) * ring.bytes;
+  const std::uint64_t chunk = (now - 1) * static_cast<std::uint64_t>(ring.chunks) + ring.chunk;
+  return static_cast<std::int64_t>(chunk % static_cast<std::uint64_t>(ring.depth)) * ring.bytes;
+}
+
+/// A piece of a work: its first word (or line), and how many.
+struct Part {
+  std::int64_t first;
+  std::uint32_t x, row, count;
+};
+
+/// Where a thread finds the words of a box; in few registers, for the more threads a multiprocessor holds, the more
+/// words are on their way.
+struct Rows {
+  Divisor width, height;
+  std::uint32_t turns, x, row;
+
+  SLIP_FN Rows(const Work& w, const Part& part)
+      : width(w.width), height(w.height), turns(w.form == Form::turns ? 1 : 0), x(part.x), row(part.row) {}
+
+  struct Cell {
+    std::uint32_t x, y, z, box;
+  };
+  SLIP_FN Cell cell(std::uint32_t n) const {
+    const std::uint32_t flat = x + n, rows = width.of(flat), all = row + rows, all_y = all >> turns;
+    const std::uint32_t z = height.of(all_y);
+    return {flat - rows * width.by, all_y - z * height.by, z, all & turns};
+  }
+};
+
+/// Kept apart from the table: stores through pointers of unknown origin would have the compiler read it again after
+/// each.
+struct Strides {
+  std::int64_t x, y, z, fold;
+  SLIP_FN explicit Strides(const End& end) : x(end.stride[0]), y(end.stride[1]), z(end.stride[2]), fold(end.fold) {}
+  SLIP_FN std::int64_t at(const Rows::Cell& c) const { return c.x * x + c.y * y + c.z * z + c.box * fold; }
+};
+
+/// Threads that share a work: this one's number, and how many.
+struct Share {
+  std::uint32_t thread, threads;
+};
+
+/// On one thread: along rows, as plain loops.
+template <class Word>
+SLIP_FN void copy_rows(const Rows& rows, const Strides& source, const Strides& target, std::uint32_t count,
+                       const Word* from, Word* to) {
+  std::uint32_t room = rows.width.by - rows.x;
+  for (std::uint32_t n = 0; n < count;) {
+    const std::uint32_t run = room < count - n ? room : count - n;
+    const Rows::Cell cell = rows.cell(n);
+    const Word* in = from + source.at(cell);
+    Word* out = to + target.at(cell);
+    if (source.x == 1 && target.x == 1) {
+      for (std::uint32_t i = 0; i < run; ++i) out[i] = in[i];
+    } else {
+      for (std::uint32_t i = 0; i < run; ++i) out[i * target.x] = in[i * source.x];
+    }
+    n += run;
+    room = rows.width.by;
+  }
+}
+
+/// Loads that a thread has under way before its first store.
+template <class Word>
+constexpr std::uint32_t flight_of = sizeof(Word) > 8 ? 2 : 4;
+
+/// Places are found anew for the stores, since registers are dear.
+template <class Word>
+SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& target, bool pair, std::uint32_t count,
+                      const Word* from, Word* to, Share share) {
+  constexpr std::uint32_t flight = flight_of<Word>;
+  const std::uint32_t shift = pair ? 1 : 0, second = pair ? 1 : 0;
+  for (std::uint32_t n = share.thread; n < count; n += (flight >> shift) * share.threads) {
+    Word values[flight];
+    for (std::uint32_t f = 0; f < flight; ++f)
+      if (const std::uint32_t m = n + (f >> shift) * share.threads; m < count)
+        values[f] = from[source.at(rows.cell(m)) + (f & second ? source.fold : 0)];
+    for (std::uint32_t f = 0; f < flight; ++f)
+      if (const std::uint32_t m = n + (f >> shift) * share.threads; m < count)
+        to[target.at(rows.cell(m)) + (f & second ? target.fold : 0)] = values[f];
+  }
+}
+
+/// The words of a seam: which packed word belongs there, if any.
+struct Seam {
+  Rows rows;
+  std::uint32_t thin;
+  std::int64_t fold;
+
+  SLIP_FN Seam(const Work& w, const Part& part) : rows(w, part), thin(w.thin), fold(w.source.fold) {}
+
+  struct Word {
+    Rows::Cell cell;
+    bool first, second;
+  };
+  SLIP_FN Word word(std::uint32_t n) const {
+    const Rows::Cell c = rows.cell(n);
+    return {c, c.x + thin >= rows.width.by && c.y + 1 < rows.height.by, c.x < thin && c.y > 0};
+  }
+  /// Packed rows lie one after the other; a plane of a seam has one row more.
+  SLIP_FN std::int64_t source(const Word& w) const {
+    const std::int64_t row = std::int64_t{w.cell.z} * (rows.height.by - 1) + w.cell.y;
+    return w.first ? row * thin + (w.cell.x + thin - rows.width.by) : (row - 1) * thin + w.cell.x + fold;
+  }
+};
+
+/// What one instruction stores lies side by side in one sector of memory, however many boxes it comes from.
+template <class Word>
+SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t count, const Word* from, Word* to,
+                       Share share) {
+  constexpr std::uint32_t flight = flight_of<Word>;
+  for (std::uint32_t n = share.thread; n < count; n += flight * share.threads) {
+    Word values[flight] = {};
+    for (std::uint32_t f = 0; f < flight; ++f)
+      if (const std::uint32_t m = n + f * share.threads; m < count)
+        if (const Seam::Word word = seam.word(m); word.first || word.second) values[f] = from[seam.source(word)];
+    for (std::uint32_t f = 0; f < flight; ++f)
+      if (const std::uint32_t m = n + f * share.threads; m < count)
+        if (const Seam::Word word = seam.word(m); word.first || word.second) to[target.at(word.cell)] = values[f];
+  }
+}
+
+/// Values at listed places, at one end or both.
+template <class Word>
+SLIP_FN void copy_list(const Work& w, const Part& part, const Word* from, Word* to, Share share) {
+  const std::int64_t *source_ids = w.source_ids, *target_ids = w.target_ids;
+  const std::int64_t source_step = w.source.stride[0], target_step = w.target.stride[0];
+  for (std::uint32_t n = share.thread; n < part.count; n += share.threads) {
+    const std::int64_t i = part.first + n;
+    to[target_ids ? target_ids[i] : i * target_step] = from[source_ids ? source_ids[i] : i * source_step];
+  }
+}
+
+template <bool sequential, class Word>
+SLIP_FN void copy_words(const Work& w, const Part& part, std::uint64_t now, Share share) {
+  const auto* from = reinterpret_cast<const Word*>(w.source.base + ring_offset(w.source_ring, now));
+  auto* to = reinterpret_cast<Word*>(w.target.base + ring_offset(w.target_ring, now));
+  if (w.form == Form::list) return copy_list(w, part, from, to, share);
+  if constexpr (seam_words(sizeof(Word))) {
+    if (w.form == Form::seam) return copy_seam(Seam(w, part), Strides(w.target), part.count, from, to, share);
+  }
+  const Strides source(w.source), target(w.target);
+  if constexpr (sequential) {
+    copy_rows(Rows(w, part), source, target, part.count, from, to);
+    if (w.form == Form::pair)
+      copy_rows(Rows(w, part), source, target, part.count, from + source.fold, to + target.fold);
+  } else {
+    copy_box(Rows(w, part), source, target, w.form == Form::pair, part.count, from, to, share);
+  }
+}
+
+/// Ends waits: at a time limit, or at once when another has given up.
+struct Watch {
+  const Pulse& pulse;
+  std::uint64_t now;
+  int peer;  ///< the device that is waited for
+
+  // Kept in device memory: many teams ask, and the host's memory is far.
+  SLIP_FN bool broken() const { return load_acquire(pulse.broken) != 0; }
+  /// Leaves word of who was waited for.
+  SLIP_FN void give_up() const {
+    if (broken()) return;
+    pulse.failure->sequence = now;
+    pulse.failure->peer = peer;
+    store_release(&pulse.failure->set, 1);
+    store_release(pulse.broken, 1);
+  }
+};
+
+/// Lines of the exchange before the last lie in the same place; 32 bits tell them apart.
+SLIP_FN std::uint32_t number_of(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
+
+/// Threads that share lines, where each holds a part, or all parts.
+template <bool sequential>
+SLIP_FN Share by_lines(Share share) {
+  if constexpr (sequential) return share;
+  return {share.thread / SealedLine::parts, share.threads / SealedLine::parts};
+}
+
+/// Calls f(lane) for the parts of a line that this thread holds.
+template <bool sequential, class F>
+SLIP_FN void each_lane(Share share, F f) {
+  if constexpr (sequential) {
+    for (int lane = 0; lane < SealedLine::parts; ++lane) f(lane);
+  } else {
+    f(static_cast<int>(share.thread % SealedLine::parts));
+  }
+}
+
+/// The words that a line holds: lanes beside each other have words beside each other.
+struct LineWords {
+  Rows rows;
+  Strides place;
+  std::uint32_t words;
+
+  SLIP_FN LineWords(const Work& w, const End& end)
+      : rows(w, Part{0, 0, 0, 0}), place(end), words(static_cast<std::uint32_t>(w.words)) {}
+
+  /// Calls f(j, place) for each word of a lane's part.
+  template <class F>
+  SLIP_FN void each(std::uint32_t line, int lane, F f) const {
+    for (int j = 0; j < SealedLine::part_words; ++j) {
+      const int in_line = SealedLine::parts * j + lane;
+      const std::uint32_t n = line * SealedLine::words + static_cast<std::uint32_t>(in_line);
+      if (in_line < SealedLine::words && n < words) f(j, place.at(rows.cell(n)));
+    }
+  }
+};
+
+template <bool sequential>
+SLIP_FN void seal_words(const Work& w, const Part& part, std::uint64_t now, Share share) {
+  const auto* from = reinterpret_cast<const std::uint32_t*>(w.source.base + ring_offset(w.source_ring, now));
+  auto* to = reinterpret_cast<SealedLine*>(w.target.base + ring_offset(w.target_ring, now));
+  const LineWords held(w, w.source);
+  const auto first = static_cast<std::uint32_t>(part.first);
+  const Share mine = by_lines<sequential>(share);
+  for (std::uint32_t line = first + mine.thread; line < first + part.count; line += mine.threads)
+    each_lane<sequential>(share, [&](int lane) {
+      std::uint32_t values[SealedLine::part_words] = {0, 0, 0, number_of(now)};
+      held.each(line, lane, [&](int j, std::int64_t at) { values[j] = from[at]; });
+      store_sealed(to + line, lane, values);
+    });
+}
+
+SLIP_FN bool await_sealed(const SealedLine* line, int lane, const Watch& watch,
+                          std::uint32_t (&values)[SealedLine::part_words]) {
+  const std::uint32_t number = number_of(watch.now);
+  if (load_sealed(line, lane, number, values)) return true;
+  constexpr unsigned seldom = 256;
+  const std::uint64_t start = clock_ns();
+  for (unsigned round = 1;; ++round) {
+    if (load_sealed(line, lane, number, values)) return true;
+    if (round % seldom == 0 && any_of_line(clock_ns() - start > watch.pulse.limit_ns || watch.broken())) {
+      watch.give_up();
+      return false;
+    }
+    spin(round);
+  }
+}
+
+template <bool sequential>
+SLIP_FN void unseal_words(const Work& w, const Part& part, const Watch& watch, Share share) {
+  const auto* from = reinterpret_cast<const SealedLine*>(w.source.base + ring_offset(w.source_ring, watch.now));
+  auto* to = reinterpret_cast<std::uint32_t*>(w.target.base + ring_offset(w.target_ring, watch.now));
+  const LineWords held(w, w.target);
+  const auto first = static_cast<std::uint32_t>(part.first);
+  const Share mine = by_lines<sequential>(share);
+  for (std::uint32_t line = first + mine.thread; line < first + part.count; line += mine.threads)
+    each_lane<sequential>(share, [&](int lane) {
+      std::uint32_t values[SealedLine::part_words];
+      if (!await_sealed(from + line, lane, watch, values)) return;
+      held.each(line, lane, [&](int j, std::int64_t at) { to[at] = values[j]; });
+    });
+}
+
+template <class T>
+SLIP_FN T combined(Op op, T a, T b) {
+  switch (op) {
+    case Op::add:
+      return static_cast<T>(a + b);
+    case Op::multiply:
+      return static_cast<T>(a * b);
+    case Op::min:
+      return b < a ? b : a;
+    case Op::max:
+      return a < b ? b : a;
+    case Op::copy:
+      break;
+  }
+  return b;
+}
+
+/// Combines all contributions to each value with its own.
+template <class T>
+SLIP_FN void combine_words(const Work& w, const Part& part, Share share) {
+  const Rows rows(w, part);
+  const Strides place(w.target);
+  auto* target = reinterpret_cast<T*>(w.target.base);
+  for (std::uint32_t n = share.thread; n < part.count; n += share.threads) {
+    const Rows::Cell cell = rows.cell(n);
+    const std::int64_t i = part.first + n;
+    T& mine = target[w.target_ids ? w.target_ids[i] : place.at(cell)];
+    T sum = mine;
+    for (int c = 0; c < w.contribution_count; ++c) {
+      const Contribution& from = w.contributions[c];
+      const std::int64_t at =
+          from.ids ? from.ids[i] : cell.x * from.stride[0] + cell.y * from.stride[1] + cell.z * from.stride[2];
+      const T value = reinterpret_cast<const T*>(from.base)[at];
+      if (c == 0 && w.own > 0) {
+        sum = value;
+      } else {
+        sum = combined(w.op, sum, value);
+      }
+      if (c + 1 == w.own) sum = combined(w.op, sum, mine);
+    }
+    mine = sum;
+  }
+}
+
+SLIP_FN void combine_work(const Work& w, const Part& part, Share share) {
+  switch (w.type) {
+    case DType::u8:
+      return combine_words<std::uint8_t>(w, part, share);
+    case DType::i32:
+      return combine_words<std::int32_t>(w, part, share);
+    case DType::i64:
+      return combine_words<std::int64_t>(w, part, share);
+    case DType::f32:
+      return combine_words<float>(w, part, share);
+    case DType::f64:
+      return combine_words<double>(w, part, share);
+  }
+}
+
+/// Moves a part of a work. What `watch` says ends waits for lines that do not come.
+template <bool sequential, bool combines>
+SLIP_FN void run_work(const Work& w, const Part& part, const Watch& watch, Share share) {
+  if constexpr (combines) {
+    if (w.op != Op::copy) return combine_work(w, part, share);
+  }
+  const std::uint64_t now = watch.now;
+  if (w.form == Form::seal) return seal_words<sequential>(w, part, now, share);
+  if (w.form == Form::unseal) return unseal_words<sequential>(w, part, watch, share);
+  switch (w.word) {
+    case 1:
+      return copy_words<sequential, std::uint8_t>(w, part, now, share);
+    case 2:
+      return copy_words<sequential, std::uint16_t>(w, part, now, share);
+    case 4:
+      return copy_words<sequential, std::uint32_t>(w, part, now, share);
+    case 8:
+      return copy_words<sequential, std::uint64_t>(w, part, now, share);
+    case 16:
+      return copy_words<sequential, Word16>(w, part, now, share);
+  }
+}
+
+}  // namespace slipstream
