@@ -179,22 +179,32 @@ SLIP_FN void store_sealed(SealedLine* line, int lane, const std::uint32_t (&valu
 #endif
 }
 
-/// Loads one part; false where the line has another number. The eight threads of a line call it together.
-SLIP_FN bool load_sealed(const SealedLine* line, int lane, std::uint32_t number, std::uint32_t (&values)[SealedLine::part_words]) {
+/// One part as it was loaded, with the number that the line had then (on a GPU the last part alone holds it).
+struct SealedPart {
+  WordPair values;
+  std::uint32_t number = 0;
+  SLIP_FN std::uint32_t value(int j) const {
+    return static_cast<std::uint32_t>((j < 2 ? values.first : values.second) >> (j % 2 ? 32 : 0));
+  }
+};
+
+SLIP_FN SealedPart load_part(const SealedLine* line, int lane) {
 #if defined(__CUDA_ARCH__)
-  const WordPair pair = load_relaxed(&line->part[lane]);
-  const auto found = static_cast<std::uint32_t>(
-      __shfl_sync(0xffu << (threadIdx.x & 24), static_cast<unsigned>(pair.second >> 32), SealedLine::parts - 1, SealedLine::parts));
+  return {load_relaxed(&line->part[lane]), 0};
 #else
-  const auto found = static_cast<std::uint32_t>(load_acquire(&line->part[SealedLine::parts - 1].second) >> 32);
-  const WordPair pair = load_relaxed(&line->part[lane]);
+  const auto number = static_cast<std::uint32_t>(load_acquire(&line->part[SealedLine::parts - 1].second) >> 32);
+  return {load_relaxed(&line->part[lane]), number};
 #endif
-  if (found != number) return false;
-  values[0] = static_cast<std::uint32_t>(pair.first);
-  values[1] = static_cast<std::uint32_t>(pair.first >> 32);
-  values[2] = static_cast<std::uint32_t>(pair.second);
-  values[3] = static_cast<std::uint32_t>(pair.second >> 32);
-  return true;
+}
+
+/// The number of the line that a part was loaded with. The eight threads of a line call it together.
+SLIP_FN std::uint32_t number_of(const SealedPart& part) {
+#if defined(__CUDA_ARCH__)
+  return __shfl_sync(0xffu << (threadIdx.x & 24), part.value(SealedLine::part_words - 1), SealedLine::parts - 1,
+                     SealedLine::parts);
+#else
+  return part.number;
+#endif
 }
 
 /// True on all of a line's threads where it is on one.

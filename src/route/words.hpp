@@ -190,7 +190,7 @@ struct Watch {
 };
 
 /// Lines of the exchange before the last lie in the same place; 32 bits tell them apart.
-SLIP_FN std::uint32_t number_of(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
+SLIP_FN std::uint32_t line_number(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
 
 /// Threads that share lines, where each holds a part, or all parts.
 template <bool sequential>
@@ -213,65 +213,81 @@ SLIP_FN void each_lane(Share share, F f) {
 struct LineWords {
   Rows rows;
   Strides place;
-  std::uint32_t words;
+  std::uint32_t first, words;
 
-  SLIP_FN LineWords(const Work& w, const End& end)
-      : rows(w, Part{0, 0, 0, 0}), place(end), words(static_cast<std::uint32_t>(w.words)) {}
+  SLIP_FN LineWords(const Work& w, const End& end, std::uint32_t first_line)
+      : rows(w, Part{0, 0, 0, 0}),
+        place(end),
+        first(first_line * SealedLine::words),
+        words(static_cast<std::uint32_t>(w.words)) {}
 
   /// Calls f(j, place) for each word of a lane's part.
   template <class F>
   SLIP_FN void each(std::uint32_t line, int lane, F f) const {
     for (int j = 0; j < SealedLine::part_words; ++j) {
       const int in_line = SealedLine::parts * j + lane;
-      const std::uint32_t n = line * SealedLine::words + static_cast<std::uint32_t>(in_line);
+      const std::uint32_t n = first + line * SealedLine::words + static_cast<std::uint32_t>(in_line);
       if (in_line < SealedLine::words && n < words) f(j, place.at(rows.cell(n)));
     }
   }
 };
 
+/// Lines that a thread has under way at once.
+constexpr std::uint32_t lines_flight = 2;
+
 template <bool sequential>
 SLIP_FN void seal_words(const Work& w, const Part& part, std::uint64_t now, Share share) {
   const auto* from = reinterpret_cast<const std::uint32_t*>(w.source.base + ring_offset(w.source_ring, now));
-  auto* to = reinterpret_cast<SealedLine*>(w.target.base + ring_offset(w.target_ring, now));
-  const LineWords held(w, w.source);
-  const auto first = static_cast<std::uint32_t>(part.first);
+  auto* to = reinterpret_cast<SealedLine*>(w.target.base + ring_offset(w.target_ring, now)) + part.first;
+  const LineWords held(w, w.source, static_cast<std::uint32_t>(part.first));
   const Share mine = by_lines<sequential>(share);
-  for (std::uint32_t line = first + mine.thread; line < first + part.count; line += mine.threads)
+  for (std::uint32_t line = mine.thread; line < part.count; line += lines_flight * mine.threads)
     each_lane<sequential>(share, [&](int lane) {
-      std::uint32_t values[SealedLine::part_words] = {0, 0, 0, number_of(now)};
-      held.each(line, lane, [&](int j, std::int64_t at) { values[j] = from[at]; });
-      store_sealed(to + line, lane, values);
+      std::uint32_t values[lines_flight][SealedLine::part_words];
+      for (std::uint32_t f = 0; f < lines_flight; ++f) {
+        for (auto& value : values[f]) value = line_number(now);
+        const std::uint32_t l = line + f * mine.threads;
+        if (l < part.count) held.each(l, lane, [&](int j, std::int64_t at) { values[f][j] = from[at]; });
+      }
+      for (std::uint32_t f = 0; f < lines_flight; ++f)
+        if (const std::uint32_t l = line + f * mine.threads; l < part.count) store_sealed(to + l, lane, values[f]);
     });
 }
 
-SLIP_FN bool await_sealed(const SealedLine* line, int lane, const Watch& watch,
-                          std::uint32_t (&values)[SealedLine::part_words]) {
-  const std::uint32_t number = number_of(watch.now);
-  if (load_sealed(line, lane, number, values)) return true;
+/// Loads a part until its line has this exchange's number.
+SLIP_FN bool await_part(SealedPart& part, const SealedLine* line, int lane, const Watch& watch) {
+  const std::uint32_t number = line_number(watch.now);
   constexpr unsigned seldom = 256;
-  const std::uint64_t start = clock_ns();
-  for (unsigned round = 1;; ++round) {
-    if (load_sealed(line, lane, number, values)) return true;
-    if (round % seldom == 0 && any_of_line(clock_ns() - start > watch.pulse.limit_ns || watch.broken())) {
+  std::uint64_t start = 0;
+  for (unsigned round = 0; number_of(part) != number; ++round) {
+    if (start == 0) start = clock_ns();
+    if (round % seldom == 1 && any_of_line(clock_ns() - start > watch.pulse.limit_ns || watch.broken())) {
       watch.give_up();
       return false;
     }
     spin(round);
+    part = load_part(line, lane);
   }
+  return true;
 }
 
 template <bool sequential>
 SLIP_FN void unseal_words(const Work& w, const Part& part, const Watch& watch, Share share) {
-  const auto* from = reinterpret_cast<const SealedLine*>(w.source.base + ring_offset(w.source_ring, watch.now));
+  const auto* from =
+      reinterpret_cast<const SealedLine*>(w.source.base + ring_offset(w.source_ring, watch.now)) + part.first;
   auto* to = reinterpret_cast<std::uint32_t*>(w.target.base + ring_offset(w.target_ring, watch.now));
-  const LineWords held(w, w.target);
-  const auto first = static_cast<std::uint32_t>(part.first);
+  const LineWords held(w, w.target, static_cast<std::uint32_t>(part.first));
   const Share mine = by_lines<sequential>(share);
-  for (std::uint32_t line = first + mine.thread; line < first + part.count; line += mine.threads)
+  for (std::uint32_t line = mine.thread; line < part.count; line += lines_flight * mine.threads)
     each_lane<sequential>(share, [&](int lane) {
-      std::uint32_t values[SealedLine::part_words];
-      if (!await_sealed(from + line, lane, watch, values)) return;
-      held.each(line, lane, [&](int j, std::int64_t at) { to[at] = values[j]; });
+      SealedPart parts[lines_flight];
+      for (std::uint32_t f = 0; f < lines_flight; ++f)
+        if (const std::uint32_t l = line + f * mine.threads; l < part.count) parts[f] = load_part(from + l, lane);
+      for (std::uint32_t f = 0; f < lines_flight; ++f) {
+        const std::uint32_t l = line + f * mine.threads;
+        if (l >= part.count || !await_part(parts[f], from + l, lane, watch)) continue;
+        held.each(l, lane, [&](int j, std::int64_t at) { to[at] = parts[f].value(j); });
+      }
     });
 }
 
