@@ -102,6 +102,7 @@ struct Mover {
   int word = 4;  ///< bytes: 1, 2, 4, 8 or 16
   /// One end may be lines (slipstream/signal.hpp) instead of a box; then a word is 4 bytes.
   enum class Lines : std::uint8_t { none, source, target } lines = Lines::none;
+  bool free_gaps = false;  ///< what lies between the target's rows, beyond the ghosts, may be overwritten
   std::int64_t words() const { return extent[0] * extent[1] * extent[2]; }
 };
 
@@ -166,6 +167,7 @@ struct Place {
   std::byte* origin = nullptr;  ///< of interior cell (0, 0, 0), component 0
   BlockShape shape;
   DType type = DType::f32;
+  bool free_gaps = false;  ///< elements between rows, beyond the ghosts, are nobody's and may be overwritten
 };
 
 /// Everything about one message (all transfers from one device to another) that the two ends agree on.

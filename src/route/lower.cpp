@@ -123,6 +123,7 @@ struct Lowering::End {
   std::int64_t count = 0;
   Ring ring;
   bool dense = false;
+  bool free_gaps = false;
 };
 
 const std::int64_t* Lowering::keep(const std::vector<std::int64_t>& ids) {
@@ -221,6 +222,10 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
   End end;
   end.base = place.origin;
   end.count = set.size();
+  // Of a box that ends where the ghosts end.
+  const std::int64_t ghost = place.shape.ghost[0];
+  end.free_gaps =
+      place.free_gaps && (set.box.lo[0] == -ghost || set.box.hi[0] == place.shape.extent[0] + ghost);
   if (set.ids) {
     end.ids = keep(*set.ids);
     return end;
@@ -316,6 +321,7 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, std::v
     mover.target_ids = target.ids ? target.ids + p * each : nullptr;
     mover.source_ring = source.ring;
     mover.target_ring = target.ring;
+    mover.free_gaps = target.free_gaps;
     set_side(mover.source_stride, extent, source.dense, source.stride);
     set_side(mover.target_stride, extent, target.dense, target.stride);
     widen(mover);

@@ -47,7 +47,8 @@ struct RunProgram {
 
   struct Shared {
     std::uint64_t now;
-    std::uint32_t tile[2];  // in turn: a slow thread may still read the last one
+    std::uint32_t next;
+    Tile tile[2];  // in turn: the last one is still read when the next one comes
   };
 
   SLIP_FN void await(const Wait& wait, std::uint64_t now) const {
@@ -90,6 +91,18 @@ struct RunProgram {
     return number;
   }
 
+  /// The tile of a number where all threads read it soon: fields that are read one after the other from the table would
+  /// cost its latency each time.
+  template <class Team>
+  SLIP_FN void fetch(const Team& team, std::uint32_t number, int turn, int thread) const {
+    if constexpr (!Team::sequential) {
+      constexpr int words = sizeof(Tile) / sizeof(Word16);
+      if (thread < words && number < tile_count)
+        reinterpret_cast<Word16*>(team.template shared<Shared>()->tile + turn)[thread] =
+            reinterpret_cast<const Word16*>(tiles + number)[thread];
+    }
+  }
+
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     const RunProgram& self = *this;
@@ -97,35 +110,37 @@ struct RunProgram {
     std::uint32_t next = 0, pending = 0, held = ~0u;
     std::uint32_t number = static_cast<std::uint32_t>(team.index());
     team.each([&](int thread) {
+      self.fetch(team, number, 0, thread);
       if (thread != 0) return;
       shared->now = load_acquire(self.pulse.sequence) + self.advance;
-      shared->tile[0] = Team::sequential ? self.template draw<Team>(shared->now) : number;
-      if (self.advance && shared->tile[0] == 0) self.pulse.stamps[0] = clock_ns();
+      if (Team::sequential) shared->next = self.template draw<Team>(shared->now);
+      if (self.advance && (Team::sequential ? shared->next : number) == 0) self.pulse.stamps[0] = clock_ns();
     });
-    if (Team::sequential) number = shared->tile[0];
+    if (Team::sequential) number = shared->next;
     const std::uint64_t now = shared->now;
-    for (int turn = 1; number < tile_count; turn ^= 1) {
-      const Tile& tile = tiles[number];
+    for (int turn = 0; number < tile_count; turn ^= 1) {
+      const Tile& tile = Team::sequential ? tiles[number] : shared->tile[turn];
       if (tile.info.waits && tile.batch != held) {
         team.each([&](int thread) {
           if (thread == 0) self.await(tile.wait, now);
           for (int i = thread + 1; i < tile.info.waits; i += team.threads())
             self.await(self.waits[tile.info.first_wait + i], now);
         });
-        held = tile.batch;
       }
+      held = tile.batch;
       team.each([&](int thread) {
         // Asked for early: the answer comes while the values move.
         if (thread == 0) next = self.template draw<Team>(now);
         run_tile<combines>(team, tile, self.smalls, Watch{self.pulse, now, tile.wait.peer}, thread);
-        if (thread == 0) shared->tile[turn] = next;
+        if (thread == 0) shared->next = next;
       });
       ++pending;
-      number = shared->tile[turn];
-      if (number >= tile_count || tiles[number].batch != tile.batch) {
-        finish(team, tile, now, pending);
-        pending = 0;
-      }
+      number = shared->next;
+      team.each([&](int thread) { self.fetch(team, number, turn ^ 1, thread); });
+      const Tile& following = Team::sequential ? tiles[number < tile_count ? number : 0] : shared->tile[turn ^ 1];
+      if (number < tile_count && following.batch == held) continue;
+      finish(team, tile, now, pending);
+      pending = 0;
     }
   }
 };

@@ -64,7 +64,7 @@ struct Piece {
 constexpr std::int64_t wide_seam = 64;  // bytes
 
 /// Joins packed boxes that go to both ends of the same rows; false where they do not.
-bool join_as_seam(const Mover& a, const Twin& twin, Piece& piece) {
+bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
   if (!is_dense(a.source_stride, a.extent) || a.target_stride[0] != 1 || a.extent[1] < 2) return false;
   const int parts = a.word == 16 ? 2 : 1;
   if (!seam_words(static_cast<std::size_t>(a.word / parts))) return false;
@@ -77,6 +77,7 @@ bool join_as_seam(const Mover& a, const Twin& twin, Piece& piece) {
   Work& w = piece.work;
   w.word = static_cast<std::uint8_t>(a.word / parts);
   w.form = Form::seam;
+  w.fills_gaps = a.free_gaps && b.free_gaps;
   w.thin = static_cast<std::uint32_t>(thin * parts);
   w.width = Divisor(span * parts);
   w.height = Divisor(a.extent[1] + 1);
@@ -90,8 +91,8 @@ bool join_as_seam(const Mover& a, const Twin& twin, Piece& piece) {
   return true;
 }
 
-void join(const Mover& a, const Twin& twin, Piece& piece) {
-  if (join_as_seam(a, twin, piece)) return;
+void join(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
+  if (join_as_seam(a, b, twin, piece)) return;
   Work& w = piece.work;
   w.source.fold = twin.source;
   w.target.fold = twin.target;
@@ -147,7 +148,7 @@ std::vector<Piece> pieces_of(const std::vector<Mover>& movers) {
     for (std::size_t j = i + 1; j < movers.size(); ++j) {
       const auto found = taken[j] ? std::nullopt : twin(movers[i], movers[j]);
       if (!found) continue;
-      join(movers[i], *found, piece);
+      join(movers[i], movers[j], *found, piece);
       taken[j] = true;
       break;
     }

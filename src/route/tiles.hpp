@@ -55,6 +55,7 @@ struct Work {
   /// Of a seam: words of a row of either box. The seam's own rows are `width` words long; row y of plane z starts where
   /// row y - 1 of the second box shall lie, and ends where row y of the first box shall.
   std::uint32_t thin = 0;
+  bool fills_gaps = false;  ///< of a seam: sectors are stored whole, which memory takes faster than parts
   std::int32_t words = 0;  ///< that are counted through; of lines: those that they hold
   Ring source_ring, target_ring;
   const std::int64_t *source_ids = nullptr, *target_ids = nullptr;
@@ -79,7 +80,7 @@ struct BatchInfo {
 };
 
 /// All that a team needs to start, in one place: what must be read one after the other costs its latency each time.
-struct Tile {
+struct alignas(16) Tile {
   Work work;
   std::int64_t first = 0;                    ///< word of the work, for lists
   std::uint32_t x = 0, row = 0;              ///< of the first word; rows count those of all planes

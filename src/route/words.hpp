@@ -84,7 +84,7 @@ SLIP_FN void copy_rows(const Rows& rows, const Strides& source, const Strides& t
 
 /// Loads that a thread has under way before its first store.
 template <class Word>
-constexpr std::uint32_t flight_of = sizeof(Word) > 8 ? 2 : 4;
+constexpr std::uint32_t flight_of = sizeof(Word) > 8 ? 1 : 2;
 
 /// Places are found anew for the stores, since registers are dear.
 template <class Word>
@@ -108,21 +108,24 @@ struct Seam {
   Rows rows;
   std::uint32_t thin;
   std::int64_t fold;
+  bool fills_gaps;
 
-  SLIP_FN Seam(const Work& w, const Part& part) : rows(w, part), thin(w.thin), fold(w.source.fold) {}
+  SLIP_FN Seam(const Work& w, const Part& part)
+      : rows(w, part), thin(w.thin), fold(w.source.fold), fills_gaps(w.fills_gaps) {}
 
-  struct Word {
-    Rows::Cell cell;
-    bool first, second;
-  };
-  SLIP_FN Word word(std::uint32_t n) const {
-    const Rows::Cell c = rows.cell(n);
-    return {c, c.x + thin >= rows.width.by && c.y + 1 < rows.height.by, c.x < thin && c.y > 0};
+  SLIP_FN bool starts_row(const Rows::Cell& c) const {
+    return c.x + thin >= rows.width.by && c.y + 1 < rows.height.by;
+  }
+  SLIP_FN bool ends_row(const Rows::Cell& c) const { return c.x < thin && c.y > 0; }
+  SLIP_FN bool has(const Rows::Cell& c) const { return starts_row(c) || ends_row(c); }
+  /// Between two rows of the box, no more: what is beyond may not even be memory.
+  SLIP_FN bool stores(const Rows::Cell& c) const {
+    return has(c) || (fills_gaps && c.y > 0 && c.y + 1 < rows.height.by);
   }
   /// Packed rows lie one after the other; a plane of a seam has one row more.
-  SLIP_FN std::int64_t source(const Word& w) const {
-    const std::int64_t row = std::int64_t{w.cell.z} * (rows.height.by - 1) + w.cell.y;
-    return w.first ? row * thin + (w.cell.x + thin - rows.width.by) : (row - 1) * thin + w.cell.x + fold;
+  SLIP_FN std::int64_t source(const Rows::Cell& c) const {
+    const std::int64_t row = std::int64_t{c.z} * (rows.height.by - 1) + c.y;
+    return c.x < thin ? (row - 1) * thin + c.x + fold : row * thin + (c.x + thin - rows.width.by);
   }
 };
 
@@ -135,10 +138,10 @@ SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t co
     Word values[flight] = {};
     for (std::uint32_t f = 0; f < flight; ++f)
       if (const std::uint32_t m = n + f * share.threads; m < count)
-        if (const Seam::Word word = seam.word(m); word.first || word.second) values[f] = from[seam.source(word)];
+        if (const Rows::Cell cell = seam.rows.cell(m); seam.has(cell)) values[f] = from[seam.source(cell)];
     for (std::uint32_t f = 0; f < flight; ++f)
       if (const std::uint32_t m = n + f * share.threads; m < count)
-        if (const Seam::Word word = seam.word(m); word.first || word.second) to[target.at(word.cell)] = values[f];
+        if (const Rows::Cell cell = seam.rows.cell(m); seam.stores(cell)) to[target.at(cell)] = values[f];
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <numeric>
 #include <random>
 
@@ -100,74 +101,98 @@ TEST_P(Tiles, MoveEveryWordOfABoxAndNoOther) {
   }
 }
 
-/// Both ends of the rows of an array, and the same words packed.
+/// Both ends of the rows of an array, and the same values packed. All lengths count words.
 struct ThinFaces {
   std::int64_t width, rows, planes, inner, pitch;
-  std::vector<std::uint32_t> array = numbered(pitch * (rows + 2) * (planes + 1));
-  std::vector<std::uint32_t> slot = std::vector<std::uint32_t>(static_cast<std::size_t>(2 * width * rows * planes));
+  int word = 4;
+  std::vector<std::uint32_t> array = numbered(pitch * (rows + 2) * (planes + 1) * word / 4);
+  std::vector<std::uint32_t> slot = numbered(2 * width * rows * planes * word / 4);
 
-  std::int64_t face() const { return width * rows * planes; }
-  std::uint32_t* start(bool low) { return array.data() + pitch + (low ? 0 : inner); }
+  std::byte* start(bool low) { return bytes(array.data()) + (pitch + (low ? 0 : inner)) * word; }
+  std::byte* packed(bool low) { return bytes(slot.data()) + (low ? 0 : width * rows * planes * word); }
   Mover strided() const {
     Mover m = box(width, rows, planes, pitch);
     m.source_stride[2] = m.target_stride[2] = pitch * (rows + 1);
+    m.word = word;
     return m;
   }
   Mover packing(bool low) {
     Mover m = strided();
     set_dense(m, m.target_stride);
-    m.source = bytes(start(low));
-    m.target = bytes(slot.data() + (low ? 0 : face()));
+    m.source = start(low);
+    m.target = packed(low);
     return m;
   }
   Mover unpacking(bool low) {
     Mover m = strided();
     set_dense(m, m.source_stride);
-    m.source = bytes(slot.data() + (low ? 0 : face()));
-    m.target = bytes(start(low));
+    m.source = packed(low);
+    m.target = start(low);
     return m;
   }
 };
 
+/// By bytes, one word after the other.
+void move_plainly(const Mover& m) {
+  for (std::int64_t z = 0; z < m.extent[2]; ++z)
+    for (std::int64_t y = 0; y < m.extent[1]; ++y)
+      for (std::int64_t x = 0; x < m.extent[0]; ++x)
+        std::memcpy(m.target + (x * m.target_stride[0] + y * m.target_stride[1] + z * m.target_stride[2]) * m.word,
+                    m.source + (x * m.source_stride[0] + y * m.source_stride[1] + z * m.source_stride[2]) * m.word,
+                    static_cast<std::size_t>(m.word));
+}
+
 Form form_of(const Table& table) { return table.tiles.front().work.form; }
 
 TEST_P(Tiles, PackBothEndsOfThinRowsTogether) {
-  ThinFaces faces{3, 50, 20, 512, 600};
+  ThinFaces faces{3, 50, 20, 512, 600}, expected = faces;
+  for (const bool low : {true, false}) move_plainly(expected.packing(low));
   Batch batch;
   batch.movers = {{faces.packing(true), faces.packing(false)}};
   const Table table = cut_for(4, {batch});
   EXPECT_EQ(form_of(table), Form::pair);
   move_all(GetParam(), table);
-  std::vector<std::uint32_t> expected(faces.slot.size());
-  move_plainly(faces.packing(true), faces.start(true), expected.data());
-  move_plainly(faces.packing(false), faces.start(false), expected.data() + faces.face());
-  EXPECT_EQ(faces.slot, expected);
+  EXPECT_EQ(faces.slot, expected.slot);
 }
 
 TEST_P(Tiles, UnpackBothEndsOfThinRowsIntoWhatLiesBetweenThem) {
-  for (const std::int64_t gap : {6, 8, 16})
+  for (const int word : {4, 8, 16})
     for (const bool low_first : {true, false}) {
-      ThinFaces faces{3, 50, 20, 500, 500 + gap - 3};
-      faces.slot = numbered(static_cast<std::int64_t>(faces.slot.size()));
-      for (auto& word : faces.slot) word += 10'000'000;
-      ThinFaces expected = faces;
-      for (const bool low : {true, false})
-        move_plainly(expected.unpacking(low), expected.slot.data() + (low ? 0 : expected.face()), expected.start(low));
-      Batch batch;
-      batch.movers = {{faces.unpacking(low_first), faces.unpacking(!low_first)}};
-      const Table table = cut_for(4, {batch});
-      EXPECT_EQ(form_of(table), Form::seam);
-      move_all(GetParam(), table);
-      EXPECT_EQ(faces.array, expected.array) << "gap " << gap;
+      const std::int64_t width = word == 16 ? 1 : 3, gap = 32 / word;
+      for (const std::int64_t span : {2 * width, std::max(gap, 2 * width), std::int64_t{64 / word}}) {
+        ThinFaces faces{width, 50, 20, 500, 500 + span - width, word};
+        for (auto& value : faces.slot) value += 10'000'000;
+        ThinFaces expected = faces;
+        for (const bool low : {true, false}) move_plainly(expected.unpacking(low));
+        Batch batch;
+        batch.movers = {{faces.unpacking(low_first), faces.unpacking(!low_first)}};
+        const Table table = cut_for(4, {batch});
+        EXPECT_EQ(form_of(table), Form::seam);
+        move_all(GetParam(), table);
+        EXPECT_EQ(faces.array, expected.array) << "span " << span << ", words of " << word << " B";
+      }
     }
 }
 
+TEST_P(Tiles, FillWhatNobodyOwnsBetweenTwoRowsAndNothingBeyond) {
+  ThinFaces faces{3, 4, 2, 40, 40 + 5};
+  std::fill(faces.array.begin(), faces.array.end(), 9u);
+  Batch batch;
+  batch.movers = {{faces.unpacking(true), faces.unpacking(false)}};
+  for (Mover& mover : batch.movers.front()) mover.free_gaps = true;
+  move_all(GetParam(), cut_for(1, {batch}));
+  // Seams are words 40 to 47 of a row, the two in their middle nobody's.
+  for (std::int64_t z = 0; z < faces.planes; ++z)
+    for (std::int64_t y = -1; y < faces.rows; ++y)
+      for (const std::int64_t x : {43, 44}) {
+        const auto at = static_cast<std::size_t>(faces.pitch * (1 + y + z * (faces.rows + 1)) + x);
+        EXPECT_EQ(faces.array[at] == 9, y < 0 || y + 1 == faces.rows) << x << ", " << y << ", " << z;
+      }
+}
+
 TEST_P(Tiles, UnpackThinRowsFarApartInTurns) {
-  ThinFaces faces{3, 50, 20, 512, 600};
-  faces.slot = numbered(static_cast<std::int64_t>(faces.slot.size()));
-  ThinFaces expected = faces;
-  for (const bool low : {true, false})
-    move_plainly(expected.unpacking(low), expected.slot.data() + (low ? 0 : expected.face()), expected.start(low));
+  ThinFaces faces{3, 50, 20, 512, 600}, expected = faces;
+  for (const bool low : {true, false}) move_plainly(expected.unpacking(low));
   Batch batch;
   batch.movers = {{faces.unpacking(true), faces.unpacking(false)}};
   const Table table = cut_for(4, {batch});
