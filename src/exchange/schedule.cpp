@@ -67,28 +67,29 @@ class Line {
     if (rounds_) return landed ? 3 * by_round : by_round + batch.round + 0.5;
     const auto sent = round_sent_.find(batch.round);
     if (landed || sent == round_sent_.end()) return 2 * span_;
-    return sent->second + std::min(0.2 * span_, 8e6);
+    return sent->second + (large() ? 0.4 : 0.2) * span_;
   }
 
  private:
   bool large() const { return span_ > large_traffic; }
 
-  Interval place_local() const { return large() ? Interval{0, span_} : Interval{span_, span_}; }
+  // Of large messages the first half packs, which waits for the link, and copies within the device, which does not; the
+  // second stores rows in place, which waits for the link, and unpacks, which waits for memory. Teams that unpack too
+  // early would only wait.
+  Interval place_local() const { return large() ? Interval{0, 0.5 * span_} : Interval{span_, span_}; }
 
-  /// Large messages: packing waits for memory, rows in place wait for the link, so both go on at once.
   Interval place_rows(const Batch& batch) {
-    if (large()) return {0, span_};
+    if (large()) return {0.4 * span_, span_};
     const double from = at_;
     at_ += bytes_of(batch);
     return {from, at_};
   }
 
-  /// Somewhat ahead of the rows, for chunks must be unpacked, too.
   Interval place_chunk(const Batch& batch) {
     const double from = at_;
     if (large()) {
       packed_at_ += bytes_of(batch);
-      at_ = 0.7 * span_ * packed_at_ / std::max(packed_, 1.0);
+      at_ = 0.5 * span_ * packed_at_ / std::max(packed_, 1.0);
     } else {
       at_ += bytes_of(batch);
     }

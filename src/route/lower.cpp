@@ -131,75 +131,6 @@ const std::int64_t* Lowering::keep(const std::vector<std::int64_t>& ids) {
   return lists_.back().data();
 }
 
-std::vector<std::vector<Mover>> Lowering::to_slot(const std::vector<Leg>& legs, const std::vector<Places>& sources,
-                                                  const Slot& slot) {
-  std::vector<std::vector<Mover>> movers;
-  for (const Places& places : sources) movers.push_back(to_slot(legs, places, slot));
-  return movers;
-}
-
-std::vector<std::vector<Mover>> Lowering::from_slot(const std::vector<Leg>& legs, const std::vector<Places>& targets,
-                                                    const Slot& slot) {
-  std::vector<std::vector<Mover>> movers;
-  for (const Places& places : targets) movers.push_back(from_slot(legs, places, slot));
-  return movers;
-}
-
-bool sealable(const Leg& leg) {
-  if (leg.transfer->source.ids || leg.transfer->target.ids) return false;
-  const std::size_t size = size_of(leg.type);
-  return size == 4 || (size == 8 && (leg.layout == Layout::soa || leg.components == 1 || rows_hold_components(leg)));
-}
-
-std::size_t sealed_bytes(const Leg& leg) {
-  const std::size_t boxes = rows_hold_components(leg) ? 1 : leg.transfer->source.components.size();
-  const auto words = static_cast<std::int64_t>(leg.transfer->source.size() * size_of(leg.type) / 4 / boxes);
-  return boxes * static_cast<std::size_t>(lines_for(words)) * sizeof(SealedLine);
-}
-
-namespace {
-
-/// Words of 4 bytes; the strided end has rows of values side by side where these are larger.
-void narrow(Mover& mover) {
-  const std::int64_t factor = mover.word / 4;
-  mover.word = 4;
-  mover.extent[0] *= factor;
-  for (int a = 1; a < 3; ++a) {
-    mover.source_stride[a] *= factor;
-    mover.target_stride[a] *= factor;
-  }
-}
-
-std::vector<std::vector<Mover>> as_lines(std::vector<std::vector<Mover>> bindings, const Slot& slot,
-                                         Mover::Lines end) {
-  for (auto& movers : bindings) {
-    std::int64_t at = 0;
-    for (Mover& mover : movers) {
-      narrow(mover);
-      mover.lines = end;
-      if (end == Mover::Lines::target) {
-        mover.target = slot.base + at;
-      } else {
-        mover.source = slot.base + at;
-      }
-      at += lines_for(mover.words()) * static_cast<std::int64_t>(sizeof(SealedLine));
-    }
-  }
-  return bindings;
-}
-
-}  // namespace
-
-std::vector<std::vector<Mover>> Lowering::to_lines(const std::vector<Leg>& legs, const std::vector<Places>& sources,
-                                                   const Slot& slot) {
-  return as_lines(to_slot(legs, sources, slot), slot, Mover::Lines::target);
-}
-
-std::vector<std::vector<Mover>> Lowering::from_lines(const std::vector<Leg>& legs, const std::vector<Places>& targets,
-                                                     const Slot& slot) {
-  return as_lines(from_slot(legs, targets, slot), slot, Mover::Lines::source);
-}
-
 std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values) {
   std::vector<Arrived> arrived;
   for (const Leg& leg : legs) arrived.push_back({&leg, values + leg.offset});
@@ -277,28 +208,48 @@ bool divides(const std::byte* address, const std::int64_t* stride, const std::in
   return whole(ring.bytes);
 }
 
-/// Wider words, where rows on both sides start and end on them.
-void widen(Mover& mover) {
-  if (mover.source_ids || mover.target_ids || mover.op != Op::copy) return;
+/// Whether rows on both sides start on words of this size.
+bool starts_on(const Mover& mover, int word) {
+  return divides(mover.source, mover.source_stride, mover.extent, mover.source_ring, word, mover.word) &&
+         divides(mover.target, mover.target_stride, mover.extent, mover.target_ring, word, mover.word);
+}
+
+void use_words(Mover& mover, int word) {
+  const int factor = word / mover.word;
+  mover.extent[0] /= factor;
+  for (int a = 1; a < 3; ++a) {
+    mover.source_stride[a] /= factor;
+    mover.target_stride[a] /= factor;
+  }
+  mover.word = word;
+}
+
+/// Rows of so many bytes pay for moving their last bytes apart.
+constexpr std::int64_t long_row = 128;
+
+/// The widest words that rows start on; what is left over at the ends of long rows becomes a mover of its own.
+void widen(Mover mover, std::vector<Mover>& movers) {
   const int size = mover.word;
+  const bool plain = !mover.source_ids && !mover.target_ids && mover.op == Op::copy;
   for (const int word : {16, 8, 4, 2}) {
-    if (word <= size || mover.extent[0] * size % word != 0) continue;
-    if (!divides(mover.source, mover.source_stride, mover.extent, mover.source_ring, word, size)) continue;
-    if (!divides(mover.target, mover.target_stride, mover.extent, mover.target_ring, word, size)) continue;
-    const int factor = word / size;
-    mover.extent[0] /= factor;
-    for (int a = 1; a < 3; ++a) {
-      mover.source_stride[a] /= factor;
-      mover.target_stride[a] /= factor;
-    }
-    mover.word = word;
+    const std::int64_t bytes = mover.extent[0] * size, rest = bytes % word;
+    if (!plain || word <= size || (rest && bytes < long_row) || !starts_on(mover, word)) continue;
+    Mover end = mover;
+    mover.extent[0] -= rest / size;
+    end.extent[0] = rest / size;
+    end.source += bytes - rest;
+    end.target += bytes - rest;
+    use_words(mover, word);
+    movers.push_back(mover);
+    if (rest) widen(end, movers);
     return;
   }
+  movers.push_back(mover);
 }
 
 }  // namespace
 
-void Lowering::join(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers) {
+void Lowering::join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers) {
   require(source.count == target.count, "a transfer lists " + std::to_string(source.count) +
                                             " values at its source and " + std::to_string(target.count) +
                                             " at its target");
@@ -324,8 +275,11 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, std::v
     mover.free_gaps = target.free_gaps;
     set_side(mover.source_stride, extent, source.dense, source.stride);
     set_side(mover.target_stride, extent, target.dense, target.stride);
-    widen(mover);
-    movers.push_back(mover);
+    if (wide) {
+      widen(mover, movers);
+    } else {
+      movers.push_back(mover);
+    }
   }
 }
 
@@ -333,25 +287,104 @@ std::vector<Mover> Lowering::box_to_box(const std::vector<Leg>& legs, const Plac
   std::vector<Mover> movers;
   for (std::size_t i = 0; i < legs.size(); ++i)
     join(field_end(legs[i], legs[i].transfer->source, sources[i]),
-         field_end(legs[i], legs[i].transfer->target, targets[i]), legs[i], movers);
+         field_end(legs[i], legs[i].transfer->target, targets[i]), legs[i], true, movers);
+  return movers;
+}
+
+std::vector<Mover> Lowering::packing(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide) {
+  std::vector<Mover> movers;
+  for (std::size_t i = 0; i < legs.size(); ++i) {
+    const IndexSet& set = legs[i].transfer->source;
+    join(field_end(legs[i], set, sources[i]), slot_end(legs[i], set, slot), legs[i], wide, movers);
+  }
+  return movers;
+}
+
+std::vector<Mover> Lowering::unpacking(const std::vector<Leg>& legs, const Places& targets, const Slot& slot,
+                                       bool wide) {
+  std::vector<Mover> movers;
+  for (std::size_t i = 0; i < legs.size(); ++i) {
+    const IndexSet& set = legs[i].transfer->target;
+    join(slot_end(legs[i], set, slot), field_end(legs[i], set, targets[i]), legs[i], wide, movers);
+  }
   return movers;
 }
 
 std::vector<Mover> Lowering::to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot) {
-  std::vector<Mover> movers;
-  for (std::size_t i = 0; i < legs.size(); ++i) {
-    const IndexSet& set = legs[i].transfer->source;
-    join(field_end(legs[i], set, sources[i]), slot_end(legs[i], set, slot), legs[i], movers);
+  return packing(legs, sources, slot, true);
+}
+
+std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot) {
+  return unpacking(legs, targets, slot, true);
+}
+
+std::vector<std::vector<Mover>> Lowering::to_slot(const std::vector<Leg>& legs, const std::vector<Places>& sources,
+                                                  const Slot& slot) {
+  std::vector<std::vector<Mover>> movers;
+  for (const Places& places : sources) movers.push_back(packing(legs, places, slot, true));
+  return movers;
+}
+
+std::vector<std::vector<Mover>> Lowering::from_slot(const std::vector<Leg>& legs, const std::vector<Places>& targets,
+                                                    const Slot& slot) {
+  std::vector<std::vector<Mover>> movers;
+  for (const Places& places : targets) movers.push_back(unpacking(legs, places, slot, true));
+  return movers;
+}
+
+bool sealable(const Leg& leg) {
+  if (leg.transfer->source.ids || leg.transfer->target.ids) return false;
+  const std::size_t size = size_of(leg.type);
+  return size == 4 || (size == 8 && (leg.layout == Layout::soa || leg.components == 1 || rows_hold_components(leg)));
+}
+
+std::size_t sealed_bytes(const Leg& leg) {
+  const std::size_t boxes = rows_hold_components(leg) ? 1 : leg.transfer->source.components.size();
+  const auto words = static_cast<std::int64_t>(leg.transfer->source.size() * size_of(leg.type) / 4 / boxes);
+  return boxes * static_cast<std::size_t>(lines_for(words)) * sizeof(SealedLine);
+}
+
+namespace {
+
+/// Words of 4 bytes; values that are larger lie side by side in rows.
+void narrow(Mover& mover) {
+  const std::int64_t factor = mover.word / 4;
+  mover.word = 4;
+  mover.extent[0] *= factor;
+  for (int a = 1; a < 3; ++a) {
+    mover.source_stride[a] *= factor;
+    mover.target_stride[a] *= factor;
+  }
+}
+
+/// Gives every mover lines of its own, one after the other.
+std::vector<Mover> through_lines(std::vector<Mover> movers, Mover::Lines end, const Slot& slot) {
+  std::byte* line = slot.base;
+  for (Mover& mover : movers) {
+    narrow(mover);
+    mover.lines = end;
+    if (end == Mover::Lines::target) mover.target = line;
+    if (end == Mover::Lines::source) mover.source = line;
+    line += lines_for(mover.words()) * static_cast<std::int64_t>(sizeof(SealedLine));
   }
   return movers;
 }
 
-std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot) {
-  std::vector<Mover> movers;
-  for (std::size_t i = 0; i < legs.size(); ++i) {
-    const IndexSet& set = legs[i].transfer->target;
-    join(slot_end(legs[i], set, slot), field_end(legs[i], set, targets[i]), legs[i], movers);
-  }
+}  // namespace
+
+std::vector<std::vector<Mover>> Lowering::to_lines(const std::vector<Leg>& legs, const std::vector<Places>& sources,
+                                                   const Slot& slot) {
+  std::vector<std::vector<Mover>> movers;
+  for (const Places& places : sources)
+    movers.push_back(through_lines(packing(legs, places, slot, false), Mover::Lines::target, slot));
+  return movers;
+}
+
+std::vector<std::vector<Mover>> Lowering::from_lines(const std::vector<Leg>& legs, const std::vector<Places>& targets,
+                                                     const Slot& slot) {
+  std::vector<std::vector<Mover>> movers;
+  for (const Places& places : targets)
+    movers.push_back(through_lines(unpacking(legs, places, slot, false), Mover::Lines::source, slot));
   return movers;
 }
 

@@ -72,7 +72,10 @@ class Lowering {
   struct End;
   End field_end(const Leg& leg, const IndexSet& set, const Place& place);
   static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
-  static void join(const End& source, const End& target, const Leg& leg, std::vector<Mover>& movers);
+  /// `wide`: of the widest words that serve both ends.
+  static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);
+  std::vector<Mover> packing(const std::vector<Leg>& legs, const Places& sources, const Slot& slot, bool wide);
+  std::vector<Mover> unpacking(const std::vector<Leg>& legs, const Places& targets, const Slot& slot, bool wide);
 
   Device device_;
   std::deque<Buffer<std::int64_t>> lists_;

@@ -12,8 +12,8 @@ constexpr std::size_t short_row = 128;
 // Lines save a fence and a counter, some microseconds, and take a 31st more of the link.
 constexpr std::size_t most_sealed = 2 << 20;
 constexpr std::size_t ever_sealed = 1 << 30;  // words are counted in 32 bits
-constexpr std::size_t smallest_chunk = 1 << 20;
-constexpr std::size_t most_chunks = 32;
+constexpr std::size_t smallest_chunk = 1 << 18;
+constexpr std::size_t most_chunks = 48;
 
 std::size_t least_row_in_place(const Message& m) {
   if (m.combines || !m.in_place_ok) return SIZE_MAX;
@@ -35,7 +35,7 @@ std::size_t chunk_limit(const Message& m, std::size_t packed) {
   if (m.combines) return SIZE_MAX / 2;  // one chunk, whose legs keep the order in which they are combined
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
-  return std::max({smallest_chunk, packed / 8, least});
+  return std::max(smallest_chunk, least);
 }
 
 Slot slot_of(const StorePlan& plan, std::byte* base, int chunk) {

@@ -12,7 +12,7 @@ namespace {
 
 /// Large enough to pay for taking a tile, small enough that all teams end at about the same time.
 std::int64_t tile_bytes_for(std::int64_t all, int teams) {
-  return std::clamp<std::int64_t>(all / (2 * std::max(1, teams)), 4096, 32768);
+  return std::clamp<std::int64_t>(all / (6 * std::max(1, teams)), 4096, 32768);
 }
 
 constexpr std::int64_t line_bytes = 128;  // of memory

@@ -78,12 +78,16 @@ TEST_F(Schedules, CopiesWithinTheDeviceComeAfterWhatLeavesIt) {
   EXPECT_GE(of(copied, schedule.early).from, of(rows, schedule.early).to);
 }
 
-TEST_F(Schedules, LargeCopiesWithinTheDeviceAreSpreadOverTheLaunch) {
+TEST_F(Schedules, LargeCopiesWithinTheDeviceGoWithThePacking) {
   const Batch* copied = sent(local, 20'000'000);
-  const Batch* rows = sent(in_place, 40'000'000);
+  const Batch* chunk = sent(packed, 20'000'000);
+  const Batch* rows = sent(in_place, 20'000'000);
+  const Batch* theirs = received(0, 20'000'000, 0);
   const Schedule schedule(traffic_);
-  EXPECT_EQ(of(copied, schedule.early).from, of(rows, schedule.early).from);
-  EXPECT_EQ(of(copied, schedule.early).to, of(rows, schedule.early).to);
+  EXPECT_EQ(of(copied, schedule.early).from, of(chunk, schedule.early).from);
+  EXPECT_EQ(of(copied, schedule.early).to, of(chunk, schedule.early).to);
+  EXPECT_LT(of(chunk, schedule.early).to, of(rows, schedule.early).to);
+  EXPECT_LT(of(theirs, schedule.late).from, of(rows, schedule.early).to);
 }
 
 TEST_F(Schedules, AChunkIsUnpackedAfterTheLikeWasSent) {
