@@ -29,7 +29,9 @@ struct FieldOptions {
   int components = 1;
   Extent ghost{0, 0, 0};  ///< ghost layers per axis
   Layout layout = Layout::soa;
-  int alignment = 128;  ///< bytes; the first interior cell of every row starts on a multiple; 1: rows are packed
+  /// Bytes; the first interior cell of every row starts on a multiple; 1: rows are packed. 32, a sector of a GPU's
+  /// memory: wider gaps between rows make thin ghosts dearer to fill.
+  int alignment = 32;
   int copies = 1;       ///< 2 for a pair of arrays that a step swaps
   bool shared = false;  ///< mappable by other processes of the node (route `direct`)
   /// Unused elements at the end of every row, rows at the end of every plane, planes at the end of every component.

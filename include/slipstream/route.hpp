@@ -48,11 +48,11 @@ struct Knobs {
   bool sync = false;  ///< the host waits after every packing and every unpacking
   int teams = 0;      ///< thread blocks of a launch; 0, and at most: as many as the device holds at once
   std::int64_t in_place =
-      -1;                  ///< `direct` stores rows of at least so many bytes into ghosts, packs others; -1: by size
+      -1;  ///< `direct` stores rows of at least so many bytes into ghosts, packs others; -1: by size
   /// Messages of `direct` of at most so many bytes travel in lines that carry the exchange's number, where the link
   /// keeps lines whole; -1: by size.
   std::int64_t sealed = -1;
-  std::int64_t chunk = 0;  ///< bytes that are signalled (staged: copied, sent) at once; 0: by size
+  std::int64_t chunk = 0;       ///< bytes that are signalled (staged: copied, sent) at once; 0: by size
   std::int64_t ring = 1 << 28;  ///< most bytes of landing slots of one message
   bool operator==(const Knobs&) const = default;
 };
@@ -111,16 +111,16 @@ struct Pair {
   bool same_device = false;  ///< one device of one process
   bool same_process = false;
   bool same_node = false;
-  bool peer = false;      ///< kernels of the source may store to the target
-  bool mappable = true;   ///< the target's fields can be mapped by other processes
-  bool combines = false;  ///< some transfer does more than copy
-  bool raw = true;        ///< the codec leaves values as they are
-  bool host = false;      ///< devices of the host backend
-  bool unshared = true;   ///< neither device is used by a second rank
+  bool peer = false;         ///< kernels of the source may store to the target
+  bool mappable = true;      ///< the target's fields can be mapped by other processes
+  bool combines = false;     ///< some transfer does more than copy
+  bool raw = true;           ///< the codec leaves values as they are
+  bool host = false;         ///< devices of the host backend
+  bool unshared = true;      ///< neither device is used by a second rank
   bool whole_lines = false;  ///< lines that kernels of the source store reach the target in one piece
   bool exclusive = true;     ///< no device of the machine is used by a second rank
-  bool one_each = true;   ///< every rank drives one device
-  std::string gpu_mpi;    ///< why device memory cannot be given to MPI; empty where a message proved that it can
+  bool one_each = true;      ///< every rank drives one device
+  std::string gpu_mpi;       ///< why device memory cannot be given to MPI; empty where a message proved that it can
 };
 
 /// What the ends of one route share in an exchange: a library's communicators, memory that all ranks allocate together.

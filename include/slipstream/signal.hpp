@@ -156,16 +156,18 @@ SLIP_FN WordPair load_relaxed(const WordPair* from) {
 }
 
 /// 128 bytes that carry their own number: who finds it there finds the values beside it, without a fence or a counter.
-/// Eight threads side by side store or load one, 16 bytes each, in one instruction. GPUs keep such a store in one piece,
-/// in their own memory and over NVLink (NCCL's protocol LL128 rests on the same): the eight that read see all of it or
-/// nothing. PCI Express promises less: no lines there. The host stores the number last.
+/// Eight threads side by side store or load one, 16 bytes each, in one instruction. GPUs keep such a store in one
+/// piece, in their own memory and over NVLink (NCCL's protocol LL128 rests on the same): the eight that read see all of
+/// it or nothing. PCI Express promises less: no lines there. The host stores the number last.
 struct alignas(128) SealedLine {
   static constexpr int parts = 8;
-  static constexpr int part_words = 4;                     ///< of 4 bytes
-  static constexpr int words = parts * part_words - 1;     ///< the last place holds the number
+  static constexpr int part_words = 4;                  ///< of 4 bytes
+  static constexpr int words = parts * part_words - 1;  ///< the last place holds the number
   WordPair part[parts];
 };
-SLIP_FN constexpr std::int64_t lines_for(std::int64_t words) { return (words + SealedLine::words - 1) / SealedLine::words; }
+SLIP_FN constexpr std::int64_t lines_for(std::int64_t words) {
+  return (words + SealedLine::words - 1) / SealedLine::words;
+}
 
 /// Stores one part; the number is the last value of the last.
 SLIP_FN void store_sealed(SealedLine* line, int lane, const std::uint32_t (&values)[SealedLine::part_words]) {

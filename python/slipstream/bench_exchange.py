@@ -39,7 +39,7 @@ class Choice:
     sizes: Sequence[int] = ()  #: sides of a device's cube; default: by backend
     quantities: int = 4
     radius: int = 3
-    alignment: int = 128  #: bytes, of the first interior cell of every row
+    alignment: int = 32  #: bytes, of the first interior cell of every row
     routes: str = ""  #: as in +direct,-staged; default: all of this build
     parts: Sequence[str] = ("all",)
     quick: bool = False

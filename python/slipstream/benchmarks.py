@@ -58,7 +58,7 @@ OPTIONS: Mapping[str, Option] = {
     "machine": Option([], "machine files", {"nargs": "+", "metavar": "FILE"}),
     "nodes": Option(0, "nodes of the machine files", {"type": int}),
     "radius": Option(3, "halo width", {"type": int}),
-    "alignment": Option(128, "bytes to a multiple of which the first interior cell of every row comes", {"type": int}),
+    "alignment": Option(32, "bytes to a multiple of which the first interior cell of every row comes", {"type": int}),
     "quantities": Option(4, "f32 values a cell", {"type": int}),
     "routes": Option("", "+direct,-nvshmem: all routes with and without some; direct,kernel: only these"),
     "part": Option(

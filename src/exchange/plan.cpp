@@ -127,8 +127,8 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
       hash.add(static_cast<std::uint64_t>(value));
   }
   const Knobs& k = options.knobs;
-  for (const auto value :
-       {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.grouping), k.in_place, k.sealed, k.chunk, k.ring})
+  for (const auto value : {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.grouping), k.in_place,
+                           k.sealed, k.chunk, k.ring})
     hash.add(static_cast<std::uint64_t>(value));
   for (const auto& [pair, kind] : options.chosen)
     for (const int value : {pair.first, pair.second, static_cast<int>(kind)})

@@ -67,8 +67,8 @@ class NcclReduction final : public Reduction {
   }
 
   ReduceTeam team_;
-  std::size_t bytes_;  // of one device's values
-  std::shared_ptr<NcclClique> clique_;  // none where there is one device
+  std::size_t bytes_;                        // of one device's values
+  std::shared_ptr<NcclClique> clique_;       // none where there is one device
   std::vector<Buffer<std::byte>> gathered_;  // by device
   std::vector<Event> folded_;
 };

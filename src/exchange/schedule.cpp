@@ -67,7 +67,7 @@ class Line {
     if (rounds_) return landed ? 3 * by_round : by_round + batch.round + 0.5;
     const auto sent = round_sent_.find(batch.round);
     if (landed || sent == round_sent_.end()) return 2 * span_;
-    return sent->second + (large() ? 0.4 : 0.2) * span_;
+    return sent->second + (large() ? 0.3 : 0.2) * span_;
   }
 
  private:
@@ -79,7 +79,7 @@ class Line {
   Interval place_local() const { return large() ? Interval{0, 0.5 * span_} : Interval{span_, span_}; }
 
   Interval place_rows(const Batch& batch) {
-    if (large()) return {0.4 * span_, span_};
+    if (large()) return {0.3 * span_, span_};
     const double from = at_;
     at_ += bytes_of(batch);
     return {from, at_};
@@ -89,7 +89,7 @@ class Line {
     const double from = at_;
     if (large()) {
       packed_at_ += bytes_of(batch);
-      at_ = 0.5 * span_ * packed_at_ / std::max(packed_, 1.0);
+      at_ = 0.6 * span_ * packed_at_ / std::max(packed_, 1.0);
     } else {
       at_ += bytes_of(batch);
     }

@@ -127,8 +127,7 @@ class Tuner {
         also(", rows of 64 B in place" + with, [&](Knobs& k) { unsealed(k), k.in_place = 64; });
         also(", all in slots" + with, [&](Knobs& k) { unsealed(k), k.in_place = std::int64_t{1} << 60; });
       }
-      if (asked.sealed == plain.sealed)
-        also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
+      if (asked.sealed == plain.sealed) also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
     }
     const bool lanes = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::gpu_mpi ||
                        kind == RouteKind::staged;

@@ -77,8 +77,8 @@ std::string to_text(const std::string& key, const Found& found) {
   std::ostringstream text;
   const Knobs& k = found.knobs;
   text << header << "\nkey " << key << "\nknobs " << to_string(k.pack) << ' ' << to_string(k.streams) << ' '
-       << to_string(k.grouping) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.sealed << ' ' << k.chunk << ' '
-       << k.ring << '\n';
+       << to_string(k.grouping) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.sealed << ' '
+       << k.chunk << ' ' << k.ring << '\n';
   for (const auto& [pair, kind] : found.chosen) {
     const auto reason = found.reasons.find(pair);
     text << "pair " << pair.first << ' ' << pair.second << ' ' << to_string(kind) << ' '

@@ -155,8 +155,7 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
   end.count = set.size();
   // Of a box that ends where the ghosts end.
   const std::int64_t ghost = place.shape.ghost[0];
-  end.free_gaps =
-      place.free_gaps && (set.box.lo[0] == -ghost || set.box.hi[0] == place.shape.extent[0] + ghost);
+  end.free_gaps = place.free_gaps && (set.box.lo[0] == -ghost || set.box.hi[0] == place.shape.extent[0] + ghost);
   if (set.ids) {
     end.ids = keep(*set.ids);
     return end;

@@ -160,8 +160,10 @@ std::vector<Piece> pieces_of(const std::vector<Mover>& movers) {
 /// Rows stay whole where a tile holds several; where it holds many, packed rows start and end on whole lines of memory,
 /// which cross links better.
 void cut_piece(const Piece& piece, std::int64_t tile_bytes, std::vector<Tile>& out) {
+  if (form_is_lines(piece.work.form)) tile_bytes *= 2;  // cross the link once, and no fence follows
   std::int64_t each = std::max<std::int64_t>(1, tile_bytes / piece.bytes);
-  const std::int64_t row = piece.width * piece.work.word, lines = piece.width * (line_bytes / std::gcd(row, line_bytes));
+  const std::int64_t row = piece.width * piece.work.word,
+                     lines = piece.width * (line_bytes / std::gcd(row, line_bytes));
   each -= each > lines ? each % lines : each > piece.width ? each % piece.width : 0;
   Tile tile;
   tile.work = piece.work;

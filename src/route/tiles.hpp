@@ -26,7 +26,8 @@ struct Divisor {
   }
 };
 
-/// One end of a box: word (x, y, z) lies at x stride[0] + y stride[1] + z stride[2], that of a second box `fold` further.
+/// One end of a box: word (x, y, z) lies at x stride[0] + y stride[1] + z stride[2], that of a second box `fold`
+/// further.
 struct End {
   std::byte* base = nullptr;
   std::int64_t stride[3] = {0, 0, 0};  ///< in words
@@ -56,7 +57,7 @@ struct Work {
   /// row y - 1 of the second box shall lie, and ends where row y of the first box shall.
   std::uint32_t thin = 0;
   bool fills_gaps = false;  ///< of a seam: sectors are stored whole, which memory takes faster than parts
-  std::int32_t words = 0;  ///< that are counted through; of lines: those that they hold
+  std::int32_t words = 0;   ///< that are counted through; of lines: those that they hold
   Ring source_ring, target_ring;
   const std::int64_t *source_ids = nullptr, *target_ids = nullptr;
   const Contribution* contributions = nullptr;
@@ -66,10 +67,11 @@ struct Work {
   std::uint8_t word = 4;  ///< bytes
 };
 
+SLIP_FN bool form_is_lines(Form form) { return form == Form::seal || form == Form::unseal; }
+
 /// What is counted when a work is moved whole: words, or lines.
 SLIP_FN std::int32_t counted(const Work& w) {
-  const bool lines = w.form == Form::seal || w.form == Form::unseal;
-  return lines ? static_cast<std::int32_t>(lines_for(w.words)) : w.words;
+  return form_is_lines(w.form) ? static_cast<std::int32_t>(lines_for(w.words)) : w.words;
 }
 
 /// What the tiles of a batch have in common.

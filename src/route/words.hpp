@@ -113,9 +113,7 @@ struct Seam {
   SLIP_FN Seam(const Work& w, const Part& part)
       : rows(w, part), thin(w.thin), fold(w.source.fold), fills_gaps(w.fills_gaps) {}
 
-  SLIP_FN bool starts_row(const Rows::Cell& c) const {
-    return c.x + thin >= rows.width.by && c.y + 1 < rows.height.by;
-  }
+  SLIP_FN bool starts_row(const Rows::Cell& c) const { return c.x + thin >= rows.width.by && c.y + 1 < rows.height.by; }
   SLIP_FN bool ends_row(const Rows::Cell& c) const { return c.x < thin && c.y > 0; }
   SLIP_FN bool has(const Rows::Cell& c) const { return starts_row(c) || ends_row(c); }
   /// Between two rows of the box, no more: what is beyond may not even be memory.

@@ -85,7 +85,7 @@ TEST_F(Schedules, LargeCopiesWithinTheDeviceGoWithThePacking) {
   const Batch* theirs = received(0, 20'000'000, 0);
   const Schedule schedule(traffic_);
   EXPECT_EQ(of(copied, schedule.early).from, of(chunk, schedule.early).from);
-  EXPECT_EQ(of(copied, schedule.early).to, of(chunk, schedule.early).to);
+  EXPECT_LT(of(copied, schedule.early).to, of(rows, schedule.early).to);
   EXPECT_LT(of(chunk, schedule.early).to, of(rows, schedule.early).to);
   EXPECT_LT(of(theirs, schedule.late).from, of(rows, schedule.early).to);
 }

@@ -80,8 +80,7 @@ void set_dense(const Mover& m, std::int64_t (&stride)[3]) {
 }
 
 class Tiles : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Threads, Tiles, testing::Bool(),
-                         [](const auto& info) { return info.param ? "one" : "many"; });
+INSTANTIATE_TEST_SUITE_P(Threads, Tiles, testing::Bool(), [](const auto& info) { return info.param ? "one" : "many"; });
 
 TEST_P(Tiles, MoveEveryWordOfABoxAndNoOther) {
   std::mt19937 random(5);
