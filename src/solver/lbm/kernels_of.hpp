@@ -128,7 +128,7 @@ SLIP_FN Moments<T> cell_moments(const Access<L, const T, layout>& in, int i, int
   const std::int64_t at = in.at(i, j, k);
   T g[L::q];
   unrolled<0, L::q>([&](auto q) { g[q()] = in.template population<q()>()[at]; });
-  return moments<L, T>(g);
+  return moments<L>(g);
 }
 
 /// The larger of two sizes; a NaN is kept, not lost.
