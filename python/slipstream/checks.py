@@ -11,8 +11,8 @@ from slipstream.toml_text import Path
 TAU_LOW = 0.502
 #: The same where an eddy viscosity comes on top.
 TAU_LOW_WITH_EDDIES = 0.5001
-#: Relaxation times of the odd moments that f32 can still tell from 1/2 and from infinity, less 1/2.
-ODD_RANGE = (1e-5, 1e5)
+#: The least that a relaxation time of the odd moments may lie above 1/2; the most is its inverse. Rounding sets both.
+ODD_LOW = {"f32": 1e-5, "f64": 1e-12}
 #: Above this one the error of the bulk scheme, of order (tau - 1/2)^2, is worse than that of the grid.
 TAU_HIGH = 2.0
 MACH_HIGH = 0.3
@@ -155,11 +155,12 @@ def _magic(case: Case) -> Iterator[Problem]:
     if case.lbm.collision not in ("TRT", "MRT"):
         return
     factor = 3 * case.scales.viscosity
-    if not ODD_RANGE[0] <= case.lbm.magic / factor <= ODD_RANGE[1]:
+    low = ODD_LOW[case.lbm.precision]
+    if not low <= case.lbm.magic / factor <= 1 / low:
         yield (
             ("lbm", "magic"),
             f"the odd moments relax with tau = 1/2 + {case.lbm.magic / factor:.3g}; take "
-            f"{ODD_RANGE[0] * factor:.2g} <= magic <= {ODD_RANGE[1] * factor:.2g} (0.1875 is usual)",
+            f"{low * factor:.2g} <= magic <= {factor / low:.2g} (0.1875 is usual)",
         )
 
 
