@@ -143,13 +143,15 @@ TEST_P(Sameness, OfAllBitsHoweverAFlowIsRun) {
   }
 }
 
+std::string name_of(const testing::TestParamInfo<Sameness::ParamType>& info) {
+  const auto& [flow, backend, precision] = info.param;
+  return std::string(flow.name) + "_" + to_string(backend) + "_" + to_string(precision);
+}
+
 INSTANTIATE_TEST_SUITE_P(Lbm, Sameness,
                          testing::Combine(testing::ValuesIn(flows), testing::ValuesIn(backends_here()),
                                           testing::Values(DType::f32, DType::f64)),
-                         [](const auto& info) {
-                           const auto& [flow, backend, precision] = info.param;
-                           return std::string(flow.name) + "_" + to_string(backend) + "_" + to_string(precision);
-                         });
+                         name_of);
 
 TEST(HostAgainstCuda, PopulationsAgreeAfter100StepsInF64) {
   if (!available(Backend::cuda)) GTEST_SKIP() << "needs a GPU";
