@@ -81,8 +81,8 @@ class PhysicsTable(Table):
     viscosity: Positive | None = Field(None, description="Kinematic viscosity in lattice units.")
     force: tuple[Finite, Finite, Finite] = Field(
         (0.0, 0.0, 0.0),
-        description="On all of the fluid, per volume, in lattice units: at density 1 the acceleration in cells per step "
-        "squared.",
+        description="On all of the fluid, per volume, in lattice units: at density 1 the acceleration in cells per "
+        "step squared.",
     )
     lid_speed: Positive | None = Field(
         None,

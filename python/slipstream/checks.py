@@ -53,8 +53,9 @@ def _driven_speed(case: Case) -> Iterator[str]:
     mach = math.sqrt(3.0) * force * min(walled) ** 2 / (8 * viscosity)
     if mach > MACH_HIGH:
         yield (
-            f"physics.force drives a laminar flow between walls {min(walled)} cells apart to Mach number {mach:.3g}, above "
-            f"{MACH_HIGH}; a force of {_round(force * MACH_HIGH / mach, up=False)} or less, or turbulence, would not"
+            f"physics.force drives a laminar flow between walls {min(walled)} cells apart to Mach number {mach:.3g}, "
+            f"above {MACH_HIGH}; unless turbulence holds the flow back, take a force of at most "
+            f"{_round(force * MACH_HIGH / mach, up=False)}"
         )
 
 
@@ -77,8 +78,8 @@ def _method(case: Case) -> Iterator[Problem]:
     if case.lbm.collision == "cumulant" and lattice != "D3Q27":
         yield (
             ("lbm", "collision"),
-            f'"cumulant" runs on lbm.lattice = "D3Q27", not on "{lattice}"; take that lattice, or "SRT", "TRT" or "MRT", '
-            "which run on every lattice",
+            f'"cumulant" runs on lbm.lattice = "D3Q27", not on "{lattice}"; take that lattice, or "SRT", "TRT" or '
+            '"MRT", which run on every lattice',
         )
     if lattice == "D2Q9" and case.physics.force[2]:
         yield ("physics", "force"), "in 2-D no force acts along z: the third part must be 0"
