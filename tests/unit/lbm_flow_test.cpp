@@ -239,5 +239,74 @@ TEST_P(EveryMethod, UnderSmagorinskysConstantZeroIsTheMethodItself) {
   EXPECT_GT(by_eddies, 1e-4);
 }
 
+TEST_P(EveryMethod, KeepsTheMirrorSymmetryOfAFlowToTheLastBit) {
+  Options o = options_of(GetParam());
+  const bool flat = o.lattice == Lattice::d2q9;
+  o.viscosity = 0.02;
+  o.cells = {14, 11, flat ? 1 : 9};
+  o.smagorinsky = 0.1;
+  o.force = {1e-5, 0, 0};
+  o.walls[Side::y_low] = o.walls[Side::y_high] = {0.08, 0, 0};
+  HostRun run(o);
+  run.lbm.advance(60);
+  const auto velocity = run.numbers("velocity");
+  const auto at = [&](std::int64_t x, std::int64_t y, std::int64_t z, int a) {
+    return velocity[3 * ((z * o.cells[1] + y) * o.cells[0] + x) + a];
+  };
+  double sideways = 0;
+  for (std::int64_t z = 0; z < o.cells[2]; ++z)
+    for (std::int64_t y = 0; y < o.cells[1]; ++y)
+      for (std::int64_t x = 0; x < o.cells[0]; ++x)
+        for (int a = 0; a < 3; ++a) {
+          ASSERT_EQ(at(x, y, z, a), (a == 1 ? -1 : 1) * at(x, o.cells[1] - 1 - y, z, a));
+          ASSERT_EQ(at(x, y, z, a), (a == 2 ? -1 : 1) * at(x, y, o.cells[2] - 1 - z, a));
+          if (a > 0) sideways = std::max(sideways, std::abs(at(x, y, z, a)));
+        }
+  EXPECT_GT(sideways, 1e-3);
+}
+
+/// The stored populations of a run after a step that a kernel makes of them, wrapping round on all axes.
+std::vector<std::byte> wrapped_step(HostRun& run, const Model& model) {
+  const Options& o = run.lbm.options();
+  FieldOptions packed = population_field(run.lbm.grid(), o, false);
+  packed.ghost = {0, 0, 0};
+  Field populations(run.lbm.grid(), packed), flags(run.lbm.grid(), {.name = "flags", .type = DType::u8});
+  const auto start = gather(Communicator::world(), run.lbm.field("populations"), run.lbm.grid().box());
+  populations.write(run.lbm.grid().box(), start.data());
+  BlockArrays arrays;
+  const auto place = [](const Field& field, int copy) {
+    const BlockShape& shape = field.shape(0);
+    return Place{field.data(0, copy) + shape.origin * size_of(field.options().type), shape, field.options().type};
+  };
+  arrays.populations = place(populations, 0);
+  arrays.populations_out = place(populations, 1);
+  arrays.flags = place(flags, 0);
+  for (int a = 0; a < 3; ++a) arrays.wrap.extent[a] = static_cast<int>(o.cells[a]);
+  Stream stream(populations.device(0));
+  kernels(o.lattice, o.precision).stream_collide(stream, run.lbm.grid().box(), arrays, o.layout, model);
+  stream.synchronize();
+  populations.swap();
+  return gather(Communicator::world(), populations, run.lbm.grid().box());
+}
+
+// As on a GPU where a block spans the periodic axis x.
+TEST_P(EveryMethod, WrapsRoundInXWithTheBitsOfGhostCells) {
+  Options o = options_of(GetParam());
+  const bool flat = o.lattice == Lattice::d2q9;
+  o.viscosity = 0.02;
+  o.cells = {7, 6, flat ? 1 : 5};
+  o.periodic = {true, true, !flat};
+  for (const bool driven : {false, true}) {
+    if (driven) o.force = {1e-4, 2e-4, 0};
+    HostRun run(o);
+    run.start_from([&](const Vector& x) {
+      return Vector{0.03 * std::sin(x[0] + 2 * x[1]), 0.02 * std::cos(x[0] - x[2]), flat ? 0 : 0.01 * std::sin(x[0])};
+    });
+    const auto wrapped = wrapped_step(run, model_of(o));
+    run.lbm.advance(1);
+    EXPECT_EQ(wrapped, gather(Communicator::world(), run.lbm.field("populations"), run.lbm.grid().box()));
+  }
+}
+
 }  // namespace
 }  // namespace slipstream::lbm
