@@ -45,11 +45,15 @@ def _fine_scales(case: Case) -> Iterator[str]:
 
 
 def _driven_speed(case: Case) -> Iterator[str]:
-    """Of the laminar flow between the two walls that lie nearest, F h^2 / (8 viscosity)."""
-    walled = [n for n, periodic in zip(case.grid.cells, case.grid.periodic, strict=True) if not periodic and n > 1]
+    """Of the laminar flow between the two walls that lie nearest, F h^2 / (8 viscosity).
+
+    A force along an axis that walls close is held by pressure.
+    """
+    axes = list(zip(case.grid.cells, case.grid.periodic, case.physics.force, strict=True))
+    walled = [cells for cells, periodic, _ in axes if not periodic and cells > 1]
     if not walled:
         return
-    force, viscosity = math.hypot(*case.physics.force), case.scales.viscosity
+    force, viscosity = math.hypot(*(part for _, periodic, part in axes if periodic)), case.scales.viscosity
     mach = math.sqrt(3.0) * force * min(walled) ** 2 / (8 * viscosity)
     if mach > MACH_HIGH:
         yield (

@@ -161,9 +161,12 @@ def test_check_shows_eddies_and_force(cli: Cli, small: Path) -> None:
 
 
 def test_force_that_drives_too_fast_a_flow_is_a_warning(cli: Cli, small: Path) -> None:
-    result = cli("check", "small.toml", "physics.force=[1e-3, 0, 0]")
-    assert result.returncode == 0
-    assert "physics.force drives a laminar flow" in " ".join(result.stdout.split())
+    warning = "physics.force drives a laminar flow between walls 16 cells apart"
+    for periodic in (True, False):
+        words = ["physics.force=[1e-3, 0, 0]", f"grid.periodic=[{str(periodic).lower()}, false, false]"]
+        result = cli("check", "small.toml", *words)
+        assert result.returncode == 0
+        assert (warning in " ".join(result.stdout.split())) == periodic
 
 
 @pytest.mark.parametrize(

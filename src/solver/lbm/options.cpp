@@ -60,8 +60,7 @@ void check_model(const Options& o) {
   check_rates(o);
   if (o.smagorinsky)
     require(*o.smagorinsky >= 0 && *o.smagorinsky <= 1,
-            "Smagorinsky's constant must lie between 0 and 1 (0.1 to 0.2 is "
-            "usual), it is " +
+            "Smagorinsky's constant must lie between 0 and 1, and is mostly 0.1 to 0.2; it is " +
                 std::to_string(*o.smagorinsky));
   for (const double part : o.force) require(std::isfinite(part), "the force must be finite");
   require(o.lattice != Lattice::d2q9 || o.force[2] == 0, "on D2Q9 the force has no part along z");
