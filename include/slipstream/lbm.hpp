@@ -14,8 +14,9 @@
 
 namespace slipstream::lbm {
 
-enum class Lattice : std::uint8_t { d2q9, d3q19 };
-enum class Collision : std::uint8_t { srt, trt };
+enum class Lattice : std::uint8_t { d2q9, d3q19, d3q27 };
+/// All run on every lattice, but for cumulant, which runs on D3Q27.
+enum class Collision : std::uint8_t { srt, trt, mrt, cumulant };
 std::string to_string(Lattice lattice);
 std::string to_string(Collision collision);
 
@@ -29,10 +30,14 @@ struct Options {
   std::array<bool, 3> periodic{false, false, false};
   Lattice lattice = Lattice::d3q19;
   Collision collision = Collision::trt;
-  double magic =
-      3.0 /
-      16.0;  ///< (tau+ - 1/2)(tau- - 1/2); 3/16 puts a half-way wall exactly half-way (Ginzburg & d'Humieres 2003)
+  /// (tau+ - 1/2)(tau- - 1/2) of TRT and MRT; 3/16 puts a half-way wall exactly half-way (Ginzburg & d'Humieres 2003).
+  double magic = 3.0 / 16.0;
   double viscosity = 0;
+  /// Smagorinsky's constant C times the filter's width, 0 to 1: eddies add C^2 |S| to the viscosity, S the rate of
+  /// strain (Hou, Sterling, Chen & Doolen 1996). None: no eddies are modelled.
+  std::optional<double> smagorinsky;
+  /// On every cell, per volume: the acceleration at density 1 (Guo, Zheng & Shi 2002).
+  std::array<double, 3> force{0, 0, 0};
   DType precision = DType::f32;
   Layout layout = Layout::soa;
   int alignment = 128;
@@ -58,9 +63,10 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 
 /// Bytes that one cell update must move: every population read and written once.
 int bytes_per_cell(Lattice lattice, DType precision);
-/// Components of the populations: 9 or 19.
+/// Components of the populations: 9, 19 or 27.
 int population_count(Lattice lattice);
-/// Throws Error where the options cannot make a run: relaxation out of range, extents that do not fit the lattice.
+/// Throws Error where the options cannot make a run: relaxation out of range, extents or a collision that do not fit
+/// the lattice.
 void check(const Options& options);
 
 /// A lattice Boltzmann run: pull streaming between two arrays of populations, stored as deviations from the weights.

@@ -33,6 +33,7 @@ class Choice:
     cells: Sequence[int]
     devices: int
     threads: int
+    lattice: str
     collision: str
     layout: str
     overlap: str
@@ -41,7 +42,12 @@ class Choice:
 def _case(choice: Choice, cells: Sequence[int], precision: str) -> Case:
     data = {
         "grid": {"cells": list(cells), "periodic": [True, True, True]},
-        "lbm": {"precision": precision, "collision": choice.collision, "layout": choice.layout},
+        "lbm": {
+            "precision": precision,
+            "lattice": choice.lattice,
+            "collision": choice.collision,
+            "layout": choice.layout,
+        },
         "physics": {"viscosity": 0.05, "lid_speed": 0.05},
         "run": {"steps": 1},
         "machine": {"backend": choice.backend, "devices_per_rank": choice.devices, "threads": choice.threads},
@@ -87,7 +93,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) 
         "ranks": machine.ranks,
         "devices": devices,
         "cells_per_device": [cells] * 3,
-        "lattice": "D3Q19",
+        "lattice": choice.lattice,
         "collision": choice.collision,
         "storage": precision,
         "arithmetic": precision,
@@ -198,7 +204,8 @@ def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:
         for row in rows
     ]  # fmt: skip
     columns = ["cells a device", "precision", "devices", "MLUPS", "GB/s", "roof GB/s", "% of roof"]
-    console.print(report.table(f"lattice Boltzmann D3Q19 {choice.collision} on {machine.name}", columns, shown, left=2))
+    title = f"lattice Boltzmann {choice.lattice} {choice.collision} on {machine.name}"
+    console.print(report.table(title, columns, shown, left=2))
     if folder is not None and module.rank() == 0:
         build = module.build_info()
         console.print(f"written: {write(folder, 'lbm', describe_machine(machine, build), build['commit'], rows)}")
@@ -211,6 +218,7 @@ def command(arguments: argparse.Namespace, console: Console, folder: Path | None
         arguments.cells,
         arguments.devices,
         arguments.threads,
+        arguments.lattice,
         arguments.collision,
         arguments.layout,
         arguments.overlap,

@@ -24,7 +24,9 @@ class Benchmark:
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
-    "lbm": Benchmark("bench", ("precision", "cells", "devices", "threads", "collision", "layout", "overlap")),
+    "lbm": Benchmark(
+        "bench", ("precision", "cells", "devices", "threads", "lattice", "collision", "layout", "overlap")
+    ),
     "cavity": Benchmark("bench_cavity", ("precision", "cells")),
     "copy": Benchmark("bench_copy", ("cells", "quick")),
     "pingpong": Benchmark("bench_pingpong", ("quick", "device_buffers", "label")),
@@ -66,7 +68,8 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "devices": Option(0, "devices a rank", {"type": int}),
     "threads": Option(0, "threads of host kernels; 0: all cores", {"type": int}),
-    "collision": Option("TRT", "", {"choices": ["SRT", "TRT"]}),
+    "lattice": Option("D3Q19", "", {"choices": ["D3Q19", "D3Q27"]}),
+    "collision": Option("TRT", "", {"choices": ["SRT", "TRT", "MRT", "cumulant"]}),
     "layout": Option("soa", "", {"choices": ["soa", "aos"]}),
     "overlap": Option("auto", "", {"choices": ["auto", "on", "off"]}),
     "quick": Option(False, "few small sizes", {"action": "store_true"}),

@@ -54,11 +54,18 @@ class GridTable(Table):
 class LbmTable(Table):
     """[lbm]: the method."""
 
-    lattice: Literal["D2Q9", "D3Q19"] = Field("D3Q19", description="Set of velocities.")
-    collision: Literal["SRT", "TRT"] = Field("TRT", description="One relaxation time, or two.")
+    lattice: Literal["D2Q9", "D3Q19", "D3Q27"] = Field("D3Q19", description="Set of velocities.")
+    collision: Literal["SRT", "TRT", "MRT", "cumulant"] = Field(
+        "TRT", description="One relaxation time, two, one for each group of moments; cumulant: D3Q27 only."
+    )
     magic: Positive = Field(
         0.1875,
-        description="TRT: (tau+ - 1/2)(tau- - 1/2); 3/16 puts walls exactly half-way between cells.",
+        description="TRT and MRT: (tau+ - 1/2)(tau- - 1/2); 3/16 puts walls exactly half-way between cells.",
+    )
+    smagorinsky: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None,
+        description="Large eddies only: Smagorinsky's constant, 0.1 to 0.2 as a rule; the filter is one cell wide. "
+        "Left out: no model of eddies.",
     )
     precision: Literal["f32", "f64"] = Field("f32", description="Number format of storage and arithmetic.")
     layout: Literal["soa", "aos"] = Field("soa", description="Populations in arrays of their own, or side by side.")
@@ -72,6 +79,11 @@ class PhysicsTable(Table):
 
     reynolds: Positive | None = Field(None, description="Lid speed x length / viscosity. Either this or viscosity.")
     viscosity: Positive | None = Field(None, description="Kinematic viscosity in lattice units.")
+    force: tuple[Finite, Finite, Finite] = Field(
+        (0.0, 0.0, 0.0),
+        description="On all of the fluid, per volume, in lattice units: at density 1 the acceleration in cells per "
+        "step squared.",
+    )
     lid_speed: Positive | None = Field(
         None,
         description="Speed of the lid in cells per step; the Mach number is sqrt(3) times it. "
@@ -256,6 +268,7 @@ class Case(Table):
             "periodic": self.grid.periodic,
             **lbm.model_dump(),
             "viscosity": scales.viscosity,
+            "force": self.physics.force,
             "walls": walls,
             **exchange.model_dump(),
         }

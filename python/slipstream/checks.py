@@ -9,6 +9,10 @@ from slipstream.toml_text import Path
 
 #: Below this relaxation time rounding and gradients near walls grow faster than viscosity damps them.
 TAU_LOW = 0.502
+#: The same where an eddy viscosity comes on top.
+TAU_LOW_WITH_EDDIES = 0.5001
+#: The least that a relaxation time of the odd moments may lie above 1/2; the most is its inverse. Rounding sets both.
+ODD_LOW = {"f32": 1e-5, "f64": 1e-12}
 #: Above this one the error of the bulk scheme, of order (tau - 1/2)^2, is worse than that of the grid.
 TAU_HIGH = 2.0
 MACH_HIGH = 0.3
@@ -20,27 +24,50 @@ Problem = tuple[Path, str]
 
 def problems(case: Case) -> list[Problem]:
     """Everything wrong with a case whose keys are right one by one. Physics only where the shapes make sense."""
-    found = [*_shapes(case), *_walls(case), *_run(case), *_choice_of_viscosity(case)]
-    return found or [*_mach(case), *_tau(case)]
+    found = [*_shapes(case), *_method(case), *_walls(case), *_run(case), *_choice_of_viscosity(case)]
+    return found or [*_mach(case), *_tau(case), *_magic(case)]
 
 
 def warnings(case: Case) -> list[str]:
     """What may go wrong and does not have to."""
+    return [*_fine_scales(case), *_driven_speed(case)]
+
+
+def _fine_scales(case: Case) -> Iterator[str]:
     scales = case.scales
-    if scales.grid_reynolds <= GRID_REYNOLDS_HIGH:
-        return []
+    if scales.grid_reynolds <= GRID_REYNOLDS_HIGH or case.lbm.smagorinsky:
+        return
     cells = math.ceil(scales.reynolds / GRID_REYNOLDS_HIGH)
-    return [
+    yield (
         f"grid Reynolds number {scales.grid_reynolds:.1f} is above {GRID_REYNOLDS_HIGH:g}: the run may be unstable; "
         f"{cells} cells along the length would bring it down"
-    ]
+    )
+
+
+def _driven_speed(case: Case) -> Iterator[str]:
+    """Of the laminar flow between the two walls that lie nearest, F h^2 / (8 viscosity).
+
+    A force along an axis that walls close is held by pressure.
+    """
+    axes = list(zip(case.grid.cells, case.grid.periodic, case.physics.force, strict=True))
+    walled = [cells for cells, periodic, _ in axes if not periodic and cells > 1]
+    if not walled:
+        return
+    force, viscosity = math.hypot(*(part for _, periodic, part in axes if periodic)), case.scales.viscosity
+    mach = math.sqrt(3.0) * force * min(walled) ** 2 / (8 * viscosity)
+    if mach > MACH_HIGH:
+        yield (
+            f"physics.force drives a laminar flow between walls {min(walled)} cells apart to Mach number {mach:.3g}, "
+            f"above {MACH_HIGH}; unless turbulence holds the flow back, take a force of at most "
+            f"{_round(force * MACH_HIGH / mach, up=False)}"
+        )
 
 
 def _shapes(case: Case) -> Iterator[Problem]:
     nz = case.grid.cells[2]
     if case.lbm.lattice == "D2Q9" and nz != 1:
-        yield ("grid", "cells"), f'a 2-D lattice needs nz = 1, it is {nz}; or take lbm.lattice = "D3Q19"'
-    if case.lbm.lattice == "D3Q19" and nz == 1:
+        yield ("grid", "cells"), f'a 2-D lattice needs nz = 1, it is {nz}; or take lbm.lattice = "D3Q19" or "D3Q27"'
+    if case.lbm.lattice != "D2Q9" and nz == 1:
         yield ("grid", "cells"), 'a 3-D lattice needs nz > 1; or take lbm.lattice = "D2Q9" for a 2-D flow'
     if case.lbm.alignment & (case.lbm.alignment - 1):
         yield ("lbm", "alignment"), f"must be a power of two, it is {case.lbm.alignment}"
@@ -48,6 +75,18 @@ def _shapes(case: Case) -> Iterator[Problem]:
         counts = getattr(case.exchange, name)
         if any(counts) and not all(counts):
             yield ("exchange", name), f"give all three counts, or three zeros for bisection; it is {list(counts)}"
+
+
+def _method(case: Case) -> Iterator[Problem]:
+    lattice = case.lbm.lattice
+    if case.lbm.collision == "cumulant" and lattice != "D3Q27":
+        yield (
+            ("lbm", "collision"),
+            f'"cumulant" runs on lbm.lattice = "D3Q27", not on "{lattice}"; take that lattice, or "SRT", "TRT" or '
+            '"MRT", which run on every lattice',
+        )
+    if lattice == "D2Q9" and case.physics.force[2]:
+        yield ("physics", "force"), "in 2-D no force acts along z: the third part must be 0"
 
 
 def _walls(case: Case) -> Iterator[Problem]:
@@ -93,16 +132,17 @@ def _mach(case: Case) -> Iterator[Problem]:
 
 def _tau(case: Case) -> Iterator[Problem]:
     scales = case.scales
-    if TAU_LOW <= scales.tau <= TAU_HIGH:
+    tau_low = TAU_LOW_WITH_EDDIES if case.lbm.smagorinsky else TAU_LOW
+    if tau_low <= scales.tau <= TAU_HIGH:
         return
     path = ("physics", "viscosity" if case.physics.viscosity is not None else "reynolds")
-    say = f"tau = {scales.tau:.5f} is outside the usable range {TAU_LOW} to {TAU_HIGH:g}"
+    say = f"tau = {scales.tau:.5f} is outside the usable range {tau_low} to {TAU_HIGH:g}"
     if path[-1] == "viscosity":
-        low, high = (TAU_LOW - 0.5) / 3, (TAU_HIGH - 0.5) / 3
+        low, high = (tau_low - 0.5) / 3, (TAU_HIGH - 0.5) / 3
         yield path, f"{say}; take {low:.2g} <= viscosity <= {high:.2g}"
         return
-    small = scales.tau < TAU_LOW
-    viscosity = ((TAU_LOW if small else TAU_HIGH) - 0.5) / 3
+    small = scales.tau < tau_low
+    viscosity = ((tau_low if small else TAU_HIGH) - 0.5) / 3
     speed = scales.reynolds * viscosity / scales.length
     cells = scales.reynolds * viscosity / scales.lid_speed
     reynolds = scales.lid_speed * scales.length / viscosity
@@ -114,6 +154,19 @@ def _tau(case: Case) -> Iterator[Problem]:
     if speed * math.sqrt(3.0) <= MACH_HIGH:
         remedies.insert(0, f"lid_speed {'>=' if small else '<='} {_round(speed, up=small)}")
     yield path, f"{say}; " + " or ".join(remedies) + " would do"
+
+
+def _magic(case: Case) -> Iterator[Problem]:
+    if case.lbm.collision not in ("TRT", "MRT"):
+        return
+    factor = 3 * case.scales.viscosity
+    low = ODD_LOW[case.lbm.precision]
+    if not low <= case.lbm.magic / factor <= 1 / low:
+        yield (
+            ("lbm", "magic"),
+            f"the odd moments relax with tau = 1/2 + {case.lbm.magic / factor:.3g}; take "
+            f"{low * factor:.2g} <= magic <= {factor / low:.2g} (0.1875 is usual)",
+        )
 
 
 def _round(value: float, up: bool) -> str:

@@ -152,6 +152,7 @@ def reference_for(case: Case) -> Reference | None:
     sides = case.grid.cells[:dimension]
     moving = {side: wall.velocity for side, wall in case.walls.given() if any(wall.velocity)}
     cavity = len(set(sides)) == 1 and moving == {"y+": (1.0, 0.0, 0.0)} and not any(case.grid.periodic[:dimension])
+    cavity = cavity and not any(case.physics.force)
     if wanted == "auto":
         return references.best(dimension, case.scales.reynolds) if cavity else None
     if not cavity or references.dimensions(wanted) != dimension:

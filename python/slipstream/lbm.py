@@ -23,10 +23,11 @@ LID = {"y+": (1.0, 0.0, 0.0)}
 class Simulation:
     """A flow in a box of cells; by default a cavity whose lid y+ moves along +x.
 
-    Lengths are in cells, speeds in cells per step; times given to `run` are in length / lid speed. Walls are named
+    Lengths are in cells, speeds in cells per step, the force on all of the fluid in density 1 x cells per step squared;
+    times given to `run` are in length / lid speed. Walls are named
     x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not periodic, rest.
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
-    collision="SRT", backend="cuda", devices_per_rank=2, routes=["staged"].
+    collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"].
     Raises CaseError where the numbers do not make a flow that this method can compute.
     """
 
@@ -40,6 +41,7 @@ class Simulation:
         length: float | None = None,
         walls: Mapping[str, Sequence[float]] = LID,
         periodic: Sequence[bool] = (False, False, False),
+        force: Sequence[float] = (0.0, 0.0, 0.0),
         **options: Any,
     ) -> None:
         if len(cells) == 2:
@@ -49,6 +51,7 @@ class Simulation:
         for key, value in options.items():
             tables[_table_of(key)][key] = value
         physics = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed, "length": length}
+        physics["force"] = list(map(float, force))
         data = {
             "grid": {"cells": list(cells), "periodic": list(periodic)},
             "physics": {key: value for key, value in physics.items() if value is not None},

@@ -107,5 +107,6 @@ def _advice(case: Case, step: int) -> str:
     scales = case.scales
     return (
         f"the flow became infinite before step {step} (tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds "
-        f"number {scales.grid_reynolds:.1f}); take more cells, a smaller lid_speed, or the TRT collision"
+        f"number {scales.grid_reynolds:.1f}); take more cells, a smaller lid_speed, the collision TRT, MRT or "
+        "cumulant, or lbm.smagorinsky"
     )

@@ -80,15 +80,17 @@ def link_summary(machine: Any) -> str:
 
 def physics(case: Case) -> list[tuple[str, str]]:
     scales, cells = case.scales, case.grid.cells
-    lbm = case.lbm
+    lbm, force = case.lbm, case.physics.force
+    eddies = "" if lbm.smagorinsky is None else f", Smagorinsky's constant {lbm.smagorinsky:g}"
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
         ("grid", f"{show_extent(cells)} = {case.cell_count:,} cells".replace(",", " ")),
-        ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision} {lbm.layout}"),
+        ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision} {lbm.layout}{eddies}"),
         ("Reynolds number", f"{scales.reynolds:.6g}"),
         ("lid speed", f"{scales.lid_speed:.4g} cells a step; length / lid speed = {scales.steps_per_time:.6g} steps"),
         ("tau", f"{scales.tau:.5f}"),
         ("Mach number", f"{scales.mach:.3f}"),
+        *([("force", "({:g}, {:g}, {:g}) a volume".format(*force))] if any(force) else []),
         ("grid Reynolds number", f"{scales.grid_reynolds:.2f}"),
         ("ends", _ending(case)),
     ]

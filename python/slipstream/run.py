@@ -181,6 +181,8 @@ def _figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, bu
         "cells": list(case.grid.cells),
         "lattice": case.lbm.lattice,
         "collision": case.lbm.collision,
+        "smagorinsky": case.lbm.smagorinsky,
+        "force": list(case.physics.force),
         "precision": case.lbm.precision,
         "reynolds": scales.reynolds,
         "lid_speed": scales.lid_speed,

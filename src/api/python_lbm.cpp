@@ -36,6 +36,8 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("collision", collision);
   reader.read("magic", o.magic);
   reader.read("viscosity", o.viscosity);
+  reader.read("smagorinsky", o.smagorinsky);
+  reader.read("force", o.force);
   reader.read("precision", precision);
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
@@ -53,9 +55,15 @@ lbm::Options options_from(const nb::dict& dict) {
   const Watched watched = read_watched(reader);
   reader.finish();
   o.tune = watched.tune;
-  o.lattice = one_of<lbm::Lattice>(lattice, {{"D2Q9", lbm::Lattice::d2q9}, {"D3Q19", lbm::Lattice::d3q19}}, "lattice");
-  o.collision =
-      one_of<lbm::Collision>(collision, {{"SRT", lbm::Collision::srt}, {"TRT", lbm::Collision::trt}}, "collision");
+  o.lattice = one_of<lbm::Lattice>(
+      lattice, {{"D2Q9", lbm::Lattice::d2q9}, {"D3Q19", lbm::Lattice::d3q19}, {"D3Q27", lbm::Lattice::d3q27}},
+      "lattice");
+  o.collision = one_of<lbm::Collision>(collision,
+                                       {{"SRT", lbm::Collision::srt},
+                                        {"TRT", lbm::Collision::trt},
+                                        {"MRT", lbm::Collision::mrt},
+                                        {"cumulant", lbm::Collision::cumulant}},
+                                       "collision");
   o.precision = dtype_from_string(precision);
   o.layout = layout_from_string(layout);
   o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},

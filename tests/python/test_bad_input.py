@@ -72,7 +72,8 @@ def test_fraction_of_a_cell_is_refused(refused: Refused) -> None:
 
 
 def test_unknown_word_is_refused_with_the_words_there_are(refused: Refused) -> None:
-    assert "'SRT' or 'TRT'" in refused("run", "small.toml", "lbm.collision=MRT")
+    assert "'SRT', 'TRT', 'MRT' or 'cumulant'" in refused("run", "small.toml", "lbm.collision=KBC")
+    assert "'D2Q9', 'D3Q19' or 'D3Q27'" in refused("run", "small.toml", "lbm.lattice=D3Q15")
 
 
 def test_file_that_is_not_toml_is_refused_with_its_line(refused: Refused) -> None:
@@ -90,6 +91,31 @@ def test_two_dimensional_lattice_with_depth_is_refused(refused: Refused) -> None
 
 def test_three_dimensional_lattice_without_depth_is_refused(refused: Refused) -> None:
     assert "needs nz > 1" in refused("run", "small.toml", "grid.cells=[16,16,1]")
+
+
+def test_cumulants_on_another_lattice_are_refused_with_what_would_do(refused: Refused) -> None:
+    message = refused("run", "small.toml", "lbm.collision=cumulant")
+    assert 'lbm.collision: "cumulant" runs on lbm.lattice = "D3Q27", not on "D3Q19"' in message
+    assert '"SRT", "TRT" or "MRT"' in message
+
+
+@pytest.mark.parametrize("constant", ["-0.1", "1.5", "nan"])
+def test_constant_of_eddies_out_of_range_is_refused(refused: Refused, constant: str) -> None:
+    assert "lbm.smagorinsky: should be " in refused("run", "small.toml", f"lbm.smagorinsky={constant}")
+
+
+def test_force_without_three_parts_is_refused(refused: Refused) -> None:
+    assert "physics.force" in refused("run", "small.toml", "physics.force=[1e-5, 0]")
+
+
+def test_force_across_a_plane_is_refused(refused: Refused) -> None:
+    words = ["grid.cells=[16,16,1]", "lbm.lattice=D2Q9", "physics.force=[0, 0, 1e-5]"]
+    assert "physics.force: in 2-D no force acts along z" in refused("run", "small.toml", *words)
+
+
+def test_magic_number_out_of_range_is_refused_with_its_range(refused: Refused) -> None:
+    message = refused("run", "small.toml", "lbm.magic=1e-8")
+    assert "lbm.magic: the odd moments relax" in message and "4.8e-07 <= magic <= 4.8e+03" in message
 
 
 def test_reynolds_number_with_too_small_tau_is_refused_with_what_would_do(refused: Refused) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import CASES, SMALL, Cli
+from slipstream import engine
 from slipstream.case import Case, load, schema
 from slipstream.errors import CaseError
 from slipstream.toml_text import find_line, parse_override
@@ -40,8 +41,34 @@ def test_walls_reach_the_solver_in_lattice_units(small: Path) -> None:
 
 def test_options_hold_every_key_of_the_solver(small: Path) -> None:
     keys = {"cells", "periodic", "lattice", "collision", "magic", "viscosity", "precision", "layout", "alignment"}
-    keys |= {"walls", "blocks_per_device", "node_grid", "device_grid", "placement", "routes", "overlap", "rim"}
+    keys |= {
+        "smagorinsky",
+        "force",
+        "walls",
+        "blocks_per_device",
+        "node_grid",
+        "device_grid",
+        "placement",
+        "routes",
+        "overlap",
+        "rim",
+    }
     assert set(load(small).options()) == keys | {"placement_seed", "wait_limit", "tune", "retune"}
+
+
+def test_eddies_and_force_reach_the_solver(small: Path) -> None:
+    options = load(small, ["lbm.smagorinsky=0.1", "physics.force=[1e-5, 0, 0]"]).options()
+    assert options["smagorinsky"] == 0.1
+    assert options["force"] == (1e-5, 0, 0)
+
+
+def test_eddies_allow_a_smaller_viscosity(small: Path) -> None:
+    words = ["physics.reynolds=4000"]
+    with pytest.raises(CaseError, match="0.502 to 2"):
+        load(small, words)
+    load(small, [*words, "lbm.smagorinsky=0.1"])
+    with pytest.raises(CaseError, match="0.5001 to 2"):
+        load(small, ["physics.reynolds=100000", "lbm.smagorinsky=0.1"])
 
 
 def test_last_step_is_the_earlier_of_two_limits(small: Path) -> None:
@@ -124,6 +151,34 @@ def test_good_case_is_called_good(cli: Cli, small: Path) -> None:
     result = cli("check", "small.toml")
     assert result.returncode == 0
     assert "a good case" in result.stdout and "0.54800" in result.stdout
+
+
+def test_check_shows_eddies_and_force(cli: Cli, small: Path) -> None:
+    result = cli("check", "small.toml", "lbm.smagorinsky=0.1", "physics.force=[1e-5, 0, 0]", "lbm.lattice=D3Q27")
+    assert result.returncode == 0
+    assert "D3Q27 TRT f32 soa, Smagorinsky's constant 0.1" in result.stdout
+    assert "(1e-05, 0, 0) a volume" in result.stdout
+
+
+def test_force_that_drives_too_fast_a_flow_is_a_warning(cli: Cli, small: Path) -> None:
+    warning = "physics.force drives a laminar flow between walls 16 cells apart"
+    for periodic in (True, False):
+        words = ["physics.force=[1e-3, 0, 0]", f"grid.periodic=[{str(periodic).lower()}, false, false]"]
+        result = cli("check", "small.toml", *words)
+        assert result.returncode == 0
+        assert (warning in " ".join(result.stdout.split())) == periodic
+
+
+@pytest.mark.parametrize(
+    ("words", "bytes_a_cell"),
+    [((), 152), (("lbm.lattice=D3Q27",), 216), (("lbm.lattice=D3Q27", "lbm.precision=f64"), 432)],
+)
+def test_plan_of_a_lattice_counts_its_populations(small: Path, words: tuple[str, ...], bytes_a_cell: int) -> None:
+    case = load(small, ["machine.backend=host", *words])
+    plan = engine.prepare(case, engine.discover(case)).plan
+    assert plan["bytes_per_cell"] == bytes_a_cell
+    populations = sum(array["bytes"] for array in plan["arrays"] if array["array"].startswith("populations"))
+    assert populations >= bytes_a_cell * 16**3
 
 
 def test_large_grid_reynolds_number_is_a_warning(cli: Cli, small: Path) -> None:

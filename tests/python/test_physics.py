@@ -54,6 +54,37 @@ def test_cube_is_not_the_square() -> None:
     assert lines[0].velocity[:, 0].min() == pytest.approx(-0.2366, abs=0.02)
 
 
+@pytest.mark.parametrize(("lattice", "collision"), [("D3Q19", "MRT"), ("D3Q27", "TRT"), ("D3Q27", "cumulant")])
+def test_every_method_computes_the_same_cube(lattice: str, collision: str) -> None:
+    def profile(**options: str) -> list[float]:
+        flow = Simulation(cells=(24, 24, 24), reynolds=100, lid_speed=0.1, precision="f64", backend="host", **options)
+        flow.run(until=12, quiet=True)
+        lines = flow.profiles()
+        assert lines is not None
+        return list(lines[0].velocity[:, 0])
+
+    assert profile(lattice=lattice, collision=collision) == pytest.approx(profile(), abs=0.015)
+
+
+def test_force_drives_a_parabola_between_resting_walls() -> None:
+    size, viscosity, force = 15, 0.25, 1e-5
+    flow = Simulation(
+        cells=(4, size),
+        viscosity=viscosity,
+        lid_speed=0.01,
+        walls={},
+        periodic=(True, False, False),
+        force=(force, 0, 0),
+        precision="f64",
+        backend="host",
+    )
+    flow.run(steady=1e-10, quiet=True)
+    velocity = flow.velocity
+    assert velocity is not None
+    expected = [force / (2 * viscosity) * (j + 0.5) * (size - j - 0.5) for j in range(size)]
+    assert velocity[0, :, 2, 0] == pytest.approx(expected, abs=1e-9)
+
+
 def test_flow_between_a_moving_and_a_resting_wall_is_linear() -> None:
     flow = Simulation(
         cells=(8, 17), viscosity=0.1, lid_speed=0.05, periodic=(True, False, False), precision="f64", backend="host"

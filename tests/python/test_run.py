@@ -15,6 +15,10 @@ RESULTS = {"case.resolved.toml", "profiles.csv", "profiles.png", "streamlines.pn
 HUGE = ["grid.cells=[9000,9000,9000]", "physics.length=64"]
 
 
+#: Everything that a method may have beside the defaults.
+CUMULANT = ["lbm.lattice=D3Q27", "lbm.collision=cumulant", "lbm.smagorinsky=0.1", "physics.force=[1e-5, 0, 0]"]
+
+
 def words(text: str) -> str:
     """Text without the line breaks and spaces that depend on the width of the terminal."""
     return " ".join(text.split())
@@ -50,9 +54,10 @@ def test_steady_run_stops_before_its_last_step(cli: Cli, small: Path) -> None:
     assert "steady at step 20" in result.stdout
 
 
-def test_resolved_case_gives_the_same_profiles(cli: Cli, small: Path) -> None:
+@pytest.mark.parametrize("method", [["lbm.precision=f64"], CUMULANT])
+def test_resolved_case_gives_the_same_profiles(cli: Cli, small: Path, method: list[str]) -> None:
     folder = small.parent / "results" / "small"
-    assert cli("run", "small.toml", "lbm.precision=f64").returncode == 0
+    assert cli("run", "small.toml", *method).returncode == 0
     first = (folder / "profiles.csv").read_bytes()
     again = cli("run", "results/small/case.resolved.toml", "output.folder=again")
     assert again.returncode == 0, again.stderr
@@ -72,9 +77,10 @@ def test_overwrite_replaces_results(cli: Cli, small: Path) -> None:
     assert written["run"]["steps"] == 20
 
 
-def test_ranks_give_the_same_profiles_as_one(cli: Cli, small: Path) -> None:
-    assert cli("run", "small.toml", "output.folder=one", "machine.backend=host").returncode == 0
-    two = cli("run", "small.toml", "output.folder=two", "machine.backend=host", "-n", "2")
+@pytest.mark.parametrize("method", [[], CUMULANT])
+def test_ranks_give_the_same_profiles_as_one(cli: Cli, small: Path, method: list[str]) -> None:
+    assert cli("run", "small.toml", "output.folder=one", "machine.backend=host", *method).returncode == 0
+    two = cli("run", "small.toml", "output.folder=two", "machine.backend=host", *method, "-n", "2")
     assert two.returncode == 0, two.stderr
     assert (small.parent / "two" / "profiles.csv").read_bytes() == (small.parent / "one" / "profiles.csv").read_bytes()
 

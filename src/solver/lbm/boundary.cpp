@@ -116,8 +116,8 @@ std::vector<std::uint8_t> flags_around(const Grid& grid, const Box& around, cons
 
 Links make_links(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
                  const std::vector<std::uint8_t>& flags, const Box& around, bool with_bodies) {
-  return options.lattice == Lattice::d2q9 ? links_of<D2Q9>(grid, block, options, shape, flags, around, with_bodies)
-                                          : links_of<D3Q19>(grid, block, options, shape, flags, around, with_bodies);
+  return with_lattice(options.lattice,
+                      [&]<class L>(L) { return links_of<L>(grid, block, options, shape, flags, around, with_bodies); });
 }
 
 }  // namespace slipstream::lbm

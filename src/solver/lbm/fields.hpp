@@ -3,14 +3,19 @@
 #include <slipstream/lbm.hpp>
 
 #include "solver/lbm/kernels.hpp"
+#include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {
 
-struct Rates {
-  double plus = 1;   ///< of the symmetric part: 1 / (3 viscosity + 1/2)
-  double minus = 1;  ///< of the antisymmetric part, by the magic number; equal to plus for SRT
-};
-Rates rates(const Options& options);
+Model model_of(const Options& options);
+
+/// Calls f with a value of the lattice's type.
+template <class F>
+auto with_lattice(Lattice lattice, const F& f) {
+  if (lattice == Lattice::d2q9) return f(D2Q9{});
+  if (lattice == Lattice::d3q19) return f(D3Q19{});
+  return f(D3Q27{});
+}
 
 /// Axes on which every block is its own periodic neighbour, so that kernels wrap round and no ghosts are needed. In x
 /// only on GPUs, with soa.

@@ -1,7 +1,9 @@
 #pragma once
 // What the solver asks of the kernels of one lattice and number format.
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <slipstream/lbm.hpp>
@@ -32,30 +34,49 @@ struct BlockArrays {
   bool has_solids = false;  ///< some interior cell of the block is not fluid
 };
 
+/// What collides the populations of a run.
+struct Model {
+  Collision collision = Collision::trt;
+  double viscosity = 0;
+  double plus = 1;   ///< rate of the stress: 1 / (3 viscosity + 1/2)
+  double minus = 1;  ///< rate of the odd moments, by the magic number; equal to plus for SRT
+  std::optional<double> smagorinsky;
+  std::array<double, 3> force{0, 0, 0};
+
+  bool forced() const { return force != std::array<double, 3>{0, 0, 0}; }
+  /// Two rates and nothing else.
+  bool plain() const {
+    return (collision == Collision::srt || collision == Collision::trt) && !smagorinsky && !forced();
+  }
+};
+
 class Kernels {
  public:
   virtual ~Kernels() = default;
-  /// Pulls, collides by two relaxation rates and writes, for the cells of a box (local coordinates).
+  /// Writes the populations of a fluid at rest under the model's force, for the cells of a box (local coordinates).
+  virtual void start(Stream& stream, const Box& box, const BlockArrays& block, const Model& model) const = 0;
+  /// Pulls, collides and writes, for the cells of a box.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
-                              double omega_plus, double omega_minus) const = 0;
+                              const Model& model) const = 0;
   virtual void apply_links(Stream& stream, const Link* links, std::int64_t count, const BlockArrays& block) const = 0;
   /// Velocity and density of the fluid cells; change[team] is the largest change of a velocity component.
   /// There are rows(box) teams.
-  virtual void macroscopic(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
+  virtual void macroscopic(Stream& stream, const Box& box, const BlockArrays& block, const Model& model,
                            double* change) const = 0;
   /// sum[row] = the row's sum over fluid cells of density less 1.
-  virtual void excess_mass(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
-                           double* sum) const = 0;
+  virtual void excess_mass(Stream& stream, const Box& box, const BlockArrays& block, double* sum) const = 0;
 };
 
 inline std::int64_t rows(const Box& box) { return box.extent(1) * box.extent(2); }
 
 const Kernels& kernels(Lattice lattice, DType precision);
 
-// One explicit instantiation per file.
+// One explicit instantiation per file, and one of collide_by_model beside each.
 const Kernels& kernels_d2q9_f32();
 const Kernels& kernels_d2q9_f64();
 const Kernels& kernels_d3q19_f32();
 const Kernels& kernels_d3q19_f64();
+const Kernels& kernels_d3q27_f32();
+const Kernels& kernels_d3q27_f64();
 
 }  // namespace slipstream::lbm

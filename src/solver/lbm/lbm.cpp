@@ -13,7 +13,8 @@ namespace slipstream::lbm {
 const Kernels& kernels(Lattice lattice, DType precision) {
   const bool single = precision == DType::f32;
   if (lattice == Lattice::d2q9) return single ? kernels_d2q9_f32() : kernels_d2q9_f64();
-  return single ? kernels_d3q19_f32() : kernels_d3q19_f64();
+  if (lattice == Lattice::d3q19) return single ? kernels_d3q19_f32() : kernels_d3q19_f64();
+  return single ? kernels_d3q27_f32() : kernels_d3q27_f64();
 }
 
 namespace {
@@ -41,7 +42,7 @@ struct Lbm::Impl {
       : comm(comm),
         options((lbm::check(wanted), std::move(wanted))),
         grid(options.cells, machine, comm.rank(), with_periodic(options.grid, options.periodic)),
-        rate(rates(options)),
+        model(model_of(options)),
         kernel(kernels(options.lattice, options.precision)),
         halo(population_halo(grid, options)),
         populations(grid, population_field(grid, options, comm.size() > 1)),
@@ -55,6 +56,7 @@ struct Lbm::Impl {
     state.fields["populations"] = &populations;
     state.fields["flags"] = &flags;
     make_blocks({});
+    if (model.forced()) start();
     Stage stage;
     stage.name = "step";
     stage.exchange = &*exchange;
@@ -90,6 +92,15 @@ struct Lbm::Impl {
       work.local = upload(device, links.local);
       work.exchanged = upload(device, links.exchanged);
       blocks.push_back(std::move(work));
+    }
+  }
+
+  /// New arrays hold zeros, which is rest where no force acts.
+  void start() {
+    for (const BlockWork& work : blocks) {
+      Stream stream(devices[work.device]);
+      kernel.start(stream, work.cells, arrays(work), model);
+      stream.synchronize();
     }
   }
 
@@ -148,7 +159,7 @@ struct Lbm::Impl {
   }
 
   void collide(Stream& stream, const BlockWork& work, const Box& box) {
-    if (!box.empty()) kernel.stream_collide(stream, box, arrays(work), options.layout, rate.plus, rate.minus);
+    if (!box.empty()) kernel.stream_collide(stream, box, arrays(work), options.layout, model);
   }
 
   void compute(Stream& stream, std::size_t device, Part part) {
@@ -189,7 +200,7 @@ struct Lbm::Impl {
   Communicator comm;
   Options options;
   Grid grid;
-  Rates rate;
+  Model model;
   const Kernels& kernel;
   Halo halo;
   Field populations, flags;
@@ -249,7 +260,7 @@ double Lbm::update_macroscopic() {
   impl_->macroscopic_step = impl_->state.step;
   double change = 0;
   for (const auto& block : impl_->per_row([&](Stream&stream, const BlockWork&work, double*out) {
-         impl_->kernel.macroscopic(stream, work.cells, impl_->arrays(work), impl_->options.layout, out);
+         impl_->kernel.macroscopic(stream, work.cells, impl_->arrays(work), impl_->model, out);
        }))
     for (const double row : block) change = row > change || row != row ? row : change;
   // A NaN anywhere is a NaN everywhere.
@@ -261,7 +272,7 @@ double Lbm::update_macroscopic() {
 
 double Lbm::excess_mass() {
   const auto sums = impl_->per_row([&](Stream& stream, const BlockWork& work, double* out) {
-    impl_->kernel.excess_mass(stream, work.cells, impl_->arrays(work), impl_->options.layout, out);
+    impl_->kernel.excess_mass(stream, work.cells, impl_->arrays(work), out);
   });
   // Every rank learns every block's sum and adds them by block, so that bits do not depend on who holds what.
   std::string mine;

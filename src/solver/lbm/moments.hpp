@@ -10,22 +10,6 @@ struct Moments {
   T excess, x, y, z;
 };
 
-template <class L, class T>
-SLIP_FN Moments<T> moments(const T (&g)[L::q]) {
-  Moments<T> m{g[0], T(0), T(0), T(0)};
-  // Pair by pair, so that a flow and its image, turned round in all axes, round alike.
-  unrolled<0, (L::q - 1) / 2>([&](auto pair) {
-    constexpr int p = 2 * pair() + 1;
-    constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
-    const T sum = g[p] + g[p + 1], difference = g[p] - g[p + 1];
-    m.excess += sum;
-    if constexpr (x != 0) m.x += x > 0 ? difference : -difference;
-    if constexpr (y != 0) m.y += y > 0 ? difference : -difference;
-    if constexpr (z != 0) m.z += z > 0 ? difference : -difference;
-  });
-  return m;
-}
-
 constexpr int power(int base, int exponent) { return exponent == 0 ? 1 : base * power(base, exponent - 1); }
 
 /// c_x^a c_y^b c_z^c of a velocity.
@@ -65,9 +49,8 @@ SLIP_FN T raw_moment(const T (&g)[L::q]) {
   return sum;
 }
 
-/// What moments() returns, but mirror images in single axes round alike, too, not only in all axes at once.
 template <class L, class T>
-SLIP_FN Moments<T> mirrored_moments(const T (&g)[L::q]) {
+SLIP_FN Moments<T> moments(const T (&g)[L::q]) {
   Moments<T> m{raw_moment<L, 0, 0, 0>(g), raw_moment<L, 1, 0, 0>(g), raw_moment<L, 0, 1, 0>(g), T(0)};
   if constexpr (L::dimensions == 3) m.z = raw_moment<L, 0, 0, 1>(g);
   return m;

@@ -1,33 +1,88 @@
 #include <cmath>
+#include <sstream>
 
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {
 
-std::string to_string(Lattice lattice) { return lattice == Lattice::d2q9 ? "D2Q9" : "D3Q19"; }
-std::string to_string(Collision collision) { return collision == Collision::srt ? "SRT" : "TRT"; }
-int population_count(Lattice lattice) { return lattice == Lattice::d2q9 ? D2Q9::q : D3Q19::q; }
+std::string to_string(Lattice lattice) {
+  constexpr const char* names[] = {"D2Q9", "D3Q19", "D3Q27"};
+  return names[static_cast<int>(lattice)];
+}
+
+std::string to_string(Collision collision) {
+  constexpr const char* names[] = {"SRT", "TRT", "MRT", "cumulant"};
+  return names[static_cast<int>(collision)];
+}
+
+int population_count(Lattice lattice) {
+  return with_lattice(lattice, []<class L>(L) { return L::q; });
+}
 
 int bytes_per_cell(Lattice lattice, DType precision) {
   return 2 * population_count(lattice) * static_cast<int>(size_of(precision));
 }
 
+namespace {
+
+/// Of a relaxation time from 1/2: closer, and the rounding of its rate would change the viscosity by a part in 600
+/// (f32).
+double least_distance(DType precision) { return precision == DType::f32 ? 1e-5 : 1e-12; }
+
+/// Refuses a relaxation time, given by its distance from 1/2, that its rate cannot say in the number format.
+void check_distance(const Options& o, double distance, double most, const std::string& what,
+                    const std::string& remedy) {
+  const double least = least_distance(o.precision);
+  if (distance >= least && distance <= most) return;
+  std::ostringstream text;
+  text << what << " is 1/2 + " << distance << "; in " << to_string(o.precision) << " it must lie between 1/2 + "
+       << least << " and 1/2 + " << most << ": " << remedy;
+  throw Error(text.str());
+}
+
+void check_rates(const Options& o) {
+  require(o.viscosity > 0 && std::isfinite(o.viscosity), "the viscosity must be positive");
+  const bool single = o.precision == DType::f32;
+  check_distance(o, 3 * o.viscosity, 100, "the relaxation time of the stress, 3 viscosity + 1/2,",
+                 std::string("take a viscosity from ") + (single ? "3.4e-6 (or f64)" : "3.4e-13") + " to 33");
+  if (o.collision != Collision::trt && o.collision != Collision::mrt) return;
+  require(o.magic > 0 && std::isfinite(o.magic), "the magic number of TRT and MRT must be positive");
+  check_distance(o, o.magic / (3 * o.viscosity), 1 / least_distance(o.precision),
+                 "the relaxation time of the odd moments, magic / (3 viscosity) + 1/2,",
+                 "take a magic number nearer to 3/16 or another viscosity");
+}
+
+void check_model(const Options& o) {
+  require(o.collision != Collision::cumulant || o.lattice == Lattice::d3q27,
+          "the cumulant collision runs on D3Q27, not on " + to_string(o.lattice) +
+              ": take that lattice, or SRT, TRT or MRT, which run on every lattice");
+  check_rates(o);
+  if (o.smagorinsky)
+    require(*o.smagorinsky >= 0 && *o.smagorinsky <= 1,
+            "Smagorinsky's constant must lie between 0 and 1, and is mostly 0.1 to 0.2; it is " +
+                std::to_string(*o.smagorinsky));
+  for (const double part : o.force) require(std::isfinite(part), "the force must be finite");
+  require(o.lattice != Lattice::d2q9 || o.force[2] == 0, "on D2Q9 the force has no part along z");
+}
+
+}  // namespace
+
 void check(const Options& o) {
   require(o.precision == DType::f32 || o.precision == DType::f64, "populations are f32 or f64");
   for (int a = 0; a < 3; ++a) require(o.cells[a] >= 1, "the grid needs at least one cell on every axis");
   require((o.lattice == Lattice::d2q9) == (o.cells[2] == 1),
-          "D2Q9 runs on grids of one layer in z and D3Q19 on deeper ones; the grid has " + std::to_string(o.cells[2]));
-  require(o.viscosity > 0 && std::isfinite(o.viscosity), "the viscosity must be positive");
-  require(o.magic > 0 && std::isfinite(o.magic), "the magic number of TRT must be positive");
+          "D2Q9 runs on grids of one layer in z, D3Q19 and D3Q27 on deeper ones; the lattice is " +
+              to_string(o.lattice) + " and the grid has " + std::to_string(o.cells[2]));
+  check_model(o);
   for (const auto& [side, velocity] : o.walls)
     require(!o.periodic[static_cast<int>(side) / 2], "a wall was given on a side of a periodic axis");
 }
 
-Rates rates(const Options& o) {
+Model model_of(const Options& o) {
   const double plus = 3 * o.viscosity;  // tau+ - 1/2
   const double minus = o.collision == Collision::srt ? plus : o.magic / plus;
-  return {1 / (plus + 0.5), 1 / (minus + 0.5)};
+  return {o.collision, o.viscosity, 1 / (plus + 0.5), 1 / (minus + 0.5), o.smagorinsky, o.force};
 }
 
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
@@ -105,8 +160,9 @@ std::vector<int> crossing(const Direction& d) {
 Halo population_halo(const Grid& grid, const Options& o) {
   Halo::Options options;
   options.low = options.high = ghost_layers(grid, o);
-  options.reach = Reach::faces_and_edges;  // no population of either lattice moves across a corner of a cube
-  options.components = o.lattice == Lattice::d2q9 ? crossing<D2Q9> : crossing<D3Q19>;
+  options.components = [lattice = o.lattice](const Direction& d) {
+    return with_lattice(lattice, [&]<class L>(L) { return crossing<L>(d); });
+  };
   return Halo(options);
 }
 

@@ -29,7 +29,7 @@ struct Cumulant {
 
   template <class F = NoForce>
   SLIP_FN void operator()(T (&g)[L::q], const F& force = {}) const {
-    Flow<T> u(mirrored_moments<L>(g), force);
+    Flow<T> u(moments<L>(g), force);
     const Tensor<T> stress = relaxed(excess_stress<L>(g, u, force), u);
     if constexpr (F::acts) {
       const T half = T(0.5) * u.inverse;

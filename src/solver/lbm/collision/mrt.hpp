@@ -37,7 +37,7 @@ struct Mrt {
 
   template <class F = NoForce>
   SLIP_FN void operator()(T (&g)[L::q], const F& force = {}) const {
-    const Flow<T> u(mirrored_moments<L>(g), force);
+    const Flow<T> u(moments<L>(g), force);
     const T square = T(1.5) * dot<L>(u.x, u.y, u.z, u.x, u.y, u.z);
     Tensor<T> second = put_right(excess_stress<L>(g, u, force));
     T odd_source = T(0);

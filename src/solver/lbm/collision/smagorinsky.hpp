@@ -31,7 +31,7 @@ struct Smagorinsky {
   /// Relaxation time of the stress; the viscosity, eddies included, is (tau - 1/2) / 3.
   template <class F = NoForce>
   SLIP_FN T tau(const T (&g)[L::q], const F& force = {}) const {
-    const Flow<T> u(mirrored_moments<L>(g), force);
+    const Flow<T> u(moments<L>(g), force);
     const Tensor<T> stress = excess_stress<L>(g, u, force);
     const T mean = T(1.0 / L::dimensions) * trace<L>(stress);
     const T x = stress.xx - mean, y = stress.yy - mean;

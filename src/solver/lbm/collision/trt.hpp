@@ -32,7 +32,7 @@ struct Trt {
   /// Equal rates are the single-relaxation-time (BGK) model.
   template <class F>
   SLIP_FN static void relax(T (&g)[L::q], T omega_plus, T omega_minus, const F& force) {
-    const Flow<T> u(moments<L, T>(g), force);
+    const Flow<T> u(moments<L>(g), force);
     const T square = T(1.5) * (u.x * u.x + u.y * u.y + u.z * u.z);
     constexpr T w0 = T(L::weight(0));
     g[0] = g[0] - omega_plus * (g[0] - w0 * (u.excess - u.rho * square));

@@ -1,0 +1,116 @@
+#pragma once
+// What is read out of the populations: velocity, density and mass; and the populations of a fluid at rest.
+#include <slipstream/launch.hpp>
+
+#include "solver/lbm/access.hpp"
+#include "solver/lbm/collision/flow.hpp"
+
+namespace slipstream::lbm {
+
+/// What a collision under a force leaves of a fluid at rest: half of the source, w_i 3 c_i . F / 2.
+template <class L, class T>
+struct Rest {
+  Access<L, T, Strides::any> out;
+  T half[3];
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const std::int64_t at = out.at(i, j, k);
+    out.template population<0>()[at] = T(0);
+    unrolled<1, L::q>([&](auto q) {
+      out.template population<q()>()[at] = T(3 * L::weight(q())) * along<L, q()>(half[0], half[1], half[2]);
+    });
+  }
+};
+
+template <class L, class T>
+SLIP_FN Moments<T> cell_moments(const Access<L, const T, Strides::any>& in, int i, int j, int k) {
+  const std::int64_t at = in.at(i, j, k);
+  T g[L::q];
+  unrolled<0, L::q>([&](auto q) { g[q()] = in.template population<q()>()[at]; });
+  return moments<L>(g);
+}
+
+/// The larger of two sizes; a NaN is kept, not lost.
+SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
+
+/// Threads of a team that shares one row; each adds up every 64th cell, the first then adds the 64 in order.
+constexpr int row_threads = 64;
+
+template <class L, class T>
+struct Macroscopic {
+  Access<L, const T, Strides::any> in;
+  Scalars<T> velocity, density;
+  Scalars<const std::uint8_t> flags;
+  Box box;
+  /// Half of the force: what is stored holds the whole of the last step's, the velocity of the flow half of it.
+  T half[3];
+  double* change;
+
+  SLIP_FN double cell(int i, int j, int k) const {
+    const bool solid = flags.origin[flags.at(i, j, k)] != 0;
+    const Moments<T> m = cell_moments<L, T>(in, i, j, k);
+    const T inverse = T(1) / (T(1) + m.excess);
+    const T u[3] = {solid ? T(0) : (m.x - half[0]) * inverse, solid ? T(0) : (m.y - half[1]) * inverse,
+                    solid ? T(0) : (m.z - half[2]) * inverse};
+    if (density.origin) density.origin[density.at(i, j, k)] = solid ? T(0) : T(1) + m.excess;
+    double largest = 0;
+    const std::int64_t at = velocity.at(i, j, k);
+    for (int c = 0; c < 3; ++c) {
+      const double moved =
+          static_cast<double>(u[c]) - static_cast<double>(velocity.origin[at + c * velocity.component]);
+      largest = larger(largest, moved < 0 ? -moved : moved);
+      velocity.origin[at + c * velocity.component] = u[c];
+    }
+    return largest;
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const Macroscopic& self = *this;
+    double* largest = team.template shared<double>();
+    const int j = static_cast<int>(box.lo[1] + team.index() % box.extent(1));
+    const int k = static_cast<int>(box.lo[2] + team.index() / box.extent(1));
+    team.each([=, &self](int thread) {
+      double mine = 0;
+      for (int i = static_cast<int>(self.box.lo[0]) + thread; i < self.box.hi[0]; i += row_threads)
+        mine = larger(mine, self.cell(i, j, k));
+      largest[thread] = mine;
+    });
+    team.each([=, &self, &team](int thread) {
+      if (thread != 0) return;
+      double all = 0;
+      for (int t = 0; t < row_threads; ++t) all = larger(all, largest[t]);
+      self.change[team.index()] = all;
+    });
+  }
+};
+
+template <class L, class T>
+struct ExcessMass {
+  Access<L, const T, Strides::any> in;
+  Scalars<const std::uint8_t> flags;
+  Box box;
+  double* sum;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const ExcessMass& self = *this;
+    double* part = team.template shared<double>();
+    const int j = static_cast<int>(box.lo[1] + team.index() % box.extent(1));
+    const int k = static_cast<int>(box.lo[2] + team.index() / box.extent(1));
+    team.each([=, &self](int thread) {
+      double mine = 0;
+      for (int i = static_cast<int>(self.box.lo[0]) + thread; i < self.box.hi[0]; i += row_threads)
+        if (self.flags.origin[self.flags.at(i, j, k)] == 0)
+          mine += static_cast<double>(cell_moments<L, T>(self.in, i, j, k).excess);
+      part[thread] = mine;
+    });
+    team.each([=, &self, &team](int thread) {
+      if (thread != 0) return;
+      double all = 0;
+      for (int t = 0; t < row_threads; ++t) all += part[t];
+      self.sum[team.index()] = all;
+    });
+  }
+};
+
+}  // namespace slipstream::lbm
