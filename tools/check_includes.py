@@ -29,7 +29,7 @@ PUBLIC_ROOMS = {
     "route": "route mover",
     "exchange": "exchange collective tuner",
     "solver": "simulation lbm",
-    "io": "gather vtkhdf output mesh bodies",
+    "io": "gather vtkhdf output mesh bodies checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
 

@@ -59,7 +59,8 @@ Hdf5Handle open_dataset(const Hdf5Handle& file, const std::string& name) {
   return {H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), H5Dclose, "opening the dataset " + name};
 }
 
-void write_attribute(const Hdf5Handle& object, const char* name, hid_t type, const Hdf5Sizes& sizes, const void* values) {
+void write_attribute(const Hdf5Handle& object, const char* name, hid_t type, const Hdf5Sizes& sizes,
+                     const void* values) {
   const Hdf5Handle space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose, name);
   const Hdf5Handle attribute(H5Acreate2(object.get(), name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
                              std::string("making the attribute ") + name);
@@ -71,8 +72,8 @@ void write_text_attribute(const Hdf5Handle& object, const char* name, const std:
   hdf5_check(H5Tset_size(type.get(), value.size()), "making a string type");
   hdf5_check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "making a string type");
   const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose, "making a scalar");
-  const Hdf5Handle attribute(H5Acreate2(object.get(), name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
-                             std::string("making the attribute ") + name);
+  const Hdf5Handle attribute(H5Acreate2(object.get(), name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
+                             H5Aclose, std::string("making the attribute ") + name);
   hdf5_check(H5Awrite(attribute.get(), type.get(), value.data()), std::string("writing the attribute ") + name);
 }
 

@@ -32,9 +32,9 @@ void write_attribute(const Hdf5Handle& object, const char* name, hid_t type, con
 /// Of fixed length and ASCII: VTK reads no other kind.
 void write_text_attribute(const Hdf5Handle& object, const char* name, const std::string& value);
 
-/// Claims `bytes` of the disk from byte `first` of a file on, or where `first` is negative behind its end, while nothing
-/// of `what` is in it: throws, with the file as long as it was, where the disk is too full. HDF5 cuts off what it does
-/// not use. File systems that cannot do this show a full disk only when values are written.
+/// Claims `bytes` of the disk from byte `first` of a file on, or where `first` is negative behind its end, while
+/// nothing of `what` is in it: throws, with the file as long as it was, where the disk is too full. HDF5 cuts off what
+/// it does not use. File systems that cannot do this show a full disk only when values are written.
 void claim_disk(const std::string& path, std::int64_t first, std::int64_t bytes, const std::string& what);
 
 }  // namespace slipstream
