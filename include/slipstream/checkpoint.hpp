@@ -13,13 +13,13 @@ namespace slipstream {
 /// and blocks, in any layout.
 ///
 /// The file, checkpoint-<step>.h5, holds
-///   /               format, version, step, time, extent, written_by    attributes
-///   /case, /notes   texts of the caller, as bytes, with their checksum and a zero behind them
-///   /fields/F       the values of field F, piece after piece, each piece as [component][z][y][x] of its box
-///   /pieces/F       a row per piece: its box of global cells (low x, y, z, then high) and its first value in /fields/F
-///   /checksums/F    per piece the CRC-32C of that row and the values
-/// and nothing that depends on the clock: the same State, cut alike, gives the same bytes. HDF5 guards its own
-/// structure with checksums (superblock 2, object headers 2).
+///   first 4096 bytes   lines of text: version, who wrote it, size, checksum of all that is not values
+///   /                  step, time, extent, written_by: attributes
+///   /case, /notes      texts of the caller, as bytes with a zero behind them
+///   /fields/F          the values of field F, piece after piece, each piece as [component][z][y][x] of its box
+///   /pieces/F          a row per piece: its box of global cells (low x, y, z, then high), its first value in /fields/F
+///   /checksums/F       per piece the CRC-32C of that row and the values
+/// and nothing that depends on the clock: the same State, cut alike, gives the same bytes.
 ///
 /// It is made under a hidden name in the same folder, forced to the disk and renamed: a file of the final name is
 /// complete, whenever the run is killed. HDF5 lays the file out, on rank 0, and says where each piece belongs; every

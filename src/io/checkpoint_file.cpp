@@ -1,17 +1,21 @@
 #include "io/checkpoint_file.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <slipstream/error.hpp>
 
+#include "io/checkpoint_seal.hpp"
 #include "io/crc32c.hpp"
 #include "io/pieces.hpp"
 
 namespace slipstream {
 namespace {
 
-constexpr const char* format = "slipstream checkpoint";
-constexpr std::int64_t version = 1;
 constexpr std::int64_t page = 4096;
 
 std::string fields_path(const std::string& name) { return "/fields/" + name; }
@@ -20,6 +24,29 @@ std::string checksums_path(const std::string& name) { return "/checksums/" + nam
 
 std::int64_t values_of(const CheckpointArray& array, const CheckpointPiece& piece) {
   return piece.box.volume() * array.components;
+}
+
+std::int64_t bytes_of(const CheckpointArray& array) {
+  return array.values * static_cast<std::int64_t>(size_of(array.type));
+}
+
+std::int64_t checksum_bytes(const CheckpointArray& array) {
+  return static_cast<std::int64_t>(array.pieces.size() * sizeof(std::uint32_t));
+}
+
+/// No less than the file of these arrays will have.
+std::int64_t most_bytes(const CheckpointInfo& info, const std::vector<CheckpointArray>& arrays) {
+  constexpr std::int64_t per_dataset = 4 * page;  // alignment and headers
+  std::int64_t bytes = seal_bytes + 16 * page + static_cast<std::int64_t>(info.case_text.size() + info.notes.size());
+  for (const CheckpointArray& array : arrays)
+    bytes += bytes_of(array) + 15 * checksum_bytes(array) + 3 * per_dataset;  // a piece's row is 56 bytes, its sum 4
+  return bytes;
+}
+
+void make_empty(const std::string& path) {
+  const int file = ::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+  require(file >= 0, "making '" + path + "': " + std::strerror(errno));
+  ::close(file);
 }
 
 /// A dataset of fixed size whose bytes lie in one place of the file.
@@ -49,8 +76,6 @@ void write_all(const Hdf5Handle& dataset, hid_t type, const void* values, const 
 void write_text(const Hdf5Handle& file, const std::string& name, const std::string& text) {
   const Hdf5Handle dataset = create_plain(file, name, H5T_NATIVE_UINT8, {text.size() + 1});
   write_all(dataset, H5T_NATIVE_UINT8, text.c_str(), name);
-  const std::uint32_t sum = crc32c(0, text.c_str(), text.size() + 1);
-  write_attribute(dataset, "checksum", H5T_NATIVE_UINT32, {1}, &sum);
 }
 
 void create_array(const Hdf5Handle& file, CheckpointArray& array) {
@@ -70,10 +95,10 @@ void create_array(const Hdf5Handle& file, CheckpointArray& array) {
 
 Hdf5Handle create_file(const std::string& path) {
   const Hdf5Handle access = access_alone();
-  // Superblock and object headers of version 2 carry checksums of their own.
-  hdf5_check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST), "choosing the HDF5 format");
   hdf5_check(H5Pset_alignment(access.get(), page, page), "aligning '" + path + "'");
-  return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()), H5Fclose, "making '" + path + "'"};
+  const Hdf5Handle properties(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "making HDF5 properties");
+  hdf5_check(H5Pset_userblock(properties.get(), seal_bytes), "making '" + path + "'");
+  return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, properties.get(), access.get()), H5Fclose, "making '" + path + "'"};
 }
 
 Hdf5Handle open_attribute(const Hdf5Handle& object, const char* name) {
@@ -159,11 +184,15 @@ std::uint32_t checksum(const CheckpointPiece& piece, const void* values, std::si
 }
 
 void create_checkpoint(const CheckpointInfo& info, std::vector<CheckpointArray>& arrays) {
+  const std::int64_t bytes = most_bytes(info, arrays);
+  const std::string what = "the checkpoint '" + info.path + "'";
+  // HDF5 that fails to write crashes when the program ends: so it begins only where there is room, and keeps it.
+  make_empty(info.path);
+  claim_disk(info.path, 0, bytes, what);
   Hdf5Handle file = create_file(info.path);
+  claim_disk(info.path, 0, bytes, what);
   {
     const Hdf5Handle root(H5Gopen2(file.get(), "/", H5P_DEFAULT), H5Gclose, "opening the root");
-    write_text_attribute(root, "format", format);
-    write_attribute(root, "version", H5T_NATIVE_INT64, {1}, &version);
     write_attribute(root, "step", H5T_NATIVE_INT64, {1}, &info.step);
     write_attribute(root, "time", H5T_NATIVE_DOUBLE, {1}, &info.time);
     write_attribute(root, "extent", H5T_NATIVE_INT64, {3}, info.extent.data());
@@ -172,28 +201,27 @@ void create_checkpoint(const CheckpointInfo& info, std::vector<CheckpointArray>&
   write_text(file, "/case", info.case_text);
   write_text(file, "/notes", info.notes);
   for (const char* group : {"/fields", "/pieces", "/checksums"}) create_group(file, group);
-  for (CheckpointArray& array : arrays) create_array(file, array);
+  std::vector<ByteRange> values;
+  for (CheckpointArray& array : arrays) {
+    create_array(file, array);
+    values.emplace_back(array.values_at, array.values_at + bytes_of(array));
+    values.emplace_back(array.checksums_at, array.checksums_at + checksum_bytes(array));
+  }
   finish(file, info.path);
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(info.path));
-  claim_disk(info.path, 0, bytes, "the checkpoint '" + info.path + "'");
+  const auto in_all = static_cast<std::int64_t>(std::filesystem::file_size(info.path));
+  claim_disk(info.path, 0, in_all, what);
+  seal_checkpoint(info.path, info.written_by, values);
 }
 
 CheckpointReader::CheckpointReader(const std::string& path) {
   info_.path = path;
   std::error_code ignored;
   require(std::filesystem::is_regular_file(path, ignored), "there is no checkpoint '" + path + "'");
-  std::string found, at = "/";
   try {
+    check_seal(path);
     file_ = open_to_read(path);
     const Hdf5Handle root(H5Gopen2(file_.get(), "/", H5P_DEFAULT), H5Gclose, "opening the root");
-    require(H5Aexists(root.get(), "format") > 0 && read_text_attribute(root, "format") == format,
-            "it is an HDF5 file, but no checkpoint");
-    std::int64_t its_version = 0;
-    read_attribute(root, "version", H5T_NATIVE_INT64, &its_version, 1);
     info_.written_by = read_text_attribute(root, "written_by");
-    require(its_version == version, "it is of version " + std::to_string(its_version) + ", written by " +
-                                        info_.written_by + "; this slipstream reads version " +
-                                        std::to_string(version) + ": restart with the one that wrote it");
     read_attribute(root, "step", H5T_NATIVE_INT64, &info_.step, 1);
     read_attribute(root, "time", H5T_NATIVE_DOUBLE, &info_.time, 1);
     read_attribute(root, "extent", H5T_NATIVE_INT64, info_.extent.data(), 3);
@@ -217,9 +245,6 @@ std::string CheckpointReader::text(const std::string& name) const {
     require(sizes.size() == 1 && sizes[0] >= 1, "it is no text");
     std::string text(sizes[0], '\0');
     hdf5_check(H5Dread(dataset.get(), H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "reading it");
-    std::uint32_t sum = 0;
-    read_attribute(dataset, "checksum", H5T_NATIVE_UINT32, &sum, 1);
-    require(crc32c(0, text.data(), text.size()) == sum, "its text does not match its checksum");
     text.pop_back();
     return text;
   } catch (const Error& error) {
