@@ -236,6 +236,11 @@ void Lbm::finish_step() {
   impl_->state.time += 1;
 }
 
+std::vector<Watched> Lbm::watched() {
+  // Populations are deviations from the weights, whose sum is 1.
+  return {{"density", &impl_->populations, true, 1}};
+}
+
 void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
   require(impl_->state.step == 0, "solid cells are set before the first step");
   require(static_cast<std::int64_t>(mask.size()) == volume(impl_->grid.extent()),
