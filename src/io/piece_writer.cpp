@@ -66,10 +66,17 @@ PieceWriter::Slot* PieceWriter::acquire(Device device, std::size_t bytes) {
   };
   if (!look() && static_cast<std::int64_t>(slots.size()) < most) found = &slots.emplace_back();
   if (!found) changed_.wait(lock, look);
-  found->free = false;
-  lock.unlock();
   if (found->memory.size() < bytes) found->memory = Buffer<std::byte>(device, bytes, Memory::pinned);
+  found->free = false;
   return found;
+}
+
+void PieceWriter::release(Slot* slot) {
+  {
+    std::lock_guard lock(mutex_);
+    slot->free = true;
+  }
+  changed_.notify_all();
 }
 
 void PieceWriter::add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t number) {
@@ -85,21 +92,23 @@ void PieceWriter::add(const Field& field, std::int64_t block, const CheckpointAr
   for (int a = 0; a < 3; ++a) first += (piece.box.lo[a] - field.grid().block(block).box.lo[a]) * shape.stride[a];
 
   Slot* const slot = acquire(device, static_cast<std::size_t>(volume(rows) * passes));
-  Stream& stream = stream_on(device);
-  for (int pass = 0; pass < passes; ++pass)
-    copy_box(stream, slot->memory.data() + pass * volume(rows),
-             {static_cast<std::size_t>(rows[0]), static_cast<std::size_t>(rows[0] * rows[1])},
-             field.data(block) + (first + pass * shape.component_stride) * size,
-             {static_cast<std::size_t>(shape.stride[1] * size), static_cast<std::size_t>(shape.stride[2] * size)},
-             rows);
-  Job job{slot,  Event(device), {array.name, array.type, array.components, {}},
-          piece, number,        interleaved && array.components > 1};
-  job.array.values_at = array.values_at;
-  job.array.checksums_at = array.checksums_at;
-  stream.record(job.copied);
-  {
+  try {
+    Stream& stream = stream_on(device);
+    for (int pass = 0; pass < passes; ++pass)
+      copy_box(stream, slot->memory.data() + pass * volume(rows),
+               {static_cast<std::size_t>(rows[0]), static_cast<std::size_t>(rows[0] * rows[1])},
+               field.data(block) + (first + pass * shape.component_stride) * size,
+               {static_cast<std::size_t>(shape.stride[1] * size), static_cast<std::size_t>(shape.stride[2] * size)},
+               rows);
+    Job job{
+        slot,  Event(device), {array.name, array.type, array.components, {}, 0, array.values_at, array.checksums_at},
+        piece, number,        interleaved && array.components > 1};
+    stream.record(job.copied);
     std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
+  } catch (...) {
+    release(slot);
+    throw;
   }
   changed_.notify_all();
 }
@@ -150,10 +159,9 @@ void PieceWriter::work() {
         job.copied.synchronize();
         if (!failed) write(job);
       });
+      release(job.slot);
       lock.lock();
       if (failure_.empty()) failure_ = failure;
-      job.slot->free = true;
-      changed_.notify_all();
       continue;
     }
     if (ending_ && !done_) {

@@ -57,6 +57,7 @@ class PieceWriter {
     bool interleaved;  // components beside each other
   };
   Slot* acquire(Device device, std::size_t bytes);
+  void release(Slot* slot);
   Stream& stream_on(Device device);
   void work();
   void write(const Job& job);
