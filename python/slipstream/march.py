@@ -114,6 +114,7 @@ def _march(
             residual = change * scales.steps_per_time / ((lbm.step - checked) * scales.lid_speed)
             checked = lbm.step
             if not math.isfinite(residual):
+                lbm.inspect()  # a guard can say where
                 good = f"; {keeper.last_good()}" if keeper else ""
                 raise Diverged(f"the flow became infinite before step {lbm.step} ({_advice(case)}){good}")
             steady = case.run.residual is not None and residual < case.run.residual
