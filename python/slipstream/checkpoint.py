@@ -99,6 +99,22 @@ def case_text(case: Case, backend: str) -> str:
     return case.resolved(backend).to_toml()
 
 
+def _notes(marks: Marks, mass: float) -> str:
+    """What a checkpoint keeps beside the case and the fields."""
+    return json.dumps({"marks": asdict(marks), "mass": mass})
+
+
+def save(lbm: Any, case: Case, backend: str, folder: Path) -> str:
+    """Makes a checkpoint of a solver now, beside those in the folder, and returns its path. Collective."""
+    ring = core().Checkpoints(lbm, str(folder), 1 + len(files_in(folder)), case_text(case, backend))
+    ring.begin(_notes(Marks(lbm.step), lbm.mass()))
+    ring.finish()
+    ((_, path, error),) = ring.results()
+    if error:
+        raise RunError(f"the checkpoint at step {lbm.step} was not written: {error}")
+    return path
+
+
 def find(case: Case, backend: str, wanted: str) -> Restart:
     """The checkpoint `wanted`, a path or "last". Collective. Raises CaseError where it cannot be used for this case."""
     text, problem = "", ""
@@ -123,12 +139,15 @@ class Keeper:
         self._lbm: Any = None
         self._ring: Any = None
         self._mass = 0.0
+        self._began_from = ""
         #: Where the loop over time goes on from.
         self.marks: Marks | None = None
 
-    def watch(self, lbm: Any, mass: float, marks: Marks | None) -> None:
-        """From now on checkpoints are of this solver. `mass`: before its first step."""
-        self._lbm, self._mass, self.marks = lbm, mass, marks
+    def watch(self, lbm: Any, mass: float, resumed: Restart | None) -> None:
+        """From now on checkpoints are of this solver. `mass`: before the first step of all."""
+        self._lbm, self._mass = lbm, mass
+        if resumed:
+            self._began_from, self.marks = resumed.path, resumed.marks
         # A folder that cannot be used is better known now than when the time has run out.
         if self.every or self._case.checkpoint.wall_clock_limit:
             self._checkpoints()
@@ -147,7 +166,7 @@ class Keeper:
         if why or (self.every and step % self.every == 0):
             # What is not sound is not worth keeping: the guard raises.
             self._lbm.inspect()
-            self._checkpoints().begin(json.dumps({"marks": asdict(marks), "mass": self._mass}))
+            self._checkpoints().begin(_notes(marks, self._mass))
         if why:
             self._ring.finish()
             failed = [error for at, _, error in self._tell() if at == step and error]
@@ -168,8 +187,9 @@ class Keeper:
 
     @property
     def last(self) -> str:
-        """The newest complete checkpoint; empty where there is none. The same on all ranks after finish()."""
-        return self._ring.last if self._ring else ""
+        """The newest complete checkpoint, else the one that the run began from; empty where there is none. The same on
+        all ranks after finish()."""
+        return (self._ring.last if self._ring else "") or self._began_from
 
     def last_good(self) -> str:
         """For messages. Collective."""

@@ -116,7 +116,7 @@ def run(
         (folder / FILES[0]).write_text(case.resolved(backend).to_toml(header), encoding="utf-8")
     module.barrier()
     mass = resumed.mass if resumed else lbm.mass()
-    keeper.watch(lbm, mass, resumed.marks if resumed else None)
+    keeper.watch(lbm, mass, resumed)
     outcome = _steps(lbm, case, setup.plan["bytes_per_cell"], console, keeper)
     keeper.close()
     drift = lbm.mass() / mass - 1.0

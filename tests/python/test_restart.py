@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT, SMALL, Cli
 from slipstream.case import load
@@ -299,3 +300,22 @@ def test_guard_may_be_left_out(tmp_path: Path, small: Path, cli: Cli) -> None:
 
 def test_range_of_the_guard_must_hold_a_fluid_at_rest(small: Path, cli: Cli) -> None:
     assert "guard.density: the range must hold 1" in refusal(cli, "guard.density=[1.5,2]")
+
+
+def test_simulation_in_python_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    import slipstream as slip
+
+    def flow(**options: object) -> slip.lbm.Simulation:
+        return slip.lbm.Simulation((8, 9, 10), 20, 0.1, precision="f64", backend="host", **options)
+
+    first = flow()
+    first.run(steps=7, quiet=True)
+    path = first.save(tmp_path / "kept")
+    first.run(steps=5, quiet=True)
+    second = flow(blocks_per_device=(2, 1, 1), layout="aos")
+    second.restore(path)
+    assert second.step == 7
+    second.run(steps=5, quiet=True)
+    assert np.array_equal(first.solver.populations(), second.solver.populations())
+    with pytest.raises(slip.CaseError, match="physics.reynolds: 20.0 in the checkpoint, 30.0 in the case"):
+        slip.lbm.Simulation((8, 9, 10), 30, 0.1, precision="f64", backend="host").restore(path)
