@@ -28,8 +28,8 @@ PUBLIC_ROOMS = {
     "codec": "codec",
     "route": "route mover",
     "exchange": "exchange collective tuner",
-    "solver": "simulation lbm",
-    "io": "gather vtkhdf output mesh bodies",
+    "solver": "simulation guard lbm",
+    "io": "gather vtkhdf output mesh bodies checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
 

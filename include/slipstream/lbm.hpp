@@ -81,6 +81,7 @@ class Lbm final : public Simulation {
   const std::vector<Device>& devices() const override;
   const std::vector<Stage>& stages() const override;
   void finish_step() override;
+  std::vector<Watched> watched() override;  ///< the density
 
   /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Before the first step.
   void set_solid(const std::vector<std::uint8_t>& mask);

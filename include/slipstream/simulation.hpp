@@ -1,9 +1,11 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <slipstream/exchange.hpp>
+#include <slipstream/guard.hpp>
 #include <slipstream/state.hpp>
 #include <slipstream/stream.hpp>
 
@@ -32,6 +34,8 @@ class Simulation {
   virtual const std::vector<Stage>& stages() const = 0;
   /// Called on the host after a step has been queued: swaps arrays, counts the step.
   virtual void finish_step() = 0;
+  /// What a guard looks at: if a solver does not say otherwise, every component of its fields of f32 and f64.
+  virtual std::vector<Watched> watched();
 };
 
 /// Runs a Simulation: owns the streams, the overlap and the timing.
@@ -39,6 +43,12 @@ class TimeLoop {
  public:
   /// `trace` records what the steps do; it must outlive the loop.
   TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace = nullptr);
+
+  /// From now on the watched quantities are inspected after each step whose number is a multiple of `every`, and run()
+  /// is collective and throws Diverged, at the latest at its own end or `every` steps later.
+  void guard(const Communicator& comm, GuardOptions options);
+  /// Inspects what the last step left, and throws Diverged; does nothing without a guard. Collective.
+  void inspect();
 
   /// Queues the steps and waits for them. Throws what they threw (Timeout of an exchange among it).
   void run(std::int64_t steps);
@@ -62,11 +72,13 @@ class TimeLoop {
   };
   void step(std::vector<Mark>* marks);
   void collect(const std::vector<Mark>& marks);
+  void stop_if_diverged();
 
   Simulation& simulation_;
   bool overlap_ = false;
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
+  std::unique_ptr<Guard> guard_;
   std::int64_t steps_ = 0;
   std::int64_t sampled_ = 0;
   std::vector<std::pair<std::string, double>> sums_;  // milliseconds

@@ -1,5 +1,8 @@
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include <slipstream/field.hpp>
@@ -7,10 +10,20 @@
 namespace slipstream {
 
 /// Named fields and the time: all that output and checkpoints see. Fields belong to the Simulation.
+///
+/// Between steps the interior cells of these fields, the time and the step say all that the next step depends on: a
+/// Simulation in whose State they are set from outside goes on with the same bits.
 struct State {
   std::map<std::string, Field*> fields;
   double time = 0;  ///< in the units of the Simulation
   std::int64_t step = 0;
+
+  /// Names of fields that the case determines (flags of walls): a restart compares them and does not set them.
+  std::set<std::string> fixed;
+  /// Fields that are made when they are first asked for, with what makes them, collectively.
+  std::map<std::string, std::function<void()>> made_when_asked;
+  /// How often fields, time and step were set from outside: what was derived from them before is out of date.
+  std::int64_t restarts = 0;
 
   Field& operator[](const std::string& name) const {
     const auto it = fields.find(name);

@@ -181,6 +181,26 @@ class OutputTable(Table):
     )
 
 
+class CheckpointTable(Table):
+    """[checkpoint]: from what a run that ended early goes on (run --restart)."""
+
+    every: Count | None = Field(
+        None, description="Steps between checkpoints. Left out: only when SIGTERM, SIGUSR1 or the clock ends the run."
+    )
+    keep: Count = Field(2, description="Checkpoints that stay, the newest; one more is on the disk for a while.")
+    folder: str | None = Field(None, description="Left out: checkpoints in output.folder.")
+    wall_clock_limit: Positive | None = Field(
+        None, description="Seconds after which the run makes a checkpoint and ends; leave it time to write."
+    )
+
+
+class GuardTable(Table):
+    """[guard]: when a run is given up."""
+
+    every: Annotated[int, Field(ge=0)] = Field(100, description="Steps between inspections of all cells; 0: none.")
+    density: tuple[Finite, Finite] = Field((0.2, 5.0), description="Lowest and highest density of a sound flow.")
+
+
 @dataclass(frozen=True)
 class Scales:
     """The numbers that say whether a lattice Boltzmann run can work."""
@@ -225,6 +245,8 @@ class Case(Table):
     machine: MachineTable = MachineTable()
     exchange: ExchangeTable = ExchangeTable()
     output: OutputTable = OutputTable()
+    checkpoint: CheckpointTable = CheckpointTable()
+    guard: GuardTable = GuardTable()
 
     @property
     def cell_count(self) -> int:
@@ -259,6 +281,10 @@ class Case(Table):
     def folder(self) -> Path:
         return Path(self.output.folder or f"results/{self.case.name}")
 
+    @property
+    def checkpoint_folder(self) -> Path:
+        return Path(self.checkpoint.folder) if self.checkpoint.folder else self.folder / "checkpoints"
+
     def options(self) -> dict[str, Any]:
         """The flat dictionary that the compiled solver reads; walls in lattice units."""
         scales, lbm, exchange = self.scales, self.lbm, self.exchange
@@ -280,6 +306,7 @@ class Case(Table):
             "physics": {"lid_speed": scales.lid_speed, "length": scales.length},
             "run": {"check_every": self.check_every, "steps": self.last_step},
             "output": {"folder": str(self.folder)},
+            "checkpoint": {"folder": str(self.checkpoint_folder)},
             "machine": {"backend": backend or self.machine.backend},
             # What was measured again is remembered now.
             "exchange": {"tune": "measure" if self.exchange.retune else self.exchange.tune, "retune": False},

@@ -24,7 +24,7 @@ Problem = tuple[Path, str]
 
 def problems(case: Case) -> list[Problem]:
     """Everything wrong with a case whose keys are right one by one. Physics only where the shapes make sense."""
-    found = [*_shapes(case), *_method(case), *_walls(case), *_run(case), *_choice_of_viscosity(case)]
+    found = [*_shapes(case), *_method(case), *_walls(case), *_run(case), *_guard(case), *_choice_of_viscosity(case)]
     return found or [*_mach(case), *_tau(case), *_magic(case)]
 
 
@@ -105,6 +105,12 @@ def _walls(case: Case) -> Iterator[Problem]:
 def _run(case: Case) -> Iterator[Problem]:
     if case.run.steps is None and case.run.time_units is None:
         yield ("run",), "give steps or time_units, so that the run ends even where the flow stays unsteady"
+
+
+def _guard(case: Case) -> Iterator[Problem]:
+    low, high = case.guard.density
+    if not low < 1.0 < high:
+        yield ("guard", "density"), f"the range must hold 1, the density of a fluid at rest; it is {[low, high]}"
 
 
 def _choice_of_viscosity(case: Case) -> Iterator[Problem]:

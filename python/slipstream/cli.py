@@ -12,7 +12,7 @@ from rich.console import Console
 
 from slipstream import __version__, benchmarks, core, failure, start
 from slipstream.case import Case, load, schema
-from slipstream.errors import CaseError
+from slipstream.errors import CaseError, RunError
 
 USER_ERROR = 2
 #: Returns the exit code; None is 0.
@@ -41,6 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     takes_case(run)
     takes_ranks(run)
     run.add_argument("--overwrite", action="store_true", help="replace results that are already there")
+    run.add_argument(
+        "--restart", metavar="FILE", help='go on from a checkpoint of the case; "last": its newest (see [checkpoint])'
+    )
     run.add_argument("--routes", metavar="+x,-y", help="exchange.routes: routes to add and take away, or the only ones")
     run.add_argument("--retune", action="store_true", help="measure the routes again (exchange.retune)")
     run.add_argument(
@@ -114,7 +117,8 @@ def _load(arguments: argparse.Namespace) -> Case:
 def _run(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import run
 
-    run.run(_load(arguments), console, arguments.overwrite, run.Watch(tuple(arguments.report), arguments.trace))
+    watch = run.Watch(tuple(arguments.report), arguments.trace)
+    run.run(_load(arguments), console, arguments.overwrite, watch, arguments.restart)
 
 
 def _check_before_start(arguments: argparse.Namespace) -> None:
@@ -134,7 +138,7 @@ def _check_before_start(arguments: argparse.Namespace) -> None:
         for path in arguments.report:
             exchange_report.check_name(path)
         if arguments.ranks or core.launched_size() is None:
-            run.check_output(case, arguments.overwrite)
+            run.check_output(case, arguments.overwrite or arguments.restart is not None)
 
 
 def _check(arguments: argparse.Namespace, console: Console) -> None:
@@ -259,7 +263,8 @@ def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code: 0, 1 for a failure, 2 for what the user can mend."""
+    """Runs the command line and returns its exit code: 0, 1 for a failure, 2 for what the user can mend, 3 for a flow
+    that is no longer sound."""
     words = list(sys.argv[1:] if words is None else words)
     arguments = _parse(words)
     try:
@@ -267,6 +272,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except CaseError as error:
         _fail(str(error))
         code = USER_ERROR
+    except RunError as error:
+        _fail(str(error))
+        code = error.code
     except KeyboardInterrupt:
         code = failure.INTERRUPTED
         _end_all_ranks(code)
@@ -278,11 +286,6 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _crash(error: Exception) -> None:
     """A failure in the run: said by the rank that failed, which takes the others down, because they wait for it."""
-    from slipstream.march import Diverged
-
-    if isinstance(error, Diverged):
-        _fail(str(error))
-        return
     if os.environ.get("SLIPSTREAM_TRACEBACK") or not isinstance(error, RuntimeError | OSError):
         traceback.print_exception(error)
     print(f"slipstream: error on rank {core.rank()}: {error}", file=sys.stderr, flush=True)

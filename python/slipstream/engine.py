@@ -117,4 +117,8 @@ def solver(setup: Setup, trace: Any = None) -> Any:
 
     What fails here may fail on one rank only, so it is no CaseError: the command line takes the other ranks down.
     """
-    return core().Lbm(setup.machine, setup.options, trace)
+    lbm = core().Lbm(setup.machine, setup.options, trace)
+    guard = setup.case.guard
+    if guard.every:
+        lbm.guard(guard.every, guard.density, 1.0 / setup.case.scales.length)
+    return lbm

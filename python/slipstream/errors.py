@@ -1,4 +1,4 @@
-"""The one exception that means: the user can mend this."""
+"""The exceptions that every rank knows of, so that they are said once."""
 
 
 class CaseError(Exception):
@@ -6,3 +6,9 @@ class CaseError(Exception):
 
     The command line prints it once, from one rank, and exits with 2; nothing has been written by then.
     """
+
+
+class RunError(RuntimeError):
+    """A run that failed on all ranks alike. The command line prints it once and exits with its code."""
+
+    code = 1

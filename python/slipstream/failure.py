@@ -5,6 +5,8 @@ import sys
 from types import ModuleType, TracebackType
 
 FAILED = 1
+#: The flow is no longer sound.
+DIVERGED = 3
 INTERRUPTED = 130
 
 

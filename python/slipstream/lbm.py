@@ -4,12 +4,13 @@ Collective: on several ranks, every rank makes the same calls.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from slipstream import compare, engine, report
+from slipstream import checkpoint, compare, engine, report
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.live import LiveLine
@@ -88,6 +89,20 @@ class Simulation:
         console = Console(quiet=True) if quiet else report.console(core().rank())
         with LiveLine(console) as line:
             return march(self._lbm, case, last, self._setup.plan["bytes_per_cell"], line.show)
+
+    def save(self, folder: str | Path) -> str:
+        """Writes a checkpoint into a folder, from which this and other Simulations of the same flow can go on, with the
+        same bits on any number of ranks and devices; returns its path. Those of later steps in that folder are dropped.
+        """
+        return checkpoint.save(self._lbm, self.case, self._backend, Path(folder))
+
+    def restore(self, path: str | Path) -> None:
+        """Goes on from a checkpoint. Raises CaseError where it is of another flow, or damaged."""
+        checkpoint.find(self.case, self._backend, str(path)).fill(self._lbm)
+
+    @property
+    def _backend(self) -> str:
+        return self.machine.devices()[0]["backend"]
 
     @property
     def machine(self) -> Any:

@@ -6,16 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from slipstream import failure
 from slipstream.case import Case
+from slipstream.checkpoint import Keeper, Marks
 from slipstream.core import core
+from slipstream.errors import RunError
 from slipstream.live import Progress
 
 #: Seconds between two looks at the clock.
 BEAT = 0.25
 
 
-class Diverged(RuntimeError):
-    """The flow is no longer finite."""
+class Diverged(RunError):
+    """The flow is no longer sound."""
+
+    code = failure.DIVERGED
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,12 @@ class Outcome:
     seconds: float
     residual: float | None
     steady: bool
+    first_step: int = 0  #: from which this march began
+    stopped: str = ""  #: what ended it before its time; empty where nothing did
+
+    @property
+    def steps_done(self) -> int:
+        return self.steps - self.first_step
 
 
 class Chunk:
@@ -56,22 +67,45 @@ def march(
     bytes_per_cell: int,
     show: Callable[[Progress], None],
     write: Callable[[], None] | None = None,
+    keeper: Keeper | None = None,
 ) -> Outcome:
     """Advances to `last_step`, or to the steady state that the case asks for. Collective.
 
     The residual is the largest change of velocity in any cell since the last look, per length / lid speed, over the lid
-    speed. `write` is called every case.output.every. Raises Diverged where the residual is no number.
+    speed. `write` is called every case.output.every. `keeper` makes checkpoints, says where to go on from, and may end
+    the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound.
     """
+    try:
+        return _march(lbm, case, last_step, bytes_per_cell, show, write, keeper)
+    except core().Diverged as error:
+        where = str(error)
+    good = f"; {keeper.last_good()}" if keeper else ""
+    raise Diverged(f"the flow is no longer sound: {where} ({_advice(case)}){good}")
+
+
+def _march(
+    lbm: Any,
+    case: Case,
+    last_step: int,
+    bytes_per_cell: int,
+    show: Callable[[Progress], None],
+    write: Callable[[], None] | None,
+    keeper: Keeper | None,
+) -> Outcome:
     scales, check_every = case.scales, case.check_every
     every = max(1, round(case.output.every * scales.steps_per_time)) if case.output.every and write else None
     chunk = Chunk(core().rank())
-    residual: float | None = None
-    first_step, checked, steady = lbm.step, lbm.step, False
-    # The first look only sets the mark from which the next one measures.
-    lbm.residual()
+    marks = keeper.marks if keeper else None
+    if marks is None:
+        # The first look only sets the mark from which the next one measures.
+        lbm.residual()
+        marks = Marks(lbm.step)
+    first_step, stopped = lbm.step, ""
+    checked, residual, steady = marks.checked, marks.residual, marks.steady
+    periods = [check_every] + ([every] if every else []) + ([keeper.every] if keeper and keeper.every else [])
     start = time.perf_counter()
-    while lbm.step < last_step and not steady:
-        stops = [last_step, next_multiple(lbm.step, check_every)] + ([next_multiple(lbm.step, every)] if every else [])
+    while lbm.step < last_step and not steady and not stopped:
+        stops = [last_step] + [next_multiple(lbm.step, period) for period in periods]
         before, began = lbm.step, time.perf_counter()
         lbm.advance(min(chunk.steps, min(stops) - before))
         now = time.perf_counter()
@@ -80,11 +114,15 @@ def march(
             residual = change * scales.steps_per_time / ((lbm.step - checked) * scales.lid_speed)
             checked = lbm.step
             if not math.isfinite(residual):
-                raise Diverged(_advice(case, lbm.step))
+                lbm.inspect()  # a guard can say where
+                good = f"; {keeper.last_good()}" if keeper else ""
+                raise Diverged(f"the flow became infinite before step {lbm.step} ({_advice(case)}){good}")
             steady = case.run.residual is not None and residual < case.run.residual
         if every and write and lbm.step % every == 0:
             write()
             checked = lbm.step  # writing brings the velocity up, from which the next change is measured
+        if keeper:
+            stopped = keeper.after(lbm.step, Marks(checked, residual, steady))
         updates = case.cell_count * (lbm.step - before) / max(now - began, 1e-9)
         elapsed = time.perf_counter() - start
         show(
@@ -100,13 +138,12 @@ def march(
             )
         )
         chunk.adapt(lbm.step - before, now - began)
-    return Outcome(lbm.step, time.perf_counter() - start, residual, steady)
+    return Outcome(lbm.step, time.perf_counter() - start, residual, steady, first_step, stopped)
 
 
-def _advice(case: Case, step: int) -> str:
+def _advice(case: Case) -> str:
     scales = case.scales
     return (
-        f"the flow became infinite before step {step} (tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds "
-        f"number {scales.grid_reynolds:.1f}); take more cells, a smaller lid_speed, the collision TRT, MRT or "
-        "cumulant, or lbm.smagorinsky"
+        f"tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds number {scales.grid_reynolds:.1f}; take more "
+        "cells, a smaller lid_speed, the collision TRT, MRT or cumulant, or lbm.smagorinsky"
     )

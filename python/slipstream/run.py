@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import compare, engine, predict, report, topology
+from slipstream import checkpoint, compare, engine, predict, report, topology
 from slipstream.case import Case
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError
@@ -27,6 +27,8 @@ FILES = (
     "exchange.json",
     "exchange.png",
 )
+#: Fields that a run wrote after it was restarted at a step.
+FIELDS_FROM = "fields_from_{}.vtkhdf"
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,21 @@ class Watch:
     trace: Path | None = None  #: folder of the ranks' traces
 
 
-def output_problem(folder: Path, overwrite: bool) -> str:
-    """Why results cannot go into a folder; empty where they can. Leaves nothing behind."""
-    there = [name for name in FILES if (folder / name).exists()]
-    if there and not overwrite:
+def _left_by_others(case: Case) -> list[Path]:
+    """What an earlier run of this case left: results, fields of its restarts, checkpoints."""
+    there = [case.folder / name for name in FILES if (case.folder / name).exists()]
+    return [*there, *sorted(case.folder.glob(FIELDS_FROM.format("*"))), *checkpoint.files_in(case.checkpoint_folder)]
+
+
+def output_problem(case: Case, replace: bool) -> str:
+    """Why results cannot go into the case's folder; empty where they can. Leaves nothing behind."""
+    folder = case.folder
+    there = _left_by_others(case)
+    if there and not replace:
+        names = ", ".join(path.name for path in there)
+        again = ", --restart last to go on from its last checkpoint" if checkpoint.files_in(there[-1].parent) else ""
         return (
-            f"output.folder: {folder} already holds results ({', '.join(there)}); pass --overwrite to replace them, or "
+            f"output.folder: {folder} already holds results ({names}); pass --overwrite to replace them{again}, or "
             "choose another output.folder"
         )
     ancestor = folder
@@ -60,18 +71,28 @@ def output_problem(folder: Path, overwrite: bool) -> str:
     return ""
 
 
-def check_output(case: Case, overwrite: bool) -> None:
+def check_output(case: Case, replace: bool) -> None:
     """Raises where the results have no place to go. Of one process; nothing is written."""
-    if problem := output_problem(case.folder, overwrite):
+    if problem := output_problem(case, replace):
         raise CaseError(problem)
 
 
-def run(case: Case, console: Console, overwrite: bool = False, watch: Watch = Watch()) -> None:  # noqa: B008
-    """Runs a case on all ranks. Raises CaseError, on all ranks, before anything is written."""
+def run(
+    case: Case,
+    console: Console,
+    overwrite: bool = False,
+    watch: Watch = Watch(),  # noqa: B008
+    restart: str | None = None,
+) -> None:
+    """Runs a case on all ranks, or goes on with it from a checkpoint (a path, or "last"). Raises CaseError, on all
+    ranks, before anything is written."""
     module = core()
     rank = module.rank()
-    agree_on_error(output_problem(case.folder, overwrite) if rank == 0 else "")
+    agree_on_error(output_problem(case, overwrite or restart is not None) if rank == 0 else "")
     reference = compare.reference_for(case)
+    backend = engine.choose_backend(case.machine.backend)
+    resumed = checkpoint.find(case, backend, restart) if restart else None
+    keeper = checkpoint.Keeper(case, backend, console)
     machine = engine.discover(case)
     setup = engine.prepare(case, machine)
     prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
@@ -83,17 +104,21 @@ def run(case: Case, console: Console, overwrite: bool = False, watch: Watch = Wa
     lbm = engine.solver(setup, trace)
     for line in tuning_lines(lbm.tuning()):
         console.print(line, soft_wrap=True)
-    backend = machine.devices()[0]["backend"]
+    if resumed:
+        resumed.fill(lbm)
+        console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
     folder = case.folder
     if rank == 0:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            (folder / name).unlink(missing_ok=True)
+        for path in [] if resumed else _left_by_others(case):
+            path.unlink(missing_ok=True)
         header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
         (folder / FILES[0]).write_text(case.resolved(backend).to_toml(header), encoding="utf-8")
     module.barrier()
-    mass = lbm.mass()
-    outcome = _steps(lbm, case, setup.plan["bytes_per_cell"], console, folder)
+    mass = resumed.mass if resumed else lbm.mass()
+    keeper.watch(lbm, mass, resumed)
+    outcome = _steps(lbm, case, setup.plan["bytes_per_cell"], console, keeper)
+    keeper.close()
     drift = lbm.mass() / mass - 1.0
     console.print(f"\n{_verdict(outcome, case)}, mass drift {drift:+.1e}")
     console.print(report.phases(lbm.phases()))
@@ -101,9 +126,12 @@ def run(case: Case, console: Console, overwrite: bool = False, watch: Watch = Wa
     if messages.rows:
         console.print(messages)
     written = _watched(messages, trace, watch, case, console)
+    if outcome.stopped:
+        console.print(f"\nstopped by {outcome.stopped}; go on by --restart last, from {keeper.last}", soft_wrap=True)
+        return
     figures = _figures(case, outcome, setup, drift, build)
     _results(lbm, case, reference, figures, console)
-    for path in written:
+    for path in written + ([Path(keeper.last)] if keeper.last else []):
         console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
 
 
@@ -136,15 +164,16 @@ def _watched(messages: Report, trace: Any, watch: Watch, case: Case, console: Co
     return written
 
 
-def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, folder: Path) -> Outcome:
-    """All steps, with fields written on the way and at the end."""
+def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: checkpoint.Keeper) -> Outcome:
+    """All steps, with fields written on the way and at the end; those after a restart into a file of their own."""
     if not case.output.fields:
         with LiveLine(console) as line:
-            return march(lbm, case, case.last_step, bytes_per_cell, line.show)
+            return march(lbm, case, case.last_step, bytes_per_cell, line.show, None, keeper)
     scales = case.scales
     written = -1
     spacing = (1.0 / scales.length,) * 3
-    series = core().Series(lbm, str(folder / "fields.vtkhdf"), spacing, (0.0, 0.0, 0.0), True)
+    name = "fields.vtkhdf" if keeper.marks is None else FIELDS_FROM.format(lbm.step)
+    series = core().Series(lbm, str(case.folder / name), spacing, (0.0, 0.0, 0.0), True)
 
     def write() -> None:
         nonlocal written
@@ -153,8 +182,8 @@ def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, folder: 
 
     try:
         with LiveLine(console) as line:
-            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, write)
-        if written != lbm.step:
+            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, write, keeper)
+        if written != lbm.step and not outcome.stopped:
             write()
     finally:
         series.close()
@@ -162,7 +191,7 @@ def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, folder: 
 
 
 def _verdict(outcome: Outcome, case: Case) -> str:
-    rate = case.cell_count * outcome.steps / outcome.seconds / 1e6
+    rate = case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
     how = f"steady at step {outcome.steps}" if outcome.steady else f"stopped at step {outcome.steps}"
     residual = "" if outcome.residual is None else f", residual {outcome.residual:.2e}"
     return f"{how}{residual}, {report.duration(outcome.seconds)}, {rate:.1f} MLUPS in all"
@@ -190,7 +219,7 @@ def _figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, bu
         "steps": outcome.steps,
         "time_units": outcome.steps / scales.steps_per_time,
         "seconds": outcome.seconds,
-        "mlups": case.cell_count * outcome.steps / outcome.seconds / 1e6,
+        "mlups": case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6,
         "residual": outcome.residual,
         "steady": outcome.steady,
         "mass_drift": drift,
@@ -221,6 +250,6 @@ def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], cons
             assert plane is not None
             plots.streamlines(folder / "streamlines.png", plane, case)
     console.print("\nwritten:")
-    for name in FILES:
-        if (folder / name).exists():
-            console.print(f"  {os.path.relpath(folder / name)}", soft_wrap=True)
+    for path in _left_by_others(case):
+        if path.parent == folder:
+            console.print(f"  {os.path.relpath(path)}", soft_wrap=True)

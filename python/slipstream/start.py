@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -50,6 +51,15 @@ def start(ranks: int, arguments: Sequence[str]) -> int:
     version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
     open_mpi = "Open MPI" in version or "OpenRTE" in version
     sys.stdout.flush()
-    return subprocess.run(
-        command(mpiexec, ranks, arguments, open_mpi), env=environment(open_mpi), check=False
-    ).returncode
+    with subprocess.Popen(command(mpiexec, ranks, arguments, open_mpi), env=environment(open_mpi)) as job:
+        # mpiexec would kill its ranks a second after SIGTERM; SIGUSR1 it hands on, and a run then ends in its own time.
+        requests = (signal.SIGTERM, signal.SIGUSR1)
+        before = [signal.signal(number, lambda *_: job.send_signal(signal.SIGUSR1)) for number in requests]
+        try:
+            return job.wait()
+        except BaseException:
+            job.kill()
+            raise
+        finally:
+            for number, handler in zip(requests, before, strict=True):
+                signal.signal(number, handler)

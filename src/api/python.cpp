@@ -108,6 +108,7 @@ NB_MODULE(_core, m) {
       nb::arg("backend"), nb::arg("bytes"), nb::arg("seconds") = 0.5, nb::arg("index") = 0,
       nb::call_guard<nb::gil_scoped_release>());
   bind_machine(m);
+  bind_checkpoint(m);
   bind_lbm(m);
   bind_bench_allreduce(m);
   bind_bench_copy(m);

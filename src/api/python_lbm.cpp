@@ -256,6 +256,14 @@ void set_solid(Lbm& self, const nb::ndarray<const bool, nb::c_contig, nb::device
   self.set_solid(std::vector<std::uint8_t>(mask.data(), mask.data() + mask.size()));
 }
 
+void set_guard(Lbm& self, std::int64_t every, const std::array<double, 2>& density, double spacing) {
+  GuardOptions options;
+  options.every = every;
+  options.ranges["density"] = density;
+  options.spacing = {spacing, spacing, spacing};
+  self.time_loop().guard(self.communicator(), std::move(options));
+}
+
 /// Velocity, density and flags of a run in one VTKHDF file.
 class Series {
  public:
@@ -297,7 +305,7 @@ void bind_lbm(nb::module_& m) {
       .def(
           "write", [](Trace& self, const std::string& folder) { write_trace(world(), self, folder); },
           nb::arg("folder"), Release());
-  nb::class_<Lbm>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
+  nb::class_<Lbm, Simulation>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
       .def(
           "__init__",
           [](Lbm* self, const Machine& machine, const nb::dict& options, Trace* trace) {
@@ -322,6 +330,9 @@ void bind_lbm(nb::module_& m) {
            })
       .def(
           "arrays", [](nb::object self, const std::string& name) { return local_arrays(self, name); }, nb::arg("field"))
+      .def("guard", &set_guard, nb::arg("every"), nb::arg("density"), nb::arg("spacing"))
+      .def(
+          "inspect", [](Lbm& self) { self.time_loop().inspect(); }, Release())
       .def("phases", &phases)
       .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
       .def("tuning", [](Lbm& self) { return tuning_dict(self.tuning()); })

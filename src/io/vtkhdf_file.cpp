@@ -1,38 +1,17 @@
 #include "io/vtkhdf_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <slipstream/error.hpp>
+
+#include "io/hdf5_file.hpp"
 
 namespace slipstream {
 namespace {
 
-using Sizes = std::vector<hsize_t>;
+using Sizes = Hdf5Sizes;
 
 constexpr hsize_t target_chunk_bytes = hsize_t{16} << 20;
 constexpr hsize_t steps_per_chunk = 256;
-
-hid_t hdf5_type(DType type) {
-  switch (type) {
-    case DType::u8:
-      return H5T_NATIVE_UINT8;
-    case DType::i32:
-      return H5T_NATIVE_INT32;
-    case DType::i64:
-      return H5T_NATIVE_INT64;
-    case DType::f32:
-      return H5T_NATIVE_FLOAT;
-    case DType::f64:
-      return H5T_NATIVE_DOUBLE;
-  }
-  throw Error("a field has a number type that VTKHDF output does not know");
-}
 
 Sizes row_sizes(const Extent& extent, int components) {
   Sizes sizes{1, static_cast<hsize_t>(extent[2]), static_cast<hsize_t>(extent[1]), static_cast<hsize_t>(extent[0])};
@@ -66,42 +45,11 @@ std::int64_t disk_bytes_of_row(const Extent& extent, const VtkhdfArray& array) {
   return static_cast<std::int64_t>(chunks * (bytes_of(chunk, array.type) + index_entry));
 }
 
-Hdf5Handle access_alone() {
-  Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "making HDF5 properties");
-  hdf5_check(H5Pset_file_locking(access.get(), false, true), "switching file locks off");
-  // Without the chunk cache every failure to write is seen by the call that writes, not by a later close.
-  hdf5_check(H5Pset_cache(access.get(), 0, 0, 0, 0), "switching the chunk cache off");
-  return access;
-}
-
-void write_attribute(const Hdf5Handle& object, const char* name, hid_t type, const Sizes& sizes, const void* values) {
-  const Hdf5Handle space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose, name);
-  const Hdf5Handle attribute(H5Acreate2(object.get(), name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
-                             std::string("making the attribute ") + name);
-  hdf5_check(H5Awrite(attribute.get(), type, values), std::string("writing the attribute ") + name);
-}
-
 /// Replaces the number of steps that readers see.
 void write_step_count(const Hdf5Handle& group, std::int64_t steps) {
   if (H5Aexists(group.get(), "NSteps") <= 0) return write_attribute(group, "NSteps", H5T_NATIVE_INT64, {1}, &steps);
   const Hdf5Handle count(H5Aopen(group.get(), "NSteps", H5P_DEFAULT), H5Aclose, "opening the attribute NSteps");
   hdf5_check(H5Awrite(count.get(), H5T_NATIVE_INT64, &steps), "writing the attribute NSteps");
-}
-
-void write_type(const Hdf5Handle& group) {
-  const std::string value = "ImageData";  // of fixed length and ASCII: VTK reads no other kind of string here
-  const Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose, "making a string type");
-  hdf5_check(H5Tset_size(type.get(), value.size()), "making a string type");
-  hdf5_check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD), "making a string type");
-  const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose, "making a scalar");
-  const Hdf5Handle attribute(H5Acreate2(group.get(), "Type", type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
-                             H5Aclose, "making the attribute Type");
-  hdf5_check(H5Awrite(attribute.get(), type.get(), value.data()), "writing the attribute Type");
-}
-
-Hdf5Handle create_group(const Hdf5Handle& file, const std::string& name) {
-  return {H5Gcreate2(file.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose,
-          "making the group " + name};
 }
 
 void write_geometry(const Hdf5Handle& file, const Extent& extent, const std::array<double, 3>& origin,
@@ -111,15 +59,11 @@ void write_geometry(const Hdf5Handle& file, const Extent& extent, const std::arr
   const std::array<std::int64_t, 6> whole{0, extent[0], 0, extent[1], 0, extent[2]};
   const std::array<double, 9> direction{1, 0, 0, 0, 1, 0, 0, 0, 1};
   write_attribute(root, "Version", H5T_NATIVE_INT64, {2}, version.data());
-  write_type(root);
+  write_text_attribute(root, "Type", "ImageData");
   write_attribute(root, "WholeExtent", H5T_NATIVE_INT64, {6}, whole.data());
   write_attribute(root, "Origin", H5T_NATIVE_DOUBLE, {3}, origin.data());
   write_attribute(root, "Spacing", H5T_NATIVE_DOUBLE, {3}, spacing.data());
   write_attribute(root, "Direction", H5T_NATIVE_DOUBLE, {9}, direction.data());
-}
-
-Hdf5Handle open_dataset(const Hdf5Handle& file, const std::string& name) {
-  return {H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT), H5Dclose, "opening the dataset " + name};
 }
 
 /// An empty dataset that grows along its first axis.
@@ -153,11 +97,6 @@ void write_one(const Hdf5Handle& file, const std::string& name, hid_t type, std:
   hdf5_check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &one, nullptr), "selecting in " + name);
   const Hdf5Handle memory(H5Screate_simple(1, &one, nullptr), H5Sclose, "sizing one value");
   hdf5_check(H5Dwrite(dataset.get(), type, memory.get(), space.get(), H5P_DEFAULT, value), "writing " + name);
-}
-
-void finish(Hdf5Handle& file, const std::string& path) {
-  hdf5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "writing '" + path + "'");
-  file.close("closing '" + path + "'");
 }
 
 std::string values_path(const std::string& name) { return "/Series/" + name; }
@@ -195,25 +134,6 @@ void show_array(const Hdf5Handle& file, const std::string& name, bool with_time)
              "linking the dataset " + name);
 }
 
-/// Claims blocks of the disk behind the end of the file, while nothing of the new step is in it. HDF5 cuts off what
-/// it does not use. File systems that cannot do this show a full disk only when values are written.
-void claim_disk(const std::string& path, std::int64_t bytes) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) throw Error("opening '" + path + "': " + std::strerror(errno));
-  struct stat status {};
-  ::fstat(file, &status);
-  int failure = ::fallocate(file, 0, status.st_size, bytes) == 0 ? 0 : errno;
-  if (failure == EOPNOTSUPP || failure == ENOSYS) failure = 0;
-  if (failure && ::ftruncate(file, status.st_size) != 0) failure = errno;
-  ::close(file);
-  if (!failure) return;
-  std::error_code ignored;
-  const auto space = std::filesystem::space(path, ignored);
-  throw Error("the next step of '" + path + "' needs " + std::to_string(bytes >> 20) + " MiB, the disk has " +
-              std::to_string(ignored ? 0 : space.available >> 20) + " MiB (" + std::strerror(failure) +
-              "); free some space, write to another disk, or write less often");
-}
-
 }  // namespace
 
 void create_vtkhdf(const std::string& path, const Extent& extent, const std::array<double, 3>& origin,
@@ -234,7 +154,7 @@ void reserve_rows(const std::string& path, const Extent& extent, const std::vect
   std::int64_t bytes = std::int64_t{1} << 16;  // for groups, headers and the times
   for (const VtkhdfArray& array : arrays)
     bytes += 8 * steps_per_chunk + 4096 + (array.fresh ? disk_bytes_of_row(extent, array) : 0);
-  claim_disk(path, bytes);
+  claim_disk(path, -1, bytes, "the next step of '" + path + "'");
   Hdf5Handle file = open_alone(path);
   for (const VtkhdfArray& array : arrays) {
     if (!array.fresh) continue;
@@ -262,11 +182,6 @@ void commit_step(const std::string& path, std::int64_t step, double time, const 
   hdf5_check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), "writing '" + path + "'");
   write_step_count({H5Gopen2(file.get(), "/VTKHDF/Steps", H5P_DEFAULT), H5Gclose, "opening the group Steps"}, step + 1);
   finish(file, path);
-}
-
-Hdf5Handle open_alone(const std::string& path) {
-  const Hdf5Handle access = access_alone();
-  return {H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()), H5Fclose, "opening '" + path + "'"};
 }
 
 Hdf5Handle open_array(const Hdf5Handle& file, const VtkhdfArray& array) {

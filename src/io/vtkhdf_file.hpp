@@ -34,9 +34,6 @@ void reserve_rows(const std::string& path, const Extent& extent, const std::vect
 /// Makes a step whose values are all written visible to readers.
 void commit_step(const std::string& path, std::int64_t step, double time, const std::vector<VtkhdfArray>& arrays);
 
-/// Opens a file for writing by this rank alone.
-Hdf5Handle open_alone(const std::string& path);
-
 Hdf5Handle open_array(const Hdf5Handle& file, const VtkhdfArray& array);
 
 /// Writes a box of cells, [z][y][x][component], into the row of an array. An empty box takes part in a collective

@@ -4,6 +4,7 @@
 #include <slipstream/error.hpp>
 
 #include "io/agree.hpp"
+#include "io/hdf5_file.hpp"
 #include "io/hdf5_parallel.hpp"
 #include "io/pieces.hpp"
 

@@ -18,6 +18,15 @@ bool worth_overlapping(const Simulation& simulation) {
 
 }  // namespace
 
+std::vector<Watched> Simulation::watched() {
+  std::vector<Watched> all;
+  for (const auto& [name, field] : state().fields) {
+    const DType type = field->options().type;
+    if (type == DType::f32 || type == DType::f64) all.push_back({name, field});
+  }
+  return all;
+}
+
 TimeLoop::TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace)
     : simulation_(simulation),
       overlap_(overlap == Overlap::on || (overlap == Overlap::automatic && worth_overlapping(simulation))),
@@ -81,6 +90,23 @@ void TimeLoop::collect(const std::vector<Mark>& marks) {
   ++sampled_;
 }
 
+void TimeLoop::guard(const Communicator& comm, GuardOptions options) {
+  guard_ = std::make_unique<Guard>(comm, simulation_.watched(), std::move(options));
+}
+
+void TimeLoop::inspect() {
+  if (!guard_) return;
+  guard_->inspect(streams_, simulation_.state().step);
+  stop_if_diverged();
+}
+
+void TimeLoop::stop_if_diverged() {
+  const auto finding = guard_->look();
+  if (!finding) return;
+  for (Stream& stream : streams_) stream.synchronize();
+  throw Diverged(*finding, guard_->explain(*finding));
+}
+
 void TimeLoop::run(std::int64_t steps) {
   std::deque<Event> ahead;
   std::vector<std::vector<Mark>> samples;
@@ -88,6 +114,10 @@ void TimeLoop::run(std::int64_t steps) {
     const bool sample = steps_ % sample_every == sample_every / 2;
     if (sample) samples.emplace_back();
     step(sample ? &samples.back() : nullptr);
+    if (guard_ && simulation_.state().step % guard_->every() == 0) {
+      stop_if_diverged();
+      guard_->inspect(streams_, simulation_.state().step);
+    }
     ahead.emplace_back(streams_.front().device());
     streams_.front().record(ahead.back());
     if (static_cast<std::int64_t>(ahead.size()) > queue_depth) {
@@ -98,6 +128,7 @@ void TimeLoop::run(std::int64_t steps) {
   for (Stream& stream : streams_) stream.synchronize();
   for (const Stage& stage : simulation_.stages())
     if (stage.exchange) stage.exchange->check();
+  if (guard_) stop_if_diverged();
   for (const auto& marks : samples) collect(marks);
 }
 

@@ -55,6 +55,11 @@ struct Lbm::Impl {
     exchange.emplace(comm, grid, items, tuning.options);
     state.fields["populations"] = &populations;
     state.fields["flags"] = &flags;
+    state.fixed.insert("flags");
+    for (const char* name : {"velocity", "density"})
+      state.made_when_asked[name] = [this] {
+        if (!velocity) make_macroscopic();
+      };
     make_blocks({});
     if (model.forced()) start();
     Stage stage;
@@ -173,6 +178,8 @@ struct Lbm::Impl {
     }
   }
 
+  std::pair<std::int64_t, std::int64_t> now() const { return {state.step, state.restarts}; }
+
   void make_macroscopic() {
     velocity.emplace(grid, velocity_field(options));
     density.emplace(grid, density_field(options));
@@ -211,7 +218,8 @@ struct Lbm::Impl {
   std::vector<BlockWork> blocks;
   std::vector<Stage> stages;
   State state;
-  std::int64_t macroscopic_step = -1;  // that velocity and density belong to
+  // That velocity and density belong to: the step, and how often the state had been restored.
+  std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
   std::optional<TimeLoop> loop;
 };
 
@@ -239,25 +247,30 @@ void Lbm::finish_step() {
   impl_->state.time += 1;
 }
 
+std::vector<Watched> Lbm::watched() {
+  // Populations are deviations from the weights, whose sum is 1.
+  return {{"density", &impl_->populations, true, 1}};
+}
+
 void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
   require(impl_->state.step == 0, "solid cells are set before the first step");
   require(static_cast<std::int64_t>(mask.size()) == volume(impl_->grid.extent()),
           "the mask of solid cells has " + std::to_string(mask.size()) + " values for a grid of " +
               std::to_string(volume(impl_->grid.extent())) + " cells");
   impl_->make_blocks(mask);
-  impl_->macroscopic_step = -1;
+  impl_->macroscopic_step.first = -1;
 }
 
 Field& Lbm::field(const std::string& name) {
   const bool derived = name == "velocity" || name == "density";
-  if (derived && impl_->macroscopic_step != impl_->state.step) update_macroscopic();
+  if (derived && impl_->macroscopic_step != impl_->now()) update_macroscopic();
   return impl_->state[name];
 }
 
 double Lbm::update_macroscopic() {
   const bool first = !impl_->velocity;
   if (first) impl_->make_macroscopic();
-  impl_->macroscopic_step = impl_->state.step;
+  impl_->macroscopic_step = impl_->now();
   double change = 0;
   for (const auto& block : impl_->per_row([&](Stream&stream, const BlockWork&work, double*out) {
          impl_->kernel.macroscopic(stream, work.cells, impl_->arrays(work), impl_->model, out);

@@ -1,0 +1,72 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/field.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream {
+
+/// A quantity that must stay sound in every interior cell: offset + the sum of a field's components, or each of them.
+/// The field's values at the end of a step are looked at, f32 or f64.
+struct Watched {
+  std::string name;
+  const Field* field = nullptr;
+  bool sum = false;
+  double offset = 0;
+};
+
+struct GuardOptions {
+  std::int64_t every = 100;  ///< steps between inspections
+  /// Lowest and highest value by name of the quantity; those not named here need only be finite.
+  std::map<std::string, std::array<double, 2>> ranges;
+  std::array<double, 3> origin{0, 0, 0};   ///< low corner of cell (0, 0, 0)
+  std::array<double, 3> spacing{1, 1, 1};  ///< edges of a cell
+};
+
+/// Where a run went wrong.
+struct Finding {
+  std::string quantity;
+  double value = 0;
+  std::int64_t step = 0;
+  int rank = 0;
+  Extent cell{0, 0, 0};                     ///< of the whole grid
+  std::array<double, 3> position{0, 0, 0};  ///< its centre
+};
+
+/// The flow is no longer sound. Thrown on all ranks, after the devices have stopped.
+class Diverged : public Error {
+ public:
+  explicit Diverged(const Finding& finding, const std::string& text) : Error(text), finding(finding) {}
+  Finding finding;
+};
+
+/// Looks for values that are no numbers or out of range, on the devices: each inspection reads the watched fields once
+/// and leaves a few bytes, which the host reads one inspection later, when it need not wait for them. Between
+/// inspections it costs nothing.
+class Guard {
+ public:
+  /// Throws where a range names no quantity, or a field holds no f32 or f64.
+  Guard(const Communicator& comm, std::vector<Watched> watched, GuardOptions options);
+  ~Guard();
+
+  std::int64_t every() const;
+  /// Queues an inspection behind what the streams hold; streams[i] is on the i-th device of this rank.
+  void inspect(std::vector<Stream>& streams, std::int64_t step);
+  /// What the last inspection found, on whichever rank (the lowest that found something); the same on all ranks. Waits
+  /// for it; nothing where there was none since the last call. Collective.
+  std::optional<Finding> look();
+  std::string explain(const Finding& finding) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slipstream

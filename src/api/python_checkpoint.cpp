@@ -1,0 +1,79 @@
+// Checkpoints, restarts and requests to stop, for any Simulation.
+#include <slipstream/checkpoint.hpp>
+#include <slipstream/simulation.hpp>
+
+#include "api/python_common.hpp"
+
+namespace slipstream::python {
+namespace {
+
+nb::dict info_dict(const CheckpointInfo& info) {
+  nb::dict d;
+  d["path"] = info.path;
+  d["step"] = info.step;
+  d["time"] = info.time;
+  d["extent"] = triple(info.extent);
+  d["fields"] = info.fields;
+  d["case"] = info.case_text;
+  d["notes"] = info.notes;
+  d["written_by"] = info.written_by;
+  return d;
+}
+
+/// The ring of one run; keeps the run, whose state it reads.
+class Ring {
+ public:
+  Ring(Simulation& simulation, const std::string& folder, int keep, const std::string& case_text)
+      : simulation_(simulation), checkpoints_(world(), options(folder, keep, case_text)) {}
+  void begin(const std::string& notes) { checkpoints_.begin(simulation_.state(), notes); }
+  void poll() { checkpoints_.poll(); }
+  void finish() { checkpoints_.finish(); }
+  const std::string& last() const { return checkpoints_.last(); }
+  nb::list results() {
+    nb::list all;
+    for (const auto& result : checkpoints_.take_results())
+      all.append(nb::make_tuple(result.step, result.path, result.error));
+    return all;
+  }
+
+ private:
+  static Checkpoints::Options options(const std::string& folder, int keep, const std::string& case_text) {
+    Checkpoints::Options o;
+    o.folder = folder;
+    o.keep = keep;
+    o.case_text = case_text;
+    return o;
+  }
+  Simulation& simulation_;
+  Checkpoints checkpoints_;
+};
+
+}  // namespace
+
+void bind_checkpoint(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Simulation>(m, "Simulation", "A State and a step.");
+  nb::exception<Diverged>(m, "Diverged", PyExc_RuntimeError);
+  nb::class_<Ring>(m, "Checkpoints", "The last checkpoints of a run. All but poll, results and last are collective.")
+      .def(nb::init<Simulation&, const std::string&, int, const std::string&>(), nb::arg("simulation"),
+           nb::arg("folder"), nb::arg("keep"), nb::arg("case_text"), nb::keep_alive<1, 2>(), Release())
+      .def("begin", &Ring::begin, nb::arg("notes"), Release())
+      .def("poll", &Ring::poll)
+      .def("finish", &Ring::finish, Release())
+      .def("results", &Ring::results)
+      .def_prop_ro("last", &Ring::last);
+  nb::class_<StopRequest>(m, "StopRequest", "SIGTERM, SIGUSR1 or the clock asked for an end.")
+      .def(
+          "__init__", [](StopRequest* self, double limit) { new (self) StopRequest(world(), limit); },
+          nb::arg("wall_clock_limit"))
+      .def("reason", &StopRequest::reason, Release());
+  m.def(
+      "checkpoint_info", [](const std::string& path) { return info_dict(read_checkpoint_info(path)); },
+      nb::arg("path"));
+  m.def("checkpoints_in", &checkpoints_in, nb::arg("folder"));
+  m.def(
+      "restore", [](Simulation& simulation, const std::string& path) { restore(world(), path, simulation.state()); },
+      nb::arg("simulation"), nb::arg("path"), Release());
+}
+
+}  // namespace slipstream::python

@@ -1,0 +1,217 @@
+#include "io/piece_writer.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <slipstream/error.hpp>
+
+#include "io/agree.hpp"
+
+namespace slipstream {
+namespace {
+
+/// From [cell][component] to [component][cell].
+template <class Word>
+void separate(const std::byte* from, std::byte* to, std::int64_t cells, int components) {
+  const auto* values = reinterpret_cast<const Word*>(from);
+  auto* separated = reinterpret_cast<Word*>(to);
+  for (std::int64_t cell = 0; cell < cells; ++cell)
+    for (int c = 0; c < components; ++c) separated[c * cells + cell] = values[cell * components + c];
+}
+
+}  // namespace
+
+PieceWriter::PieceWriter(std::int64_t staging_bytes)
+    : staging_bytes_(staging_bytes), thread_(&PieceWriter::work, this) {}
+
+PieceWriter::~PieceWriter() {
+  {
+    std::lock_guard lock(mutex_);
+    quit_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  if (file_ >= 0) ::close(file_);
+}
+
+void PieceWriter::open(const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  require(file >= 0, "opening '" + path + "' to write into it: " + std::strerror(errno) +
+                         "; the folder must be one that all ranks share");
+  std::lock_guard lock(mutex_);
+  path_ = path;
+  file_ = file;
+  failure_.clear();
+  ending_ = done_ = false;
+}
+
+Stream& PieceWriter::stream_on(Device device) {
+  for (auto& [its_device, stream] : streams_)
+    if (its_device == device) return stream;
+  return streams_.emplace_back(device, Stream(device)).second;
+}
+
+PieceWriter::Slot* PieceWriter::acquire(Device device, std::size_t bytes) {
+  std::unique_lock lock(mutex_);
+  std::list<Slot>& slots = slots_[{device.backend, device.index}];
+  const std::int64_t most = std::max<std::int64_t>(2, staging_bytes_ / static_cast<std::int64_t>(bytes));
+  Slot* found = nullptr;
+  const auto look = [&] {
+    for (Slot& slot : slots)
+      if (slot.free && (!found || found->memory.size() < slot.memory.size())) found = &slot;
+    return found != nullptr;
+  };
+  if (!look() && static_cast<std::int64_t>(slots.size()) < most) found = &slots.emplace_back();
+  if (!found) changed_.wait(lock, look);
+  if (found->memory.size() < bytes) found->memory = Buffer<std::byte>(device, bytes, Memory::pinned);
+  found->free = false;
+  return found;
+}
+
+void PieceWriter::release(Slot* slot) {
+  {
+    std::lock_guard lock(mutex_);
+    slot->free = true;
+  }
+  changed_.notify_all();
+}
+
+void PieceWriter::add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t number) {
+  const CheckpointPiece& piece = array.pieces[number];
+  const BlockShape& shape = field.shape(block);
+  const Device device = field.device(block);
+  const auto size = static_cast<std::int64_t>(size_of(array.type));
+  const bool interleaved = field.options().layout == Layout::aos;
+  const int passes = interleaved ? 1 : array.components;
+  const Extent cells = piece.box.extents();
+  const Extent rows{cells[0] * size * (interleaved ? array.components : 1), cells[1], cells[2]};
+  std::int64_t first = shape.origin;
+  for (int a = 0; a < 3; ++a) first += (piece.box.lo[a] - field.grid().block(block).box.lo[a]) * shape.stride[a];
+
+  Slot* const slot = acquire(device, static_cast<std::size_t>(volume(rows) * passes));
+  try {
+    Stream& stream = stream_on(device);
+    for (int pass = 0; pass < passes; ++pass)
+      copy_box(stream, slot->memory.data() + pass * volume(rows),
+               {static_cast<std::size_t>(rows[0]), static_cast<std::size_t>(rows[0] * rows[1])},
+               field.data(block) + (first + pass * shape.component_stride) * size,
+               {static_cast<std::size_t>(shape.stride[1] * size), static_cast<std::size_t>(shape.stride[2] * size)},
+               rows);
+    Job job{
+        slot,  Event(device), {array.name, array.type, array.components, {}, 0, array.values_at, array.checksums_at},
+        piece, number,        interleaved && array.components > 1};
+    stream.record(job.copied);
+    std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  } catch (...) {
+    release(slot);
+    throw;
+  }
+  changed_.notify_all();
+}
+
+void PieceWriter::snapshot() {
+  for (auto& [device, stream] : streams_) stream.synchronize();
+}
+
+void PieceWriter::fail(const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (failure_.empty()) failure_ = why;
+}
+
+void PieceWriter::end() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool PieceWriter::done() {
+  std::lock_guard lock(mutex_);
+  return done_;
+}
+
+void PieceWriter::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return done_; });
+}
+
+std::string PieceWriter::failure() {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void PieceWriter::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return !jobs_.empty() || (ending_ && !done_) || quit_; });
+    if (!jobs_.empty()) {
+      const Job job = std::move(jobs_.front());
+      jobs_.pop_front();
+      // After a failure pieces are only taken from the devices' way.
+      const bool failed = !failure_.empty();
+      lock.unlock();
+      const std::string failure = failure_of([&] {
+        job.copied.synchronize();
+        if (!failed) write(job);
+      });
+      release(job.slot);
+      lock.lock();
+      if (failure_.empty()) failure_ = failure;
+      continue;
+    }
+    if (ending_ && !done_) {
+      lock.unlock();
+      const std::string failure = failure_of([&] { close_file(); });
+      lock.lock();
+      if (failure_.empty()) failure_ = failure;
+      done_ = true;
+      changed_.notify_all();
+    }
+    if (quit_) return;
+  }
+}
+
+void PieceWriter::write(const Job& job) {
+  const std::int64_t cells = job.piece.box.volume();
+  const std::size_t bytes = static_cast<std::size_t>(cells * job.array.bytes_per_cell());
+  const std::byte* values = job.slot->memory.data();
+  const std::size_t size = size_of(job.array.type);
+  if (job.interleaved) {
+    ordered_.resize(bytes);
+    const auto order = size == 1   ? separate<std::uint8_t>
+                       : size == 4 ? separate<std::uint32_t>
+                                   : separate<std::uint64_t>;
+    order(values, ordered_.data(), cells, job.array.components);
+    values = ordered_.data();
+  }
+  const std::uint32_t sum = checksum(job.piece, values, bytes);
+  write_bytes(job.array.values_at + job.piece.first * static_cast<std::int64_t>(size), values, bytes);
+  write_bytes(job.array.checksums_at + static_cast<std::int64_t>(job.number * sizeof sum), &sum, sizeof sum);
+}
+
+void PieceWriter::write_bytes(std::int64_t at, const void* values, std::size_t bytes) {
+  const auto* from = static_cast<const char*>(values);
+  while (bytes > 0) {
+    const ssize_t written = ::pwrite(file_, from, bytes, at);
+    if (written < 0 && errno == EINTR) continue;
+    require(written > 0, "writing '" + path_ + "': " + std::strerror(written < 0 ? errno : ENOSPC));
+    from += written;
+    at += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void PieceWriter::close_file() {
+  const int file = std::exchange(file_, -1);
+  const int failure = ::fsync(file) == 0 || errno == EINVAL ? 0 : errno;
+  const bool closed = ::close(file) == 0;
+  require(failure == 0 && closed,
+          "forcing '" + path_ + "' to the disk: " + std::strerror(failure != 0 ? failure : errno));
+}
+
+}  // namespace slipstream

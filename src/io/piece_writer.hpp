@@ -1,0 +1,82 @@
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/field.hpp>
+#include <slipstream/stream.hpp>
+
+#include "io/checkpoint_file.hpp"
+
+namespace slipstream {
+
+/// Takes pieces of fields from devices, through pinned memory, to their places in files, on a thread of its own that
+/// calls neither MPI nor HDF5.
+class PieceWriter {
+ public:
+  /// `staging_bytes`: most pinned memory per device; two pieces at least.
+  explicit PieceWriter(std::int64_t staging_bytes);
+  /// Waits for what was given.
+  ~PieceWriter();
+
+  /// The file of the pieces that follow; made already. Throws where it cannot be opened.
+  void open(const std::string& path);
+  /// Takes a piece of a local block. Waits for staging memory where there is no more, else only queues copies.
+  void add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t piece);
+  /// Waits until all pieces have left their devices, which may then change them.
+  void snapshot();
+  /// Keeps the reason why the file cannot become complete, unless it is empty or there is one already.
+  void fail(const std::string& why);
+  /// No more pieces: the thread then forces the file to the disk.
+  void end();
+
+  /// True once what was begun with open() has ended, one way or the other.
+  bool done();
+  void wait();
+  /// Why the file is not complete; empty where it is. When done().
+  std::string failure();
+
+ private:
+  struct Slot {
+    Buffer<std::byte> memory;
+    bool free = true;
+  };
+  struct Job {
+    Slot* slot;
+    Event copied;
+    CheckpointArray array;  // without its pieces
+    CheckpointPiece piece;
+    std::size_t number;
+    bool interleaved;  // components beside each other
+  };
+  Slot* acquire(Device device, std::size_t bytes);
+  void release(Slot* slot);
+  Stream& stream_on(Device device);
+  void work();
+  void write(const Job& job);
+  void write_bytes(std::int64_t at, const void* values, std::size_t bytes);
+  void close_file();
+
+  std::int64_t staging_bytes_;
+  std::list<std::pair<Device, Stream>> streams_;
+  std::map<std::pair<Backend, int>, std::list<Slot>> slots_;
+  std::vector<std::byte> ordered_;  // of the thread
+  std::string path_;
+  int file_ = -1;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool ending_ = false, done_ = true, quit_ = false;
+  std::string failure_;
+  std::thread thread_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,176 @@
+#include <slipstream/guard.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <sstream>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/error.hpp>
+
+#include "solver/guard_kernels.hpp"
+
+namespace slipstream {
+namespace {
+
+/// A quantity in a block of this rank, and where its rows begin among those of its device.
+struct Part {
+  std::size_t quantity = 0;
+  std::int64_t block = 0;
+  std::int64_t first_row = 0;
+};
+
+/// A finding as it travels between ranks, the name of its quantity by number.
+struct Told {
+  std::int64_t quantity = -1;
+  double value = 0;
+  Extent cell{0, 0, 0};
+};
+
+}  // namespace
+
+struct Guard::Impl {
+  struct Side {
+    Device device;
+    std::vector<Part> parts;
+    std::int64_t rows = 0;
+    Buffer<RowFinding> row_findings;
+    Buffer<DeviceFinding> first;  // pinned
+    std::optional<Event> done;
+  };
+
+  Impl(const Communicator& comm, std::vector<Watched> wanted, GuardOptions o)
+      : comm(comm), watched(std::move(wanted)), options(std::move(o)) {
+    require(options.every >= 1, "a guard inspects every 1 or more steps");
+    require(!watched.empty(), "a guard without a quantity to watch");
+    for (const auto& [name, range] : options.ranges) {
+      std::string names;
+      for (const Watched& one : watched) names += (names.empty() ? "" : ", ") + one.name;
+      require((", " + names + ", ").find(", " + name + ", ") != std::string::npos,
+              "a guard knows no quantity '" + name + "': choose among " + names);
+      require(range[0] <= range[1], "the range of '" + name + "' is empty");
+    }
+    for (const Watched& one : watched) {
+      const DType type = one.field->options().type;
+      require(type == DType::f32 || type == DType::f64,
+              "'" + one.name + "' holds " + to_string(type) + ", which a guard cannot watch");
+    }
+  }
+
+  /// Fields may be made after the guard, and devices are known by then: so the places are listed at the first use.
+  void list_parts(const std::vector<Stream>& streams) {
+    for (const Stream& stream : streams) sides.push_back({stream.device(), {}, 0, {}, {}, {}});
+    for (std::size_t q = 0; q < watched.size(); ++q) {
+      const Field& field = *watched[q].field;
+      for (const std::int64_t id : field.grid().local())
+        for (Side& side : sides)
+          if (side.device == field.device(id)) {
+            side.parts.push_back({q, id, side.rows});
+            side.rows += field.shape(id).extent[1] * field.shape(id).extent[2];
+          }
+    }
+    for (Side& side : sides) {
+      side.row_findings = Buffer<RowFinding>(side.device, static_cast<std::size_t>(side.rows));
+      side.first = Buffer<DeviceFinding>(side.device, 1, Memory::pinned);
+      side.done.emplace(side.device);
+    }
+  }
+
+  std::array<double, 2> range(const std::string& name) const {
+    const auto found = options.ranges.find(name);
+    const double most = std::numeric_limits<double>::max();
+    return found == options.ranges.end() ? std::array<double, 2>{-most, most} : found->second;
+  }
+
+  Inspected what(const Part& part) const {
+    const Watched& quantity = watched[part.quantity];
+    const FieldOptions& field = quantity.field->options();
+    Inspected what;
+    what.shape = quantity.field->shape(part.block);
+    what.origin = quantity.field->data(part.block) + what.shape.origin * static_cast<std::int64_t>(size_of(field.type));
+    what.type = field.type;
+    what.components = field.components;
+    what.sum = quantity.sum;
+    what.offset = quantity.offset;
+    what.lowest = range(quantity.name)[0];
+    what.highest = range(quantity.name)[1];
+    return what;
+  }
+
+  void inspect(std::vector<Stream>& streams, std::int64_t now) {
+    if (sides.empty()) list_parts(streams);
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      Side& side = sides[i];
+      for (const Part& part : side.parts)
+        inspect_rows(streams[i], what(part), side.row_findings.data() + part.first_row);
+      first_of_rows(streams[i], side.row_findings.data(), side.rows, side.first.data());
+      streams[i].record(*side.done);
+    }
+    step = now;
+    pending = true;
+  }
+
+  /// The first fault of this rank, by quantity and place.
+  Told mine() {
+    Told told;
+    for (Side& side : sides) {
+      side.done->synchronize();
+      const DeviceFinding& first = *side.first.data();
+      if (first.row < 0 || told.quantity >= 0) continue;
+      const Part* part = &side.parts.front();
+      for (const Part& other : side.parts)
+        if (other.first_row <= first.row) part = &other;
+      const Field& field = *watched[part->quantity].field;
+      const std::int64_t row = first.row - part->first_row, high = field.shape(part->block).extent[1];
+      const Extent& low = field.grid().block(part->block).box.lo;
+      told = {static_cast<std::int64_t>(part->quantity),
+              first.found.value,
+              {low[0] + first.found.x, low[1] + row % high, low[2] + row / high}};
+    }
+    return told;
+  }
+
+  std::optional<Finding> look() {
+    if (!std::exchange(pending, false)) return {};
+    const Told told = mine();
+    if (comm.all(told.quantity < 0)) return {};
+    const auto texts = comm.all_gather(std::string(reinterpret_cast<const char*>(&told), sizeof told));
+    for (int rank = 0;; ++rank) {
+      Told theirs;
+      std::memcpy(&theirs, texts[rank].data(), sizeof theirs);
+      if (theirs.quantity < 0) continue;
+      Finding finding{watched[theirs.quantity].name, theirs.value, step, rank, theirs.cell, {}};
+      for (int a = 0; a < 3; ++a)
+        finding.position[a] = options.origin[a] + (static_cast<double>(theirs.cell[a]) + 0.5) * options.spacing[a];
+      return finding;
+    }
+  }
+
+  Communicator comm;
+  std::vector<Watched> watched;
+  GuardOptions options;
+  std::vector<Side> sides;
+  std::int64_t step = 0;
+  bool pending = false;
+};
+
+Guard::Guard(const Communicator& comm, std::vector<Watched> watched, GuardOptions options)
+    : impl_(std::make_unique<Impl>(comm, std::move(watched), std::move(options))) {}
+Guard::~Guard() = default;
+
+std::int64_t Guard::every() const { return impl_->options.every; }
+void Guard::inspect(std::vector<Stream>& streams, std::int64_t step) { impl_->inspect(streams, step); }
+std::optional<Finding> Guard::look() { return impl_->look(); }
+
+std::string Guard::explain(const Finding& f) const {
+  std::ostringstream text;
+  text << f.quantity << (std::isfinite(f.value) ? " is " : " is not finite (") << f.value
+       << (std::isfinite(f.value) ? "" : ")");
+  const auto range = impl_->range(f.quantity);
+  if (std::isfinite(f.value)) text << ", outside of " << range[0] << " to " << range[1] << ",";
+  text << " at step " << f.step << " on rank " << f.rank << " in cell (" << f.cell[0] << ", " << f.cell[1] << ", "
+       << f.cell[2] << "), position (" << f.position[0] << ", " << f.position[1] << ", " << f.position[2] << ")";
+  return text.str();
+}
+
+}  // namespace slipstream

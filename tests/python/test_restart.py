@@ -1,0 +1,321 @@
+"""Runs that end early, by a signal, by the clock or by kill -9, and go on from a checkpoint to the same bits."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT, SMALL, Cli
+from slipstream.case import load
+from slipstream.checkpoint import differences
+
+#: No pictures and fields, whose making takes longer than these runs.
+PLAIN = ["lbm.precision=f64", "output.pictures=false", "output.fields=false", "machine.backend=host"]
+
+
+def checkpoints(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "results" / "small" / "checkpoints").iterdir())
+
+
+def name(step: int) -> str:
+    return f"checkpoint-{step:012d}.h5"
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """`slipstream WORDS` as the head of a process group of its own."""
+    path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
+    return subprocess.Popen(
+        [sys.executable, "-m", "slipstream", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_steps(run: subprocess.Popen[str]) -> None:
+    assert run.stdout is not None
+    for line in run.stdout:
+        if line.startswith("step "):
+            return
+    raise AssertionError("the run ended before its first step")
+
+
+def results(folder: Path) -> bytes:
+    return (folder / "results" / "small" / "profiles.csv").read_bytes()
+
+
+def figures(folder: Path) -> dict[str, object]:
+    return json.loads((folder / "results" / "small" / "comparison.json").read_text())["run"]
+
+
+def test_run_killed_at_random_moments_ends_with_the_same_bits(tmp_path: Path, small: Path, cli: Cli) -> None:
+    words = ["run", "small.toml", *PLAIN, "run.steps=12000", "checkpoint.every=150"]
+    assert cli(*words).returncode == 0
+    last = tmp_path / "results" / "small" / "checkpoints" / name(12000)
+    right, right_state = results(tmp_path), last.read_bytes()
+    choose, kills, restart = random.Random(), 0, ["--overwrite"]
+    for _ in range(20):
+        run = start(tmp_path, *words, *restart)
+        try:
+            # Some die before their first step, some in the middle of a checkpoint, none knows when.
+            run.communicate(timeout=choose.uniform(0.3, 1.3))
+            restart = ["--overwrite"]  # one that got to its end: the next begins anew
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)
+            run.communicate()
+            kills += 1
+            folder = tmp_path / "results" / "small" / "checkpoints"
+            there = list(folder.glob("checkpoint-*")) if folder.is_dir() else []
+            restart = ["--restart", "last"] if there else ["--overwrite"]
+    final = cli(*words, *restart)
+    assert final.returncode == 0, final.stderr
+    assert kills >= 10
+    assert results(tmp_path) == right
+    assert last.read_bytes() == right_state
+
+
+def test_run_killed_on_two_ranks_goes_on_with_one(tmp_path: Path, small: Path, cli: Cli) -> None:
+    words = ["run", "small.toml", *PLAIN, "run.steps=4000", "checkpoint.every=100"]
+    assert cli(*words).returncode == 0
+    right = results(tmp_path)
+    run = start(tmp_path, *words, "--overwrite", "-n", "2")
+    wait_for_steps(run)
+    while not any(entry.startswith("checkpoint-") for entry in checkpoints(tmp_path)):
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.communicate()
+    again = cli(*words, "--restart", "last")
+    assert again.returncode == 0, again.stderr
+    assert "restarted at step" in again.stdout
+    assert results(tmp_path) == right
+
+
+@pytest.mark.parametrize(("number", "ranks"), [(signal.SIGUSR1, 1), (signal.SIGTERM, 2)])
+def test_signal_ends_a_run_with_a_checkpoint(
+    tmp_path: Path, small: Path, cli: Cli, number: signal.Signals, ranks: int
+) -> None:
+    words = ["run", "small.toml", *PLAIN, "run.steps=4000", "-n", str(ranks)]
+    assert cli(*words).returncode == 0
+    right = results(tmp_path)
+    run = start(tmp_path, *words, "--overwrite")
+    wait_for_steps(run)
+    run.send_signal(number)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    assert "stopped by SIG" in said and "go on by --restart last" in said
+    assert len(checkpoints(tmp_path)) == 1
+    assert not (tmp_path / "results" / "small" / "profiles.csv").exists(), "it has not come to its results"
+    assert cli(*words, "--restart", "last").returncode == 0
+    assert results(tmp_path) == right
+
+
+def test_wall_clock_limit_ends_a_run_with_a_checkpoint(tmp_path: Path, small: Path, cli: Cli) -> None:
+    result = cli("run", "small.toml", *PLAIN, "checkpoint.wall_clock_limit=0.001")
+    assert result.returncode == 0, result.stderr
+    assert "stopped by the wall-clock limit" in result.stdout
+    assert checkpoints(tmp_path) == [name(1)]
+
+
+def test_restart_between_two_residuals_becomes_steady_at_the_same_step(tmp_path: Path, small: Path, cli: Cli) -> None:
+    words = ["run", "small.toml", *PLAIN, "run.check_every=40", "run.residual=0.2"]
+    assert cli(*words, "run.steps=5000").returncode == 0
+    right, right_figures = results(tmp_path), figures(tmp_path)
+    assert right_figures["steady"] and int(str(right_figures["steps"])) > 60
+    assert cli(*words, "run.steps=58", "checkpoint.every=50", "--overwrite").returncode == 0
+    assert checkpoints(tmp_path) == [name(50)]
+    again = cli(*words, "run.steps=5000", "--restart", "last")
+    assert again.returncode == 0, again.stderr
+    assert results(tmp_path) == right
+    now = figures(tmp_path)
+    assert all(now[key] == right_figures[key] for key in ("steps", "residual", "steady", "mass_drift"))
+
+
+def test_restart_on_other_ranks_blocks_and_layout_gives_the_same_profiles(
+    tmp_path: Path, small: Path, cli: Cli
+) -> None:
+    assert cli("run", "small.toml", *PLAIN, "run.steps=60", "checkpoint.every=20", "-n", "2").returncode == 0
+    right = results(tmp_path)
+    path = f"results/small/checkpoints/{name(40)}"
+    other = ["exchange.blocks_per_device=[2,1,2]", "lbm.layout=aos", "output.folder=other"]
+    again = cli("run", "small.toml", *PLAIN, "run.steps=60", *other, "--restart", path)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "other" / "profiles.csv").read_bytes() == right
+
+
+def test_fields_after_a_restart_go_into_a_file_of_their_own(tmp_path: Path, small: Path, cli: Cli) -> None:
+    words = ["run", "small.toml", "output.pictures=false", "checkpoint.every=20"]
+    assert cli(*words, "run.steps=30").returncode == 0
+    folder = tmp_path / "results" / "small"
+    before = (folder / "fields.vtkhdf").read_bytes()
+    assert cli(*words, "--restart", "last").returncode == 0
+    assert (folder / "fields.vtkhdf").read_bytes() == before
+    assert (folder / "fields_from_20.vtkhdf").is_file()
+
+
+def fill_the_disk(run: subprocess.Popen[str]) -> None:
+    """From now on files of this process may have so many bytes: a full disk, as far as a program can tell."""
+    resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (300_000, 300_000))
+
+
+def test_full_disk_is_told_and_leaves_the_old_checkpoint(tmp_path: Path, small: Path, cli: Cli) -> None:
+    words = ["run", "small.toml", *PLAIN]
+    assert cli(*words, "run.steps=20", "checkpoint.every=20").returncode == 0
+    run = start(tmp_path, *words, "run.steps=6000", "checkpoint.every=3000", "--restart", "last")
+    wait_for_steps(run)
+    fill_the_disk(run)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    for step in (3000, 6000):
+        assert f"warning: the checkpoint at step {step} was not written: the checkpoint '" in said
+    assert "File too large" in said
+    assert f"the newest complete one is results/small/checkpoints/{name(20)}" in said
+    assert checkpoints(tmp_path) == [name(20)]
+    assert cli(*words, "run.steps=40", "--restart", "last").returncode == 0
+
+
+def test_end_without_room_for_its_checkpoint_is_a_failure(tmp_path: Path, small: Path) -> None:
+    run = start(tmp_path, "run", "small.toml", *PLAIN, "run.steps=100000")
+    wait_for_steps(run)
+    fill_the_disk(run)
+    run.send_signal(signal.SIGTERM)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert "error: stopped by SIGTERM at step" in said and "without a checkpoint: " in said
+    assert "there is no other one" in said
+    assert checkpoints(tmp_path) == []
+
+
+@pytest.fixture(scope="module")
+def one_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Of the small case at step 40."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "small.toml").write_text(SMALL)
+    run = start(folder, "run", "small.toml", *PLAIN, "checkpoint.every=40")
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    return (folder / "results" / "small" / "checkpoints" / name(40)).read_bytes()
+
+
+@pytest.fixture
+def made(tmp_path: Path, small: Path, one_checkpoint: bytes) -> Path:
+    """That checkpoint where the small case's own would be."""
+    path = tmp_path / "results" / "small" / "checkpoints" / name(40)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(one_checkpoint)
+    return path
+
+
+def refusal(cli: Cli, *words: str) -> str:
+    result = cli("run", "small.toml", *PLAIN, *words)
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.count("error:") == 1 and "Traceback" not in result.stderr
+    return result.stderr
+
+
+def test_flipped_byte_is_refused_naming_file_and_dataset(made: Path, cli: Cli) -> None:
+    content = bytearray(made.read_bytes())
+    content[len(content) // 2] ^= 1  # most of the file is populations
+    made.write_bytes(content)
+    said = refusal(cli, "--restart", "last", "-n", "2")
+    assert f"{name(40)}' is damaged in the dataset /fields/populations: piece" in said
+
+
+def test_truncated_checkpoint_is_refused(made: Path, cli: Cli) -> None:
+    made.write_bytes(made.read_bytes()[:-5000])
+    said = refusal(cli, "--restart", "last")
+    assert f"{name(40)}' cannot be used" in said and "it is truncated" in said
+
+
+def test_checkpoint_of_another_version_is_refused(made: Path, cli: Cli) -> None:
+    made.write_bytes(made.read_bytes().replace(b"version 1\n", b"version 2\n", 1))
+    assert "it is of version 2, written by slipstream" in refusal(cli, "--restart", "last")
+
+
+def test_checkpoint_of_another_case_is_refused_with_the_difference(made: Path, cli: Cli) -> None:
+    said = refusal(cli, "--restart", "last", "lbm.collision=SRT", "physics.reynolds=50", "-n", "2")
+    assert "is of another case:" in said
+    assert '  lbm.collision: "TRT" in the checkpoint, "SRT" in the case' in said
+    assert "  physics.reynolds: 100.0 in the checkpoint, 50.0 in the case" in said
+
+
+def test_file_that_is_no_checkpoint_is_refused(made: Path, cli: Cli) -> None:
+    assert "it is no checkpoint" in refusal(cli, "--restart", "small.toml")
+    assert "there is no checkpoint 'none.h5'" in refusal(cli, "--restart", "none.h5")
+
+
+def test_last_needs_a_checkpoint(small: Path, cli: Cli) -> None:
+    assert "there is no checkpoint in results/small/checkpoints" in refusal(cli, "--restart", "last")
+
+
+def test_new_run_does_not_replace_checkpoints_unasked(made: Path, cli: Cli) -> None:
+    said = refusal(cli)
+    assert name(40) in said and "--restart last to go on" in said
+    assert cli("run", "small.toml", *PLAIN, "--overwrite", "run.steps=20", "checkpoint.every=20").returncode == 0
+    assert [path.name for path in made.parent.iterdir()] == [name(20)]
+
+
+def test_cases_differ_in_what_changes_the_flow_alone(small: Path) -> None:
+    before = load(small).resolved("host").to_toml()
+    free = ["run.steps=9", "lbm.layout=aos", "output.folder=x", "checkpoint.every=3", "guard.every=7", "case.name=y"]
+    assert differences(before, load(small, free).resolved("host").to_toml()) == []
+    changed = load(small, ["lbm.precision=f64", "grid.cells=[16,16,20]"]).resolved("host").to_toml()
+    assert [line.split(":")[0] for line in differences(before, changed)] == ["grid.cells", "lbm.precision"]
+
+
+UNSTABLE = ["physics.lid_speed=0.17", "physics.reynolds=3500", "run.steps=4000", "lbm.collision=SRT"]
+
+
+@pytest.mark.parametrize("ranks", ["1", "2"])
+def test_guard_names_cell_and_last_good_checkpoint_and_exits_with_3(
+    tmp_path: Path, small: Path, cli: Cli, ranks: str
+) -> None:
+    words = ["run", "small.toml", *PLAIN, *UNSTABLE, "checkpoint.every=20", "guard.every=10", "-n", ranks]
+    result = cli(*words, "run.check_every=4000")
+    assert result.returncode == 3, result.stderr
+    assert result.stderr.count("error:") == 1
+    assert "the flow is no longer sound: density is" in result.stderr
+    assert all(part in result.stderr for part in ("at step", "on rank", "in cell (", "position (", "tau"))
+    good = f"results/small/checkpoints/{checkpoints(tmp_path)[-1]}"
+    assert f"last good checkpoint: {good}" in result.stderr
+    step = int(result.stderr.split("at step ")[1].split()[0])
+    assert int(good[-15:-3]) < step <= int(good[-15:-3]) + 20
+    assert cli(*words, f"run.steps={int(good[-15:-3])}", "--restart", good).returncode == 0
+
+
+def test_guard_may_be_left_out(tmp_path: Path, small: Path, cli: Cli) -> None:
+    result = cli("run", "small.toml", *PLAIN, *UNSTABLE, "guard.every=0")
+    assert result.returncode == 3
+    assert "the flow became infinite before step" in result.stderr and "there is no checkpoint" in result.stderr
+
+
+def test_range_of_the_guard_must_hold_a_fluid_at_rest(small: Path, cli: Cli) -> None:
+    assert "guard.density: the range must hold 1" in refusal(cli, "guard.density=[1.5,2]")
+
+
+def test_simulation_in_python_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    import slipstream as slip
+
+    def flow(**options: object) -> slip.lbm.Simulation:
+        return slip.lbm.Simulation((8, 9, 10), 20, 0.1, precision="f64", backend="host", **options)
+
+    first = flow()
+    first.run(steps=7, quiet=True)
+    path = first.save(tmp_path / "kept")
+    first.run(steps=5, quiet=True)
+    second = flow(blocks_per_device=(2, 1, 1), layout="aos")
+    second.restore(path)
+    assert second.step == 7
+    second.run(steps=5, quiet=True)
+    assert np.array_equal(first.solver.populations(), second.solver.populations())
+    with pytest.raises(slip.CaseError, match="physics.reynolds: 20.0 in the checkpoint, 30.0 in the case"):
+        slip.lbm.Simulation((8, 9, 10), 30, 0.1, precision="f64", backend="host").restore(path)
