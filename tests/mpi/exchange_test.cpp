@@ -177,6 +177,22 @@ std::vector<Scenario> scenarios() {
        3},
       {"two_dimensional", all, 2, {2, 1, 1}, {32, 24, 1}, {true, true, false}, Reach::all, {2, 2, 0}},
   };
+  for (const int devices : {1, 2}) {
+    Scenario slots{"direct_through_slots_" + std::to_string(devices), {R::kernel, R::direct}, devices};
+    slots.cells = {49, 20, 18};
+    slots.ghost = {3, 3, 3};
+    slots.knobs.sealed = 0;
+    slots.knobs.chunk = 2048;
+    list.push_back(slots);
+    slots.name = "direct_in_place_" + std::to_string(devices);
+    slots.knobs.in_place = 64;
+    list.push_back(slots);
+    slots.name = "direct_through_slots_f64_" + std::to_string(devices);
+    slots.type = DType::f64;
+    slots.knobs = {};
+    slots.knobs.sealed = 0;
+    list.push_back(slots);
+  }
   Scenario coded{"codec_colocated_peer", {R::kernel, R::peer, R::colocated}, 2};
   coded.codec = std::make_shared<const Shift>();
   list.push_back(coded);
