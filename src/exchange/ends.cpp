@@ -118,9 +118,10 @@ Schedule Exchange::Impl::schedule_of(const Side& side, const Batch& opening) con
     for (const Batch& batch : receiver->batches) traffic.incoming.back().push_back(&batch);
   }
   if (side.combining) traffic.combining = &*side.combining;
-  for (const Channel& c : channels)
-    traffic.rounds |=
-        c.need.chunks > c.need.depth && (c.message.target == side.index || c.message.source == side.index);
+  for (const Channel& c : channels) {
+    if (c.need.chunks <= c.need.depth || (c.message.target != side.index && c.message.source != side.index)) continue;
+    traffic.depth = traffic.depth ? std::min(traffic.depth, c.need.depth) : c.need.depth;
+  }
   return Schedule(traffic);
 }
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 namespace slipstream {
 namespace {
 
-// Above every number of bytes, and small enough for half a round to count.
-constexpr double by_round = 1e13;
+// After everything else.
+constexpr double last = 1e13;
 
 // Of more bytes, packing is bound by memory and rows in place by the link.
 constexpr double large_traffic = 8e6;
@@ -40,10 +41,40 @@ struct Interval {
   double from, to;
 };
 
-/// Places batches on a line of bytes: of what this device sends, or copies within itself, whichever is more.
-class Line {
+/// Where batches stand in the order of a launch.
+class Order {
  public:
-  explicit Line(const Traffic& traffic) : rounds_(traffic.rounds) {
+  virtual ~Order() = default;
+  /// In the order of sending.
+  virtual Interval place_sent(const Batch& batch) = 0;
+  virtual double place_received(const Batch& batch) const = 0;
+};
+
+/// On a line of rounds. A chunk is sent in its round, when what lay in its slot is unpacked, half a round before.
+class Rounds final : public Order {
+ public:
+  explicit Rounds(const Traffic& traffic) : depth_(traffic.depth) {
+    for (const Batch* batch : traffic.outgoing) rounds_ = std::max(rounds_, batch->round + 1.0);
+  }
+
+  Interval place_sent(const Batch& batch) override {
+    if (is_local(batch)) return {0, 0.5 * rounds_};
+    if (is_in_place(batch)) return {0.3 * rounds_, rounds_ + depth_};
+    return {double(batch.round), double(batch.round)};
+  }
+
+  double place_received(const Batch& batch) const override {
+    return batch.movers.empty() ? 2 * (rounds_ + depth_) : batch.round + depth_ - 0.5;
+  }
+
+ private:
+  double depth_, rounds_ = 1;
+};
+
+/// On a line of bytes: of what this device sends, or copies within itself, whichever is more.
+class Line final : public Order {
+ public:
+  explicit Line(const Traffic& traffic) {
     double sent = 0, copied = 0;
     for (const Batch* batch : traffic.outgoing) {
       (is_local(*batch) ? copied : sent) += bytes_of(*batch);
@@ -52,21 +83,17 @@ class Line {
     span_ = std::max({sent, copied, 1.0});
   }
 
-  /// In the order of sending.
-  Interval place_sent(const Batch& batch) {
+  Interval place_sent(const Batch& batch) override {
     const Interval place = is_local(batch)      ? place_local()
                            : is_in_place(batch) ? place_rows(batch)
                                                 : place_chunk(batch);
     round_sent_[batch.round] = at_;
-    if (rounds_ && !is_local(batch)) return {by_round + batch.round, by_round + batch.round};
     return place;
   }
 
-  double place_received(const Batch& batch) const {
-    const bool landed = batch.movers.empty();
-    if (rounds_) return landed ? 3 * by_round : by_round + batch.round + 0.5;
+  double place_received(const Batch& batch) const override {
     const auto sent = round_sent_.find(batch.round);
-    if (landed || sent == round_sent_.end()) return 2 * span_;
+    if (batch.movers.empty() || sent == round_sent_.end()) return 2 * span_;
     return sent->second + (large() ? 0.3 : 0.2) * span_;
   }
 
@@ -96,7 +123,6 @@ class Line {
     return {from, at_};
   }
 
-  bool rounds_;
   double span_ = 1, packed_ = 0, packed_at_ = 0, at_ = 0;
   std::map<int, double> round_sent_;
 };
@@ -105,20 +131,21 @@ class Line {
 
 Schedule::Schedule(const Traffic& traffic) {
   if (traffic.opening) early.push_back({traffic.opening, -1, -1, 0});
-  Line line(traffic);
+  const std::unique_ptr<Order> order = traffic.depth ? std::unique_ptr<Order>(std::make_unique<Rounds>(traffic))
+                                                     : std::unique_ptr<Order>(std::make_unique<Line>(traffic));
   for (const Batch* batch : in_order(traffic.outgoing)) {
-    const auto [from, to] = line.place_sent(*batch);
+    const auto [from, to] = order->place_sent(*batch);
     (batch->late ? late : early).push_back({batch, from, to, 0});
   }
   for (const auto& message : traffic.incoming) {
     for (const Batch* batch : message) {
-      const double at = line.place_received(*batch);
+      const double at = order->place_received(*batch);
       late.push_back({batch, at, at, ++stamps});
     }
     last_stamp.push_back(message.empty() ? 0 : stamps);
   }
   if (!traffic.combining) return;
-  late.push_back({traffic.combining, 4 * by_round, 4 * by_round, ++stamps});
+  late.push_back({traffic.combining, last, last, ++stamps});
   for (int& stamp : last_stamp)
     if (!stamp) stamp = stamps;
 }

@@ -14,12 +14,13 @@ struct Traffic {
   std::vector<const Batch*> outgoing;
   std::vector<std::vector<const Batch*>> incoming;  ///< of each message that arrives
   const Batch* combining = nullptr;                 ///< of values of several messages
-  bool rounds = false;                              ///< some ring is shorter than its message
+  int depth = 0;  ///< slots of the shortest ring among those that are shorter than their messages; 0: none is
 };
 
 /// What leaves the device goes first and keeps the link busy; copies that stay on it are spread between; what arrives
 /// is unpacked somewhat after this device sent the like, when its neighbours will have, too. Where rings are shorter
-/// than their messages the order is by rounds, so that every slot is emptied before it is asked for.
+/// than their messages the order is by rounds, the same on all devices, so that every slot is emptied before it is
+/// asked for, and not much before.
 struct Schedule {
   explicit Schedule(const Traffic& traffic);
   std::vector<Scheduled> early;  ///< may run before end()

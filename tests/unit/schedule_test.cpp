@@ -99,17 +99,29 @@ TEST_F(Schedules, AChunkIsUnpackedAfterTheLikeWasSent) {
 }
 
 TEST_F(Schedules, ShortRingsAreEmptiedBeforeTheirSlotsAreAskedForAgain) {
-  traffic_.rounds = true;
+  constexpr int depth = 2;
+  traffic_.depth = depth;
   std::vector<const Batch*> out, in;
-  for (int round = 0; round < 3; ++round) {
+  for (int round = 0; round < 5; ++round) {
     out.push_back(sent(packed, 20'000'000, round));
     in.push_back(received(0, 20'000'000, round));
   }
   const Schedule schedule(traffic_);
-  for (int round = 0; round < 2; ++round) {
-    EXPECT_GT(of(in[round], schedule.late).from, of(out[round], schedule.early).to);
-    EXPECT_LT(of(in[round], schedule.late).from, of(out[round + 1], schedule.early).from);
+  for (int round = 0; round + depth < 5; ++round) {
+    EXPECT_GT(of(in[round], schedule.late).from, of(out[round + depth - 1], schedule.early).to);
+    EXPECT_LT(of(in[round], schedule.late).from, of(out[round + depth], schedule.early).from);
   }
+}
+
+TEST_F(Schedules, WithShortRingsRowsInPlaceAreDoneBeforeTheyAreAwaited) {
+  traffic_.depth = 2;
+  sent(packed, 20'000'000, 3);
+  const Batch* rows = sent(in_place, 20'000'000);
+  const Batch* copied = sent(local, 20'000'000);
+  const Batch* landed = received(0, 0);
+  const Schedule schedule(traffic_);
+  EXPECT_GT(of(landed, schedule.late).from, of(rows, schedule.early).to);
+  EXPECT_LT(of(copied, schedule.early).to, of(rows, schedule.early).to);
 }
 
 TEST_F(Schedules, EachMessagesLastStampIsThatOfItsLastBatch) {
