@@ -127,6 +127,9 @@ class Tuner {
         also(", rows of 64 B in place" + with, [&](Knobs& k) { unsealed(k), k.in_place = 64; });
         also(", all in slots" + with, [&](Knobs& k) { unsealed(k), k.in_place = std::int64_t{1} << 60; });
       }
+      // Slots that are used again soon stay in a device's cache.
+      if (constexpr std::int64_t small_ring = 8 << 20; asked.ring == plain.ring && largest > 2 * small_ring)
+        also(", a ring of 8 MiB", [](Knobs& k) { k.ring = small_ring; });
       if (asked.sealed == plain.sealed) also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
     }
     const bool lanes = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::gpu_mpi ||
@@ -279,6 +282,7 @@ class Tuner {
       if (direct) {
         mixed.knobs.in_place = knobs.in_place;
         mixed.knobs.sealed = knobs.sealed;
+        mixed.knobs.ring = knobs.ring;
         mixed.knobs.teams = knobs.teams;
       }
       if (staged) mixed.knobs.grouping = knobs.grouping;
