@@ -37,6 +37,7 @@ def scenarios(draw: st.DrawFn) -> dict[str, object]:
         "dtype": draw(st.sampled_from([np.uint8, np.int32, np.int64, np.float32, np.float64, np.complex64])),
         "layout": draw(st.sampled_from(["soa", "aos"])),
         "routes": draw(st.sampled_from(ROUTES)),
+        "knobs": draw(st.sampled_from([{}, {"sealed": 0}, {"sealed": 0, "in_place": 8}, {"sealed": 0, "chunk": 64}])),
     }
 
 
@@ -110,7 +111,9 @@ def test_any_exchange_agrees_with_one_wrapped_array(s: dict) -> None:
     space = cut if s["components"] is None else (*cut, slice(None)) if s["layout"] == "aos" else (slice(None), *cut)
     inner = [array[space] for array in arrays]
     widths = {key: s[key] for key in ("ghost", "low", "high", "padding")}
-    halo = ss.Exchange(grid, {"u": inner}, reach=s["reach"], layout=s["layout"], routes=s["routes"], **widths)
+    halo = ss.Exchange(
+        grid, {"u": inner}, reach=s["reach"], layout=s["layout"], routes=s["routes"], **s["knobs"], **widths
+    )
     for round_number in (1, 2):
         whole = whole_grid(s, 5 * round_number)
         for array, block in zip(inner, grid.local, strict=True):
