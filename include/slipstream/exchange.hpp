@@ -47,8 +47,7 @@ struct ReportRow {
   MessageInfo message;
   int source_rank = 0;
   int target_rank = 0;
-  /// From the exchange's beginning at the target to arrival; -1 before the first exchange, and for copies within a
-  /// device that nobody waits for: they end with the launch.
+  /// From the exchange's beginning at the target to arrival; -1 before the first exchange.
   double microseconds = -1;
   double gb_per_s = -1;
   double percent = -1;  ///< of the link's rate, on one device of its memory's (read + write); -1 where it is not known

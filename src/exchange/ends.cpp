@@ -118,6 +118,13 @@ Schedule Exchange::Impl::schedule_of(const Side& side, const Batch& opening) con
     for (const Batch& batch : receiver->batches) traffic.incoming.back().push_back(&batch);
   }
   if (side.combining) traffic.combining = &*side.combining;
+  std::size_t sender = 0, receiver = 0;
+  for (const Channel& c : channels) {
+    if (c.choice.route == RouteKind::kernel && !c.message.combines && c.message.source == side.index)
+      for (const Batch& batch : side.senders[sender]->batches) traffic.completing[&batch] = receiver;
+    sender += c.message.source == side.index;
+    receiver += c.message.target == side.index;
+  }
   for (const Channel& c : channels) {
     if (c.need.chunks <= c.need.depth || (c.message.target != side.index && c.message.source != side.index)) continue;
     traffic.depth = traffic.depth ? std::min(traffic.depth, c.need.depth) : c.need.depth;
@@ -137,7 +144,7 @@ void Exchange::Impl::make_programs() {
       gates.before.insert(gates.before.end(), receiver->gate.begin(), receiver->gate.end());
     }
     Schedule schedule = schedule_of(side, opening);
-    side.last_stamp = schedule.last_stamp;
+    side.message_stamp = schedule.message_stamp;
     side.stamps = Buffer<std::uint64_t>(side.device, static_cast<std::size_t>(schedule.stamps) + 1);
     fill(side.stream, side.stamps.data(), 0, side.stamps.bytes());
     side.stream.synchronize();

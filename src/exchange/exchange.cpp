@@ -248,9 +248,9 @@ std::vector<double> Exchange::Impl::arrival_us() {
     std::vector<double> by_channel(channels.size(), -1);
     for (std::size_t c = 0; c < channels.size(); ++c) {
       if (channels[c].message.target != side.index) continue;
-      const int last = side.last_stamp[receiver++];
-      if (last && stamps.data()[last] > stamps.data()[0])
-        by_channel[c] = static_cast<double>(stamps.data()[last] - stamps.data()[0]) / 1e3;
+      const int stamp = side.message_stamp[receiver++];
+      if (stamp && stamps.data()[stamp] > stamps.data()[0])
+        by_channel[c] = static_cast<double>(stamps.data()[stamp] - stamps.data()[0]) / 1e3;
     }
     for (std::size_t m = 0; m < messages.size(); ++m)
       if (by_channel[channel_of_message[m]] > 0) times[m] = by_channel[channel_of_message[m]];

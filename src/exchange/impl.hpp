@@ -47,7 +47,7 @@ struct Side {
   std::vector<std::unique_ptr<Sender>> senders;  // farthest first
   std::vector<std::unique_ptr<Receiver>> receivers;
   std::vector<std::size_t> received;  // each receiver's channel
-  std::vector<int> last_stamp;        // of each receiver's batches: their highest index
+  std::vector<int> message_stamp;     // of each receiver's message
   Combiner combiner{Device{}};
   Buffer<Signal> packed;  // where values are combined: which of the senders' batches are done
   std::optional<Batch> combining;

@@ -127,26 +127,34 @@ class Line final : public Order {
   std::map<int, double> round_sent_;
 };
 
+std::unique_ptr<Order> order_of(const Traffic& traffic) {
+  if (traffic.depth) return std::make_unique<Rounds>(traffic);
+  return std::make_unique<Line>(traffic);
+}
+
 }  // namespace
 
 Schedule::Schedule(const Traffic& traffic) {
+  std::vector<bool> stamped;
+  for (const auto& message : traffic.incoming) stamped.push_back(!message.empty());
+  for (const auto& [batch, message] : traffic.completing) stamped.at(message) = true;
+  for (const bool own : stamped) message_stamp.push_back(own ? ++stamps : 0);
   if (traffic.opening) early.push_back({traffic.opening, -1, -1, 0});
-  const std::unique_ptr<Order> order = traffic.depth ? std::unique_ptr<Order>(std::make_unique<Rounds>(traffic))
-                                                     : std::unique_ptr<Order>(std::make_unique<Line>(traffic));
+  const std::unique_ptr<Order> order = order_of(traffic);
   for (const Batch* batch : in_order(traffic.outgoing)) {
     const auto [from, to] = order->place_sent(*batch);
-    (batch->late ? late : early).push_back({batch, from, to, 0});
+    const auto own = traffic.completing.find(batch);
+    const int stamp = own == traffic.completing.end() ? 0 : message_stamp[own->second];
+    (batch->late ? late : early).push_back({batch, from, to, stamp});
   }
-  for (const auto& message : traffic.incoming) {
-    for (const Batch* batch : message) {
+  for (std::size_t m = 0; m < traffic.incoming.size(); ++m)
+    for (const Batch* batch : traffic.incoming[m]) {
       const double at = order->place_received(*batch);
-      late.push_back({batch, at, at, ++stamps});
+      late.push_back({batch, at, at, message_stamp[m]});
     }
-    last_stamp.push_back(message.empty() ? 0 : stamps);
-  }
   if (!traffic.combining) return;
   late.push_back({traffic.combining, last, last, ++stamps});
-  for (int& stamp : last_stamp)
+  for (int& stamp : message_stamp)
     if (!stamp) stamp = stamps;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // The order in which one device's launch sends and receives.
+#include <map>
 #include <vector>
 
 #include <slipstream/route.hpp>
@@ -13,7 +14,9 @@ struct Traffic {
   const Batch* opening = nullptr;  ///< tells neighbours that ghosts may be overwritten
   std::vector<const Batch*> outgoing;
   std::vector<std::vector<const Batch*>> incoming;  ///< of each message that arrives
-  const Batch* combining = nullptr;                 ///< of values of several messages
+  /// Outgoing batches that are messages of the device to itself, and which of those that arrive they are.
+  std::map<const Batch*, std::size_t> completing;
+  const Batch* combining = nullptr;  ///< of values of several messages
   int depth = 0;  ///< slots of the shortest ring among those that are shorter than their messages; 0: none is
 };
 
@@ -25,8 +28,8 @@ struct Schedule {
   explicit Schedule(const Traffic& traffic);
   std::vector<Scheduled> early;  ///< may run before end()
   std::vector<Scheduled> late;
-  std::vector<int> last_stamp;  ///< of each message that arrives, the last of its batches'; 0: it has none
-  int stamps = 0;               ///< the highest
+  std::vector<int> message_stamp;  ///< of each message that arrives: that of all its batches; 0: it has none
+  int stamps = 0;                  ///< the highest
 };
 
 }  // namespace slipstream

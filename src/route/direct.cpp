@@ -22,7 +22,7 @@ class DirectRoute final : public Route {
   Facts execution() const override {
     return {{"host work in begin", "queues kernels"},
             {"host work in end", "queues kernels"},
-            {"holds while waiting", "one thread block"},
+            {"holds while waiting", "the thread blocks of its launch"},
             {"in flight at once", "1"},
             {"fields rebindable", "among the field's own copies"},
             {"after a time-out", "old ghost values; the exchange is unusable"}};

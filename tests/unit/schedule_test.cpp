@@ -124,13 +124,26 @@ TEST_F(Schedules, WithShortRingsRowsInPlaceAreDoneBeforeTheyAreAwaited) {
   EXPECT_LT(of(copied, schedule.early).to, of(rows, schedule.early).to);
 }
 
-TEST_F(Schedules, EachMessagesLastStampIsThatOfItsLastBatch) {
-  received(0, 100, 0);
-  const Batch* last = received(0, 100, 1);
+TEST_F(Schedules, AllBatchesOfAMessageShareItsStamp) {
+  const Batch* first = received(0, 100, 0);
+  const Batch* second = received(0, 100, 1);
   const Batch* other = received(1, 100, 0);
   const Schedule schedule(traffic_);
-  EXPECT_EQ(schedule.stamps, 3);
-  EXPECT_EQ(schedule.last_stamp, (std::vector<int>{of(last, schedule.late).stamp, of(other, schedule.late).stamp}));
+  EXPECT_EQ(schedule.stamps, 2);
+  EXPECT_EQ(of(first, schedule.late).stamp, of(second, schedule.late).stamp);
+  EXPECT_EQ(schedule.message_stamp,
+            (std::vector<int>{of(second, schedule.late).stamp, of(other, schedule.late).stamp}));
+}
+
+TEST_F(Schedules, WhatADeviceCopiesWithinItselfHasAStampToo) {
+  const Batch* copied = sent(local, 1000);
+  sent(packed, 1000);
+  received(0, 100, 0);
+  traffic_.incoming.emplace_back();
+  traffic_.completing[copied] = 1;
+  const Schedule schedule(traffic_);
+  EXPECT_EQ(schedule.stamps, 2);
+  EXPECT_EQ(of(copied, schedule.early).stamp, schedule.message_stamp[1]);
 }
 
 TEST_F(Schedules, WhatIsCombinedWaitsForAllAndStampsMessagesWithoutBatches) {
@@ -140,7 +153,7 @@ TEST_F(Schedules, WhatIsCombinedWaitsForAllAndStampsMessagesWithoutBatches) {
   traffic_.combining = &combining;
   const Schedule schedule(traffic_);
   EXPECT_GT(of(&combining, schedule.late).from, of(landed, schedule.late).to);
-  EXPECT_EQ(schedule.last_stamp, (std::vector<int>{1, 2}));
+  EXPECT_EQ(schedule.message_stamp, (std::vector<int>{1, 2}));
 }
 
 TEST_F(Schedules, WhatWaitsForThisExchangesOwnBatchesIsNotSentEarly) {
