@@ -271,9 +271,9 @@ class Series {
          bool overwrite)
       : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite)) {}
 
-  void write(double time, double velocity_scale) {
+  void write(double time, double velocity_scale, double density_scale) {
     series_.write(time, {{"velocity", &lbm_.field("velocity"), velocity_scale},
-                         {"density", &lbm_.field("density"), 1},
+                         {"density", &lbm_.field("density"), density_scale},
                          {"flags", &lbm_.field("flags"), 1}});
   }
   void close() { series_.close(); }
@@ -349,7 +349,8 @@ void bind_lbm(nb::module_& m) {
       .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool>(),
            nb::arg("lbm"), nb::arg("path"), nb::arg("spacing"), nb::arg("origin"), nb::arg("overwrite"),
            nb::keep_alive<1, 2>())
-      .def("write", &Series::write, nb::arg("time"), nb::arg("velocity_scale"), Release())
+      .def("write", &Series::write, nb::arg("time"), nb::arg("velocity_scale"), nb::arg("density_scale"),
+           Release())
       .def("close", &Series::close, Release());
 }
 
