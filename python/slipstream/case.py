@@ -245,19 +245,20 @@ class Case(Table):
 
     @property
     def scales(self) -> Scales:
-        physics, units = self.physics, self.units
+        physics, units, viscosity = self.physics, self.units, self.physics.viscosity
         if not self.si:
             length = physics.length or float(self._lid_distance())
             speed = physics.lid_speed or _usual_speed(length)
-            viscosity = physics.viscosity
         else:
             assert units.cell is not None and physics.lid_speed is not None
             length = whole(physics.length / units.cell) if physics.length else float(self._lid_distance())
             speed = units.lattice_speed or _usual_speed(length)
             if units.step:
                 speed = physics.lid_speed * units.step / units.cell
-            # A step is speed x cell / lid_speed; in this form decimal numbers lose the least.
-            viscosity = physics.viscosity and physics.viscosity * speed / (physics.lid_speed * units.cell)
+            if physics.viscosity is not None:
+                # By way of the Reynolds number, the same in both systems: so a twin in cells has the same bits.
+                reynolds = whole(physics.lid_speed * (length * units.cell) / physics.viscosity)
+                viscosity = speed * length / reynolds
         if viscosity is None:
             assert physics.reynolds is not None
             viscosity = speed * length / physics.reynolds

@@ -237,8 +237,8 @@ def _si_tau_remedies(case: Case, tau_low: float) -> str:
     if scales.mach * _top_speed(case) * factor <= MACH_HIGH:
         remedies.append(_step_remedy(case, factor)[1])
     assert units.cell is not None
-    # At one lid speed in cells per step the step shrinks with the cell; without one the speed grows as the cell shrinks.
-    if units.lattice_speed:
+    # A smaller cell with the same lattice_speed; a Reynolds number of as many cells as before would know nothing of it.
+    if units.lattice_speed and (physics.viscosity is not None or physics.length is not None):
         remedies.append(f"units.cell {'<=' if small else '>='} {_round(units.cell / factor, up=not small)} m")
     if physics.viscosity is not None:
         remedies.append(f"viscosity {sign} {_round(physics.viscosity * factor, up=small)} m^2/s")

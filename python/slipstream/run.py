@@ -180,9 +180,10 @@ def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: 
     def write() -> None:
         nonlocal written
         if converter:
-            series.write(lbm.step * converter.time, converter.velocity, converter.density)
+            velocity, density = (converter.velocity, "m/s"), (converter.density, "kg/m^3")
+            series.write(lbm.step * converter.time, velocity, density)
         else:
-            series.write(lbm.step / scales.steps_per_time, 1.0 / scales.lid_speed, 1.0)
+            series.write(lbm.step / scales.steps_per_time, (1.0 / scales.lid_speed, ""), (1.0, ""))
         written = lbm.step
 
     try:

@@ -83,7 +83,7 @@ class Converter:
         ]
 
 
-def whole(cells: float) -> float:
-    """A length in cells, where decimal metres miss a whole number by rounding that number."""
-    near = round(cells)
-    return float(near) if math.isclose(cells, near, rel_tol=1e-12) else cells
+def whole(value: float) -> float:
+    """The whole number that a quotient of decimal numbers misses by rounding alone, or the quotient."""
+    near = round(value)
+    return float(near) if math.isclose(value, near, rel_tol=1e-12) else value
