@@ -1,7 +1,7 @@
 """The case file: its tables, its keys, and the options of the solver that follow from them.
 
-Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1. With units.system = "SI" the
-keys of [physics] are in metres and seconds, and the converter that follows from [units] brings them to the lattice.
+Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1. With units.system = "SI"
+the keys of [physics] are in metres and seconds, and the converter that follows from [units] brings them to the lattice.
 """
 
 import difflib
