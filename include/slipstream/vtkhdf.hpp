@@ -32,6 +32,7 @@ class VtkhdfSeries {
     std::string name;    ///< in the file
     const Field* field;  ///< current values of interior cells; their devices must be idle
     double scale = 1;    ///< factor of f32 and f64 fields: lattice to physical units
+    std::string unit{};  ///< attribute "unit" of the dataset in /Series, from the first step; empty: none
   };
 
   /// Makes the file, with no steps in it yet. Throws where the path cannot be written, or exists without `overwrite`.

@@ -1,6 +1,7 @@
 """The case file: its tables, its keys, and the options of the solver that follow from them.
 
-Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1.
+Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1. With units.system = "SI"
+the keys of [physics] are in metres and seconds, and the converter that follows from [units] brings them to the lattice.
 """
 
 import difflib
@@ -8,7 +9,6 @@ import json
 import math
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slipstream import toml_text
 from slipstream.errors import CaseError
+from slipstream.units import Converter, Scales, whole
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -74,23 +75,39 @@ class LbmTable(Table):
     )
 
 
+class UnitsTable(Table):
+    """[units]: in which ones [physics] and run.time are written, and the files of the run. Ratios (walls in the lid
+    speed, time_units, residual, output.every, guard.density) stay ratios."""
+
+    system: Literal["lattice", "SI"] = Field("lattice", description="Cells and steps, or metres, seconds and kg.")
+    cell: Positive | None = Field(None, description="SI: edge of a cell in m.")
+    density: Positive | None = Field(None, description="SI: of the fluid at rest in kg/m^3; water 998, air 1.2.")
+    lattice_speed: Positive | None = Field(
+        None,
+        description="SI: the lid speed in cells per step, from which the step follows in s. "
+        "Left out: 6.4 / length in cells, at most 0.1. Either this or step.",
+    )
+    step: Positive | None = Field(None, description="SI: a step in s. Either this or lattice_speed.")
+
+
 class PhysicsTable(Table):
-    """[physics]: the flow."""
+    """[physics]: the flow, in lattice units or in SI as units.system says."""
 
     reynolds: Positive | None = Field(None, description="Lid speed x length / viscosity. Either this or viscosity.")
-    viscosity: Positive | None = Field(None, description="Kinematic viscosity in lattice units.")
+    viscosity: Positive | None = Field(None, description="Kinematic viscosity in lattice units; SI: m^2/s.")
     force: tuple[Finite, Finite, Finite] = Field(
         (0.0, 0.0, 0.0),
         description="On all of the fluid, per volume, in lattice units: at density 1 the acceleration in cells per "
-        "step squared.",
+        "step squared; SI: N/m^3.",
     )
     lid_speed: Positive | None = Field(
         None,
         description="Speed of the lid in cells per step; the Mach number is sqrt(3) times it. "
-        "Left out: 6.4 / length, at most 0.1, so that the error of compressibility falls with that of the grid.",
+        "Left out: 6.4 / length, at most 0.1, so that the error of compressibility falls with that of the grid. "
+        "SI: m/s, to be given.",
     )
     length: Positive | None = Field(
-        None, description="Of the Reynolds number, in cells. Left out: from the lid to its opposite."
+        None, description="Of the Reynolds number, in cells; SI: m. Left out: from the lid to its opposite."
     )
 
 
@@ -127,6 +144,7 @@ class RunTable(Table):
 
     steps: Count | None = Field(None, description="At most so many steps.")
     time_units: Positive | None = Field(None, description="At most so many times length / lid speed.")
+    time: Positive | None = Field(None, description="SI: at most so many seconds of the flow.")
     residual: Positive | None = Field(
         None, description="Steady: largest change of velocity per length / lid speed, over the lid speed, below this."
     )
@@ -201,44 +219,13 @@ class GuardTable(Table):
     density: tuple[Finite, Finite] = Field((0.2, 5.0), description="Lowest and highest density of a sound flow.")
 
 
-@dataclass(frozen=True)
-class Scales:
-    """The numbers that say whether a lattice Boltzmann run can work."""
-
-    length: float  #: cells
-    lid_speed: float  #: cells per step
-    viscosity: float  #: cells squared per step
-
-    @property
-    def reynolds(self) -> float:
-        return self.lid_speed * self.length / self.viscosity
-
-    @property
-    def tau(self) -> float:
-        """Relaxation time in steps: viscosity / c_s^2 + 1/2, c_s^2 = 1/3."""
-        return 3.0 * self.viscosity + 0.5
-
-    @property
-    def mach(self) -> float:
-        return self.lid_speed * math.sqrt(3.0)
-
-    @property
-    def grid_reynolds(self) -> float:
-        """Reynolds number of one cell."""
-        return self.lid_speed / self.viscosity
-
-    @property
-    def steps_per_time(self) -> float:
-        """Steps in one length / lid speed."""
-        return self.length / self.lid_speed
-
-
 class Case(Table):
     """A whole case file."""
 
     case: CaseTable = CaseTable()
     grid: GridTable
     lbm: LbmTable = LbmTable()
+    units: UnitsTable = UnitsTable()
     physics: PhysicsTable
     walls: WallsTable = WallsTable()
     run: RunTable = RunTable()
@@ -253,13 +240,52 @@ class Case(Table):
         return math.prod(self.grid.cells)
 
     @property
+    def si(self) -> bool:
+        return self.units.system == "SI"
+
+    @property
     def scales(self) -> Scales:
-        length = self.physics.length or float(self._lid_distance())
-        speed = self.physics.lid_speed or min(0.1, 6.4 / length)
-        if self.physics.viscosity is not None:
-            return Scales(length, speed, self.physics.viscosity)
-        assert self.physics.reynolds is not None
-        return Scales(length, speed, speed * length / self.physics.reynolds)
+        physics, units, viscosity = self.physics, self.units, self.physics.viscosity
+        if not self.si:
+            length = physics.length or float(self._lid_distance())
+            speed = physics.lid_speed or _usual_speed(length)
+        else:
+            assert units.cell is not None and physics.lid_speed is not None
+            length = whole(physics.length / units.cell) if physics.length else float(self._lid_distance())
+            speed = units.lattice_speed or _usual_speed(length)
+            if units.step:
+                speed = physics.lid_speed * units.step / units.cell
+            if physics.viscosity is not None:
+                # By way of the Reynolds number, the same in both systems: so a twin in cells has the same bits.
+                reynolds = whole(physics.lid_speed * (length * units.cell) / physics.viscosity)
+                viscosity = speed * length / reynolds
+        if viscosity is None:
+            assert physics.reynolds is not None
+            viscosity = speed * length / physics.reynolds
+        return Scales(length, speed, viscosity)
+
+    @property
+    def converter(self) -> Converter | None:
+        """From the lattice to SI, where the case is in SI."""
+        if not self.si:
+            return None
+        units, speed = self.units, self.physics.lid_speed
+        assert units.cell is not None and units.density is not None and speed is not None
+        return Converter(units.cell, units.step or self.scales.lid_speed * units.cell / speed, units.density)
+
+    @property
+    def spacing(self) -> float:
+        """Edge of a cell in files and messages: m, or in the length."""
+        converter = self.converter
+        return converter.length if converter else 1.0 / self.scales.length
+
+    @property
+    def force(self) -> tuple[float, float, float]:
+        """On a volume of fluid, in lattice units."""
+        converter = self.converter
+        x, y, z = self.physics.force
+        unit = converter.force_density if converter else 1.0
+        return (x / unit, y / unit, z / unit)
 
     def _lid_distance(self) -> int:
         moving = [side for side, wall in self.walls.given() if any(wall.velocity)]
@@ -275,6 +301,8 @@ class Case(Table):
         limits = [self.run.steps] if self.run.steps else []
         if self.run.time_units:
             limits.append(max(1, round(self.run.time_units * self.scales.steps_per_time)))
+        if self.run.time and self.converter:
+            limits.append(max(1, round(self.run.time / self.converter.time)))
         return min(limits)
 
     @property
@@ -294,16 +322,21 @@ class Case(Table):
             "periodic": self.grid.periodic,
             **lbm.model_dump(),
             "viscosity": scales.viscosity,
-            "force": self.physics.force,
+            "force": self.force,
             "walls": walls,
             **exchange.model_dump(),
         }
 
     def resolved(self, backend: str | None = None) -> "Case":
         """The same case with nothing left to defaults that depend on other keys, or on the machine."""
-        scales = self.scales
+        scales, converter, units = self.scales, self.converter, {}
+        physics = {"lid_speed": scales.lid_speed, "length": scales.length}
+        if converter:
+            physics = {"length": self.physics.length or scales.length * converter.length}
+            units = {} if self.units.step else {"lattice_speed": scales.lid_speed}
         tables = {
-            "physics": {"lid_speed": scales.lid_speed, "length": scales.length},
+            "units": units,
+            "physics": physics,
             "run": {"check_every": self.check_every, "steps": self.last_step},
             "output": {"folder": str(self.folder)},
             "checkpoint": {"folder": str(self.checkpoint_folder)},
@@ -315,8 +348,14 @@ class Case(Table):
 
     def to_toml(self, header: str = "") -> str:
         """The case as text that `load` reads back to an equal case."""
-        data = self.model_dump(by_alias=True, exclude_none=True)
+        # A case in cells and steps says nothing of units, as before there were any.
+        data = self.model_dump(by_alias=True, exclude_none=True, exclude=None if self.si else {"units"})
         return toml_text.dumps({name: table for name, table in data.items() if table}, header)
+
+
+def _usual_speed(length: float) -> float:
+    """Of a lid, in cells per step."""
+    return min(0.1, 6.4 / length)
 
 
 def schema() -> dict[str, Any]:

@@ -25,12 +25,13 @@ Problem = tuple[Path, str]
 def problems(case: Case) -> list[Problem]:
     """Everything wrong with a case whose keys are right one by one. Physics only where the shapes make sense."""
     found = [*_shapes(case), *_method(case), *_walls(case), *_run(case), *_guard(case), *_choice_of_viscosity(case)]
-    return found or [*_mach(case), *_tau(case), *_magic(case)]
+    found += _units(case)
+    return found or [*_si_length(case), *_mach(case), *_tau(case), *_magic(case)]
 
 
 def warnings(case: Case) -> list[str]:
     """What may go wrong and does not have to."""
-    return [*_fine_scales(case), *_driven_speed(case)]
+    return [*_fine_scales(case), *_driven_speed(case), *_long_length(case)]
 
 
 def _fine_scales(case: Case) -> Iterator[str]:
@@ -49,17 +50,18 @@ def _driven_speed(case: Case) -> Iterator[str]:
 
     A force along an axis that walls close is held by pressure.
     """
-    axes = list(zip(case.grid.cells, case.grid.periodic, case.physics.force, strict=True))
+    axes = list(zip(case.grid.cells, case.grid.periodic, case.force, strict=True))
     walled = [cells for cells, periodic, _ in axes if not periodic and cells > 1]
     if not walled:
         return
     force, viscosity = math.hypot(*(part for _, periodic, part in axes if periodic)), case.scales.viscosity
+    unit = case.converter.force_density if case.converter else 1.0
     mach = math.sqrt(3.0) * force * min(walled) ** 2 / (8 * viscosity)
     if mach > MACH_HIGH:
         yield (
             f"physics.force drives a laminar flow between walls {min(walled)} cells apart to Mach number {mach:.3g}, "
             f"above {MACH_HIGH}; unless turbulence holds the flow back, take a force of at most "
-            f"{_round(force * MACH_HIGH / mach, up=False)}"
+            f"{_round(unit * force * MACH_HIGH / mach, up=False)}{' N/m^3' if case.si else ''}"
         )
 
 
@@ -103,8 +105,9 @@ def _walls(case: Case) -> Iterator[Problem]:
 
 
 def _run(case: Case) -> Iterator[Problem]:
-    if case.run.steps is None and case.run.time_units is None:
-        yield ("run",), "give steps or time_units, so that the run ends even where the flow stays unsteady"
+    if case.run.steps is None and case.run.time_units is None and case.run.time is None:
+        keys = "steps, time_units or time" if case.si else "steps or time_units"
+        yield ("run",), f"give {keys}, so that the run ends even where the flow stays unsteady"
 
 
 def _guard(case: Case) -> Iterator[Problem]:
@@ -120,6 +123,51 @@ def _choice_of_viscosity(case: Case) -> Iterator[Problem]:
         yield ("physics",), f"reynolds or viscosity: give {both}"
 
 
+def _units(case: Case) -> Iterator[Problem]:
+    """The keys that belong to a system of units are there in it, and only in it."""
+    units = case.units
+    if not case.si:
+        given = [("units", key) for key in type(units).model_fields if key != "system" and getattr(units, key)]
+        for path in given + ([("run", "time")] if case.run.time else []):
+            yield (
+                path,
+                'belongs to a case in SI, and this one is in cells and steps: take units.system = "SI" and write '
+                "[physics] in metres and seconds, or drop it",
+            )
+        return
+    if units.cell is None:
+        yield ("units", "cell"), 'missing; a case in SI needs the edge of a cell in m, or take units.system = "lattice"'
+    if units.density is None:
+        yield (
+            ("units", "density"),
+            "missing; a case in SI needs the density of the fluid at rest in kg/m^3 (water 998, air 1.2)",
+        )
+    if case.physics.lid_speed is None:
+        yield (
+            ("physics", "lid_speed"),
+            "missing; a case in SI needs the speed of the lid, or another that is typical, in m/s",
+        )
+    if units.step and units.lattice_speed:
+        yield ("units", "step"), "step (s) or lattice_speed (the lid speed in cells per step): give only one of them"
+
+
+def _si_length(case: Case) -> Iterator[Problem]:
+    if case.si and case.scales.length < 1:
+        yield (
+            ("physics", "length"),
+            f"{case.physics.length:g} m is less than one cell of {case.units.cell:g} m; take a smaller units.cell",
+        )
+
+
+def _long_length(case: Case) -> Iterator[str]:
+    longest = max(case.grid.cells)
+    if case.si and case.scales.length > 10 * longest:
+        yield (
+            f"physics.length of {case.physics.length:g} m is {case.scales.length / longest:.3g} times the longest side "
+            "of the box: is it in metres?"
+        )
+
+
 def _top_speed(case: Case) -> float:
     """Of the fastest wall, in units of the lid speed."""
     return max([math.hypot(*wall.velocity) for _, wall in case.walls.given()] + [1.0])
@@ -127,13 +175,27 @@ def _top_speed(case: Case) -> float:
 
 def _mach(case: Case) -> Iterator[Problem]:
     mach = case.scales.mach * _top_speed(case)
-    if mach > MACH_HIGH:
-        limit = MACH_HIGH / (math.sqrt(3.0) * _top_speed(case))
-        yield (
-            ("physics", "lid_speed"),
-            f"Mach number {mach:.3f} is above {MACH_HIGH}, where a weakly compressible method stops being accurate; "
-            f"take lid_speed <= {math.floor(limit * 1000) / 1000:g} (0.1 or less is usual)",
-        )
+    if mach <= MACH_HIGH:
+        return
+    limit = MACH_HIGH / (math.sqrt(3.0) * _top_speed(case))
+    path: Path = ("physics", "lid_speed")
+    remedy = f"lid_speed <= {math.floor(limit * 1000) / 1000:g} (0.1 or less is usual)"
+    if case.si:
+        path, remedy = _step_remedy(case, limit / case.scales.lid_speed)
+    yield (
+        path,
+        f"Mach number {mach:.3f} is above {MACH_HIGH}, where a weakly compressible method stops being accurate; "
+        f"take {remedy}",
+    )
+
+
+def _step_remedy(case: Case, factor: float) -> tuple[Path, str]:
+    """The key of an SI case that sets the step, and the bound that changes the step by the factor."""
+    key, now, unit = "lattice_speed", case.scales.lid_speed, ""
+    if case.units.step:
+        key, now, unit = "step", case.units.step, " s"
+    up = factor > 1
+    return ("units", key), f"units.{key} {'>=' if up else '<='} {_round(now * factor, up=up)}{unit}"
 
 
 def _tau(case: Case) -> Iterator[Problem]:
@@ -143,6 +205,9 @@ def _tau(case: Case) -> Iterator[Problem]:
         return
     path = ("physics", "viscosity" if case.physics.viscosity is not None else "reynolds")
     say = f"tau = {scales.tau:.5f} is outside the usable range {tau_low} to {TAU_HIGH:g}"
+    if case.si:
+        yield path, f"{say}; {_si_tau_remedies(case, tau_low)} would do"
+        return
     if path[-1] == "viscosity":
         low, high = (tau_low - 0.5) / 3, (TAU_HIGH - 0.5) / 3
         yield path, f"{say}; take {low:.2g} <= viscosity <= {high:.2g}"
@@ -160,6 +225,26 @@ def _tau(case: Case) -> Iterator[Problem]:
     if speed * math.sqrt(3.0) <= MACH_HIGH:
         remedies.insert(0, f"lid_speed {'>=' if small else '<='} {_round(speed, up=small)}")
     yield path, f"{say}; " + " or ".join(remedies) + " would do"
+
+
+def _si_tau_remedies(case: Case, tau_low: float) -> str:
+    """Bounds of the step, the cell and the fluid, each with the other two as they are."""
+    scales, units, physics = case.scales, case.units, case.physics
+    small = scales.tau < tau_low
+    factor = ((tau_low if small else TAU_HIGH) - 0.5) / 3 / scales.viscosity
+    sign = ">=" if small else "<="
+    remedies = []
+    if scales.mach * _top_speed(case) * factor <= MACH_HIGH:
+        remedies.append(_step_remedy(case, factor)[1])
+    assert units.cell is not None
+    # A smaller cell with the same lattice_speed; a Reynolds number of as many cells as before would know nothing of it.
+    if units.lattice_speed and (physics.viscosity is not None or physics.length is not None):
+        remedies.append(f"units.cell {'<=' if small else '>='} {_round(units.cell / factor, up=not small)} m")
+    if physics.viscosity is not None:
+        remedies.append(f"viscosity {sign} {_round(physics.viscosity * factor, up=small)} m^2/s")
+    else:
+        remedies.append(f"reynolds {'<=' if small else '>='} {_round(scales.reynolds / factor, up=not small)}")
+    return " or ".join(remedies)
 
 
 def _magic(case: Case) -> Iterator[Problem]:

@@ -155,6 +155,8 @@ def _check(arguments: argparse.Namespace, console: Console) -> None:
 
     rows = report.physics(case) + [("warning", text) for text in checks.warnings(case)]
     console.print(report.table(f"{arguments.case}: a good case", ["", ""], rows, left=2))
+    if conversion := report.conversion(case):
+        console.print(conversion)
 
 
 def _plan(arguments: argparse.Namespace, console: Console) -> None:

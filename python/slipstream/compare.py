@@ -237,14 +237,21 @@ def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison
     return Comparison(reference, tuple(points), tuple(extrema))
 
 
-def write_profiles(path: Path, lines: Sequence[Profile]) -> None:
-    """CSV of both profiles, places in the side of the box, speeds in the lid speed."""
+def write_profiles(path: Path, lines: Sequence[Profile], case: Case) -> None:
+    """CSV of both profiles, places in the side of the box, speeds in the lid speed; of a case in SI in m and m/s."""
+    converter = case.converter
+    speed = case.physics.lid_speed if converter else 1.0
+    header = ["axis", "place", "u", "v", "w"]
+    if converter:
+        header = ["axis", "place_m", "u_m_per_s", "v_m_per_s", "w_m_per_s"]
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["axis", "place", "u", "v", "w"])
+        writer.writerow(header)
         for line in lines:
+            side = case.grid.cells["xyz".index(line.axis)] * converter.length if converter else 1.0
             for place, velocity in zip(line.place, line.velocity, strict=True):
-                writer.writerow([line.axis, f"{place:.9g}", *(f"{component:.9g}" for component in velocity)])
+                values = (f"{component * speed:.9g}" for component in velocity)
+                writer.writerow([line.axis, f"{place * side:.9g}", *values])
 
 
 def write_json(path: Path, comparison: Comparison, run: dict[str, Any]) -> None:

@@ -120,5 +120,5 @@ def solver(setup: Setup, trace: Any = None) -> Any:
     lbm = core().Lbm(setup.machine, setup.options, trace)
     guard = setup.case.guard
     if guard.every:
-        lbm.guard(guard.every, guard.density, 1.0 / setup.case.scales.length)
+        lbm.guard(guard.every, guard.density, setup.case.spacing)
     return lbm

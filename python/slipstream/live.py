@@ -18,7 +18,7 @@ class Progress:
 
     step: int
     last_step: int
-    time: float  #: in length / lid speed
+    time: str  #: with its unit
     residual: float | None
     mlups: float
     gb_per_s: float
@@ -29,7 +29,7 @@ class Progress:
         residual = "-" if self.residual is None else f"{self.residual:.2e}"
         percent = 100.0 * self.step / self.last_step
         return (
-            f"step {self.step}/{self.last_step}  time {self.time:.2f} L/U  residual {residual}  "
+            f"step {self.step}/{self.last_step}  time {self.time}  residual {residual}  "
             f"{self.mlups:.1f} MLUPS  {self.gb_per_s:.1f} GB/s  {percent:.0f} %  ETA {duration(self.seconds_left)}"
         )
 

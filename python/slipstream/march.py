@@ -129,7 +129,7 @@ def _march(
             Progress(
                 step=lbm.step,
                 last_step=last_step,
-                time=lbm.step / scales.steps_per_time,
+                time=_time(case, lbm.step),
                 residual=residual,
                 mlups=updates / 1e6,
                 gb_per_s=updates * bytes_per_cell / 1e9,
@@ -141,9 +141,17 @@ def _march(
     return Outcome(lbm.step, time.perf_counter() - start, residual, steady, first_step, stopped)
 
 
+def _time(case: Case, step: int) -> str:
+    converter = case.converter
+    return f"{step * converter.time:.4g} s" if converter else f"{step / case.scales.steps_per_time:.2f} L/U"
+
+
 def _advice(case: Case) -> str:
     scales = case.scales
+    speed = "lid_speed"
+    if case.si:
+        speed = "units.step" if case.units.step else "units.lattice_speed"
     return (
         f"tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds number {scales.grid_reynolds:.1f}; take more "
-        "cells, a smaller lid_speed, the collision TRT, MRT or cumulant, or lbm.smagorinsky"
+        f"cells, a smaller {speed}, the collision TRT, MRT or cumulant, or lbm.smagorinsky"
     )

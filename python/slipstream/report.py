@@ -80,24 +80,46 @@ def link_summary(machine: Any) -> str:
 
 def physics(case: Case) -> list[tuple[str, str]]:
     scales, cells = case.scales, case.grid.cells
-    lbm, force = case.lbm, case.physics.force
+    lbm, force, converter = case.lbm, case.physics.force, case.converter
+    speed, time, unit = f"{scales.lid_speed:.4g} cells a step", f"{scales.steps_per_time:.6g} steps", "a volume"
+    if converter:
+        speed = f"{case.physics.lid_speed:.4g} m/s = {speed}"
+        time = f"{scales.steps_per_time * converter.time:.6g} s = {time}"
+        unit = "N/m^3"
     eddies = "" if lbm.smagorinsky is None else f", Smagorinsky's constant {lbm.smagorinsky:g}"
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
         ("grid", f"{show_extent(cells)} = {case.cell_count:,} cells".replace(",", " ")),
         ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision} {lbm.layout}{eddies}"),
         ("Reynolds number", f"{scales.reynolds:.6g}"),
-        ("lid speed", f"{scales.lid_speed:.4g} cells a step; length / lid speed = {scales.steps_per_time:.6g} steps"),
+        ("lid speed", f"{speed}; length / lid speed = {time}"),
         ("tau", f"{scales.tau:.5f}"),
         ("Mach number", f"{scales.mach:.3f}"),
-        *([("force", "({:g}, {:g}, {:g}) a volume".format(*force))] if any(force) else []),
+        *([("force", "({:g}, {:g}, {:g}) {}".format(*force, unit))] if any(force) else []),
         ("grid Reynolds number", f"{scales.grid_reynolds:.2f}"),
         ("ends", _ending(case)),
     ]
 
 
+def conversion(case: Case) -> Group | None:
+    """What one lattice unit is in SI, and the numbers that are the same in both; None for a case in cells and steps."""
+    if case.converter is None:
+        return None
+    scales = case.scales
+    rows = [(name, f"{value:.6g}", unit) for name, value, unit in case.converter.rows()]
+    numbers = {
+        "Reynolds number": scales.reynolds,
+        "Mach number": scales.mach,
+        "tau": scales.tau,
+        "grid Reynolds number": scales.grid_reynolds,
+    }
+    rows += [(name, f"{value:.6g}", "-") for name, value in numbers.items()]
+    return table("one lattice unit in SI", ["", "value", "unit"], rows)
+
+
 def _ending(case: Case) -> str:
-    last = f"step {case.last_step} ({case.last_step / case.scales.steps_per_time:.4g} length / lid speed)"
+    seconds = f", {case.last_step * case.converter.time:.4g} s" if case.converter else ""
+    last = f"step {case.last_step} ({case.last_step / case.scales.steps_per_time:.4g} length / lid speed{seconds})"
     return f"residual below {case.run.residual:g}, or {last}" if case.run.residual else last
 
 

@@ -98,6 +98,8 @@ def run(
     prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
     build = module.build_info()
     console.print(report.banner(setup, prediction, build))
+    if conversion := report.conversion(case):
+        console.print(conversion)
     if any(entry["bound"] for entry in machine.bindings()):
         console.print(topology.bindings(machine))
     trace = module.Trace() if watch.trace else None
@@ -169,15 +171,19 @@ def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: 
     if not case.output.fields:
         with LiveLine(console) as line:
             return march(lbm, case, case.last_step, bytes_per_cell, line.show, None, keeper)
-    scales = case.scales
+    scales, converter = case.scales, case.converter
     written = -1
-    spacing = (1.0 / scales.length,) * 3
+    spacing = (case.spacing,) * 3
     name = "fields.vtkhdf" if keeper.marks is None else FIELDS_FROM.format(lbm.step)
     series = core().Series(lbm, str(case.folder / name), spacing, (0.0, 0.0, 0.0), True)
 
     def write() -> None:
         nonlocal written
-        series.write(lbm.step / scales.steps_per_time, 1.0 / scales.lid_speed)
+        if converter:
+            velocity, density = (converter.velocity, "m/s"), (converter.density, "kg/m^3")
+            series.write(lbm.step * converter.time, velocity, density)
+        else:
+            series.write(lbm.step / scales.steps_per_time, (1.0 / scales.lid_speed, ""), (1.0, ""))
         written = lbm.step
 
     try:
@@ -211,8 +217,9 @@ def _figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, bu
         "lattice": case.lbm.lattice,
         "collision": case.lbm.collision,
         "smagorinsky": case.lbm.smagorinsky,
-        "force": list(case.physics.force),
+        "force": list(case.force),
         "precision": case.lbm.precision,
+        **_si_figures(case, outcome),
         "reynolds": scales.reynolds,
         "lid_speed": scales.lid_speed,
         "tau": scales.tau,
@@ -224,6 +231,24 @@ def _figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, bu
         "steady": outcome.steady,
         "mass_drift": drift,
     }
+
+
+def _si_figures(case: Case, outcome: Outcome) -> dict[str, Any]:
+    """The converter of a case in SI, with units in the names."""
+    converter, physics, scales = case.converter, case.physics, case.scales
+    if converter is None:
+        return {}
+    figures = {
+        "cell_m": converter.length,
+        "step_s": converter.time,
+        "density_kg_per_m3": converter.density,
+        "length_m": scales.length * converter.length,
+        "lid_speed_m_per_s": physics.lid_speed,
+        "viscosity_m2_per_s": scales.viscosity * converter.viscosity,
+        "force_n_per_m3": list(physics.force),
+        "time_s": outcome.steps * converter.time,
+    }
+    return {"si": figures}
 
 
 def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], console: Console) -> None:
@@ -241,7 +266,7 @@ def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], cons
         if figures["spanwise"] and case.lbm.lattice != "D2Q9":
             console.print(f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the lid speed")
         if case.output.profiles:
-            compare.write_profiles(folder / "profiles.csv", lines)
+            compare.write_profiles(folder / "profiles.csv", lines, case)
             compare.write_json(folder / "comparison.json", result, figures)
         if case.output.pictures:
             from slipstream import plots

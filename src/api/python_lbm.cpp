@@ -4,6 +4,8 @@
 #include <slipstream/gather.hpp>
 #include <slipstream/vtkhdf.hpp>
 
+#include <nanobind/stl/pair.h>
+
 #include "api/python_common.hpp"
 #include "api/python_report.hpp"
 #include "api/reading.hpp"
@@ -271,9 +273,11 @@ class Series {
          bool overwrite)
       : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite)) {}
 
-  void write(double time, double velocity_scale) {
-    series_.write(time, {{"velocity", &lbm_.field("velocity"), velocity_scale},
-                         {"density", &lbm_.field("density"), 1},
+  /// The pairs: factor and name of the unit.
+  void write(double time, const std::pair<double, std::string>& velocity,
+             const std::pair<double, std::string>& density) {
+    series_.write(time, {{"velocity", &lbm_.field("velocity"), velocity.first, velocity.second},
+                         {"density", &lbm_.field("density"), density.first, density.second},
                          {"flags", &lbm_.field("flags"), 1}});
   }
   void close() { series_.close(); }
@@ -349,7 +353,7 @@ void bind_lbm(nb::module_& m) {
       .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool>(),
            nb::arg("lbm"), nb::arg("path"), nb::arg("spacing"), nb::arg("origin"), nb::arg("overwrite"),
            nb::keep_alive<1, 2>())
-      .def("write", &Series::write, nb::arg("time"), nb::arg("velocity_scale"), Release())
+      .def("write", &Series::write, nb::arg("time"), nb::arg("velocity"), nb::arg("density"), Release())
       .def("close", &Series::close, Release());
 }
 

@@ -85,7 +85,7 @@ std::string describe(double time, const std::vector<VtkhdfSeries::Item>& items) 
   std::ostringstream text;
   text << std::hexfloat << "time " << time;
   for (const auto& item : items) {
-    text << ", '" << item.name << "' x " << item.scale;
+    text << ", '" << item.name << "' x " << item.scale << ' ' << item.unit;
     if (item.field) text << ' ' << to_string(item.field->options().type) << ' ' << item.field->options().components;
   }
   return text.str();
@@ -109,7 +109,7 @@ std::vector<VtkhdfArray> next_arrays(const std::vector<VtkhdfArray>& before, boo
     const DType type = item.field->options().type;
     const int components = item.field->options().components;
     if (first) {
-      arrays.push_back({item.name, type, components});
+      arrays.push_back({item.name, type, components, item.unit});
       continue;
     }
     const auto array = std::find_if(arrays.begin(), arrays.end(), [&](const auto& a) { return a.name == item.name; });

@@ -163,7 +163,8 @@ void reserve_rows(const std::string& path, const Extent& extent, const std::vect
     if (array.row == 0) {
       remove_if_there(file, name);
       remove_if_there(file, offsets_path(array.name));
-      create_growing(file, name, hdf5_type(array.type), sizes, chunk_sizes(sizes, array.type));
+      const auto dataset = create_growing(file, name, hdf5_type(array.type), sizes, chunk_sizes(sizes, array.type));
+      if (!array.unit.empty()) write_text_attribute(dataset, "unit", array.unit);
       create_growing(file, offsets_path(array.name), H5T_NATIVE_INT64, {1}, {steps_per_chunk});
     }
     sizes[0] = array.row + 1;

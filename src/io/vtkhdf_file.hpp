@@ -17,6 +17,7 @@ struct VtkhdfArray {
   std::string name;
   DType type = DType::f32;
   int components = 1;
+  std::string unit{};
   std::int64_t row = 0;  ///< that the step shows
   bool fresh = true;     ///< the step also writes that row
 };

@@ -190,7 +190,7 @@ def test_results_are_written_for_people_and_programs(small: Path, tmp_path: Path
     case = load(small, ["physics.reynolds=1000"])
     lines, known = perfect(case), compare.reference_for(case)
     result = compare.compare(lines, known)
-    compare.write_profiles(tmp_path / "profiles.csv", lines)
+    compare.write_profiles(tmp_path / "profiles.csv", lines, case)
     compare.write_json(tmp_path / "comparison.json", result, {"steps": 7})
     table = np.genfromtxt(tmp_path / "profiles.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
     assert table["u"][table["axis"] == "y"] == pytest.approx(lines[0].velocity[:, 0])

@@ -176,6 +176,25 @@ TEST_F(Vtkhdf, ScalesFloatsToPhysicalUnits) {
   EXPECT_EQ(read_dataset(path, "/VTKHDF/CellData/double").values, expected(g.extent(), 1, {0}, -4));
 }
 
+TEST_F(Vtkhdf, KeepsTheUnitOfAFieldAsAnAttribute) {
+  const Grid g = grid({8, 6, 4});
+  Field with(g, {.name = "f", .type = DType::f32}), without(g, {.name = "f", .type = DType::f32});
+  fill(with, 0);
+  fill(without, 0);
+  VtkhdfSeries series(comm, g, path, {});
+  series.write(0, {{"with", &with, 1, "m/s"}, {"without", &without}});
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  EXPECT_EQ(H5Aexists_by_name(file, "/Series/without", "unit", H5P_DEFAULT), 0);
+  const hid_t attribute = H5Aopen_by_name(file, "/Series/with", "unit", H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t type = H5Aget_type(attribute);
+  std::string value(H5Tget_size(type), ' ');
+  EXPECT_GE(H5Aread(attribute, type, value.data()), 0);
+  EXPECT_EQ(value, "m/s");
+  H5Tclose(type);
+  H5Aclose(attribute);
+  H5Fclose(file);
+}
+
 TEST_F(Vtkhdf, RefusesPathsThatItCannotWrite) {
   const Grid g = grid({8, 6, 4});
   std::ofstream(folder + "/plain") << "text";

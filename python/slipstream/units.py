@@ -1,0 +1,89 @@
+"""The scales of a run in cells and steps, and what a cell and a step are outside of the lattice."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The numbers that say whether a lattice Boltzmann run can work."""
+
+    length: float  #: cells
+    lid_speed: float  #: cells per step
+    viscosity: float  #: cells squared per step
+
+    @property
+    def reynolds(self) -> float:
+        return self.lid_speed * self.length / self.viscosity
+
+    @property
+    def tau(self) -> float:
+        """Relaxation time in steps: viscosity / c_s^2 + 1/2, c_s^2 = 1/3."""
+        return 3.0 * self.viscosity + 0.5
+
+    @property
+    def mach(self) -> float:
+        return self.lid_speed * math.sqrt(3.0)
+
+    @property
+    def grid_reynolds(self) -> float:
+        """Reynolds number of one cell."""
+        return self.lid_speed / self.viscosity
+
+    @property
+    def steps_per_time(self) -> float:
+        """Steps in one length / lid speed."""
+        return self.length / self.lid_speed
+
+
+@dataclass(frozen=True)
+class Converter:
+    """SI values of one lattice unit. All follow from three: the cell, the step and the density of the fluid at rest."""
+
+    length: float  #: m, one cell
+    time: float  #: s, one step
+    density: float  #: kg/m^3, 1 in the lattice
+
+    @property
+    def velocity(self) -> float:
+        """m/s."""
+        return self.length / self.time
+
+    @property
+    def viscosity(self) -> float:
+        """Kinematic, m^2/s."""
+        return self.length**2 / self.time
+
+    @property
+    def pressure(self) -> float:
+        """Pa. A density above that at rest by 1 in the lattice is a third of it, by c_s^2 = 1/3."""
+        return self.density * self.velocity**2
+
+    @property
+    def force(self) -> float:
+        """N, on a body."""
+        return self.pressure * self.length**2
+
+    @property
+    def force_density(self) -> float:
+        """N/m^3, on the fluid."""
+        return self.pressure / self.length
+
+    def rows(self) -> list[tuple[str, float, str]]:
+        """Name, value and unit of each."""
+        return [
+            ("length", self.length, "m"),
+            ("time", self.time, "s"),
+            ("velocity", self.velocity, "m/s"),
+            ("density", self.density, "kg/m^3"),
+            ("viscosity", self.viscosity, "m^2/s"),
+            ("force", self.force, "N"),
+            ("force a volume", self.force_density, "N/m^3"),
+            ("pressure", self.pressure, "Pa"),
+        ]
+
+
+def whole(value: float) -> float:
+    """The whole number that a quotient of decimal numbers misses by rounding alone, or the quotient."""
+    near = round(value)
+    return float(near) if math.isclose(value, near, rel_tol=1e-12) else value

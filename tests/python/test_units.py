@@ -1,0 +1,275 @@
+"""Cases in metres and seconds: the converter, its refusals, and what a run writes."""
+
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from conftest import CASES, SMALL, Cli
+from slipstream import engine
+from slipstream.case import Case, load
+from slipstream.checks import warnings
+from slipstream.errors import CaseError
+
+#: The flow of SMALL: 1.6 m of something thick under a lid that slides at 2 m/s.
+SI = SMALL.replace(
+    "[physics]\nreynolds = 100\nlid_speed = 0.1\n",
+    """\
+[units]
+system = "SI"
+cell = 0.1
+density = 800
+lattice_speed = 0.1
+
+[physics]
+viscosity = 0.032
+lid_speed = 2
+""",
+)
+
+
+@pytest.fixture
+def si(tmp_path: Path) -> Path:
+    path = tmp_path / "si.toml"
+    path.write_text(SI)
+    return path
+
+
+def velocity_after(case: Case, steps: int) -> np.ndarray:
+    lbm = engine.solver(engine.prepare(case, engine.discover(case)))
+    lbm.advance(steps)
+    return np.asarray(lbm.gather("velocity", (0, 0, 0), case.grid.cells))
+
+
+def test_cavity_in_si_is_the_same_lattice_run_as_its_twin_in_cells() -> None:
+    twins = [load(CASES / name, ["machine.backend=host"]) for name in ("cavity_si.toml", "cavity.toml")]
+    assert twins[0].scales == twins[1].scales
+    assert twins[0].last_step == twins[1].last_step and twins[0].check_every == twins[1].check_every
+    assert twins[0].options() == twins[1].options()
+    in_si, in_cells = (velocity_after(case, 6) for case in twins)
+    assert np.abs(in_cells).max() > 0.01
+    assert np.array_equal(in_si, in_cells)
+
+
+def test_converter_gives_the_si_value_of_one_lattice_unit(si: Path) -> None:
+    converter = load(si).converter
+    assert converter is not None
+    values = {name: value for name, value, _ in converter.rows()}
+    # A step is lattice_speed x cell / lid_speed = 0.005 s.
+    assert values == pytest.approx(
+        {
+            "length": 0.1,
+            "time": 0.005,
+            "velocity": 20,
+            "density": 800,
+            "viscosity": 2,
+            "force": 800 * 0.1**4 / 0.005**2,
+            "force a volume": 800 * 0.1 / 0.005**2,
+            "pressure": 800 * 20**2,
+        }
+    )
+
+
+def test_case_in_cells_has_no_converter(small: Path) -> None:
+    assert load(small).converter is None
+
+
+@pytest.mark.parametrize(
+    ("words", "lid_speed", "step"),
+    [
+        ([], 0.1, 0.005),
+        (["units.lattice_speed=0.05"], 0.05, 0.0025),
+        (["grid.cells=[32,32,32]", "units.cell=0.05"], 0.1, 0.0025),
+    ],
+)
+def test_step_follows_from_the_lid_speed_in_cells(si: Path, words: list[str], lid_speed: float, step: float) -> None:
+    case = load(si, words)
+    assert case.scales.lid_speed == lid_speed
+    assert case.converter is not None and case.converter.time == pytest.approx(step)
+    assert case.scales.reynolds == pytest.approx(100)
+
+
+def test_lid_speed_in_cells_follows_from_the_step(tmp_path: Path) -> None:
+    path = tmp_path / "si.toml"
+    path.write_text(SI.replace("lattice_speed = 0.1", "step = 0.0025"))
+    case = load(path)
+    assert case.scales.lid_speed == pytest.approx(0.05)
+    assert case.scales.viscosity == pytest.approx(0.032 * 0.0025 / 0.1**2)
+    assert case.converter is not None and case.converter.time == 0.0025
+
+
+def test_lid_speed_in_cells_left_out_scales_with_the_grid(tmp_path: Path) -> None:
+    path = tmp_path / "si.toml"
+    path.write_text(SI.replace("lattice_speed = 0.1\n", ""))
+    speeds = [load(path, [f"grid.cells=[{n},{n},{n}]", f"units.cell={1.6 / n}"]).scales.lid_speed for n in (64, 128)]
+    assert speeds == [0.1, 0.05]
+
+
+def test_reynolds_number_serves_in_si_too(tmp_path: Path) -> None:
+    path = tmp_path / "si.toml"
+    path.write_text(SI.replace("viscosity = 0.032", "reynolds = 100"))
+    assert load(path).scales == load(path, ["physics.length=1.6"]).scales
+    assert load(path).scales.viscosity == pytest.approx(0.016)
+
+
+def test_length_in_metres_becomes_whole_cells_in_spite_of_rounding(si: Path) -> None:
+    assert 0.3 / 0.1 != 3
+    assert load(si, ["physics.length=0.3"]).scales.length == 3
+    assert load(si, ["physics.length=0.25"]).scales.length == 2.5
+
+
+def test_force_in_newtons_a_volume_is_the_acceleration_that_it_gives_the_fluid(si: Path) -> None:
+    # 800 kg/m^3 x 0.04 m/s^2; in the lattice 0.04 x 0.005^2 / 0.1.
+    assert load(si, ["physics.force=[0, 0, -32]"]).options()["force"] == pytest.approx((0, 0, -1e-5))
+
+
+def test_run_ends_after_a_time_in_seconds(si: Path) -> None:
+    assert load(si, ["run.time=0.1"]).last_step == 20
+    assert load(si, ["run.time=10"]).last_step == 40
+
+
+@pytest.mark.parametrize("words", [[], ["physics.length=0.25", "run.time=0.15"], ["physics.force=[32, 0, 0]"]])
+def test_resolved_case_in_si_is_the_same_run(si: Path, tmp_path: Path, words: list[str]) -> None:
+    case = load(si, words)
+    resolved = case.resolved("host")
+    copy = tmp_path / "copy.toml"
+    copy.write_text(resolved.to_toml())
+    again = load(copy)
+    assert again == resolved
+    assert again.scales == case.scales and again.converter == case.converter and again.force == case.force
+
+
+def test_resolved_case_in_cells_says_nothing_of_units(small: Path) -> None:
+    assert "units" not in load(small).resolved("host").to_toml()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("cell = 0.1\n", "", ["units.cell: missing", "edge of a cell in m", 'units.system = "lattice"']),
+        ("density = 800\n", "", ["units.density: missing", "kg/m^3"]),
+        ("lid_speed = 2\n", "", ["physics.lid_speed: missing", "in m/s"]),
+        ("cell = 0.1", "cell = 0", ["units.cell: should be greater than 0 (it is 0)"]),
+        ("density = 800", "density = -1", ["units.density: should be greater than 0 (it is -1)"]),
+        ("viscosity = 0.032", "viscosity = -1e-6", ["physics.viscosity: should be greater than 0"]),
+        ("cell = 0.1", "cell = inf", ["units.cell: "]),
+        ("cell = 0.1", 'cell = "10 cm"', ["units.cell: should be a valid number"]),
+        ('"SI"', '"imperial"', ["units.system: should be 'lattice' or 'SI'", "imperial"]),
+        ("cell = 0.1", "cel = 0.1", ["units.cel: unknown key; did you mean 'cell'?"]),
+        ("cell = 0.1", "cell = 0.1\nstep = 0.1", ["units.step: step (s) or lattice_speed", "only one"]),
+        ('system = "SI"\n', "", ["units.cell: belongs to a case in SI", 'units.system = "SI"', "or drop it"]),
+        ("viscosity = 0.032", "viscosity = 0.032\nlength = 0.05", ["physics.length: 0.05 m is less than one cell"]),
+        ("steps = 40\n", "", ["run: give steps, time_units or time"]),
+    ],
+)
+def test_faults_of_units_are_refused_with_their_key_and_the_choices(
+    si: Path, old: str, new: str, parts: list[str]
+) -> None:
+    assert old in SI
+    si.write_text(SI.replace(old, new))
+    with pytest.raises(CaseError) as caught:
+        load(si)
+    assert [part for part in parts if part not in str(caught.value)] == []
+
+
+def test_time_in_seconds_of_a_case_in_cells_is_refused(small: Path) -> None:
+    with pytest.raises(CaseError, match=r"run\.time: belongs to a case in SI"):
+        load(small, ["run.time=1"])
+
+
+def test_lattice_speed_with_too_large_mach_number_is_refused_with_its_range(si: Path) -> None:
+    with pytest.raises(CaseError, match=r"units\.lattice_speed: Mach number 0\.866 .* units\.lattice_speed <= 0\.173"):
+        load(si, ["units.lattice_speed=0.5"])
+
+
+def test_step_with_too_large_mach_number_is_refused_with_its_range(tmp_path: Path) -> None:
+    path = tmp_path / "si.toml"
+    path.write_text(SI.replace("lattice_speed = 0.1", "step = 0.05"))
+    with pytest.raises(CaseError, match=r"units\.step: Mach number 1\.732 .* units\.step <= 0\.00866 s"):
+        load(path)
+
+
+@pytest.mark.parametrize("viscosity", [1e-4, 50])
+@pytest.mark.parametrize("step", ["lattice_speed = 0.1", "lattice_speed = 0.02", "step = 0.001"])
+def test_every_remedy_for_tau_out_of_range_mends_it(tmp_path: Path, step: str, viscosity: float) -> None:
+    path = tmp_path / "si.toml"
+    path.write_text(SI.replace("lattice_speed = 0.1", step).replace("0.032", str(viscosity)))
+    with pytest.raises(CaseError, match=r"tau = .* is outside the usable range") as caught:
+        load(path)
+    remedies = str(caught.value).partition("; ")[2].removesuffix(" would do").split(" or ")
+    for remedy in remedies:
+        key, _, value, *_ = remedy.split()
+        load(path, [f"{key if '.' in key else 'physics.' + key}={value}"])
+
+
+def test_large_grid_reynolds_number_in_si_is_a_warning(si: Path) -> None:
+    assert "grid Reynolds number 62.5 is above 20" in warnings(load(si, ["physics.viscosity=0.0032"]))[0]
+
+
+def test_length_far_beyond_the_box_is_a_warning(si: Path) -> None:
+    case = load(si, ["physics.length=32", "physics.viscosity=0.64"])
+    assert warnings(case) == ["physics.length of 32 m is 20 times the longest side of the box: is it in metres?"]
+
+
+def test_force_that_drives_too_fast_a_flow_is_a_warning_in_newtons(si: Path) -> None:
+    words = ["grid.periodic=[true, false, false]"]
+    (text,) = warnings(load(si, ["physics.force=[3200, 0, 0]", *words]))
+    bound, unit = text.split()[-2:]
+    assert unit == "N/m^3"
+    assert warnings(load(si, [f"physics.force=[{bound}, 0, 0]", *words])) == []
+
+
+def test_check_shows_the_table_of_the_converter(cli: Cli) -> None:
+    result = cli("check", str(CASES / "cavity_si.toml"))
+    assert result.returncode == 0, result.stderr
+    text = " ".join(result.stdout.split())
+    for row in (
+        "length 0.0015625 m",
+        "time 0.015625 s",
+        "velocity 0.1 m/s",
+        "density 998 kg/m^3",
+        "viscosity 0.00015625 m^2/s",
+        "force 2.43652e-05 N",
+        "pressure 9.98 Pa",
+        "Reynolds number 1000 -",
+        "Mach number 0.173205 -",
+        "tau 0.5192 -",
+    ):
+        assert row in text
+
+
+def test_files_and_lines_of_a_run_in_si_are_in_si(cli: Cli, si: Path, small: Path) -> None:
+    for path in (si, small):
+        result = cli("run", path.name, f"output.folder={path.stem}", "output.pictures=false", "machine.backend=host")
+        assert result.returncode == 0, result.stderr
+        text = result.stdout
+        assert ("one lattice unit in SI" in text) == (path == si)
+        assert ("time 0.2 s " in text) == (path == si) and ("time 0.25 L/U " in text) == (path == small)
+    with h5py.File(si.parent / "si/fields.vtkhdf") as metres, h5py.File(si.parent / "small/fields.vtkhdf") as ratios:
+        assert metres["VTKHDF"].attrs["Spacing"] == pytest.approx([0.1] * 3)
+        assert metres["VTKHDF/Steps/Values"][-1] == pytest.approx(40 * 0.005)
+        assert metres["Series/velocity"][-1] == pytest.approx(2 * ratios["Series/velocity"][-1], rel=1e-6)
+        assert metres["Series/density"][-1] == pytest.approx(800 * ratios["Series/density"][-1], rel=1e-6)
+        units = {name: dict(metres[f"Series/{name}"].attrs) for name in ("velocity", "density", "flags")}
+        assert units == {"velocity": {"unit": b"m/s"}, "density": {"unit": b"kg/m^3"}, "flags": {}}
+        assert dict(ratios["Series/velocity"].attrs) == {}
+    metres, ratios = (
+        np.genfromtxt(si.parent / name / "profiles.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+        for name in ("si", "small")
+    )
+    assert metres.dtype.names == ("axis", "place_m", "u_m_per_s", "v_m_per_s", "w_m_per_s")
+    assert metres["place_m"] == pytest.approx(1.6 * ratios["place"])
+    assert metres["u_m_per_s"] == pytest.approx(2 * ratios["u"], rel=1e-6)
+    figures = json.loads((si.parent / "si/comparison.json").read_text())["run"]
+    assert figures["si"]["step_s"] == pytest.approx(0.005) and figures["si"]["time_s"] == pytest.approx(0.2)
+    assert figures["si"]["viscosity_m2_per_s"] == pytest.approx(0.032)
+
+
+def test_run_in_si_goes_on_from_its_checkpoint(cli: Cli, si: Path) -> None:
+    words = ["run", "si.toml", "output.pictures=false", "machine.backend=host"]
+    assert cli(*words, "output.folder=whole").returncode == 0
+    assert cli(*words, "output.folder=parts", "run.steps=20", "checkpoint.every=20").returncode == 0
+    result = cli(*words, "output.folder=parts", "--restart", "last")
+    assert result.returncode == 0 and "restarted at step 20" in result.stdout, result.stderr
+    assert (si.parent / "parts/profiles.csv").read_bytes() == (si.parent / "whole/profiles.csv").read_bytes()
