@@ -1,6 +1,6 @@
 // The sender's teams store into the target's memory: long rows straight into its ghost cells, which the target opens at
-// its begin, when everything that read the last values is behind it in stream order; thin ones packed into its slots; small
-// messages in lines that carry the exchange's number.
+// its begin, when everything that read the last values is behind it in stream order; thin ones packed into its slots;
+// small messages in lines that carry the exchange's number.
 #include "route/routes.hpp"
 #include "route/store_ends.hpp"
 
