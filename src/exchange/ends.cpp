@@ -43,6 +43,7 @@ void Exchange::Impl::make_ends() {
       if (local(m.source)) {
         Side& side = side_of(m.source);
         side.senders.push_back(way.sender(m, send_site(channel, side)));
+        side.sent.push_back(c);
       }
       doing = "unpacking";
       if (local(m.target)) {
@@ -118,12 +119,11 @@ Schedule Exchange::Impl::schedule_of(const Side& side, const Batch& opening) con
     for (const Batch& batch : receiver->batches) traffic.incoming.back().push_back(&batch);
   }
   if (side.combining) traffic.combining = &*side.combining;
-  std::size_t sender = 0, receiver = 0;
-  for (const Channel& c : channels) {
-    if (c.choice.route == RouteKind::kernel && !c.message.combines && c.message.source == side.index)
-      for (const Batch& batch : side.senders[sender]->batches) traffic.completing[&batch] = receiver;
-    sender += c.message.source == side.index;
-    receiver += c.message.target == side.index;
+  for (std::size_t s = 0; s < side.senders.size(); ++s) {
+    const Channel& c = channels[side.sent[s]];
+    if (c.choice.route != RouteKind::kernel || c.message.combines) continue;
+    const auto own = std::find(side.received.begin(), side.received.end(), side.sent[s]) - side.received.begin();
+    for (const Batch& batch : side.senders[s]->batches) traffic.completing[&batch] = static_cast<std::size_t>(own);
   }
   for (const Channel& c : channels) {
     if (c.need.chunks <= c.need.depth || (c.message.target != side.index && c.message.source != side.index)) continue;

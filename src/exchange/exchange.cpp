@@ -244,13 +244,11 @@ std::vector<double> Exchange::Impl::arrival_us() {
     synchronize(side.device);
     copy(side.stream, stamps.data(), side.stamps.data(), stamps.bytes());
     side.stream.synchronize();
-    std::size_t receiver = 0;
     std::vector<double> by_channel(channels.size(), -1);
-    for (std::size_t c = 0; c < channels.size(); ++c) {
-      if (channels[c].message.target != side.index) continue;
-      const int stamp = side.message_stamp[receiver++];
+    for (std::size_t r = 0; r < side.received.size(); ++r) {
+      const int stamp = side.message_stamp[r];
       if (stamp && stamps.data()[stamp] > stamps.data()[0])
-        by_channel[c] = static_cast<double>(stamps.data()[stamp] - stamps.data()[0]) / 1e3;
+        by_channel[side.received[r]] = static_cast<double>(stamps.data()[stamp] - stamps.data()[0]) / 1e3;
     }
     for (std::size_t m = 0; m < messages.size(); ++m)
       if (by_channel[channel_of_message[m]] > 0) times[m] = by_channel[channel_of_message[m]];

@@ -46,8 +46,8 @@ struct Side {
   Buffer<std::uint64_t> stamps;
   std::vector<std::unique_ptr<Sender>> senders;  // farthest first
   std::vector<std::unique_ptr<Receiver>> receivers;
-  std::vector<std::size_t> received;  // each receiver's channel
-  std::vector<int> message_stamp;     // of each receiver's message
+  std::vector<std::size_t> sent, received;  // each sender's, each receiver's channel
+  std::vector<int> message_stamp;           // of each receiver's message
   Combiner combiner{Device{}};
   Buffer<Signal> packed;  // where values are combined: which of the senders' batches are done
   std::optional<Batch> combining;

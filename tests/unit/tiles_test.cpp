@@ -61,15 +61,6 @@ std::vector<std::uint32_t> numbered(std::int64_t count) {
   return values;
 }
 
-/// Where the words of a mover lie in the arrays that its ends point to.
-void move_plainly(const Mover& m, const std::uint32_t* source, std::uint32_t* target) {
-  for (std::int64_t z = 0; z < m.extent[2]; ++z)
-    for (std::int64_t y = 0; y < m.extent[1]; ++y)
-      for (std::int64_t x = 0; x < m.extent[0]; ++x)
-        target[x * m.target_stride[0] + y * m.target_stride[1] + z * m.target_stride[2]] =
-            source[x * m.source_stride[0] + y * m.source_stride[1] + z * m.source_stride[2]];
-}
-
 template <class T>
 std::byte* bytes(T* values) {
   return reinterpret_cast<std::byte*>(values);
@@ -77,6 +68,22 @@ std::byte* bytes(T* values) {
 
 void set_dense(const Mover& m, std::int64_t (&stride)[3]) {
   stride[0] = 1, stride[1] = m.extent[0], stride[2] = m.extent[0] * m.extent[1];
+}
+
+/// By bytes, one word after the other.
+void move_plainly(const Mover& m) {
+  for (std::int64_t z = 0; z < m.extent[2]; ++z)
+    for (std::int64_t y = 0; y < m.extent[1]; ++y)
+      for (std::int64_t x = 0; x < m.extent[0]; ++x)
+        std::memcpy(m.target + (x * m.target_stride[0] + y * m.target_stride[1] + z * m.target_stride[2]) * m.word,
+                    m.source + (x * m.source_stride[0] + y * m.source_stride[1] + z * m.source_stride[2]) * m.word,
+                    static_cast<std::size_t>(m.word));
+}
+
+/// The same with another target.
+void move_plainly(Mover m, std::uint32_t* target) {
+  m.target = bytes(target);
+  move_plainly(m);
 }
 
 class Tiles : public testing::TestWithParam<bool> {};
@@ -92,7 +99,7 @@ TEST_P(Tiles, MoveEveryWordOfABoxAndNoOther) {
     std::vector<std::uint32_t> target(source.size()), expected(source.size());
     mover.source = bytes(const_cast<std::uint32_t*>(source.data()));
     mover.target = bytes(target.data());
-    move_plainly(mover, source.data(), expected.data());
+    move_plainly(mover, expected.data());
     Batch batch;
     batch.movers = {{mover}};
     move_all(GetParam(), cut_for(static_cast<int>(draw(100)), {batch}));
@@ -131,27 +138,24 @@ struct ThinFaces {
   }
 };
 
-/// By bytes, one word after the other.
-void move_plainly(const Mover& m) {
-  for (std::int64_t z = 0; z < m.extent[2]; ++z)
-    for (std::int64_t y = 0; y < m.extent[1]; ++y)
-      for (std::int64_t x = 0; x < m.extent[0]; ++x)
-        std::memcpy(m.target + (x * m.target_stride[0] + y * m.target_stride[1] + z * m.target_stride[2]) * m.word,
-                    m.source + (x * m.source_stride[0] + y * m.source_stride[1] + z * m.source_stride[2]) * m.word,
-                    static_cast<std::size_t>(m.word));
-}
-
 Form form_of(const Table& table) { return table.tiles.front().work.form; }
 
-TEST_P(Tiles, PackBothEndsOfThinRowsTogether) {
-  ThinFaces faces{3, 50, 20, 512, 600}, expected = faces;
-  for (const bool low : {true, false}) move_plainly(expected.packing(low));
+/// Moves both faces by one batch, the low one first or last, and compares with moving them one after the other.
+void check_both(bool sequential, ThinFaces faces, Mover (ThinFaces::*side)(bool), bool low_first, Form form) {
+  for (auto& value : faces.slot) value += 10'000'000;  // values that the array does not have
+  ThinFaces expected = faces;
+  for (const bool low : {true, false}) move_plainly((expected.*side)(low));
   Batch batch;
-  batch.movers = {{faces.packing(true), faces.packing(false)}};
+  batch.movers = {{(faces.*side)(low_first), (faces.*side)(!low_first)}};
   const Table table = cut_for(4, {batch});
-  EXPECT_EQ(form_of(table), Form::pair);
-  move_all(GetParam(), table);
+  EXPECT_EQ(form_of(table), form);
+  move_all(sequential, table);
   EXPECT_EQ(faces.slot, expected.slot);
+  EXPECT_EQ(faces.array, expected.array);
+}
+
+TEST_P(Tiles, PackBothEndsOfThinRowsTogether) {
+  check_both(GetParam(), {3, 50, 20, 512, 600}, &ThinFaces::packing, true, Form::pair);
 }
 
 TEST_P(Tiles, UnpackBothEndsOfThinRowsIntoWhatLiesBetweenThem) {
@@ -159,16 +163,9 @@ TEST_P(Tiles, UnpackBothEndsOfThinRowsIntoWhatLiesBetweenThem) {
     for (const bool low_first : {true, false}) {
       const std::int64_t width = word == 16 ? 1 : 3, gap = 32 / word;
       for (const std::int64_t span : {2 * width, std::max(gap, 2 * width), std::int64_t{64 / word}}) {
-        ThinFaces faces{width, 50, 20, 500, 500 + span - width, word};
-        for (auto& value : faces.slot) value += 10'000'000;
-        ThinFaces expected = faces;
-        for (const bool low : {true, false}) move_plainly(expected.unpacking(low));
-        Batch batch;
-        batch.movers = {{faces.unpacking(low_first), faces.unpacking(!low_first)}};
-        const Table table = cut_for(4, {batch});
-        EXPECT_EQ(form_of(table), Form::seam);
-        move_all(GetParam(), table);
-        EXPECT_EQ(faces.array, expected.array) << "span " << span << ", words of " << word << " B";
+        SCOPED_TRACE("span " + std::to_string(span) + ", words of " + std::to_string(word) + " B");
+        check_both(GetParam(), {width, 50, 20, 500, 500 + span - width, word}, &ThinFaces::unpacking, low_first,
+                   Form::seam);
       }
     }
 }
@@ -190,14 +187,7 @@ TEST_P(Tiles, FillWhatNobodyOwnsBetweenTwoRowsAndNothingBeyond) {
 }
 
 TEST_P(Tiles, UnpackThinRowsFarApartInTurns) {
-  ThinFaces faces{3, 50, 20, 512, 600}, expected = faces;
-  for (const bool low : {true, false}) move_plainly(expected.unpacking(low));
-  Batch batch;
-  batch.movers = {{faces.unpacking(true), faces.unpacking(false)}};
-  const Table table = cut_for(4, {batch});
-  EXPECT_EQ(form_of(table), Form::turns);
-  move_all(GetParam(), table);
-  EXPECT_EQ(faces.array, expected.array);
+  check_both(GetParam(), {3, 50, 20, 512, 600}, &ThinFaces::unpacking, true, Form::turns);
 }
 
 TEST_P(Tiles, LinesBringEveryWordOfTheirExchange) {
@@ -218,7 +208,7 @@ TEST_P(Tiles, LinesBringEveryWordOfTheirExchange) {
     const Table table = cut_for(3, {send, receive});
     for (const std::uint64_t now : {1, 2}) {
       for (auto& word : source) word += 7;
-      move_plainly(out, source.data(), expected.data());
+      move_plainly(out, expected.data());
       move_all(GetParam(), table, now);
       ASSERT_EQ(target, expected) << "rows of " << width << ", exchange " << now;
     }
