@@ -91,18 +91,31 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   return true;
 }
 
-void join(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
-  if (join_as_seam(a, b, twin, piece)) return;
+/// Joins boxes that become packed ones; false where they do not.
+bool join_as_pair(const Mover& a, const Twin& twin, Piece& piece) {
+  if (!is_dense(a.target_stride, a.extent)) return false;
+  const int parts = a.word == 16 ? 2 : 1;
+  if (parts > 1 && a.source_stride[0] != 1) return false;
   Work& w = piece.work;
-  w.source.fold = twin.source;
-  w.target.fold = twin.target;
-  if (is_dense(a.target_stride, a.extent)) {
-    w.form = Form::pair;
-    piece.bytes *= 2;
-  } else {
-    w.form = Form::turns;
-    piece.words *= 2;
-  }
+  w.form = Form::pair;
+  w.word = static_cast<std::uint8_t>(a.word / parts);
+  w.width = Divisor(a.extent[0] * parts);
+  for (End* end : {&w.source, &w.target})
+    for (const int axis : {1, 2}) end->stride[axis] *= parts;
+  w.source.fold = twin.source * parts;
+  w.target.fold = twin.target * parts;
+  piece.width *= parts;
+  piece.words *= parts;
+  piece.bytes = 2 * w.word;
+  return true;
+}
+
+void join(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
+  if (join_as_seam(a, b, twin, piece) || join_as_pair(a, twin, piece)) return;
+  piece.work.form = Form::turns;
+  piece.work.source.fold = twin.source;
+  piece.work.target.fold = twin.target;
+  piece.words *= 2;
 }
 
 Form form_of(const Mover& m) {

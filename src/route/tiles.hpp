@@ -36,12 +36,13 @@ struct End {
 
 /// How the words of a work are found and moved.
 enum class Form : std::uint8_t {
-  box,     ///< one box, by rows
-  turns,   ///< two boxes of thin rows, whose rows take turns
-  pair,    ///< two boxes of thin rows, of each the same word at a time: words of either lie side by side at the target
-  seam,    ///< two boxes of packed thin rows into what lies between the rows of an array, see Work::thin
-  list,    ///< at listed places, at one end or both
-  seal,    ///< a box into lines that carry the exchange's number
+  box,    ///< one box, by rows
+  turns,  ///< two boxes of thin rows, whose rows take turns
+  pair,   ///< two boxes of thin rows, of each the same word (of at most 8 bytes) at a time: words of either lie side by
+          ///< side at the target
+  seam,   ///< two boxes of packed thin rows into what lies between the rows of an array, see Work::thin
+  list,   ///< at listed places, at one end or both
+  seal,   ///< a box into lines that carry the exchange's number
   unseal,  ///< and out of them
 };
 

@@ -86,20 +86,21 @@ SLIP_FN void copy_rows(const Rows& rows, const Strides& source, const Strides& t
 template <class Word>
 constexpr std::uint32_t flight_of = sizeof(Word) > 8 ? 1 : 2;
 
-/// Places are found anew for the stores, since registers are dear.
+/// Places are found anew for the stores, since registers are dear. Of a pair, half of what is under way comes from
+/// either box.
 template <class Word>
 SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& target, bool pair, std::uint32_t count,
                       const Word* from, Word* to, Share share) {
   constexpr std::uint32_t flight = flight_of<Word>;
-  const std::uint32_t shift = pair ? 1 : 0, second = pair ? 1 : 0;
+  const std::uint32_t shift = flight > 1 && pair ? 1 : 0;
   for (std::uint32_t n = share.thread; n < count; n += (flight >> shift) * share.threads) {
     Word values[flight];
     for (std::uint32_t f = 0; f < flight; ++f)
       if (const std::uint32_t m = n + (f >> shift) * share.threads; m < count)
-        values[f] = from[source.at(rows.cell(m)) + (f & second ? source.fold : 0)];
+        values[f] = from[source.at(rows.cell(m)) + (f & shift ? source.fold : 0)];
     for (std::uint32_t f = 0; f < flight; ++f)
       if (const std::uint32_t m = n + (f >> shift) * share.threads; m < count)
-        to[target.at(rows.cell(m)) + (f & second ? target.fold : 0)] = values[f];
+        to[target.at(rows.cell(m)) + (f & shift ? target.fold : 0)] = values[f];
   }
 }
 

@@ -155,7 +155,10 @@ void check_both(bool sequential, ThinFaces faces, Mover (ThinFaces::*side)(bool)
 }
 
 TEST_P(Tiles, PackBothEndsOfThinRowsTogether) {
-  check_both(GetParam(), {3, 50, 20, 512, 600}, &ThinFaces::packing, true, Form::pair);
+  for (const int word : {1, 2, 4, 8, 16}) {
+    SCOPED_TRACE("words of " + std::to_string(word) + " B");
+    check_both(GetParam(), {word == 16 ? 2 : 3, 50, 20, 512, 600, word}, &ThinFaces::packing, true, Form::pair);
+  }
 }
 
 TEST_P(Tiles, UnpackBothEndsOfThinRowsIntoWhatLiesBetweenThem) {
