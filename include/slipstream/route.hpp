@@ -135,7 +135,9 @@ class RouteState {
   virtual std::string remark(int /*source*/, int /*target*/) const { return {}; }
   /// Lets go of what other ranks own, after the ends: they free it when all have.
   virtual void part() {}
-  /// Ends what waits on the devices for ranks that are gone.
+  /// True where what is queued waits on the devices without a limit: a watchdog calls abandon() then.
+  virtual bool waits_for_ever() const { return false; }
+  /// Ends what waits on the devices for ranks that are gone; from any thread.
   virtual void abandon() {}
 };
 

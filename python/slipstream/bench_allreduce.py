@@ -33,21 +33,24 @@ def _discover(wanted: str, devices: int) -> Any:
 
 def _measure(machine: Any, methods: list[str], quick: bool) -> list[dict[str, Any]]:
     sizes, repeats = (QUICK_SIZES, QUICK_REPEATS) if quick else (SIZES, REPEATS)
-    return [
-        {
-            "ranks": machine.ranks,
-            "devices": len(machine.devices()),
-            "values": values,
-            "dtype": "f64",
-            "operation": "add",
-            "method": method,
-            "clock": clock,
-            "time_us": bench.digits(core().bench_allreduce(machine, values, method, clock, repeats)),
-        }
-        for method in methods
-        for clock in CLOCKS[method]
-        for values in sizes
-    ]
+    rows = []
+    for method in methods:
+        for clock in CLOCKS[method]:
+            times = core().bench_allreduce(machine, sizes, method, clock, repeats)
+            rows += [
+                {
+                    "ranks": machine.ranks,
+                    "devices": len(machine.devices()),
+                    "values": values,
+                    "dtype": "f64",
+                    "operation": "add",
+                    "method": method,
+                    "clock": clock,
+                    "time_us": bench.digits(time),
+                }
+                for values, time in zip(sizes, times, strict=True)
+            ]
+    return rows
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, dict[int, float]]:

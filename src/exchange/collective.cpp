@@ -144,9 +144,10 @@ AllReduce::Facts AllReduce::facts(ReduceMethod method) {
             {"devices per rank", "any"},
             {"capturable", "yes"},
             {"host work", "queues a copy, sends and receives, and a kernel a device"},
-            {"holds while waiting", "the library's thread blocks, without a limit"},
+            {"holds while waiting", "the library's thread blocks, until a thread of the host ends them"},
             {"messages", "the values, from every device to every other"},
-            {"after a time-out", "cannot time out: where a rank dies its peers' streams hang, and the job must end"}};
+            {"after a time-out",
+             "values undefined; nothing of the library's works any more, and a graph of the caller's hangs"}};
   return {{"between", "any devices"},
           {"ranks per device", "any"},
           {"devices per rank", "any"},

@@ -66,8 +66,23 @@ void Exchange::Impl::send(Side& side, Stream& stream) {
   if (options.knobs.sync && host_driven) stream.synchronize();
 }
 
+/// A capture is not watched, nor are the user's own graphs.
+void Exchange::Impl::watched(const std::vector<Stream*>& streams, const std::function<void()>& work) {
+  const bool capturing = std::any_of(streams.begin(), streams.end(), [](const Stream* s) { return s->capturing(); });
+  if (!watchdog || capturing) return work();
+  watchdog->open(sequence, streams);
+  work();
+  watchdog->close(streams);
+}
+
 void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
   if (!transfers) return;
+  watched(streams, [&] { start_transfers(streams); });
+  // Here every end still waits: one that is quick may never be seen to by progress().
+  if (options.trace && host_driven) trace_states();
+}
+
+void Exchange::Impl::start_transfers(const std::vector<Stream*>& streams) {
   for (const Route* way : ways) way->open_group();
   for (std::size_t i = 0; i < sides.size(); ++i) {
     if (!sides[i]->transfers) continue;
@@ -77,8 +92,6 @@ void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
     for (auto& receiver : sides[i]->receivers) receiver->transfer(*streams[i], sequence);
   }
   for (const Route* way : ways) way->close_group(sides.front()->device);
-  // Here every end still waits: one that is quick may never be seen to by progress().
-  if (options.trace && host_driven) trace_states();
 }
 
 void Exchange::Impl::receive(Side& side, Stream& stream) {
@@ -134,11 +147,14 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
     }
     return;
   }
+  std::vector<Stream*> callers;
+  for (Stream& stream : streams) callers.push_back(&stream);
   if (replayed(streams)) {
-    for (std::size_t i = 0; i < sides.size(); ++i) recording()[i].launch(streams[i]);
+    const std::vector<Graph>& graphs = recording();
+    watched(callers, [&] {
+      for (std::size_t i = 0; i < sides.size(); ++i) graphs[i].launch(streams[i]);
+    });
   } else {
-    std::vector<Stream*> callers;
-    for (Stream& stream : streams) callers.push_back(&stream);
     queue(callers);
   }
   if (states.empty()) return;
@@ -226,6 +242,8 @@ void Exchange::Impl::drive_host_routes() {
 }
 
 void Exchange::Impl::check() {
+  if (watchdog)
+    if (const std::string complaint = watchdog->complaint(); !complaint.empty()) throw Timeout(complaint);
   for (const auto& side : sides) {
     const Failure* failure = side->failure.data();
     if (!load_acquire(&failure->set)) continue;

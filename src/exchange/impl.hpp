@@ -15,6 +15,7 @@
 #include "exchange/parting.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/schedule.hpp"
+#include "exchange/watchdog.hpp"
 #include "route/program.hpp"
 
 namespace slipstream {
@@ -75,6 +76,8 @@ struct Exchange::Impl {
   // prepare.cpp
   int first_free_tag() const;
   void prepare_routes();
+  void set_watchdog();
+  void tell_of(std::uint64_t number, std::size_t late);
   void await_or_abandon();
 
   // landings.cpp
@@ -107,6 +110,8 @@ struct Exchange::Impl {
   std::string why_not_captured() const;
   void send(Side& side, Stream& stream);
   void transfer(const std::vector<Stream*>& streams);
+  void start_transfers(const std::vector<Stream*>& streams);
+  void watched(const std::vector<Stream*>& streams, const std::function<void()>& work);
   void receive(Side& side, Stream& stream);
   void begin(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);
@@ -135,6 +140,7 @@ struct Exchange::Impl {
   Directory directory;
   std::deque<ReceiveSite> receive_sites;                    // receivers' `arrived` point to their legs
   std::map<RouteKind, std::shared_ptr<RouteState>> states;  // of routes that any rank uses
+  std::unique_ptr<Watchdog> watchdog;                       // where one of them waits for ever
   std::vector<std::unique_ptr<Side>> sides;
   int bindings = 1;
   int binding = 0;

@@ -1,6 +1,7 @@
 // What all ranks of an exchange set up together for their routes before its ends are made.
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include <slipstream/error.hpp>
 
@@ -61,11 +62,43 @@ void Exchange::Impl::prepare_routes() {
     if (const auto found = states.find(m.route); found != states.end())
       if (const std::string remark = found->second->remark(m.source, m.target); !remark.empty())
         m.reason += "; " + remark;
+  set_watchdog();
+}
+
+void Exchange::Impl::set_watchdog() {
+  if (sides.empty()) return;
+  const auto waits = [](const auto& entry) { return entry.second->waits_for_ever(); };
+  if (std::any_of(states.begin(), states.end(), waits))
+    watchdog = std::make_unique<Watchdog>(options.wait_limit,
+                                          [this](std::uint64_t number, std::size_t late) { tell_of(number, late); });
+}
+
+/// The library does not say which of its neighbours a device waits for. Runs in the watchdog's thread.
+void Exchange::Impl::tell_of(std::uint64_t number, std::size_t late) {
+  const auto name = [&](int device) {
+    return "device " + std::to_string(device) + " on rank " + std::to_string(grid.machine().device(device).rank);
+  };
+  const int me = sides[late]->index;
+  std::set<int> others;
+  for (const Channel& channel : channels) {
+    const Message& m = channel.message;
+    if (!m.state || !m.state->waits_for_ever()) continue;
+    if (m.target == me) others.insert(m.source);
+    if (m.source == me) others.insert(m.target);
+  }
+  others.erase(me);
+  std::string whom;
+  for (const int other : others) whom += (whom.empty() ? "" : " or ") + name(other);
+  watchdog->complain("exchange " + std::to_string(number) + ": " + name(me) + " waited longer than " +
+                     std::to_string(options.wait_limit) + " s for " + whom);
+  for (const auto& [kind, state] : states)
+    if (state->waits_for_ever()) state->abandon();
 }
 
 /// A library's kernels wait for a dead rank for ever, and so would a stream that is synchronized.
 void Exchange::Impl::await_or_abandon() {
   if (states.empty()) return;
+  watchdog.reset();
   const auto over = [this] {
     return std::all_of(sides.begin(), sides.end(),
                        [](const auto& side) { return side->stream.idle() && side->after.done(); });

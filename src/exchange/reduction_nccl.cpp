@@ -5,6 +5,7 @@
 #include <slipstream/error.hpp>
 
 #include "exchange/reduction.hpp"
+#include "exchange/watchdog.hpp"
 #include "machine/patience.hpp"
 #include "route/nccl.hpp"
 
@@ -29,10 +30,16 @@ class NcclReduction final : public Reduction {
       gathered_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
       folded_.emplace_back(team_.local(device));
     }
+    if (!clique_) return;
+    watchdog_ = std::make_unique<Watchdog>(team_.wait_limit, [this](std::uint64_t number, std::size_t late) {
+      watchdog_->complain(team_.missed(number, team_.name(team_.devices[late]), others_than(team_.devices[late])));
+      clique_->abandon();
+    });
   }
 
   /// The library's kernels wait for a dead rank for ever: after the limit they are ended.
   ~NcclReduction() override {
+    watchdog_.reset();
     const auto over = [this] {
       return std::all_of(folded_.begin(), folded_.end(), [](const Event& event) { return event.done(); });
     };
@@ -40,19 +47,35 @@ class NcclReduction final : public Reduction {
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
+    const bool capturing = std::any_of(streams.begin(), streams.end(), [](const Stream& s) { return s.capturing(); });
+    std::vector<Stream*> watched;
+    for (Stream& stream : streams) watched.push_back(&stream);
     for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], row(i, team_.devices[i]), values[i], bytes_);
+    if (watchdog_ && !capturing) watchdog_->open(++number_, watched);
     nccl_group_start();
     for (std::size_t i = 0; i < streams.size(); ++i) exchange(streams[i], i, static_cast<const std::byte*>(values[i]));
     nccl_group_end(team_.local(team_.devices.front()));
+    if (watchdog_ && !capturing) watchdog_->close(watched);
     for (std::size_t i = 0; i < streams.size(); ++i) {
       launch_fold(streams[i], team_.fold, gathered_[i].data(), values[i]);
       if (!streams[i].capturing()) streams[i].record(folded_[i]);
     }
   }
 
-  void check() const override {}
+  void check() const override {
+    if (!watchdog_) return;
+    if (const std::string complaint = watchdog_->complaint(); !complaint.empty()) throw Timeout(complaint);
+  }
 
  private:
+  /// The library does not say which of them is late.
+  std::string others_than(int me) const {
+    std::string names;
+    for (int other = 0; other < team_.fold.devices; ++other)
+      if (other != me) names += (names.empty() ? "" : " or ") + team_.name(other);
+    return names;
+  }
+
   std::byte* row(std::size_t i, int device) const {
     return gathered_[i].data() + static_cast<std::size_t>(device) * bytes_;
   }
@@ -71,6 +94,8 @@ class NcclReduction final : public Reduction {
   std::shared_ptr<NcclClique> clique_;       // none where there is one device
   std::vector<Buffer<std::byte>> gathered_;  // by device
   std::vector<Event> folded_;
+  std::uint64_t number_ = 0;
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 }  // namespace

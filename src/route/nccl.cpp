@@ -77,10 +77,11 @@ class NcclRoute final : public Route {
   Facts execution() const override {
     return {{"host work in begin", "queues kernels, sends and receives; connects pairs in the first exchange"},
             {"host work in end", "queues kernels"},
-            {"holds while waiting", "the library's thread blocks, without a limit"},
+            {"holds while waiting", "the library's thread blocks, until a thread of the host ends them"},
             {"in flight at once", "1"},
             {"fields rebindable", "among the field's own copies"},
-            {"after a time-out", "cannot time out: where a rank dies its peers' streams hang, and the job must end"}};
+            {"after a time-out",
+             "undefined ghost values; nothing of the library's works any more, and a graph of the caller's hangs"}};
   }
   std::string refusal(const Pair& pair) const override {
     if (pair.host) return "it joins GPUs, and these are devices of the host backend";

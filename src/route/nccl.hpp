@@ -10,6 +10,7 @@ namespace slipstream {
 /// Devices that can send to one another in stream order.
 class NcclClique : public RouteState {
  public:
+  bool waits_for_ever() const override { return true; }
   virtual void send(Stream& stream, const std::byte* from, std::size_t bytes, int source, int target) = 0;
   virtual void receive(Stream& stream, std::byte* to, std::size_t bytes, int source, int target) = 0;
 };

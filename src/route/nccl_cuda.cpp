@@ -2,7 +2,9 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <set>
 
@@ -103,15 +105,18 @@ class Clique final : public NcclClique {
       if (setup.machine.device(device).rank == setup.comm.rank()) mine[device] = setup.machine.device(device).local;
     if (mine.empty()) return;
     const cuda::DeviceScope outer(mine.begin()->second);
+    std::deque<std::pair<Member*, ncclComm_t>> joining;  // whose handles the library fills in when the group ends
     Group group;
     for (const auto& [device, local] : mine) {
       const cuda::DeviceScope scope(local);
       Member& member = members_[device];
       member.local = local;
-      nccl.check(nccl.init_rank(&member.comm, static_cast<int>(devices.size()), id, place_of_.at(device)),
+      joining.push_back({&member, nullptr});
+      nccl.check(nccl.init_rank(&joining.back().second, static_cast<int>(devices.size()), id, place_of_.at(device)),
                  "let device " + std::to_string(device) + " join");
     }
     group.close("join the devices of rank " + std::to_string(setup.comm.rank()) + " to those of the others");
+    for (const auto& [member, comm] : joining) member->comm = comm;
   }
 
   ~Clique() override {
@@ -124,18 +129,16 @@ class Clique final : public NcclClique {
 
   void send(Stream& stream, const std::byte* from, std::size_t bytes, int source, int target) override {
     const Member& member = members_.at(source);
-    require(member.comm != nullptr, "NCCL was abandoned after a time-out: the job must end");
     const cuda::DeviceScope scope(member.local);
-    Nccl::get().check(Nccl::get().send(from, bytes, ncclUint8, place_of_.at(target), member.comm,
+    Nccl::get().check(Nccl::get().send(from, bytes, ncclUint8, place_of_.at(target), comm_of(member),
                                        static_cast<cudaStream_t>(stream.native())),
                       "send from device " + std::to_string(source) + " to device " + std::to_string(target));
   }
 
   void receive(Stream& stream, std::byte* to, std::size_t bytes, int source, int target) override {
     const Member& member = members_.at(target);
-    require(member.comm != nullptr, "NCCL was abandoned after a time-out: the job must end");
     const cuda::DeviceScope scope(member.local);
-    Nccl::get().check(Nccl::get().receive(to, bytes, ncclUint8, place_of_.at(source), member.comm,
+    Nccl::get().check(Nccl::get().receive(to, bytes, ncclUint8, place_of_.at(source), comm_of(member),
                                           static_cast<cudaStream_t>(stream.native())),
                       "receive from device " + std::to_string(source) + " on device " + std::to_string(target));
   }
@@ -145,18 +148,24 @@ class Clique final : public NcclClique {
  private:
   struct Member {
     Device local;
-    ncclComm_t comm = nullptr;
+    std::atomic<ncclComm_t> comm = nullptr;  // none after abandon(), which a watchdog calls
   };
 
+  static ncclComm_t comm_of(const Member& member) {
+    const ncclComm_t comm = member.comm;
+    require(comm != nullptr, "NCCL was abandoned after a time-out: the job must end");
+    return comm;
+  }
+
   static void end(Member& member, ncclResult_t (*how)(ncclComm_t)) {
-    if (!member.comm) return;
+    const ncclComm_t comm = member.comm.exchange(nullptr);
+    if (!comm) return;
     try {
       const cuda::DeviceScope scope(member.local);
-      how(member.comm);
+      how(comm);
     } catch (...) {
       // Called where an exchange ends: nobody is left to tell.
     }
-    member.comm = nullptr;
   }
 
   std::map<int, int> place_of_;

@@ -8,21 +8,32 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import slipstream._core as core
 from conftest import ROOT
 
 WAIT_LIMIT = 2
 
-# The survivor leaves without MPI_Finalize, which would wait for the other one.
+# The survivor leaves without MPI_Finalize, which would wait for the other one. On GPUs what went wrong on the device is
+# told by the next call.
 SCRIPT = f"""
 import os, signal, sys, numpy as np, slipstream as ss
-route, how = sys.argv[1:]
-grid = ss.Grid((8, 6, 5), periodic=(True,) * 3, backend="host")
+backend, route, how = sys.argv[1:]
+grid = ss.Grid((8, 6, 5), periodic=(True,) * 3, backend=backend)
 arrays = [np.zeros(grid.array_shape(1, block=block), np.float32) for block in range(len(grid.local))]
+wait = lambda: None
+if backend == "cuda":
+    sys.path.insert(0, {str(Path(__file__).parent)!r})
+    from test_gpu_exchange import GpuArray, runtime
+    arrays = [GpuArray(array) for array in arrays]
+    wait = runtime().cudaDeviceSynchronize
 halo = ss.Exchange(grid, {{"u": arrays}}, routes=["kernel", route], wait_limit={WAIT_LIMIT})
 halo.run()
+wait()
 if grid.comm.rank == 1:
     os.kill(os.getpid(), getattr(signal, how))
 try:
+    halo.run()
+    wait()
     halo.run()
     os.write(1, b"no error\\n")
 except TimeoutError as error:
@@ -50,8 +61,10 @@ os._exit(3)
 """
 
 
-def run_on_two(folder: Path, route: str, how: str, *launcher: str) -> subprocess.CompletedProcess[str]:
-    return run_on(2, folder, SCRIPT, route, how, launcher=launcher)
+def run_on_two(
+    folder: Path, route: str, how: str, *launcher: str, backend: str = "host"
+) -> subprocess.CompletedProcess[str]:
+    return run_on(2, folder, SCRIPT, backend, route, how, launcher=launcher)
 
 
 def run_on(
@@ -80,6 +93,18 @@ def names_both(text: str) -> bool:
 @pytest.mark.parametrize("route", ["direct", "colocated", "staged"])
 def test_a_stopped_rank_is_named_by_the_other(tmp_path: Path, route: str) -> None:
     result = run_on_two(tmp_path, route, "SIGSTOP")
+    assert names_both(result.stdout), result.stdout + result.stderr
+    assert result.returncode == 3
+
+
+def has_two_gpus() -> bool:
+    return core.available("cuda") and core.device_count("cuda") > 1
+
+
+@pytest.mark.skipif(not has_two_gpus(), reason="needs two GPUs and a CUDA build")
+@pytest.mark.parametrize("route", ["direct", "colocated", "nccl", "staged"])
+def test_a_stopped_rank_is_named_on_gpus(tmp_path: Path, route: str) -> None:
+    result = run_on_two(tmp_path, route, "SIGSTOP", backend="cuda")
     assert names_both(result.stdout), result.stdout + result.stderr
     assert result.returncode == 3
 

@@ -21,7 +21,11 @@ class CudaEvent final : public detail::EventImpl {
   }
   bool done() const override {
     const DeviceScope scope(device);
+    // Another thread may be capturing in the mode that lets no thread ask.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    cudaThreadExchangeStreamCaptureMode(&mode);
     const cudaError_t status = cudaEventQuery(event_);
+    cudaThreadExchangeStreamCaptureMode(&mode);
     if (status == cudaErrorNotReady) {
       cudaGetLastError();
       return false;

@@ -1,0 +1,113 @@
+#include "exchange/watchdog.hpp"
+
+#include <algorithm>
+
+namespace slipstream {
+namespace {
+
+/// Between two looks: seldom enough to cost nothing, often enough to be late by little.
+std::chrono::steady_clock::duration pause_for(std::chrono::steady_clock::duration limit) {
+  return std::clamp<std::chrono::steady_clock::duration>(limit / 20, std::chrono::milliseconds(1),
+                                                         std::chrono::milliseconds(50));
+}
+
+}  // namespace
+
+Watchdog::Watchdog(double seconds, Late late)
+    : limit_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
+      late_(std::move(late)),
+      thread_([this] { look(); }) {}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+std::vector<Watchdog::Span> Watchdog::fresh(const std::vector<Stream*>& streams) {
+  const std::lock_guard lock(mutex_);
+  if (!spare_.empty()) {
+    std::vector<Span> spans = std::move(spare_.back());
+    spare_.pop_back();
+    return spans;
+  }
+  std::vector<Span> spans;
+  for (const Stream* stream : streams) spans.push_back({Event(stream->device()), Event(stream->device()), {}});
+  return spans;
+}
+
+void Watchdog::open(std::uint64_t number, const std::vector<Stream*>& streams) {
+  Shift shift{number, Clock::now(), false, fresh(streams)};
+  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->record(shift.spans[i].begun);
+  {
+    const std::lock_guard lock(mutex_);
+    shifts_.push_back(std::move(shift));
+  }
+  changed_.notify_one();
+}
+
+void Watchdog::close(const std::vector<Stream*>& streams) {
+  const std::lock_guard lock(mutex_);
+  Shift& shift = shifts_.back();
+  for (std::size_t i = 0; i < streams.size(); ++i) streams[i]->record(shift.spans[i].ended);
+  shift.closed = true;
+}
+
+std::string Watchdog::complaint() const {
+  const std::lock_guard lock(mutex_);
+  return complaint_;
+}
+
+void Watchdog::complain(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  complaint_ = text;
+}
+
+bool Watchdog::over(Shift& shift) {
+  return shift.closed &&
+         std::all_of(shift.spans.begin(), shift.spans.end(), [](const Span& span) { return span.ended.done(); });
+}
+
+std::optional<std::size_t> Watchdog::late_stream(Shift& shift) const {
+  const Clock::time_point now = Clock::now();
+  if (!shift.closed) return now - shift.opened > limit_ ? std::optional<std::size_t>(0) : std::nullopt;
+  for (std::size_t i = 0; i < shift.spans.size(); ++i) {
+    Span& span = shift.spans[i];
+    if (span.ended.done() || !span.begun.done()) continue;
+    if (!span.since) span.since = now;
+    if (now - *span.since > limit_) return i;
+  }
+  return {};
+}
+
+void Watchdog::look() try {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    if (shifts_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    Shift& oldest = shifts_.front();
+    if (over(oldest)) {
+      for (Span& span : oldest.spans) span.since.reset();
+      spare_.push_back(std::move(oldest.spans));
+      shifts_.pop_front();
+      continue;
+    }
+    if (const auto stream = late_stream(oldest)) {
+      const std::uint64_t number = oldest.number;
+      // What ends now would only be late again; and whoever is told may look at the complaint.
+      lock.unlock();
+      late_(number, *stream);
+      return;
+    }
+    changed_.wait_for(lock, pause_for(limit_));
+  }
+} catch (...) {
+  // A device failed: whoever uses its streams is told.
+}
+
+}  // namespace slipstream

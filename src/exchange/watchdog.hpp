@@ -1,0 +1,67 @@
+#pragma once
+// Ends what a library's kernels, which have no limit of their own, wait for in vain.
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <slipstream/stream.hpp>
+
+namespace slipstream {
+
+/// Looks from a thread of its own whether queued work ends in time: a shift for each exchange, or all-reduce. Time
+/// counts from when the device has reached the work; while the host still queues it, from when it began to.
+class Watchdog {
+ public:
+  /// Called once, from the watchdog's thread: the shift's number, and which of its streams is late.
+  using Late = std::function<void(std::uint64_t number, std::size_t stream)>;
+
+  Watchdog(double seconds, Late late);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  /// What is queued from here to close() belongs to a shift. Not while a stream is being captured.
+  void open(std::uint64_t number, const std::vector<Stream*>& streams);
+  void close(const std::vector<Stream*>& streams);
+
+  /// What check() shall throw; empty while all is well.
+  std::string complaint() const;
+  void complain(const std::string& text);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Span {
+    Event begun, ended;
+    std::optional<Clock::time_point> since;  // when it was first seen to run
+  };
+  struct Shift {
+    std::uint64_t number = 0;
+    Clock::time_point opened;
+    bool closed = false;
+    std::vector<Span> spans;
+  };
+
+  void look();
+  bool over(Shift& shift);
+  std::optional<std::size_t> late_stream(Shift& shift) const;
+  std::vector<Span> fresh(const std::vector<Stream*>& streams);
+
+  const Clock::duration limit_;
+  const Late late_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Shift> shifts_;              // the oldest first; the last may be open
+  std::vector<std::vector<Span>> spare_;  // to be used again
+  std::string complaint_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace slipstream
