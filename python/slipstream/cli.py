@@ -84,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
     trace.add_argument("-o", dest="output", type=Path, required=True, metavar="FILE.png", help="picture to write")
     trace.add_argument("--title", default="")
+    trace.add_argument("--middle", default="", metavar="NAME", help="only from the middle of the bars of this name")
+    trace.add_argument("--count", type=int, default=2, help="so many of them (default: 2)")
     return parser
 
 
@@ -230,7 +232,7 @@ def _doctor(arguments: argparse.Namespace, console: Console) -> int:
 def _trace(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import timeline
 
-    timeline.trace(arguments.files, arguments.output, arguments.title)
+    timeline.trace(arguments.files, arguments.output, arguments.title, arguments.middle, arguments.count)
     console.print(f"written: {arguments.output}")
 
 

@@ -191,9 +191,13 @@ def trace_steps(paths: Sequence[Path], output: Path, title: str = "", count: int
     draw(window(read(paths), "step", count), output, title)
 
 
-def trace(paths: Sequence[Path], output: Path, title: str = "") -> None:
-    """Reads the files of all ranks and writes one picture."""
+def trace(paths: Sequence[Path], output: Path, title: str = "", middle: str = "", count: int = 2) -> None:
+    """Reads the files of all ranks and writes one picture; `middle`: only of the middle `count` bars of that name."""
     rows = read(paths)
+    if middle and not any(bar.name == middle for row in rows for bar in row.bars):
+        names = ", ".join(sorted({bar.name for row in rows for bar in row.bars})[:12])
+        raise CaseError(f'trace: no bar is called "{middle}": take one of {names}')
+    rows = window(rows, middle, count) if middle else rows
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         draw(rows, output, title)

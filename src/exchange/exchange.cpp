@@ -71,7 +71,12 @@ void Exchange::Impl::watched(const std::vector<Stream*>& streams, const std::fun
   const bool capturing = std::any_of(streams.begin(), streams.end(), [](const Stream* s) { return s->capturing(); });
   if (!watchdog || capturing) return work();
   watchdog->open(sequence, streams);
-  work();
+  try {
+    work();
+  } catch (const Error&) {
+    check();  // the library fails where the watchdog has ended it
+    throw;
+  }
   watchdog->close(streams);
 }
 

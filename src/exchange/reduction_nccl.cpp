@@ -52,9 +52,12 @@ class NcclReduction final : public Reduction {
     for (Stream& stream : streams) watched.push_back(&stream);
     for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], row(i, team_.devices[i]), values[i], bytes_);
     if (watchdog_ && !capturing) watchdog_->open(++number_, watched);
-    nccl_group_start();
-    for (std::size_t i = 0; i < streams.size(); ++i) exchange(streams[i], i, static_cast<const std::byte*>(values[i]));
-    nccl_group_end(team_.local(team_.devices.front()));
+    try {
+      send_to_all(streams, values);
+    } catch (const Error&) {
+      check();  // the library fails where the watchdog has ended it
+      throw;
+    }
     if (watchdog_ && !capturing) watchdog_->close(watched);
     for (std::size_t i = 0; i < streams.size(); ++i) {
       launch_fold(streams[i], team_.fold, gathered_[i].data(), values[i]);
@@ -78,6 +81,12 @@ class NcclReduction final : public Reduction {
 
   std::byte* row(std::size_t i, int device) const {
     return gathered_[i].data() + static_cast<std::size_t>(device) * bytes_;
+  }
+
+  void send_to_all(std::vector<Stream>& streams, const std::vector<void*>& values) {
+    nccl_group_start();
+    for (std::size_t i = 0; i < streams.size(); ++i) exchange(streams[i], i, static_cast<const std::byte*>(values[i]));
+    nccl_group_end(team_.local(team_.devices.front()));
   }
 
   void exchange(Stream& stream, std::size_t i, const std::byte* values) {

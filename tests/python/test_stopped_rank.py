@@ -18,12 +18,13 @@ WAIT_LIMIT = 2
 SCRIPT = f"""
 import os, signal, sys, numpy as np, slipstream as ss
 backend, route, how = sys.argv[1:]
-grid = ss.Grid((8, 6, 5), periodic=(True,) * 3, backend=backend)
+grid = ss.Grid((8, 6, 5), periodic=(True,) * 3, backend=backend, devices_per_rank=1)
 arrays = [np.zeros(grid.array_shape(1, block=block), np.float32) for block in range(len(grid.local))]
 wait = lambda: None
 if backend == "cuda":
     sys.path.insert(0, {str(Path(__file__).parent)!r})
     from test_gpu_exchange import GpuArray, runtime
+    runtime().cudaSetDevice(grid.local[0]["device_index"])
     arrays = [GpuArray(array) for array in arrays]
     wait = runtime().cudaDeviceSynchronize
 halo = ss.Exchange(grid, {{"u": arrays}}, routes=["kernel", route], wait_limit={WAIT_LIMIT})

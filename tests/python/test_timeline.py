@@ -77,6 +77,16 @@ def test_trace_draws_a_picture_of_all_files(cli: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG") and "written: x.png" in run.stdout
 
 
+def test_trace_draws_the_middle_of_the_bars_of_a_name(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path / "a.json", [bar(0, 1, 10 * n, 8, name="send") for n in range(9)])
+    assert cli("trace", "a.json", "-o", "x.svg", "--middle", "send").returncode == 0
+    assert cli("trace", "a.json", "-o", "all.svg").returncode == 0
+    drawn = [(tmp_path / name).read_text().count("<!-- send -->") for name in ("x.svg", "all.svg")]
+    assert drawn == [2, 9]
+    wrong = cli("trace", "a.json", "-o", "x.png", "--middle", "recieve")
+    assert wrong.returncode != 0 and "take one of send" in wrong.stderr
+
+
 @pytest.mark.parametrize("categories", [1, 12])
 def test_legend_names_every_category(tmp_path: Path, categories: int) -> None:
     names = [f"category {n}" for n in range(categories)]
