@@ -68,15 +68,15 @@ def _routes(
     rows: list[Row] = []
     refused: dict[str, str] = {}
     for route in (entry["name"] for entry in module.routes()):
+        messages = module.RoutePingPongs(machine, a, b, route)
+        if messages.refused:
+            refused[route] = _why(route, messages.refused)
+            continue
         for count in sizes(quick, coarse=a == b):
-            timed = module.bench_route_pingpong(machine, a, b, count, route, budget)
-            if "refused" in timed:
-                refused[route] = _why(route, timed["refused"])
-                break
+            times = messages.time(count, budget)
             base = {"ranks": machine.ranks, "devices": len({a, b}), "backend": backend, "path": "route", "name": route,
                     "pair": where, "memory": "host" if backend == "host" else "device", "bytes": count}  # fmt: skip
-            for clock in ("host", "events"):
-                us = timed[f"{clock}_us"]
+            for clock, us in zip(("host", "events"), times, strict=True):
                 rows.append(base | {"clock": clock, "time_us": bench.digits(us), "gbs": _gbs(count, us)})
     return rows, refused
 

@@ -1,6 +1,7 @@
 // Timed messages for `slipstream bench pingpong`: there and back through an Exchange of one route, or through MPI
 // alone.
 #include <dlfcn.h>
+#include <nanobind/stl/pair.h>
 
 #include <numeric>
 
@@ -139,43 +140,53 @@ class RoutePingPong {
   std::vector<Stream> streams_;
 };
 
-/// Half a round trip by the host's clock and by device events, or why the route cannot join the pair. Collective.
-nb::dict route_pingpong(const Machine& machine, int a, int b, std::size_t bytes, const std::string& name,
-                        double budget) {
-  const Communicator& comm = world();
-  nb::dict row;
-  std::unique_ptr<RoutePingPong> pair;
-  std::string refused;
-  try {
-    pair = std::make_unique<RoutePingPong>(comm, machine, a, b, bytes, route_from_string(name));
-  } catch (const OutOfMemory&) {
-    throw;
-  } catch (const Error& error) {
-    refused = error.what();
-  }
-  if (!comm.all(refused.empty())) {
+/// Messages of all sizes by one route between two devices. Collective.
+class RoutePingPongs {
+ public:
+  RoutePingPongs(const Machine& machine, int a, int b, const std::string& route)
+      : machine_(machine), a_(a), b_(b), route_(route) {
+    const Communicator& comm = world();
+    std::string refused;
+    try {
+      first_ = make(sizeof(double));
+    } catch (const OutOfMemory&) {
+      throw;
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+    if (comm.all(refused.empty())) return;
     for (const std::string& reason : comm.all_gather(refused))
-      if (!reason.empty()) row["refused"] = reason;
-    return row;
+      if (!reason.empty()) refused_ = reason;
   }
-  double host = 0, device = 0;
-  bool arrived = false;
-  {
-    nb::gil_scoped_release release;
+
+  /// Why the route cannot join the pair; empty where it can.
+  const std::string& refused() const { return refused_; }
+
+  /// Microseconds of half a round trip by the host's clock and by device events.
+  std::pair<double, double> time(std::size_t bytes, double budget) {
+    const Communicator& comm = world();
+    const auto pair = make(bytes);
     pair->fill_message();
     const int count = agree_on_count(comm, budget, [&] { pair->trip(true); });
-    host = host_seconds(comm, count, [&] { pair->trip(true); });
+    const double host = host_seconds(comm, count, [&] { pair->trip(true); });
     std::vector<double> rounds;
     for (int round = 0; round < 3; ++round) rounds.push_back(pair->device_seconds(count));
-    device = median(rounds);
-    arrived = comm.all(pair->arrived());
+    require(comm.all(pair->arrived()),
+            "a message of " + std::to_string(bytes) + " bytes by the route " + route_ + " arrived with wrong values");
+    return {host / 2 * 1e6, median(rounds) / 2 * 1e6};
   }
-  require(arrived,
-          "a message of " + std::to_string(bytes) + " bytes by the route " + name + " arrived with wrong values");
-  row["host_us"] = host / 2 * 1e6;
-  row["events_us"] = device / 2 * 1e6;
-  return row;
-}
+
+ private:
+  std::unique_ptr<RoutePingPong> make(std::size_t bytes) const {
+    return std::make_unique<RoutePingPong>(world(), machine_, a_, b_, bytes, route_from_string(route_));
+  }
+
+  const Machine& machine_;
+  int a_, b_;
+  std::string route_, refused_;
+  // Lives as long as all others, so that what a library sets up between the devices is set up once.
+  std::unique_ptr<RoutePingPong> first_;
+};
 
 /// One end of a ping-pong of MPI: what it sends from and receives into.
 class MpiEnd {
@@ -264,8 +275,12 @@ nb::object mpi_gpu_aware() {
 }  // namespace
 
 void bind_bench_pingpong(nb::module_& m) {
-  m.def("bench_route_pingpong", &route_pingpong, nb::arg("machine"), nb::arg("a"), nb::arg("b"), nb::arg("bytes"),
-        nb::arg("route"), nb::arg("budget"));
+  nb::class_<RoutePingPongs>(m, "RoutePingPongs")
+      .def(nb::init<const Machine&, int, int, const std::string&>(), nb::arg("machine"), nb::arg("a"), nb::arg("b"),
+           nb::arg("route"), nb::keep_alive<1, 2>())
+      .def_prop_ro("refused", &RoutePingPongs::refused)
+      .def("time", &RoutePingPongs::time, nb::arg("bytes"), nb::arg("budget"),
+           nb::call_guard<nb::gil_scoped_release>());
   m.def("bench_mpi_pingpong", &mpi_pingpong, nb::arg("machine"), nb::arg("a"), nb::arg("b"), nb::arg("bytes"),
         nb::arg("memory"), nb::arg("budget"), nb::call_guard<nb::gil_scoped_release>());
   m.def("mpi_gpu_aware", &mpi_gpu_aware);

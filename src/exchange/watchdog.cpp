@@ -5,6 +5,10 @@
 namespace slipstream {
 namespace {
 
+std::chrono::steady_clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 /// Between two looks: seldom enough to cost nothing, often enough to be late by little.
 std::chrono::steady_clock::duration pause_for(std::chrono::steady_clock::duration limit) {
   return std::clamp<std::chrono::steady_clock::duration>(limit / 20, std::chrono::milliseconds(1),
@@ -13,8 +17,9 @@ std::chrono::steady_clock::duration pause_for(std::chrono::steady_clock::duratio
 
 }  // namespace
 
-Watchdog::Watchdog(double seconds, Late late)
-    : limit_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))),
+Watchdog::Watchdog(double seconds, Late late, double first_seconds)
+    : limit_(duration_of(seconds)),
+      first_limit_(std::max(limit_, duration_of(first_seconds))),
       late_(std::move(late)),
       thread_([this] { look(); }) {}
 
@@ -73,12 +78,12 @@ bool Watchdog::over(Shift& shift) {
 
 std::optional<std::size_t> Watchdog::late_stream(Shift& shift) const {
   const Clock::time_point now = Clock::now();
-  if (!shift.closed) return now - shift.opened > limit_ ? std::optional<std::size_t>(0) : std::nullopt;
+  if (!shift.closed) return now - shift.opened > limit() ? std::optional<std::size_t>(0) : std::nullopt;
   for (std::size_t i = 0; i < shift.spans.size(); ++i) {
     Span& span = shift.spans[i];
     if (span.ended.done() || !span.begun.done()) continue;
     if (!span.since) span.since = now;
-    if (now - *span.since > limit_) return i;
+    if (now - *span.since > limit()) return i;
   }
   return {};
 }
@@ -95,6 +100,7 @@ void Watchdog::look() try {
       for (Span& span : oldest.spans) span.since.reset();
       spare_.push_back(std::move(oldest.spans));
       shifts_.pop_front();
+      young_ = false;
       continue;
     }
     if (const auto stream = late_stream(oldest)) {

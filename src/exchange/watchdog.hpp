@@ -22,7 +22,11 @@ class Watchdog {
   /// Called once, from the watchdog's thread: the shift's number, and which of its streams is late.
   using Late = std::function<void(std::uint64_t number, std::size_t stream)>;
 
-  Watchdog(double seconds, Late late);
+  /// In its first work a library may set up what it needs: NCCL connects pairs of devices, in 1 to 4 s on four H200s.
+  static constexpr double set_up_seconds = 60;
+
+  /// The first shift may last `first_seconds`, where those are more.
+  Watchdog(double seconds, Late late, double first_seconds = set_up_seconds);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -53,13 +57,16 @@ class Watchdog {
   std::optional<std::size_t> late_stream(Shift& shift) const;
   std::vector<Span> fresh(const std::vector<Stream*>& streams);
 
-  const Clock::duration limit_;
+  Clock::duration limit() const { return young_ ? first_limit_ : limit_; }
+
+  const Clock::duration limit_, first_limit_;
   const Late late_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Shift> shifts_;              // the oldest first; the last may be open
   std::vector<std::vector<Span>> spare_;  // to be used again
   std::string complaint_;
+  bool young_ = true;  // no shift has ended yet
   bool ending_ = false;
   std::thread thread_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 using namespace slipstream;
 
-constexpr double limit = 0.3;
+constexpr double limit = 0.3, first_limit = 1.5;
 
 /// Ends when somebody sets the signal.
 struct WaitFor {
@@ -47,11 +47,18 @@ class WatchdogTest : public testing::TestWithParam<Backend> {
   Buffer<Signal> signal{device, 1, Memory::pinned};
   std::atomic<int> told = 0;
   std::atomic<std::uint64_t> number = 0;
-  Watchdog watchdog{limit, [this](std::uint64_t shift, std::size_t) {
+  Watchdog watchdog{limit,
+                    [this](std::uint64_t shift, std::size_t) {
                       number = shift;
                       ++told;
-                    }};
+                    },
+                    first_limit};
 
+  void pass_first() {
+    watchdog.open(0, watched);
+    watchdog.close(watched);
+    pass(limit);
+  }
   void hold() { launch_teams(stream, 1, 1, 0, WaitFor{signal.data()}); }
   void release() { store_release(signal.data(), 1); }
   static void pass(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
@@ -65,6 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, WatchdogTest, testing::ValuesIn(slipstream::b
                          [](const auto& info) { return to_string(info.param); });
 
 TEST_P(WatchdogTest, TellsOnceOfTheFirstWorkThatDoesNotEnd) {
+  pass_first();
   for (const std::uint64_t shift : {1, 2, 3, 4}) {
     watchdog.open(shift, watched);
     if (shift == 2) hold();
@@ -85,13 +93,23 @@ TEST_P(WatchdogTest, SaysNothingOfWorkThatEnds) {
 }
 
 TEST_P(WatchdogTest, SaysNothingOfWorkThatHasNotBegun) {
+  pass_first();
   hold();
   watchdog.open(1, watched);
   watchdog.close(watched);
   EXPECT_FALSE(hears(3 * limit));
 }
 
+TEST_P(WatchdogTest, GivesTheFirstWorkMoreTime) {
+  watchdog.open(1, watched);
+  hold();
+  watchdog.close(watched);
+  EXPECT_FALSE(hears(3 * limit));
+  EXPECT_TRUE(hears(20));
+}
+
 TEST_P(WatchdogTest, TellsOfAHostThatDoesNotGetItsWorkQueued) {
+  pass_first();
   watchdog.open(7, watched);
   EXPECT_TRUE(hears(20));
   EXPECT_EQ(number, 7u);
