@@ -64,6 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     plotting = add("plot", "Draw planes of a run's fields: speed, vorticity, density, streamlines; profiles.", _plot)
     picture_options.add_plot_options(plotting)
 
+    rendering = add("render", "Draw a run's fields in 3-D: slices, streamlines, vortices, bodies.", _render)
+    picture_options.add_render_options(rendering)
+
     topo = add("topo", "Show nodes, ranks, devices and the links between them.", _topo)
     takes_ranks(topo)
     topo.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")
@@ -230,6 +233,12 @@ def _plot(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import plot
 
     plot.command(arguments, console)
+
+
+def _render(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import render
+
+    render.command(arguments, console)
 
 
 def _doctor(arguments: argparse.Namespace, console: Console) -> int:
