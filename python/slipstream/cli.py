@@ -67,6 +67,10 @@ def _parser() -> argparse.ArgumentParser:
     rendering = add("render", "Draw a run's fields in 3-D: slices, streamlines, vortices, bodies.", _render)
     picture_options.add_render_options(rendering)
 
+    page = add("report", "Make the report of a run again: one HTML page with its facts and pictures.", _report)
+    page.add_argument("results", type=Path, help="folder that a run has left")
+    page.add_argument("-o", dest="output", type=Path, metavar="FILE.html", help="default: report.html in RESULTS")
+
     topo = add("topo", "Show nodes, ranks, devices and the links between them.", _topo)
     takes_ranks(topo)
     topo.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")
@@ -239,6 +243,13 @@ def _render(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import render
 
     render.command(arguments, console)
+
+
+def _report(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import html_report
+
+    path = html_report.write(arguments.results, arguments.output)
+    console.print(f"written: {os.path.relpath(path)}", soft_wrap=True)
 
 
 def _doctor(arguments: argparse.Namespace, console: Console) -> int:

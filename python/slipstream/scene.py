@@ -182,20 +182,21 @@ def _stage(flow: Flow, view: View, body: Any | None) -> Any:
     return stage
 
 
-def _shoot(flow: Flow, stage: Any, view: View) -> Array:
-    """Points the camera at the box so that it fills the picture, and takes it."""
-    size = np.array(flow.shown.size)
-    middle, distance = size / 2, DISTANCE * float(np.linalg.norm(size))
+def _shoot(flow: Flow, stage: Any, view: View, bounds: Sequence[float] | None = None) -> Array:
+    """Points the camera at the box, or at what lies within bounds, so that it fills the picture, and takes it."""
+    low, high = (np.zeros(3), np.array(flow.shown.size)) if bounds is None else np.reshape(bounds, (3, 2)).T
+    size = high - low
+    middle, distance = (low + high) / 2, DISTANCE * float(np.linalg.norm(size))
     eye, up = view.direction()
     across = np.cross(up, eye) / np.linalg.norm(np.cross(up, eye))
     corners = np.array(list(itertools.product((-0.5, 0.5), repeat=3))) * size
     depth = distance - corners @ eye
-    high = np.abs(corners @ np.cross(eye, across)) / depth
+    tall = np.abs(corners @ np.cross(eye, across)) / depth
     wide = np.abs(corners @ across) / depth * view.pixels[1] / view.pixels[0]
     stage.camera.focal_point = middle
     stage.camera.position = middle + eye * distance
     stage.camera.up = up
-    stage.camera.view_angle = 2.0 * np.degrees(np.arctan(1.05 * max(high.max(), wide.max())))
+    stage.camera.view_angle = 2.0 * np.degrees(np.arctan(1.05 * max(tall.max(), wide.max())))
     stage.reset_camera_clipping_range()
     stage.enable_anti_aliasing("ssaa")
     with _quiet(flow.pyvista):
@@ -284,17 +285,16 @@ def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
     stage = _stage(flow, view, None)
     flow.add_pressure()
     sampled = body.sample(flow.grid)
-    values = np.asarray(sampled["pressure"])
-    size = np.abs(values - np.median(values))
-    middle, half = float(np.median(values)), float(np.percentile(size, 99.0)) or 1.0
-    norm, colours = Normalize(middle - half, middle + half), palette.diverging()
+    size = np.abs(np.asarray(sampled["pressure"]))
+    most = float(np.percentile(size, 99.5)) or 1.0
+    norm, colours = Normalize(-most, most), palette.diverging()
     stage.add_mesh(
         sampled, scalars="pressure", smooth_shading=True, split_sharp_edges=True, cmap=colours,
         clim=(norm.vmin, norm.vmax), show_scalar_bar=False, ambient=0.25, specular=0.1,
     )  # fmt: skip
-    extend = "both" if size.max() > 1.0001 * half else "neither"
+    extend = "both" if size.max() > 1.0001 * most else "neither"
     label = results.units(flow.case).pressure
-    return Picture(_shoot(flow, stage, view), norm, colours, label, "pressure on the body", extend)
+    return Picture(_shoot(flow, stage, view, body.bounds), norm, colours, label, "pressure on the body", extend)
 
 
 def framed(flow: Flow, picture: Picture) -> Figure:
