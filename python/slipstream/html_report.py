@@ -267,7 +267,7 @@ def _sheet(shown: Results) -> bytes:
 
     from slipstream import planes
 
-    plane = planes.cut_plane(shown, shown.frame(), planes.middle(shown))
+    plane = planes.cut_plane(shown, shown.frame(), planes.middle(shown.case))
     figure = planes.sheet([(plane, field) for field in ("speed", "vorticity", "density")])
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=120)

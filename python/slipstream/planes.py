@@ -13,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from slipstream import derived, palette, results
 from slipstream.case import Case
@@ -80,26 +81,26 @@ class Plane:
         return self.density - rest if self.case.si else self.density / rest - 1.0
 
 
-def middle(shown: Results) -> Cut:
+def middle(case: Case) -> Cut:
     """The plane half-way along z."""
-    return Cut("z", shown.size[2] / 2)
+    return Cut("z", results.box_size(case)[2] / 2)
 
 
-def parse_cut(text: str, shown: Results) -> Cut:
+def parse_cut(text: str, case: Case) -> Cut:
     """`z`, the middle of the box along z, or `z=0.3`."""
     name, _, value = text.partition("=")
     normal = name.strip()
     if normal not in ACROSS:
         raise CaseError(f"--plane {text}: name an axis and a place, as z=0.5 or x")
-    size = shown.size["xyz".index(normal)]
+    size = results.box_size(case)["xyz".index(normal)]
     try:
         at = float(value) if value else size / 2
     except ValueError:
         raise CaseError(f"--plane {text}: '{value}' is not a number") from None
     if not 0.0 <= at <= size:
-        unit = "m" if shown.case.si else "L"
+        unit = "m" if case.si else "L"
         raise CaseError(f"--plane {text}: outside of the box, which goes from {normal} = 0 to {size:.6g} {unit}")
-    if shown.case.lbm.lattice == "D2Q9" and normal != "z":
+    if case.lbm.lattice == "D2Q9" and normal != "z":
         raise CaseError(f"--plane {text}: a flow in two dimensions has the plane z alone")
     return Cut(normal, at)
 
@@ -219,7 +220,15 @@ def _framed(plane: Plane, what: str) -> tuple[Figure, Axes]:
 def _bar(figure: Figure, axes: Axes, image: Any, plane: Plane, how: Look) -> None:
     beside = _bar_beside(*plane.edges)
     side = {"location": "right", "shrink": 0.9} if beside else {"location": "bottom", "shrink": 0.6, "aspect": 40}
-    figure.colorbar(image, ax=axes, label=how.label, extend=how.extend, pad=0.02, **side)
+    short_ticks(figure.colorbar(image, ax=axes, label=how.label, extend=how.extend, pad=0.02, **side))
+
+
+def short_ticks(bar: Any) -> None:
+    """Few numbers, with a power of ten where they are small or large: those of thin bars must not touch."""
+    bar.locator = MaxNLocator(6, symmetric=False)
+    bar.formatter = ScalarFormatter(useMathText=True)
+    bar.formatter.set_powerlimits((-2, 4))
+    bar.update_ticks()
 
 
 def picture(plane: Plane, field: str, how: Look) -> Figure:
@@ -266,6 +275,8 @@ def sheet(planes: Sequence[tuple[Plane, str]]) -> Figure:
             how = look(plane.case, plane.cut, field, [plane.values(field)])
             image = paint(axes, plane, field, how)
             axes.set_title(field, loc="left")
-            figure.colorbar(image, ax=axes, location="bottom", label=how.label, extend=how.extend, shrink=0.9)
+            short_ticks(
+                figure.colorbar(image, ax=axes, location="bottom", label=how.label, extend=how.extend, shrink=0.9)
+            )
         figure.suptitle(f"{case_title(planes[0][0].case)}\n{where(planes[0][0])}", fontsize=11)
         return figure

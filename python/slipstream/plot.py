@@ -20,7 +20,7 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     check_film(arguments)
     shown = Results(arguments.results)
     frame = shown.frame(arguments.time)
-    cuts = [planes.parse_cut(text, shown) for text in arguments.plane] or [planes.middle(shown)]
+    cuts = [planes.parse_cut(text, shown.case) for text in arguments.plane] or [planes.middle(shown.case)]
     fields = arguments.field or list(DEFAULT_FIELDS)
     try:
         if arguments.film:

@@ -27,7 +27,7 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
         raise CaseError(f"render: {shown.folder} holds a flow in two dimensions; `slipstream plot` draws it")
     first = shown.frame(arguments.time)
     view = _view(arguments, shown)
-    cuts = [planes.parse_cut(text, shown) for text in arguments.plane or "xyz"]
+    cuts = [planes.parse_cut(text, shown.case) for text in arguments.plane or "xyz"]
     pyvista = scene.load_pyvista()
     artist = Artist(shown, pyvista, view, cuts, arguments.q, _meshes(arguments, shown, pyvista))
     try:

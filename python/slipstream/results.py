@@ -57,9 +57,7 @@ class Results:
 
     @property
     def size(self) -> tuple[float, float, float]:
-        """Edges of the box, in the length or m."""
-        x, y, z = (n * self.case.spacing for n in self.extent)
-        return (x, y, z)
+        return box_size(self.case)
 
     def read(self, frame: Frame, name: str, box: Slices = WHOLE) -> Array:
         """Values of a field at the cells box[x, y, z], as [z][y][x] or [z][y][x][component]."""
@@ -69,6 +67,12 @@ class Results:
                 return np.asarray(file[f"Series/{name}"][(row, *reversed(box))])
         except (OSError, KeyError) as error:
             raise CaseError(f"{frame.path}: the field {name} cannot be read: {error}") from None
+
+
+def box_size(case: Case) -> tuple[float, float, float]:
+    """Edges of the box, in the length or m."""
+    x, y, z = (n * case.spacing for n in case.grid.cells)
+    return (x, y, z)
 
 
 def _times(path: Path) -> list[float]:
@@ -118,11 +122,11 @@ class Units:
 
     @property
     def pressure(self) -> str:
-        return "pressure above rest, Pa" if self.si else r"pressure above rest / $\rho U^2$"
+        return r"pressure $p - p_0$ in Pa" if self.si else r"pressure $(p - p_0)\,/\,\rho_0 U^2$"
 
     @property
     def density(self) -> str:
-        return r"density above rest, kg/m$^3$" if self.si else "density above rest / density at rest"
+        return r"density $\rho - \rho_0$ in kg/m$^3$" if self.si else r"density $\rho\,/\,\rho_0 - 1$"
 
     def vorticity(self, axis: str) -> str:
         return rf"vorticity $\omega_{axis}$ in 1/s" if self.si else rf"vorticity $\omega_{axis}\,L\,/\,U$"

@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from slipstream import derived, palette, results
 from slipstream.case import Case
 from slipstream.errors import CaseError
-from slipstream.planes import Cut
+from slipstream.planes import Cut, short_ticks
 from slipstream.plots import STYLE, case_title
 from slipstream.results import Frame, Results
 
@@ -76,7 +76,7 @@ class View:
         """From the middle of the box to the eye, and up. At no azimuth the eye looks along a horizontal axis."""
         up = "xyz".index(self.up)
         # With y up, x goes right and z comes towards the eye; with z up, x goes right and y goes away.
-        right, near, sign = {0: (1, 2, 1.0), 1: (0, 2, 1.0), 2: (0, 1, -1.0)}[up]
+        right, near, sign = {0: (1, 2, -1.0), 1: (0, 2, 1.0), 2: (0, 1, -1.0)}[up]
         turn, lift = np.radians(self.azimuth), np.radians(self.elevation)
         eye = np.zeros(3)
         eye[right] = np.sin(turn) * np.cos(lift)
@@ -168,14 +168,15 @@ def _shifted(values: Array, axis: int, step: int) -> Array:
     return result
 
 
-def _stage(flow: Flow, view: View, body: Any | None) -> Any:
+def _stage(flow: Flow, view: View, body: Any | None, box: bool = True) -> Any:
     """An empty box with its axes, and the body in it."""
     pv = flow.pyvista
     with _quiet(pv):
         stage = pv.Plotter(off_screen=True, window_size=list(view.pixels), lighting="light_kit")
     stage.set_background("white")
     edges = [edge for n in flow.shown.size for edge in (0.0, n)]
-    stage.add_mesh(pv.Box(edges).extract_feature_edges(30), color="#555555", line_width=2)
+    if box:
+        stage.add_mesh(pv.Box(edges).extract_feature_edges(30), color="#555555", line_width=2)
     if body is not None:
         stage.add_mesh(body, color="#b9b4ab", smooth_shading=True, split_sharp_edges=True, specular=0.15)
     stage.add_axes(xlabel="x", ylabel="y", zlabel="z", line_width=4, color="#333333", viewport=(0.0, 0.0, 0.2, 0.26))
@@ -282,7 +283,7 @@ def vortices(flow: Flow, view: View, body: Any | None, value: float | None, top:
 
 def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
     """The body coloured by the pressure of the fluid next to it."""
-    stage = _stage(flow, view, None)
+    stage = _stage(flow, view, None, box=False)
     flow.add_pressure()
     sampled = body.sample(flow.grid)
     size = np.abs(np.asarray(sampled["pressure"]))
@@ -290,7 +291,7 @@ def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
     norm, colours = Normalize(-most, most), palette.diverging()
     stage.add_mesh(
         sampled, scalars="pressure", smooth_shading=True, split_sharp_edges=True, cmap=colours,
-        clim=(norm.vmin, norm.vmax), show_scalar_bar=False, ambient=0.25, specular=0.1,
+        clim=(norm.vmin, norm.vmax), show_scalar_bar=False, ambient=0.4, specular=0.05,
     )  # fmt: skip
     extend = "both" if size.max() > 1.0001 * most else "neither"
     label = results.units(flow.case).pressure
@@ -309,5 +310,8 @@ def framed(flow: Flow, picture: Picture) -> Figure:
         what = f"{picture.title}, {unit.time(flow.frame.time)}; box {unit.box(flow.shown.size)}"
         figure.suptitle(f"{case_title(flow.case)}\n{what}", x=0.01, ha="left", fontsize=10.5)
         mapped = ScalarMappable(picture.norm, picture.colours)
-        figure.colorbar(mapped, ax=axes, label=picture.label, extend=picture.extend, shrink=0.75, pad=0.01, aspect=28)
+        bar = figure.colorbar(
+            mapped, ax=axes, label=picture.label, extend=picture.extend, shrink=0.75, pad=0.01, aspect=28
+        )
+        short_ticks(bar)
         return figure
