@@ -1,8 +1,7 @@
-"""What follows from the velocity of a frame: its gradient, vorticity and the Q criterion, walls included.
+"""What follows from the velocity of a frame: its gradient, vorticity and the Q criterion, walls and bodies included.
 
-Cells are centred at (i + 1/2) h and sides lie at 0 and n h, half a cell outside the outermost centres. Arrays are given
-a layer of values on the sides, so that differences next to a wall reach to the wall: they are those of the parabola
-through three points at unequal distances, of second order.
+Cells are centred at (i + 1/2) h. Walls lie at the sides of the box and half-way between fluid and solid cells, h / 2 from
+a cell's centre: next to them a derivative is that of the parabola through the wall, the cell and its other neighbour.
 """
 
 from collections.abc import Sequence
@@ -55,35 +54,58 @@ def velocity_with_sides(case: Case, velocity: Array, axes: str = "xyz") -> Array
     return result
 
 
-def _inner(values: Array, axes: int) -> Array:
-    return values[(slice(1, -1),) * axes]
+def derivative(case: Case, values: Array, component: int, axis: int, place: int, solid: Array) -> Array:
+    """Of a component of the velocity along an axis of space, which is the axis `place` of the arrays; of second order.
+
+    With the distances a and b to the neighbours f- and f+ it is (a^2 (f+ - f) + b^2 (f - f-)) / (a b (a + b)).
+    """
+    below, a = _neighbour(case, values, component, axis, place, solid, "-")
+    above, b = _neighbour(case, values, component, axis, place, solid, "+")
+    return (a * a * (above - values) + b * b * (values - below)) / (a * b * (a + b))
 
 
-def derivative(padded: Array, place: int, at: Array) -> Array:
-    """Of an array with sides, along one of its axes."""
-    return np.gradient(padded, at, axis=place)
+def _neighbour(
+    case: Case, values: Array, component: int, axis: int, place: int, solid: Array, sign: str
+) -> tuple[Array, Array]:
+    """Values on one side of each cell, of the next cell or of the wall before it, and their distances."""
+    h, step = case.spacing, 1 if sign == "-" else -1
+    wall = np.roll(solid, step, place)
+    near = np.where(wall, 0.0, np.roll(values, step, place))
+    distance = np.where(wall, 0.5 * h, h)
+    if not case.grid.periodic[axis]:
+        end: list[slice | int] = [slice(None)] * values.ndim
+        end[place] = 0 if sign == "-" else -1
+        side = side_velocity(case, "xyz"[axis] + sign)
+        # Beyond a side that is no wall nothing is known: the line through the last two cells goes on.
+        near[tuple(end)] = side[component] if side is not None else _continued(values, place, step)
+        distance[tuple(end)] = 0.5 * h
+    return near, distance
 
 
-def plane_vorticity(case: Case, velocity: Array, axes: str) -> Array:
+def _continued(values: Array, place: int, step: int) -> Array:
+    """Half a cell beyond the first (step 1) or last cell of an axis."""
+    count = values.shape[place]
+    last, before = (0, min(1, count - 1)) if step == 1 else (count - 1, max(count - 2, 0))
+    return 1.5 * np.take(values, last, place) - 0.5 * np.take(values, before, place)
+
+
+def plane_vorticity(case: Case, velocity: Array, solid: Array, axes: str) -> Array:
     """The vorticity normal to a plane from velocity [second axis][first axis][component], axes "xy", "xz" or "yz"."""
     first, second = ("xyz".index(axis) for axis in axes)
-    padded = velocity_with_sides(case, velocity, axes)
-    x, y = (coordinates(case.grid.cells[axis], case.spacing) for axis in (first, second))
-    turn = derivative(padded[..., second], 1, x) - derivative(padded[..., first], 0, y)
+    turn = derivative(case, velocity[..., second], second, first, 1, solid)
+    turn = turn - derivative(case, velocity[..., first], first, second, 0, solid)
     # x to z turns against the right hand about y.
-    return (-1.0 if axes == "xz" else 1.0) * _inner(turn, 2)
+    return -turn if axes == "xz" else turn
 
 
-def q_criterion(case: Case, velocity: Array) -> Array:
+def q_criterion(case: Case, velocity: Array, solid: Array) -> Array:
     """Q = (|rotation|^2 - |strain|^2) / 2 = -(du_i/dx_j)(du_j/dx_i) / 2 of an incompressible flow, from velocity
-    [z][y][x][3]; positive where rotation outweighs strain (Hunt, Wray & Moin 1988)."""
-    padded = velocity_with_sides(case, velocity)
-    at = [coordinates(cells, case.spacing) for cells in case.grid.cells]
+    [z][y][x][3]; positive where rotation outweighs strain (Hunt, Wray & Moin 1988). 0 in solid cells."""
 
     def part(i: int, j: int) -> Array:
-        return _inner(derivative(padded[..., i], 2 - j, at[j]), 3)
+        return derivative(case, velocity[..., i], i, j, 2 - j, solid)
 
     q = sum(-0.5 * part(i, i) ** 2 for i in range(3))
     for i, j in ((0, 1), (0, 2), (1, 2)):
         q = q - part(i, j) * part(j, i)
-    return np.asarray(q)
+    return np.where(solid, 0.0, q)

@@ -67,7 +67,7 @@ class Plane:
         if field == "speed":
             values = np.linalg.norm(self.velocity, axis=-1)
         elif field == "vorticity":
-            values = derived.plane_vorticity(self.case, self.velocity, self.axes)
+            values = derived.plane_vorticity(self.case, self.velocity, self.solid, self.axes)
         elif field == "density":
             values = self._density_above_rest()
         elif field == "pressure":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from slipstream import film, planes, plots, scene
+from slipstream import derived, film, planes, plots, scene
 from slipstream.errors import CaseError
 from slipstream.picture_options import SCENES, check_film
 from slipstream.planes import Cut
@@ -137,7 +137,7 @@ class Artist:
         top = max(self.flow(frame).usual_top for frame in self._shown.frames)
         if name == "q" and self._q is None:
             last = self.flow(self._shown.frames[-1])
-            self._q = scene.usual_q(scene.derived.q_criterion(last.case, last.velocity), last.solid)
+            self._q = scene.usual_q(derived.q_criterion(last.case, last.velocity, last.solid), last.solid)
         for frame in self._shown.frames:
             flow = self.flow(frame)
             yield film.pixels(scene.framed(flow, self.draw(flow, name, top)))

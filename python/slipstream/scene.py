@@ -270,7 +270,7 @@ def vortices(flow: Flow, view: View, body: Any | None, value: float | None, top:
     """The surface on which Q has a value, coloured by the speed."""
     stage = _stage(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
-    q = np.where(flow.solid, 0.0, derived.q_criterion(flow.case, flow.velocity))
+    q = derived.q_criterion(flow.case, flow.velocity, flow.solid)
     value = usual_q(q, flow.solid) if value is None else value
     flow.add_cells("q", q)
     surface = flow.grid.contour([value], scalars="q") if q.min() < value < q.max() else None

@@ -63,7 +63,26 @@ def test_vorticity_of_a_shear_is_exact_up_to_the_walls() -> None:
     )
     _, y, _ = centres(case)
     velocity = np.stack([y, 0 * y, 0 * y], axis=-1)[0]
-    np.testing.assert_allclose(derived.plane_vorticity(case, velocity, "xy"), -1.0, atol=1e-12)
+    fluid = np.zeros((8, 8), dtype=bool)
+    np.testing.assert_allclose(derived.plane_vorticity(case, velocity, fluid, "xy"), -1.0, atol=1e-12)
+
+
+def test_vorticity_of_a_shear_is_exact_up_to_solid_cells() -> None:
+    case = box([8, 8, 1], grid={"cells": [8, 8, 1], "periodic": [True, True, False]})
+    _, y, _ = centres(case)
+    solid = (y < 0.25)[0]
+    velocity = np.where(solid[..., None], 0.0, np.stack([y - 0.25, 0 * y, 0 * y], axis=-1)[0])
+    found = derived.plane_vorticity(case, velocity, solid, "xy")
+    np.testing.assert_allclose(found[2:-1], -1.0, atol=1e-12)
+
+
+def test_derivative_of_a_periodic_parabola_is_exact_across_the_end() -> None:
+    case = box([8, 8, 1], grid={"cells": [8, 8, 1], "periodic": [True, True, False]})
+    x = centres(case)[0][0]
+    # A parabola about the seam between the last cell and the first.
+    distance = np.where(x < 0.5, x, x - 1.0)
+    slope = derived.derivative(case, distance**2, 0, 0, 1, np.zeros((8, 8), dtype=bool))
+    np.testing.assert_allclose(slope[:, [0, 1, -1]], 2 * distance[:, [0, 1, -1]], atol=1e-12)
 
 
 @pytest.mark.parametrize(("axes", "axis"), [("xy", 2), ("xz", 1), ("yz", 0)])
@@ -72,8 +91,9 @@ def test_vorticity_follows_the_right_hand_about_every_axis(axes: str, axis: int)
     spin = np.eye(3)[axis]
     velocity = np.cross(spin, np.stack(centres(case), axis=-1) - 0.5)
     plane = np.take(velocity, 4, 2 - axis)
+    found = derived.plane_vorticity(case, plane, np.zeros((9, 9), dtype=bool), axes)
     # Cells next to walls see the walls at rest.
-    np.testing.assert_allclose(derived.plane_vorticity(case, plane, axes)[1:-1, 1:-1], 2.0, atol=1e-12)
+    np.testing.assert_allclose(found[1:-1, 1:-1], 2.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +107,7 @@ def test_vorticity_follows_the_right_hand_about_every_axis(axes: str, axis: int)
 def test_q_criterion_weighs_rotation_against_strain(gradient: list[list[float]], q: float) -> None:
     case = box([7, 8, 9])
     velocity = np.stack(centres(case), axis=-1) @ np.array(gradient).T
-    found = derived.q_criterion(case, velocity)
+    found = derived.q_criterion(case, velocity, np.zeros((9, 8, 7), dtype=bool))
     assert found.shape == (9, 8, 7)
     np.testing.assert_allclose(found[1:-1, 1:-1, 1:-1], q, atol=1e-9)
 

@@ -131,9 +131,8 @@ def test_render_is_quiet_where_there_is_no_display(cli: Cli, results: Path) -> N
 @needs_pyvista
 def test_body_from_a_file_is_drawn_where_its_file_says(cli: Cli, results: Path) -> None:
     (results.parent / "part.obj").write_text(TETRAHEDRON)
-    inside = render(
-        cli, "ball", "--scene", "body", "--body", "part.obj", "--body-scale", "0.5", "--body-move", "1", "1", "1"
-    )
+    words = ["ball", "--scene", "body", "--body", "part.obj"]
+    inside = render(cli, *words, "--body-scale", "0.5", "--body-move", "1", "1", "1")
     assert inside.returncode == 0, inside.stderr
     outside = render(cli, *words, "--body-move", "9", "0", "0")
     assert outside.returncode == 2 and "x 9.4 to 9.6" in outside.stderr and "--body-scale" in outside.stderr
