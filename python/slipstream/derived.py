@@ -1,7 +1,8 @@
 """What follows from the velocity of a frame: its gradient, vorticity and the Q criterion, walls and bodies included.
 
-Cells are centred at (i + 1/2) h. Walls lie at the sides of the box and half-way between fluid and solid cells, h / 2 from
-a cell's centre: next to them a derivative is that of the parabola through the wall, the cell and its other neighbour.
+Cells are centred at (i + 1/2) h. Walls lie at the sides of the box and half-way between fluid and solid cells, half a
+cell from a centre. Next to a wall a derivative is that of the parabola through the wall, the cell and its other
+neighbour.
 """
 
 from collections.abc import Sequence

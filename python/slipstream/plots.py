@@ -111,6 +111,28 @@ def curves(
         save(figure, path)
 
 
+def categories(
+    path: Path,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    series: Mapping[str, tuple[Sequence[str], Sequence[float]]],
+    marks: Mapping[str, tuple[Sequence[str], Sequence[float]]],
+) -> None:
+    """Lines over named places, from zero; `marks`: points of others, as circles in their line's colour."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
+        for label, (places, values) in series.items():
+            axes.plot(places, values, marker="o", markersize=4, label=label)
+        for label, (places, values) in marks.items():
+            colour = next((line.get_color() for line in axes.lines if label.endswith(str(line.get_label()))), _RED)
+            axes.plot(places, values, ls="none", marker="o", mfc="white", mec=colour, ms=7, mew=1.6, label=label)
+        axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
+        axes.set_ylim(bottom=0)
+        axes.legend()
+        save(figure, path)
+
+
 def placements(path: Path, machines: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Modelled time of an exchange by placement, a panel a machine: links above memory."""
     with plt.rc_context(STYLE):
