@@ -134,6 +134,8 @@ def _head(case: Case, run: Record | None, figures: dict[str, Any], compared: dic
     parts = [f"<h1>{html.escape(case.case.description or case.case.name)}</h1>"]
     when = f", {run.began}" if run else ""
     parts.append(_text(f"{case.case.name}{when}", "soft"))
+    if run and not run.ended:
+        parts.append(_text("This run has not ended yet, or was killed.", "soft"))
     if run and run.verdict:
         parts.append(f'<div class="verdict{"" if run.sound else " bad"}">{html.escape(run.verdict)}</div>')
     tiles = _tiles(case, figures, compared)

@@ -63,7 +63,7 @@ class Plane:
         return cells[across] * h, cells[up] * h
 
     def values(self, field: str) -> Array:
-        """Of a field, solid cells masked."""
+        """Of a field; solid cells, and values that are not finite, are masked."""
         if field == "speed":
             values = np.linalg.norm(self.velocity, axis=-1)
         elif field == "vorticity":
@@ -74,7 +74,7 @@ class Plane:
             values = results.pressure(self.case, self.density)
         else:
             values = self.velocity[..., "uvw".index(field)]
-        return np.ma.masked_array(values, self.solid)
+        return np.ma.masked_invalid(np.ma.masked_array(values, self.solid))
 
     def _density_above_rest(self) -> Array:
         rest = results.density_at_rest(self.case)
@@ -158,9 +158,7 @@ def look(case: Case, cut: Cut, field: str, values: Sequence[Array]) -> Look:
     }
     label = labels.get(field, unit.speed(field))
     sizes = [np.ma.compressed(np.ma.abs(part)) for part in values]
-    every = np.concatenate(sizes)
-    every = every[np.isfinite(every)]
-    largest = float(every.max()) if every.size else 0.0
+    largest = max((float(part.max()) for part in sizes if part.size), default=0.0)
     if field == "speed":
         colours = matplotlib.colormaps[palette.SEQUENTIAL].copy()
         colours.set_bad(palette.SOLID)
@@ -252,7 +250,7 @@ def streamlines(plane: Plane, how: Look | None = None) -> Figure:
 def draw_lines(axes: Axes, plane: Plane) -> None:
     """White lines along the velocity within a plane."""
     first, second = ("xyz".index(axis) for axis in plane.axes)
-    u, v = (np.ma.masked_array(plane.velocity[..., n], plane.solid) for n in (first, second))
+    u, v = (np.ma.masked_invalid(np.ma.masked_array(plane.velocity[..., n], plane.solid)) for n in (first, second))
     if min(u.shape) < 2 or not np.hypot(u, v).any():
         return
     h, (width, height) = plane.case.spacing, plane.edges

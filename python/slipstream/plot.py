@@ -88,7 +88,8 @@ def _frames(shown: Results, cut: Cut, field: str) -> Iterator[np.ndarray]:
         values = planes.cut_plane(shown, frame, cut).values(ground)
         # A sample has the extremes and enough of the rest for a percentile.
         flat = np.ma.compressed(values)
-        sampled.append(np.concatenate([flat[:: max(1, flat.size // 20000)], [flat.min(), flat.max()]]))
+        if flat.size:
+            sampled.append(np.concatenate([flat[:: max(1, flat.size // 20000)], [flat.min(), flat.max()]]))
     how = planes.look(shown.case, cut, ground, sampled)
     for frame in shown.frames:
         plane = planes.cut_plane(shown, frame, cut)

@@ -29,7 +29,7 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     view = _view(arguments, shown)
     cuts = [planes.parse_cut(text, shown.case) for text in arguments.plane or "xyz"]
     pyvista = scene.load_pyvista()
-    artist = Artist(shown, pyvista, view, cuts, arguments.q, _meshes(arguments, shown, pyvista))
+    artist = Artist(shown, pyvista, view, cuts, arguments.q, meshes(arguments, shown, pyvista))
     try:
         if arguments.film:
             if len(arguments.scene) > 1:
@@ -59,14 +59,14 @@ def _view(arguments: argparse.Namespace, shown: Results) -> View:
     return View(arguments.up or scene.default_up(shown.case), azimuth, elevation, tuple(arguments.size))
 
 
-def _meshes(arguments: argparse.Namespace, shown: Results, pyvista: Any) -> Any | None:
+def meshes(arguments: argparse.Namespace, shown: Results, pyvista: Any) -> Any | None:
     """The bodies that were named, else those that lie beside the fields, as one surface; None where there are none."""
     found = sorted(path for path in shown.folder.iterdir() if path.suffix.lower() in MESHES)
     paths = arguments.body or found
     surfaces = [read_mesh(path, pyvista) for path in paths]
     if not surfaces:
         return None
-    whole = surfaces[0].merge(surfaces[1:]).extract_surface() if len(surfaces) > 1 else surfaces[0]
+    whole = surfaces[0].append_polydata(*surfaces[1:])
     if arguments.body:
         whole = whole.scale(arguments.body_scale, inplace=False).translate(arguments.body_move, inplace=False)
     _check_inside(whole, paths, shown)
@@ -81,9 +81,9 @@ def read_mesh(path: Path, pyvista: Any) -> Any:
         raise CaseError(f"--body {path}: no such file")
     with pyvista.vtk_verbosity("off"):
         surface = pyvista.read(path)
-    if not getattr(surface, "n_cells", 0):
+    if not isinstance(surface, pyvista.PolyData) or not surface.n_cells:
         raise CaseError(f"--body {path}: holds no triangles")
-    return surface.extract_surface().triangulate()
+    return surface.triangulate()
 
 
 def _check_inside(surface: Any, paths: Sequence[Path], shown: Results) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import h5py
 import numpy as np
 
 from slipstream.case import Case, load
@@ -62,11 +62,18 @@ class Results:
     def read(self, frame: Frame, name: str, box: Slices = WHOLE) -> Array:
         """Values of a field at the cells box[x, y, z], as [z][y][x] or [z][y][x][component]."""
         try:
-            with h5py.File(frame.path, "r", locking=False) as file:
+            with _open(frame.path) as file:
                 row = int(file[f"VTKHDF/Steps/CellDataOffsets/{name}"][frame.step])
                 return np.asarray(file[f"Series/{name}"][(row, *reversed(box))])
         except (OSError, KeyError) as error:
             raise CaseError(f"{frame.path}: the field {name} cannot be read: {error}") from None
+
+
+def _open(path: Path) -> Any:
+    # Imported late: a run needs its names only. Without a lock, because a run may still be writing.
+    import h5py
+
+    return h5py.File(path, "r", locking=False)
 
 
 def box_size(case: Case) -> tuple[float, float, float]:
@@ -78,7 +85,7 @@ def box_size(case: Case) -> tuple[float, float, float]:
 def _times(path: Path) -> list[float]:
     """Times that are complete in a file: a run may still be writing it."""
     try:
-        with h5py.File(path, "r", locking=False) as file:
+        with _open(path) as file:
             steps = file["VTKHDF/Steps"]
             return [float(time) for time in steps["Values"][: int(np.ravel(steps.attrs["NSteps"])[0])]]
     except (OSError, KeyError) as error:

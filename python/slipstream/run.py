@@ -112,29 +112,16 @@ def run(
     if resumed:
         resumed.fill(lbm)
         console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
-    folder = case.folder
-    kept = Record(facts)
-    if rank == 0:
-        folder.mkdir(parents=True, exist_ok=True)
-        if resumed:
-            kept.log = record.log_before(folder)
-            kept.note(resumed.step, f"restarted from {resumed.path}")
-        for path in [] if resumed else _left_by_others(case):
-            path.unlink(missing_ok=True)
-        header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
-        (folder / CASE).write_text(case.resolved(backend).to_toml(header), encoding="utf-8")
+    kept = _open_folder(case, backend, build, facts, resumed)
     module.barrier()
     mass = resumed.mass if resumed else lbm.mass()
     keeper.watch(lbm, mass, resumed)
-    try:
-        outcome = _steps(lbm, case, setup.plan["bytes_per_cell"], console, keeper)
-    except Diverged as error:
-        kept.add(keeper.events)
-        kept.note(lbm.step, "given up by the guard")
-        _finish(kept, str(error), case, console, sound=False)
-        raise
+    outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept)
     keeper.close()
     kept.add(keeper.events)
+    if case.guard.every:
+        low, high = case.guard.density
+        kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps, density {low:g} to {high:g}")
     drift = lbm.mass() / mass - 1.0
     console.print(f"\n{_verdict(outcome, case)}, mass drift {drift:+.1e}")
     kept.phases = lbm.phases()
@@ -144,9 +131,6 @@ def run(
         console.print(messages)
     written = _watched(messages, trace, watch, case, console)
     kept.figures = figures = _figures(case, outcome, setup, drift, build)
-    if case.guard.every:
-        low, high = case.guard.density
-        kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps, density {low:g} to {high:g}")
     if outcome.stopped:
         kept.note(outcome.steps, f"stopped by {outcome.stopped}")
         _finish(kept, f"stopped by {outcome.stopped} at step {outcome.steps}", case, console)
@@ -157,6 +141,26 @@ def run(
     _say_what_is_there(case, console)
     for path in written + ([Path(keeper.last)] if keeper.last else []):
         console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
+
+
+def _open_folder(
+    case: Case, backend: str, build: dict[str, Any], facts: list[tuple[str, str]], resumed: checkpoint.Restart | None
+) -> Record:
+    """Makes room for the results on rank 0, with the case and what is known of the run already."""
+    kept = Record(facts)
+    if core().rank() != 0:
+        return kept
+    folder = case.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    if resumed:
+        kept.log = record.log_before(folder)
+        kept.note(resumed.step, f"restarted from {resumed.path}")
+    for path in [] if resumed else _left_by_others(case):
+        path.unlink(missing_ok=True)
+    header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
+    (folder / CASE).write_text(case.resolved(backend).to_toml(header), encoding="utf-8")
+    kept.write(folder)
+    return kept
 
 
 def _watched(messages: Report, trace: Any, watch: Watch, case: Case, console: Console) -> list[Path]:
@@ -186,6 +190,19 @@ def _watched(messages: Report, trace: Any, watch: Watch, case: Case, console: Co
             timeline.trace_steps(files, watch.trace / "timeline.png", f"{case.case.name}: two steps")
             written += [*files, watch.trace / "timeline.png"]
     return written
+
+
+def _steps_on_record(
+    lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: checkpoint.Keeper, kept: Record
+) -> Outcome:
+    """All steps; a flow that is given up leaves a report, too."""
+    try:
+        return _steps(lbm, case, bytes_per_cell, console, keeper)
+    except Diverged as error:
+        kept.add(keeper.events)
+        kept.note(lbm.step, "given up by the guard")
+        _finish(kept, str(error), case, console, sound=False)
+        raise
 
 
 def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: checkpoint.Keeper) -> Outcome:

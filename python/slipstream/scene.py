@@ -34,6 +34,8 @@ Array = np.ndarray
 VORTEX_SHARE = 0.04
 #: Lines that are traced.
 LINES = 90
+#: Colour of a body without values.
+BODY = "#b9b4ab"
 #: Of the eye from the middle of the box, in its diagonals.
 DISTANCE = 2.6
 
@@ -109,6 +111,9 @@ class Flow:
         self.shown, self.case, self.frame, self.pyvista = shown, shown.case, frame, pyvista
         self.velocity = shown.read(frame, "velocity")
         self.solid = shown.read(frame, "flags") != 0
+        if not np.isfinite(self.velocity).all():
+            time = results.units(shown.case).time(frame.time)
+            raise CaseError(f"{frame.path}: the velocity at {time} is not finite; name an earlier --time, or plot it")
         at = [derived.coordinates(n, self.case.spacing) for n in shown.extent]
         self.grid = pyvista.RectilinearGrid(*at)
         padded = derived.velocity_with_sides(self.case, self.velocity)
@@ -178,7 +183,7 @@ def _stage(flow: Flow, view: View, body: Any | None, box: bool = True) -> Any:
     if box:
         stage.add_mesh(pv.Box(edges).extract_feature_edges(30), color="#555555", line_width=2)
     if body is not None:
-        stage.add_mesh(body, color="#b9b4ab", smooth_shading=True, split_sharp_edges=True, specular=0.15)
+        stage.add_mesh(body, color=BODY, smooth_shading=True, split_sharp_edges=True, specular=0.15)
     stage.add_axes(xlabel="x", ylabel="y", zlabel="z", line_width=4, color="#333333", viewport=(0.0, 0.0, 0.2, 0.26))
     return stage
 
@@ -286,12 +291,16 @@ def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
     stage = _stage(flow, view, None, box=False)
     flow.add_pressure()
     sampled = body.sample(flow.grid)
-    size = np.abs(np.asarray(sampled["pressure"]))
+    # What sticks out of the box has no pressure.
+    sampled["pressure"] = np.where(sampled["vtkValidPointMask"] == 1, sampled["pressure"], np.nan)
+    size = np.abs(sampled["pressure"][np.isfinite(sampled["pressure"])])
+    if not size.size:
+        raise CaseError("--scene body: no point of the body lies in the box")
     most = float(np.percentile(size, 99.5)) or 1.0
     norm, colours = Normalize(-most, most), palette.diverging()
     stage.add_mesh(
         sampled, scalars="pressure", smooth_shading=True, split_sharp_edges=True, cmap=colours,
-        clim=(norm.vmin, norm.vmax), show_scalar_bar=False, ambient=0.4, specular=0.05,
+        clim=(norm.vmin, norm.vmax), show_scalar_bar=False, ambient=0.3, diffuse=0.75, nan_color=BODY,
     )  # fmt: skip
     extend = "both" if size.max() > 1.0001 * most else "neither"
     label = results.units(flow.case).pressure

@@ -105,6 +105,17 @@ def test_run_that_was_given_up_says_so_on_its_page(cli: Cli, small: Path) -> Non
     assert 'class="verdict bad"' in path.read_text()
 
 
+def test_page_of_a_run_that_was_killed_says_what_is_known(cli: Cli, results: Path) -> None:
+    known = json.loads((results / "run.json").read_text())
+    begun = {"facts": known["facts"], "began": known["began"]}
+    (results / "run.json").write_text(json.dumps(begun))
+    for name in ("comparison.json", "fields.vtkhdf", "exchange.json"):
+        (results / name).unlink()
+    assert cli("report", "results/small").returncode == 0
+    page = Page(results / "report.html")
+    assert "This run has not ended yet, or was killed." in page.text and "grid Reynolds number" in page.text
+
+
 def test_log_of_a_restarted_run_goes_on(cli: Cli, small: Path, results: Path) -> None:
     result = cli("run", "small.toml", "machine.backend=host", "run.steps=60", "--restart", "last")
     assert result.returncode == 0, result.stderr

@@ -246,6 +246,16 @@ def test_plot_of_a_run_without_fields_says_how_to_have_them(cli: Cli, small_resu
     assert result.returncode == 2 and "output.fields = true" in result.stderr
 
 
+def test_values_that_are_not_finite_are_left_out_of_a_plane(small_results: Path) -> None:
+    with h5py.File(small_results / "fields.vtkhdf", "r+") as file:
+        file["Series/velocity"][-1, :, 3] = np.nan
+    shown = Results(small_results)
+    plane = planes.cut_plane(shown, shown.frame(), planes.middle(shown.case))
+    speed = plane.values("speed")
+    assert speed.mask[3].all() and not speed.mask[:3].any()
+    assert np.isfinite(planes.look(shown.case, plane.cut, "vorticity", [plane.values("vorticity")]).norm.vmax)
+
+
 def frames(count: int) -> list[np.ndarray]:
     return [np.full((33, 47, 3), 20 * n, np.uint8) for n in range(count)]
 

@@ -1,11 +1,13 @@
 """Pictures in three dimensions. What draws needs PyVista and is skipped, with the reason, where that is missing."""
 
+import argparse
 import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 import slipstream as slip
@@ -14,6 +16,7 @@ from PIL import Image
 from slipstream import scene
 from slipstream.core import core
 from slipstream.errors import CaseError
+from slipstream.render import meshes
 from slipstream.results import Results
 
 needs_pyvista = pytest.mark.skipif(
@@ -133,9 +136,20 @@ def test_body_from_a_file_is_drawn_where_its_file_says(cli: Cli, results: Path) 
     (results.parent / "part.obj").write_text(TETRAHEDRON)
     words = ["ball", "--scene", "body", "--body", "part.obj"]
     inside = render(cli, *words, "--body-scale", "0.5", "--body-move", "1", "1", "1")
-    assert inside.returncode == 0, inside.stderr
+    assert inside.returncode == 0 and inside.stderr == ""
     outside = render(cli, *words, "--body-move", "9", "0", "0")
     assert outside.returncode == 2 and "x 9.4 to 9.6" in outside.stderr and "--body-scale" in outside.stderr
+
+
+@needs_pyvista
+def test_surfaces_in_the_folder_of_results_are_bodies_together(ball: Path, tmp_path: Path) -> None:
+    (tmp_path / "one.obj").write_text(TETRAHEDRON)
+    (tmp_path / "two.obj").write_text(TETRAHEDRON)
+    arguments = argparse.Namespace(body=[], body_scale=1.0, body_move=(0.0, 0.0, 0.0))
+    shown = Results(ball)
+    shown.folder = tmp_path
+    found = meshes(arguments, shown, scene.load_pyvista())
+    assert found is not None and found.n_cells == 8
 
 
 @needs_pyvista
@@ -166,6 +180,14 @@ def test_body_shows_the_higher_pressure_on_the_side_of_the_flow(ball: Path) -> N
     value: Any = np.asarray(found["pressure"])
     middle = along.mean()
     assert value[along < middle].mean() > value[along > middle].mean()
+
+
+@needs_pyvista
+def test_scene_of_a_flow_that_is_not_finite_is_an_error(cli: Cli, results: Path) -> None:
+    with h5py.File(results / "fields.vtkhdf", "r+") as file:
+        file["Series/velocity"][-1, 0, 0, 0] = np.nan
+    result = render(cli, "ball", "--scene", "slices")
+    assert result.returncode == 2 and "is not finite; name an earlier --time" in result.stderr
 
 
 @needs_pyvista
