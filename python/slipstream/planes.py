@@ -160,12 +160,10 @@ def look(case: Case, cut: Cut, field: str, values: Sequence[Array]) -> Look:
     sizes = [np.ma.compressed(np.ma.abs(part)) for part in values]
     largest = max((float(part.max()) for part in sizes if part.size), default=0.0)
     if field == "speed":
-        colours = matplotlib.colormaps[palette.SEQUENTIAL].copy()
-        colours.set_bad(palette.SOLID)
+        colours = matplotlib.colormaps[palette.SEQUENTIAL].with_extremes(bad=palette.SOLID)
         return Look(Normalize(0.0, largest or 1.0), colours, label, "neither")
     most = max((float(np.percentile(part, _WITHIN)) for part in sizes if part.size), default=0.0) or largest or 1.0
-    colours = palette.diverging()
-    colours.set_bad(palette.SOLID)
+    colours = palette.diverging().with_extremes(bad=palette.SOLID)
     return Look(Normalize(-most, most), colours, label, "both" if largest > 1.0001 * most else "neither")
 
 
