@@ -211,7 +211,30 @@ def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:
         console.print(f"written: {write(folder, 'lbm', describe_machine(machine, build), build['commit'], rows)}")
 
 
+def _experiment(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+    from slipstream import bench_lbm_experiments as experiments
+
+    if arguments.layout != "soa":
+        raise CaseError("bench lbm --experiment takes no --layout: `layout` measures both, the others soa")
+    if len(arguments.precision or []) > 1:
+        raise CaseError("bench lbm --experiment takes one --precision")
+    choice = experiments.Choice(
+        arguments.experiment,
+        arguments.backend,
+        arguments.devices,
+        arguments.threads,
+        arguments.cells,
+        arguments.lattice,
+        arguments.collision,
+        (arguments.precision or ["f64"])[0],
+        arguments.overlap,
+    )
+    experiments.run(choice, console, folder)
+
+
 def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+    if arguments.experiment:
+        return _experiment(arguments, console, folder)
     choice = Choice(
         arguments.backend,
         arguments.precision or ["f32", "f64"],

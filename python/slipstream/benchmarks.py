@@ -25,7 +25,8 @@ class Benchmark:
 
 BENCHMARKS: Mapping[str, Benchmark] = {
     "lbm": Benchmark(
-        "bench", ("precision", "cells", "devices", "threads", "lattice", "collision", "layout", "overlap")
+        "bench",
+        ("precision", "cells", "devices", "threads", "lattice", "collision", "layout", "overlap", "experiment"),
     ),
     "cavity": Benchmark("bench_cavity", ("precision", "cells")),
     "copy": Benchmark("bench_copy", ("cells", "quick")),
@@ -71,6 +72,11 @@ OPTIONS: Mapping[str, Option] = {
     "lattice": Option("D3Q19", "", {"choices": ["D3Q19", "D3Q27"]}),
     "collision": Option("TRT", "", {"choices": ["SRT", "TRT", "MRT", "cumulant"]}),
     "layout": Option("soa", "", {"choices": ["soa", "aos"]}),
+    "experiment": Option(
+        None,
+        "of Risso 2017: 200 steps, the smallest of 10 times",
+        {"choices": ["layout", "imbalance", "weak", "strong"]},
+    ),
     "overlap": Option("auto", "", {"choices": ["auto", "on", "off"]}),
     "quick": Option(False, "few small sizes", {"action": "store_true"}),
     "device_buffers": Option(False, "give MPI addresses in GPU memory", {"action": "store_true"}),

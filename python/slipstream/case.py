@@ -194,6 +194,7 @@ class OutputTable(Table):
     every: Positive | None = Field(None, description="Length / lid speed between fields. Left out: the last only.")
     profiles: bool = Field(True, description="Centreline profiles as profiles.csv, and the comparison.")
     pictures: bool = Field(True, description="profiles.png and streamlines.png.")
+    report: bool = Field(True, description="report.html, the run on one page.")
     reference: Literal["auto", "none", "ghia1982", "botella1998", "albensoeder2005"] = Field(
         "auto", description="Published cavity to compare with; auto: the best for this Reynolds number, if any."
     )

@@ -12,6 +12,7 @@ from rich.console import Console
 from slipstream.case import Case
 from slipstream.core import agree_on_error, as_case_error, core
 from slipstream.errors import CaseError, RunError
+from slipstream.record import Event
 
 #: Tables that may differ between a run and the one that goes on: they change no bit of the flow.
 _FREE_TABLES = frozenset({"case", "run", "machine", "exchange", "output", "checkpoint", "guard"})
@@ -140,6 +141,8 @@ class Keeper:
         self._ring: Any = None
         self._mass = 0.0
         self._began_from = ""
+        #: What became of its checkpoints, on rank 0.
+        self.events: list[Event] = []
         #: Where the loop over time goes on from.
         self.marks: Marks | None = None
 
@@ -206,9 +209,11 @@ class Keeper:
         return self._ring
 
     def _tell(self) -> list[tuple[int, str, str]]:
-        """Says which checkpoints failed, on rank 0."""
+        """Notes what became of checkpoints, and says which failed, on rank 0."""
         results = self._ring.results()
-        for step, _, error in results:
+        for step, path, error in results:
+            what = f"no checkpoint: {error}" if error else f"checkpoint {path}"
+            self.events.append(Event(step, what))
             if error:
                 self._console.print(
                     f"warning: the checkpoint at step {step} was not written: {error}; {self._newest()}",

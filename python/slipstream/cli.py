@@ -1,4 +1,4 @@
-"""The command line: run, check, plan, topo, info, doctor, bench, trace."""
+"""The command line: run, check, plan, plot, render, report, topo, info, doctor, bench, trace."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from slipstream import __version__, benchmarks, core, failure, start
+from slipstream import __version__, benchmarks, core, failure, picture_options, start
 from slipstream.case import Case, load, schema
 from slipstream.errors import CaseError, RunError
 
@@ -60,6 +60,16 @@ def _parser() -> argparse.ArgumentParser:
     takes_case(plan)
     takes_ranks(plan)
     plan.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")
+
+    plotting = add("plot", "Draw planes of a run's fields: speed, vorticity, density, streamlines; profiles.", _plot)
+    picture_options.add_plot_options(plotting)
+
+    rendering = add("render", "Draw a run's fields in 3-D: slices, streamlines, vortices, bodies.", _render)
+    picture_options.add_render_options(rendering)
+
+    page = add("report", "Make the report of a run again: one HTML page with its facts and pictures.", _report)
+    page.add_argument("results", type=Path, help="folder that a run has left")
+    page.add_argument("-o", dest="output", type=Path, metavar="FILE.html", help="default: report.html in RESULTS")
 
     topo = add("topo", "Show nodes, ranks, devices and the links between them.", _topo)
     takes_ranks(topo)
@@ -221,6 +231,25 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
         if module.available(name):
             rows.append((f"{name} backend", f"{module.device_count(name)} devices"))
     console.print(report.table(f"slipstream {__version__}", ["", ""], rows, left=2))
+
+
+def _plot(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import plot
+
+    plot.command(arguments, console)
+
+
+def _render(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import render
+
+    render.command(arguments, console)
+
+
+def _report(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream import html_report
+
+    path = html_report.write(arguments.results, arguments.output)
+    console.print(f"written: {os.path.relpath(path)}", soft_wrap=True)
 
 
 def _doctor(arguments: argparse.Namespace, console: Console) -> int:

@@ -254,6 +254,26 @@ def write_profiles(path: Path, lines: Sequence[Profile], case: Case) -> None:
                 writer.writerow([line.axis, f"{place * side:.9g}", *values])
 
 
+def read_profiles(path: Path, case: Case) -> tuple[Profile, Profile]:
+    """What write_profiles wrote, the vertical profile and the horizontal one, in the lid speed again."""
+    speed = case.physics.lid_speed if case.converter else 1.0
+    assert speed is not None
+    found: dict[str, list[list[float]]] = {"y": [], "x": []}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            for axis, *numbers in list(csv.reader(file))[1:]:
+                found[axis].append([float(number) for number in numbers])
+        vertical, horizontal = (_profile_of(axis, np.array(rows), speed) for axis, rows in found.items())
+    except (OSError, KeyError, ValueError, IndexError) as error:
+        raise CaseError(f"{path}: is not a file of profiles, or is damaged: {error}") from None
+    return vertical, horizontal
+
+
+def _profile_of(axis: str, rows: Array, speed: float) -> Profile:
+    # The profile ends at the side of the box, whatever its unit is.
+    return Profile(axis, rows[:, 0] / rows[-1, 0], rows[:, 1:] / speed)
+
+
 def write_json(path: Path, comparison: Comparison, run: dict[str, Any]) -> None:
     """The comparison and the figures of the run."""
     path.write_text(json.dumps({"run": run, **comparison.as_dict()}, indent=2) + "\n", encoding="utf-8")

@@ -32,11 +32,13 @@ STYLE = {
 _BLUE, _RED = "#1f5fa8", "#c8442e"
 
 
-def _title(case: Case) -> str:
+def case_title(case: Case) -> str:
+    """What flows, and how it was computed."""
     lbm = case.lbm
     method = f"{lbm.lattice} {lbm.collision} {lbm.precision}"
     cells = show_extent(case.grid.cells).replace("^2", "²").replace("^3", "³")
-    return f"Lid-driven cavity, Re {case.scales.reynolds:g}, {cells}, {method}"
+    what = case.case.description.rstrip(".") or case.case.name
+    return f"{what}, Re {case.scales.reynolds:.4g}, {cells}, {method}"
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -63,7 +65,7 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
         right.set(xlabel="x / L", ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
-        figure.suptitle(_title(case), fontsize=12)
+        figure.suptitle(case_title(case), fontsize=12)
         save(figure, path)
 
 
@@ -90,7 +92,7 @@ def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
         axes.set(xlabel="x / L", ylabel="y / L", xlim=(0, width), ylim=(0, height), aspect="equal")
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
         where = "" if case.lbm.lattice == "D2Q9" else "mid-plane z = 1/2\n"
-        axes.set_title(where + _title(case), fontsize=11)
+        axes.set_title(where + case_title(case), fontsize=11)
         save(figure, path)
 
 
@@ -105,6 +107,28 @@ def curves(
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
+        axes.legend()
+        save(figure, path)
+
+
+def categories(
+    path: Path,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    series: Mapping[str, tuple[Sequence[str], Sequence[float]]],
+    marks: Mapping[str, tuple[Sequence[str], Sequence[float]]],
+) -> None:
+    """Lines over named places, from zero; `marks`: points of others, as circles in their line's colour."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
+        for label, (places, values) in series.items():
+            axes.plot(places, values, marker="o", markersize=4, label=label)
+        for label, (places, values) in marks.items():
+            colour = next((line.get_color() for line in axes.lines if label.endswith(str(line.get_label()))), _RED)
+            axes.plot(places, values, ls="none", marker="o", mfc="white", mec=colour, ms=7, mew=1.6, label=label)
+        axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
+        axes.set_ylim(bottom=0)
         axes.legend()
         save(figure, path)
 

@@ -123,7 +123,17 @@ def _ending(case: Case) -> str:
     return f"residual below {case.run.residual:g}, or {last}" if case.run.residual else last
 
 
-def banner(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -> Table:
+def banner(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and what they stand for, in two columns."""
+    result = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    result.add_column(style="dim", no_wrap=True)
+    result.add_column(overflow="fold")
+    for row in rows:
+        result.add_row(*row)
+    return result
+
+
+def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -> list[tuple[str, str]]:
     """Everything one wants to know before the first step."""
     machine, plan = setup.machine, setup.plan
     found = machine.devices()
@@ -134,7 +144,7 @@ def banner(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) 
         counts[message["route"]] = counts.get(message["route"], 0) + 1
     routes = ", ".join(f"{route} x {count}" for route, count in sorted(counts.items())) or "none (one block)"
     split = _split(plan)
-    rows = [
+    return [
         ("slipstream", f"{build['version']}, commit {build['commit']}, {build['mpi']}"),
         *physics(setup.case),
         (
@@ -149,12 +159,6 @@ def banner(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) 
         ("predicted", f"{prediction.mlups(setup.case.cell_count):.0f} MLUPS, {prediction.step * 1e3:.3g} ms a step"),
         *(("warning", text) for text in warnings(setup.case)),
     ]
-    result = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    result.add_column(style="dim", no_wrap=True)
-    result.add_column(overflow="fold")
-    for row in rows:
-        result.add_row(*row)
-    return result
 
 
 def _split(plan: dict[str, Any]) -> str:

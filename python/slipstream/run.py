@@ -9,26 +9,28 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import checkpoint, compare, engine, predict, report, topology
+from slipstream import checkpoint, compare, engine, predict, record, report, topology
 from slipstream.case import Case
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError
 from slipstream.exchange_report import Report, tuning_lines
 from slipstream.live import LiveLine
-from slipstream.march import Outcome, march
+from slipstream.march import Diverged, Outcome, march
+from slipstream.record import Record
+from slipstream.results import CASE, FIELDS, FIELDS_FROM
 
 FILES = (
-    "case.resolved.toml",
+    CASE,
+    record.FILE,
+    "report.html",
     "profiles.csv",
     "profiles.png",
     "streamlines.png",
     "comparison.json",
-    "fields.vtkhdf",
+    FIELDS,
     "exchange.json",
     "exchange.png",
 )
-#: Fields that a run wrote after it was restarted at a step.
-FIELDS_FROM = "fields_from_{}.vtkhdf"
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ def run(
     setup = engine.prepare(case, machine)
     prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
     build = module.build_info()
-    console.print(report.banner(setup, prediction, build))
+    facts = report.facts(setup, prediction, build)
+    console.print(report.banner(facts))
     if conversion := report.conversion(case):
         console.print(conversion)
     if any(entry["bound"] for entry in machine.bindings()):
@@ -109,32 +112,55 @@ def run(
     if resumed:
         resumed.fill(lbm)
         console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
-    folder = case.folder
-    if rank == 0:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in [] if resumed else _left_by_others(case):
-            path.unlink(missing_ok=True)
-        header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
-        (folder / FILES[0]).write_text(case.resolved(backend).to_toml(header), encoding="utf-8")
+    kept = _open_folder(case, backend, build, facts, resumed)
     module.barrier()
     mass = resumed.mass if resumed else lbm.mass()
     keeper.watch(lbm, mass, resumed)
-    outcome = _steps(lbm, case, setup.plan["bytes_per_cell"], console, keeper)
+    outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept)
     keeper.close()
+    kept.add(keeper.events)
+    if case.guard.every:
+        low, high = case.guard.density
+        kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps, density {low:g} to {high:g}")
     drift = lbm.mass() / mass - 1.0
     console.print(f"\n{_verdict(outcome, case)}, mass drift {drift:+.1e}")
-    console.print(report.phases(lbm.phases()))
+    kept.phases = lbm.phases()
+    console.print(report.phases(kept.phases))
     messages = Report.of(machine, setup.plan["blocks"], lbm)
     if messages.rows:
         console.print(messages)
     written = _watched(messages, trace, watch, case, console)
+    kept.figures = figures = _figures(case, outcome, setup, drift, build)
     if outcome.stopped:
+        kept.note(outcome.steps, f"stopped by {outcome.stopped}")
+        _finish(kept, f"stopped by {outcome.stopped} at step {outcome.steps}", case, console)
         console.print(f"\nstopped by {outcome.stopped}; go on by --restart last, from {keeper.last}", soft_wrap=True)
         return
-    figures = _figures(case, outcome, setup, drift, build)
     _results(lbm, case, reference, figures, console)
+    _finish(kept, _verdict(outcome, case), case, console)
+    _say_what_is_there(case, console)
     for path in written + ([Path(keeper.last)] if keeper.last else []):
         console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
+
+
+def _open_folder(
+    case: Case, backend: str, build: dict[str, Any], facts: list[tuple[str, str]], resumed: checkpoint.Restart | None
+) -> Record:
+    """Makes room for the results on rank 0, with the case and what is known of the run already."""
+    kept = Record(facts)
+    if core().rank() != 0:
+        return kept
+    folder = case.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    if resumed:
+        kept.log = record.log_before(folder)
+        kept.note(resumed.step, f"restarted from {resumed.path}")
+    for path in [] if resumed else _left_by_others(case):
+        path.unlink(missing_ok=True)
+    header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
+    (folder / CASE).write_text(case.resolved(backend).to_toml(header), encoding="utf-8")
+    kept.write(folder)
+    return kept
 
 
 def _watched(messages: Report, trace: Any, watch: Watch, case: Case, console: Console) -> list[Path]:
@@ -164,6 +190,19 @@ def _watched(messages: Report, trace: Any, watch: Watch, case: Case, console: Co
             timeline.trace_steps(files, watch.trace / "timeline.png", f"{case.case.name}: two steps")
             written += [*files, watch.trace / "timeline.png"]
     return written
+
+
+def _steps_on_record(
+    lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: checkpoint.Keeper, kept: Record
+) -> Outcome:
+    """All steps; a flow that is given up leaves a report, too."""
+    try:
+        return _steps(lbm, case, bytes_per_cell, console, keeper)
+    except Diverged as error:
+        kept.add(keeper.events)
+        kept.note(lbm.step, "given up by the guard")
+        _finish(kept, str(error), case, console, sound=False)
+        raise
 
 
 def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: checkpoint.Keeper) -> Outcome:
@@ -274,7 +313,25 @@ def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], cons
             plots.profiles(folder / "profiles.png", lines, reference, case)
             assert plane is not None
             plots.streamlines(folder / "streamlines.png", plane, case)
+
+
+def _finish(kept: Record, verdict: str, case: Case, console: Console, sound: bool = True) -> None:
+    """Writes the record and the page of the run, on rank 0. A page that cannot be made costs no results."""
+    if core().rank() != 0:
+        return
+    kept.end(verdict, sound)
+    try:
+        kept.write(case.folder)
+        if case.output.report:
+            from slipstream import html_report
+
+            html_report.write(case.folder, draw=case.output.pictures)
+    except (CaseError, OSError) as error:
+        console.print(f"warning: no report of this run: {error}", soft_wrap=True)
+
+
+def _say_what_is_there(case: Case, console: Console) -> None:
     console.print("\nwritten:")
     for path in _left_by_others(case):
-        if path.parent == folder:
+        if path.parent == case.folder:
             console.print(f"  {os.path.relpath(path)}", soft_wrap=True)

@@ -22,6 +22,10 @@ def test_set_up_installs_what_the_tests_need() -> None:
     assert listed("test") == sorted(PROJECT["project"]["optional-dependencies"]["test"])
 
 
+def test_set_up_installs_what_pictures_in_three_dimensions_need() -> None:
+    assert listed("render") == sorted(PROJECT["project"]["optional-dependencies"]["render"])
+
+
 def test_set_up_installs_what_the_build_needs() -> None:
     # scikit-build-core is for pip alone, which fetches it itself.
     assert listed("build") == sorted(set(PROJECT["build-system"]["requires"]) - {"scikit-build-core>=0.10"})

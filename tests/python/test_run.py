@@ -9,7 +9,8 @@ import pytest
 import slipstream._core as core
 from conftest import CASES, ROOT, Cli
 
-RESULTS = {"case.resolved.toml", "profiles.csv", "profiles.png", "streamlines.png", "comparison.json", "fields.vtkhdf"}
+ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json"}
+RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
 
 #: Far more cells than any memory; the length keeps tau in its range.
 HUGE = ["grid.cells=[9000,9000,9000]", "physics.length=64"]
@@ -94,7 +95,7 @@ def test_exit_code_of_ranks_is_passed_through(cli: Cli, small: Path) -> None:
 def test_pictures_and_fields_can_be_left_out(cli: Cli, small: Path) -> None:
     cli("run", "small.toml", "output.pictures=false", "output.fields=false")
     left = {path.name for path in (small.parent / "results" / "small").iterdir()}
-    assert left == {"case.resolved.toml", "profiles.csv", "comparison.json"}
+    assert left == ALWAYS
 
 
 def test_flow_that_diverges_is_an_error_with_advice(cli: Cli, small: Path) -> None:

@@ -1,0 +1,78 @@
+"""Frames become a film: .gif, .mp4 where imageio and its ffmpeg are installed, else a folder of numbered pictures."""
+
+import importlib.util
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+
+Array = np.ndarray
+
+
+def pixels(figure: Figure) -> Array:
+    """A figure as [row][column][red, green, blue]; closes it."""
+    import matplotlib.pyplot as plt
+
+    figure.canvas.draw()
+    image = np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()  # type: ignore[attr-defined]
+    plt.close(figure)
+    return image
+
+
+def _even(frames: Iterable[Array]) -> Iterator[Array]:
+    """Video codecs take even numbers of rows and columns only."""
+    for frame in frames:
+        rows, columns = frame.shape[0] % 2, frame.shape[1] % 2
+        yield np.pad(frame, ((0, rows), (0, columns), (0, 0)), mode="edge")
+
+
+def _has_ffmpeg() -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in ("imageio", "imageio_ffmpeg"))
+
+
+def write(path: Path, frames: Iterable[Array], per_second: float) -> tuple[Path, str]:
+    """Writes all frames, one after the other in memory. Returns what was written, and a sentence where it is not the
+    film that was asked for."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix.lower() == ".gif":
+        _write_gif(path, frames, per_second)
+        return path, ""
+    if _has_ffmpeg():
+        _write_mp4(path, frames, per_second)
+        return path, ""
+    folder = path.with_suffix("")
+    count = _write_pictures(folder, frames)
+    return folder, (
+        f"{path}: no film, because imageio-ffmpeg is not installed (pip install imageio imageio-ffmpeg); its {count} "
+        f"frames are pictures in {folder} instead. A film that ends in .gif needs nothing else"
+    )
+
+
+def _write_gif(path: Path, frames: Iterable[Array], per_second: float) -> None:
+    images = (Image.fromarray(frame).quantize(256, method=Image.Quantize.MEDIANCUT) for frame in frames)
+    first = next(images)
+    first.save(path, save_all=True, append_images=images, duration=round(1000 / per_second), loop=0, optimize=False)
+
+
+def _write_mp4(path: Path, frames: Iterable[Array], per_second: float) -> None:
+    import imageio.v2 as imageio
+
+    writer = imageio.get_writer(path, fps=per_second, codec="libx264", quality=8, macro_block_size=2)
+    try:
+        for frame in _even(frames):
+            writer.append_data(frame)
+    finally:
+        writer.close()
+
+
+def _write_pictures(folder: Path, frames: Iterable[Array]) -> int:
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob("frame_*.png"):
+        left.unlink()
+    count = 0
+    for frame in frames:
+        Image.fromarray(frame).save(folder / f"frame_{count:05d}.png")
+        count += 1
+    return count

@@ -1,0 +1,87 @@
+"""`slipstream bench lbm --experiment`: what is measured, and what it is compared with."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from slipstream import bench_lbm_experiments as experiments
+from slipstream.bench_lbm_experiments import Setup
+
+
+def row(decomposition: str, blocks: int, mlups: float, side: int = 256) -> dict[str, Any]:
+    split = list(experiments.SPLITS[decomposition][blocks])
+    cut = {"decomposition": decomposition, "devices": blocks, "split": split}
+    return cut | {"cells_per_device": [side] * 3, "mlups": mlups}
+
+
+def measured(cli: Cli, folder: Path, name: str, *words: str) -> list[dict[str, Any]]:
+    """The rows of an experiment on small cubes; its picture lies beside them."""
+    result = cli("bench", "lbm", "--experiment", name, "--backend", "host", *words, "--folder", "out")
+    assert result.returncode == 0, result.stderr
+    (path,) = (folder / "out" / f"lbm_{name}").glob("*.json")
+    assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    return json.loads(path.read_text())["rows"]
+
+
+def test_blocks_of_weak_scaling_are_cubes_and_those_of_strong_scaling_parts_of_one() -> None:
+    setup = Setup("xz", "4", 8, (2, 1, 2))
+    assert experiments.grid("weak", setup) == [16, 8, 16] and experiments.grid("strong", setup) == [8, 8, 8]
+
+
+@pytest.mark.parametrize(("least", "most", "blocks"), [(1, 4, [1, 2, 4]), (1, 3, [1, 2]), (2, 4, [2, 4]), (4, 4, [4])])
+def test_scaling_goes_through_all_numbers_of_devices_that_ranks_can_share(
+    least: int, most: int, blocks: list[int]
+) -> None:
+    found = list(experiments.setups("weak", [8], most, least))
+    assert [setup.blocks for setup in found if setup.label == "yz"] == blocks
+
+
+def test_scaling_is_measured_by_one_block_and_shown_beside_the_thesis() -> None:
+    rows = [row("yz", 1, 100.0), row("yz", 2, 190.0), row("yz", 4, 360.0), row("xz", 1, 80.0), row("xz", 2, 120.0)]
+    experiments.compare("weak", rows)
+    assert [entry["percent"] for entry in rows] == [100.0, 95.0, 90.0, 100.0, 75.0]
+    # 1149 of 4 x 550 and 854 of 2 x 550 million updates a second.
+    assert [entry["paper_percent"] for entry in rows] == [None, None, 52.227, None, 77.636]
+
+
+def test_thesis_says_nothing_of_other_cubes_or_strong_scaling() -> None:
+    small, strong = [row("yz", 4, 360.0, side=64)], [row("yz", 4, 360.0)]
+    experiments.compare("weak", small)
+    experiments.compare("strong", strong)
+    assert small[0]["paper_percent"] is None and strong[0]["paper_percent"] is None
+    assert strong[0]["percent"] is None
+
+
+def test_weak_scaling_leaves_rows_of_both_decompositions(cli: Cli, tmp_path: Path) -> None:
+    rows = measured(cli, tmp_path, "weak", "--cells", "8", "--devices", "2")
+    assert [entry["split"] for entry in rows] == [[1, 1, 1], [2, 1, 1], [1, 1, 1], [1, 2, 1]]
+    assert all(entry["mlups"] > 0 and entry["steps"] == 200 and entry["repeats"] == 10 for entry in rows)
+
+
+def test_imbalance_splits_along_each_axis(cli: Cli, tmp_path: Path) -> None:
+    rows = measured(cli, tmp_path, "imbalance", "--cells", "8", "-n", "2")
+    assert [entry["split"] for entry in rows] == [[2, 1, 1], [1, 2, 1], [1, 1, 2]]
+    assert max(entry["percent"] for entry in rows) == 100.0 and not any(entry["periodic"] for entry in rows)
+
+
+def test_layouts_are_measured_at_every_alignment(cli: Cli, tmp_path: Path) -> None:
+    rows = measured(cli, tmp_path, "layout", "--cells", "8", "--precision", "f32")
+    found = [(entry["layout"], entry["alignment"]) for entry in rows]
+    assert found == [(layout, bytes_) for layout in ("soa", "aos") for bytes_ in experiments.ALIGNMENTS]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["imbalance", "--devices", "1"], "needs two devices"),
+        (["strong", "--cells", "9", "--devices", "2"], "cannot be cut into 2 x 1 x 1 blocks"),
+        (["weak", "--cells", "3", "--devices", "2"], "of 4 cells or more each"),
+        (["weak", "--layout", "aos"], "takes no --layout"),
+        (["weak", "--precision", "f32", "--precision", "f64"], "takes one --precision"),
+    ],
+)
+def test_experiments_refuse_what_they_cannot_measure(cli: Cli, words: list[str], said: str) -> None:
+    result = cli("bench", "lbm", "--backend", "host", "--no-write", "--experiment", *words)
+    assert result.returncode == 2 and said in " ".join(result.stderr.split()) and "Traceback" not in result.stderr

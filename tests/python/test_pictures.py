@@ -1,0 +1,283 @@
+"""Pictures of what a run leaves: derived fields, planes, films. Those in three dimensions are in test_render.py."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from conftest import SMALL, Cli
+from PIL import Image
+from rich.console import Console
+from slipstream import compare, derived, film, palette, planes, run
+from slipstream.case import Case, Source, load, parse
+from slipstream.errors import CaseError
+from slipstream.results import Results, pressure, units
+
+
+def box(cells: list[int], **tables: Any) -> Case:
+    """A case of resting walls, unless the tables say otherwise; the length is the number of cells along x."""
+    data = {"grid": {"cells": cells}, "physics": {"reynolds": 10, "lid_speed": 0.1, "length": float(cells[0])}}
+    data |= {"lbm": {"lattice": "D2Q9" if cells[2] == 1 else "D3Q19"}, "run": {"steps": 1}}
+    return parse(data | tables, Source("test"))
+
+
+def centres(case: Case) -> list[np.ndarray]:
+    """x, y and z of all cells, [z][y][x]."""
+    along = [(np.arange(n) + 0.5) * case.spacing for n in case.grid.cells]
+    z, y, x = np.meshgrid(*reversed(along), indexing="ij")
+    return [x, y, z]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of the small cavity with four frames."""
+    folder = tmp_path_factory.mktemp("pictures")
+    (folder / "small.toml").write_text(SMALL)
+    options = [f"output.folder={folder / 'small'}", "output.every=0.0625", "machine.backend=host"]
+    run.run(load(folder / "small.toml", [*options, "output.pictures=false"]), Console(quiet=True))
+    return folder / "small"
+
+
+@pytest.fixture
+def small_results(ran: Path, tmp_path: Path) -> Path:
+    """A copy of them that a test may change."""
+    return Path(shutil.copytree(ran, tmp_path / "small"))
+
+
+def write_fields(path: Path, times: list[float]) -> None:
+    """A file of one cell whose density is its time."""
+    with h5py.File(path, "w") as file:
+        steps = file.create_group("VTKHDF/Steps")
+        steps.attrs["NSteps"] = np.array([len(times)])
+        steps["Values"] = times
+        steps["CellDataOffsets/density"] = np.arange(len(times))
+        file["Series/density"] = np.reshape(times, (-1, 1, 1, 1))
+
+
+def test_vorticity_of_a_shear_is_exact_up_to_the_walls() -> None:
+    case = box(
+        [8, 8, 1], walls={"y+": {"velocity": [1, 0, 0]}}, grid={"cells": [8, 8, 1], "periodic": [True, False, False]}
+    )
+    _, y, _ = centres(case)
+    velocity = np.stack([y, 0 * y, 0 * y], axis=-1)[0]
+    fluid = np.zeros((8, 8), dtype=bool)
+    np.testing.assert_allclose(derived.plane_vorticity(case, velocity, fluid, "xy"), -1.0, atol=1e-12)
+
+
+def test_vorticity_of_a_shear_is_exact_up_to_solid_cells() -> None:
+    case = box([8, 8, 1], grid={"cells": [8, 8, 1], "periodic": [True, True, False]})
+    _, y, _ = centres(case)
+    solid = (y < 0.25)[0]
+    velocity = np.where(solid[..., None], 0.0, np.stack([y - 0.25, 0 * y, 0 * y], axis=-1)[0])
+    found = derived.plane_vorticity(case, velocity, solid, "xy")
+    np.testing.assert_allclose(found[2:-1], -1.0, atol=1e-12)
+
+
+def test_derivative_of_a_periodic_parabola_is_exact_across_the_end() -> None:
+    case = box([8, 8, 1], grid={"cells": [8, 8, 1], "periodic": [True, True, False]})
+    x = centres(case)[0][0]
+    # A parabola about the seam between the last cell and the first.
+    distance = np.where(x < 0.5, x, x - 1.0)
+    slope = derived.derivative(case, distance**2, 0, 0, 1, np.zeros((8, 8), dtype=bool))
+    np.testing.assert_allclose(slope[:, [0, 1, -1]], 2 * distance[:, [0, 1, -1]], atol=1e-12)
+
+
+@pytest.mark.parametrize(("axes", "axis"), [("xy", 2), ("xz", 1), ("yz", 0)])
+def test_vorticity_follows_the_right_hand_about_every_axis(axes: str, axis: int) -> None:
+    case = box([9, 9, 9])
+    spin = np.eye(3)[axis]
+    velocity = np.cross(spin, np.stack(centres(case), axis=-1) - 0.5)
+    plane = np.take(velocity, 4, 2 - axis)
+    found = derived.plane_vorticity(case, plane, np.zeros((9, 9), dtype=bool), axes)
+    # Cells next to walls see the walls at rest.
+    np.testing.assert_allclose(found[1:-1, 1:-1], 2.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "q"),
+    [
+        ([[0, -3, 0], [3, 0, 0], [0, 0, 0]], 9.0),  # a rotation: its rate squared
+        ([[2, 0, 0], [0, -2, 0], [0, 0, 0]], -4.0),  # a strain: minus its rate squared
+        ([[0, 5, 0], [0, 0, 0], [0, 0, 0]], 0.0),  # a shear: neither outweighs the other
+    ],
+)
+def test_q_criterion_weighs_rotation_against_strain(gradient: list[list[float]], q: float) -> None:
+    case = box([7, 8, 9])
+    velocity = np.stack(centres(case), axis=-1) @ np.array(gradient).T
+    found = derived.q_criterion(case, velocity, np.zeros((9, 8, 7), dtype=bool))
+    assert found.shape == (9, 8, 7)
+    np.testing.assert_allclose(found[1:-1, 1:-1, 1:-1], q, atol=1e-9)
+
+
+def test_sides_move_as_the_walls_and_edges_with_a_resting_wall_rest() -> None:
+    case = box([4, 4, 4], walls={"y+": {"velocity": [1, 0, 0]}})
+    sides = derived.velocity_with_sides(case, np.full((4, 4, 4, 3), 0.5))
+    assert sides.shape == (6, 6, 6, 3)
+    assert (sides[1:-1, -1, 1:-1] == [1, 0, 0]).all() and (sides[:, 0] == 0).all()
+    assert (sides[:, -1, [0, -1]] == 0).all() and (sides[[0, -1], -1] == 0).all()
+
+
+def test_sides_of_a_periodic_axis_are_the_mean_across_it() -> None:
+    case = box([4, 4, 4], grid={"cells": [4, 4, 4], "periodic": [True, True, True]})
+    x = centres(case)[0]
+    sides = derived.velocity_with_sides(case, np.stack([x] * 3, axis=-1))
+    np.testing.assert_allclose(sides[:, :, [0, -1]], x.mean())
+
+
+def test_pressure_is_a_third_of_the_density_above_rest() -> None:
+    case = box([8, 8, 8])
+    np.testing.assert_allclose(pressure(case, np.array([1.0, 1.03])), [0.0, 0.01 / 0.1**2], rtol=1e-12)
+
+
+def test_pressure_of_a_case_in_si_is_in_pascal() -> None:
+    si = {"units": {"system": "SI", "cell": 0.001, "density": 1000.0, "step": 0.01}}
+    case = box([8, 8, 8], **si, physics={"lid_speed": 0.01, "reynolds": 10, "length": 0.008})
+    # c_s^2 = (0.001 / 0.01)^2 / 3 m^2/s^2
+    np.testing.assert_allclose(pressure(case, np.array([1003.0])), [0.01], rtol=1e-9)
+
+
+def test_colours_of_signed_fields_step_evenly_and_alike_to_both_sides() -> None:
+    lab = palette.oklab(np.asarray(palette.diverging().colors))
+    steps = np.linalg.norm(np.diff(lab, axis=0), axis=1)
+    low, high = steps[: len(steps) // 2], steps[len(steps) // 2 :]
+    assert low.std() < 0.01 * low.mean() and high.std() < 0.01 * high.mean()
+    np.testing.assert_allclose(lab[:, 0], lab[::-1, 0], atol=1e-6)
+
+
+def test_results_know_their_frames(ran: Path) -> None:
+    shown = Results(ran)
+    np.testing.assert_allclose([frame.time for frame in shown.frames], [0.0625, 0.125, 0.1875, 0.25])
+    assert shown.frame(0.12).time == pytest.approx(0.125) and shown.frame().time == pytest.approx(0.25)
+    assert shown.read(shown.frame(), "velocity", (slice(2, 5), slice(None), slice(0, 1))).shape == (1, 16, 3, 3)
+
+
+def test_frames_of_a_restart_replace_those_that_it_computed_again(small_results: Path) -> None:
+    write_fields(small_results / "fields.vtkhdf", [1.0, 2.0, 3.0])
+    write_fields(small_results / "fields_from_15.vtkhdf", [2.0, 2.5])
+    names = {"fields.vtkhdf": 1, "fields_from_15.vtkhdf": 2}
+    for name, second in names.items():
+        os.utime(small_results / name, (second, second))
+    found = [(frame.path.name, frame.time) for frame in Results(small_results).frames]
+    assert found == [("fields.vtkhdf", 1.0), ("fields_from_15.vtkhdf", 2.0), ("fields_from_15.vtkhdf", 2.5)]
+
+
+def test_plane_between_two_layers_of_cells_is_their_mean(ran: Path) -> None:
+    shown = Results(ran)
+    density = shown.read(shown.frame(), "density")
+    plane = planes.cut_plane(shown, shown.frame(), planes.Cut("x", 0.25))
+    np.testing.assert_allclose(plane.density, density[:, :, 3:5].astype(float).mean(axis=2), rtol=1e-12)
+
+
+def test_plane_on_a_side_shows_the_outermost_cells(ran: Path) -> None:
+    shown = Results(ran)
+    plane = planes.cut_plane(shown, shown.frame(), planes.Cut("y", 1.0))
+    np.testing.assert_array_equal(plane.velocity, shown.read(shown.frame(), "velocity")[:, -1])
+
+
+def test_profiles_that_were_written_are_read_back(ran: Path) -> None:
+    case = Results(ran).case
+    lines = compare.read_profiles(ran / "profiles.csv", case)
+    assert [line.axis for line in lines] == ["y", "x"]
+    assert lines[0].place[-1] == 1.0 and (lines[0].velocity[-1] == [1, 0, 0]).all()
+
+
+def test_labels_name_the_units_of_the_case() -> None:
+    assert units(box([8, 8, 8])).speed() == "speed / U"
+    si = {"units": {"system": "SI", "cell": 0.001, "density": 998.0}}
+    metres = units(box([8, 8, 8], **si, physics={"lid_speed": 0.01, "reynolds": 10}))
+    assert metres.speed() == "speed in m/s" and metres.place("x") == "x in m" and metres.time(2.0) == "t = 2 s"
+
+
+def test_plot_draws_the_middle_plane_and_the_profiles(cli: Cli, small_results: Path) -> None:
+    result = cli("plot", "small")
+    assert result.returncode == 0, result.stderr
+    drawn = {path.name for path in (small_results / "pictures").iterdir()}
+    assert drawn == {f"{name}_z0.5.png" for name in ("speed", "vorticity", "density", "streamlines")} | {"profiles.png"}
+    assert all(f"small/pictures/{name}" in result.stdout for name in drawn)
+
+
+def test_plot_draws_what_is_named_where_it_is_named(cli: Cli, small_results: Path) -> None:
+    words = ["--plane", "x=0.3", "--plane", "y", "--field", "pressure", "--field", "w", "-o", "here"]
+    result = cli("plot", "small", *words)
+    assert result.returncode == 0, result.stderr
+    drawn = {path.name for path in (small_results.parent / "here").iterdir()}
+    assert drawn == {"pressure_x0.3.png", "pressure_y0.5.png", "w_x0.3.png", "w_y0.5.png"}
+    assert not (small_results / "pictures").exists()
+
+
+def test_film_of_a_plane_has_every_frame(cli: Cli, small_results: Path) -> None:
+    result = cli("plot", "small", "--film", "lid.gif", "--fps", "5")
+    assert result.returncode == 0, result.stderr
+    with Image.open(small_results.parent / "lid.gif") as moving:
+        assert moving.n_frames == 4 and moving.info["duration"] == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere"], "no such folder of results"),
+        (["."], "holds no results of a run"),
+        (["small", "--plane", "q=1"], "name an axis and a place"),
+        (["small", "--plane", "z=1.5"], "outside of the box, which goes from z = 0 to 1 L"),
+        (["small", "--plane", "z=high"], "'high' is not a number"),
+        (["small", "--film", "a.avi"], "name a file that ends in .mp4 or .gif"),
+        (["small", "--film", "a.gif", "--time", "1"], "a film shows all times"),
+        (["small", "--film", "a.gif", "--plane", "x", "--plane", "y"], "a film shows one plane and one field"),
+        (["small", "--fps", "0"], "0.1 to 120 frames a second"),
+    ],
+)
+def test_plot_refuses_what_it_cannot_draw(cli: Cli, small_results: Path, words: list[str], said: str) -> None:
+    result = cli("plot", *words)
+    assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr
+
+
+def test_plot_of_a_damaged_file_of_fields_is_an_error(cli: Cli, small_results: Path) -> None:
+    (small_results / "fields.vtkhdf").write_bytes(b"not HDF5")
+    result = cli("plot", "small")
+    assert result.returncode == 2 and "is not a file of fields, or is damaged" in result.stderr
+
+
+def test_plot_of_a_run_without_fields_says_how_to_have_them(cli: Cli, small_results: Path) -> None:
+    (small_results / "fields.vtkhdf").unlink()
+    result = cli("plot", "small")
+    assert result.returncode == 2 and "output.fields = true" in result.stderr
+
+
+def test_values_that_are_not_finite_are_left_out_of_a_plane(small_results: Path) -> None:
+    with h5py.File(small_results / "fields.vtkhdf", "r+") as file:
+        file["Series/velocity"][-1, :, 3] = np.nan
+    shown = Results(small_results)
+    plane = planes.cut_plane(shown, shown.frame(), planes.middle(shown.case))
+    speed = plane.values("speed")
+    assert speed.mask[3].all() and not speed.mask[:3].any()
+    assert np.isfinite(planes.look(shown.case, plane.cut, "vorticity", [plane.values("vorticity")]).norm.vmax)
+
+
+def frames(count: int) -> list[np.ndarray]:
+    return [np.full((33, 47, 3), 20 * n, np.uint8) for n in range(count)]
+
+
+def test_film_without_ffmpeg_is_a_folder_of_pictures_and_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(film, "_has_ffmpeg", lambda: False)
+    written, note = film.write(tmp_path / "flow.mp4", frames(3), 12.0)
+    assert sorted(path.name for path in written.iterdir()) == [f"frame_{n:05d}.png" for n in range(3)]
+    assert "imageio-ffmpeg is not installed" in note and str(written) in note
+
+
+def test_film_as_mp4_takes_odd_sizes(tmp_path: Path) -> None:
+    reader = pytest.importorskip("imageio_ffmpeg", reason="imageio-ffmpeg is not installed (tools/setup.sh render)")
+    written, note = film.write(tmp_path / "flow.mp4", frames(5), 10.0)
+    count, seconds = reader.count_frames_and_secs(str(written))
+    assert note == "" and count == 5 and seconds == pytest.approx(0.5, abs=0.11)
+
+
+def test_plane_of_two_dimensions_is_z_alone() -> None:
+    flat = box([16, 16, 1])
+    with pytest.raises(CaseError, match="two dimensions"):
+        planes.parse_cut("x", flat)
+    assert planes.parse_cut("z", flat).normal == "z"

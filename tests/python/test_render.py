@@ -1,0 +1,205 @@
+"""Pictures in three dimensions. What draws needs PyVista and is skipped, with the reason, where that is missing."""
+
+import argparse
+import importlib.util
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import slipstream as slip
+from conftest import SMALL, Cli
+from PIL import Image
+from slipstream import scene
+from slipstream.core import core
+from slipstream.errors import CaseError
+from slipstream.render import meshes
+from slipstream.results import Results
+
+needs_pyvista = pytest.mark.skipif(
+    importlib.util.find_spec("pyvista") is None, reason="PyVista is not installed (tools/setup.sh render)"
+)
+
+TETRAHEDRON = """\
+o tetrahedron
+v 0.4 0.4 0.4
+v 0.6 0.4 0.4
+v 0.4 0.6 0.4
+v 0.4 0.4 0.6
+f 1 3 2
+f 1 2 4
+f 1 4 3
+f 2 3 4
+"""
+
+
+@pytest.fixture(scope="module")
+def ball(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a flow that a force drives past a ball of solid cells, two frames."""
+    folder = tmp_path_factory.mktemp("render") / "ball"
+    folder.mkdir()
+    flow = slip.lbm.Simulation(
+        cells=(24, 16, 16), viscosity=0.05, length=8.0, lid_speed=0.05, walls={}, periodic=(True, True, True),
+        force=(1e-4, 0, 0), backend="host",
+    )  # fmt: skip
+    z, y, x = np.meshgrid(*(np.arange(n) + 0.5 for n in (16, 16, 24)), indexing="ij")
+    flow.set_solid((x - 8) ** 2 + (y - 8) ** 2 + (z - 8) ** 2 < 3.5**2)
+    (folder / "case.resolved.toml").write_text(flow.case.resolved("host").to_toml())
+    spacing = (flow.case.spacing,) * 3
+    series = core().Series(flow.solver, str(folder / "fields.vtkhdf"), spacing, (0.0, 0.0, 0.0), True)
+    for _ in range(2):
+        flow.run(steps=60, quiet=True)
+        series.write(flow.step / flow.case.scales.steps_per_time, (1.0 / flow.case.scales.lid_speed, ""), (1.0, ""))
+    series.close()
+    return folder
+
+
+@pytest.fixture
+def results(ball: Path, tmp_path: Path) -> Path:
+    """A copy in the folder of the command line."""
+    return Path(shutil.copytree(ball, tmp_path / "ball"))
+
+
+def colours_in(path: Path) -> int:
+    with Image.open(path) as image:
+        return len(image.convert("RGB").getcolors(1 << 24) or [])
+
+
+def render(cli: Cli, *words: str) -> subprocess.CompletedProcess[str]:
+    """In few pixels, and without a display."""
+    return cli("render", *words, "--size", "240", "180", DISPLAY="")
+
+
+def test_render_without_pyvista_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(CaseError, match=r"tools/setup.sh render.*pip install 'slipstream\[render\]'"):
+        scene.load_pyvista()
+
+
+def test_render_where_nothing_can_draw_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scene.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(scene.ctypes.util, "find_library", lambda name: None)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    with pytest.raises(CaseError, match="neither libEGL nor libOSMesa"):
+        scene.load_pyvista()
+
+
+def test_solid_cells_next_to_the_fluid_take_the_mean_of_their_neighbours() -> None:
+    values = np.broadcast_to(np.arange(6.0), (3, 3, 6)).copy()
+    solid = np.zeros(values.shape, dtype=bool)
+    solid[:, :, 2:] = True
+    solid[:, :, 5] = False
+    filled = scene.spread_into(values, solid, layers=1)
+    assert (filled[:, :, 2] == 1.0).all() and (filled[:, :, 4] == 5.0).all() and (filled[:, :, 3] == 0.0).all()
+
+
+def test_the_usual_surface_of_q_holds_its_share_of_the_fluid() -> None:
+    q = np.arange(1000.0).reshape(10, 10, 10)
+    solid = q >= 900
+    held = (q[~solid] > scene.usual_q(q, solid)).mean()
+    assert held == pytest.approx(scene.VORTEX_SHARE, abs=0.002)
+
+
+@pytest.mark.parametrize(("up", "right"), [("x", "y"), ("y", "x"), ("z", "x")])
+def test_from_the_front_the_first_other_axis_points_to_the_right(up: str, right: str) -> None:
+    eye, above = scene.View(up, 0.0, 0.0, (100, 100)).direction()
+    np.testing.assert_allclose(np.cross(above, eye), np.eye(3)["xyz".index(right)], atol=1e-12)
+
+
+def test_flow_in_two_dimensions_is_left_to_plot(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "flat.toml").write_text(SMALL.replace("[16, 16, 16]", "[16, 16, 1]") + '\n[lbm]\nlattice = "D2Q9"\n')
+    assert cli("run", "flat.toml", "output.pictures=false").returncode == 0
+    result = cli("render", "results/small")
+    assert result.returncode == 2 and "`slipstream plot` draws it" in result.stderr
+
+
+@needs_pyvista
+def test_render_draws_all_scenes_of_a_flow_with_a_body(cli: Cli, results: Path) -> None:
+    result = render(cli, "ball")
+    assert result.returncode == 0, result.stderr
+    drawn = {path.name: colours_in(path) for path in (results / "pictures").iterdir()}
+    assert set(drawn) == {f"render_{name}.png" for name in ("slices", "streamlines", "q", "body")}
+    assert min(drawn.values()) > 500, drawn
+
+
+@needs_pyvista
+def test_render_is_quiet_where_there_is_no_display(cli: Cli, results: Path) -> None:
+    result = render(cli, "ball", "--scene", "slices")
+    assert result.returncode == 0 and result.stderr == ""
+
+
+@needs_pyvista
+def test_body_from_a_file_is_drawn_where_its_file_says(cli: Cli, results: Path) -> None:
+    (results.parent / "part.obj").write_text(TETRAHEDRON)
+    words = ["ball", "--scene", "body", "--body", "part.obj"]
+    inside = render(cli, *words, "--body-scale", "0.5", "--body-move", "1", "1", "1")
+    assert inside.returncode == 0 and inside.stderr == ""
+    outside = render(cli, *words, "--body-move", "9", "0", "0")
+    assert outside.returncode == 2 and "x 9.4 to 9.6" in outside.stderr and "--body-scale" in outside.stderr
+
+
+@needs_pyvista
+def test_surfaces_in_the_folder_of_results_are_bodies_together(ball: Path, tmp_path: Path) -> None:
+    (tmp_path / "one.obj").write_text(TETRAHEDRON)
+    (tmp_path / "two.obj").write_text(TETRAHEDRON)
+    arguments = argparse.Namespace(body=[], body_scale=1.0, body_move=(0.0, 0.0, 0.0))
+    shown = Results(ball)
+    shown.folder = tmp_path
+    found = meshes(arguments, shown, scene.load_pyvista())
+    assert found is not None and found.n_cells == 8
+
+
+@needs_pyvista
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("part.step", "", "name a file that ends in .stl"),
+        ("part.obj", "# nothing", "holds no triangles"),
+        ("none.stl", None, "no such file"),
+    ],
+)
+def test_body_that_cannot_be_read_is_an_error(cli: Cli, results: Path, name: str, text: str | None, said: str) -> None:
+    if text is not None:
+        (results.parent / name).write_text(text)
+    result = render(cli, "ball", "--body", name)
+    assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr
+
+
+@needs_pyvista
+def test_body_shows_the_higher_pressure_on_the_side_of_the_flow(ball: Path) -> None:
+    shown = Results(ball)
+    flow = scene.Flow(shown, shown.frame(), scene.load_pyvista())
+    flow.add_pressure()
+    body = flow.body()
+    assert body is not None
+    found = body.sample(flow.grid)
+    along = np.asarray(found.points)[:, 0]
+    value: Any = np.asarray(found["pressure"])
+    middle = along.mean()
+    assert value[along < middle].mean() > value[along > middle].mean()
+
+
+@needs_pyvista
+def test_scene_of_a_flow_that_is_not_finite_is_an_error(cli: Cli, results: Path) -> None:
+    with h5py.File(results / "fields.vtkhdf", "r+") as file:
+        file["Series/velocity"][-1, 0, 0, 0] = np.nan
+    result = render(cli, "ball", "--scene", "slices")
+    assert result.returncode == 2 and "is not finite; name an earlier --time" in result.stderr
+
+
+@needs_pyvista
+def test_film_of_a_scene_has_every_frame(cli: Cli, results: Path) -> None:
+    result = render(cli, "ball", "--film", "wake.gif", "--scene", "q")
+    assert result.returncode == 0, result.stderr
+    with Image.open(results.parent / "wake.gif") as moving:
+        assert moving.n_frames == 2
+
+
+@needs_pyvista
+def test_scene_of_a_body_that_is_not_there_is_an_error(cli: Cli, small: Path) -> None:
+    assert cli("run", "small.toml", "output.pictures=false").returncode == 0
+    result = render(cli, "results/small", "--scene", "body")
+    assert result.returncode == 2 and "name one by --body" in result.stderr
