@@ -4,6 +4,7 @@
 
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
+#include "solver/lbm/places.hpp"
 
 namespace slipstream::lbm {
 namespace {
@@ -57,25 +58,37 @@ Margins beyond_walls(const Grid& grid, const Box& box) {
   return layers;
 }
 
+Cell local(const Block& block, const Extent& p) {
+  const auto part = [&](int a) { return static_cast<std::int32_t>(p[a] - block.box.lo[a]); };
+  return {part(0), part(1), part(2)};
+}
+
+/// In the order of memory, so that neighbouring threads touch neighbouring values.
+void sort(std::vector<Link>& links, Layout layout) {
+  std::sort(links.begin(), links.end(), [layout](const Link& a, const Link& b) {
+    const auto key = [layout](const Link& l) {
+      return layout == Layout::soa ? std::array<int, 4>{l.in.i, l.cell.z, l.cell.y, l.cell.x}
+                                   : std::array<int, 4>{l.cell.z, l.cell.y, l.cell.x, l.in.i};
+    };
+    return key(a) < key(b);
+  });
+}
+
 template <class L>
-Links links_of(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
-               const std::vector<std::uint8_t>& flags, const Box& around, bool with_bodies) {
+Links links_of(const Grid& grid, const Block& block, const Options& options, const std::vector<std::uint8_t>& flags,
+               const Box& around, bool with_bodies) {
   Links links;
-  const auto element = [&](const Extent& p, int population) {
-    std::int64_t at = population * shape.component_stride;
-    for (int a = 0; a < 3; ++a) at += (p[a] - block.box.lo[a]) * shape.stride[a];
-    return at;
-  };
   const auto at_cell = [&](const Extent& x) {
     if (flags[index_in(around, x)] != fluid) return;
     for (int i = 1; i < L::q; ++i) {
       Extent from{x[0] - L::velocity[i][0], x[1] - L::velocity[i][1], x[2] - L::velocity[i][2]};
       // Where the kernel wraps round, the cell lies at the block's other end.
       for (int a = 0; a < 3; ++a)
-        if (shape.ghost[a] == 0 && grid.periodic()[a]) from[a] = (from[a] + grid.extent()[a]) % grid.extent()[a];
+        if (around.extent(a) == block.box.extent(a) && grid.periodic()[a])
+          from[a] = (from[a] + grid.extent()[a]) % grid.extent()[a];
       const std::uint8_t flag = flags[index_in(around, from)];
       if (flag == fluid) continue;
-      Link link{element(x, opposite_of(i)), element(from, i), 0};
+      Link link{local(block, x), heading_of<L>(i), 0};
       if (flag != solid) {
         const auto u = wall_velocity(options, flag - 1);
         for (int a = 0; a < 3; ++a) link.term += 6 * L::weight(i) * L::velocity[i][a] * u[a];
@@ -90,10 +103,8 @@ Links links_of(const Grid& grid, const Block& block, const Options& options, con
     for (const Box& slab : split_rim(block.box, beyond_walls(grid, grown(block.box, {1, 1, 1}))).rim)
       for_each_cell(slab, at_cell);
   }
-  // In the order of memory, so that neighbouring threads touch neighbouring values.
-  const auto by_target = [](const Link& a, const Link& b) { return a.target < b.target; };
-  std::sort(links.local.begin(), links.local.end(), by_target);
-  std::sort(links.exchanged.begin(), links.exchanged.end(), by_target);
+  sort(links.local, options.layout);
+  sort(links.exchanged, options.layout);
   return links;
 }
 
@@ -114,10 +125,10 @@ std::vector<std::uint8_t> flags_around(const Grid& grid, const Box& around, cons
   return flags;
 }
 
-Links make_links(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
-                 const std::vector<std::uint8_t>& flags, const Box& around, bool with_bodies) {
+Links make_links(const Grid& grid, const Block& block, const Options& options, const std::vector<std::uint8_t>& flags,
+                 const Box& around, bool with_bodies) {
   return with_lattice(options.lattice,
-                      [&]<class L>(L) { return links_of<L>(grid, block, options, shape, flags, around, with_bodies); });
+                      [&]<class L>(L) { return links_of<L>(grid, block, options, flags, around, with_bodies); });
 }
 
 }  // namespace slipstream::lbm

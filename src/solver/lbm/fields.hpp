@@ -37,12 +37,12 @@ constexpr std::uint8_t solid = 7;
 std::vector<std::uint8_t> flags_around(const Grid& grid, const Box& around, const Options& options,
                                        const std::vector<std::uint8_t>& mask);
 
-/// The bounce-back links of a block (without bodies only cells beside walls are looked at): those whose wall cell no
-/// exchange writes, and those whose it does.
+/// The bounce-back links of a block (without bodies only cells beside walls are looked at): those that may be applied
+/// before the exchange, and those whose population the exchange would bring from another block, or overwrite.
 struct Links {
   std::vector<Link> local, exchanged;
 };
-Links make_links(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
-                 const std::vector<std::uint8_t>& flags, const Box& around, bool with_bodies);
+Links make_links(const Grid& grid, const Block& block, const Options& options, const std::vector<std::uint8_t>& flags,
+                 const Box& around, bool with_bodies);
 
 }  // namespace slipstream::lbm

@@ -10,11 +10,22 @@
 
 namespace slipstream::lbm {
 
-/// Bounce-back of one link: population `target` (of a wall cell) = population `source` + term. Elements are counted
-/// from interior cell (0, 0, 0) of component 0.
+/// Local coordinates of a cell.
+struct Cell {
+  std::int32_t x = 0, y = 0, z = 0;
+};
+
+/// A velocity of the lattice, with its number.
+struct Heading {
+  std::uint8_t i = 0;
+  std::int8_t x = 0, y = 0, z = 0;
+};
+
+/// Bounce-back of one link: the population that would come out of a wall = the opposite one that the cell sent there,
+/// plus a term. Says nothing of arrays: see Places.
 struct Link {
-  std::int64_t source = 0;
-  std::int64_t target = 0;
+  Cell cell;
+  Heading in;       ///< out of the wall
   double term = 0;  ///< 6 w_i rho_0 c_i . u_wall, zero on walls that rest
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // The kernels of one lattice and number format, as functors for both backends.
 #include "solver/lbm/collision/trt.hpp"
+#include "solver/lbm/places.hpp"
 #include "solver/lbm/readings.hpp"
 #include "solver/lbm/stream_collide.hpp"
 
@@ -16,13 +17,15 @@ constexpr int links_per_row = 1024;
 template <class T>
 struct ApplyLinks {
   T* origin;
+  Places places;
   const Link* links;
   std::int64_t count;
   SLIP_FN void operator()(int i, int j, int) const {
     const std::int64_t n = static_cast<std::int64_t>(j) * links_per_row + i;
     if (n >= count) return;
     const Link link = links[n];
-    origin[link.target] = origin[link.source] + static_cast<T>(link.term);
+    origin[places.incoming(link.cell, link.in)] =
+        origin[places.outgoing(link.cell, opposite(link.in))] + static_cast<T>(link.term);
   }
 };
 
@@ -53,7 +56,7 @@ class KernelsOf final : public Kernels {
 
   void apply_links(Stream& stream, const Link* links, std::int64_t count, const BlockArrays& b) const override {
     launch(stream, Box{{0, 0, 0}, {links_per_row, (count + links_per_row - 1) / links_per_row, 1}},
-           ApplyLinks<T>{reinterpret_cast<T*>(b.populations.origin), links, count});
+           ApplyLinks<T>{reinterpret_cast<T*>(b.populations.origin), Places(b), links, count});
   }
 
   void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,

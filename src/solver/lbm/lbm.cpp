@@ -93,7 +93,7 @@ struct Lbm::Impl {
           }
         work.has_solids = work.fluid_cells < block.box.volume();
       }
-      const Links links = make_links(grid, block, options, populations.shape(id), values, around, !mask.empty());
+      const Links links = make_links(grid, block, options, values, around, !mask.empty());
       work.local = upload(device, links.local);
       work.exchanged = upload(device, links.exchanged);
       blocks.push_back(std::move(work));
