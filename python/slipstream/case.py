@@ -12,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from slipstream import toml_text
 from slipstream.errors import CaseError
+from slipstream.expression import evaluate
 from slipstream.units import Converter, Scales, whole
 
 Count = Annotated[int, Field(ge=1)]
@@ -23,6 +25,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Extent = tuple[Count, Count, Count]
 ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Vector = tuple[Finite, Finite, Finite]
 SIDES = ("x-", "x+", "y-", "y+", "z-", "z+")
 
 
@@ -139,6 +142,63 @@ class WallsTable(Table):
         return next((wall.velocity for name, wall in self.given() if name == side), (0.0, 0.0, 0.0))
 
 
+class Boundary(Table):
+    """A side of the box that is neither a wall nor periodic."""
+
+    kind: Literal["velocity", "pressure", "slip"] = Field(
+        description="The fluid comes in (or leaves) at a velocity; it leaves (or comes in) at a pressure; a mirror."
+    )
+    velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
+        None,
+        description="Of kind velocity, in units of the lid speed; parts may be expressions in x, y, z (cells, or m in "
+        "SI, from the box's low corner), the box's sides Lx, Ly, Lz and physics.length L: "
+        '"4*y*(Ly-y)/Ly^2".',
+    )
+    density: Positive | None = Field(
+        None, description="Of kind pressure, over that of the fluid at rest: pressure is density / 3. Left out: 1."
+    )
+
+
+class BoundariesTable(Table):
+    """[boundaries]: the sides of the box that are neither walls nor periodic."""
+
+    x_low: Boundary | None = Field(None, alias="x-")
+    x_high: Boundary | None = Field(None, alias="x+")
+    y_low: Boundary | None = Field(None, alias="y-")
+    y_high: Boundary | None = Field(None, alias="y+")
+    z_low: Boundary | None = Field(None, alias="z-")
+    z_high: Boundary | None = Field(None, alias="z+")
+
+    def given(self) -> Iterator[tuple[str, Boundary]]:
+        """Sides that the case names, with their boundaries."""
+        for side, name in zip(SIDES, type(self).model_fields, strict=True):
+            boundary = getattr(self, name)
+            if boundary is not None:
+                yield side, boundary
+
+
+class Body(Table):
+    """[bodies.NAME]: a solid in the flow, at rest: a mesh from a file, or a simple shape. In cells, or m in SI."""
+
+    mesh: str | None = Field(None, description="An OBJ or STL file, its surface closed. Either this or shape.")
+    shape: Literal["cylinder", "sphere"] | None = Field(None, description="A cylinder goes through the whole box.")
+    centre: Vector | None = Field(None, description="Of the shape.")
+    radius: Positive | None = Field(None, description="Of the shape.")
+    axis: Literal["x", "y", "z"] = Field("z", description="Of the cylinder.")
+    part: str | None = Field(None, description="Only this object, group or solid of the mesh's file.")
+    units: Literal["m", "cm", "mm", "um", "km", "in", "ft"] | None = Field(
+        None, description="SI: of the mesh's coordinates. Left out: m; in a case in cells they are cells."
+    )
+    scale: Positive = Field(1.0, description="Factor on the mesh's coordinates; then rotate, then translate.")
+    rotate: Vector = Field((0.0, 0.0, 0.0), description="Degrees about x, then y, then z, through the mesh's origin.")
+    translate: Vector = Field((0.0, 0.0, 0.0), description="Displacement.")
+    orient: bool = Field(False, description="Turn triangles round until neighbours face the same way.")
+    weld: Annotated[float, Field(ge=0)] = Field(0.0, description="Join vertices that lie at most so far apart.")
+    area: Positive | None = Field(
+        None, description="For the coefficients of drag and lift; in 2-D the width. Left out: forces only."
+    )
+
+
 class RunTable(Table):
     """[run]: when to stop, whichever comes first."""
 
@@ -229,6 +289,8 @@ class Case(Table):
     units: UnitsTable = UnitsTable()
     physics: PhysicsTable
     walls: WallsTable = WallsTable()
+    boundaries: BoundariesTable = BoundariesTable()
+    bodies: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], Body] = Field({}, description="By name.")
     run: RunTable = RunTable()
     machine: MachineTable = MachineTable()
     exchange: ExchangeTable = ExchangeTable()
@@ -281,6 +343,35 @@ class Case(Table):
         return converter.length if converter else 1.0 / self.scales.length
 
     @property
+    def cell_edge(self) -> float:
+        """Edge of a cell in the lengths of the case: m, or 1."""
+        return self.units.cell if self.si and self.units.cell else 1.0
+
+    def time_of(self, step: int) -> float:
+        """In length / lid speed."""
+        return step / self.scales.steps_per_time
+
+    def profile(self, side: str, boundary: Boundary) -> np.ndarray:
+        """Velocities at the points of a side that lie half a cell apart, its edges among them, in units of the lid
+        speed: [slower axis, faster axis][component]. Raises ValueError for an expression that has no value."""
+        normal, edge, cells = "xyz".index(side[0]), self.cell_edge, self.grid.cells
+        place = [np.arange(2 * n + 1) * (edge / 2) for n in cells]
+        place[normal] = np.array([0.0 if side[1] == "-" else cells[normal] * edge])
+        z, y, x = np.meshgrid(place[2], place[1], place[0], indexing="ij")
+        sides = {f"L{axis}": n * edge for axis, n in zip("xyz", cells, strict=True)}
+        names = {"x": x, "y": y, "z": z, **sides, "L": self.scales.length * edge}
+        parts = [evaluate(p, names) if isinstance(p, str) else p for p in boundary.velocity or (0.0, 0.0, 0.0)]
+        return np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1)
+
+    def _boundary_options(self, side: str, boundary: Boundary) -> dict[str, Any]:
+        options: dict[str, Any] = {"kind": boundary.kind}
+        if boundary.kind == "pressure":
+            options["density"] = boundary.density or 1.0
+        if boundary.kind == "velocity":
+            options["profile"] = np.ascontiguousarray(self.profile(side, boundary) * self.scales.lid_speed)
+        return options
+
+    @property
     def force(self) -> tuple[float, float, float]:
         """On a volume of fluid, in lattice units."""
         converter = self.converter
@@ -325,6 +416,7 @@ class Case(Table):
             "viscosity": scales.viscosity,
             "force": self.force,
             "walls": walls,
+            "boundaries": {side: self._boundary_options(side, b) for side, b in self.boundaries.given()},
             **exchange.model_dump(),
         }
 
@@ -393,6 +485,10 @@ def _keys_at(path: toml_text.Path) -> list[str]:
     model = Case.model_fields[str(path[0])].annotation
     if len(path) > 1 and path[0] == "walls":
         model = Wall
+    if len(path) > 1 and path[0] == "boundaries":
+        model = Boundary
+    if path[0] == "bodies":
+        model = Body
     assert isinstance(model, type) and issubclass(model, BaseModel)
     return [field.alias or name for name, field in model.model_fields.items()]
 

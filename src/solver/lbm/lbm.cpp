@@ -137,6 +137,9 @@ struct Lbm::Impl {
     require(state.step == 0, "bodies and solid cells are set before the first step");
     surfaces = std::move(bodies);
     make_blocks();
+    // What they were made of may go.
+    surfaces.solid = {};
+    surfaces.cuts = {};
     macroscopic_step.first = -1;
   }
 
@@ -322,7 +325,6 @@ void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
   require(static_cast<std::int64_t>(mask.size()) == domain.volume(),
           "the mask of solid cells has " + std::to_string(mask.size()) + " values for a grid of " +
               std::to_string(domain.volume()) + " cells");
-  // Read while the blocks are made, and not after.
   impl_->set({{"solid"},
               [&](const Box& box) {
                 std::vector<std::uint16_t> solid;
@@ -330,7 +332,6 @@ void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
                 return solid;
               },
               {}});
-  impl_->surfaces.solid = {};
 }
 
 void Lbm::set_bodies(Surfaces bodies) { impl_->set(std::move(bodies)); }
