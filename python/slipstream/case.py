@@ -195,7 +195,8 @@ class Body(Table):
     orient: bool = Field(False, description="Turn triangles round until neighbours face the same way.")
     weld: Annotated[float, Field(ge=0)] = Field(0.0, description="Join vertices that lie at most so far apart.")
     area: Positive | None = Field(
-        None, description="For the coefficients of drag and lift; in 2-D the width. Left out: forces only."
+        None,
+        description="For the coefficients of drag and lift; in 2-D that of one cell's depth. Left out: forces only.",
     )
 
 

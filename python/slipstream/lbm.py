@@ -141,7 +141,8 @@ class Simulation:
         return self._lbm.arrays(field)
 
     def set_solid(self, mask: np.ndarray) -> None:
-        """Makes the cells where mask[z][y][x] is true solid walls at rest; the mask covers the whole grid."""
+        """Makes the cells where mask[z][y][x] is true solid walls at rest, in place of any `bodies`; the mask covers
+        the whole grid."""
         self._lbm.set_solid(np.ascontiguousarray(mask, dtype=bool))
 
     def profiles(self) -> tuple[compare.Profile, compare.Profile] | None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
+from slipstream import engine, loads
 from slipstream.case import load
 from slipstream.errors import CaseError
 from slipstream.lbm import Simulation
@@ -145,6 +146,51 @@ def test_open_mesh_is_refused_with_the_hole(tmp_path: Path) -> None:
     path.write_text("\n".join(line for line in path.read_text().splitlines() if line != "f 1 3 4"))
     with pytest.raises(CaseError, match=r"bodies: .*ball.*open"):
         flow_past(body)
+
+
+IN_CELLS = """
+[grid]
+cells = [24, 12, 1]
+[lbm]
+lattice = "D2Q9"
+[physics]
+reynolds = 10
+length = 6
+lid_speed = 0.05
+[boundaries]
+"x-" = { kind = "velocity", velocity = ["4*y*(Ly-y)/Ly^2 + 0.1*sin(L*x)", "y/L - 1", 0] }
+"x+" = { kind = "pressure", density = 1.001 }
+[bodies.pillar]
+shape = "cylinder"
+centre = [9, 5.5, 0]
+radius = 3
+area = 6
+[run]
+steps = 40
+"""
+
+
+def test_case_in_metres_has_the_profile_the_bodies_and_the_coefficients_of_its_twin_in_cells(tmp_path: Path) -> None:
+    in_metres = IN_CELLS.replace("length = 6", "length = 0.03").replace("lid_speed = 0.05", "lid_speed = 2")
+    in_metres = in_metres.replace("[9, 5.5, 0]", "[0.045, 0.0275, 0]").replace("radius = 3", "radius = 0.015")
+    in_metres = in_metres.replace("area = 6", "area = 0.00015")
+    in_metres += '[units]\nsystem = "SI"\ncell = 0.005\ndensity = 998\nlattice_speed = 0.05\n'
+    coefficients, forces, profiles, converter = [], [], [], None
+    for name, text in (("cells.toml", IN_CELLS), ("metres.toml", in_metres)):
+        (tmp_path / name).write_text(text)
+        case = load(tmp_path / name, ["machine.backend=host"])
+        profiles.append(case.options()["boundaries"]["x-"]["profile"])
+        lbm = engine.solver(engine.prepare(case, engine.discover(case)))
+        lbm.advance(40)
+        found = loads.measure(lbm, case)["pillar"]
+        coefficients.append(found["coefficient"])
+        forces.append(found["force"])
+        converter = case.converter or converter
+    assert converter is not None
+    np.testing.assert_allclose(profiles[0], profiles[1], rtol=1e-12)
+    np.testing.assert_allclose(coefficients[0], coefficients[1], rtol=1e-3)
+    np.testing.assert_allclose(np.array(forces[0]) * converter.force, forces[1], rtol=1e-3)
+    assert coefficients[0][0] > 1
 
 
 def test_case_with_sides_and_bodies_reads_back_equal(tmp_path: Path) -> None:
