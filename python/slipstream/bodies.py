@@ -7,6 +7,7 @@ import numpy as np
 
 from slipstream.case import Body, Case
 from slipstream.core import as_case_error, core
+from slipstream.errors import CaseError
 
 #: Sides of the prism that stands for a cylinder: it misses the circle by 1.2e-6 of the radius.
 CYLINDER_SIDES = 2048
@@ -59,8 +60,29 @@ def make(case: Case) -> Any:
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}: "):
             mesh = _mesh(body, case)
-            if body.mesh is not None:
+            if body.shape != "cylinder":
                 mesh.require_inside(name, case.cell_edge, case.grid.cells)
             named.append((name, mesh))
     with as_case_error("bodies: "):
-        return core().make_bodies(named, case.cell_edge, case.grid.cells)
+        made = core().make_bodies(named, case.cell_edge, case.grid.cells)
+    _check_room(case, made)
+    return made
+
+
+def _check_room(case: Case, made: Any) -> None:
+    """Refuses bodies that leave no fluid in the box, or at a side through which it flows."""
+    cells = case.grid.cells
+    if made.solid_cells((0, 0, 0), cells) == case.cell_count:
+        raise CaseError("bodies: they fill the whole box and leave no fluid; check their scale and translate")
+    for side, boundary in case.boundaries.given():
+        axis = "xyz".index(side[0])
+        low, high = [0, 0, 0], list(cells)
+        if side[1] == "-":
+            high[axis] = 1
+        else:
+            low[axis] = cells[axis] - 1
+        if boundary.kind != "slip" and made.solid_cells(low, high) == case.cell_count // cells[axis]:
+            raise CaseError(
+                f"boundaries.{side}: bodies fill all cells of this side, so that nothing can flow through it; move the "
+                "bodies or give the box more cells there"
+            )

@@ -132,6 +132,15 @@ def test_cells_inside_a_body_are_solid() -> None:
         ({"bodies": {"b": {"mesh": "none.obj", "units": "mm"}}}, "bodies.b.units: belongs to a case in SI"),
         ({"bodies": {"b": {"mesh": "none.obj"}}}, "bodies.b: "),
         ({"bodies": {"x-": {"shape": "sphere"}}}, "bodies"),
+        ({"bodies": {"b": {"shape": "sphere", "centre": (90, 6, 6), "radius": 3}}}, "bodies.b: "),
+        ({"bodies": {"b": {"shape": "cylinder", "centre": (6, 6, 6), "radius": 9}}}, "they fill the whole box"),
+        (
+            {
+                "bodies": {"b": {"shape": "cylinder", "axis": "z", "centre": (-8, 6, 6), "radius": 11}},
+                "boundaries": {"x-": {"kind": "velocity", "velocity": (1, 0, 0)}, "x+": {"kind": "pressure"}},
+            },
+            "boundaries.x-: bodies fill all cells of this side",
+        ),
     ],
 )
 def test_mistakes_are_refused_with_the_reason(keys: dict[str, object], says: str) -> None:
