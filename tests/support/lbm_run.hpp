@@ -58,8 +58,8 @@ struct HostRun {
   }
 };
 
-/// A round body: the cells within `radius` of an axis
-/// along z through `centre` (or of a point, with `ball`) are solid, or all others with `hollow`.
+/// A round body: the cells within `radius` of an axis along z through `centre` (or of that point, with `ball`) are
+/// solid, or with `hollow` all others.
 struct Round {
   Vector centre;
   double radius;
