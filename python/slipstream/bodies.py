@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from slipstream.case import Body, Case
+from slipstream.case import Case
 from slipstream.core import as_case_error, core
 from slipstream.errors import CaseError
+from slipstream.sides import Body
 
 #: Sides of the prism that stands for a cylinder: it misses the circle by 1.2e-6 of the radius.
 CYLINDER_SIDES = 2048

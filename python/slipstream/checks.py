@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from slipstream.case import SIDES, Case
+from slipstream.case import Case
 from slipstream.errors import CaseError
+from slipstream.sides import SIDES
 from slipstream.toml_text import Path
 
 #: Below this relaxation time rounding and gradients near walls grow faster than viscosity damps them.
