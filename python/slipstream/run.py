@@ -118,7 +118,7 @@ def run(
     module.barrier()
     mass = resumed.mass if resumed else lbm.mass()
     keeper.watch(lbm, mass, resumed)
-    history = loads.History(lbm, case, folder / "loads.csv", resumed is not None) if case.bodies else None
+    history = loads.History(lbm, case, case.folder / "loads.csv", resumed is not None) if case.bodies else None
     look = history.take if history else None
     outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept, look)
     keeper.close()
