@@ -1,15 +1,18 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <slipstream/cut.hpp>
 #include <slipstream/exchange.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/simulation.hpp>
+#include <slipstream/stencil.hpp>
 #include <slipstream/tuner.hpp>
 
 namespace slipstream::lbm {
@@ -23,6 +26,39 @@ std::string to_string(Collision collision);
 /// Sides of the domain, in the order in which two that meet are given the corner: later ones win, unless only
 /// one of the two rests, which then wins.
 enum class Side : std::uint8_t { x_low, x_high, y_low, y_high, z_low, z_high };
+
+std::string to_string(Side side);  ///< x-, x+, ...
+
+/// What a side can be that is neither periodic nor a wall. Where two sides meet, walls win, then the earlier of these.
+enum class BoundaryKind : std::uint8_t {
+  velocity,  ///< the fluid flows in (or out) at a given velocity: bounce-back with its momentum
+  pressure,  ///< the density, and so the pressure, is given; velocity and stress are those of the last cell
+  slip       ///< a mirror: no flow across, no friction along
+};
+struct Boundary {
+  BoundaryKind kind = BoundaryKind::slip;
+  std::array<double, 3> velocity{0, 0, 0};  ///< of kind velocity
+  /// Of kind velocity, instead of `velocity`: at points of the side half a cell apart, its edges among them, so
+  /// 2 n + 1 along each of its two axes; [slower axis][faster axis].
+  std::vector<std::array<double, 3>> profile = {};
+  double density = 1;  ///< of kind pressure
+};
+
+/// Named bodies as boundaries see them, in cells; what class Bodies computes from meshes.
+struct Surfaces {
+  std::vector<std::string> names;
+  /// For each cell of a box in the domain [z][y][x]: 0, or 1 + the number of the body that holds it.
+  std::function<std::vector<std::uint16_t>(const Box&)> solid;
+  /// Where links from the fluid cells of a box meet surfaces, sorted by z, y, x, direction; left out: half-way.
+  std::function<std::vector<Cut>(const Box&, const std::vector<Direction>&)> cuts;
+};
+
+/// What the fluid does to a wall or a body in a step: force, and moment about a point. The pressure of the fluid at
+/// rest is left out: it adds nothing to a body that the fluid surrounds.
+struct Load {
+  std::string name;  ///< of the body, or of the side
+  std::array<double, 3> force{0, 0, 0}, moment{0, 0, 0};
+};
 
 /// Everything that a lattice Boltzmann run is made of, in lattice units (cell = time step = 1, density = 1).
 struct Options {
@@ -43,9 +79,10 @@ struct Options {
   int alignment = 128;
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
   std::map<Side, std::array<double, 3>> walls;
-  GridOptions grid;                 ///< `periodic` is taken from above
-  ExchangeOptions exchange;         ///< its trace records the steps, too
-  std::optional<TuneOptions> tune;  ///< given: the exchange's routes are measured, or taken from the cache
+  std::map<Side, Boundary> boundaries;  ///< sides that are neither periodic nor walls
+  GridOptions grid;                     ///< `periodic` is taken from above
+  ExchangeOptions exchange;             ///< its trace records the steps, too
+  std::optional<TuneOptions> tune;      ///< given: the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
   Extent rim{1, 1, 1};  ///< width of the rim per axis, where a neighbour is
 };
@@ -85,6 +122,15 @@ class Lbm final : public Simulation {
 
   /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Before the first step.
   void set_solid(const std::vector<std::uint8_t>& mask);
+  /// The bodies in the flow, at rest: cells inside are solid, links that are cut follow Bouzidi, Firdaouss & Lallemand
+  /// 2001 (linear). A link with q < 1/2 needs a second fluid cell behind the first, or counts as cut half-way. A wall
+  /// thinner than a link, between two fluid cells, is not seen. Replaces what was set before, and asks `bodies` nothing
+  /// after its return. Before the first step.
+  void set_bodies(Surfaces bodies);
+  /// Force on each wall of the domain and each body by the exchange of momentum along its links (Ladd 1994), and
+  /// its moment about a point (the domain's low corner is the origin), in the coming step. Sums have the same bits on
+  /// any number of ranks and devices. Cells made solid by set_solid are one body, "solid". Collective.
+  std::vector<Load> loads(const std::array<double, 3>& about = {0, 0, 0});
   /// Runs steps and waits for them.
   void advance(std::int64_t steps);
 

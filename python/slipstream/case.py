@@ -8,32 +8,35 @@ import difflib
 import json
 import math
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import numpy as np
+from pydantic import BaseModel, Field, ValidationError
 
 from slipstream import toml_text
 from slipstream.errors import CaseError
+from slipstream.expression import evaluate
+from slipstream.sides import (
+    Body,
+    BoundariesTable,
+    Boundary,
+    Count,
+    Finite,
+    Positive,
+    Table,
+    Wall,
+    WallsTable,
+)
 from slipstream.units import Converter, Scales, whole
 
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Extent = tuple[Count, Count, Count]
 ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-SIDES = ("x-", "x+", "y-", "y+", "z-", "z+")
 
 
 #: A route, alone or with a sign.
 RouteName = Annotated[str, Field(pattern=r"^[+-]?(kernel|direct|peer|colocated|nccl|nvshmem|gpu_mpi|staged)$")]
-
-
-class Table(BaseModel):
-    """Strict types, no unknown keys."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True)
 
 
 class CaseTable(Table):
@@ -109,34 +112,6 @@ class PhysicsTable(Table):
     length: Positive | None = Field(
         None, description="Of the Reynolds number, in cells; SI: m. Left out: from the lid to its opposite."
     )
-
-
-class Wall(Table):
-    """A wall that moves in its own plane."""
-
-    velocity: tuple[Finite, Finite, Finite] = Field((0.0, 0.0, 0.0), description="In units of the lid speed.")
-
-
-class WallsTable(Table):
-    """[walls]: the sides of the box; sides that are neither here nor periodic are walls at rest."""
-
-    x_low: Wall | None = Field(None, alias="x-")
-    x_high: Wall | None = Field(None, alias="x+")
-    y_low: Wall | None = Field(None, alias="y-")
-    y_high: Wall | None = Field(None, alias="y+")
-    z_low: Wall | None = Field(None, alias="z-")
-    z_high: Wall | None = Field(None, alias="z+")
-
-    def given(self) -> Iterator[tuple[str, Wall]]:
-        """Sides that the case names, with their walls."""
-        for side, name in zip(SIDES, type(self).model_fields, strict=True):
-            wall = getattr(self, name)
-            if wall is not None:
-                yield side, wall
-
-    def velocity(self, side: str) -> tuple[float, float, float]:
-        """Velocity of a side, in units of the lid speed."""
-        return next((wall.velocity for name, wall in self.given() if name == side), (0.0, 0.0, 0.0))
 
 
 class RunTable(Table):
@@ -229,6 +204,8 @@ class Case(Table):
     units: UnitsTable = UnitsTable()
     physics: PhysicsTable
     walls: WallsTable = WallsTable()
+    boundaries: BoundariesTable = BoundariesTable()
+    bodies: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], Body] = Field({}, description="By name.")
     run: RunTable = RunTable()
     machine: MachineTable = MachineTable()
     exchange: ExchangeTable = ExchangeTable()
@@ -281,6 +258,35 @@ class Case(Table):
         return converter.length if converter else 1.0 / self.scales.length
 
     @property
+    def cell_edge(self) -> float:
+        """Edge of a cell in the lengths of the case: m, or 1."""
+        return self.units.cell if self.si and self.units.cell else 1.0
+
+    def time_of(self, step: int) -> float:
+        """In length / lid speed."""
+        return step / self.scales.steps_per_time
+
+    def profile(self, side: str, boundary: Boundary) -> np.ndarray:
+        """Velocities at the points of a side that lie half a cell apart, its edges among them, in units of the lid
+        speed: [slower axis, faster axis][component]. Raises ValueError for an expression that has no value."""
+        normal, edge, cells = "xyz".index(side[0]), self.cell_edge, self.grid.cells
+        place = [np.arange(2 * n + 1) * (edge / 2) for n in cells]
+        place[normal] = np.array([0.0 if side[1] == "-" else cells[normal] * edge])
+        z, y, x = np.meshgrid(place[2], place[1], place[0], indexing="ij")
+        sides = {f"L{axis}": n * edge for axis, n in zip("xyz", cells, strict=True)}
+        names = {"x": x, "y": y, "z": z, **sides, "L": self.scales.length * edge}
+        parts = [evaluate(p, names) if isinstance(p, str) else p for p in boundary.velocity or (0.0, 0.0, 0.0)]
+        return np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1)
+
+    def _boundary_options(self, side: str, boundary: Boundary) -> dict[str, Any]:
+        options: dict[str, Any] = {"kind": boundary.kind}
+        if boundary.kind == "pressure":
+            options["density"] = boundary.density or 1.0
+        if boundary.kind == "velocity":
+            options["profile"] = np.ascontiguousarray(self.profile(side, boundary) * self.scales.lid_speed)
+        return options
+
+    @property
     def force(self) -> tuple[float, float, float]:
         """On a volume of fluid, in lattice units."""
         converter = self.converter
@@ -325,6 +331,7 @@ class Case(Table):
             "viscosity": scales.viscosity,
             "force": self.force,
             "walls": walls,
+            "boundaries": {side: self._boundary_options(side, b) for side, b in self.boundaries.given()},
             **exchange.model_dump(),
         }
 
@@ -393,6 +400,10 @@ def _keys_at(path: toml_text.Path) -> list[str]:
     model = Case.model_fields[str(path[0])].annotation
     if len(path) > 1 and path[0] == "walls":
         model = Wall
+    if len(path) > 1 and path[0] == "boundaries":
+        model = Boundary
+    if path[0] == "bodies":
+        model = Body
     assert isinstance(model, type) and issubclass(model, BaseModel)
     return [field.alias or name for name, field in model.model_fields.items()]
 

@@ -3,8 +3,11 @@
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from slipstream.case import Case
 from slipstream.errors import CaseError
+from slipstream.sides import SIDES
 from slipstream.toml_text import Path
 
 #: Below this relaxation time rounding and gradients near walls grow faster than viscosity damps them.
@@ -24,9 +27,18 @@ Problem = tuple[Path, str]
 
 def problems(case: Case) -> list[Problem]:
     """Everything wrong with a case whose keys are right one by one. Physics only where the shapes make sense."""
-    found = [*_shapes(case), *_method(case), *_walls(case), *_run(case), *_guard(case), *_choice_of_viscosity(case)]
+    found = [
+        *_shapes(case),
+        *_method(case),
+        *_walls(case),
+        *_boundaries(case),
+        *_bodies(case),
+        *_run(case),
+        *_guard(case),
+        *_choice_of_viscosity(case),
+    ]
     found += _units(case)
-    return found or [*_si_length(case), *_mach(case), *_tau(case), *_magic(case)]
+    return found or [*_si_length(case), *_profiles(case), *_mach(case), *_tau(case), *_magic(case)]
 
 
 def warnings(case: Case) -> list[str]:
@@ -104,6 +116,49 @@ def _walls(case: Case) -> Iterator[Problem]:
             yield ("walls", side, "velocity"), f"a wall moves in its own plane: the {side[0]} component must be 0"
 
 
+def _boundaries(case: Case) -> Iterator[Problem]:
+    walls = {side for side, _ in case.walls.given()}
+    for side, boundary in case.boundaries.given():
+        axis = "xyz".index(side[0])
+        path: Path = ("boundaries", side)
+        if case.grid.periodic[axis]:
+            yield path, f"the {side[0]} axis is periodic and can have no boundary; drop one of the two"
+        if side in walls:
+            yield path, f"walls.{side} is given, too; drop one of the two"
+        if case.lbm.lattice == "D2Q9" and axis == 2:
+            yield path, "a 2-D lattice has no sides along z"
+        if (boundary.kind == "velocity") != (boundary.velocity is not None):
+            yield (*path, "velocity"), 'belongs to kind = "velocity", and only there; give both or none'
+        if boundary.kind != "pressure" and boundary.density is not None:
+            yield (*path, "density"), 'belongs to kind = "pressure"'
+        if case.lbm.lattice == "D2Q9" and boundary.velocity and boundary.velocity[2]:
+            yield (*path, "velocity"), "in 2-D nothing flows along z: the third part must be 0"
+
+
+def _bodies(case: Case) -> Iterator[Problem]:
+    for name, body in case.bodies.items():
+        path: Path = ("bodies", name)
+        if (body.mesh is None) == (body.shape is None):
+            yield path, "mesh or shape: give one of them"
+        if body.shape and (body.centre is None or body.radius is None):
+            yield path, f"a {body.shape} needs centre and radius"
+        if body.units and not case.si:
+            yield (*path, "units"), 'belongs to a case in SI; in one in cells a mesh is in cells, after "scale"'
+        if body.mesh is None and (body.units or body.part or body.orient or body.weld):
+            yield path, "units, part, orient and weld belong to a mesh"
+        if name in SIDES:
+            yield path, "is the name of a side; choose another"
+
+
+def _profiles(case: Case) -> Iterator[Problem]:
+    """Expressions that have no value."""
+    for side, boundary in case.boundaries.given():
+        try:
+            case.profile(side, boundary)
+        except ValueError as error:
+            yield ("boundaries", side, "velocity"), str(error)
+
+
 def _run(case: Case) -> Iterator[Problem]:
     if case.run.steps is None and case.run.time_units is None and case.run.time is None:
         keys = "steps, time_units or time" if case.si else "steps or time_units"
@@ -169,8 +224,14 @@ def _long_length(case: Case) -> Iterator[str]:
 
 
 def _top_speed(case: Case) -> float:
-    """Of the fastest wall, in units of the lid speed."""
-    return max([math.hypot(*wall.velocity) for _, wall in case.walls.given()] + [1.0])
+    """Of the fastest wall or inlet, in units of the lid speed."""
+    speeds = [math.hypot(*wall.velocity) for _, wall in case.walls.given()] + [1.0]
+    for side, boundary in case.boundaries.given():
+        try:
+            speeds.append(float(np.linalg.norm(case.profile(side, boundary), axis=1).max()))
+        except ValueError:
+            continue  # told by _profiles
+    return max(speeds)
 
 
 def _mach(case: Case) -> Iterator[Problem]:

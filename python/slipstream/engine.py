@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from slipstream import bodies
 from slipstream.case import Case
 from slipstream.checks import check_blocks
 from slipstream.core import as_case_error, core
@@ -118,6 +119,8 @@ def solver(setup: Setup, trace: Any = None) -> Any:
     What fails here may fail on one rank only, so it is no CaseError: the command line takes the other ranks down.
     """
     lbm = core().Lbm(setup.machine, setup.options, trace)
+    if setup.case.bodies:
+        core().set_bodies(lbm, bodies.make(setup.case))
     guard = setup.case.guard
     if guard.every:
         lbm.guard(guard.every, guard.density, setup.case.spacing)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from slipstream import checkpoint, compare, engine, report
+from slipstream import checkpoint, compare, engine, loads, report
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.live import LiveLine
@@ -27,6 +27,9 @@ class Simulation:
     Lengths are in cells, speeds in cells per step, the force on all of the fluid in density 1 x cells per step squared;
     times given to `run` are in length / lid speed. Walls are named
     x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not periodic, rest.
+    `boundaries` and `bodies` are the tables that a case file has under these names: boundaries={"x-": {"kind":
+    "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}, bodies={"ball": {"shape": "sphere", "centre": (9, 8, 8),
+    "radius": 5}}.
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
     collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"].
     Raises CaseError where the numbers do not make a flow that this method can compute.
@@ -43,6 +46,8 @@ class Simulation:
         walls: Mapping[str, Sequence[float]] = LID,
         periodic: Sequence[bool] = (False, False, False),
         force: Sequence[float] = (0.0, 0.0, 0.0),
+        boundaries: Mapping[str, Mapping[str, Any]] | None = None,
+        bodies: Mapping[str, Mapping[str, Any]] | None = None,
         **options: Any,
     ) -> None:
         if len(cells) == 2:
@@ -57,6 +62,8 @@ class Simulation:
             "grid": {"cells": list(cells), "periodic": list(periodic)},
             "physics": {key: value for key, value in physics.items() if value is not None},
             "walls": {side: {"velocity": list(map(float, velocity))} for side, velocity in walls.items()},
+            "boundaries": {side: dict(keys) for side, keys in (boundaries or {}).items()},
+            "bodies": {name: dict(keys) for name, keys in (bodies or {}).items()},
             "run": {"steps": _NEVER},
             **tables,
         }
@@ -134,7 +141,8 @@ class Simulation:
         return self._lbm.arrays(field)
 
     def set_solid(self, mask: np.ndarray) -> None:
-        """Makes the cells where mask[z][y][x] is true solid walls at rest; the mask covers the whole grid."""
+        """Makes the cells where mask[z][y][x] is true solid walls at rest, in place of any `bodies`; the mask covers
+        the whole grid."""
         self._lbm.set_solid(np.ascontiguousarray(mask, dtype=bool))
 
     def profiles(self) -> tuple[compare.Profile, compare.Profile] | None:
@@ -149,6 +157,12 @@ class Simulation:
     def spanwise(self) -> float | None:
         """Largest |w| of the mean of the two middle planes z, in units of the lid speed, on rank 0: 0 by symmetry."""
         return compare.spanwise(self._lbm, self.case)
+
+    def loads(self) -> dict[str, dict[str, Any]]:
+        """Force and moment (about the low corner) of the fluid on each wall and body, by its name (x-, ..., those of
+        `bodies`; "solid" for set_solid), in cells and steps at density 1. The pressure at rest is left out. Bodies with
+        an `area` have a coefficient, too. Collective."""
+        return loads.measure(self._lbm, self.case)
 
     @property
     def mass(self) -> float:

@@ -45,8 +45,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
-from slipstream.case import Count, Positive, Table
 from slipstream.errors import CaseError
+from slipstream.sides import Count, Positive, Table
 from slipstream.toml_text import find_line
 
 Kind = Literal["nvlink", "pcie_switch", "host_bridge", "numa", "system", "memory", "network"]

@@ -68,15 +68,17 @@ def march(
     show: Callable[[Progress], None],
     write: Callable[[], None] | None = None,
     keeper: Keeper | None = None,
+    look: Callable[[], None] | None = None,
 ) -> Outcome:
     """Advances to `last_step`, or to the steady state that the case asks for. Collective.
 
     The residual is the largest change of velocity in any cell since the last look, per length / lid speed, over the lid
-    speed. `write` is called every case.output.every. `keeper` makes checkpoints, says where to go on from, and may end
-    the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound.
+    speed. `write` is called every case.output.every, `look` with each residual. `keeper` makes checkpoints, says where
+    to go on from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no
+    longer sound.
     """
     try:
-        return _march(lbm, case, last_step, bytes_per_cell, show, write, keeper)
+        return _march(lbm, case, last_step, bytes_per_cell, show, write, keeper, look)
     except core().Diverged as error:
         where = str(error)
     good = f"; {keeper.last_good()}" if keeper else ""
@@ -91,6 +93,7 @@ def _march(
     show: Callable[[Progress], None],
     write: Callable[[], None] | None,
     keeper: Keeper | None,
+    look: Callable[[], None] | None,
 ) -> Outcome:
     scales, check_every = case.scales, case.check_every
     every = max(1, round(case.output.every * scales.steps_per_time)) if case.output.every and write else None
@@ -118,6 +121,8 @@ def _march(
                 good = f"; {keeper.last_good()}" if keeper else ""
                 raise Diverged(f"the flow became infinite before step {lbm.step} ({_advice(case)}){good}")
             steady = case.run.residual is not None and residual < case.run.residual
+            if look:
+                look()
         if every and write and lbm.step % every == 0:
             write()
             checked = lbm.step  # writing brings the velocity up, from which the next change is measured

@@ -86,11 +86,14 @@ def physics(case: Case) -> list[tuple[str, str]]:
         speed = f"{case.physics.lid_speed:.4g} m/s = {speed}"
         time = f"{scales.steps_per_time * converter.time:.6g} s = {time}"
         unit = "N/m^3"
+    sides = [f"{side} {boundary.kind}" for side, boundary in case.boundaries.given()]
     eddies = "" if lbm.smagorinsky is None else f", Smagorinsky's constant {lbm.smagorinsky:g}"
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
         ("grid", f"{show_extent(cells)} = {case.cell_count:,} cells".replace(",", " ")),
         ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision} {lbm.layout}{eddies}"),
+        *([("sides", ", ".join(sides))] if sides else []),
+        *([("bodies", ", ".join(case.bodies))] if case.bodies else []),
         ("Reynolds number", f"{scales.reynolds:.6g}"),
         ("lid speed", f"{speed}; length / lid speed = {time}"),
         ("tau", f"{scales.tau:.5f}"),
@@ -115,6 +118,17 @@ def conversion(case: Case) -> Group | None:
     }
     rows += [(name, f"{value:.6g}", "-") for name, value in numbers.items()]
     return table("one lattice unit in SI", ["", "value", "unit"], rows)
+
+
+def loads(found: dict[str, dict[str, Any]], case: Case) -> Group:
+    """Forces on the bodies, and their coefficients where an area was given."""
+    rows = []
+    for name, entry in found.items():
+        for quantity in ("force", "coefficient"):
+            if quantity in entry:
+                rows.append((name, quantity, *(f"{part:.6g}" for part in entry[quantity])))
+    unit = "N" if case.si else "density 1 x cells^4 / steps^2"
+    return table(f"loads on bodies (forces in {unit})", ["body", "", "x", "y", "z"], rows, left=2)
 
 
 def _ending(case: Case) -> str:

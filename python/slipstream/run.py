@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import checkpoint, compare, engine, predict, record, report, topology
+from slipstream import checkpoint, compare, engine, loads, predict, record, report, topology
 from slipstream.case import Case
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError
@@ -30,6 +31,7 @@ FILES = (
     FIELDS,
     "exchange.json",
     "exchange.png",
+    "loads.csv",
 )
 
 
@@ -116,7 +118,9 @@ def run(
     module.barrier()
     mass = resumed.mass if resumed else lbm.mass()
     keeper.watch(lbm, mass, resumed)
-    outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept)
+    history = loads.History(lbm, case, case.folder / "loads.csv", resumed is not None) if case.bodies else None
+    look = history.take if history else None
+    outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept, look)
     keeper.close()
     kept.add(keeper.events)
     if case.guard.every:
@@ -136,6 +140,10 @@ def run(
         _finish(kept, f"stopped by {outcome.stopped} at step {outcome.steps}", case, console)
         console.print(f"\nstopped by {outcome.stopped}; go on by --restart last, from {keeper.last}", soft_wrap=True)
         return
+    if history:
+        history.take()
+        figures["loads"] = {name: entry for name, entry in history.last.items() if name in case.bodies}
+        console.print(report.loads(figures["loads"], case))
     _results(lbm, case, reference, figures, console)
     _finish(kept, _verdict(outcome, case), case, console)
     _say_what_is_there(case, console)
@@ -193,11 +201,17 @@ def _watched(messages: Report, trace: Any, watch: Watch, case: Case, console: Co
 
 
 def _steps_on_record(
-    lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: checkpoint.Keeper, kept: Record
+    lbm: Any,
+    case: Case,
+    bytes_per_cell: int,
+    console: Console,
+    keeper: checkpoint.Keeper,
+    kept: Record,
+    look: Callable[[], None] | None,
 ) -> Outcome:
     """All steps; a flow that is given up leaves a report, too."""
     try:
-        return _steps(lbm, case, bytes_per_cell, console, keeper)
+        return _steps(lbm, case, bytes_per_cell, console, keeper, look)
     except Diverged as error:
         kept.add(keeper.events)
         kept.note(lbm.step, "given up by the guard")
@@ -205,11 +219,18 @@ def _steps_on_record(
         raise
 
 
-def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: checkpoint.Keeper) -> Outcome:
+def _steps(
+    lbm: Any,
+    case: Case,
+    bytes_per_cell: int,
+    console: Console,
+    keeper: checkpoint.Keeper,
+    look: Callable[[], None] | None,
+) -> Outcome:
     """All steps, with fields written on the way and at the end; those after a restart into a file of their own."""
     if not case.output.fields:
         with LiveLine(console) as line:
-            return march(lbm, case, case.last_step, bytes_per_cell, line.show, None, keeper)
+            return march(lbm, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
     scales, converter = case.scales, case.converter
     written = -1
     spacing = (case.spacing,) * 3
@@ -227,7 +248,7 @@ def _steps(lbm: Any, case: Case, bytes_per_cell: int, console: Console, keeper: 
 
     try:
         with LiveLine(console) as line:
-            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, write, keeper)
+            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, write, keeper, look)
         if written != lbm.step and not outcome.stopped:
             write()
     finally:

@@ -23,6 +23,26 @@ lbm::Side side_from(const std::string& name) {
   throw Error("no side of the domain is named '" + name + "': choose x-, x+, y-, y+, z- or z+");
 }
 
+lbm::Boundary boundary_from(const nb::dict& dict) {
+  lbm::Boundary boundary;
+  Reader reader(dict, "a side of the domain");
+  std::string kind = "slip";
+  nb::ndarray<const double, nb::c_contig, nb::device::cpu> profile;
+  reader.read("kind", kind);
+  reader.read("velocity", boundary.velocity);
+  reader.read("profile", profile);
+  reader.read("density", boundary.density);
+  reader.finish();
+  boundary.kind = one_of<lbm::BoundaryKind>(kind,
+                                            {{"velocity", lbm::BoundaryKind::velocity},
+                                             {"pressure", lbm::BoundaryKind::pressure},
+                                             {"slip", lbm::BoundaryKind::slip}},
+                                            "boundary");
+  for (std::size_t n = 0; n + 2 < profile.size(); n += 3)
+    boundary.profile.push_back({profile.data()[n], profile.data()[n + 1], profile.data()[n + 2]});
+  return boundary;
+}
+
 }  // namespace
 
 lbm::Options options_from(const nb::dict& dict) {
@@ -31,6 +51,7 @@ lbm::Options options_from(const nb::dict& dict) {
   std::string lattice = "D3Q19", collision = "TRT", precision = "f32", layout = "soa", overlap = "auto",
               placement = "theoretical";
   std::map<std::string, std::array<double, 3>> walls;
+  std::map<std::string, nb::dict> boundaries;
   std::vector<std::string> routes;
   reader.read("cells", o.cells);
   reader.read("periodic", o.periodic);
@@ -44,6 +65,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("walls", walls);
+  reader.read("boundaries", boundaries);
   reader.read("blocks_per_device", o.grid.partition.blocks_per_device);
   reader.read("node_grid", o.grid.partition.nodes);
   reader.read("device_grid", o.grid.partition.devices);
@@ -72,6 +94,7 @@ lbm::Options options_from(const nb::dict& dict) {
                               "overlap mode");
   o.grid.placement = placement_from_string(placement);
   for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
+  for (const auto& [name, boundary] : boundaries) o.boundaries[side_from(name)] = boundary_from(boundary);
   o.exchange.routes = routes_from(routes);
   return o;
 }

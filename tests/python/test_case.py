@@ -45,6 +45,7 @@ def test_options_hold_every_key_of_the_solver(small: Path) -> None:
         "smagorinsky",
         "force",
         "walls",
+        "boundaries",
         "blocks_per_device",
         "node_grid",
         "device_grid",

@@ -5,16 +5,13 @@
 #include <cmath>
 #include <numbers>
 
-#include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
 
-#include "../support/machine_rig.hpp"
+#include "../support/lbm_run.hpp"
 #include "solver/lbm/fields.hpp"
 
 namespace slipstream::lbm {
 namespace {
-
-using Vector = std::array<double, 3>;
 
 struct Method {
   Lattice lattice;
@@ -46,52 +43,6 @@ Options options_of(const Method& m) {
   o.precision = m.precision;
   return o;
 }
-
-/// A run on one device of the host.
-struct HostRun {
-  explicit HostRun(const Options& o)
-      : machine(machine_here(Backend::host, 1)), lbm(Communicator::world(), machine, o) {}
-
-  std::vector<double> numbers(const std::string& field) {
-    const auto bytes = gather(Communicator::world(), lbm.field(field), lbm.grid().box());
-    std::vector<double> all;
-    const auto append = [&]<class T>(T) {
-      const auto* first = reinterpret_cast<const T*>(bytes.data());
-      all.assign(first, first + bytes.size() / sizeof(T));
-    };
-    lbm.options().precision == DType::f32 ? append(0.0f) : append(0.0);
-    return all;
-  }
-
-  /// Puts every cell into the equilibrium of velocity(x) at density 1.
-  template <class F>
-  void start_from(const F& velocity) {
-    with_lattice(lbm.options().lattice, [&]<class L>(L) {
-      lbm.options().precision == DType::f32 ? write<L, float>(velocity) : write<L, double>(velocity);
-    });
-  }
-
-  Machine machine;
-  Lbm lbm;
-
- private:
-  template <class L, class T, class F>
-  void write(const F& velocity) {
-    std::vector<T> values;
-    const Extent& e = lbm.grid().extent();
-    for (std::int64_t z = 0; z < e[2]; ++z)
-      for (std::int64_t y = 0; y < e[1]; ++y)
-        for (std::int64_t x = 0; x < e[0]; ++x) {
-          const Vector u = velocity(Vector{1.0 * x, 1.0 * y, 1.0 * z});
-          const double uu = u[0] * u[0] + u[1] * u[1] + u[2] * u[2];
-          for (int i = 0; i < L::q; ++i) {
-            const double cu = L::velocity[i][0] * u[0] + L::velocity[i][1] * u[1] + L::velocity[i][2] * u[2];
-            values.push_back(static_cast<T>(L::weight(i) * (3 * cu + 4.5 * cu * cu - 1.5 * uu)));
-          }
-        }
-    lbm.state()["populations"].write(lbm.grid().box(), values.data());
-  }
-};
 
 class EveryMethod : public testing::TestWithParam<Method> {};
 

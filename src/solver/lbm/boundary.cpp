@@ -1,53 +1,89 @@
-// Half-way bounce-back (Ladd 1994). A population that a fluid cell would pull out of a wall cell is put there before
-// the pull: what the fluid cell sent at the wall, plus the wall's momentum. The streaming kernel then knows no walls.
+// What lies round the cells of a block: fluid, sides of the domain, bodies.
 #include <algorithm>
+#include <tuple>
 
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
+#include "solver/lbm/links.hpp"
 
 namespace slipstream::lbm {
 namespace {
+
+/// The smaller, the more it has to say at an edge.
+int rank_of(const Options& options, int side) {
+  const auto found = options.boundaries.find(static_cast<Side>(side));
+  if (found != options.boundaries.end()) return 2 + static_cast<int>(found->second.kind);
+  return wall_velocity(options, side) == std::array<double, 3>{0, 0, 0} ? 0 : 1;
+}
+
+/// A part of a box whose cells are those of the domain, moved by whole periods.
+struct Piece {
+  Box box;
+  Extent to_domain;
+};
+
+/// The parts of a box inside of the domain and of its periodic images.
+std::vector<Piece> pieces_of(const Grid& grid, const Box& box) {
+  std::vector<Piece> pieces{{box, {0, 0, 0}}};
+  for (int a = 0; a < 3; ++a) {
+    const std::int64_t n = grid.extent()[a];
+    std::vector<Piece> cut;
+    for (const Piece& piece : pieces)
+      for (int image = grid.periodic()[a] ? -1 : 0; image <= (grid.periodic()[a] ? 1 : 0); ++image) {
+        Piece part = piece;
+        part.box.lo[a] = std::max(part.box.lo[a], image * n);
+        part.box.hi[a] = std::min(part.box.hi[a], (image + 1) * n);
+        part.to_domain[a] = -image * n;
+        if (!part.box.empty()) cut.push_back(part);
+      }
+    pieces = std::move(cut);
+  }
+  return pieces;
+}
+
+template <class L>
+std::vector<Direction> directions_of(L) {
+  std::vector<Direction> all;
+  for (int i = 1; i < L::q; ++i) all.push_back({L::velocity[i][0], L::velocity[i][1], L::velocity[i][2]});
+  return all;
+}
+
+void mark_bodies(const Grid& grid, const Surfaces& surfaces, Surroundings& s) {
+  s.bodies.assign(s.around.volume(), 0);
+  for (const Piece& piece : pieces_of(grid, s.around)) {
+    const auto held = surfaces.solid(shifted(piece.box, piece.to_domain));
+    std::size_t n = 0;
+    for_each_cell(piece.box, [&](const Extent& p) {
+      const std::uint16_t body = held[n++];
+      if (body == 0) return;
+      s.bodies[index_in(s.around, p)] = body;
+      s.flags[index_in(s.around, p)] = solid;
+    });
+  }
+}
+
+}  // namespace
 
 std::array<double, 3> wall_velocity(const Options& options, int side) {
   const auto found = options.walls.find(static_cast<Side>(side));
   return found == options.walls.end() ? std::array<double, 3>{0, 0, 0} : found->second;
 }
 
-bool rests(const Options& options, int side) {
-  const auto u = wall_velocity(options, side);
-  return u[0] == 0 && u[1] == 0 && u[2] == 0;
+bool is_wall(const Options& options, int side) {
+  return !options.periodic[side / 2] && !options.boundaries.contains(static_cast<Side>(side));
 }
 
-/// The wall that a point outside the domain lies behind, or -1. At edges a resting wall wins over a moving one.
-int wall_behind(const Grid& grid, const Options& options, const Extent& p) {
-  int wall = -1;
+int side_behind(const Grid& grid, const Options& options, const Extent& p) {
+  int behind = -1;
   for (int a = 0; a < 3; ++a) {
     if (grid.periodic()[a] || (p[a] >= 0 && p[a] < grid.extent()[a])) continue;
     const int side = 2 * a + (p[a] < 0 ? 0 : 1);
-    if (wall < 0 || rests(options, side) || !rests(options, wall)) wall = side;
+    if (behind < 0 || rank_of(options, side) <= rank_of(options, behind)) behind = side;
   }
-  return wall;
+  return behind;
 }
 
-Extent wrapped(const Grid& grid, Extent p) {
-  for (int a = 0; a < 3; ++a)
-    if (grid.periodic()[a]) p[a] = (p[a] % grid.extent()[a] + grid.extent()[a]) % grid.extent()[a];
-  return p;
-}
-
-std::int64_t index_in(const Box& box, const Extent& p) {
-  return ((p[2] - box.lo[2]) * box.extent(1) + (p[1] - box.lo[1])) * box.extent(0) + (p[0] - box.lo[0]);
-}
-
-template <class F>
-void for_each_cell(const Box& box, F f) {
-  for (std::int64_t z = box.lo[2]; z < box.hi[2]; ++z)
-    for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
-      for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x) f(Extent{x, y, z});
-}
-
-/// Layers of a box that lie outside the domain, behind its walls.
-Margins beyond_walls(const Grid& grid, const Box& box) {
+Margins beyond_sides(const Grid& grid, const Box& box) {
   Margins layers;
   for (int a = 0; a < grid.dimensions(); ++a) {
     if (grid.periodic()[a]) continue;
@@ -57,67 +93,20 @@ Margins beyond_walls(const Grid& grid, const Box& box) {
   return layers;
 }
 
-template <class L>
-Links links_of(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
-               const std::vector<std::uint8_t>& flags, const Box& around, bool with_bodies) {
-  Links links;
-  const auto element = [&](const Extent& p, int population) {
-    std::int64_t at = population * shape.component_stride;
-    for (int a = 0; a < 3; ++a) at += (p[a] - block.box.lo[a]) * shape.stride[a];
-    return at;
-  };
-  const auto at_cell = [&](const Extent& x) {
-    if (flags[index_in(around, x)] != fluid) return;
-    for (int i = 1; i < L::q; ++i) {
-      Extent from{x[0] - L::velocity[i][0], x[1] - L::velocity[i][1], x[2] - L::velocity[i][2]};
-      // Where the kernel wraps round, the cell lies at the block's other end.
-      for (int a = 0; a < 3; ++a)
-        if (shape.ghost[a] == 0 && grid.periodic()[a]) from[a] = (from[a] + grid.extent()[a]) % grid.extent()[a];
-      const std::uint8_t flag = flags[index_in(around, from)];
-      if (flag == fluid) continue;
-      Link link{element(x, opposite_of(i)), element(from, i), 0};
-      if (flag != solid) {
-        const auto u = wall_velocity(options, flag - 1);
-        for (int a = 0; a < 3; ++a) link.term += 6 * L::weight(i) * L::velocity[i][a] * u[a];
-      }
-      const bool beyond_domain = wall_behind(grid, options, from) >= 0;
-      (beyond_domain || block.box.contains(from) ? links.local : links.exchanged).push_back(link);
-    }
-  };
-  if (with_bodies) {
-    for_each_cell(block.box, at_cell);
-  } else {
-    for (const Box& slab : split_rim(block.box, beyond_walls(grid, grown(block.box, {1, 1, 1}))).rim)
-      for_each_cell(slab, at_cell);
-  }
-  // In the order of memory, so that neighbouring threads touch neighbouring values.
-  const auto by_target = [](const Link& a, const Link& b) { return a.target < b.target; };
-  std::sort(links.local.begin(), links.local.end(), by_target);
-  std::sort(links.exchanged.begin(), links.exchanged.end(), by_target);
-  return links;
-}
-
-}  // namespace
-
-std::vector<std::uint8_t> flags_around(const Grid& grid, const Box& around, const Options& options,
-                                       const std::vector<std::uint8_t>& mask) {
-  std::vector<std::uint8_t> flags(around.volume(), fluid);
-  const InteriorAndRim split = split_rim(around, beyond_walls(grid, around));
-  for (const Box& slab : split.rim)
+Surroundings surroundings_of(const Grid& grid, const Block& block, const Options& options, const Extent& ghost,
+                             const Surfaces& surfaces) {
+  Surroundings s;
+  s.around = grown(block.box, ghost);
+  s.flags.assign(s.around.volume(), fluid);
+  for (const Box& slab : split_rim(s.around, beyond_sides(grid, s.around)).rim)
     for_each_cell(slab, [&](const Extent& p) {
-      flags[index_in(around, p)] = static_cast<std::uint8_t>(1 + wall_behind(grid, options, p));
+      s.flags[index_in(s.around, p)] = static_cast<std::uint8_t>(1 + side_behind(grid, options, p));
     });
-  if (!mask.empty())
-    for_each_cell(split.interior, [&](const Extent& p) {
-      if (mask[index_in(grid.box(), wrapped(grid, p))]) flags[index_in(around, p)] = solid;
-    });
-  return flags;
-}
-
-Links make_links(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
-                 const std::vector<std::uint8_t>& flags, const Box& around, bool with_bodies) {
-  return with_lattice(options.lattice,
-                      [&]<class L>(L) { return links_of<L>(grid, block, options, shape, flags, around, with_bodies); });
+  if (surfaces.solid) mark_bodies(grid, surfaces, s);
+  if (surfaces.cuts)
+    s.cuts =
+        with_lattice(options.lattice, [&](auto lattice) { return surfaces.cuts(block.box, directions_of(lattice)); });
+  return s;
 }
 
 }  // namespace slipstream::lbm

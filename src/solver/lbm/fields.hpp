@@ -33,16 +33,4 @@ Halo population_halo(const Grid& grid, const Options& options);
 constexpr std::uint8_t fluid = 0;
 constexpr std::uint8_t solid = 7;
 
-/// Flags of the cells of a block and one ghost layer, [z][y][x] over grown(block, ghost).
-std::vector<std::uint8_t> flags_around(const Grid& grid, const Box& around, const Options& options,
-                                       const std::vector<std::uint8_t>& mask);
-
-/// The bounce-back links of a block (without bodies only cells beside walls are looked at): those whose wall cell no
-/// exchange writes, and those whose it does.
-struct Links {
-  std::vector<Link> local, exchanged;
-};
-Links make_links(const Grid& grid, const Block& block, const Options& options, const BlockShape& shape,
-                 const std::vector<std::uint8_t>& flags, const Box& around, bool with_bodies);
-
 }  // namespace slipstream::lbm

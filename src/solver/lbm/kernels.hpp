@@ -4,19 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
+#include <span>
 
 #include <slipstream/lbm.hpp>
 
-namespace slipstream::lbm {
+#include "solver/lbm/links.hpp"
 
-/// Bounce-back of one link: population `target` (of a wall cell) = population `source` + term. Elements are counted
-/// from interior cell (0, 0, 0) of component 0.
-struct Link {
-  std::int64_t source = 0;
-  std::int64_t target = 0;
-  double term = 0;  ///< 6 w_i rho_0 c_i . u_wall, zero on walls that rest
-};
+namespace slipstream::lbm {
 
 /// The block's extent on the axes where it is its own periodic neighbour, 0 on the others.
 struct Wrap {
@@ -58,7 +52,12 @@ class Kernels {
   /// Pulls, collides and writes, for the cells of a box.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
                               const Model& model) const = 0;
-  virtual void apply_links(Stream& stream, const Link* links, std::int64_t count, const BlockArrays& block) const = 0;
+  virtual void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& block,
+                           const Model& model) const = 0;
+  /// sums[6 team ...] = force and moment by links that have been applied; `corner`: from where moments are taken about,
+  /// to the centre of the block's first cell. There are load_teams(links.size()) teams.
+  virtual void loads(Stream& stream, std::span<const LoadLink> links, const std::array<double, 3>& corner,
+                     const BlockArrays& block, double* sums) const = 0;
   /// Velocity and density of the fluid cells; change[team] is the largest change of a velocity component.
   /// There are rows(box) teams.
   virtual void macroscopic(Stream& stream, const Box& box, const BlockArrays& block, const Model& model,
@@ -67,6 +66,10 @@ class Kernels {
   virtual void excess_mass(Stream& stream, const Box& box, const BlockArrays& block, double* sum) const = 0;
 };
 
+constexpr int links_per_team = 1024;
+inline std::int64_t load_teams(std::size_t links) {
+  return (static_cast<std::int64_t>(links) + links_per_team - 1) / links_per_team;
+}
 inline std::int64_t rows(const Box& box) { return box.extent(1) * box.extent(2); }
 
 const Kernels& kernels(Lattice lattice, DType precision);

@@ -1,6 +1,7 @@
 #pragma once
 // The kernels of one lattice and number format, as functors for both backends.
 #include "solver/lbm/collision/trt.hpp"
+#include "solver/lbm/link_kernels.hpp"
 #include "solver/lbm/readings.hpp"
 #include "solver/lbm/stream_collide.hpp"
 
@@ -9,22 +10,6 @@ namespace slipstream::lbm {
 /// The step by a model that is not plain; written in collide_by_model.hpp and instantiated in files of its own.
 template <class L, class T>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
-
-/// Links are dealt out in rows, so that host threads can share them.
-constexpr int links_per_row = 1024;
-
-template <class T>
-struct ApplyLinks {
-  T* origin;
-  const Link* links;
-  std::int64_t count;
-  SLIP_FN void operator()(int i, int j, int) const {
-    const std::int64_t n = static_cast<std::int64_t>(j) * links_per_row + i;
-    if (n >= count) return;
-    const Link link = links[n];
-    origin[link.target] = origin[link.source] + static_cast<T>(link.term);
-  }
-};
 
 template <class L, class T>
 class KernelsOf final : public Kernels {
@@ -51,9 +36,25 @@ class KernelsOf final : public Kernels {
     }
   }
 
-  void apply_links(Stream& stream, const Link* links, std::int64_t count, const BlockArrays& b) const override {
-    launch(stream, Box{{0, 0, 0}, {links_per_row, (count + links_per_row - 1) / links_per_row, 1}},
-           ApplyLinks<T>{reinterpret_cast<T*>(b.populations.origin), links, count});
+  void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
+    T* const origin = reinterpret_cast<T*>(b.populations.origin);
+    const Places places(b);
+    launch_per_link(stream, links.half_way.size(), HalfWay<T>{origin, places, links.half_way.data()});
+    launch_per_link(stream, links.weighted.size(), Weighted<T>{origin, places, links.weighted.data()});
+    launch_per_link(
+        stream, links.pressure.size(),
+        Pressure<L, T>{origin, places, {half(model, 0), half(model, 1), half(model, 2)}, links.pressure.data()});
+  }
+
+  void loads(Stream& stream, std::span<const LoadLink> links, const std::array<double, 3>& corner, const BlockArrays& b,
+             double* sums) const override {
+    launch_teams(stream, load_teams(links.size()), load_threads, 6 * load_threads * sizeof(double),
+                 Loads<T>{reinterpret_cast<const T*>(b.populations.origin),
+                          Places(b),
+                          links.data(),
+                          static_cast<std::int64_t>(links.size()),
+                          {corner[0], corner[1], corner[2]},
+                          sums});
   }
 
   void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,

@@ -1,12 +1,15 @@
 #include <slipstream/lbm.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "device/upload.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/kernels.hpp"
+#include "solver/lbm/links.hpp"
 
 namespace slipstream::lbm {
 
@@ -24,16 +27,53 @@ GridOptions with_periodic(GridOptions grid, const std::array<bool, 3>& periodic)
   return grid;
 }
 
+/// Links on a device.
+struct LinkBuffers {
+  LinkBuffers() = default;
+  LinkBuffers(Device device, const LinkLists& lists)
+      : half_way(upload(device, lists.half_way)),
+        weighted(upload(device, lists.weighted)),
+        pressure(upload(device, lists.pressure)) {}
+  LinkSpans spans() const {
+    return {{half_way.data(), half_way.size()}, {weighted.data(), weighted.size()}, {pressure.data(), pressure.size()}};
+  }
+  Buffer<Link> half_way;
+  Buffer<WeightedLink> weighted;
+  Buffer<PressureCell> pressure;
+};
+
 /// A block's links, on its device, and how it is split around the exchange.
 struct BlockWork {
   std::int64_t id = 0;
   std::size_t device = 0;  // among this rank's
   Box cells;               // local
   InteriorAndRim split;
-  Buffer<Link> local, exchanged;
+  LinkBuffers local, exchanged;
+  std::map<int, Buffer<LoadLink>> loads;  // by bearer
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
 };
+
+/// What one block adds to a sum.
+struct Partial {
+  std::int64_t block = 0, quantity = 0;
+  std::array<double, 6> values{};
+};
+
+/// Those of all ranks by block, so that the bits of their sum do not depend on who holds what.
+std::vector<Partial> by_block(const Communicator& comm, const std::vector<Partial>& mine) {
+  std::vector<Partial> all;
+  const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(Partial));
+  for (const std::string& text : comm.all_gather(bytes)) {
+    const std::size_t before = all.size();
+    all.resize(before + text.size() / sizeof(Partial));
+    std::memcpy(all.data() + before, text.data(), text.size());
+  }
+  std::sort(all.begin(), all.end(), [](const Partial& a, const Partial& b) {
+    return std::pair(a.block, a.quantity) < std::pair(b.block, b.quantity);
+  });
+  return all;
+}
 
 }  // namespace
 
@@ -60,7 +100,7 @@ struct Lbm::Impl {
       state.made_when_asked[name] = [this] {
         if (!velocity) make_macroscopic();
       };
-    make_blocks({});
+    make_blocks();
     if (model.forced()) start();
     Stage stage;
     stage.name = "step";
@@ -70,7 +110,7 @@ struct Lbm::Impl {
     stages.push_back(std::move(stage));
   }
 
-  void make_blocks(const std::vector<std::uint8_t>& mask) {
+  void make_blocks() {
     blocks.clear();
     for (const std::int64_t id : grid.local()) {
       const Block& block = grid.block(id);
@@ -80,24 +120,27 @@ struct Lbm::Impl {
       work.device = std::find(devices.begin(), devices.end(), device) - devices.begin();
       work.cells = {{0, 0, 0}, block.box.extents()};
       work.split = split_rim(work.cells, margins(block));
-      const Box around = grown(block.box, flags.options().ghost);
-      const auto values = flags_around(grid, around, options, mask);
-      flags_of(id, around, values);
-      work.fluid_cells = block.box.volume();
-      if (!mask.empty()) {
-        const Box inner = shifted(block.box, {-around.lo[0], -around.lo[1], -around.lo[2]});
-        for (std::int64_t z = inner.lo[2]; z < inner.hi[2]; ++z)
-          for (std::int64_t y = inner.lo[1]; y < inner.hi[1]; ++y) {
-            const auto row = values.begin() + (z * around.extent(1) + y) * around.extent(0);
-            work.fluid_cells -= std::count(row + inner.lo[0], row + inner.hi[0], solid);
-          }
-        work.has_solids = work.fluid_cells < block.box.volume();
-      }
-      const Links links = make_links(grid, block, options, populations.shape(id), values, around, !mask.empty());
-      work.local = upload(device, links.local);
-      work.exchanged = upload(device, links.exchanged);
+      const Surroundings s = surroundings_of(grid, block, options, flags.options().ghost, surfaces);
+      flags_of(id, s.around, s.flags);
+      work.fluid_cells = 0;
+      for_each_cell(block.box, [&](const Extent& p) { work.fluid_cells += s.flags[index_in(s.around, p)] == fluid; });
+      work.has_solids = work.fluid_cells < block.box.volume();
+      const Links links = make_links(grid, block, options, s);
+      work.local = LinkBuffers(device, links.local);
+      work.exchanged = LinkBuffers(device, links.exchanged);
+      for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(device, list));
       blocks.push_back(std::move(work));
     }
+  }
+
+  void set(Surfaces bodies) {
+    require(state.step == 0, "bodies and solid cells are set before the first step");
+    surfaces = std::move(bodies);
+    make_blocks();
+    // What they were made of may go.
+    surfaces.solid = {};
+    surfaces.cuts = {};
+    macroscopic_step.first = -1;
   }
 
   /// New arrays hold zeros, which is rest where no force acts.
@@ -157,10 +200,9 @@ struct Lbm::Impl {
     return a;
   }
 
-  void bounce(Stream& stream, std::size_t device, Buffer<Link> BlockWork::*links) {
+  void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links) {
     for (const BlockWork& work : blocks)
-      if (work.device == device)
-        kernel.apply_links(stream, (work.*links).data(), static_cast<std::int64_t>((work.*links).size()), arrays(work));
+      if (work.device == device) kernel.apply_links(stream, (work.*links).spans(), arrays(work), model);
   }
 
   void collide(Stream& stream, const BlockWork& work, const Box& box) {
@@ -204,8 +246,34 @@ struct Lbm::Impl {
     return all;
   }
 
+  /// Puts in place all that the coming step reads.
+  void bring() {
+    std::vector<Stream>& streams = loop->streams();
+    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::local);
+    exchange->begin(streams);
+    exchange->end(streams);
+    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged);
+  }
+
+  /// Force and moment of one block's links.
+  std::array<double, 6> load(const BlockWork& work, const Buffer<LoadLink>& links, const std::array<double, 3>& about) {
+    std::array<double, 3> corner;
+    for (int a = 0; a < 3; ++a) corner[a] = static_cast<double>(grid.block(work.id).box.lo[a]) + 0.5 - about[a];
+    const Device device = devices[work.device];
+    Stream& stream = loop->streams()[work.device];
+    const std::int64_t teams = load_teams(links.size());
+    Buffer<double> there(device, 6 * teams), host(device, 6 * teams, Memory::pinned);
+    kernel.loads(stream, {links.data(), links.size()}, corner, arrays(work), there.data());
+    copy(stream, host.data(), there.data(), host.bytes());
+    stream.synchronize();
+    std::array<double, 6> sum{};
+    for (std::int64_t n = 0; n < 6 * teams; ++n) sum[n % 6] += host.data()[n];
+    return sum;
+  }
+
   Communicator comm;
   Options options;
+  Surfaces surfaces;
   Grid grid;
   Model model;
   const Kernels& kernel;
@@ -253,12 +321,46 @@ std::vector<Watched> Lbm::watched() {
 }
 
 void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
-  require(impl_->state.step == 0, "solid cells are set before the first step");
-  require(static_cast<std::int64_t>(mask.size()) == volume(impl_->grid.extent()),
+  const Box domain = impl_->grid.box();
+  require(static_cast<std::int64_t>(mask.size()) == domain.volume(),
           "the mask of solid cells has " + std::to_string(mask.size()) + " values for a grid of " +
-              std::to_string(volume(impl_->grid.extent())) + " cells");
-  impl_->make_blocks(mask);
-  impl_->macroscopic_step.first = -1;
+              std::to_string(domain.volume()) + " cells");
+  impl_->set({{"solid"},
+              [&](const Box& box) {
+                std::vector<std::uint16_t> solid;
+                for_each_cell(box, [&](const Extent& p) { solid.push_back(mask[index_in(domain, p)] != 0); });
+                return solid;
+              },
+              {}});
+}
+
+void Lbm::set_bodies(Surfaces bodies) { impl_->set(std::move(bodies)); }
+
+std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
+  std::vector<Load> loads;
+  std::map<int, std::size_t> place;
+  for (int side = 0; side < 2 * impl_->grid.dimensions(); ++side)
+    if (is_wall(impl_->options, side)) {
+      place[side] = loads.size();
+      loads.push_back({to_string(static_cast<Side>(side)), {}, {}});
+    }
+  for (const std::string& name : impl_->surfaces.names) {
+    const int number = static_cast<int>(&name - impl_->surfaces.names.data());
+    place[first_body + number] = loads.size();
+    loads.push_back({name, {}, {}});
+  }
+  impl_->bring();
+  std::vector<Partial> mine;
+  for (const BlockWork& work : impl_->blocks)
+    for (const auto& [bearer, links] : work.loads) mine.push_back({work.id, bearer, impl_->load(work, links, about)});
+  for (const Partial& part : by_block(impl_->comm, mine)) {
+    Load& load = loads[place.at(static_cast<int>(part.quantity))];
+    for (int a = 0; a < 3; ++a) {
+      load.force[a] += part.values[a];
+      load.moment[a] += part.values[3 + a];
+    }
+  }
+  return loads;
 }
 
 Field& Lbm::field(const std::string& name) {
@@ -287,22 +389,13 @@ double Lbm::excess_mass() {
   const auto sums = impl_->per_row([&](Stream& stream, const BlockWork& work, double* out) {
     impl_->kernel.excess_mass(stream, work.cells, impl_->arrays(work), out);
   });
-  // Every rank learns every block's sum and adds them by block, so that bits do not depend on who holds what.
-  std::string mine;
+  std::vector<Partial> mine;
   for (std::size_t b = 0; b < sums.size(); ++b) {
-    double sum = 0;
-    for (const double row : sums[b]) sum += row;
-    const std::pair<std::int64_t, double> entry{impl_->blocks[b].id, sum};
-    mine.append(reinterpret_cast<const char*>(&entry), sizeof entry);
+    mine.push_back({impl_->blocks[b].id});
+    for (const double row : sums[b]) mine.back().values[0] += row;
   }
-  std::vector<std::pair<std::int64_t, double>> entries;
-  for (const std::string& text : impl_->comm.all_gather(mine)) {
-    const auto* first = reinterpret_cast<const std::pair<std::int64_t, double>*>(text.data());
-    entries.insert(entries.end(), first, first + text.size() / sizeof(*first));
-  }
-  std::sort(entries.begin(), entries.end());
   double total = 0;
-  for (const auto& [id, sum] : entries) total += sum;
+  for (const Partial& part : by_block(impl_->comm, mine)) total += part.values[0];
   return total;
 }
 

@@ -16,6 +16,11 @@ std::string to_string(Collision collision) {
   return names[static_cast<int>(collision)];
 }
 
+std::string to_string(Side side) {
+  constexpr const char* names[] = {"x-", "x+", "y-", "y+", "z-", "z+"};
+  return names[static_cast<int>(side)];
+}
+
 int population_count(Lattice lattice) {
   return with_lattice(lattice, []<class L>(L) { return L::q; });
 }
@@ -66,6 +71,36 @@ void check_model(const Options& o) {
   require(o.lattice != Lattice::d2q9 || o.force[2] == 0, "on D2Q9 the force has no part along z");
 }
 
+void check_profile(const Options& o, Side side, const Boundary& boundary) {
+  const int axis = static_cast<int>(side) / 2;
+  std::int64_t points = 1;
+  for (int a = 0; a < 3; ++a)
+    if (a != axis) points *= 2 * o.cells[a] + 1;
+  require(boundary.profile.empty() || static_cast<std::int64_t>(boundary.profile.size()) == points,
+          "the profile of side " + to_string(side) + " has " + std::to_string(boundary.profile.size()) +
+              " velocities and needs " + std::to_string(points) + ": one at every half cell, edges among them");
+  const auto check_velocity = [&](const std::array<double, 3>& u) {
+    for (const double part : u)
+      require(std::isfinite(part), "the velocity at side " + to_string(side) + " must be finite");
+    require(o.lattice != Lattice::d2q9 || u[2] == 0,
+            "on D2Q9 the velocity at side " + to_string(side) + " has no part along z");
+  };
+  check_velocity(boundary.velocity);
+  for (const auto& u : boundary.profile) check_velocity(u);
+}
+
+void check_boundary(const Options& o, Side side, const Boundary& boundary) {
+  const int axis = static_cast<int>(side) / 2;
+  require(!o.periodic[axis], "side " + to_string(side) + " has a boundary, and its axis is periodic: drop one of them");
+  require(!o.walls.contains(side), "side " + to_string(side) + " is a wall and has a boundary: drop one of them");
+  require(o.lattice != Lattice::d2q9 || axis != 2,
+          "on D2Q9 there are no sides along z: drop that of " + to_string(side));
+  require(std::isfinite(boundary.density) && boundary.density > 0,
+          "the density at side " + to_string(side) + " must be positive, and is 1 in a fluid at rest; it is " +
+              std::to_string(boundary.density));
+  check_profile(o, side, boundary);
+}
+
 }  // namespace
 
 void check(const Options& o) {
@@ -77,6 +112,7 @@ void check(const Options& o) {
   check_model(o);
   for (const auto& [side, velocity] : o.walls)
     require(!o.periodic[static_cast<int>(side) / 2], "a wall was given on a side of a periodic axis");
+  for (const auto& [side, boundary] : o.boundaries) check_boundary(o, side, boundary);
 }
 
 Model model_of(const Options& o) {

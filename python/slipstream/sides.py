@@ -1,0 +1,104 @@
+"""What bounds the fluid of a case: the sides of the box, and the bodies in it."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Vector = tuple[Finite, Finite, Finite]
+SIDES = ("x-", "x+", "y-", "y+", "z-", "z+")
+
+
+class Table(BaseModel):
+    """Strict types, no unknown keys."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True)
+
+
+class Wall(Table):
+    """A wall that moves in its own plane."""
+
+    velocity: tuple[Finite, Finite, Finite] = Field((0.0, 0.0, 0.0), description="In units of the lid speed.")
+
+
+class WallsTable(Table):
+    """[walls]: the sides of the box; sides that are neither here nor periodic are walls at rest."""
+
+    x_low: Wall | None = Field(None, alias="x-")
+    x_high: Wall | None = Field(None, alias="x+")
+    y_low: Wall | None = Field(None, alias="y-")
+    y_high: Wall | None = Field(None, alias="y+")
+    z_low: Wall | None = Field(None, alias="z-")
+    z_high: Wall | None = Field(None, alias="z+")
+
+    def given(self) -> Iterator[tuple[str, Wall]]:
+        """Sides that the case names, with their walls."""
+        for side, name in zip(SIDES, type(self).model_fields, strict=True):
+            wall = getattr(self, name)
+            if wall is not None:
+                yield side, wall
+
+    def velocity(self, side: str) -> tuple[float, float, float]:
+        """Velocity of a side, in units of the lid speed."""
+        return next((wall.velocity for name, wall in self.given() if name == side), (0.0, 0.0, 0.0))
+
+
+class Boundary(Table):
+    """A side of the box that is neither a wall nor periodic."""
+
+    kind: Literal["velocity", "pressure", "slip"] = Field(
+        description="The fluid comes in (or leaves) at a velocity; it leaves (or comes in) at a pressure; a mirror."
+    )
+    velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
+        None,
+        description="Of kind velocity, in units of the lid speed; parts may be expressions in x, y, z (cells, or m in "
+        "SI, from the box's low corner), the box's sides Lx, Ly, Lz and physics.length L: "
+        '"4*y*(Ly-y)/Ly^2".',
+    )
+    density: Positive | None = Field(
+        None, description="Of kind pressure, over that of the fluid at rest: pressure is density / 3. Left out: 1."
+    )
+
+
+class BoundariesTable(Table):
+    """[boundaries]: the sides of the box that are neither walls nor periodic."""
+
+    x_low: Boundary | None = Field(None, alias="x-")
+    x_high: Boundary | None = Field(None, alias="x+")
+    y_low: Boundary | None = Field(None, alias="y-")
+    y_high: Boundary | None = Field(None, alias="y+")
+    z_low: Boundary | None = Field(None, alias="z-")
+    z_high: Boundary | None = Field(None, alias="z+")
+
+    def given(self) -> Iterator[tuple[str, Boundary]]:
+        """Sides that the case names, with their boundaries."""
+        for side, name in zip(SIDES, type(self).model_fields, strict=True):
+            boundary = getattr(self, name)
+            if boundary is not None:
+                yield side, boundary
+
+
+class Body(Table):
+    """[bodies.NAME]: a solid in the flow, at rest: a mesh from a file, or a simple shape. In cells, or m in SI."""
+
+    mesh: str | None = Field(None, description="An OBJ or STL file, its surface closed. Either this or shape.")
+    shape: Literal["cylinder", "sphere"] | None = Field(None, description="A cylinder goes through the whole box.")
+    centre: Vector | None = Field(None, description="Of the shape.")
+    radius: Positive | None = Field(None, description="Of the shape.")
+    axis: Literal["x", "y", "z"] = Field("z", description="Of the cylinder.")
+    part: str | None = Field(None, description="Only this object, group or solid of the mesh's file.")
+    units: Literal["m", "cm", "mm", "um", "km", "in", "ft"] | None = Field(
+        None, description="SI: of the mesh's coordinates. Left out: m; in a case in cells they are cells."
+    )
+    scale: Positive = Field(1.0, description="Factor on the mesh's coordinates; then rotate, then translate.")
+    rotate: Vector = Field((0.0, 0.0, 0.0), description="Degrees about x, then y, then z, through the mesh's origin.")
+    translate: Vector = Field((0.0, 0.0, 0.0), description="Displacement.")
+    orient: bool = Field(False, description="Turn triangles round until neighbours face the same way.")
+    weld: Annotated[float, Field(ge=0)] = Field(0.0, description="Join vertices that lie at most so far apart.")
+    area: Positive | None = Field(
+        None,
+        description="For the coefficients of drag and lift; in 2-D that of one cell's depth. Left out: forces only.",
+    )

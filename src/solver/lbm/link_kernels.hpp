@@ -1,0 +1,134 @@
+#pragma once
+// The kernels of links, and of the loads that they hand over.
+#include <slipstream/launch.hpp>
+
+#include "solver/lbm/moments.hpp"
+#include "solver/lbm/places.hpp"
+
+namespace slipstream::lbm {
+
+/// Links are dealt out in rows, so that host threads can share them.
+constexpr int links_per_row = 1024;
+
+template <class Work>
+struct PerLink {
+  Work work;
+  std::int64_t count;
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t n = static_cast<std::int64_t>(j) * links_per_row + i;
+    if (n < count) work(n);
+  }
+};
+
+template <class Work>
+void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
+  const auto links = static_cast<std::int64_t>(count);
+  launch(stream, Box{{0, 0, 0}, {links_per_row, (links + links_per_row - 1) / links_per_row, 1}},
+         PerLink<Work>{work, links});
+}
+
+template <class T>
+struct HalfWay {
+  T* origin;
+  Places places;
+  const Link* links;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const Link link = links[n];
+    origin[places.incoming(link.cell, link.in)] =
+        origin[places.outgoing(link.cell, opposite(link.in))] + static_cast<T>(link.term);
+  }
+};
+
+template <class T>
+struct Weighted {
+  T* origin;
+  Places places;
+  const WeightedLink* links;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const WeightedLink link = links[n];
+    const std::int64_t other = link.other_comes != 0 ? places.incoming(link.other_cell, link.other)
+                                                     : places.outgoing(link.other_cell, link.other);
+    origin[places.incoming(link.cell, link.in)] =
+        static_cast<T>(link.own) * origin[places.outgoing(link.cell, opposite(link.in))] +
+        static_cast<T>(link.rest) * origin[other];
+  }
+};
+
+/// Completes populations that were copied across a side, so that they come from a cell of another density, the side's
+/// being in the middle: velocity and stress remain (as in the extrapolation of Guo, Zheng & Shi 2002), the equilibrium
+/// w rho (1 + 3 c.u + 9/2 (c.u)^2 - 3/2 u^2) changes with rho by 2 (rho_side - rho).
+template <class L, class T>
+struct Pressure {
+  T* origin;
+  Places places;
+  T half[3];  ///< of the force: what is stored holds the whole of the last step's, the velocity of the flow half of it
+  const PressureCell* cells;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const PressureCell at = cells[n];
+    T g[L::q];
+    unrolled<0, L::q>([&](auto q) { g[q()] = origin[places.outgoing(at.cell, heading_of<L>(q()))]; });
+    const Moments<T> m = moments<L>(g);
+    const T inverse = T(1) / (T(1) + m.excess);
+    const T u[3] = {(m.x - half[0]) * inverse, (m.y - half[1]) * inverse, (m.z - half[2]) * inverse};
+    const T uu = T(1.5) * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+    const T change = T(2) * (static_cast<T>(at.excess) - m.excess);
+    unrolled<1, L::q>([&](auto q) {
+      constexpr int cx = L::velocity[q()][0], cy = L::velocity[q()][1], cz = L::velocity[q()][2];
+      if ((at.in >> q() & 1u) == 0) return;
+      const T cu = T(cx) * u[0] + T(cy) * u[1] + T(cz) * u[2];
+      origin[places.incoming(at.cell, heading_of<L>(q()))] +=
+          T(L::weight(q())) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu);
+    });
+  }
+};
+
+/// Threads of a team that adds up loads; each takes every 64th link, then six add up the 64 in order.
+constexpr int load_threads = 64;
+
+/// Momentum that a step's populations hand to a surface, c_out f_out - c_in f_in a link (Ladd 1994), and its moment.
+/// The pressure of the fluid at rest is left out, so that deviations from the weights stand for f.
+template <class T>
+struct Loads {
+  const T* origin;
+  Places places;
+  const LoadLink* links;
+  std::int64_t count;
+  double corner[3];  ///< from where moments are taken about, to the centre of the block's first cell
+  double* sums;      ///< [team][force, moment]
+
+  SLIP_FN void add(double (&sum)[6], const LoadLink& link) const {
+    const Heading out = opposite(link.in);
+    const double sent = static_cast<double>(origin[places.outgoing(link.cell, out)]);
+    const double back = static_cast<double>(origin[places.incoming(link.cell, link.in)]);
+    const double c[3] = {double(out.x), double(out.y), double(out.z)};
+    const double x[3] = {double(link.cell.x), double(link.cell.y), double(link.cell.z)};
+    double f[3], r[3];
+    for (int a = 0; a < 3; ++a) {
+      f[a] = c[a] * (sent + back);
+      r[a] = corner[a] + x[a] + link.q * c[a];
+      sum[a] += f[a];
+    }
+    for (int a = 0; a < 3; ++a) sum[3 + a] += r[(a + 1) % 3] * f[(a + 2) % 3] - r[(a + 2) % 3] * f[(a + 1) % 3];
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const Loads& self = *this;
+    double* part = team.template shared<double>();
+    const std::int64_t first = team.index() * links_per_team;
+    team.each([=, &self](int thread) {
+      double mine[6] = {0, 0, 0, 0, 0, 0};
+      for (std::int64_t n = first + thread; n < first + links_per_team && n < self.count; n += load_threads)
+        self.add(mine, self.links[n]);
+      for (int c = 0; c < 6; ++c) part[6 * thread + c] = mine[c];
+    });
+    team.each([=, &self, &team](int thread) {
+      if (thread >= 6) return;
+      double all = 0;
+      for (int t = 0; t < load_threads; ++t) all += part[6 * t + thread];
+      self.sums[6 * team.index() + thread] = all;
+    });
+  }
+};
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,191 @@
+// The links of a block, made once from what lies round its cells.
+#include "solver/lbm/links.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "solver/lbm/fields.hpp"
+#include "solver/lbm/places.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+template <class L>
+class Maker {
+ public:
+  Maker(const Grid& grid, const Block& block, const Options& options, const Surroundings& s)
+      : grid_(grid), block_(block), options_(options), s_(s) {}
+
+  Links links() {
+    const auto at = [this](const Extent& x) { at_cell(x); };
+    if (s_.bodies.empty()) {
+      // Without bodies only cells beside the domain's sides have links.
+      for (const Box& slab : split_rim(block_.box, beyond_sides(grid_, grown(block_.box, {1, 1, 1}))).rim)
+        for_each_cell(slab, at);
+    } else {
+      for_each_cell(block_.box, at);
+    }
+    for (LinkLists* lists : {&links_.local, &links_.exchanged}) {
+      sort(lists->half_way);
+      sort(lists->weighted);
+    }
+    return std::move(links_);
+  }
+
+ private:
+  static Extent behind(const Extent& x, int i) {
+    return {x[0] - L::velocity[i][0], x[1] - L::velocity[i][1], x[2] - L::velocity[i][2]};
+  }
+
+  /// Where the kernel wraps round, the cells beyond a side are those at the block's other end.
+  Extent wrapped(Extent p) const {
+    for (int a = 0; a < 3; ++a)
+      if (s_.around.extent(a) == block_.box.extent(a) && grid_.periodic()[a])
+        p[a] = (p[a] + grid_.extent()[a]) % grid_.extent()[a];
+    return p;
+  }
+
+  Cell local(const Extent& p) const {
+    const auto part = [&](int a) { return static_cast<std::int32_t>(p[a] - block_.box.lo[a]); };
+    return {part(0), part(1), part(2)};
+  }
+
+  std::uint8_t flag(const Extent& p) const { return s_.flags[index_in(s_.around, wrapped(p))]; }
+
+  /// Whether the exchange writes into a cell.
+  bool brought(const Extent& p) const {
+    return side_behind(grid_, options_, p) < 0 && !block_.box.contains(wrapped(p));
+  }
+  LinkLists& lists(bool wait) { return wait ? links_.exchanged : links_.local; }
+
+  void at_cell(const Extent& x) {
+    if (flag(x) != fluid) return;
+    for (int i = 1; i < L::q; ++i) {
+      const std::uint8_t there = flag(behind(x, i));
+      if (there == solid) {
+        at_body(x, i);
+      } else if (there != fluid) {
+        at_side(x, i, there - 1);
+      }
+    }
+  }
+
+  void at_side(const Extent& x, int i, int side) {
+    const auto found = options_.boundaries.find(static_cast<Side>(side));
+    if (found == options_.boundaries.end()) {
+      half_way(x, i, wall_velocity(options_, side));
+      links_.loads[side].push_back({local(x), heading_of<L>(i), 0.5});
+      return;
+    }
+    const Boundary& boundary = found->second;
+    switch (boundary.kind) {
+      case BoundaryKind::velocity:
+        return half_way(x, i, velocity_at(boundary, side, x, i));
+      case BoundaryKind::pressure:
+        return copy(x, i, boundary.density - 1);
+      case BoundaryKind::slip:
+        return copy(x, i, std::nullopt);
+    }
+  }
+
+  void half_way(const Extent& x, int i, const std::array<double, 3>& u) {
+    Link link{local(x), heading_of<L>(i), 0};
+    for (int a = 0; a < 3; ++a) link.term += 6 * L::weight(i) * L::velocity[i][a] * u[a];
+    lists(brought(behind(x, i))).half_way.push_back(link);
+  }
+
+  /// Where the link crosses the side, half-way between two cells.
+  std::array<double, 3> velocity_at(const Boundary& boundary, int side, const Extent& x, int i) const {
+    if (boundary.profile.empty()) return boundary.velocity;
+    const int fast = side / 2 == 0 ? 1 : 0, slow = side / 2 == 2 ? 1 : 2;
+    const auto half_cells = [&](int a) { return 2 * x[a] + 1 - L::velocity[i][a]; };
+    return boundary.profile.at(half_cells(slow) * (2 * grid_.extent()[fast] + 1) + half_cells(fast));
+  }
+
+  /// Slip: the mirror image, in the side, of what a neighbour sent. Pressure: what would come from beyond the side if
+  /// all but the density were there as in the last cell. At edges both, each on its axis.
+  void copy(const Extent& x, int i, std::optional<double> excess) {
+    const Extent from = behind(x, i);
+    Extent other = from;
+    Direction c{L::velocity[i][0], L::velocity[i][1], L::velocity[i][2]};
+    for (int a = 0; a < 3; ++a) {
+      if (grid_.periodic()[a] || (from[a] >= 0 && from[a] < grid_.extent()[a])) continue;
+      other[a] = x[a];
+      const auto side = static_cast<Side>(2 * a + (from[a] < 0 ? 0 : 1));
+      if (options_.boundaries.at(side).kind == BoundaryKind::slip) c[a] = -c[a];
+    }
+    // Where a body meets the side there is no such neighbour.
+    if (flag(other) != fluid) return half_way(x, i, {0, 0, 0});
+    LinkLists& to = lists(brought(other));
+    const Heading sent = heading_of<L>(index_of<L>(c[0], c[1], c[2]));
+    to.weighted.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, 0, 0.0, 1.0});
+    if (excess) pressure(to.pressure, x, i, *excess);
+  }
+
+  void pressure(std::vector<PressureCell>& cells, const Extent& x, int i, double excess) {
+    const Cell cell = local(x);
+    const auto same = [&](const PressureCell& p) {
+      return std::tie(p.cell.x, p.cell.y, p.cell.z, p.excess) == std::tie(cell.x, cell.y, cell.z, excess);
+    };
+    // A cell's populations follow on one another; at edges up to three sides take turns.
+    const auto last = cells.end() - std::min<std::ptrdiff_t>(3, cells.end() - cells.begin());
+    auto found = std::find_if(last, cells.end(), same);
+    if (found == cells.end()) found = cells.insert(cells.end(), {cell, 0, excess});
+    found->in |= 1u << i;
+  }
+
+  /// Bouzidi, Firdaouss & Lallemand 2001, linear. Beyond the middle of the link both populations are the cell's own;
+  /// before it the second is the one that the next cell sends after the first: no cell there, and the wall is half-way.
+  void at_body(const Extent& x, int i) {
+    const int out = opposite_of(i);
+    const double q = cut_along(x, out);
+    const int body = s_.bodies[index_in(s_.around, wrapped(behind(x, i)))] - 1;
+    links_.loads[first_body + body].push_back({local(x), heading_of<L>(i), q});
+    const bool alone = flag(behind(x, out)) != fluid;
+    if (q == 0.5 || (q < 0.5 && alone)) return half_way(x, i, {0, 0, 0});
+    WeightedLink link{local(x), heading_of<L>(i), local(x), heading_of<L>(q < 0.5 ? out : i), q < 0.5 ? 1 : 0};
+    link.own = q < 0.5 ? 2 * q : 1 / (2 * q);
+    link.rest = 1 - link.own;
+    lists(brought(behind(x, i)) || (q < 0.5 && brought(behind(x, out)))).weighted.push_back(link);
+  }
+
+  /// Where the link along velocity `out` meets the surface; half-way where no cut is known.
+  double cut_along(const Extent& x, int out) const {
+    const auto key = [](const auto& c) { return std::tie(c.cell[2], c.cell[1], c.cell[0], c.direction); };
+    Cut wanted;
+    for (int a = 0; a < 3; ++a) wanted.cell[a] = static_cast<std::int32_t>(x[a]);
+    wanted.direction = static_cast<std::uint16_t>(out - 1);
+    const auto found = std::lower_bound(s_.cuts.begin(), s_.cuts.end(), wanted,
+                                        [&](const Cut& a, const Cut& b) { return key(a) < key(b); });
+    return found != s_.cuts.end() && key(*found) == key(wanted) ? found->q : 0.5;
+  }
+
+  /// In the order of memory, so that neighbouring threads touch neighbouring values.
+  template <class Item>
+  void sort(std::vector<Item>& items) const {
+    const bool soa = options_.layout == Layout::soa;
+    std::sort(items.begin(), items.end(), [soa](const Item& a, const Item& b) {
+      const auto key = [soa](const Item& l) {
+        return soa ? std::array<int, 4>{l.in.i, l.cell.z, l.cell.y, l.cell.x}
+                   : std::array<int, 4>{l.cell.z, l.cell.y, l.cell.x, l.in.i};
+      };
+      return key(a) < key(b);
+    });
+  }
+
+  const Grid& grid_;
+  const Block& block_;
+  const Options& options_;
+  const Surroundings& s_;
+  Links links_;
+};
+
+}  // namespace
+
+Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings) {
+  return with_lattice(options.lattice,
+                      [&]<class L>(L) { return Maker<L>(grid, block, options, surroundings).links(); });
+}
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,109 @@
+#pragma once
+// What happens at walls, bodies and openings, as lists of links. They name cells and velocities, not arrays: where a
+// population lies is for Places to say.
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/lbm.hpp>
+
+namespace slipstream::lbm {
+
+/// Local coordinates of a cell.
+struct Cell {
+  std::int32_t x = 0, y = 0, z = 0;
+};
+
+/// A velocity of the lattice, with its number.
+struct Heading {
+  std::uint8_t i = 0;
+  std::int8_t x = 0, y = 0, z = 0;
+};
+
+/// Bounce-back half-way between two cells: the population that would come out of a wall = the opposite one that the
+/// cell sent there, plus a term.
+struct Link {
+  Cell cell;
+  Heading in;       ///< out of the wall
+  double term = 0;  ///< 6 w_i rho_0 c_i . u_wall, zero on walls that rest
+};
+
+/// The population `in` of a cell = own times the opposite one that the cell sent, plus `rest` times another one.
+struct WeightedLink {
+  Cell cell;
+  Heading in;
+  Cell other_cell;
+  Heading other;
+  std::int64_t other_comes = 0;  ///< 1: the other is what `other_cell` is about to read, 0: what it sent
+  double own = 1, rest = 0;
+};
+
+/// The density rho of a side, for the populations that come in through it and were copied by weighted links.
+struct PressureCell {
+  Cell cell;
+  std::uint32_t in = 0;  ///< bit i: population i
+  double excess = 0;     ///< rho - 1
+};
+
+/// A link whose exchange of momentum is a load on a wall or a body; q is where it meets the surface.
+struct LoadLink {
+  Cell cell;
+  Heading in;
+  double q = 0.5;
+};
+
+/// The links of a block that are applied together.
+struct LinkLists {
+  std::vector<Link> half_way;
+  std::vector<WeightedLink> weighted;
+  std::vector<PressureCell> pressure;
+};
+/// The same, on the device.
+struct LinkSpans {
+  std::span<const Link> half_way;
+  std::span<const WeightedLink> weighted;
+  std::span<const PressureCell> pressure;
+};
+
+/// All links of a block: those that may be applied before the exchange, and those with a population that the exchange
+/// brings from another block, or overwrites.
+struct Links {
+  LinkLists local, exchanged;
+  std::map<int, std::vector<LoadLink>> loads;  ///< by bearer: a Side, or first_body + the number of a body
+};
+constexpr int first_body = 6;
+
+/// What lies round the cells of a block.
+struct Surroundings {
+  Box around;                         ///< the block with its ghosts
+  std::vector<std::uint8_t> flags;    ///< [z][y][x]
+  std::vector<std::uint16_t> bodies;  ///< [z][y][x]: 1 + the number of the body that holds a cell; empty without bodies
+  std::vector<Cut> cuts;              ///< of the block's cells
+};
+Surroundings surroundings_of(const Grid& grid, const Block& block, const Options& options, const Extent& ghost,
+                             const Surfaces& surfaces);
+
+/// The side that a point outside of the domain lies behind, or -1. At edges a wall that rests wins over one that moves,
+/// then come velocity, pressure and slip; of two alike the later axis.
+int side_behind(const Grid& grid, const Options& options, const Extent& p);
+/// Velocity of a wall; zero where none was given.
+std::array<double, 3> wall_velocity(const Options& options, int side);
+bool is_wall(const Options& options, int side);
+
+Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings);
+
+inline std::int64_t index_in(const Box& box, const Extent& p) {
+  return ((p[2] - box.lo[2]) * box.extent(1) + (p[1] - box.lo[1])) * box.extent(0) + (p[0] - box.lo[0]);
+}
+template <class F>
+void for_each_cell(const Box& box, F f) {
+  for (std::int64_t z = box.lo[2]; z < box.hi[2]; ++z)
+    for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
+      for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x) f(Extent{x, y, z});
+}
+/// Layers of a box that lie outside the domain, behind sides that are not periodic.
+Margins beyond_sides(const Grid& grid, const Box& box);
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,227 @@
+"""Sides and bodies of a case: flows that are known, and mistakes."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slipstream._core  # noqa: F401
+from conftest import CASES, Cli
+from slipstream import engine, loads
+from slipstream.case import load
+from slipstream.errors import CaseError
+from slipstream.lbm import Simulation
+
+PARABOLA = "6*y*(Ly-y)/Ly^2"
+
+
+def channel(**keys: object) -> Simulation:
+    """2-D, from a parabola to a pressure outlet, 12 cells high."""
+    return Simulation(
+        cells=(30, 12),
+        reynolds=2,
+        length=12,
+        lid_speed=0.005,
+        walls={},
+        boundaries={"x-": {"kind": "velocity", "velocity": (PARABOLA, 0, 0)}, "x+": {"kind": "pressure"}},
+        precision="f64",
+        backend="host",
+        **keys,
+    )
+
+
+def test_expression_at_an_inlet_becomes_poiseuille_flow() -> None:
+    flow = channel()
+    flow.run(steps=4000, quiet=True)
+    velocity = flow.velocity
+    assert velocity is not None
+    y = (np.arange(12) + 0.5) / 12
+    np.testing.assert_allclose(velocity[0, :, 20, 0] / 0.005, 6 * y * (1 - y), atol=0.015)
+
+
+def test_walls_of_the_channel_bear_its_pressure_drop() -> None:
+    flow = channel()
+    flow.run(steps=4000, quiet=True)
+    loads = flow.loads()
+    shear = flow.case.scales.viscosity * 6 * 0.005 / 12 * 30
+    for side in ("y-", "y+"):
+        assert loads[side]["force"][0] == pytest.approx(shear, rel=0.05)
+
+
+def ball(path: Path) -> dict[str, object]:
+    """A sphere of radius 3 as a file, in other units and elsewhere than it will be."""
+    angles = [
+        (a, b) for a in np.linspace(0, math.pi, 41)[1:-1] for b in np.linspace(0, 2 * math.pi, 80, endpoint=False)
+    ]
+    lines = ["v 0 0 30", "v 0 0 -30"]
+    lines += [
+        f"v {30 * math.sin(a) * math.cos(b)} {30 * math.sin(a) * math.sin(b)} {30 * math.cos(a)}" for a, b in angles
+    ]
+    ring = [[3 + 80 * r + n for n in range(80)] for r in range(39)]
+    for n in range(80):
+        m = (n + 1) % 80
+        lines.append(f"f 1 {ring[0][n]} {ring[0][m]}")
+        lines.append(f"f 2 {ring[-1][m]} {ring[-1][n]}")
+        lines += [f"f {ring[r][n]} {ring[r + 1][n]} {ring[r + 1][m]} {ring[r][m]}" for r in range(38)]
+    path.write_text("\n".join(lines))
+    return {"mesh": str(path), "scale": 0.1, "translate": (8.0, 7.0, 7.0), "area": math.pi * 9}
+
+
+def flow_past(body: dict[str, object]) -> Simulation:
+    flow = Simulation(
+        cells=(20, 14, 14),
+        reynolds=1,
+        length=6,
+        lid_speed=0.03,
+        walls={},
+        boundaries={
+            "x-": {"kind": "velocity", "velocity": (1, 0, 0)},
+            "x+": {"kind": "pressure"},
+            **{side: {"kind": "slip"} for side in ("y-", "y+", "z-", "z+")},
+        },
+        bodies={"ball": body},
+        backend="host",
+    )
+    # Sound between inlet and outlet takes a while to die away.
+    flow.run(steps=8000, quiet=True)
+    return flow
+
+
+def test_a_mesh_and_the_shape_it_stands_for_bear_the_same_drag(tmp_path: Path) -> None:
+    drag = []
+    shape = {"shape": "sphere", "centre": (8.0, 7.0, 7.0), "radius": 3.0, "area": math.pi * 9}
+    for body in (shape, ball(tmp_path / "ball.obj")):
+        x, y, z = flow_past(body).loads()["ball"]["coefficient"]
+        drag.append(x)
+        assert abs(y) < 1e-3 * x
+        assert abs(z) < 1e-3 * x
+    assert drag[1] == pytest.approx(drag[0], rel=0.01)
+
+
+def test_drag_is_what_pressure_and_momentum_lose_past_the_body() -> None:
+    flow = flow_past({"shape": "sphere", "centre": (8.0, 7.0, 7.0), "radius": 3.0})
+    velocity, density = flow.velocity, flow.density
+    assert velocity is not None and density is not None
+    carried = (density[..., 0] / 3 + density[..., 0] * velocity[..., 0] ** 2).sum(axis=(0, 1))
+    assert flow.loads()["ball"]["force"][0] == pytest.approx(carried[1] - carried[-2], rel=0.05)
+
+
+def test_cells_inside_a_body_are_solid() -> None:
+    flow = flow_past({"shape": "sphere", "centre": (8.0, 7.0, 7.0), "radius": 3.0})
+    solid = 20 * 14 * 14 - flow.solver.fluid_cells()
+    x, y, z = np.meshgrid(*(np.arange(n) + 0.5 for n in (20, 14, 14)), indexing="ij")
+    assert solid == np.count_nonzero((x - 8) ** 2 + (y - 7) ** 2 + (z - 7) ** 2 < 9)
+    velocity = flow.velocity
+    assert velocity is not None
+    assert not velocity[7, 7, 8].any()
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"boundaries": {"x-": {"kind": "velocity"}}}, "boundaries.x-.velocity: belongs to kind"),
+        ({"boundaries": {"x-": {"kind": "slip", "density": 1}}}, "boundaries.x-.density: belongs to kind"),
+        ({"boundaries": {"y+": {"kind": "slip"}}}, "boundaries.y+: walls.y+ is given, too"),
+        ({"boundaries": {"z+": {"kind": "slip"}}, "periodic": (False, False, True)}, "the z axis is periodic"),
+        ({"boundaries": {"x-": {"kind": "velocity", "velocity": ("y/h", 0, 0)}}}, "'h' is not known"),
+        ({"boundaries": {"x-": {"kind": "velocity", "velocity": ("y", 0, 0)}}}, "Mach number"),
+        ({"boundaries": {"x-": {"kind": "inlet"}}}, "boundaries.x-.kind: should be"),
+        ({"bodies": {"b": {"shape": "sphere", "radius": 3}}}, "bodies.b: a sphere needs centre and radius"),
+        ({"bodies": {"b": {}}}, "bodies.b: mesh or shape: give one of them"),
+        ({"bodies": {"b": {"mesh": "none.obj", "units": "mm"}}}, "bodies.b.units: belongs to a case in SI"),
+        ({"bodies": {"b": {"mesh": "none.obj"}}}, "bodies.b: "),
+        ({"bodies": {"x-": {"shape": "sphere"}}}, "bodies"),
+        ({"bodies": {"b": {"shape": "sphere", "centre": (90, 6, 6), "radius": 3}}}, "bodies.b: "),
+        ({"bodies": {"b": {"shape": "cylinder", "centre": (6, 6, 6), "radius": 9}}}, "they fill the whole box"),
+        (
+            {
+                "bodies": {"b": {"shape": "cylinder", "axis": "z", "centre": (-8, 6, 6), "radius": 11}},
+                "boundaries": {"x-": {"kind": "velocity", "velocity": (1, 0, 0)}, "x+": {"kind": "pressure"}},
+            },
+            "boundaries.x-: bodies fill all cells of this side",
+        ),
+    ],
+)
+def test_mistakes_are_refused_with_the_reason(keys: dict[str, object], says: str) -> None:
+    with pytest.raises(CaseError) as error:
+        Simulation(cells=(12, 12, 12), reynolds=10, backend="host", **keys)
+    assert says in str(error.value)
+
+
+def test_open_mesh_is_refused_with_the_hole(tmp_path: Path) -> None:
+    body = ball(tmp_path / "ball.obj")
+    path = tmp_path / "ball.obj"
+    path.write_text("\n".join(line for line in path.read_text().splitlines() if line != "f 1 3 4"))
+    with pytest.raises(CaseError, match=r"bodies: .*ball.*open"):
+        flow_past(body)
+
+
+IN_CELLS = """
+[grid]
+cells = [24, 12, 1]
+[lbm]
+lattice = "D2Q9"
+[physics]
+reynolds = 10
+length = 6
+lid_speed = 0.05
+[boundaries]
+"x-" = { kind = "velocity", velocity = ["4*y*(Ly-y)/Ly^2 + 0.1*sin(L*x)", "y/L - 1", 0] }
+"x+" = { kind = "pressure", density = 1.001 }
+[bodies.pillar]
+shape = "cylinder"
+centre = [9, 5.5, 0]
+radius = 3
+area = 6
+[run]
+steps = 40
+"""
+
+
+def test_case_in_metres_has_the_profile_the_bodies_and_the_coefficients_of_its_twin_in_cells(tmp_path: Path) -> None:
+    in_metres = IN_CELLS.replace("length = 6", "length = 0.03").replace("lid_speed = 0.05", "lid_speed = 2")
+    in_metres = in_metres.replace("[9, 5.5, 0]", "[0.045, 0.0275, 0]").replace("radius = 3", "radius = 0.015")
+    in_metres = in_metres.replace("area = 6", "area = 0.00015")
+    in_metres += '[units]\nsystem = "SI"\ncell = 0.005\ndensity = 998\nlattice_speed = 0.05\n'
+    coefficients, forces, profiles, converter = [], [], [], None
+    for name, text in (("cells.toml", IN_CELLS), ("metres.toml", in_metres)):
+        (tmp_path / name).write_text(text)
+        case = load(tmp_path / name, ["machine.backend=host"])
+        profiles.append(case.options()["boundaries"]["x-"]["profile"])
+        lbm = engine.solver(engine.prepare(case, engine.discover(case)))
+        lbm.advance(40)
+        found = loads.measure(lbm, case)["pillar"]
+        coefficients.append(found["coefficient"])
+        forces.append(found["force"])
+        converter = case.converter or converter
+    assert converter is not None
+    np.testing.assert_allclose(profiles[0], profiles[1], rtol=1e-12)
+    np.testing.assert_allclose(coefficients[0], coefficients[1], rtol=1e-3)
+    np.testing.assert_allclose(np.array(forces[0]) * converter.force, forces[1], rtol=1e-3)
+    assert coefficients[0][0] > 1
+
+
+def test_case_with_sides_and_bodies_reads_back_equal(tmp_path: Path) -> None:
+    case = load(CASES / "cylinder.toml")
+    (tmp_path / "again.toml").write_text(case.resolved().to_toml())
+    assert load(tmp_path / "again.toml") == case.resolved()
+
+
+def test_run_writes_the_loads_on_its_bodies(cli: Cli, tmp_path: Path) -> None:
+    small = [
+        "grid.cells=[110,41,1]",
+        "physics.length=10",
+        "bodies.cylinder.centre=[20,20,0]",
+        "bodies.cylinder.radius=5",
+    ]
+    small += ["bodies.cylinder.area=10", "run.time_units=20", "run.check_every=2000", "output.pictures=false"]
+    result = cli("run", str(CASES / "cylinder.toml"), *small, "output.folder=out", "machine.backend=host")
+    assert result.returncode == 0, result.stderr
+    assert "loads on bodies" in result.stdout
+    rows = (tmp_path / "out" / "loads.csv").read_text().splitlines()
+    assert rows[0].startswith("step,time,cylinder force x,")
+    assert len(rows) >= 4
+    loads = json.loads((tmp_path / "out" / "comparison.json").read_text())["run"]["loads"]
+    # Half the length of the channel and half the cells of the shipped case.
+    assert loads["cylinder"]["coefficient"][0] == pytest.approx(5.58, rel=0.03)

@@ -1,0 +1,125 @@
+#pragma once
+// A lattice Boltzmann run on one device of the host, its numbers, and bodies that are given by an equation.
+#include <cmath>
+#include <vector>
+
+#include <slipstream/gather.hpp>
+#include <slipstream/lbm.hpp>
+
+#include "machine_rig.hpp"
+#include "solver/lbm/fields.hpp"
+
+namespace slipstream::lbm {
+
+using Vector = std::array<double, 3>;
+
+struct HostRun {
+  explicit HostRun(const Options& o)
+      : machine(machine_here(Backend::host, 1)), lbm(Communicator::world(), machine, o) {}
+
+  std::vector<double> numbers(const std::string& field) {
+    const auto bytes = gather(Communicator::world(), lbm.field(field), lbm.grid().box());
+    std::vector<double> all;
+    const auto append = [&]<class T>(T) {
+      const auto* first = reinterpret_cast<const T*>(bytes.data());
+      all.assign(first, first + bytes.size() / sizeof(T));
+    };
+    lbm.options().precision == DType::f32 ? append(0.0f) : append(0.0);
+    return all;
+  }
+
+  /// Puts every cell into the equilibrium of velocity(x) at density 1.
+  template <class F>
+  void start_from(const F& velocity) {
+    with_lattice(lbm.options().lattice, [&]<class L>(L) {
+      lbm.options().precision == DType::f32 ? write<L, float>(velocity) : write<L, double>(velocity);
+    });
+  }
+
+  Machine machine;
+  Lbm lbm;
+
+ private:
+  template <class L, class T, class F>
+  void write(const F& velocity) {
+    std::vector<T> values;
+    const Extent& e = lbm.grid().extent();
+    for (std::int64_t z = 0; z < e[2]; ++z)
+      for (std::int64_t y = 0; y < e[1]; ++y)
+        for (std::int64_t x = 0; x < e[0]; ++x) {
+          const Vector u = velocity(Vector{1.0 * x, 1.0 * y, 1.0 * z});
+          const double uu = u[0] * u[0] + u[1] * u[1] + u[2] * u[2];
+          for (int i = 0; i < L::q; ++i) {
+            const double cu = L::velocity[i][0] * u[0] + L::velocity[i][1] * u[1] + L::velocity[i][2] * u[2];
+            values.push_back(static_cast<T>(L::weight(i) * (3 * cu + 4.5 * cu * cu - 1.5 * uu)));
+          }
+        }
+    lbm.state()["populations"].write(lbm.grid().box(), values.data());
+  }
+};
+
+/// A round body: the cells within `radius` of an axis along z through `centre` (or of that point, with `ball`) are
+/// solid, or with `hollow` all others.
+struct Round {
+  Vector centre;
+  double radius;
+  bool ball = false, hollow = false;
+
+  double beyond(const Vector& p) const {
+    double sum = -radius * radius;
+    for (int a = 0; a < (ball ? 3 : 2); ++a) sum += (p[a] - centre[a]) * (p[a] - centre[a]);
+    return hollow ? -sum : sum;
+  }
+  static Vector middle(const Extent& c) { return {c[0] + 0.5, c[1] + 0.5, c[2] + 0.5}; }
+  bool holds(const Extent& c) const { return beyond(middle(c)) < 0; }
+
+  /// Where a link that leaves the fluid meets the surface, by halving.
+  double cut(const Extent& from, const Direction& d) const {
+    double low = 0, high = 1;
+    for (int s = 0; s < 40; ++s) {
+      const double q = (low + high) / 2;
+      Vector p = middle(from);
+      for (int a = 0; a < 3; ++a) p[a] += q * d[a];
+      (beyond(p) < 0 ? high : low) = q;
+    }
+    return high;
+  }
+
+  Surfaces surfaces(const std::string& name, bool with_cuts) const {
+    Surfaces s;
+    s.names = {name};
+    s.solid = [*this](const Box& box) {
+      std::vector<std::uint16_t> all;
+      each(box, [&](const Extent& c) { all.push_back(holds(c) ? 1 : 0); });
+      return all;
+    };
+    if (!with_cuts) return s;
+    s.cuts = [*this](const Box& box, const std::vector<Direction>& directions) {
+      std::vector<Cut> all;
+      each(box, [&](const Extent& c) {
+        if (holds(c)) return;
+        for (std::size_t n = 0; n < directions.size(); ++n) {
+          const Direction& d = directions[n];
+          if (!holds({c[0] + d[0], c[1] + d[1], c[2] + d[2]})) continue;
+          Cut found;
+          for (int a = 0; a < 3; ++a) found.cell[a] = static_cast<std::int32_t>(c[a]);
+          found.direction = static_cast<std::uint16_t>(n);
+          found.q = static_cast<float>(cut(c, d));
+          all.push_back(found);
+        }
+      });
+      return all;
+    };
+    return s;
+  }
+
+ private:
+  template <class F>
+  static void each(const Box& box, F f) {
+    for (std::int64_t z = box.lo[2]; z < box.hi[2]; ++z)
+      for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
+        for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x) f(Extent{x, y, z});
+  }
+};
+
+}  // namespace slipstream::lbm
