@@ -74,6 +74,8 @@ struct Options {
   std::optional<double> smagorinsky;
   /// On every cell, per volume: the acceleration at density 1 (Guo, Zheng & Shi 2002).
   std::array<double, 3> force{0, 0, 0};
+  /// Of the populations in memory: f16, f32 or f64. Collisions compute in f32 for f16, and fields that are computed
+  /// from populations are f32 then.
   DType precision = DType::f32;
   Layout layout = Layout::soa;
   int alignment = 128;
@@ -97,6 +99,9 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 
 /// The messages that a run would send in every step; computed without allocating.
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
+
+/// What collisions compute in, and velocity and density are stored as.
+DType arithmetic(DType precision);
 
 /// Bytes that one cell update must move: every population read and written once.
 int bytes_per_cell(Lattice lattice, DType precision);

@@ -96,7 +96,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) 
         "lattice": choice.lattice,
         "collision": choice.collision,
         "storage": precision,
-        "arithmetic": precision,
+        "arithmetic": "f64" if precision == "f64" else "f32",
         "layout": choice.layout,
         "overlap": choice.overlap,
         "periodic": True,

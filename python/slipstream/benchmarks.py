@@ -50,7 +50,9 @@ class Option:
 
 OPTIONS: Mapping[str, Option] = {
     "precision": Option(
-        None, "may be repeated; default: both, of the cavity f32", {"choices": ["f32", "f64"], "action": "append"}
+        None,
+        "may be repeated; default: f32 and f64, of the cavity f32",
+        {"choices": ["f16", "f32", "f64"], "action": "append"},
     ),
     "cells": Option(
         [],

@@ -11,6 +11,9 @@ from slipstream.core import as_case_error, core
 from slipstream.errors import CaseError
 from slipstream.machine_file import MachineFile
 
+#: Number formats that take less memory, by that of a case, the nearest first.
+SMALLER = {"f64": ("f32", "f16"), "f32": ("f16",)}
+
 
 def choose_backend(wanted: str) -> str:
     """`auto` is cuda where this build and this machine have it."""
@@ -86,10 +89,11 @@ def memory_problem(setup: Setup) -> str:
         return ""
     largest = core().largest_grid(setup.machine, setup.options)
     remedies = [f"the largest grid that fits is {show_extent(largest)}"]
-    if setup.case.lbm.precision == "f64":
-        plan = core().plan(setup.machine, setup.options | {"precision": "f32"})
+    for precision in SMALLER.get(setup.case.lbm.precision, ()):
+        plan = core().plan(setup.machine, setup.options | {"precision": precision})
         if all(n <= a for n, a in zip(needed_per_device(plan, len(available)), available, strict=True)):
-            remedies.append('lbm.precision = "f32" would fit')
+            remedies.append(f'lbm.precision = "{precision}" would fit')
+            break
     smallest = max(1, min(available))
     more = math.ceil(sum(needed) / smallest)
     remedies.append(f"or use about {more} such devices")

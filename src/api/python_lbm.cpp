@@ -10,6 +10,13 @@
 #include "api/python_report.hpp"
 #include "api/reading.hpp"
 
+/// What nanobind must know of a half to hand out arrays of them.
+template <>
+struct nanobind::detail::dtype_traits<slipstream::Half> {
+  static constexpr dlpack::dtype value{static_cast<std::uint8_t>(dlpack::dtype_code::Float), 16, 1};
+  static constexpr auto name = const_name("float16");
+};
+
 namespace slipstream::python {
 namespace {
 
@@ -200,6 +207,8 @@ nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> sh
   switch (type) {
     case DType::u8:
       return make.operator()<std::uint8_t>();
+    case DType::f16:
+      return make.operator()<Half>();
     case DType::f32:
       return make.operator()<float>();
     case DType::f64:
@@ -242,6 +251,8 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
   switch (field.options().type) {
     case DType::u8:
       return make.operator()<std::uint8_t>();
+    case DType::f16:
+      return make.operator()<Half>();
     case DType::f32:
       return make.operator()<float>();
     case DType::f64:

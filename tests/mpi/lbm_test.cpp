@@ -177,7 +177,7 @@ std::string name_of(const testing::TestParamInfo<Sameness::ParamType>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Lbm, Sameness,
                          testing::Combine(testing::ValuesIn(flows), testing::ValuesIn(backends_here()),
-                                          testing::Values(DType::f32, DType::f64)),
+                                          testing::Values(DType::f16, DType::f32, DType::f64)),
                          name_of);
 
 TEST(HostAgainstCuda, PopulationsAgreeAfter100StepsInF64) {

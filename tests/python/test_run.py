@@ -158,11 +158,26 @@ def test_info_shows_what_collectives_can_do(cli: Cli) -> None:
 
 
 def test_benchmark_writes_a_result_file(cli: Cli, tmp_path: Path) -> None:
-    result = cli("bench", "lbm", "--backend", "host", "--cells", "8", "--precision", "f32", "--folder", "out")
+    result = cli(
+        "bench",
+        "lbm",
+        "--backend",
+        "host",
+        "--cells",
+        "8",
+        "--precision",
+        "f32",
+        "--precision",
+        "f16",
+        "--folder",
+        "out",
+    )
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "out" / "lbm").glob("*.json")
-    (row,) = json.loads(path.read_text())["rows"]
-    assert row["cells_per_device"] == [8, 8, 8] and row["mlups"] > 0 and row["roof_gbs"] > 0
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["storage"], row["arithmetic"]) for row in rows] == [("f32", "f32"), ("f16", "f32")]
+    for row in rows:
+        assert row["cells_per_device"] == [8, 8, 8] and row["mlups"] > 0 and row["roof_gbs"] > 0
 
 
 def test_python_page_has_at_most_15_lines() -> None:

@@ -11,21 +11,22 @@
 
 namespace slipstream::lbm {
 
-template <class L, class T, class Collision>
+template <class L, class S, class Collision>
 void collide_forced(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model,
                     const Collision& collision) {
-  const Guo<L, T, Collision> forced(collision, model.force[0], model.force[1], model.force[2]);
+  const Guo<L, typename S::Number, Collision> forced(collision, model.force[0], model.force[1], model.force[2]);
   if (layout == Layout::soa && block.wrap.extent[0] == 0) {
-    launch_step<L, T, Strides::soa, true, false>(stream, box, block, forced);
+    launch_step<L, S, Strides::soa, true, false>(stream, box, block, forced);
   } else {
-    launch_step<L, T, Strides::any, true, true>(stream, box, block, forced);
+    launch_step<L, S, Strides::any, true, true>(stream, box, block, forced);
   }
 }
 
-template <class L, class T>
+template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model) {
+  using T = typename S::Number;
   const auto forced = [&](const auto& collision) {
-    collide_forced<L, T>(stream, box, block, layout, model, collision);
+    collide_forced<L, S>(stream, box, block, layout, model, collision);
   };
   const auto with_eddies = [&]<class Collision>(const Collision& collision) {
     if (model.smagorinsky) {

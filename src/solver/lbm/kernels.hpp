@@ -64,6 +64,9 @@ class Kernels {
                            double* change) const = 0;
   /// sum[row] = the row's sum over fluid cells of density less 1.
   virtual void excess_mass(Stream& stream, const Box& box, const BlockArrays& block, double* sum) const = 0;
+  /// For a guard: the first fluid cell of each row of the block whose density is not within the range.
+  virtual void inspect_density(Stream& stream, const BlockArrays& block, double lowest, double highest,
+                               RowFinding* rows) const = 0;
 };
 
 constexpr int links_per_team = 1024;
@@ -75,10 +78,13 @@ inline std::int64_t rows(const Box& box) { return box.extent(1) * box.extent(2);
 const Kernels& kernels(Lattice lattice, DType precision);
 
 // One explicit instantiation per file, and one of collide_by_model beside each.
+const Kernels& kernels_d2q9_f16();
 const Kernels& kernels_d2q9_f32();
 const Kernels& kernels_d2q9_f64();
+const Kernels& kernels_d3q19_f16();
 const Kernels& kernels_d3q19_f32();
 const Kernels& kernels_d3q19_f64();
+const Kernels& kernels_d3q27_f16();
 const Kernels& kernels_d3q27_f32();
 const Kernels& kernels_d3q27_f64();
 

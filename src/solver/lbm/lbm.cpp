@@ -14,10 +14,12 @@
 namespace slipstream::lbm {
 
 const Kernels& kernels(Lattice lattice, DType precision) {
-  const bool single = precision == DType::f32;
-  if (lattice == Lattice::d2q9) return single ? kernels_d2q9_f32() : kernels_d2q9_f64();
-  if (lattice == Lattice::d3q19) return single ? kernels_d3q19_f32() : kernels_d3q19_f64();
-  return single ? kernels_d3q27_f32() : kernels_d3q27_f64();
+  using Get = const Kernels& (*)();
+  constexpr Get all[3][3] = {{kernels_d2q9_f16, kernels_d2q9_f32, kernels_d2q9_f64},
+                             {kernels_d3q19_f16, kernels_d3q19_f32, kernels_d3q19_f64},
+                             {kernels_d3q27_f16, kernels_d3q27_f32, kernels_d3q27_f64}};
+  const int format = precision == DType::f16 ? 0 : precision == DType::f32 ? 1 : 2;
+  return all[static_cast<int>(lattice)][format]();
 }
 
 namespace {
@@ -186,6 +188,10 @@ struct Lbm::Impl {
             field.options().type};
   }
 
+  const BlockWork& work(std::int64_t block) const {
+    return *std::find_if(blocks.begin(), blocks.end(), [&](const BlockWork& work) { return work.id == block; });
+  }
+
   BlockArrays arrays(const BlockWork& work) const {
     BlockArrays a;
     a.populations = place(populations, work.id, 0);
@@ -316,8 +322,10 @@ void Lbm::finish_step() {
 }
 
 std::vector<Watched> Lbm::watched() {
-  // Populations are deviations from the weights, whose sum is 1.
-  return {{"density", &impl_->populations, true, 1}};
+  return {{"density", &impl_->populations,
+           [this](Stream& stream, std::int64_t block, double lowest, double highest, RowFinding* rows) {
+             impl_->kernel.inspect_density(stream, impl_->arrays(impl_->work(block)), lowest, highest, rows);
+           }}};
 }
 
 void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {

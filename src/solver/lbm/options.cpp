@@ -25,6 +25,8 @@ int population_count(Lattice lattice) {
   return with_lattice(lattice, []<class L>(L) { return L::q; });
 }
 
+DType arithmetic(DType precision) { return precision == DType::f64 ? DType::f64 : DType::f32; }
+
 int bytes_per_cell(Lattice lattice, DType precision) {
   return 2 * population_count(lattice) * static_cast<int>(size_of(precision));
 }
@@ -32,8 +34,8 @@ int bytes_per_cell(Lattice lattice, DType precision) {
 namespace {
 
 /// Of a relaxation time from 1/2: closer, and the rounding of its rate would change the viscosity by a part in 600
-/// (f32).
-double least_distance(DType precision) { return precision == DType::f32 ? 1e-5 : 1e-12; }
+/// (arithmetic in f32).
+double least_distance(DType precision) { return arithmetic(precision) == DType::f32 ? 1e-5 : 1e-12; }
 
 /// Refuses a relaxation time, given by its distance from 1/2, that its rate cannot say in the number format.
 void check_distance(const Options& o, double distance, double most, const std::string& what,
@@ -48,7 +50,7 @@ void check_distance(const Options& o, double distance, double most, const std::s
 
 void check_rates(const Options& o) {
   require(o.viscosity > 0 && std::isfinite(o.viscosity), "the viscosity must be positive");
-  const bool single = o.precision == DType::f32;
+  const bool single = arithmetic(o.precision) == DType::f32;
   check_distance(o, 3 * o.viscosity, 100, "the relaxation time of the stress, 3 viscosity + 1/2,",
                  std::string("take a viscosity from ") + (single ? "3.4e-6 (or f64)" : "3.4e-13") + " to 33");
   if (o.collision != Collision::trt && o.collision != Collision::mrt) return;
@@ -104,7 +106,8 @@ void check_boundary(const Options& o, Side side, const Boundary& boundary) {
 }  // namespace
 
 void check(const Options& o) {
-  require(o.precision == DType::f32 || o.precision == DType::f64, "populations are f32 or f64");
+  require(o.precision == DType::f16 || o.precision == DType::f32 || o.precision == DType::f64,
+          "populations are f16, f32 or f64, not " + to_string(o.precision));
   for (int a = 0; a < 3; ++a) require(o.cells[a] >= 1, "the grid needs at least one cell on every axis");
   require((o.lattice == Lattice::d2q9) == (o.cells[2] == 1),
           "D2Q9 runs on grids of one layer in z, D3Q19 and D3Q27 on deeper ones; the lattice is " +
@@ -164,7 +167,7 @@ FieldOptions flag_field(const Grid& grid, const Options& o) {
 FieldOptions velocity_field(const Options& o) {
   FieldOptions field;
   field.name = "velocity";
-  field.type = o.precision;
+  field.type = arithmetic(o.precision);
   field.components = 3;
   field.alignment = o.alignment;
   return field;

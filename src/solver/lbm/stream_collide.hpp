@@ -4,14 +4,17 @@
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/access.hpp"
+#include "solver/lbm/storage.hpp"
 
 namespace slipstream::lbm {
 
 /// Pulls the populations of a cell, collides them and writes them; a solid cell's are left at rest.
-template <class L, class T, Strides strides, bool solids, bool wrap_x, class Collision>
+template <class L, class S, Strides strides, bool solids, bool wrap_x, class Collision>
 struct StreamCollide {
-  Access<L, const T, strides> in;
-  Access<L, T, strides> out;
+  using Word = typename S::Word;
+  using T = typename S::Number;
+  Access<L, const Word, strides> in;
+  Access<L, Word, strides> out;
   Scalars<const std::uint8_t> flags;
   Wrap wrap;
   Collision collision;
@@ -34,19 +37,20 @@ struct StreamCollide {
     const Step x(in.at(1, 0, 0), i, wrap_x ? wrap.extent[0] : 0);
     T g[L::q];
     unrolled<0, L::q>(
-        [&](auto q) { g[q()] = in.template population<q()>()[at + row.steps.template upstream<q()>(x)]; });
+        [&](auto q) { g[q()] = S::load(in.template population<q()>()[at + row.steps.template upstream<q()>(x)]); });
     collision(g);
     const bool solid = solids && flags.origin[row.flags_start + i] != 0;
-    unrolled<0, L::q>([&](auto q) { out.template population<q()>()[at] = solids && solid ? T(0) : g[q()]; });
+    unrolled<0, L::q>([&](auto q) { out.template population<q()>()[at] = S::store(solids && solid ? T(0) : g[q()]); });
   }
 };
 
-template <class L, class T, Strides strides, bool solids, bool wrap_x, class Collision>
+template <class L, class S, Strides strides, bool solids, bool wrap_x, class Collision>
 void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-  launch(stream, box,
-         StreamCollide<L, T, strides, solids, wrap_x, Collision>{
-             Access<L, const T, strides>(b.populations), Access<L, T, strides>(b.populations_out),
-             Scalars<const std::uint8_t>(b.flags), b.wrap, collision});
+  launch(
+      stream, box,
+      StreamCollide<L, S, strides, solids, wrap_x, Collision>{Access<L, const typename S::Word, strides>(b.populations),
+                                                              Access<L, typename S::Word, strides>(b.populations_out),
+                                                              Scalars<const std::uint8_t>(b.flags), b.wrap, collision});
 }
 
 }  // namespace slipstream::lbm
