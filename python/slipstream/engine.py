@@ -12,7 +12,7 @@ from slipstream.errors import CaseError
 from slipstream.machine_file import MachineFile
 
 #: Number formats that take less memory, by that of a case, the nearest first.
-SMALLER = {"f64": ("f32", "f16"), "f32": ("f16",)}
+_SMALLER_FORMATS = {"f64": ("f32", "f16"), "f32": ("f16",)}
 
 
 def choose_backend(wanted: str) -> str:
@@ -73,6 +73,15 @@ def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
     return setup
 
 
+def _smaller(case: Case) -> list[dict[str, str]]:
+    """Keys of [lbm] that would take less memory, what costs the least first: in place no bit changes."""
+    in_place = {} if case.lbm.streaming == "in_place" else {"streaming": "in_place"}
+    changes = [in_place] if in_place else []
+    for precision in _SMALLER_FORMATS.get(case.lbm.precision, ()):
+        changes += [{"precision": precision}, *([{"precision": precision} | in_place] if in_place else [])]
+    return changes
+
+
 def needed_per_device(plan: dict[str, Any], devices: int) -> list[int]:
     """Bytes of all arrays, by device."""
     needed = [0] * devices
@@ -89,10 +98,11 @@ def memory_problem(setup: Setup) -> str:
         return ""
     largest = core().largest_grid(setup.machine, setup.options)
     remedies = [f"the largest grid that fits is {show_extent(largest)}"]
-    for precision in SMALLER.get(setup.case.lbm.precision, ()):
-        plan = core().plan(setup.machine, setup.options | {"precision": precision})
+    for change in _smaller(setup.case):
+        plan = core().plan(setup.machine, setup.options | change)
         if all(n <= a for n, a in zip(needed_per_device(plan, len(available)), available, strict=True)):
-            remedies.append(f'lbm.precision = "{precision}" would fit')
+            said = " and ".join(f'lbm.{key} = "{value}"' for key, value in change.items())
+            remedies.append(f"{said} would fit")
             break
     smallest = max(1, min(available))
     more = math.ceil(sum(needed) / smallest)

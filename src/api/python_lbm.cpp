@@ -55,8 +55,8 @@ lbm::Boundary boundary_from(const nb::dict& dict) {
 lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
   Reader reader(dict, "the solver");
-  std::string lattice = "D3Q19", collision = "TRT", precision = "f32", layout = "soa", overlap = "auto",
-              placement = "theoretical";
+  std::string lattice = "D3Q19", collision = "TRT", precision = "f32", streaming = "two", layout = "soa",
+              overlap = "auto", placement = "theoretical";
   std::map<std::string, std::array<double, 3>> walls;
   std::map<std::string, nb::dict> boundaries;
   std::vector<std::string> routes;
@@ -69,6 +69,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("smagorinsky", o.smagorinsky);
   reader.read("force", o.force);
   reader.read("precision", precision);
+  reader.read("streaming", streaming);
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("walls", walls);
@@ -96,6 +97,8 @@ lbm::Options options_from(const nb::dict& dict) {
                                         {"cumulant", lbm::Collision::cumulant}},
                                        "collision");
   o.precision = dtype_from_string(precision);
+  o.streaming = one_of<lbm::Streaming>(
+      streaming, {{"two", lbm::Streaming::two}, {"in_place", lbm::Streaming::in_place}}, "streaming pattern");
   o.layout = layout_from_string(layout);
   o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
                               "overlap mode");

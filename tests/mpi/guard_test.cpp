@@ -16,15 +16,16 @@ namespace {
 
 using lbm::Lbm;
 
-class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, Layout>> {
+class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, Layout, lbm::Streaming>> {
  protected:
   GuardOnRanks() : comm(Communicator::world()) {
-    const auto& [backend, type, layout] = GetParam();
+    const auto& [backend, type, layout, streaming] = GetParam();
     options.cells = {13, 12, 11};
     options.periodic = {true, true, true};
     options.viscosity = 0.02;
     options.precision = type;
     options.layout = layout;
+    options.streaming = streaming;
     options.grid.partition.blocks_per_device = {2, 1, 2};
     run.emplace(comm, machine_here(backend, 1), options);
   }
@@ -130,10 +131,11 @@ TEST_P(GuardOnRanks, ChangesNoBit) {
 INSTANTIATE_TEST_SUITE_P(Guard, GuardOnRanks,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Values(DType::f16, DType::f32, DType::f64),
-                                          testing::Values(Layout::soa, Layout::aos)),
+                                          testing::Values(Layout::soa, Layout::aos),
+                                          testing::Values(lbm::Streaming::two, lbm::Streaming::in_place)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param)) + "_" +
-                                  to_string(std::get<2>(info.param));
+                                  to_string(std::get<2>(info.param)) + "_" + to_string(std::get<3>(info.param));
                          });
 
 TEST(Guard, RefusesRangesOfWhatNobodyWatches) {

@@ -17,6 +17,15 @@ struct Wrap {
   int extent[3] = {0, 0, 0};
 };
 
+/// Where the populations of a cell lie between steps.
+///   apart    each in the cell that it left, as its own component
+///   shared   the even ones so, the odd ones in the cell that they go to: a step may then write where it has read
+///            (esoteric pull, Lehmann 2022)
+///   turned   the same, each as the component of its opposite
+/// A step by one array reads shared and leaves turned, or the other way round: what it reads in one place as population
+/// i it replaces there by what leaves the cell along -c_i.
+enum class Form : std::uint8_t { apart, shared, turned };
+
 /// Arrays of one block.
 struct BlockArrays {
   Place populations;  ///< the array that a kernel reads, or both reads and writes
@@ -25,6 +34,7 @@ struct BlockArrays {
   Place density;
   Place flags;
   Wrap wrap;
+  Form form = Form::apart;
   bool has_solids = false;  ///< some interior cell of the block is not fluid
 };
 
@@ -49,9 +59,12 @@ class Kernels {
   virtual ~Kernels() = default;
   /// Writes the populations of a fluid at rest under the model's force, for the cells of a box (local coordinates).
   virtual void start(Stream& stream, const Box& box, const BlockArrays& block, const Model& model) const = 0;
-  /// Pulls, collides and writes, for the cells of a box.
+  /// Reads what arrives, collides and writes, for the cells of a box: into populations_out, or in place by the form.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
                               const Model& model) const = 0;
+  /// Brings an array from its form into another; one of the two is apart. `spare`: memory for one population of every
+  /// cell.
+  virtual void rearrange(Stream& stream, const BlockArrays& block, Form to, std::byte* spare) const = 0;
   virtual void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& block,
                            const Model& model) const = 0;
   /// sums[6 team ...] = force and moment by links that have been applied; `corner`: from where moments are taken about,

@@ -3,6 +3,7 @@
 #include "solver/lbm/collision/trt.hpp"
 #include "solver/lbm/link_kernels.hpp"
 #include "solver/lbm/readings.hpp"
+#include "solver/lbm/rearrange.hpp"
 #include "solver/lbm/stream_collide.hpp"
 #include "solver/row_faults.hpp"
 
@@ -20,24 +21,19 @@ class KernelsOf final : public Kernels {
  public:
   void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
     launch(stream, box,
-           Rest<L, S>{Access<L, Word, Strides::any>(b.populations), half(model, 0), half(model, 1), half(model, 2)});
+           Rest<L, S>{reinterpret_cast<Word*>(b.populations.origin), Places(b), half(model, 0), half(model, 1),
+                      half(model, 2)});
   }
 
   void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
                       const Model& model) const override {
     if (!model.plain()) return collide_by_model<L, S>(stream, box, b, layout, model);
-    const auto run = [&]<Strides strides, bool wrap_x>() {
-      const Trt<L, T> collision(model.plus, model.minus);
-      b.has_solids ? launch_step<L, S, strides, true, wrap_x>(stream, box, b, collision)
-                   : launch_step<L, S, strides, false, wrap_x>(stream, box, b, collision);
-    };
-    if (layout == Layout::aos) {
-      run.template operator()<Strides::aos, false>();
-    } else if (b.wrap.extent[0] > 0) {
-      run.template operator()<Strides::soa, true>();
-    } else {
-      run.template operator()<Strides::soa, false>();
-    }
+    b.form == Form::apart ? collide_plainly<false>(stream, box, b, layout, model)
+                          : collide_plainly<true>(stream, box, b, layout, model);
+  }
+
+  void rearrange(Stream& stream, const BlockArrays& b, Form to, std::byte* spare) const override {
+    for (int i = 1; i < L::q; i += 2) rearrange_pair(stream, b, to, heading_of<L>(i), reinterpret_cast<Word*>(spare));
   }
 
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
@@ -64,7 +60,7 @@ class KernelsOf final : public Kernels {
   void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
                    double* change) const override {
     launch_teams(stream, rows(box), row_threads, row_threads * sizeof(double),
-                 Macroscopic<L, S>{Cells<L, S>(b.populations),
+                 Macroscopic<L, S>{cells(b),
                                    Scalars<T>(b.velocity),
                                    Scalars<T>(b.density),
                                    Scalars<const std::uint8_t>(b.flags),
@@ -75,17 +71,35 @@ class KernelsOf final : public Kernels {
 
   void excess_mass(Stream& stream, const Box& box, const BlockArrays& b, double* sum) const override {
     launch_teams(stream, rows(box), row_threads, row_threads * sizeof(double),
-                 ExcessMass<L, S>{Cells<L, S>(b.populations), Scalars<const std::uint8_t>(b.flags), box, sum});
+                 ExcessMass<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), box, sum});
   }
 
   void inspect_density(Stream& stream, const BlockArrays& b, double lowest, double highest,
                        RowFinding* rows) const override {
-    find_row_faults(
-        stream, b.populations.shape.extent,
-        DensityFaults<L, S>{Cells<L, S>(b.populations), Scalars<const std::uint8_t>(b.flags), lowest, highest}, rows);
+    find_row_faults(stream, b.populations.shape.extent,
+                    DensityFaults<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), lowest, highest}, rows);
   }
 
  private:
+  template <bool in_place>
+  static void collide_plainly(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, const Model& model) {
+    const auto run = [&]<Strides strides, bool wrap_x>() {
+      const Trt<L, T> collision(model.plus, model.minus);
+      b.has_solids ? launch_step<L, S, strides, true, wrap_x, in_place>(stream, box, b, collision)
+                   : launch_step<L, S, strides, false, wrap_x, in_place>(stream, box, b, collision);
+    };
+    if (layout == Layout::aos) {
+      run.template operator()<Strides::aos, false>();
+    } else if (b.wrap.extent[0] > 0) {
+      run.template operator()<Strides::soa, true>();
+    } else {
+      run.template operator()<Strides::soa, false>();
+    }
+  }
+
+  static Cells<L, S> cells(const BlockArrays& b) {
+    return {reinterpret_cast<const Word*>(b.populations.origin), Places(b)};
+  }
   static T half(const Model& model, int axis) { return static_cast<T>(0.5 * model.force[axis]); }
 };
 

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "solver/lbm/fields.hpp"
+#include "solver/lbm/in_place_halo.hpp"
 #include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {
@@ -10,6 +11,8 @@ std::string to_string(Lattice lattice) {
   constexpr const char* names[] = {"D2Q9", "D3Q19", "D3Q27"};
   return names[static_cast<int>(lattice)];
 }
+
+std::string to_string(Streaming streaming) { return streaming == Streaming::two ? "two" : "in_place"; }
 
 std::string to_string(Collision collision) {
   constexpr const char* names[] = {"SRT", "TRT", "MRT", "cumulant"};
@@ -150,7 +153,7 @@ FieldOptions population_field(const Grid& grid, const Options& o, bool shared) {
   field.ghost = ghost_layers(grid, o);
   field.layout = o.layout;
   field.alignment = o.alignment;
-  field.copies = 2;
+  field.copies = o.streaming == Streaming::two ? 2 : 1;
   field.shared = shared;
   return field;
 }
@@ -205,20 +208,37 @@ Halo population_halo(const Grid& grid, const Options& o) {
   return Halo(options);
 }
 
+std::vector<std::unique_ptr<Pattern>> population_patterns(const Grid& grid, const Options& o) {
+  std::vector<std::unique_ptr<Pattern>> patterns;
+  if (o.streaming == Streaming::two) {
+    patterns.push_back(std::make_unique<Halo>(population_halo(grid, o)));
+  } else {
+    for (const Form form : {Form::shared, Form::turned})
+      patterns.push_back(std::make_unique<InPlaceHalo>(grid, o, form));
+  }
+  return patterns;
+}
+
+std::int64_t spare_bytes(const Extent& extent, DType precision) {
+  return volume(extent) * static_cast<std::int64_t>(size_of(precision));
+}
+
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
-  const Halo halo = population_halo(grid, options);
-  return plan_messages(grid, {{&halo, population_field(grid, options, true)}}, options.exchange);
+  // Those of the two forms are alike.
+  const auto patterns = population_patterns(grid, options);
+  return plan_messages(grid, {{patterns.front().get(), population_field(grid, options, true)}}, options.exchange);
 }
 
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
   struct Bytes {
-    std::int64_t populations = 0, flags = 0, macroscopic = 0, partial = 0, slots = 0;
+    std::int64_t populations = 0, spare = 0, flags = 0, macroscopic = 0, partial = 0, slots = 0;
   };
   std::vector<Bytes> bytes(grid.machine().devices());
   for (const Block& block : grid.blocks()) {
     Bytes& b = bytes[block.device];
     const Extent extent = block.box.extents();
     b.populations += Field::bytes_needed(extent, population_field(grid, options, false));
+    if (options.streaming == Streaming::in_place) b.spare = std::max(b.spare, spare_bytes(extent, options.precision));
     b.flags += Field::bytes_needed(extent, flag_field(grid, options));
     b.macroscopic +=
         Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
@@ -226,13 +246,19 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
   }
   for (const auto& m : messages_needed(grid, options)) {
     if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;
-    bytes[m.target].slots += 2 * m.bytes;
-    bytes[m.source].slots += m.bytes;
+    const int exchanges = options.streaming == Streaming::two ? 1 : 2;
+    bytes[m.target].slots += exchanges * 2 * m.bytes;
+    bytes[m.source].slots += exchanges * m.bytes;
   }
   std::vector<ArrayBytes> arrays;
   for (int device = 0; device < grid.machine().devices(); ++device) {
     const Bytes& b = bytes[device];
-    arrays.push_back({device, "populations, two arrays", b.populations});
+    if (options.streaming == Streaming::two) {
+      arrays.push_back({device, "populations, two arrays", b.populations});
+    } else {
+      arrays.push_back({device, "populations, one array", b.populations});
+      arrays.push_back({device, "one population, for checkpoints", b.spare});
+    }
     arrays.push_back({device, "flags", b.flags});
     arrays.push_back({device, "velocity and density", b.macroscopic});
     arrays.push_back({device, "partial sums", b.partial});

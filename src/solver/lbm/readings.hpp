@@ -4,6 +4,7 @@
 
 #include "solver/lbm/access.hpp"
 #include "solver/lbm/collision/flow.hpp"
+#include "solver/lbm/places.hpp"
 #include "solver/lbm/storage.hpp"
 
 namespace slipstream::lbm {
@@ -12,26 +13,28 @@ namespace slipstream::lbm {
 template <class L, class S>
 struct Rest {
   using T = typename S::Number;
-  Access<L, typename S::Word, Strides::any> out;
+  typename S::Word* out;
+  Places places;
   T half[3];
   SLIP_FN void operator()(int i, int j, int k) const {
-    const std::int64_t at = out.at(i, j, k);
-    out.template population<0>()[at] = S::store(T(0));
-    unrolled<1, L::q>([&](auto q) {
-      out.template population<q()>()[at] = S::store(T(3 * L::weight(q())) * along<L, q()>(half[0], half[1], half[2]));
-    });
+    const auto put = [&](const Heading& h, T value) { out[places.outgoing({i, j, k}, h)] = S::store(value); };
+    put(heading_of<L>(0), T(0));
+    unrolled<1, L::q>(
+        [&](auto q) { put(heading_of<L>(q()), T(3 * L::weight(q())) * along<L, q()>(half[0], half[1], half[2])); });
   }
 };
 
-/// Words of a cell's populations in an array of pull's form.
+/// The populations that the cells of a block left.
 template <class L, class S>
-using Cells = Access<L, const typename S::Word, Strides::any>;
+struct Cells {
+  const typename S::Word* origin;
+  Places places;
+};
 
 template <class L, class S>
 SLIP_FN Moments<typename S::Number> cell_moments(const Cells<L, S>& in, int i, int j, int k) {
-  const std::int64_t at = in.at(i, j, k);
   typename S::Number g[L::q];
-  unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in.template population<q()>()[at]); });
+  unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in.origin[in.places.outgoing({i, j, k}, heading_of<L>(q()))]); });
   return moments<L>(g);
 }
 
