@@ -9,9 +9,12 @@
 #include <slipstream/grid.hpp>
 #include <slipstream/stream.hpp>
 
+#include <slipstream/device/half.hpp>
+
 namespace slipstream {
 
-enum class DType : std::uint8_t { u8, i32, i64, f32, f64 };
+/// f16 is a way to store: fields of it are moved, and nothing here adds or compares their values.
+enum class DType : std::uint8_t { u8, i32, i64, f32, f64, f16 };
 std::size_t size_of(DType type);
 std::string to_string(DType type);
 DType dtype_from_string(const std::string& name);
@@ -148,6 +151,10 @@ constexpr DType dtype_of<float>() {
 template <>
 constexpr DType dtype_of<double>() {
   return DType::f64;
+}
+template <>
+constexpr DType dtype_of<Half>() {
+  return DType::f16;
 }
 
 }  // namespace slipstream

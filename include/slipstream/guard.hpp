@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,13 +14,20 @@
 
 namespace slipstream {
 
-/// A quantity that must stay sound in every interior cell: offset + the sum of a field's components, or each of them.
-/// The field's values at the end of a step are looked at, f32 or f64.
+/// The first fault in a row of cells; a row without has none.
+struct RowFinding {
+  std::int32_t x = -1;
+  double value = 0;
+};
+
+/// A quantity that must stay sound in every interior cell, at the end of a step.
 struct Watched {
   std::string name;
+  /// Where nothing else is said, each of its components, f32 or f64.
   const Field* field = nullptr;
-  bool sum = false;
-  double offset = 0;
+  /// For a quantity that is computed from the field: queues the inspection of a block, which leaves
+  /// rows[y + extent_y z] = the row's first value that is not at least `lowest` and at most `highest`.
+  std::function<void(Stream&, std::int64_t block, double lowest, double highest, RowFinding* rows)> inspect = {};
 };
 
 struct GuardOptions {

@@ -20,8 +20,11 @@ namespace slipstream::lbm {
 enum class Lattice : std::uint8_t { d2q9, d3q19, d3q27 };
 /// All run on every lattice, but for cumulant, which runs on D3Q27.
 enum class Collision : std::uint8_t { srt, trt, mrt, cumulant };
+/// two: a step reads one array of populations and writes another. in_place: esoteric pull, in one array; the same bits.
+enum class Streaming : std::uint8_t { two, in_place };
 std::string to_string(Lattice lattice);
 std::string to_string(Collision collision);
+std::string to_string(Streaming streaming);
 
 /// Sides of the domain, in the order in which two that meet are given the corner: later ones win, unless only
 /// one of the two rests, which then wins.
@@ -74,7 +77,10 @@ struct Options {
   std::optional<double> smagorinsky;
   /// On every cell, per volume: the acceleration at density 1 (Guo, Zheng & Shi 2002).
   std::array<double, 3> force{0, 0, 0};
+  /// Of the populations in memory: f16, f32 or f64. Collisions compute in f32 for f16, and fields that are computed
+  /// from populations are f32 then.
   DType precision = DType::f32;
+  Streaming streaming = Streaming::two;
   Layout layout = Layout::soa;
   int alignment = 128;
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
@@ -98,6 +104,9 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 /// The messages that a run would send in every step; computed without allocating.
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
 
+/// What collisions compute in, and velocity and density are stored as.
+DType arithmetic(DType precision);
+
 /// Bytes that one cell update must move: every population read and written once.
 int bytes_per_cell(Lattice lattice, DType precision);
 /// Components of the populations: 9, 19 or 27.
@@ -106,8 +115,9 @@ int population_count(Lattice lattice);
 /// the lattice.
 void check(const Options& options);
 
-/// A lattice Boltzmann run: pull streaming between two arrays of populations, stored as deviations from the weights.
-/// Units are the lattice's (cell = step = 1, density 1). Starts at rest.
+/// A lattice Boltzmann run: pull streaming between two arrays of populations, or in one, stored as deviations from the
+/// weights; whatever reads or sets the field `populations` between steps sees what pull leaves in its array. Units are
+/// the lattice's (cell = step = 1, density 1). Starts at rest.
 class Lbm final : public Simulation {
  public:
   /// Collective. The machine must be discovered, not described.
@@ -117,6 +127,7 @@ class Lbm final : public Simulation {
   State& state() override;
   const std::vector<Device>& devices() const override;
   const std::vector<Stage>& stages() const override;
+  void begin_steps() override;
   void finish_step() override;
   std::vector<Watched> watched() override;  ///< the density
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,11 @@ class Simulation {
   virtual ~Simulation() = default;
   virtual State& state() = 0;
   virtual const std::vector<Device>& devices() const = 0;
+  /// Those of the next step; their number is that of all steps.
   virtual const std::vector<Stage>& stages() const = 0;
+  /// Called on the host before the first step of a run, the devices being idle: puts back what was rearranged for
+  /// others.
+  virtual void begin_steps() {}
   /// Called on the host after a step has been queued: swaps arrays, counts the step.
   virtual void finish_step() = 0;
   /// What a guard looks at: if a solver does not say otherwise, every component of its fields of f32 and f64.
@@ -79,6 +84,7 @@ class TimeLoop {
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
   std::unique_ptr<Guard> guard_;
+  std::set<Exchange*> used_;
   std::int64_t steps_ = 0;
   std::int64_t sampled_ = 0;
   std::vector<std::pair<std::string, double>> sums_;  // milliseconds

@@ -22,12 +22,16 @@ struct State {
   std::set<std::string> fixed;
   /// Fields that are made when they are first asked for, with what makes them, collectively.
   std::map<std::string, std::function<void()>> made_when_asked;
+  /// Fields that a Simulation keeps in a form of its own between steps, with what brings one into that in which others
+  /// read and set it, the devices being idle.
+  std::map<std::string, std::function<void()>> arrange;
   /// How often fields, time and step were set from outside: what was derived from them before is out of date.
   std::int64_t restarts = 0;
 
   Field& operator[](const std::string& name) const {
     const auto it = fields.find(name);
     require(it != fields.end(), "the state has no field named '" + name + "'");
+    if (const auto own = arrange.find(name); own != arrange.end()) own->second();
     return *it->second;
   }
 };

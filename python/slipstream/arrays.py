@@ -7,8 +7,8 @@ from slipstream.core import core
 
 #: Number formats by NumPy's kind and size in bytes. Exchanges move values and do not compute with them, so formats of
 #: one size may stand for each other.
-_FORMATS = {("f", 4): "f32", ("f", 8): "f64", ("i", 4): "i32", ("i", 8): "i64", ("u", 1): "u8"}
-_BY_SIZE = {1: "u8", 4: "i32", 8: "i64"}
+_FORMATS = {("f", 2): "f16", ("f", 4): "f32", ("f", 8): "f64", ("i", 4): "i32", ("i", 8): "i64", ("u", 1): "u8"}
+_BY_SIZE = {1: "u8", 2: "f16", 4: "i32", 8: "i64"}
 #: DLPack's type codes as NumPy's kinds.
 _KINDS = {0: "i", 1: "u", 2: "f", 4: "V", 5: "c", 6: "b"}
 
@@ -68,7 +68,7 @@ def _format(kind: str, size: int) -> str:
     found = _FORMATS.get((kind, size)) or (_BY_SIZE.get(size) if kind in "biufc" else None)
     if found is None:
         raise TypeError(
-            f"values of kind '{kind}' and {size} bytes cannot be exchanged: use numbers of 1, 4 or 8 bytes "
+            f"values of kind '{kind}' and {size} bytes cannot be exchanged: use numbers of 1, 2, 4 or 8 bytes "
             "(complex128: exchange the real and the imaginary parts as components)"
         )
     return found

@@ -35,6 +35,7 @@ class Choice:
     threads: int
     lattice: str
     collision: str
+    streaming: str
     layout: str
     overlap: str
 
@@ -46,6 +47,7 @@ def _case(choice: Choice, cells: Sequence[int], precision: str) -> Case:
             "precision": precision,
             "lattice": choice.lattice,
             "collision": choice.collision,
+            "streaming": choice.streaming,
             "layout": choice.layout,
         },
         "physics": {"viscosity": 0.05, "lid_speed": 0.05},
@@ -96,7 +98,8 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) 
         "lattice": choice.lattice,
         "collision": choice.collision,
         "storage": precision,
-        "arithmetic": precision,
+        "arithmetic": "f64" if precision == "f64" else "f32",
+        "streaming": choice.streaming,
         "layout": choice.layout,
         "overlap": choice.overlap,
         "periodic": True,
@@ -204,7 +207,8 @@ def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:
         for row in rows
     ]  # fmt: skip
     columns = ["cells a device", "precision", "devices", "MLUPS", "GB/s", "roof GB/s", "% of roof"]
-    title = f"lattice Boltzmann {choice.lattice} {choice.collision} on {machine.name}"
+    arrays = ", in place" if choice.streaming == "in_place" else ""
+    title = f"lattice Boltzmann {choice.lattice} {choice.collision}{arrays} on {machine.name}"
     console.print(report.table(title, columns, shown, left=2))
     if folder is not None and module.rank() == 0:
         build = module.build_info()
@@ -243,6 +247,7 @@ def command(arguments: argparse.Namespace, console: Console, folder: Path | None
         arguments.threads,
         arguments.lattice,
         arguments.collision,
+        arguments.streaming,
         arguments.layout,
         arguments.overlap,
     )

@@ -26,7 +26,18 @@ class Benchmark:
 BENCHMARKS: Mapping[str, Benchmark] = {
     "lbm": Benchmark(
         "bench",
-        ("precision", "cells", "devices", "threads", "lattice", "collision", "layout", "overlap", "experiment"),
+        (
+            "precision",
+            "cells",
+            "devices",
+            "threads",
+            "lattice",
+            "collision",
+            "streaming",
+            "layout",
+            "overlap",
+            "experiment",
+        ),
     ),
     "cavity": Benchmark("bench_cavity", ("precision", "cells")),
     "copy": Benchmark("bench_copy", ("cells", "quick")),
@@ -50,7 +61,9 @@ class Option:
 
 OPTIONS: Mapping[str, Option] = {
     "precision": Option(
-        None, "may be repeated; default: both, of the cavity f32", {"choices": ["f32", "f64"], "action": "append"}
+        None,
+        "may be repeated; default: f32 and f64, of the cavity f32",
+        {"choices": ["f16", "f32", "f64"], "action": "append"},
     ),
     "cells": Option(
         [],
@@ -71,6 +84,7 @@ OPTIONS: Mapping[str, Option] = {
     "threads": Option(0, "threads of host kernels; 0: all cores", {"type": int}),
     "lattice": Option("D3Q19", "", {"choices": ["D3Q19", "D3Q27"]}),
     "collision": Option("TRT", "", {"choices": ["SRT", "TRT", "MRT", "cumulant"]}),
+    "streaming": Option("two", "two arrays of populations, or one", {"choices": ["two", "in_place"]}),
     "layout": Option("soa", "", {"choices": ["soa", "aos"]}),
     "experiment": Option(
         None,

@@ -71,7 +71,12 @@ class LbmTable(Table):
         description="Large eddies only: Smagorinsky's constant, 0.1 to 0.2 as a rule; the filter is one cell wide. "
         "Left out: no model of eddies.",
     )
-    precision: Literal["f32", "f64"] = Field("f32", description="Number format of storage and arithmetic.")
+    precision: Literal["f16", "f32", "f64"] = Field(
+        "f32", description="Number format of the populations; f16 is computed with in f32."
+    )
+    streaming: Literal["two", "in_place"] = Field(
+        "two", description="Two arrays of populations, or one that is updated in place: half the memory, the same bits."
+    )
     layout: Literal["soa", "aos"] = Field("soa", description="Populations in arrays of their own, or side by side.")
     alignment: Annotated[int, Field(ge=4, le=4096)] = Field(
         128, description="Bytes to which the first interior cell of each row is aligned; a power of two."

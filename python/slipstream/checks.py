@@ -15,7 +15,7 @@ TAU_LOW = 0.502
 #: The same where an eddy viscosity comes on top.
 TAU_LOW_WITH_EDDIES = 0.5001
 #: The least that a relaxation time of the odd moments may lie above 1/2; the most is its inverse. Rounding sets both.
-ODD_LOW = {"f32": 1e-5, "f64": 1e-12}
+ODD_LOW = {"f16": 1e-5, "f32": 1e-5, "f64": 1e-12}
 #: Above this one the error of the bulk scheme, of order (tau - 1/2)^2, is worse than that of the grid.
 TAU_HIGH = 2.0
 MACH_HIGH = 0.3

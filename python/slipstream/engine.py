@@ -11,6 +11,9 @@ from slipstream.core import as_case_error, core
 from slipstream.errors import CaseError
 from slipstream.machine_file import MachineFile
 
+#: Number formats that take less memory, by that of a case, the nearest first.
+_SMALLER_FORMATS = {"f64": ("f32", "f16"), "f32": ("f16",)}
+
 
 def choose_backend(wanted: str) -> str:
     """`auto` is cuda where this build and this machine have it."""
@@ -70,6 +73,15 @@ def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
     return setup
 
 
+def _smaller(case: Case) -> list[dict[str, str]]:
+    """Keys of [lbm] that would take less memory, what costs the least first: in place no bit changes."""
+    in_place = {} if case.lbm.streaming == "in_place" else {"streaming": "in_place"}
+    changes = [in_place] if in_place else []
+    for precision in _SMALLER_FORMATS.get(case.lbm.precision, ()):
+        changes += [{"precision": precision}, *([{"precision": precision} | in_place] if in_place else [])]
+    return changes
+
+
 def needed_per_device(plan: dict[str, Any], devices: int) -> list[int]:
     """Bytes of all arrays, by device."""
     needed = [0] * devices
@@ -86,10 +98,12 @@ def memory_problem(setup: Setup) -> str:
         return ""
     largest = core().largest_grid(setup.machine, setup.options)
     remedies = [f"the largest grid that fits is {show_extent(largest)}"]
-    if setup.case.lbm.precision == "f64":
-        plan = core().plan(setup.machine, setup.options | {"precision": "f32"})
+    for change in _smaller(setup.case):
+        plan = core().plan(setup.machine, setup.options | change)
         if all(n <= a for n, a in zip(needed_per_device(plan, len(available)), available, strict=True)):
-            remedies.append('lbm.precision = "f32" would fit')
+            said = " and ".join(f'lbm.{key} = "{value}"' for key, value in change.items())
+            remedies.append(f"{said} would fit")
+            break
     smallest = max(1, min(available))
     more = math.ceil(sum(needed) / smallest)
     remedies.append(f"or use about {more} such devices")

@@ -87,11 +87,12 @@ def physics(case: Case) -> list[tuple[str, str]]:
         time = f"{scales.steps_per_time * converter.time:.6g} s = {time}"
         unit = "N/m^3"
     sides = [f"{side} {boundary.kind}" for side, boundary in case.boundaries.given()]
+    in_place = ", one array in place" if lbm.streaming == "in_place" else ""
     eddies = "" if lbm.smagorinsky is None else f", Smagorinsky's constant {lbm.smagorinsky:g}"
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
         ("grid", f"{show_extent(cells)} = {case.cell_count:,} cells".replace(",", " ")),
-        ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision} {lbm.layout}{eddies}"),
+        ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision} {lbm.layout}{in_place}{eddies}"),
         *([("sides", ", ".join(sides))] if sides else []),
         *([("bodies", ", ".join(case.bodies))] if case.bodies else []),
         ("Reynolds number", f"{scales.reynolds:.6g}"),

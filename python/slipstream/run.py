@@ -279,6 +279,7 @@ def _figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, bu
         "smagorinsky": case.lbm.smagorinsky,
         "force": list(case.force),
         "precision": case.lbm.precision,
+        "streaming": case.lbm.streaming,
         **_si_figures(case, outcome),
         "reynolds": scales.reynolds,
         "lid_speed": scales.lid_speed,

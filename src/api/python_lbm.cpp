@@ -10,6 +10,13 @@
 #include "api/python_report.hpp"
 #include "api/reading.hpp"
 
+/// What nanobind must know of a half to hand out arrays of them.
+template <>
+struct nanobind::detail::dtype_traits<slipstream::Half> {
+  static constexpr dlpack::dtype value{static_cast<std::uint8_t>(dlpack::dtype_code::Float), 16, 1};
+  static constexpr auto name = const_name("float16");
+};
+
 namespace slipstream::python {
 namespace {
 
@@ -48,8 +55,8 @@ lbm::Boundary boundary_from(const nb::dict& dict) {
 lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
   Reader reader(dict, "the solver");
-  std::string lattice = "D3Q19", collision = "TRT", precision = "f32", layout = "soa", overlap = "auto",
-              placement = "theoretical";
+  std::string lattice = "D3Q19", collision = "TRT", precision = "f32", streaming = "two", layout = "soa",
+              overlap = "auto", placement = "theoretical";
   std::map<std::string, std::array<double, 3>> walls;
   std::map<std::string, nb::dict> boundaries;
   std::vector<std::string> routes;
@@ -62,6 +69,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("smagorinsky", o.smagorinsky);
   reader.read("force", o.force);
   reader.read("precision", precision);
+  reader.read("streaming", streaming);
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("walls", walls);
@@ -89,6 +97,8 @@ lbm::Options options_from(const nb::dict& dict) {
                                         {"cumulant", lbm::Collision::cumulant}},
                                        "collision");
   o.precision = dtype_from_string(precision);
+  o.streaming = one_of<lbm::Streaming>(
+      streaming, {{"two", lbm::Streaming::two}, {"in_place", lbm::Streaming::in_place}}, "streaming pattern");
   o.layout = layout_from_string(layout);
   o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
                               "overlap mode");
@@ -200,6 +210,8 @@ nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> sh
   switch (type) {
     case DType::u8:
       return make.operator()<std::uint8_t>();
+    case DType::f16:
+      return make.operator()<Half>();
     case DType::f32:
       return make.operator()<float>();
     case DType::f64:
@@ -242,6 +254,8 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
   switch (field.options().type) {
     case DType::u8:
       return make.operator()<std::uint8_t>();
+    case DType::f16:
+      return make.operator()<Half>();
     case DType::f32:
       return make.operator()<float>();
     case DType::f64:

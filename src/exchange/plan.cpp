@@ -37,6 +37,9 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
   result.transfers.resize(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     const FieldOptions& field = items[i].field;
+    require(field.type != DType::f16 || items[i].pattern->op() == Op::copy,
+            "the pattern '" + items[i].pattern->name() + "' combines values, and field " + field.name +
+                " holds f16, which is moved and not computed with: take a field of f32");
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
     for (const Transfer& t : result.transfers[i]) {
       const std::pair key{grid.block(t.source_block).device, grid.block(t.target_block).device};

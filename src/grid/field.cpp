@@ -9,6 +9,8 @@ std::size_t size_of(DType type) {
   switch (type) {
     case DType::u8:
       return 1;
+    case DType::f16:
+      return 2;
     case DType::i32:
     case DType::f32:
       return 4;
@@ -20,8 +22,8 @@ std::size_t size_of(DType type) {
 }
 
 namespace {
-constexpr std::pair<DType, const char*> dtype_names[] = {
-    {DType::u8, "u8"}, {DType::i32, "i32"}, {DType::i64, "i64"}, {DType::f32, "f32"}, {DType::f64, "f64"}};
+constexpr std::pair<DType, const char*> dtype_names[] = {{DType::u8, "u8"},   {DType::i32, "i32"}, {DType::i64, "i64"},
+                                                         {DType::f16, "f16"}, {DType::f32, "f32"}, {DType::f64, "f64"}};
 }
 
 std::string to_string(DType type) {
@@ -33,7 +35,7 @@ std::string to_string(DType type) {
 DType dtype_from_string(const std::string& text) {
   for (const auto& [value, name] : dtype_names)
     if (text == name) return value;
-  throw Error("no number format is named '" + text + "': choose u8, i32, i64, f32 or f64");
+  throw Error("no number format is named '" + text + "': choose u8, i32, i64, f16, f32 or f64");
 }
 
 std::string to_string(Layout layout) { return layout == Layout::soa ? "soa" : "aos"; }

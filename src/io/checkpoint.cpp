@@ -114,7 +114,7 @@ struct Checkpoints::Impl {
     if (!problem.empty()) return give_up(problem);
     // A rank that fails here must still tell the others, who count on it.
     writer.fail(failure_of([&] {
-      for (const CheckpointArray& array : arrays) take(*state.fields.at(array.name), array);
+      for (const CheckpointArray& array : arrays) take(state[array.name], array);
       writer.snapshot();
     }));
     writer.end();

@@ -11,8 +11,26 @@
 
 namespace slipstream {
 
+namespace {
+
+/// HDF5 has no name for it: 10 bits of significand, then 5 of exponent, then the sign.
+hid_t half_type() {
+  static const hid_t type = [] {
+    const hid_t half = H5Tcopy(H5T_IEEE_F32LE);
+    hdf5_check(H5Tset_fields(half, 15, 10, 5, 0, 10), "making the type of f16");
+    hdf5_check(H5Tset_ebias(half, 15), "making the type of f16");
+    hdf5_check(H5Tset_size(half, 2), "making the type of f16");
+    return half;
+  }();
+  return type;
+}
+
+}  // namespace
+
 hid_t hdf5_type(DType type) {
   switch (type) {
+    case DType::f16:
+      return half_type();
     case DType::u8:
       return H5T_NATIVE_UINT8;
     case DType::i32:

@@ -52,7 +52,7 @@ struct Guard::Impl {
     }
     for (const Watched& one : watched) {
       const DType type = one.field->options().type;
-      require(type == DType::f32 || type == DType::f64,
+      require(one.inspect || type == DType::f32 || type == DType::f64,
               "'" + one.name + "' holds " + to_string(type) + ", which a guard cannot watch");
     }
   }
@@ -90,19 +90,23 @@ struct Guard::Impl {
     what.origin = quantity.field->data(part.block) + what.shape.origin * static_cast<std::int64_t>(size_of(field.type));
     what.type = field.type;
     what.components = field.components;
-    what.sum = quantity.sum;
-    what.offset = quantity.offset;
     what.lowest = range(quantity.name)[0];
     what.highest = range(quantity.name)[1];
     return what;
+  }
+
+  void queue(Stream& stream, const Part& part, RowFinding* rows) const {
+    const Watched& quantity = watched[part.quantity];
+    const auto [lowest, highest] = range(quantity.name);
+    quantity.inspect ? quantity.inspect(stream, part.block, lowest, highest, rows)
+                     : inspect_rows(stream, what(part), rows);
   }
 
   void inspect(std::vector<Stream>& streams, std::int64_t now) {
     if (sides.empty()) list_parts(streams);
     for (std::size_t i = 0; i < sides.size(); ++i) {
       Side& side = sides[i];
-      for (const Part& part : side.parts)
-        inspect_rows(streams[i], what(part), side.row_findings.data() + part.first_row);
+      for (const Part& part : side.parts) queue(streams[i], part, side.row_findings.data() + part.first_row);
       first_of_rows(streams[i], side.row_findings.data(), side.rows, side.first.data());
       streams[i].record(*side.done);
     }

@@ -4,28 +4,19 @@
 
 namespace slipstream {
 
-/// A row of cells without fault has no first cell.
-struct RowFinding {
-  std::int32_t x = -1;
-  double value = 0;
-};
-
 /// Of all rows of a device: the first with a fault, or -1.
 struct DeviceFinding {
   std::int64_t row = -1;
   RowFinding found;
 };
 
-/// What one launch looks at: a quantity in one block.
+/// What one launch looks at: every component of a field in one block.
 struct Inspected {
   const std::byte* origin = nullptr;  ///< interior cell (0, 0, 0), component 0
   BlockShape shape;
   DType type = DType::f32;
   int components = 1;
-  bool sum = false;
-  double offset = 0, lowest = 0, highest = 0;
-
-  std::int64_t rows() const { return shape.extent[1] * shape.extent[2]; }
+  double lowest = 0, highest = 0;
 };
 
 /// rows[y + extent_y z] = the first fault in a row.

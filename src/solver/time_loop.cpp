@@ -56,7 +56,10 @@ void TimeLoop::step(std::vector<Mark>* marks) {
         stage.prepare(streams_[d], d);
       }
     mark(stage.name + " prepare");
-    if (stage.exchange) stage.exchange->begin(streams_);
+    if (stage.exchange) {
+      used_.insert(stage.exchange);
+      stage.exchange->begin(streams_);
+    }
     if (stage.exchange && overlap_) {
       compute(stage, Part::interior);
       mark(stage.name + " interior");
@@ -110,6 +113,7 @@ void TimeLoop::stop_if_diverged() {
 void TimeLoop::run(std::int64_t steps) {
   std::deque<Event> ahead;
   std::vector<std::vector<Mark>> samples;
+  simulation_.begin_steps();
   for (std::int64_t s = 0; s < steps; ++s) {
     const bool sample = steps_ % sample_every == sample_every / 2;
     if (sample) samples.emplace_back();
@@ -126,8 +130,7 @@ void TimeLoop::run(std::int64_t steps) {
     }
   }
   for (Stream& stream : streams_) stream.synchronize();
-  for (const Stage& stage : simulation_.stages())
-    if (stage.exchange) stage.exchange->check();
+  for (Exchange* exchange : used_) exchange->check();
   if (guard_) stop_if_diverged();
   for (const auto& marks : samples) collect(marks);
 }

@@ -270,6 +270,17 @@ INSTANTIATE_TEST_SUITE_P(Routes, Adjoint,
 
 TEST(HaloAdjoint, CannotCopy) { EXPECT_THROW(HaloAdjoint({}, Op::copy), Error); }
 
+TEST(HaloAdjoint, RefusesToAddF16) {
+  const Communicator comm = Communicator::world();
+  const Grid grid({16, 16, 16}, machine_here(Backend::host, 1), comm.rank());
+  Field field(grid, {.name = "u", .type = DType::f16, .ghost = {1, 1, 1}});
+  const HaloAdjoint adjoint({}, Op::add);
+  const std::string said = error_of([&] { Exchange(comm, grid, {{&adjoint, &field}}); });
+  EXPECT_NE(said.find("field u holds f16, which is moved and not computed with: take a field of f32"),
+            std::string::npos)
+      << said;
+}
+
 TEST(HaloAdjoint, TravelsWithAHaloOfAnotherField) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 2);

@@ -44,13 +44,16 @@ struct Way {
   int devices = 1;
   Extent blocks{1, 1, 1};
   Layout layout = Layout::soa;
+  lbm::Streaming streaming = lbm::Streaming::two;
 };
 
 const std::vector<Way> ways{{"all_ranks"},
                             {"one_rank", true},
                             {"two_devices", false, 2, {1, 2, 1}},
                             {"many_blocks_aos", true, 1, {3, 2, 2}, Layout::aos},
-                            {"blocks_aos", false, 1, {1, 1, 2}, Layout::aos}};
+                            {"blocks_aos", false, 1, {1, 1, 2}, Layout::aos},
+                            {"in_place", false, 2, {1, 2, 2}, Layout::soa, lbm::Streaming::in_place},
+                            {"in_place_alone", true, 1, {1, 1, 1}, Layout::soa, lbm::Streaming::in_place}};
 
 class CheckpointOnRanks : public testing::Test {
  protected:
@@ -67,6 +70,7 @@ class CheckpointOnRanks : public testing::Test {
   std::unique_ptr<Lbm> make(const Way& way, bool with_body = true, lbm::Options o = channel()) const {
     o.grid.partition.blocks_per_device = way.blocks;
     o.layout = way.layout;
+    o.streaming = way.streaming;
     auto run = std::make_unique<Lbm>(comm(way), machine_here(Backend::host, way.devices, 0, comm(way)), o);
     if (with_body) run->set_solid(body(o.cells));
     return run;
@@ -103,6 +107,20 @@ class CheckpointOnRanks : public testing::Test {
   Communicator world, self;
   std::string folder;
 };
+
+TEST_F(CheckpointOnRanks, HoldsPopulationsOfF16AsTheyAre) {
+  lbm::Options o = channel();
+  o.precision = DType::f16;
+  const auto whole = make(ways[0], true, o), first = make(ways[0], true, o), second = make(ways[2], true, o);
+  whole->advance(15);
+  first->advance(7);
+  Checkpoints checkpoints(world, in("f16"));
+  checkpoints.begin(first->state());
+  checkpoints.finish();
+  restore(world, world.broadcast(checkpoints.last(), 0), second->state());
+  second->advance(8);
+  EXPECT_EQ(bits(*whole), bits(*second));
+}
 
 TEST_F(CheckpointOnRanks, IsRestartedWithTheSameBitsHoweverEitherRunIsCut) {
   std::vector<std::byte> right;

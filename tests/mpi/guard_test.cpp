@@ -9,21 +9,23 @@
 #include <slipstream/lbm.hpp>
 
 #include "../support/machine_rig.hpp"
+#include "solver/lbm/storage.hpp"
 
 namespace slipstream {
 namespace {
 
 using lbm::Lbm;
 
-class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, Layout>> {
+class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, Layout, lbm::Streaming>> {
  protected:
   GuardOnRanks() : comm(Communicator::world()) {
-    const auto& [backend, type, layout] = GetParam();
+    const auto& [backend, type, layout, streaming] = GetParam();
     options.cells = {13, 12, 11};
     options.periodic = {true, true, true};
     options.viscosity = 0.02;
     options.precision = type;
     options.layout = layout;
+    options.streaming = streaming;
     options.grid.partition.blocks_per_device = {2, 1, 2};
     run.emplace(comm, machine_here(backend, 1), options);
   }
@@ -35,7 +37,11 @@ class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, La
     std::vector<double> f64(19, 0);
     f64[5] = value;
     const std::vector<float> f32(f64.begin(), f64.end());
-    field.write(box, options.precision == DType::f32 ? static_cast<const void*>(f32.data()) : f64.data());
+    std::vector<Half> f16;
+    for (const float one : f32) f16.push_back(lbm::StoredF16::store(one));
+    field.write(box, options.precision == DType::f16   ? static_cast<const void*>(f16.data())
+                     : options.precision == DType::f32 ? static_cast<const void*>(f32.data())
+                                                       : f64.data());
   }
   /// What advancing finds, the same on all ranks.
   std::optional<Finding> finding(std::int64_t steps) {
@@ -69,20 +75,20 @@ TEST_P(GuardOnRanks, LetsASoundRunPass) {
 TEST_P(GuardOnRanks, NamesTheCellItsPositionAndItsRank) {
   run->time_loop().guard(comm, every(1000));
   for (const Extent& cell : {Extent{0, 0, 0}, Extent{12, 11, 10}, Extent{6, 5, 3}}) {
-    spoil(cell, 3);
+    spoil(cell, 1.5);
     std::optional<Finding> found;
     try {
       run->time_loop().inspect();
     } catch (const Diverged& diverged) {
       found = diverged.finding;
-      EXPECT_NE(std::string(diverged.what()).find("density is 4, outside of 0.5 to 2, at step 0 on rank"),
+      EXPECT_NE(std::string(diverged.what()).find("density is 2.5, outside of 0.5 to 2, at step 0 on rank"),
                 std::string::npos)
           << diverged.what();
     }
     ASSERT_TRUE(found);
     EXPECT_EQ(found->cell, cell);
     EXPECT_EQ(found->quantity, "density");
-    EXPECT_EQ(found->value, 4.0);
+    EXPECT_EQ(found->value, 2.5);
     EXPECT_EQ(found->position[1], (static_cast<double>(cell[1]) + 0.5) / 2);
     const Grid& grid = run->grid();
     EXPECT_EQ(found->rank, grid.block(grid.overlapping({cell, {cell[0] + 1, cell[1] + 1, cell[2] + 1}}).front()).rank);
@@ -123,11 +129,13 @@ TEST_P(GuardOnRanks, ChangesNoBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Guard, GuardOnRanks,
-                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(DType::f32, DType::f64),
-                                          testing::Values(Layout::soa, Layout::aos)),
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Values(DType::f16, DType::f32, DType::f64),
+                                          testing::Values(Layout::soa, Layout::aos),
+                                          testing::Values(lbm::Streaming::two, lbm::Streaming::in_place)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param)) + "_" +
-                                  to_string(std::get<2>(info.param));
+                                  to_string(std::get<2>(info.param)) + "_" + to_string(std::get<3>(info.param));
                          });
 
 TEST(Guard, RefusesRangesOfWhatNobodyWatches) {

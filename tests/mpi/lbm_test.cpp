@@ -103,6 +103,7 @@ struct Way {
   std::vector<R> routes = all_routes();
   Overlap overlap = Overlap::off;
   Extent rim{1, 1, 1};
+  Streaming streaming = Streaming::two;
 };
 
 void set(Lbm& lbm, Obstacles obstacles) {
@@ -120,6 +121,7 @@ std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, 
   o.exchange.routes = way.routes;
   o.overlap = way.overlap;
   o.rim = way.rim;
+  o.streaming = way.streaming;
   Lbm lbm(comm, machine, o);
   set(lbm, obstacles);
   lbm.advance(steps);
@@ -150,6 +152,20 @@ std::vector<Way> ways(Backend backend) {
     all.push_back(
         {"two_devices_all", backend, 2, 0, {1, 1, 1}, Layout::aos, 128, all_routes(), Overlap::on, {2, 2, 2}});
   }
+  // In place: what two arrays hold, whatever is cut, overlapped or laid out.
+  constexpr auto in_place = [](Way way, const char* name) {
+    way.name = name;
+    way.streaming = Streaming::in_place;
+    return way;
+  };
+  for (const auto& [number, name] : {std::pair{0, "in_place"},
+                                     {1, "in_place_blocks_27"},
+                                     {2, "in_place_aos"},
+                                     {3, "in_place_staged"},
+                                     {4, "in_place_direct_overlapped"},
+                                     {5, "in_place_wide_rim"}})
+    all.push_back(in_place(all[number], name));
+  all.back().blocks = {2, 2, 1};
   const int ranks = Communicator::world().size();
   if (ranks % 2 == 0) all.push_back({"two_nodes", backend, 1, ranks / 2, {2, 1, 1}});
   return all;
@@ -177,7 +193,7 @@ std::string name_of(const testing::TestParamInfo<Sameness::ParamType>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Lbm, Sameness,
                          testing::Combine(testing::ValuesIn(flows), testing::ValuesIn(backends_here()),
-                                          testing::Values(DType::f32, DType::f64)),
+                                          testing::Values(DType::f16, DType::f32, DType::f64)),
                          name_of);
 
 TEST(HostAgainstCuda, PopulationsAgreeAfter100StepsInF64) {

@@ -30,6 +30,7 @@ const std::vector<Shape>& shapes() {
   const Values wide{DType::i32, 3, Layout::aos, {3, 2, 0}, {0, 1, 3}, Reach::faces_and_edges, {1, 0, 2}},
       bytes{DType::u8, 2, Layout::soa, {1, 1, 1}, {2, 2, 2}, Reach::faces},
       longs{DType::i64, 1, Layout::soa, {1, 1, 1}, {1, 1, 1}, Reach::all},
+      halves{DType::f16, 3, Layout::soa, {1, 1, 1}, {1, 2, 1}, Reach::all},
       singles{DType::f32, 5, Layout::aos, {2, 2, 2}, {2, 2, 2}, Reach::all};
   static const std::vector<Shape> list{
       {"more_devices_than_blocks", {9, 8, 7}, {1, 1, 1}},
@@ -41,7 +42,8 @@ const std::vector<Shape>& shapes() {
        {true, false, true},
        {{DType::f64, 1, Layout::soa, {3, 4, 3}, {4, 3, 3}}}},
       {"wider_below_than_above", {12, 10, 8}, {2, 2, 2}, {true, true, false}, {wide}},
-      {"fields_of_every_kind", {12, 10, 8}, {2, 3, 2}, {true, true, true}, {{}, wide, bytes, longs, singles}},
+      {"fields_of_every_kind", {12, 10, 8}, {2, 3, 2}, {true, true, true}, {{}, wide, bytes, longs, halves, singles}},
+      {"halves_aos", {11, 9, 7}, {2, 2, 2}, {true, true, true}, {{DType::f16, 5, Layout::aos, {1, 1, 1}, {1, 1, 1}}}},
       {"faces_open", {12, 10, 8}, {2, 2, 3}, {false, false, false}, {bytes}},
       {"flat_and_uneven",
        {17, 11, 1},
@@ -68,6 +70,9 @@ void store(DType type, std::byte* array, std::int64_t at, std::int64_t value) {
       break;
     case DType::f64:
       reinterpret_cast<double*>(array)[at] = static_cast<double>(value);
+      break;
+    case DType::f16:
+      reinterpret_cast<Half*>(array)[at] = half_of(static_cast<float>(value));
       break;
   }
 }

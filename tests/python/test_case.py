@@ -41,6 +41,7 @@ def test_walls_reach_the_solver_in_lattice_units(small: Path) -> None:
 
 def test_options_hold_every_key_of_the_solver(small: Path) -> None:
     keys = {"cells", "periodic", "lattice", "collision", "magic", "viscosity", "precision", "layout", "alignment"}
+    keys |= {"streaming"}
     keys |= {
         "smagorinsky",
         "force",
@@ -168,6 +169,16 @@ def test_force_that_drives_too_fast_a_flow_is_a_warning(cli: Cli, small: Path) -
         result = cli("check", "small.toml", *words)
         assert result.returncode == 0
         assert (warning in " ".join(result.stdout.split())) == periodic
+
+
+def test_in_place_needs_about_half_the_memory(small: Path) -> None:
+    def populations(*words: str) -> int:
+        case = load(small, ["machine.backend=host", *words])
+        plan = engine.prepare(case, engine.discover(case)).plan
+        return sum(array["bytes"] for array in plan["arrays"] if "population" in array["array"])
+
+    two, one = populations(), populations("lbm.streaming=in_place")
+    assert 0.5 * two < one < (0.5 + 1 / 19) * two
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,14 @@ def test_ghosts_take_the_values_of_neighbours() -> None:
         np.testing.assert_array_equal(array, wrapped(grid, 2, block))
 
 
+def test_halves_travel() -> None:
+    grid = grid_of(devices_per_rank=2)
+    arrays = numbered(grid, 1, np.float16)
+    ss.Exchange(grid, {"u": arrays}).run()
+    for block, array in enumerate(arrays):
+        np.testing.assert_array_equal(array, wrapped(grid, 1, block, np.float16))
+
+
 def test_one_block_needs_no_list() -> None:
     grid = grid_of()
     (array,) = numbered(grid, 1)
@@ -140,7 +148,7 @@ def test_messages_tell_routes_and_bytes() -> None:
 BAD = {
     "shape": (lambda a: a[:-1], {}, r"has the shape \(6, 8, 10\), but must have \(7, 8, 10\)"),
     "read_only": (lambda a: np.broadcast_to(a[:1], a.shape), {}, "read-only"),
-    "format": (lambda a: a.astype(np.float16), {}, "kind 'f' and 2 bytes"),
+    "format": (lambda a: a.astype(np.longdouble), {}, "kind 'f' and 16 bytes"),
     "no_array": (lambda a: a.tolist()[0][0][0], {}, "float is no array"),
     "number_of_arrays": (lambda a: [a, a], {}, "2 arrays for the 1 blocks"),
     "width_of_another_field": (lambda a: a, {"ghost": {"v": 1}}, "none for 'u'"),

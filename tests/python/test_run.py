@@ -123,14 +123,21 @@ def test_plan_of_a_machine_that_is_not_there(cli: Cli, small: Path) -> None:
     assert "summit: 4 nodes, 24 ranks, 24 devices" in words(result.stdout)
 
 
-@pytest.mark.parametrize(("side", "would_fit"), [(1300, True), (1600, False)])
-def test_plan_of_a_grid_that_does_not_fit_says_what_does(cli: Cli, small: Path, side: int, would_fit: bool) -> None:
+@pytest.mark.parametrize(
+    ("side", "remedy"),
+    [
+        (1300, 'lbm.streaming = "in_place" would fit'),
+        (1600, 'lbm.precision = "f32" and lbm.streaming = "in_place" would fit'),
+        (4000, ""),
+    ],
+)
+def test_plan_of_a_grid_that_does_not_fit_says_what_does(cli: Cli, small: Path, side: int, remedy: str) -> None:
     machine = str(ROOT / "machines" / "h200x4.toml")
     grid = [f"grid.cells=[{side},{side},{side}]", "physics.length=64", "lbm.precision=f64"]
     result = cli("plan", "small.toml", *grid, "--machine", machine)
     assert result.returncode == 2
     assert "needs 4 x " in result.stderr and "has 4 x 141000 MB; the largest grid that fits is" in result.stderr
-    assert ('lbm.precision = "f32" would fit' in result.stderr) == would_fit
+    assert remedy in result.stderr and ("would fit" in result.stderr) == bool(remedy)
 
 
 def test_topology_of_this_machine_is_shown(cli: Cli) -> None:
@@ -158,11 +165,29 @@ def test_info_shows_what_collectives_can_do(cli: Cli) -> None:
 
 
 def test_benchmark_writes_a_result_file(cli: Cli, tmp_path: Path) -> None:
-    result = cli("bench", "lbm", "--backend", "host", "--cells", "8", "--precision", "f32", "--folder", "out")
+    result = cli(
+        "bench",
+        "lbm",
+        "--backend",
+        "host",
+        "--cells",
+        "8",
+        "--precision",
+        "f32",
+        "--precision",
+        "f16",
+        "--streaming",
+        "in_place",
+        "--folder",
+        "out",
+    )
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "out" / "lbm").glob("*.json")
-    (row,) = json.loads(path.read_text())["rows"]
-    assert row["cells_per_device"] == [8, 8, 8] and row["mlups"] > 0 and row["roof_gbs"] > 0
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["storage"], row["arithmetic"]) for row in rows] == [("f32", "f32"), ("f16", "f32")]
+    assert {row["streaming"] for row in rows} == {"in_place"}
+    for row in rows:
+        assert row["cells_per_device"] == [8, 8, 8] and row["mlups"] > 0 and row["roof_gbs"] > 0
 
 
 def test_python_page_has_at_most_15_lines() -> None:

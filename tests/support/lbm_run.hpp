@@ -8,6 +8,7 @@
 
 #include "machine_rig.hpp"
 #include "solver/lbm/fields.hpp"
+#include "stored_numbers.hpp"
 
 namespace slipstream::lbm {
 
@@ -24,7 +25,7 @@ struct HostRun {
       const auto* first = reinterpret_cast<const T*>(bytes.data());
       all.assign(first, first + bytes.size() / sizeof(T));
     };
-    lbm.options().precision == DType::f32 ? append(0.0f) : append(0.0);
+    arithmetic(lbm.options().precision) == DType::f32 ? append(0.0f) : append(0.0);
     return all;
   }
 
@@ -32,7 +33,7 @@ struct HostRun {
   template <class F>
   void start_from(const F& velocity) {
     with_lattice(lbm.options().lattice, [&]<class L>(L) {
-      lbm.options().precision == DType::f32 ? write<L, float>(velocity) : write<L, double>(velocity);
+      with_storage(lbm.options().precision, [&]<class S>(S) { write<L, S>(velocity); });
     });
   }
 
@@ -40,9 +41,9 @@ struct HostRun {
   Lbm lbm;
 
  private:
-  template <class L, class T, class F>
+  template <class L, class S, class F>
   void write(const F& velocity) {
-    std::vector<T> values;
+    std::vector<typename S::Word> values;
     const Extent& e = lbm.grid().extent();
     for (std::int64_t z = 0; z < e[2]; ++z)
       for (std::int64_t y = 0; y < e[1]; ++y)
@@ -51,7 +52,8 @@ struct HostRun {
           const double uu = u[0] * u[0] + u[1] * u[1] + u[2] * u[2];
           for (int i = 0; i < L::q; ++i) {
             const double cu = L::velocity[i][0] * u[0] + L::velocity[i][1] * u[1] + L::velocity[i][2] * u[2];
-            values.push_back(static_cast<T>(L::weight(i) * (3 * cu + 4.5 * cu * cu - 1.5 * uu)));
+            const double g = L::weight(i) * (3 * cu + 4.5 * cu * cu - 1.5 * uu);
+            values.push_back(S::store(static_cast<typename S::Number>(g)));
           }
         }
     lbm.state()["populations"].write(lbm.grid().box(), values.data());

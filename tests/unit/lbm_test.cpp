@@ -9,6 +9,7 @@
 
 #include "../support/collisions.hpp"
 #include "../support/machine_rig.hpp"
+#include "../support/stored_numbers.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
 
@@ -162,8 +163,7 @@ void compare(const Case& c, const Options& o, const std::vector<std::uint8_t>& m
   std::size_t n = 0;
   plain.for_each([&](const Extent& x) {
     for (int i = 0; i < L::q; ++i, ++n) {
-      const double have = c.precision == DType::f32 ? reinterpret_cast<const float*>(bytes.data())[n]
-                                                    : reinterpret_cast<const double*>(bytes.data())[n];
+      const double have = stored_number(c.precision, bytes.data(), n);
       // Solid cells hold what bounces back, not a state.
       if (plain.solid(x)) continue;
       largest = std::max(largest, std::abs(plain.deviation(x, i)));
@@ -171,7 +171,8 @@ void compare(const Case& c, const Options& o, const std::vector<std::uint8_t>& m
     }
   });
   EXPECT_GT(largest, 1e-3);
-  EXPECT_LT(difference, (c.precision == DType::f32 ? 2e-6 : 1e-14));
+  // Of f16 half a unit in the eleventh digit, of the largest, a few times over.
+  EXPECT_LT(difference, c.precision == DType::f16 ? largest * 4 / 2048 : c.precision == DType::f32 ? 2e-6 : 1e-14);
 }
 
 TEST_P(AgainstPlainSolver, Agrees) {
@@ -202,6 +203,10 @@ const Case cases[] = {
     {"d3q19_trt_f64", Lattice::d3q19, C::trt, DType::f64, closed, false},
     {"d3q19_srt_f64", Lattice::d3q19, C::srt, DType::f64, closed, false},
     {"d3q19_trt_f32", Lattice::d3q19, C::trt, DType::f32, closed, false},
+    {"d3q19_trt_f16", Lattice::d3q19, C::trt, DType::f16, closed, false},
+    {"d3q19_trt_force_body_f16", Lattice::d3q19, C::trt, DType::f16, channel, true, {}, force},
+    {"d3q27_cumulant_f16", Lattice::d3q27, C::cumulant, DType::f16, closed, false},
+    {"d2q9_mrt_f16", Lattice::d2q9, C::mrt, DType::f16, closed, false},
     {"d3q19_channel_body", Lattice::d3q19, C::trt, DType::f64, channel, true},
     {"d3q19_mrt_f64", Lattice::d3q19, C::mrt, DType::f64, closed, false},
     {"d3q19_trt_force_body", Lattice::d3q19, C::trt, DType::f64, channel, true, {}, force},
@@ -277,6 +282,7 @@ TEST(Halo, CarriesThePopulationsThatCrossAFaceAnEdgeAndACorner) {
 
 TEST(BytesPerCell, AreThoseOfEachPopulationReadAndWrittenOnce) {
   EXPECT_EQ(bytes_per_cell(Lattice::d2q9, DType::f32), 72);
+  EXPECT_EQ(bytes_per_cell(Lattice::d3q19, DType::f16), 76);
   EXPECT_EQ(bytes_per_cell(Lattice::d3q19, DType::f32), 152);
   EXPECT_EQ(bytes_per_cell(Lattice::d3q27, DType::f32), 216);
   EXPECT_EQ(bytes_per_cell(Lattice::d3q27, DType::f64), 432);

@@ -1,7 +1,7 @@
 #pragma once
 // The step by every collision, with or without eddies, under a force. A force of zero changes no bit, so that only TRT
-// has kernels without: few kernels, and two for each collision. One knows that neighbours in x are neighbours in memory
-// and can become vector instructions; the other takes any strides and wraps round in x.
+// has kernels without: few kernels, and three for each collision. One knows that neighbours in x are neighbours in
+// memory and can become vector instructions; the others take any strides and wrap round in x, one of them in place.
 #include "solver/lbm/collision/cumulant.hpp"
 #include "solver/lbm/collision/guo.hpp"
 #include "solver/lbm/collision/mrt.hpp"
@@ -11,21 +11,24 @@
 
 namespace slipstream::lbm {
 
-template <class L, class T, class Collision>
+template <class L, class S, class Collision>
 void collide_forced(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model,
                     const Collision& collision) {
-  const Guo<L, T, Collision> forced(collision, model.force[0], model.force[1], model.force[2]);
-  if (layout == Layout::soa && block.wrap.extent[0] == 0) {
-    launch_step<L, T, Strides::soa, true, false>(stream, box, block, forced);
+  const Guo<L, typename S::Number, Collision> forced(collision, model.force[0], model.force[1], model.force[2]);
+  if (block.form != Form::apart) {
+    launch_step<L, S, Strides::any, true, true, true>(stream, box, block, forced);
+  } else if (layout == Layout::soa && block.wrap.extent[0] == 0) {
+    launch_step<L, S, Strides::soa, true, false, false>(stream, box, block, forced);
   } else {
-    launch_step<L, T, Strides::any, true, true>(stream, box, block, forced);
+    launch_step<L, S, Strides::any, true, true, false>(stream, box, block, forced);
   }
 }
 
-template <class L, class T>
+template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model) {
+  using T = typename S::Number;
   const auto forced = [&](const auto& collision) {
-    collide_forced<L, T>(stream, box, block, layout, model, collision);
+    collide_forced<L, S>(stream, box, block, layout, model, collision);
   };
   const auto with_eddies = [&]<class Collision>(const Collision& collision) {
     if (model.smagorinsky) {

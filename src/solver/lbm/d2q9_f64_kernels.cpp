@@ -2,10 +2,10 @@
 
 namespace slipstream::lbm {
 
-template class KernelsOf<D2Q9, double>;
+template class KernelsOf<D2Q9, StoredF64>;
 
 const Kernels& kernels_d2q9_f64() {
-  static const KernelsOf<D2Q9, double> kernels;
+  static const KernelsOf<D2Q9, StoredF64> kernels;
   return kernels;
 }
 

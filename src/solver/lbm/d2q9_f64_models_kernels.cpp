@@ -2,6 +2,6 @@
 
 namespace slipstream::lbm {
 
-template void collide_by_model<D2Q9, double>(Stream&, const Box&, const BlockArrays&, Layout, const Model&);
+template void collide_by_model<D2Q9, StoredF64>(Stream&, const Box&, const BlockArrays&, Layout, const Model&);
 
 }  // namespace slipstream::lbm

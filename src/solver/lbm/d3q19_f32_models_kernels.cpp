@@ -2,6 +2,6 @@
 
 namespace slipstream::lbm {
 
-template void collide_by_model<D3Q19, float>(Stream&, const Box&, const BlockArrays&, Layout, const Model&);
+template void collide_by_model<D3Q19, StoredF32>(Stream&, const Box&, const BlockArrays&, Layout, const Model&);
 
 }  // namespace slipstream::lbm

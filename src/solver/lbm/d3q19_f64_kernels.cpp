@@ -2,10 +2,10 @@
 
 namespace slipstream::lbm {
 
-template class KernelsOf<D3Q19, double>;
+template class KernelsOf<D3Q19, StoredF64>;
 
 const Kernels& kernels_d3q19_f64() {
-  static const KernelsOf<D3Q19, double> kernels;
+  static const KernelsOf<D3Q19, StoredF64> kernels;
   return kernels;
 }
 

@@ -2,10 +2,10 @@
 
 namespace slipstream::lbm {
 
-template class KernelsOf<D3Q27, float>;
+template class KernelsOf<D3Q27, StoredF32>;
 
 const Kernels& kernels_d3q27_f32() {
-  static const KernelsOf<D3Q27, float> kernels;
+  static const KernelsOf<D3Q27, StoredF32> kernels;
   return kernels;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 // What the options of a run mean for fields, rates and the halo.
+#include <memory>
+
 #include <slipstream/lbm.hpp>
 
 #include "solver/lbm/kernels.hpp"
@@ -23,11 +25,15 @@ std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& options);
 /// 1 on every axis that needs ghosts.
 Extent ghost_layers(const Grid& grid, const Options& options);
 FieldOptions population_field(const Grid& grid, const Options& options, bool shared);
+/// Of the memory that an array in place needs to be rearranged.
+std::int64_t spare_bytes(const Extent& extent, DType precision);
 FieldOptions flag_field(const Grid& grid, const Options& options);
 FieldOptions velocity_field(const Options& options);
 FieldOptions density_field(const Options& options);
 /// Ghost cells in direction d are read only for the populations that move from there into the block.
 Halo population_halo(const Grid& grid, const Options& options);
+/// What is exchanged before a step: one pattern, or one for each of the two forms in turn.
+std::vector<std::unique_ptr<Pattern>> population_patterns(const Grid& grid, const Options& options);
 
 /// Flag of a cell: 0 fluid, 1 + Side a wall of the domain, 7 a solid cell.
 constexpr std::uint8_t fluid = 0;

@@ -17,6 +17,15 @@ struct Wrap {
   int extent[3] = {0, 0, 0};
 };
 
+/// Where the populations of a cell lie between steps.
+///   apart    each in the cell that it left, as its own component
+///   shared   the even ones so, the odd ones in the cell that they go to: a step may then write where it has read
+///            (esoteric pull, Lehmann 2022)
+///   turned   the same, each as the component of its opposite
+/// A step by one array reads shared and leaves turned, or the other way round: what it reads in one place as population
+/// i it replaces there by what leaves the cell along -c_i.
+enum class Form : std::uint8_t { apart, shared, turned };
+
 /// Arrays of one block.
 struct BlockArrays {
   Place populations;  ///< the array that a kernel reads, or both reads and writes
@@ -25,6 +34,7 @@ struct BlockArrays {
   Place density;
   Place flags;
   Wrap wrap;
+  Form form = Form::apart;
   bool has_solids = false;  ///< some interior cell of the block is not fluid
 };
 
@@ -49,9 +59,12 @@ class Kernels {
   virtual ~Kernels() = default;
   /// Writes the populations of a fluid at rest under the model's force, for the cells of a box (local coordinates).
   virtual void start(Stream& stream, const Box& box, const BlockArrays& block, const Model& model) const = 0;
-  /// Pulls, collides and writes, for the cells of a box.
+  /// Reads what arrives, collides and writes, for the cells of a box: into populations_out, or in place by the form.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
                               const Model& model) const = 0;
+  /// Brings an array from its form into another; one of the two is apart. `spare`: memory for one population of every
+  /// cell.
+  virtual void rearrange(Stream& stream, const BlockArrays& block, Form to, std::byte* spare) const = 0;
   virtual void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& block,
                            const Model& model) const = 0;
   /// sums[6 team ...] = force and moment by links that have been applied; `corner`: from where moments are taken about,
@@ -64,6 +77,9 @@ class Kernels {
                            double* change) const = 0;
   /// sum[row] = the row's sum over fluid cells of density less 1.
   virtual void excess_mass(Stream& stream, const Box& box, const BlockArrays& block, double* sum) const = 0;
+  /// For a guard: the first fluid cell of each row of the block whose density is not within the range.
+  virtual void inspect_density(Stream& stream, const BlockArrays& block, double lowest, double highest,
+                               RowFinding* rows) const = 0;
 };
 
 constexpr int links_per_team = 1024;
@@ -75,10 +91,13 @@ inline std::int64_t rows(const Box& box) { return box.extent(1) * box.extent(2);
 const Kernels& kernels(Lattice lattice, DType precision);
 
 // One explicit instantiation per file, and one of collide_by_model beside each.
+const Kernels& kernels_d2q9_f16();
 const Kernels& kernels_d2q9_f32();
 const Kernels& kernels_d2q9_f64();
+const Kernels& kernels_d3q19_f16();
 const Kernels& kernels_d3q19_f32();
 const Kernels& kernels_d3q19_f64();
+const Kernels& kernels_d3q27_f16();
 const Kernels& kernels_d3q27_f32();
 const Kernels& kernels_d3q27_f64();
 

@@ -14,10 +14,12 @@
 namespace slipstream::lbm {
 
 const Kernels& kernels(Lattice lattice, DType precision) {
-  const bool single = precision == DType::f32;
-  if (lattice == Lattice::d2q9) return single ? kernels_d2q9_f32() : kernels_d2q9_f64();
-  if (lattice == Lattice::d3q19) return single ? kernels_d3q19_f32() : kernels_d3q19_f64();
-  return single ? kernels_d3q27_f32() : kernels_d3q27_f64();
+  using Get = const Kernels& (*)();
+  constexpr Get all[3][3] = {{kernels_d2q9_f16, kernels_d2q9_f32, kernels_d2q9_f64},
+                             {kernels_d3q19_f16, kernels_d3q19_f32, kernels_d3q19_f64},
+                             {kernels_d3q27_f16, kernels_d3q27_f32, kernels_d3q27_f64}};
+  const int format = precision == DType::f16 ? 0 : precision == DType::f32 ? 1 : 2;
+  return all[static_cast<int>(lattice)][format]();
 }
 
 namespace {
@@ -84,18 +86,21 @@ struct Lbm::Impl {
         grid(options.cells, machine, comm.rank(), with_periodic(options.grid, options.periodic)),
         model(model_of(options)),
         kernel(kernels(options.lattice, options.precision)),
-        halo(population_halo(grid, options)),
+        patterns(population_patterns(grid, options)),
         populations(grid, population_field(grid, options, comm.size() > 1)),
         flags(grid, flag_field(grid, options)) {
     for (const int device : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(device).local);
-    const std::vector<ExchangeItem> items{{&halo, &populations}};
+    const std::vector<ExchangeItem> items{{patterns.front().get(), &populations}};
     tuning.options = options.exchange;
     tuning.source = "rules";
     if (options.tune) tuning = tune(comm, grid, items, options.exchange, *options.tune);
-    exchange.emplace(comm, grid, items, tuning.options);
+    for (const auto& pattern : patterns)
+      exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{ExchangeItem{pattern.get(), &populations}},
+                                                     tuning.options));
     state.fields["populations"] = &populations;
     state.fields["flags"] = &flags;
     state.fixed.insert("flags");
+    if (in_place()) state.arrange["populations"] = [this] { rearrange(true); };
     for (const char* name : {"velocity", "density"})
       state.made_when_asked[name] = [this] {
         if (!velocity) make_macroscopic();
@@ -104,7 +109,7 @@ struct Lbm::Impl {
     if (model.forced()) start();
     Stage stage;
     stage.name = "step";
-    stage.exchange = &*exchange;
+    stage.exchange = &exchange();
     stage.prepare = [this](Stream& stream, std::size_t device) { bounce(stream, device, &BlockWork::local); };
     stage.compute = [this](Stream& stream, std::size_t device, Part part) { compute(stream, device, part); };
     stages.push_back(std::move(stage));
@@ -143,6 +148,37 @@ struct Lbm::Impl {
     macroscopic_step.first = -1;
   }
 
+  bool in_place() const { return options.streaming == Streaming::in_place; }
+  /// The form that the step to come reads.
+  Form form() const {
+    if (!in_place() || apart) return Form::apart;
+    return state.step % 2 == 0 ? Form::shared : Form::turned;
+  }
+  /// The exchange before the step to come.
+  Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
+
+  /// Brings the populations into the form of two arrays, or back.
+  void rearrange(bool to_apart) {
+    if (apart == to_apart) return;
+    apart = false;
+    const Form own = form();
+    for (const BlockWork& work : blocks) {
+      const Device device = devices[work.device];
+      Buffer<std::byte> spare(device, static_cast<std::size_t>(spare_bytes(work.cells.extents(), options.precision)));
+      Stream stream(device);
+      BlockArrays block = arrays(work);
+      block.form = to_apart ? own : Form::apart;
+      kernel.rearrange(stream, block, to_apart ? Form::apart : own, spare.data());
+      stream.synchronize();
+    }
+    apart = to_apart;
+  }
+
+  void begin_steps() {
+    if (in_place()) rearrange(false);
+    stages.front().exchange = &exchange();
+  }
+
   /// New arrays hold zeros, which is rest where no force acts.
   void start() {
     for (const BlockWork& work : blocks) {
@@ -152,12 +188,16 @@ struct Lbm::Impl {
     }
   }
 
+  /// Layers that wait for the exchange whatever the options say. In place, an outlet or a cut that waits for it reads
+  /// what its cell sent inwards, which the cell behind must not have replaced yet.
+  std::int64_t least_rim() const { return in_place() && (surfaces.cuts || !options.boundaries.empty()) ? 2 : 1; }
+
   /// Rim layers where the halo brings values from another block (or this one, periodic).
   Margins margins(const Block& block) const {
     Margins m;
     for (int a = 0; a < 3; ++a) {
       if (populations.options().ghost[a] == 0) continue;
-      const std::int64_t width = std::max<std::int64_t>(1, options.rim[a]);
+      const std::int64_t width = std::max(least_rim(), options.rim[a]);
       if (grid.periodic()[a] || block.box.lo[a] > 0) m.low[a] = width;
       if (grid.periodic()[a] || block.box.hi[a] < grid.extent()[a]) m.high[a] = width;
     }
@@ -186,10 +226,15 @@ struct Lbm::Impl {
             field.options().type};
   }
 
+  const BlockWork& work(std::int64_t block) const {
+    return *std::find_if(blocks.begin(), blocks.end(), [&](const BlockWork& work) { return work.id == block; });
+  }
+
   BlockArrays arrays(const BlockWork& work) const {
     BlockArrays a;
     a.populations = place(populations, work.id, 0);
-    a.populations_out = place(populations, work.id, 1);
+    a.populations_out = place(populations, work.id, in_place() ? 0 : 1);
+    a.form = form();
     a.flags = place(flags, work.id);
     if (velocity) a.velocity = place(*velocity, work.id);
     if (density) a.density = place(*density, work.id);
@@ -248,10 +293,11 @@ struct Lbm::Impl {
 
   /// Puts in place all that the coming step reads.
   void bring() {
+    begin_steps();
     std::vector<Stream>& streams = loop->streams();
     for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::local);
-    exchange->begin(streams);
-    exchange->end(streams);
+    exchange().begin(streams);
+    exchange().end(streams);
     for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged);
   }
 
@@ -277,15 +323,16 @@ struct Lbm::Impl {
   Grid grid;
   Model model;
   const Kernels& kernel;
-  Halo halo;
+  std::vector<std::unique_ptr<Pattern>> patterns;
   Field populations, flags;
   std::optional<Field> velocity, density;
   std::vector<Device> devices;
   Tuning tuning;
-  std::optional<Exchange> exchange;
+  std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
   std::vector<Stage> stages;
   State state;
+  bool apart = false;  // in place: the populations lie as others see them
   // That velocity and density belong to: the step, and how often the state had been restored.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
   std::optional<TimeLoop> loop;
@@ -304,20 +351,25 @@ const std::vector<Stage>& Lbm::stages() const { return impl_->stages; }
 const Grid& Lbm::grid() const { return impl_->grid; }
 const Options& Lbm::options() const { return impl_->options; }
 const Communicator& Lbm::communicator() const { return impl_->comm; }
-Exchange& Lbm::exchange() { return *impl_->exchange; }
+Exchange& Lbm::exchange() { return *impl_->exchanges.front(); }
 const Tuning& Lbm::tuning() const { return impl_->tuning; }
 TimeLoop& Lbm::time_loop() { return *impl_->loop; }
 void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }
 
+void Lbm::begin_steps() { impl_->begin_steps(); }
+
 void Lbm::finish_step() {
   impl_->populations.swap();
   ++impl_->state.step;
+  impl_->stages.front().exchange = &impl_->exchange();
   impl_->state.time += 1;
 }
 
 std::vector<Watched> Lbm::watched() {
-  // Populations are deviations from the weights, whose sum is 1.
-  return {{"density", &impl_->populations, true, 1}};
+  return {{"density", &impl_->populations,
+           [this](Stream& stream, std::int64_t block, double lowest, double highest, RowFinding* rows) {
+             impl_->kernel.inspect_density(stream, impl_->arrays(impl_->work(block)), lowest, highest, rows);
+           }}};
 }
 
 void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {

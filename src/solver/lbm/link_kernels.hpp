@@ -4,6 +4,7 @@
 
 #include "solver/lbm/moments.hpp"
 #include "solver/lbm/places.hpp"
+#include "solver/lbm/storage.hpp"
 
 namespace slipstream::lbm {
 
@@ -27,46 +28,48 @@ void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
          PerLink<Work>{work, links});
 }
 
-template <class T>
+template <class S>
 struct HalfWay {
-  T* origin;
+  typename S::Word* origin;
   Places places;
   const Link* links;
   SLIP_FN void operator()(std::int64_t n) const {
     const Link link = links[n];
-    origin[places.incoming(link.cell, link.in)] =
-        origin[places.outgoing(link.cell, opposite(link.in))] + static_cast<T>(link.term);
+    origin[places.incoming(link.cell, link.in)] = S::store(
+        S::load(origin[places.outgoing(link.cell, opposite(link.in))]) + static_cast<typename S::Number>(link.term));
   }
 };
 
-template <class T>
+template <class S>
 struct Weighted {
-  T* origin;
+  using T = typename S::Number;
+  typename S::Word* origin;
   Places places;
   const WeightedLink* links;
   SLIP_FN void operator()(std::int64_t n) const {
     const WeightedLink link = links[n];
     const std::int64_t other = link.other_comes != 0 ? places.incoming(link.other_cell, link.other)
                                                      : places.outgoing(link.other_cell, link.other);
+    const T own = S::load(origin[places.outgoing(link.cell, opposite(link.in))]);
     origin[places.incoming(link.cell, link.in)] =
-        static_cast<T>(link.own) * origin[places.outgoing(link.cell, opposite(link.in))] +
-        static_cast<T>(link.rest) * origin[other];
+        S::store(static_cast<T>(link.own) * own + static_cast<T>(link.rest) * S::load(origin[other]));
   }
 };
 
 /// Completes populations that were copied across a side, so that they come from a cell of another density, the side's
 /// being in the middle: velocity and stress remain (as in the extrapolation of Guo, Zheng & Shi 2002), the equilibrium
 /// w rho (1 + 3 c.u + 9/2 (c.u)^2 - 3/2 u^2) changes with rho by 2 (rho_side - rho).
-template <class L, class T>
+template <class L, class S>
 struct Pressure {
-  T* origin;
+  using T = typename S::Number;
+  typename S::Word* origin;
   Places places;
   T half[3];  ///< of the force: what is stored holds the whole of the last step's, the velocity of the flow half of it
   const PressureCell* cells;
   SLIP_FN void operator()(std::int64_t n) const {
     const PressureCell at = cells[n];
     T g[L::q];
-    unrolled<0, L::q>([&](auto q) { g[q()] = origin[places.outgoing(at.cell, heading_of<L>(q()))]; });
+    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(origin[places.outgoing(at.cell, heading_of<L>(q()))]); });
     const Moments<T> m = moments<L>(g);
     const T inverse = T(1) / (T(1) + m.excess);
     const T u[3] = {(m.x - half[0]) * inverse, (m.y - half[1]) * inverse, (m.z - half[2]) * inverse};
@@ -76,8 +79,8 @@ struct Pressure {
       constexpr int cx = L::velocity[q()][0], cy = L::velocity[q()][1], cz = L::velocity[q()][2];
       if ((at.in >> q() & 1u) == 0) return;
       const T cu = T(cx) * u[0] + T(cy) * u[1] + T(cz) * u[2];
-      origin[places.incoming(at.cell, heading_of<L>(q()))] +=
-          T(L::weight(q())) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu);
+      typename S::Word& copied = origin[places.incoming(at.cell, heading_of<L>(q()))];
+      copied = S::store(S::load(copied) + T(L::weight(q())) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu));
     });
   }
 };
@@ -87,9 +90,9 @@ constexpr int load_threads = 64;
 
 /// Momentum that a step's populations hand to a surface, c_out f_out - c_in f_in a link (Ladd 1994), and its moment.
 /// The pressure of the fluid at rest is left out, so that deviations from the weights stand for f.
-template <class T>
+template <class S>
 struct Loads {
-  const T* origin;
+  const typename S::Word* origin;
   Places places;
   const LoadLink* links;
   std::int64_t count;
@@ -98,8 +101,8 @@ struct Loads {
 
   SLIP_FN void add(double (&sum)[6], const LoadLink& link) const {
     const Heading out = opposite(link.in);
-    const double sent = static_cast<double>(origin[places.outgoing(link.cell, out)]);
-    const double back = static_cast<double>(origin[places.incoming(link.cell, link.in)]);
+    const double sent = static_cast<double>(S::load(origin[places.outgoing(link.cell, out)]));
+    const double back = static_cast<double>(S::load(origin[places.incoming(link.cell, link.in)]));
     const double c[3] = {double(out.x), double(out.y), double(out.z)};
     const double x[3] = {double(link.cell.x), double(link.cell.y), double(link.cell.z)};
     double f[3], r[3];

@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "solver/lbm/fields.hpp"
+#include "solver/lbm/in_place_halo.hpp"
 #include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {
@@ -10,6 +11,8 @@ std::string to_string(Lattice lattice) {
   constexpr const char* names[] = {"D2Q9", "D3Q19", "D3Q27"};
   return names[static_cast<int>(lattice)];
 }
+
+std::string to_string(Streaming streaming) { return streaming == Streaming::two ? "two" : "in_place"; }
 
 std::string to_string(Collision collision) {
   constexpr const char* names[] = {"SRT", "TRT", "MRT", "cumulant"};
@@ -25,6 +28,8 @@ int population_count(Lattice lattice) {
   return with_lattice(lattice, []<class L>(L) { return L::q; });
 }
 
+DType arithmetic(DType precision) { return precision == DType::f64 ? DType::f64 : DType::f32; }
+
 int bytes_per_cell(Lattice lattice, DType precision) {
   return 2 * population_count(lattice) * static_cast<int>(size_of(precision));
 }
@@ -32,8 +37,8 @@ int bytes_per_cell(Lattice lattice, DType precision) {
 namespace {
 
 /// Of a relaxation time from 1/2: closer, and the rounding of its rate would change the viscosity by a part in 600
-/// (f32).
-double least_distance(DType precision) { return precision == DType::f32 ? 1e-5 : 1e-12; }
+/// (arithmetic in f32).
+double least_distance(DType precision) { return arithmetic(precision) == DType::f32 ? 1e-5 : 1e-12; }
 
 /// Refuses a relaxation time, given by its distance from 1/2, that its rate cannot say in the number format.
 void check_distance(const Options& o, double distance, double most, const std::string& what,
@@ -48,7 +53,7 @@ void check_distance(const Options& o, double distance, double most, const std::s
 
 void check_rates(const Options& o) {
   require(o.viscosity > 0 && std::isfinite(o.viscosity), "the viscosity must be positive");
-  const bool single = o.precision == DType::f32;
+  const bool single = arithmetic(o.precision) == DType::f32;
   check_distance(o, 3 * o.viscosity, 100, "the relaxation time of the stress, 3 viscosity + 1/2,",
                  std::string("take a viscosity from ") + (single ? "3.4e-6 (or f64)" : "3.4e-13") + " to 33");
   if (o.collision != Collision::trt && o.collision != Collision::mrt) return;
@@ -104,7 +109,8 @@ void check_boundary(const Options& o, Side side, const Boundary& boundary) {
 }  // namespace
 
 void check(const Options& o) {
-  require(o.precision == DType::f32 || o.precision == DType::f64, "populations are f32 or f64");
+  require(o.precision == DType::f16 || o.precision == DType::f32 || o.precision == DType::f64,
+          "populations are f16, f32 or f64, not " + to_string(o.precision));
   for (int a = 0; a < 3; ++a) require(o.cells[a] >= 1, "the grid needs at least one cell on every axis");
   require((o.lattice == Lattice::d2q9) == (o.cells[2] == 1),
           "D2Q9 runs on grids of one layer in z, D3Q19 and D3Q27 on deeper ones; the lattice is " +
@@ -147,7 +153,7 @@ FieldOptions population_field(const Grid& grid, const Options& o, bool shared) {
   field.ghost = ghost_layers(grid, o);
   field.layout = o.layout;
   field.alignment = o.alignment;
-  field.copies = 2;
+  field.copies = o.streaming == Streaming::two ? 2 : 1;
   field.shared = shared;
   return field;
 }
@@ -164,7 +170,7 @@ FieldOptions flag_field(const Grid& grid, const Options& o) {
 FieldOptions velocity_field(const Options& o) {
   FieldOptions field;
   field.name = "velocity";
-  field.type = o.precision;
+  field.type = arithmetic(o.precision);
   field.components = 3;
   field.alignment = o.alignment;
   return field;
@@ -202,20 +208,37 @@ Halo population_halo(const Grid& grid, const Options& o) {
   return Halo(options);
 }
 
+std::vector<std::unique_ptr<Pattern>> population_patterns(const Grid& grid, const Options& o) {
+  std::vector<std::unique_ptr<Pattern>> patterns;
+  if (o.streaming == Streaming::two) {
+    patterns.push_back(std::make_unique<Halo>(population_halo(grid, o)));
+  } else {
+    for (const Form form : {Form::shared, Form::turned})
+      patterns.push_back(std::make_unique<InPlaceHalo>(grid, o, form));
+  }
+  return patterns;
+}
+
+std::int64_t spare_bytes(const Extent& extent, DType precision) {
+  return volume(extent) * static_cast<std::int64_t>(size_of(precision));
+}
+
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
-  const Halo halo = population_halo(grid, options);
-  return plan_messages(grid, {{&halo, population_field(grid, options, true)}}, options.exchange);
+  // Those of the two forms are alike.
+  const auto patterns = population_patterns(grid, options);
+  return plan_messages(grid, {{patterns.front().get(), population_field(grid, options, true)}}, options.exchange);
 }
 
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
   struct Bytes {
-    std::int64_t populations = 0, flags = 0, macroscopic = 0, partial = 0, slots = 0;
+    std::int64_t populations = 0, spare = 0, flags = 0, macroscopic = 0, partial = 0, slots = 0;
   };
   std::vector<Bytes> bytes(grid.machine().devices());
   for (const Block& block : grid.blocks()) {
     Bytes& b = bytes[block.device];
     const Extent extent = block.box.extents();
     b.populations += Field::bytes_needed(extent, population_field(grid, options, false));
+    if (options.streaming == Streaming::in_place) b.spare = std::max(b.spare, spare_bytes(extent, options.precision));
     b.flags += Field::bytes_needed(extent, flag_field(grid, options));
     b.macroscopic +=
         Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
@@ -223,13 +246,19 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
   }
   for (const auto& m : messages_needed(grid, options)) {
     if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;
-    bytes[m.target].slots += 2 * m.bytes;
-    bytes[m.source].slots += m.bytes;
+    const int exchanges = options.streaming == Streaming::two ? 1 : 2;
+    bytes[m.target].slots += exchanges * 2 * m.bytes;
+    bytes[m.source].slots += exchanges * m.bytes;
   }
   std::vector<ArrayBytes> arrays;
   for (int device = 0; device < grid.machine().devices(); ++device) {
     const Bytes& b = bytes[device];
-    arrays.push_back({device, "populations, two arrays", b.populations});
+    if (options.streaming == Streaming::two) {
+      arrays.push_back({device, "populations, two arrays", b.populations});
+    } else {
+      arrays.push_back({device, "populations, one array", b.populations});
+      arrays.push_back({device, "one population, for checkpoints", b.spare});
+    }
     arrays.push_back({device, "flags", b.flags});
     arrays.push_back({device, "velocity and density", b.macroscopic});
     arrays.push_back({device, "partial sums", b.partial});

@@ -24,24 +24,37 @@ SLIP_FN Heading opposite(const Heading& h) {
 /// incoming(x, i) = outgoing(x - c_i, i), across the blocks' borders after the exchange. A boundary writes something
 /// else to incoming(x, i), made of what is outgoing from x, which lies ready before the exchange, and of incoming(x, j)
 /// from other fluid cells, or outgoing from a neighbour towards x, for which it may have to wait.
+///
+/// In every form a place belongs to one population of one cell: what a boundary writes, as coming out of a wall, is not
+/// what another one reads, as sent by a fluid cell.
 struct Places {
   std::int64_t stride[3], component;
   Wrap wrap;
+  Form form;
 
-  explicit Places(const BlockArrays& block)
+  explicit Places(const BlockArrays& block) : Places(block, block.form) {}
+  Places(const BlockArrays& block, Form form)
       : stride{block.populations.shape.stride[0], block.populations.shape.stride[1], block.populations.shape.stride[2]},
         component(block.populations.shape.component_stride),
-        wrap(block.wrap) {}
+        wrap(block.wrap),
+        form(form) {}
 
-  /// Two arrays: a cell writes its own populations and reads its neighbours'.
   SLIP_FN std::int64_t outgoing(const Cell& at, const Heading& h) const {
-    return h.i * component + at.x * stride[0] + at.y * stride[1] + at.z * stride[2];
+    return form == Form::apart || h.i % 2 == 0 ? element(at, h) : element(behind(at, opposite(h)), h);
   }
   SLIP_FN std::int64_t incoming(const Cell& at, const Heading& h) const {
-    return outgoing({behind(at.x, h.x, 0), behind(at.y, h.y, 1), behind(at.z, h.z, 2)}, h);
+    return form == Form::apart || h.i % 2 == 0 ? element(behind(at, h), h) : element(at, h);
   }
 
  private:
+  SLIP_FN std::int64_t element(const Cell& at, const Heading& h) const {
+    const int i = form == Form::turned ? opposite(h).i : h.i;
+    return i * component + at.x * stride[0] + at.y * stride[1] + at.z * stride[2];
+  }
+  /// The cell less a velocity.
+  SLIP_FN Cell behind(const Cell& at, const Heading& h) const {
+    return {behind(at.x, h.x, 0), behind(at.y, h.y, 1), behind(at.z, h.z, 2)};
+  }
   /// A coordinate less one part of a velocity. Where the block is its own periodic neighbour, at its other end.
   SLIP_FN std::int32_t behind(std::int32_t at, int part, int axis) const {
     const std::int32_t n = at - part, extent = wrap.extent[axis];

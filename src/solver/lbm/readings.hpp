@@ -1,31 +1,40 @@
 #pragma once
-// What is read out of the populations: velocity, density and mass; and the populations of a fluid at rest.
+// What is read out of the populations: velocity, density, mass and faults; and the populations of a fluid at rest.
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/access.hpp"
 #include "solver/lbm/collision/flow.hpp"
+#include "solver/lbm/places.hpp"
+#include "solver/lbm/storage.hpp"
 
 namespace slipstream::lbm {
 
 /// What a collision under a force leaves of a fluid at rest: half of the source, w_i 3 c_i . F / 2.
-template <class L, class T>
+template <class L, class S>
 struct Rest {
-  Access<L, T, Strides::any> out;
+  using T = typename S::Number;
+  typename S::Word* out;
+  Places places;
   T half[3];
   SLIP_FN void operator()(int i, int j, int k) const {
-    const std::int64_t at = out.at(i, j, k);
-    out.template population<0>()[at] = T(0);
-    unrolled<1, L::q>([&](auto q) {
-      out.template population<q()>()[at] = T(3 * L::weight(q())) * along<L, q()>(half[0], half[1], half[2]);
-    });
+    const auto put = [&](const Heading& h, T value) { out[places.outgoing({i, j, k}, h)] = S::store(value); };
+    put(heading_of<L>(0), T(0));
+    unrolled<1, L::q>(
+        [&](auto q) { put(heading_of<L>(q()), T(3 * L::weight(q())) * along<L, q()>(half[0], half[1], half[2])); });
   }
 };
 
-template <class L, class T>
-SLIP_FN Moments<T> cell_moments(const Access<L, const T, Strides::any>& in, int i, int j, int k) {
-  const std::int64_t at = in.at(i, j, k);
-  T g[L::q];
-  unrolled<0, L::q>([&](auto q) { g[q()] = in.template population<q()>()[at]; });
+/// The populations that the cells of a block left.
+template <class L, class S>
+struct Cells {
+  const typename S::Word* origin;
+  Places places;
+};
+
+template <class L, class S>
+SLIP_FN Moments<typename S::Number> cell_moments(const Cells<L, S>& in, int i, int j, int k) {
+  typename S::Number g[L::q];
+  unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in.origin[in.places.outgoing({i, j, k}, heading_of<L>(q()))]); });
   return moments<L>(g);
 }
 
@@ -35,9 +44,10 @@ SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
 /// Threads of a team that shares one row; each adds up every 64th cell, the first then adds the 64 in order.
 constexpr int row_threads = 64;
 
-template <class L, class T>
+template <class L, class S>
 struct Macroscopic {
-  Access<L, const T, Strides::any> in;
+  using T = typename S::Number;
+  Cells<L, S> in;
   Scalars<T> velocity, density;
   Scalars<const std::uint8_t> flags;
   Box box;
@@ -47,7 +57,7 @@ struct Macroscopic {
 
   SLIP_FN double cell(int i, int j, int k) const {
     const bool solid = flags.origin[flags.at(i, j, k)] != 0;
-    const Moments<T> m = cell_moments<L, T>(in, i, j, k);
+    const Moments<T> m = cell_moments<L, S>(in, i, j, k);
     const T inverse = T(1) / (T(1) + m.excess);
     const T u[3] = {solid ? T(0) : (m.x - half[0]) * inverse, solid ? T(0) : (m.y - half[1]) * inverse,
                     solid ? T(0) : (m.z - half[2]) * inverse};
@@ -84,9 +94,9 @@ struct Macroscopic {
   }
 };
 
-template <class L, class T>
+template <class L, class S>
 struct ExcessMass {
-  Access<L, const T, Strides::any> in;
+  Cells<L, S> in;
   Scalars<const std::uint8_t> flags;
   Box box;
   double* sum;
@@ -101,7 +111,7 @@ struct ExcessMass {
       double mine = 0;
       for (int i = static_cast<int>(self.box.lo[0]) + thread; i < self.box.hi[0]; i += row_threads)
         if (self.flags.origin[self.flags.at(i, j, k)] == 0)
-          mine += static_cast<double>(cell_moments<L, T>(self.in, i, j, k).excess);
+          mine += static_cast<double>(cell_moments<L, S>(self.in, i, j, k).excess);
       part[thread] = mine;
     });
     team.each([=, &self, &team](int thread) {
@@ -110,6 +120,20 @@ struct ExcessMass {
       for (int t = 0; t < row_threads; ++t) all += part[t];
       self.sum[team.index()] = all;
     });
+  }
+};
+
+/// Density out of a range; solid cells have none.
+template <class L, class S>
+struct DensityFaults {
+  Cells<L, S> in;
+  Scalars<const std::uint8_t> flags;
+  double lowest, highest;
+
+  SLIP_FN bool fault(int i, int j, int k, double* value) const {
+    if (flags.origin[flags.at(i, j, k)] != 0) return false;
+    *value = 1 + static_cast<double>(cell_moments<L, S>(in, i, j, k).excess);
+    return !(*value >= lowest && *value <= highest);
   }
 };
 

@@ -4,16 +4,22 @@
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/access.hpp"
+#include "solver/lbm/storage.hpp"
 
 namespace slipstream::lbm {
 
-/// Pulls the populations of a cell, collides them and writes them; a solid cell's are left at rest.
-template <class L, class T, Strides strides, bool solids, bool wrap_x, class Collision>
+/// Pulls the populations of a cell, collides them and writes them; a solid cell's are left at rest. In place it writes
+/// where it has read (Form says where that is), and nowhere else: each place is one cell's alone in a step, so that
+/// cells may be taken in any order, interior and rim among them.
+template <class L, class S, Strides strides, bool solids, bool wrap_x, bool in_place, class Collision>
 struct StreamCollide {
-  Access<L, const T, strides> in;
-  Access<L, T, strides> out;
+  using Word = typename S::Word;
+  using T = typename S::Number;
+  Access<L, const Word, strides> in;
+  Access<L, Word, strides> out;
   Scalars<const std::uint8_t> flags;
   Wrap wrap;
+  std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
   Collision collision;
 
   /// The cells of one row.
@@ -29,24 +35,43 @@ struct StreamCollide {
   }
   SLIP_FN void operator()(int i, int j, int k) const { row(j, k)(i); }
 
+  /// From population q of a cell's own to the one that arrives in it.
+  template <int q>
+  SLIP_FN std::int64_t incoming(const Steps<L>& steps, const Step& x) const {
+    if constexpr (!in_place || q == 0) {
+      return steps.template upstream<q>(x);
+    } else if constexpr (q % 2 == 1) {
+      return turn;
+    } else {
+      return steps.template upstream<q>(x) - turn;
+    }
+  }
+
   SLIP_FN void cell(const Row& row, int i) const {
     const std::int64_t at = row.start + in.at(i, 0, 0);
     const Step x(in.at(1, 0, 0), i, wrap_x ? wrap.extent[0] : 0);
     T g[L::q];
     unrolled<0, L::q>(
-        [&](auto q) { g[q()] = in.template population<q()>()[at + row.steps.template upstream<q()>(x)]; });
+        [&](auto q) { g[q()] = S::load(in.template population<q()>()[at + incoming<q()>(row.steps, x)]); });
     collision(g);
     const bool solid = solids && flags.origin[row.flags_start + i] != 0;
-    unrolled<0, L::q>([&](auto q) { out.template population<q()>()[at] = solids && solid ? T(0) : g[q()]; });
+    unrolled<0, L::q>([&](auto q) {
+      constexpr int to = in_place ? opposite_of(q()) : q();
+      const std::int64_t there = in_place ? at + incoming<to>(row.steps, x) : at;
+      out.template population<to>()[there] = S::store(solids && solid ? T(0) : g[q()]);
+    });
   }
 };
 
-template <class L, class T, Strides strides, bool solids, bool wrap_x, class Collision>
+template <class L, class S, Strides strides, bool solids, bool wrap_x, bool in_place, class Collision>
 void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-  launch(stream, box,
-         StreamCollide<L, T, strides, solids, wrap_x, Collision>{
-             Access<L, const T, strides>(b.populations), Access<L, T, strides>(b.populations_out),
-             Scalars<const std::uint8_t>(b.flags), b.wrap, collision});
+  using Word = typename S::Word;
+  launch(
+      stream, box,
+      StreamCollide<L, S, strides, solids, wrap_x, in_place, Collision>{
+          Access<L, const Word, strides>(b.populations),
+          Access<L, Word, strides>(in_place ? b.populations : b.populations_out), Scalars<const std::uint8_t>(b.flags),
+          b.wrap, b.form == Form::turned ? b.populations.shape.component_stride : 0, collision});
 }
 
 }  // namespace slipstream::lbm
