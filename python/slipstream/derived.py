@@ -16,7 +16,7 @@ Array = np.ndarray
 
 def side_velocity(case: Case, side: str) -> Array | None:
     """Of the fluid at a wall, in the file's units; None where the side is no wall."""
-    if case.grid.periodic["xyz".index(side[0])]:
+    if case.grid.periodic["xyz".index(side[0])] or side in dict(case.boundaries.given()):
         return None
     speed = case.physics.lid_speed if case.si else 1.0
     return np.asarray(case.walls.velocity(side)) * speed

@@ -76,6 +76,14 @@ def test_vorticity_of_a_shear_is_exact_up_to_solid_cells() -> None:
     np.testing.assert_allclose(found[2:-1], -1.0, atol=1e-12)
 
 
+def test_vorticity_of_a_uniform_flow_vanishes_at_openings_and_mirrors() -> None:
+    slip, inlet = {"kind": "slip"}, {"kind": "velocity", "velocity": [1, 0, 0]}
+    case = box([8, 8, 1], boundaries={"x-": inlet, "x+": {"kind": "pressure"}, "y-": slip, "y+": slip})
+    velocity = np.broadcast_to([1.0, 0.0, 0.0], (8, 8, 3))
+    fluid = np.zeros((8, 8), dtype=bool)
+    np.testing.assert_allclose(derived.plane_vorticity(case, velocity, fluid, "xy"), 0.0, atol=1e-12)
+
+
 def test_derivative_of_a_periodic_parabola_is_exact_across_the_end() -> None:
     case = box([8, 8, 1], grid={"cells": [8, 8, 1], "periodic": [True, True, False]})
     x = centres(case)[0][0]
