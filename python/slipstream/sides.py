@@ -1,7 +1,7 @@
 """What bounds the fluid of a case: the sides of the box, and the bodies in it."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,28 +18,35 @@ class Table(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True)
 
 
+Side = TypeVar("Side")
+
+
+class SidesTable(Table, Generic[Side]):
+    """What a case says of the sides of the box that it names."""
+
+    x_low: Side | None = Field(None, alias="x-")
+    x_high: Side | None = Field(None, alias="x+")
+    y_low: Side | None = Field(None, alias="y-")
+    y_high: Side | None = Field(None, alias="y+")
+    z_low: Side | None = Field(None, alias="z-")
+    z_high: Side | None = Field(None, alias="z+")
+
+    def given(self) -> Iterator[tuple[str, Side]]:
+        """Sides that the case names, with what it says of them."""
+        for side, name in zip(SIDES, type(self).model_fields, strict=True):
+            entry = getattr(self, name)
+            if entry is not None:
+                yield side, entry
+
+
 class Wall(Table):
     """A wall that moves in its own plane."""
 
     velocity: tuple[Finite, Finite, Finite] = Field((0.0, 0.0, 0.0), description="In units of the lid speed.")
 
 
-class WallsTable(Table):
+class WallsTable(SidesTable[Wall]):
     """[walls]: the sides of the box; sides that are neither here nor periodic are walls at rest."""
-
-    x_low: Wall | None = Field(None, alias="x-")
-    x_high: Wall | None = Field(None, alias="x+")
-    y_low: Wall | None = Field(None, alias="y-")
-    y_high: Wall | None = Field(None, alias="y+")
-    z_low: Wall | None = Field(None, alias="z-")
-    z_high: Wall | None = Field(None, alias="z+")
-
-    def given(self) -> Iterator[tuple[str, Wall]]:
-        """Sides that the case names, with their walls."""
-        for side, name in zip(SIDES, type(self).model_fields, strict=True):
-            wall = getattr(self, name)
-            if wall is not None:
-                yield side, wall
 
     def velocity(self, side: str) -> tuple[float, float, float]:
         """Velocity of a side, in units of the lid speed."""
@@ -63,22 +70,8 @@ class Boundary(Table):
     )
 
 
-class BoundariesTable(Table):
+class BoundariesTable(SidesTable[Boundary]):
     """[boundaries]: the sides of the box that are neither walls nor periodic."""
-
-    x_low: Boundary | None = Field(None, alias="x-")
-    x_high: Boundary | None = Field(None, alias="x+")
-    y_low: Boundary | None = Field(None, alias="y-")
-    y_high: Boundary | None = Field(None, alias="y+")
-    z_low: Boundary | None = Field(None, alias="z-")
-    z_high: Boundary | None = Field(None, alias="z+")
-
-    def given(self) -> Iterator[tuple[str, Boundary]]:
-        """Sides that the case names, with their boundaries."""
-        for side, name in zip(SIDES, type(self).model_fields, strict=True):
-            boundary = getattr(self, name)
-            if boundary is not None:
-                yield side, boundary
 
 
 class Body(Table):

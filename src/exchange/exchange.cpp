@@ -66,18 +66,10 @@ void Exchange::Impl::send(Side& side, Stream& stream) {
   if (options.knobs.sync && host_driven) stream.synchronize();
 }
 
-/// A capture is not watched, nor are the user's own graphs.
+/// A user's own graph is not watched.
 void Exchange::Impl::watched(const std::vector<Stream*>& streams, const std::function<void()>& work) {
-  const bool capturing = std::any_of(streams.begin(), streams.end(), [](const Stream* s) { return s->capturing(); });
-  if (!watchdog || capturing) return work();
-  watchdog->open(sequence, streams);
-  try {
-    work();
-  } catch (const Error&) {
-    check();  // the library fails where the watchdog has ended it
-    throw;
-  }
-  watchdog->close(streams);
+  if (!watchdog) return work();
+  watchdog->watch(sequence, streams, work);
 }
 
 void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
@@ -247,8 +239,7 @@ void Exchange::Impl::drive_host_routes() {
 }
 
 void Exchange::Impl::check() {
-  if (watchdog)
-    if (const std::string complaint = watchdog->complaint(); !complaint.empty()) throw Timeout(complaint);
+  if (watchdog) watchdog->check();
   for (const auto& side : sides) {
     const Failure* failure = side->failure.data();
     if (!load_acquire(&failure->set)) continue;

@@ -47,18 +47,15 @@ class NcclReduction final : public Reduction {
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
-    const bool capturing = std::any_of(streams.begin(), streams.end(), [](const Stream& s) { return s.capturing(); });
-    std::vector<Stream*> watched;
-    for (Stream& stream : streams) watched.push_back(&stream);
     for (std::size_t i = 0; i < streams.size(); ++i) copy(streams[i], row(i, team_.devices[i]), values[i], bytes_);
-    if (watchdog_ && !capturing) watchdog_->open(++number_, watched);
-    try {
-      send_to_all(streams, values);
-    } catch (const Error&) {
-      check();  // the library fails where the watchdog has ended it
-      throw;
+    const auto send = [&] { send_to_all(streams, values); };
+    if (watchdog_) {
+      std::vector<Stream*> watched;
+      for (Stream& stream : streams) watched.push_back(&stream);
+      number_ += watchdog_->watch(number_ + 1, watched, send);
+    } else {
+      send();
     }
-    if (watchdog_ && !capturing) watchdog_->close(watched);
     for (std::size_t i = 0; i < streams.size(); ++i) {
       launch_fold(streams[i], team_.fold, gathered_[i].data(), values[i]);
       if (!streams[i].capturing()) streams[i].record(folded_[i]);
@@ -66,8 +63,7 @@ class NcclReduction final : public Reduction {
   }
 
   void check() const override {
-    if (!watchdog_) return;
-    if (const std::string complaint = watchdog_->complaint(); !complaint.empty()) throw Timeout(complaint);
+    if (watchdog_) watchdog_->check();
   }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <slipstream/error.hpp>
+
 namespace slipstream {
 namespace {
 
@@ -61,9 +63,25 @@ void Watchdog::close(const std::vector<Stream*>& streams) {
   shift.closed = true;
 }
 
-std::string Watchdog::complaint() const {
+bool Watchdog::watch(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work) {
+  if (std::any_of(streams.begin(), streams.end(), [](const Stream* s) { return s->capturing(); })) {
+    work();
+    return false;
+  }
+  open(number, streams);
+  try {
+    work();
+  } catch (const Error&) {
+    check();
+    throw;
+  }
+  close(streams);
+  return true;
+}
+
+void Watchdog::check() const {
   const std::lock_guard lock(mutex_);
-  return complaint_;
+  if (!complaint_.empty()) throw Timeout(complaint_);
 }
 
 void Watchdog::complain(const std::string& text) {

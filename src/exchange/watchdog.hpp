@@ -35,8 +35,12 @@ class Watchdog {
   void open(std::uint64_t number, const std::vector<Stream*>& streams);
   void close(const std::vector<Stream*>& streams);
 
-  /// What check() shall throw; empty while all is well.
-  std::string complaint() const;
+  /// Queues work as a shift; unwatched where a stream is being captured: false then. Throws Timeout where the work
+  /// failed because the watchdog had ended it.
+  bool watch(std::uint64_t number, const std::vector<Stream*>& streams, const std::function<void()>& work);
+
+  /// Throws Timeout where somebody complained.
+  void check() const;
   void complain(const std::string& text);
 
  private:

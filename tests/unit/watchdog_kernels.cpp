@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <slipstream/buffer.hpp>
+#include <slipstream/error.hpp>
 #include <slipstream/launch.hpp>
 #include <slipstream/signal.hpp>
 
@@ -117,9 +118,14 @@ TEST_P(WatchdogTest, TellsOfAHostThatDoesNotGetItsWorkQueued) {
 }
 
 TEST_P(WatchdogTest, KeepsWhatCheckShallThrow) {
-  EXPECT_EQ(watchdog.complaint(), "");
+  EXPECT_NO_THROW(watchdog.check());
   watchdog.complain("device 0 waited");
-  EXPECT_EQ(watchdog.complaint(), "device 0 waited");
+  try {
+    watchdog.check();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Timeout& timeout) {
+    EXPECT_STREQ(timeout.what(), "device 0 waited");
+  }
 }
 
 }  // namespace
