@@ -14,8 +14,9 @@ namespace slipstream {
 /// Where a buffer lies. `device` memory belongs to one Device; `pinned` memory is host memory that the device
 /// can copy from and to without a detour; `shared` is device memory that other processes of the node may map
 /// (plain device memory on CUDA, a memory file on the host backend); `pinned_shared` is pinned memory, zero at first,
-/// that other processes of the node may map and their devices copy from and to.
-enum class Memory : std::uint8_t { device, shared, pinned, pinned_shared, host };
+/// that other processes of the node may map and their devices copy from and to. `message` is device memory whose
+/// addresses a message library is given: the process keeps it for the next such Buffer, until it runs short of memory.
+enum class Memory : std::uint8_t { device, shared, pinned, pinned_shared, host, message };
 
 /// A name for memory of another process of the same node: which allocation, and how far into it.
 /// Trivially copyable, so that it can travel in a message.

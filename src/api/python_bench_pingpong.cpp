@@ -194,7 +194,7 @@ class MpiEnd {
   MpiEnd(Device device, std::size_t bytes, const std::string& memory) : stream_(device), bytes_(bytes) {
     require(memory == "host" || memory == "staged" || memory == "device", "no memory is named '" + memory + "'");
     if (memory != "device") host_ = Buffer<std::byte>(device, bytes, Memory::pinned);
-    if (memory != "host") device_ = Buffer<std::byte>(device, bytes);
+    if (memory != "host") device_ = Buffer<std::byte>(device, bytes, Memory::message);
   }
   std::byte* wire() const { return host_.size() ? host_.data() : device_.data(); }
   /// Where the data lives on a device and travels through the host: the copies that MPI spares who is GPU-aware.

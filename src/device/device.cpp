@@ -3,6 +3,7 @@
 #include <slipstream/stream.hpp>
 
 #include "device/backend.hpp"
+#include "device/kept_memory.hpp"
 
 namespace slipstream {
 
@@ -20,10 +21,21 @@ DeviceBackend& backend_of(Backend backend) {
 }
 
 void* allocate(Device device, Memory memory, std::size_t bytes) {
-  return backend_of(device.backend).allocate(device.index, memory, bytes);
+  DeviceBackend& backend = backend_of(device.backend);
+  const auto take = [&] {
+    return memory == Memory::message ? allocate_kept(backend, device, bytes)
+                                     : backend.allocate(device.index, memory, bytes);
+  };
+  try {
+    return take();
+  } catch (const OutOfMemory&) {
+    if (!release_kept(backend, device)) throw;
+  }
+  return take();
 }
 
 void deallocate(Device device, Memory memory, void* pointer) noexcept {
+  if (memory == Memory::message) return return_kept(pointer);
   backend_of(device.backend).deallocate(device.index, memory, pointer);
 }
 

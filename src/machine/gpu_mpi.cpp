@@ -56,8 +56,8 @@ class Trial {
         to_(to),
         bytes_(bytes),
         device_(device),
-        sent_(device, bytes),
-        received_(device, bytes),
+        sent_(device, bytes, Memory::message),
+        received_(device, bytes, Memory::message),
         host_(device, bytes, Memory::pinned) {
     write(sent_, rank);
     write(received_, -1);

@@ -41,8 +41,10 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       trace_(site.trace),
       row_("to device " + std::to_string(message.target)) {
   const bool coded = !message.codec->identity();
-  if (!straight_) packed_ = Buffer<std::byte>(site.device, message.bytes);
-  if (coded) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
+  // Without a detour through the host MPI sends from the last of these.
+  const Memory memory = staged ? Memory::device : Memory::message;
+  if (!straight_) packed_ = Buffer<std::byte>(site.device, message.bytes, memory);
+  if (coded) wire_ = Buffer<std::byte>(site.device, message.wire_bytes, memory);
   if (const NodeMail* mail = mail_of(message)) {
     places_ = mail->outgoing_place(message);
     outlet_ = mail->outlet(message);
@@ -149,7 +151,7 @@ void HostReceiver::make_places(const ReceiveSite& site) {
   // What is combined is read from one address, so that its place cannot take turns.
   places_.depth = message_.combines && !staged_ && !coded() ? 1 : 2;
   places_.stride = round_up(message_.wire_bytes, slot_alignment);
-  landing_ = Buffer<std::byte>(site.device, places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::device);
+  landing_ = Buffer<std::byte>(site.device, places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::message);
   places_.base = landing_.data();
   inlet_ = mpi_inlet(message_, pieces_, places_);
 }

@@ -183,14 +183,25 @@ TEST_P(DeviceTest, EmptyBufferHoldsNothing) {
 TEST_P(DeviceTest, EveryKindOfMemoryCarriesDataToEveryOther) {
   Stream stream(device);
   const auto values = ramp(7, 1000);
-  for (const Memory from : {Memory::device, Memory::shared, Memory::pinned, Memory::host}) {
-    for (const Memory to : {Memory::device, Memory::shared, Memory::pinned, Memory::host}) {
+  for (const Memory from : {Memory::device, Memory::shared, Memory::pinned, Memory::host, Memory::message}) {
+    for (const Memory to : {Memory::device, Memory::shared, Memory::pinned, Memory::host, Memory::message}) {
       const Buffer<int> a(device, 1000, from), b(device, 1000, to);
       write(stream, a, values);
       copy(stream, b.data(), a.data(), a.bytes());
       EXPECT_EQ(read_back(stream, b), values) << static_cast<int>(from) << " to " << static_cast<int>(to);
     }
   }
+}
+
+TEST_P(DeviceTest, MemoryOfMessagesIsKeptForTheNext) {
+  const std::size_t bytes = std::size_t{5} << 20;
+  const auto place = [&](std::size_t size) { return Buffer<std::byte>(device, size, Memory::message).data(); };
+  std::byte* const first = place(bytes);
+  EXPECT_EQ(place(bytes - 100), first);
+  EXPECT_NE(place(2 * bytes), first);
+  const Buffer<std::byte> held(device, bytes, Memory::message);
+  EXPECT_EQ(held.data(), first);
+  EXPECT_NE(place(bytes), first) << "two Buffers hold one block";
 }
 
 TEST_P(DeviceTest, SpanIsForMemoryThatTheHostMayTouch) {
@@ -214,7 +225,7 @@ TEST_P(DeviceTest, KernelWritesPinnedMemoryInPlace) {
 
 TEST_P(DeviceTest, MemoryThatDoesNotFitIsRefusedWithTheBytes) {
   const std::size_t bytes = std::size_t{1} << 50;
-  for (const Memory memory : {Memory::device, Memory::shared, Memory::pinned, Memory::host}) {
+  for (const Memory memory : {Memory::device, Memory::shared, Memory::pinned, Memory::host, Memory::message}) {
     try {
       const Buffer<char> buffer(device, bytes, memory);
       ADD_FAILURE() << "a petabyte was granted";
