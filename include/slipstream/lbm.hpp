@@ -90,7 +90,9 @@ struct Options {
   ExchangeOptions exchange;             ///< its trace records the steps, too
   std::optional<TuneOptions> tune;      ///< given: the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
-  Extent rim{1, 1, 1};  ///< width of the rim per axis, where a neighbour is
+  /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs in x as many cells as fill 32 bytes, which
+  /// memory moves at least.
+  Extent rim{0, 0, 0};
 };
 
 /// Arrays and their bytes, for one device; computed without allocating.
@@ -129,6 +131,7 @@ class Lbm final : public Simulation {
   const std::vector<Stage>& stages() const override;
   void begin_steps() override;
   void finish_step() override;
+  Recording recording() const override;
   std::vector<Watched> watched() override;  ///< the density
 
   /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Before the first step.

@@ -1,6 +1,8 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +28,13 @@ struct Stage {
   std::function<void(Stream&, std::size_t device, Part)> compute;
 };
 
+/// What a TimeLoop must know to record steps and replay them as a graph.
+struct Recording {
+  int period = 0;            ///< after so many steps the same work is queued again; 0: a step is never the same
+  int phase = 0;             ///< of the step to come, 0 .. period - 1
+  std::uint64_t serial = 0;  ///< another one whenever what was recorded is out of date
+};
+
 /// A State and a step. Knows nothing of ranks, routes or pictures; the time loop runs it.
 class Simulation {
  public:
@@ -39,11 +48,14 @@ class Simulation {
   virtual void begin_steps() {}
   /// Called on the host after a step has been queued: swaps arrays, counts the step.
   virtual void finish_step() = 0;
+  virtual Recording recording() const { return {}; }
   /// What a guard looks at: if a solver does not say otherwise, every component of its fields of f32 and f64.
   virtual std::vector<Watched> watched();
 };
 
-/// Runs a Simulation: owns the streams, the overlap and the timing.
+/// Runs a Simulation: owns the streams, the overlap and the timing. Where the exchange overlaps the interior, it ends
+/// on streams of high priority, on which the rim is computed beside the interior. Steps that need no host are recorded,
+/// as many as a Recording says, and replayed as one graph a device; not while they are traced.
 class TimeLoop {
  public:
   /// `trace` records what the steps do; it must outlive the loop.
@@ -60,7 +72,8 @@ class TimeLoop {
   std::vector<Stream>& streams() { return streams_; }
   bool overlapped() const { return overlap_; }
 
-  /// Device time of one part of the step, measured by events in one step of `sample_every` on this rank's first device.
+  /// Device time of one part of the step, measured by events in one step of `sample_every` on this rank's first device:
+  /// from the end of the part before it, so that what is hidden takes no time.
   struct Phase {
     std::string name;
     std::int64_t calls = 0;
@@ -75,14 +88,29 @@ class TimeLoop {
     std::string name;
     Event event;
   };
-  void step(std::vector<Mark>* marks);
-  void collect(const std::vector<Mark>& marks);
+  using Marks = std::vector<Mark>;
+  /// A recorded period of steps.
+  struct Replay {
+    Recording of;
+    std::vector<Graph> graphs;  // one a device
+  };
+  void step(Marks* marks);
+  void run_stage(const Stage& stage, Marks* marks);
+  void beside_interior(const Stage& stage, Marks* marks);
+  void compute(const Stage& stage, Part part, std::vector<Stream>& streams);
+  static void mark(Marks* marks, const std::string& name, Stream& stream);
+  bool recordable() const;
+  bool replay(std::int64_t steps);
+  void record();
+  void collect(const Marks& marks);
   void stop_if_diverged();
 
   Simulation& simulation_;
   bool overlap_ = false;
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
+  std::vector<Stream> rim_streams_;  // where steps overlap
+  std::optional<Replay> replay_;
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
   std::int64_t steps_ = 0;

@@ -31,61 +31,127 @@ TimeLoop::TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace)
     : simulation_(simulation),
       overlap_(overlap == Overlap::on || (overlap == Overlap::automatic && worth_overlapping(simulation))),
       trace_(trace) {
-  for (const Device device : simulation.devices()) streams_.emplace_back(device);
+  for (const Device device : simulation.devices()) {
+    streams_.emplace_back(device);
+    if (overlap_) rim_streams_.emplace_back(device, Priority::high);
+  }
 }
 
-void TimeLoop::step(std::vector<Mark>* marks) {
-  const HostSpan span(trace_, "step", "step");
-  const auto mark = [&](const std::string& name) {
-    if (!marks) return;
-    marks->push_back({name, Event(streams_.front().device(), true)});
-    streams_.front().record(marks->back().event);
-  };
-  const auto compute = [&](const Stage& stage, Part part) {
-    const char* const name = part == Part::all ? "compute" : part == Part::interior ? "interior" : "rim";
-    for (std::size_t d = 0; d < streams_.size(); ++d) {
-      const DeviceSpan span(trace_, streams_[d], "solver", name, "compute");
-      stage.compute(streams_[d], d, part);
-    }
-  };
-  for (const Stage& stage : simulation_.stages()) {
-    mark("");
-    if (stage.prepare)
-      for (std::size_t d = 0; d < streams_.size(); ++d) {
-        const DeviceSpan span(trace_, streams_[d], "solver", "prepare", "compute");
-        stage.prepare(streams_[d], d);
-      }
-    mark(stage.name + " prepare");
-    if (stage.exchange) {
-      used_.insert(stage.exchange);
-      stage.exchange->begin(streams_);
-    }
-    if (stage.exchange && overlap_) {
-      compute(stage, Part::interior);
-      mark(stage.name + " interior");
-      stage.exchange->end(streams_);
-      mark(stage.name + " exchange not hidden");
-      compute(stage, Part::rim);
-      mark(stage.name + " rim");
-    } else {
-      if (stage.exchange) stage.exchange->end(streams_);
-      mark(stage.name + " exchange");
-      compute(stage, Part::all);
-      mark(stage.name + " compute");
-    }
+void TimeLoop::mark(Marks* marks, const std::string& name, Stream& stream) {
+  if (!marks) return;
+  marks->push_back({name, Event(stream.device(), true)});
+  stream.record(marks->back().event);
+}
+
+void TimeLoop::compute(const Stage& stage, Part part, std::vector<Stream>& streams) {
+  const char* const name = part == Part::all ? "compute" : part == Part::interior ? "interior" : "rim";
+  for (std::size_t d = 0; d < streams.size(); ++d) {
+    const DeviceSpan span(trace_, streams[d], part == Part::rim ? "rim" : "solver", name, "compute");
+    stage.compute(streams[d], d, part);
   }
+}
+
+/// The exchange, and the rim after it, on streams of their own.
+void TimeLoop::beside_interior(const Stage& stage, Marks* marks) {
+  for (std::size_t d = 0; d < streams_.size(); ++d) {
+    const Event ready(streams_[d].device());
+    streams_[d].record(ready);
+    rim_streams_[d].wait(ready);
+  }
+  compute(stage, Part::interior, streams_);
+  mark(marks, stage.name + " interior", streams_.front());
+  stage.exchange->end(rim_streams_);
+  mark(marks, stage.name + " exchange not hidden", rim_streams_.front());
+  compute(stage, Part::rim, rim_streams_);
+  for (std::size_t d = 0; d < streams_.size(); ++d) {
+    const Event done(streams_[d].device());
+    rim_streams_[d].record(done);
+    streams_[d].wait(done);
+  }
+  mark(marks, stage.name + " rim", streams_.front());
+}
+
+void TimeLoop::run_stage(const Stage& stage, Marks* marks) {
+  mark(marks, "", streams_.front());
+  if (stage.prepare)
+    for (std::size_t d = 0; d < streams_.size(); ++d) {
+      const DeviceSpan span(trace_, streams_[d], "solver", "prepare", "compute");
+      stage.prepare(streams_[d], d);
+    }
+  mark(marks, stage.name + " prepare", streams_.front());
+  if (stage.exchange) {
+    used_.insert(stage.exchange);
+    stage.exchange->begin(streams_);
+  }
+  if (stage.exchange && overlap_) return beside_interior(stage, marks);
+  if (stage.exchange) stage.exchange->end(streams_);
+  mark(marks, stage.name + " exchange", streams_.front());
+  compute(stage, Part::all, streams_);
+  mark(marks, stage.name + " compute", streams_.front());
+}
+
+void TimeLoop::step(Marks* marks) {
+  const HostSpan span(trace_, "step", "step");
+  for (const Stage& stage : simulation_.stages()) run_stage(stage, marks);
   simulation_.finish_step();
   ++steps_;
 }
 
-void TimeLoop::collect(const std::vector<Mark>& marks) {
-  for (std::size_t i = 1; i < marks.size(); ++i) {
-    if (marks[i].name.empty()) continue;
-    const double spent = milliseconds(marks[i - 1].event, marks[i].event);
+/// What a library waits for in a graph has no limit, and a trace shows single steps.
+bool TimeLoop::recordable() const {
+  if (trace_ || simulation_.recording().period == 0) return false;
+  for (const Stage& stage : simulation_.stages()) {
+    if (!stage.exchange) continue;
+    if (!stage.exchange->capturable()) return false;
+    for (const MessageInfo& message : stage.exchange->messages())
+      if (message.route == RouteKind::nccl || message.route == RouteKind::nvshmem) return false;
+  }
+  return true;
+}
+
+void TimeLoop::record() {
+  const Recording now = simulation_.recording();
+  replay_.reset();
+  Replay made{now, {}};
+  for (Stream& stream : streams_) stream.begin_capture();
+  try {
+    for (int n = 0; n < now.period; ++n) step(nullptr);
+  } catch (...) {
+    for (Stream& stream : streams_) stream.end_capture();
+    throw;
+  }
+  for (Stream& stream : streams_) made.graphs.push_back(stream.end_capture());
+  replay_ = std::move(made);
+}
+
+/// A period of recorded steps, where as many as `steps` may be queued at once; recorded now where the phase begins.
+bool TimeLoop::replay(std::int64_t steps) {
+  const Recording now = simulation_.recording();
+  if (steps < now.period) return false;
+  const bool fits = replay_ && replay_->of.period == now.period && replay_->of.serial == now.serial;
+  if (fits && replay_->of.phase != now.phase) return false;
+  if (fits) {
+    for (int n = 0; n < now.period; ++n) simulation_.finish_step();
+    steps_ += now.period;
+  } else {
+    record();
+  }
+  for (std::size_t d = 0; d < streams_.size(); ++d) replay_->graphs[d].launch(streams_[d]);
+  return true;
+}
+
+/// Times run from the first mark, on whatever stream the others were made.
+void TimeLoop::collect(const Marks& marks) {
+  double latest = 0;
+  for (const Mark& mark : marks) {
+    const double now = std::max(latest, milliseconds(marks.front().event, mark.event));
+    const double spent = now - latest;
+    latest = now;
+    if (mark.name.empty()) continue;
     const auto found =
-        std::find_if(sums_.begin(), sums_.end(), [&](const auto& sum) { return sum.first == marks[i].name; });
+        std::find_if(sums_.begin(), sums_.end(), [&](const auto& sum) { return sum.first == mark.name; });
     if (found == sums_.end()) {
-      sums_.emplace_back(marks[i].name, spent);
+      sums_.emplace_back(mark.name, spent);
     } else {
       found->second += spent;
     }
@@ -111,28 +177,36 @@ void TimeLoop::stop_if_diverged() {
 }
 
 void TimeLoop::run(std::int64_t steps) {
-  std::deque<Event> ahead;
-  std::vector<std::vector<Mark>> samples;
+  std::deque<std::pair<std::int64_t, Event>> ahead;  // with the steps that had been queued
+  std::vector<Marks> samples;
   simulation_.begin_steps();
-  for (std::int64_t s = 0; s < steps; ++s) {
-    const bool sample = steps_ % sample_every == sample_every / 2;
+  const bool may_replay = recordable();
+  const std::int64_t end = simulation_.state().step + steps;
+  for (std::int64_t at = simulation_.state().step; at < end; at = simulation_.state().step) {
+    const auto until = [](std::int64_t from, std::int64_t every, std::int64_t rest) {
+      return (rest + every - from % every) % every;
+    };
+    // Single steps where one is timed, and none too many before a guard looks.
+    std::int64_t next = std::min(end - at, until(steps_, sample_every, sample_every / 2));
+    if (guard_) next = std::min(next, guard_->every() - at % guard_->every());
+    const bool sample = until(steps_, sample_every, sample_every / 2) == 0;
     if (sample) samples.emplace_back();
-    step(sample ? &samples.back() : nullptr);
+    if (!may_replay || !replay(next)) step(sample ? &samples.back() : nullptr);
     if (guard_ && simulation_.state().step % guard_->every() == 0) {
       stop_if_diverged();
       guard_->inspect(streams_, simulation_.state().step);
     }
-    ahead.emplace_back(streams_.front().device());
-    streams_.front().record(ahead.back());
-    if (static_cast<std::int64_t>(ahead.size()) > queue_depth) {
-      ahead.front().synchronize();
+    ahead.emplace_back(simulation_.state().step, Event(streams_.front().device()));
+    streams_.front().record(ahead.back().second);
+    while (ahead.front().first + queue_depth < simulation_.state().step) {
+      ahead.front().second.synchronize();
       ahead.pop_front();
     }
   }
   for (Stream& stream : streams_) stream.synchronize();
   for (Exchange* exchange : used_) exchange->check();
   if (guard_) stop_if_diverged();
-  for (const auto& marks : samples) collect(marks);
+  for (const Marks& marks : samples) collect(marks);
 }
 
 std::vector<TimeLoop::Phase> TimeLoop::phases() const {

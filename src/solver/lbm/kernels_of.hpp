@@ -84,9 +84,16 @@ class KernelsOf final : public Kernels {
   template <bool in_place>
   static void collide_plainly(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, const Model& model) {
     const auto run = [&]<Strides strides, bool wrap_x>() {
-      const Trt<L, T> collision(model.plus, model.minus);
-      b.has_solids ? launch_step<L, S, strides, true, wrap_x, in_place>(stream, box, b, collision)
-                   : launch_step<L, S, strides, false, wrap_x, in_place>(stream, box, b, collision);
+      using Raw = typename S::Raw;
+      const Trt<L, T, Raw::unit> collision(model.plus, model.minus);
+      const auto step = [&]<bool solids>() {
+        if constexpr (strides == Strides::soa) {
+          launch_groups_or_cells<L, Raw, solids, wrap_x, in_place>(stream, box, b, collision);
+        } else {
+          launch_step<L, Raw, strides, solids, wrap_x, in_place>(stream, box, b, collision);
+        }
+      };
+      b.has_solids ? step.template operator()<true>() : step.template operator()<false>();
     };
     if (layout == Layout::aos) {
       run.template operator()<Strides::aos, false>();

@@ -142,6 +142,7 @@ struct Lbm::Impl {
     require(state.step == 0, "bodies and solid cells are set before the first step");
     surfaces = std::move(bodies);
     make_blocks();
+    ++serial;
     // What they were made of may go.
     surfaces.solid = {};
     surfaces.cuts = {};
@@ -192,12 +193,17 @@ struct Lbm::Impl {
   /// what its cell sent inwards, which the cell behind must not have replaced yet.
   std::int64_t least_rim() const { return in_place() && (surfaces.cuts || !options.boundaries.empty()) ? 2 : 1; }
 
+  std::int64_t usual_rim(int axis) const {
+    if (axis != 0 || options.layout != Layout::soa || devices.front().backend == Backend::host) return 1;
+    return 32 / static_cast<std::int64_t>(size_of(options.precision));
+  }
+
   /// Rim layers where the halo brings values from another block (or this one, periodic).
   Margins margins(const Block& block) const {
     Margins m;
     for (int a = 0; a < 3; ++a) {
       if (populations.options().ghost[a] == 0) continue;
-      const std::int64_t width = std::max(least_rim(), options.rim[a]);
+      const std::int64_t width = std::max(least_rim(), options.rim[a] > 0 ? options.rim[a] : usual_rim(a));
       if (grid.periodic()[a] || block.box.lo[a] > 0) m.low[a] = width;
       if (grid.periodic()[a] || block.box.hi[a] < grid.extent()[a]) m.high[a] = width;
     }
@@ -332,7 +338,8 @@ struct Lbm::Impl {
   std::vector<BlockWork> blocks;
   std::vector<Stage> stages;
   State state;
-  bool apart = false;  // in place: the populations lie as others see them
+  std::uint64_t serial = 0;  // of the links that recorded steps hold
+  bool apart = false;        // in place: the populations lie as others see them
   // That velocity and density belong to: the step, and how often the state had been restored.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
   std::optional<TimeLoop> loop;
@@ -363,6 +370,11 @@ void Lbm::finish_step() {
   ++impl_->state.step;
   impl_->stages.front().exchange = &impl_->exchange();
   impl_->state.time += 1;
+}
+
+Recording Lbm::recording() const {
+  const int phase = impl_->in_place() ? static_cast<int>(impl_->state.step % 2) : impl_->populations.physical(0);
+  return {2, phase, impl_->serial};
 }
 
 std::vector<Watched> Lbm::watched() {

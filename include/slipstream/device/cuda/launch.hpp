@@ -34,7 +34,8 @@ inline constexpr int cell_threads = 256;
 inline constexpr int most_threads = 1024;
 
 template <class Kernel>
-__global__ void __launch_bounds__(threads_of<Kernel>(cell_threads)) run_cells(const Kernel kernel, int3 lo, int3 hi) {
+__global__ void __launch_bounds__(threads_of<Kernel>(cell_threads), resident_of<Kernel>())
+    run_cells(const Kernel kernel, int3 lo, int3 hi) {
   const int i = lo.x + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int j = lo.y + static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int k = lo.z + static_cast<int>(blockIdx.z * blockDim.z + threadIdx.z);

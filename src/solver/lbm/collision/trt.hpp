@@ -5,7 +5,8 @@ namespace slipstream::lbm {
 
 /// Two-relaxation-time collision (Ginzburg, Verhaeghe & d'Humieres 2008): the symmetric part of each pair relaxes with
 /// omega_plus, which sets the viscosity, the antisymmetric part with omega_minus, which sets where walls lie.
-template <class L, class T>
+/// Populations come as `unit` times the deviations, a power of two, which changes no digit.
+template <class L, class T, int unit = 1>
 struct Trt {
   T omega_plus, omega_minus;
   T magic;  ///< (1 / omega_plus - 1/2) (1 / omega_minus - 1/2)
@@ -32,10 +33,17 @@ struct Trt {
   /// Equal rates are the single-relaxation-time (BGK) model.
   template <class F>
   SLIP_FN static void relax(T (&g)[L::q], T omega_plus, T omega_minus, const F& force) {
-    const Flow<T> u(moments<L>(g), force);
+    Moments<T> m = moments<L>(g);
+    if constexpr (unit != 1) {
+      constexpr T one = T(1) / T(unit);
+      m = {one * m.excess, one * m.x, one * m.y, one * m.z};
+    }
+    const Flow<T> u(m, force);
     const T square = T(1.5) * (u.x * u.x + u.y * u.y + u.z * u.z);
-    constexpr T w0 = T(L::weight(0));
-    g[0] = g[0] - omega_plus * (g[0] - w0 * (u.excess - u.rho * square));
+    const T still = u.excess - u.rho * square, curve = T(4.5) * u.rho, slope = T(3) * u.rho;
+    const T half_plus = T(0.5) * omega_plus, half_minus = T(0.5) * omega_minus;
+    constexpr T w0 = T(unit * L::weight(0));
+    g[0] = g[0] - omega_plus * (g[0] - w0 * still);
     // Factors of the source: 9 and 3 (1 - rate / 2), and 3 u . F in it.
     T even_source = T(0), odd_source = T(0), work = T(0);
     if constexpr (F::acts) {
@@ -46,15 +54,12 @@ struct Trt {
     }
     unrolled<0, (L::q - 1) / 2>([&](auto pair) {
       constexpr int p = 2 * pair() + 1;
-      constexpr int x = L::velocity[p][0], y = L::velocity[p][1], z = L::velocity[p][2];
-      constexpr T w = T(L::weight(p));
-      T cu = T(0);
-      if constexpr (x != 0) cu += x > 0 ? u.x : -u.x;
-      if constexpr (y != 0) cu += y > 0 ? u.y : -u.y;
-      if constexpr (z != 0) cu += z > 0 ? u.z : -u.z;
-      const T even = w * (u.excess + u.rho * (T(4.5) * cu * cu - square)), odd = w * u.rho * (T(3) * cu);
-      T plus = omega_plus * (T(0.5) * (g[p] + g[p + 1]) - even);
-      T minus = omega_minus * (T(0.5) * (g[p] - g[p + 1]) - odd);
+      constexpr T w = T(unit * L::weight(p));
+      const T cu = along<L, p>(u.x, u.y, u.z);
+      // What of the equilibria depends on the weight only is the same for many pairs.
+      const T even = w * omega_plus * still + w * omega_plus * curve * (cu * cu), odd = w * omega_minus * slope * cu;
+      T plus = half_plus * (g[p] + g[p + 1]) - even;
+      T minus = half_minus * (g[p] - g[p + 1]) - odd;
       if constexpr (F::acts) {
         const T cf = along<L, p>(force.x, force.y, force.z);
         plus -= w * (even_source * (cu * cf) - work);

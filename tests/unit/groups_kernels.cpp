@@ -1,0 +1,128 @@
+// The step by groups of cells against the step cell by cell, on every backend that this build and this machine have.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+
+#include "../support/machine_rig.hpp"
+#include "solver/lbm/collision/trt.hpp"
+#include "solver/lbm/stream_collide.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+constexpr Extent extent{12, 5, 4};
+constexpr int ghost = 4;  // in x, so that rows start on whole groups; 1 in y and z
+
+BlockShape shape_of(int components) {
+  BlockShape shape;
+  shape.extent = extent;
+  shape.ghost = {ghost, 1, 1};
+  shape.stride[0] = 1;
+  shape.stride[1] = extent[0] + 2 * ghost;
+  shape.stride[2] = shape.stride[1] * (extent[1] + 2);
+  shape.component_stride = shape.stride[2] * (extent[2] + 2);
+  shape.origin = shape.stride[2] + shape.stride[1] + ghost;
+  shape.elements = shape.component_stride * components;
+  return shape;
+}
+
+template <class T>
+Place place(const Buffer<T>& buffer, const BlockShape& shape) {
+  return {reinterpret_cast<std::byte*>(buffer.data() + shape.origin), shape, {}};
+}
+
+enum class By : std::uint8_t { cells, groups };
+
+/// What a step leaves in the array that it writes.
+template <class L, class S, bool solids, bool wrap_x, bool in_place>
+std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form form) {
+  using Word = typename S::Word;
+  const BlockShape shape = shape_of(L::q), flag_shape = shape_of(1);
+  const auto count = static_cast<std::size_t>(shape.elements);
+  Stream stream({backend, 0});
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> number(-0.01f, 0.01f);
+  std::vector<Word> values(count), result(count);
+  for (Word& word : values) word = S::store(static_cast<typename S::Number>(number(random)) * S::unit);
+  std::vector<std::uint8_t> marks(static_cast<std::size_t>(flag_shape.elements));
+  for (std::uint8_t& mark : marks) mark = random() % 4 == 0;
+  const Buffer<Word> from(stream.device(), count), to(stream.device(), count);
+  const Buffer<std::uint8_t> flags(stream.device(), marks.size());
+  copy(stream, from.data(), values.data(), from.bytes());
+  copy(stream, to.data(), values.data(), to.bytes());
+  copy(stream, flags.data(), marks.data(), flags.bytes());
+  BlockArrays b;
+  b.populations = place(from, shape);
+  b.populations_out = in_place ? b.populations : place(to, shape);
+  b.flags = place(flags, flag_shape);
+  b.form = form;
+  if (wrap_x) b.wrap.extent[0] = static_cast<int>(extent[0]);
+  b.wrap.extent[2] = static_cast<int>(extent[2]);
+  const Trt<L, typename S::Number, S::unit> collision(1.7, 1.3);
+  if (by == By::groups) {
+    using Groups = StreamCollideGroups<L, S, solids, wrap_x, in_place, decltype(collision)>;
+    EXPECT_TRUE(in_groups<Groups>(box, b));
+    launch(stream, groups_of<Groups>(box), Groups{step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision)});
+  } else {
+    launch(stream, box, step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision));
+  }
+  const Buffer<Word>& written = in_place ? from : to;
+  copy(stream, result.data(), written.data(), written.bytes());
+  stream.synchronize();
+  EXPECT_NE(std::memcmp(result.data(), values.data(), from.bytes()), 0);
+  return result;
+}
+
+template <class L, class S, bool solids, bool wrap_x, bool in_place>
+void compare(Backend backend, const Box& box, Form form) {
+  const auto cells = step<L, S, solids, wrap_x, in_place>(backend, By::cells, box, form);
+  const auto groups = step<L, S, solids, wrap_x, in_place>(backend, By::groups, box, form);
+  EXPECT_EQ(std::memcmp(cells.data(), groups.data(), cells.size() * sizeof(typename S::Word)), 0)
+      << "form " << static_cast<int>(form) << ", " << L::q << " velocities, " << sizeof(typename S::Word) << " bytes";
+}
+
+template <class L, class S>
+void compare_all(Backend backend) {
+  const Box whole{{0, 0, 0}, extent}, part{{4, 1, 0}, {8, 4, 4}};
+  compare<L, S, false, true, false>(backend, whole, Form::apart);
+  compare<L, S, true, false, false>(backend, part, Form::apart);
+  for (const Form form : {Form::shared, Form::turned}) {
+    compare<L, S, false, true, true>(backend, whole, form);
+    compare<L, S, true, false, true>(backend, part, form);
+  }
+}
+
+class Groups : public testing::TestWithParam<Backend> {};
+
+TEST_P(Groups, LeaveTheBitsOfSingleCells) {
+  compare_all<D3Q19, RawF16>(GetParam());
+  compare_all<D3Q19, StoredF32>(GetParam());
+  compare_all<D2Q9, StoredF32>(GetParam());
+  compare_all<D3Q27, RawF16>(GetParam());
+}
+
+TEST_P(Groups, AreLeftAloneWhereRowsAreNotMadeOfThem) {
+  using Quads = StreamCollideGroups<D2Q9, RawF16, false, false, false, Trt<D2Q9, float, RawF16::unit>>;
+  const BlockShape shape = shape_of(D2Q9::q);
+  const Buffer<Half> array({GetParam(), 0}, static_cast<std::size_t>(shape.elements));
+  BlockArrays b;
+  b.populations = b.populations_out = place(array, shape);
+  EXPECT_TRUE(in_groups<Quads>({{0, 0, 0}, extent}, b));
+  EXPECT_FALSE(in_groups<Quads>({{1, 0, 0}, extent}, b));
+  EXPECT_FALSE(in_groups<Quads>({{0, 0, 0}, {11, 5, 4}}, b));
+  b.populations.origin += sizeof(Half);
+  EXPECT_FALSE(in_groups<Quads>({{0, 0, 0}, extent}, b));
+  b.populations.origin -= sizeof(Half);
+  b.populations_out.shape.stride[1] += 2;
+  EXPECT_FALSE(in_groups<Quads>({{0, 0, 0}, extent}, b));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Groups, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
+
+}  // namespace
+}  // namespace slipstream::lbm
