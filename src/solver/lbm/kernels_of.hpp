@@ -5,6 +5,7 @@
 #include "solver/lbm/readings.hpp"
 #include "solver/lbm/rearrange.hpp"
 #include "solver/lbm/stream_collide.hpp"
+#include "solver/lbm/stream_collide_packed.hpp"
 #include "solver/row_faults.hpp"
 
 namespace slipstream::lbm {
@@ -21,8 +22,10 @@ class KernelsOf final : public Kernels {
  public:
   void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
     launch(stream, box,
-           Rest<L, S>{reinterpret_cast<Word*>(b.populations.origin), Places(b), half(model, 0), half(model, 1),
-                      half(model, 2)});
+           Rest<L, S>{reinterpret_cast<Word*>(b.populations.origin),
+                      Places(b),
+                      Scalars<const std::uint8_t>(b.flags),
+                      {half(model, 0), half(model, 1), half(model, 2)}});
   }
 
   void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
@@ -34,6 +37,19 @@ class KernelsOf final : public Kernels {
 
   void rearrange(Stream& stream, const BlockArrays& b, Form to, std::byte* spare) const override {
     for (int i = 1; i < L::q; i += 2) rearrange_pair(stream, b, to, heading_of<L>(i), reinterpret_cast<Word*>(spare));
+  }
+
+  void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const override {
+    launch(stream, Box{{0, 0, 0}, from.flags.shape.extent},
+           Transcribe<L, Word>{reinterpret_cast<const Word*>(from.populations.origin),
+                               reinterpret_cast<Word*>(to.populations.origin), Places(from), Places(to),
+                               Scalars<const std::uint8_t>(from.flags)});
+  }
+
+  void rest_solids(Stream& stream, const BlockArrays& b) const override {
+    launch(stream, Box{{0, 0, 0}, b.flags.shape.extent},
+           RestSolids<L, Word>{reinterpret_cast<Word*>(b.populations.origin), Places(b),
+                               Scalars<const std::uint8_t>(b.flags)});
   }
 
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
@@ -83,10 +99,13 @@ class KernelsOf final : public Kernels {
  private:
   template <bool in_place>
   static void collide_plainly(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, const Model& model) {
+    const Trt<L, T> collision(model.plus, model.minus);
+    if (b.numbering.words != nullptr) return launch_packed_step<L, S, in_place>(stream, b, collision);
+    if (b.has_solids && b.leave_solids)
+      return launch_step<L, S, Strides::any, AtSolids::leave, true, in_place>(stream, box, b, collision);
     const auto run = [&]<Strides strides, bool wrap_x>() {
-      const Trt<L, T> collision(model.plus, model.minus);
-      b.has_solids ? launch_step<L, S, strides, true, wrap_x, in_place>(stream, box, b, collision)
-                   : launch_step<L, S, strides, false, wrap_x, in_place>(stream, box, b, collision);
+      b.has_solids ? launch_step<L, S, strides, AtSolids::rest, wrap_x, in_place>(stream, box, b, collision)
+                   : launch_step<L, S, strides, AtSolids::none, wrap_x, in_place>(stream, box, b, collision);
     };
     if (layout == Layout::aos) {
       run.template operator()<Strides::aos, false>();

@@ -3,15 +3,21 @@
 // digits where the flow is nearly at rest.
 #include <slipstream/launch.hpp>
 
+#include <slipstream/device/bits.hpp>
+
 #include "solver/lbm/access.hpp"
 #include "solver/lbm/storage.hpp"
 
 namespace slipstream::lbm {
 
-/// Pulls the populations of a cell, collides them and writes them; a solid cell's are left at rest. In place it writes
-/// where it has read (Form says where that is), and nowhere else: each place is one cell's alone in a step, so that
-/// cells may be taken in any order, interior and rim among them.
-template <class L, class S, Strides strides, bool solids, bool wrap_x, bool in_place, class Collision>
+/// What the step does with solid cells: there are none; their populations are put at rest, which needs no decision and
+/// so can become vector instructions; or, where the block asks for that, it reads nothing of them but their flag.
+enum class AtSolids : std::uint8_t { none, rest, leave };
+
+/// Pulls the populations of a cell, collides them and writes them. In place it writes where it has read (Form says
+/// where that is), and nowhere else: each place is one cell's alone in a step, so that cells may be taken in any order,
+/// interior and rim among them.
+template <class L, class S, Strides strides, AtSolids solids, bool wrap_x, bool in_place, class Collision>
 struct StreamCollide {
   using Word = typename S::Word;
   using T = typename S::Number;
@@ -21,6 +27,7 @@ struct StreamCollide {
   Wrap wrap;
   std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
   Collision collision;
+  bool leave_solids, flags_by_word;
 
   /// The cells of one row.
   struct Row {
@@ -47,23 +54,35 @@ struct StreamCollide {
     }
   }
 
+  /// Rows of flags begin on a multiple of four bytes.
+  SLIP_FN bool flagged(std::int64_t at) const {
+    if (!flags_by_word) return flags.origin[at] != 0;
+    const std::int64_t first = at & ~std::int64_t{3};
+    const std::uint32_t word = *reinterpret_cast<const std::uint32_t*>(flags.origin + first);
+    return (bytes_that_differ(word, 0) >> (8 * (at - first)) & 1) != 0;
+  }
+
   SLIP_FN void cell(const Row& row, int i) const {
+    bool solid = false;
+    if constexpr (solids == AtSolids::rest) solid = flags.origin[row.flags_start + i] != 0;
+    if constexpr (solids == AtSolids::leave) solid = flagged(row.flags_start + i);
+    if constexpr (solids == AtSolids::leave)
+      if (solid && leave_solids) return;
     const std::int64_t at = row.start + in.at(i, 0, 0);
     const Step x(in.at(1, 0, 0), i, wrap_x ? wrap.extent[0] : 0);
     T g[L::q];
     unrolled<0, L::q>(
         [&](auto q) { g[q()] = S::load(in.template population<q()>()[at + incoming<q()>(row.steps, x)]); });
     collision(g);
-    const bool solid = solids && flags.origin[row.flags_start + i] != 0;
     unrolled<0, L::q>([&](auto q) {
       constexpr int to = in_place ? opposite_of(q()) : q();
       const std::int64_t there = in_place ? at + incoming<to>(row.steps, x) : at;
-      out.template population<to>()[there] = S::store(solids && solid ? T(0) : g[q()]);
+      out.template population<to>()[there] = S::store(solids != AtSolids::none && solid ? T(0) : g[q()]);
     });
   }
 };
 
-template <class L, class S, Strides strides, bool solids, bool wrap_x, bool in_place, class Collision>
+template <class L, class S, Strides strides, AtSolids solids, bool wrap_x, bool in_place, class Collision>
 void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   using Word = typename S::Word;
   launch(
@@ -71,7 +90,8 @@ void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Col
       StreamCollide<L, S, strides, solids, wrap_x, in_place, Collision>{
           Access<L, const Word, strides>(b.populations),
           Access<L, Word, strides>(in_place ? b.populations : b.populations_out), Scalars<const std::uint8_t>(b.flags),
-          b.wrap, b.form == Form::turned ? b.populations.shape.component_stride : 0, collision});
+          b.wrap, b.form == Form::turned ? b.populations.shape.component_stride : 0, collision, b.leave_solids,
+          b.flags_by_word});
 }
 
 }  // namespace slipstream::lbm
