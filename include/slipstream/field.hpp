@@ -39,6 +39,11 @@ struct FieldOptions {
   bool shared = false;  ///< mappable by other processes of the node (route `direct`)
   /// Unused elements at the end of every row, rows at the end of every plane, planes at the end of every component.
   Extent padding{0, 0, 0};
+  /// Of every block of the grid, by id: -1, or how many values of a component are stored, one after the other, in an
+  /// order that only their owner knows. Exchanges reach those of such a block by lists of elements; nobody reads it by
+  /// cells. None: every block is stored as a box.
+  std::shared_ptr<const std::vector<std::int64_t>> packed = nullptr;
+  bool later = false;  ///< no arrays before make_arrays()
   bool adopted =
       false;  ///< set by Field::adopt: the arrays are the caller's, and `shared` says whether they have a handle
 };
@@ -60,7 +65,10 @@ struct BlockShape {
   std::int64_t origin = 0;    ///< element of interior cell (0, 0, 0), component 0
   std::int64_t elements = 0;  ///< allocated
 };
+/// Of a block that is stored as a box.
 BlockShape block_shape(const Extent& extent, const FieldOptions& options);
+/// Of any block of the grid. A packed one has the extent of its cells and no strides along y and z.
+BlockShape block_shape(const Grid& grid, std::int64_t block, const FieldOptions& options);
 
 /// Element access by local cell coordinates: 0 .. extent - 1 inside, negative or beyond in the ghosts.
 template <class T>
@@ -94,6 +102,9 @@ class Field {
   /// Makes copy 1 the current one, for all blocks.
   void swap() { current_ = (current_ + 1) % options_.copies; }
   std::int64_t bytes_on(Device device) const;
+  /// Frees the arrays of a field that owns them; and makes them again, filled with zeros, where it has none.
+  void drop_arrays();
+  void make_arrays();
 
   template <class T>
   View<T> view(std::int64_t block, int copy = 0) const {
@@ -126,6 +137,7 @@ class Field {
   /// Why these arrays cannot be taken; empty where they have been.
   std::string take(const std::vector<OwnArray>& arrays);
   const Storage& storage(std::int64_t block) const;
+  void require_boxes() const;
   const Grid* grid_;
   FieldOptions options_;
   std::vector<Storage> storage_;

@@ -22,9 +22,16 @@ enum class Lattice : std::uint8_t { d2q9, d3q19, d3q27 };
 enum class Collision : std::uint8_t { srt, trt, mrt, cumulant };
 /// two: a step reads one array of populations and writes another. in_place: esoteric pull, in one array; the same bits.
 enum class Streaming : std::uint8_t { two, in_place };
+/// How blocks with cells inside of bodies are kept. All of them give the same bits.
+///   dense      all cells are stored and computed
+///   flags      all are stored; of those inside a step reads nothing but their flag
+///   sparse     only fluid cells, and of a body the layer beside them, are stored; a step runs along a list of the
+///   fluid automatic  by the share of solid cells in each block
+enum class Solids : std::uint8_t { dense, flags, sparse, automatic };
 std::string to_string(Lattice lattice);
 std::string to_string(Collision collision);
 std::string to_string(Streaming streaming);
+std::string to_string(Solids solids);
 
 /// Sides of the domain, in the order in which two that meet are given the corner: later ones win, unless only
 /// one of the two rests, which then wins.
@@ -81,6 +88,9 @@ struct Options {
   /// from populations are f32 then.
   DType precision = DType::f32;
   Streaming streaming = Streaming::two;
+  Solids solids = Solids::automatic;
+  /// Where a step looks at flags: four of them in one word, instead of one byte. The same bits; for measurements.
+  bool flags_by_word = false;
   Layout layout = Layout::soa;
   int alignment = 128;
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
@@ -122,8 +132,9 @@ void check(const Options& options);
 /// the lattice's (cell = step = 1, density 1). Starts at rest.
 class Lbm final : public Simulation {
  public:
-  /// Collective. The machine must be discovered, not described.
-  Lbm(const Communicator& comm, const Machine& machine, Options options);
+  /// Collective. The machine must be discovered, not described. `bodies`: as for set_bodies; known from the start, they
+  /// cost no memory for cells that are not stored.
+  Lbm(const Communicator& comm, const Machine& machine, Options options, Surfaces bodies = {});
   ~Lbm() override;
 
   State& state() override;
@@ -158,6 +169,8 @@ class Lbm final : public Simulation {
   /// Sum of density less 1 over fluid cells, in a fixed order of rows and blocks; collective.
   double excess_mass();
   std::int64_t fluid_cells() const;
+  /// Bytes of populations, flags and lists of cells on this rank.
+  std::int64_t bytes_of_cells() const;
 
   const Grid& grid() const;
   const Options& options() const;

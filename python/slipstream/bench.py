@@ -215,6 +215,22 @@ def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:
         console.print(f"written: {write(folder, 'lbm', describe_machine(machine, build), build['commit'], rows)}")
 
 
+def _solids(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+    from slipstream import bench_lbm_solids as solids
+
+    choice = solids.Choice(
+        arguments.experiment,
+        arguments.backend,
+        arguments.threads,
+        arguments.cells,
+        arguments.lattice,
+        arguments.collision,
+        (arguments.precision or ["f32"])[0],
+        arguments.streaming,
+    )
+    solids.run(choice, console, folder)
+
+
 def _experiment(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
     from slipstream import bench_lbm_experiments as experiments
 
@@ -222,6 +238,8 @@ def _experiment(arguments: argparse.Namespace, console: Console, folder: Path | 
         raise CaseError("bench lbm --experiment takes no --layout: `layout` measures both, the others soa")
     if len(arguments.precision or []) > 1:
         raise CaseError("bench lbm --experiment takes one --precision")
+    if arguments.experiment in ("flagfield", "simd"):
+        return _solids(arguments, console, folder)
     choice = experiments.Choice(
         arguments.experiment,
         arguments.backend,

@@ -88,8 +88,8 @@ OPTIONS: Mapping[str, Option] = {
     "layout": Option("soa", "", {"choices": ["soa", "aos"]}),
     "experiment": Option(
         None,
-        "of Risso 2017: 200 steps, the smallest of 10 times",
-        {"choices": ["layout", "imbalance", "weak", "strong"]},
+        "of Risso 2017 and Zheng 2023: 200 steps, the smallest of 10 times",
+        {"choices": ["layout", "imbalance", "weak", "strong", "flagfield", "simd"]},
     ),
     "overlap": Option("auto", "", {"choices": ["auto", "on", "off"]}),
     "quick": Option(False, "few small sizes", {"action": "store_true"}),

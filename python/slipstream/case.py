@@ -77,6 +77,11 @@ class LbmTable(Table):
     streaming: Literal["two", "in_place"] = Field(
         "two", description="Two arrays of populations, or one that is updated in place: half the memory, the same bits."
     )
+    solids: Literal["auto", "dense", "flags", "sparse"] = Field(
+        "auto",
+        description="Cells inside of bodies: stored and computed, stored and skipped, or left out; auto: by their "
+        "share in each block. The same bits.",
+    )
     layout: Literal["soa", "aos"] = Field("soa", description="Populations in arrays of their own, or side by side.")
     alignment: Annotated[int, Field(ge=4, le=4096)] = Field(
         128, description="Bytes to which the first interior cell of each row is aligned; a power of two."

@@ -16,7 +16,7 @@ from slipstream.record import Event
 
 #: Tables that may differ between a run and the one that goes on: they change no bit of the flow.
 _FREE_TABLES = frozenset({"case", "run", "machine", "exchange", "output", "checkpoint", "guard"})
-_FREE_KEYS = frozenset({"lbm.streaming", "lbm.layout", "lbm.alignment"})
+_FREE_KEYS = frozenset({"lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment"})
 
 
 @dataclass(frozen=True)

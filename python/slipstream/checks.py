@@ -7,7 +7,7 @@ import numpy as np
 
 from slipstream.case import Case
 from slipstream.errors import CaseError
-from slipstream.sides import SIDES
+from slipstream.sides import SIDES, Body
 from slipstream.toml_text import Path
 
 #: Below this relaxation time rounding and gradients near walls grow faster than viscosity damps them.
@@ -140,14 +140,29 @@ def _bodies(case: Case) -> Iterator[Problem]:
         path: Path = ("bodies", name)
         if (body.mesh is None) == (body.shape is None):
             yield path, "mesh or shape: give one of them"
-        if body.shape and (body.centre is None or body.radius is None):
+        if body.shape == "beads":
+            yield from _beads(case, body, path)
+        elif body.shape and (body.centre is None or body.radius is None):
             yield path, f"a {body.shape} needs centre and radius"
+        if body.shape != "beads" and (body.solid is not None or body.seed):
+            yield path, "solid and seed belong to beads"
         if body.units and not case.si:
             yield (*path, "units"), 'belongs to a case in SI; in one in cells a mesh is in cells, after "scale"'
         if body.mesh is None and (body.units or body.part or body.orient or body.weld):
             yield path, "units, part, orient and weld belong to a mesh"
         if name in SIDES:
             yield path, "is the name of a side; choose another"
+
+
+def _beads(case: Case, body: Body, path: Path) -> Iterator[Problem]:
+    if body.radius is None or body.solid is None:
+        yield path, "beads need radius and solid"
+    elif 2.0 * body.radius / case.cell_edge > 0.5 * min(case.grid.cells):
+        yield (*path, "radius"), "beads must be at most half as wide as the box; more cells, or smaller beads"
+    if body.centre is not None:
+        yield (*path, "centre"), "beads lie all over the box and have none"
+    if not all(case.grid.periodic):
+        yield path, "beads fill a box that goes on for ever: grid.periodic = [true, true, true]"
 
 
 def _profiles(case: Case) -> Iterator[Problem]:

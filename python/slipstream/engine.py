@@ -68,6 +68,10 @@ def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
     with as_case_error():
         plan = core().plan(machine, options)
     setup = Setup(case, machine, plan, options)
+    if check_memory and memory_problem(setup) and case.bodies and case.lbm.solids != "dense":
+        # Bodies take their time, so that only a plan that does not fit without them asks for them.
+        with as_case_error():
+            setup = Setup(case, machine, core().plan(machine, options, bodies.make(case)), options)
     if check_memory and (message := memory_problem(setup)):
         raise CaseError(message)
     return setup
@@ -132,9 +136,8 @@ def solver(setup: Setup, trace: Any = None) -> Any:
 
     What fails here may fail on one rank only, so it is no CaseError: the command line takes the other ranks down.
     """
-    lbm = core().Lbm(setup.machine, setup.options, trace)
-    if setup.case.bodies:
-        core().set_bodies(lbm, bodies.make(setup.case))
+    made = bodies.make(setup.case) if setup.case.bodies else None
+    lbm = core().Lbm(setup.machine, setup.options, trace, made)
     guard = setup.case.guard
     if guard.every:
         lbm.guard(guard.every, guard.density, setup.case.spacing)

@@ -15,6 +15,7 @@ from slipstream.checks import warnings
 from slipstream.compare import Comparison
 from slipstream.core import launched_size
 from slipstream.engine import Setup, needed_per_device, show_extent
+from slipstream.permeability import Permeability
 from slipstream.start import TERMINAL_WIDTH
 
 #: Rows of a table of neighbours before the rest is summed up.
@@ -130,6 +131,15 @@ def loads(found: dict[str, dict[str, Any]], case: Case) -> Group:
                 rows.append((name, quantity, *(f"{part:.6g}" for part in entry[quantity])))
     unit = "N" if case.si else "density 1 x cells^4 / steps^2"
     return table(f"loads on bodies (forces in {unit})", ["body", "", "x", "y", "z"], rows, left=2)
+
+
+def permeability(found: Permeability, case: Case) -> str:
+    """Of a periodic bed."""
+    area, speed = ("m^2", "m/s") if case.si else ("cells^2", "cells a step")
+    return (
+        f"permeability {found.permeability:.5g} {area} along the force, from the superficial velocity "
+        f"{found.superficial_velocity:.5g} {speed}; {100 * found.solid_share:.1f} % solid"
+    )
 
 
 def _ending(case: Case) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import checkpoint, compare, engine, loads, predict, record, report, topology
+from slipstream import checkpoint, compare, engine, loads, permeability, predict, record, report, topology
 from slipstream.case import Case
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError
@@ -144,6 +144,9 @@ def run(
         history.take()
         figures["loads"] = {name: entry for name, entry in history.last.items() if name in case.bodies}
         console.print(report.loads(figures["loads"], case))
+    if permeability.applies(case) and (found := permeability.measure(lbm, case)):
+        figures["permeability"] = found.figures()
+        console.print(report.permeability(found, case))
     _results(lbm, case, reference, figures, console)
     _finish(kept, _verdict(outcome, case), case, console)
     _say_what_is_there(case, console)

@@ -78,9 +78,15 @@ class Body(Table):
     """[bodies.NAME]: a solid in the flow, at rest: a mesh from a file, or a simple shape. In cells, or m in SI."""
 
     mesh: str | None = Field(None, description="An OBJ or STL file, its surface closed. Either this or shape.")
-    shape: Literal["cylinder", "sphere"] | None = Field(None, description="A cylinder goes through the whole box.")
-    centre: Vector | None = Field(None, description="Of the shape.")
+    shape: Literal["cylinder", "sphere", "beads"] | None = Field(
+        None, description="A cylinder goes through the whole box; beads are a disordered pack of spheres that fills it."
+    )
+    centre: Vector | None = Field(None, description="Of the cylinder or sphere.")
     radius: Positive | None = Field(None, description="Of the shape.")
+    solid: Annotated[float, Field(gt=0, lt=0.63)] | None = Field(
+        None, description="Of beads: the part of the box that they fill, as nearly as whole beads can."
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="Of beads: another one, another pack.")
     axis: Literal["x", "y", "z"] = Field("z", description="Of the cylinder.")
     part: str | None = Field(None, description="Only this object, group or solid of the mesh's file.")
     units: Literal["m", "cm", "mm", "um", "km", "in", "ft"] | None = Field(

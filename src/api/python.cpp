@@ -113,6 +113,7 @@ NB_MODULE(_core, m) {
   bind_bodies(m);
   bind_bench_allreduce(m);
   bind_bench_copy(m);
+  bind_bench_flags(m);
   bind_bench_pingpong(m);
   bind_placement(m);
   bind_exchange(m);

@@ -34,6 +34,22 @@ Mesh transformed_by(const Mesh& mesh, const std::string& units, double scale, co
   return transformed(mesh, {units, scale, rotate, translate});
 }
 
+/// One surface of many spheres.
+Mesh spheres_of(const Points& centres, double radius, int refinements) {
+  require(centres.shape(1) == 3, "centres are an array [n][3]");
+  const Mesh one = make_sphere({0, 0, 0}, radius, refinements);
+  Mesh all;
+  all.parts = {"spheres"};
+  for (std::size_t n = 0; n < centres.shape(0); ++n) {
+    const auto first = static_cast<std::int32_t>(all.vertices.size());
+    for (const Point& p : one.vertices)
+      all.vertices.push_back({p[0] + centres(n, 0), p[1] + centres(n, 1), p[2] + centres(n, 2)});
+    for (const auto& t : one.triangles) all.triangles.push_back({t[0] + first, t[1] + first, t[2] + first});
+  }
+  all.part.assign(all.triangles.size(), 0);
+  return all;
+}
+
 MeshDomain domain_of(double spacing, const Extent& cells) {
   MeshDomain domain;
   domain.spacing = spacing;
@@ -47,15 +63,19 @@ Bodies bodies_of(const std::vector<std::pair<std::string, Mesh>>& named, double 
   return Bodies(std::move(bodies), domain_of(spacing, cells));
 }
 
-void set_bodies(lbm::Lbm& lbm, const Bodies& bodies) {
+}  // namespace
+
+lbm::Surfaces surfaces_of(const Bodies& bodies) {
   lbm::Surfaces surfaces;
   for (std::int64_t n = 0; n < bodies.count(); ++n) surfaces.names.push_back(bodies.body(n).name);
   surfaces.solid = [&](const Box& cells) { return bodies.solid(cells); };
   surfaces.cuts = [&](const Box& cells, const std::vector<Direction>& directions) {
     return bodies.cuts(cells, directions);
   };
-  lbm.set_bodies(std::move(surfaces));
+  return surfaces;
 }
+
+namespace {
 
 nb::list loads(lbm::Lbm& lbm, const Point& about) {
   std::vector<lbm::Load> all;
@@ -83,6 +103,7 @@ void bind_bodies(nb::module_& m) {
       .def_static("read", &read_mesh, nb::arg("path"), Release())
       .def_static("of", &mesh_of, nb::arg("vertices"), nb::arg("triangles"))
       .def_static("sphere", &make_sphere, nb::arg("centre"), nb::arg("radius"), nb::arg("refinements"))
+      .def_static("spheres", &spheres_of, nb::arg("centres"), nb::arg("radius"), nb::arg("refinements"))
       .def_static("box", &make_box, nb::arg("lo"), nb::arg("hi"))
       .def("part", &select_part, nb::arg("name"))
       .def("weld", &weld, nb::arg("tolerance"), Release())
@@ -96,7 +117,6 @@ void bind_bodies(nb::module_& m) {
         return self.solid_cells({lo, hi});
       });
   m.def("make_bodies", &bodies_of, nb::arg("named"), nb::arg("spacing"), nb::arg("cells"), Release());
-  m.def("set_bodies", &set_bodies, nb::arg("lbm"), nb::arg("bodies"), Release());
   m.def("loads", &loads, nb::arg("lbm"), nb::arg("about"));
 }
 

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <slipstream/bodies.hpp>
 #include <slipstream/lbm.hpp>
 
 namespace slipstream::python {
@@ -18,6 +19,8 @@ const Communicator& world();
 /// Whether MPI runs already, by whomever it was started.
 bool mpi_started();
 lbm::Options options_from(const nb::dict& options);
+/// Asks the bodies, which must outlive it.
+lbm::Surfaces surfaces_of(const Bodies& bodies);
 nb::dict block_dict(const Block& block);
 nb::list message_list(const std::vector<MessageInfo>& messages);
 
@@ -27,6 +30,7 @@ void bind_lbm(nb::module_& module);
 void bind_bodies(nb::module_& module);
 void bind_bench_allreduce(nb::module_& module);
 void bind_bench_copy(nb::module_& module);
+void bind_bench_flags(nb::module_& module);
 void bind_bench_pingpong(nb::module_& module);
 void bind_placement(nb::module_& module);
 ExchangeOptions exchange_options(const nb::dict& dict);

@@ -9,6 +9,7 @@
 #include "api/python_common.hpp"
 #include "api/python_report.hpp"
 #include "api/reading.hpp"
+#include "solver/lbm/stored_cells.hpp"
 
 /// What nanobind must know of a half to hand out arrays of them.
 template <>
@@ -55,8 +56,8 @@ lbm::Boundary boundary_from(const nb::dict& dict) {
 lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
   Reader reader(dict, "the solver");
-  std::string lattice = "D3Q19", collision = "TRT", precision = "f32", streaming = "two", layout = "soa",
-              overlap = "auto", placement = "theoretical";
+  std::string lattice = "D3Q19", collision = "TRT", precision = "f32", streaming = "two", solids = "auto",
+              layout = "soa", overlap = "auto", placement = "theoretical";
   std::map<std::string, std::array<double, 3>> walls;
   std::map<std::string, nb::dict> boundaries;
   std::vector<std::string> routes;
@@ -70,6 +71,8 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("force", o.force);
   reader.read("precision", precision);
   reader.read("streaming", streaming);
+  reader.read("solids", solids);
+  reader.read("flags_by_word", o.flags_by_word);
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("walls", walls);
@@ -99,6 +102,12 @@ lbm::Options options_from(const nb::dict& dict) {
   o.precision = dtype_from_string(precision);
   o.streaming = one_of<lbm::Streaming>(
       streaming, {{"two", lbm::Streaming::two}, {"in_place", lbm::Streaming::in_place}}, "streaming pattern");
+  o.solids = one_of<lbm::Solids>(solids,
+                                 {{"auto", lbm::Solids::automatic},
+                                  {"dense", lbm::Solids::dense},
+                                  {"flags", lbm::Solids::flags},
+                                  {"sparse", lbm::Solids::sparse}},
+                                 "way to keep solid cells");
   o.layout = layout_from_string(layout);
   o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
                               "overlap mode");
@@ -127,14 +136,15 @@ GridOptions grid_options(const lbm::Options& o) {
   return grid;
 }
 
-nb::dict plan(const Machine& machine, const nb::dict& dict) {
+nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies) {
   const lbm::Options o = options_from(dict);
   lbm::check(o);
   const Grid grid(o.cells, machine, 0, grid_options(o));
   nb::dict result;
   nb::list blocks, arrays;
   for (const Block& block : grid.blocks()) blocks.append(block_dict(block));
-  for (const auto& array : lbm::memory_needed(grid, o)) {
+  const auto needed = bodies ? lbm::memory_needed(grid, o, surfaces_of(*bodies)) : lbm::memory_needed(grid, o);
+  for (const auto& array : needed) {
     nb::dict entry;
     entry["device"] = array.device;
     entry["array"] = array.array;
@@ -268,6 +278,8 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
 nb::list local_arrays(nb::object self, const std::string& name) {
   Lbm& run = nb::cast<Lbm&>(self);
   const Field& field = run.field(name);
+  require(!field.options().later, "where only fluid cells are stored, the field " + name +
+                                      " has no array that outlives the next step: gather it, or take solids = 'flags'");
   nb::list all;
   for (const std::int64_t id : run.grid().local())
     all.append(nb::make_tuple(block_dict(run.grid().block(id)), block_array(field, id, self)));
@@ -335,7 +347,7 @@ class Series {
 }  // namespace
 
 void bind_lbm(nb::module_& m) {
-  m.def("plan", &plan, nb::arg("machine"), nb::arg("options"));
+  m.def("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none());
   m.def("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
 
   using Release = nb::call_guard<nb::gil_scoped_release>;
@@ -349,13 +361,14 @@ void bind_lbm(nb::module_& m) {
   nb::class_<Lbm, Simulation>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
       .def(
           "__init__",
-          [](Lbm* self, const Machine& machine, const nb::dict& options, Trace* trace) {
+          [](Lbm* self, const Machine& machine, const nb::dict& options, Trace* trace, const Bodies* bodies) {
             lbm::Options o = options_from(options);
             if (trace) o.exchange.trace = trace;
             nb::gil_scoped_release release;
-            new (self) Lbm(world(), machine, std::move(o));
+            new (self) Lbm(world(), machine, std::move(o), bodies ? surfaces_of(*bodies) : lbm::Surfaces{});
           },
-          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
+          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("bodies") = nb::none(),
+          nb::keep_alive<1, 4>())
       .def("advance", &Lbm::advance, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Lbm& self) { return self.state().step; })
       .def("set_solid", &set_solid, nb::arg("mask"))
@@ -364,6 +377,7 @@ void bind_lbm(nb::module_& m) {
           "mass", [](Lbm& self) { return self.excess_mass() + static_cast<double>(self.fluid_cells()); }, Release())
       .def("excess_mass", &Lbm::excess_mass, Release())
       .def("fluid_cells", &Lbm::fluid_cells)
+      .def("bytes_of_cells", &Lbm::bytes_of_cells)
       .def("gather", &gathered, nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
       .def("populations",
            [](Lbm& self) {

@@ -164,7 +164,7 @@ void Exchange::Impl::publish_fields() {
 
 Place Exchange::Impl::place_of(const Leg& leg, std::int64_t block, std::byte* array) const {
   const FieldOptions& field = items[leg.field].field->options();
-  Place place{array, block_shape(grid.block(block).box.extents(), field), field.type, !field.adopted};
+  Place place{array, block_shape(grid, block, field), field.type, !field.adopted};
   place.origin += place.shape.origin * static_cast<std::int64_t>(size_of(field.type));
   return place;
 }

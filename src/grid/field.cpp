@@ -74,6 +74,18 @@ BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
   return shape;
 }
 
+BlockShape block_shape(const Grid& grid, std::int64_t block, const FieldOptions& options) {
+  const Extent extent = grid.block(block).box.extents();
+  const std::int64_t values = options.packed ? options.packed->at(block) : -1;
+  if (values < 0) return block_shape(extent, options);
+  BlockShape shape;
+  shape.extent = extent;
+  shape.stride[0] = options.layout == Layout::soa ? 1 : options.components;
+  shape.component_stride = options.layout == Layout::soa ? values : 1;
+  shape.elements = values * options.components;
+  return shape;
+}
+
 std::int64_t Field::bytes_needed(const Extent& extent, const FieldOptions& options) {
   return block_shape(extent, options).elements * static_cast<std::int64_t>(size_of(options.type)) * options.copies;
 }
@@ -83,22 +95,32 @@ Field::Field(const Grid& grid, FieldOptions options, WithoutArrays) : grid_(&gri
           "field " + options_.name + " needs at least one component and one copy");
   for (const std::int64_t id : grid.local()) {
     const Block& block = grid.block(id);
-    storage_.push_back(
-        {id, grid.machine().device(block.device).local, block_shape(block.box.extents(), options_), {}, {}});
+    storage_.push_back({id, grid.machine().device(block.device).local, block_shape(grid, id, options_), {}, {}});
   }
 }
 
 Field::Field(const Grid& grid, FieldOptions options) : Field(grid, std::move(options), WithoutArrays{}) {
+  if (!options_.later) make_arrays();
+}
+
+void Field::drop_arrays() {
+  require(!options_.adopted, "the arrays of field " + options_.name + " are the caller's: it cannot drop them");
   for (Storage& storage : storage_) {
+    storage.arrays.clear();
+    storage.owned.clear();
+  }
+}
+
+void Field::make_arrays() {
+  for (Storage& storage : storage_) {
+    if (!storage.arrays.empty()) continue;
     const auto bytes = storage.shape.elements * size_of(options_.type);
+    Stream stream(storage.device);
     for (int c = 0; c < options_.copies; ++c) {
       storage.owned.emplace_back(storage.device, bytes, options_.shared ? Memory::shared : Memory::device);
       storage.arrays.push_back(storage.owned.back().data());
+      if (bytes > 0) fill(stream, storage.arrays.back(), 0, bytes);
     }
-  }
-  for (const auto& storage : storage_) {
-    Stream stream(storage.device);
-    for (const auto& array : storage.owned) fill(stream, array.data(), 0, array.bytes());
     stream.synchronize();
   }
 }
@@ -113,7 +135,17 @@ const Field::Storage& Field::storage(std::int64_t block) const {
 
 const BlockShape& Field::shape(std::int64_t block) const { return storage(block).shape; }
 Device Field::device(std::int64_t block) const { return storage(block).device; }
-std::byte* Field::array(std::int64_t block, int array) const { return storage(block).arrays.at(array); }
+std::byte* Field::array(std::int64_t block, int array) const {
+  const Storage& s = storage(block);
+  require(!s.arrays.empty(), "field " + options_.name + " has no arrays yet: make_arrays() makes them");
+  return s.arrays.at(array);
+}
+void Field::require_boxes() const {
+  for (const Storage& s : storage_)
+    require(!options_.packed || options_.packed->at(s.block) < 0,
+            "field " + options_.name + " does not store block " + std::to_string(s.block) +
+                " as a box: it cannot be read or written by cells");
+}
 std::byte* Field::data(std::int64_t block, int copy) const { return array(block, physical(copy)); }
 
 std::int64_t Field::bytes_on(Device device) const {
@@ -163,6 +195,7 @@ void for_each_value(const Box& region, const Box& box, const FieldOptions& optio
 }  // namespace
 
 void Field::read(const Box& box, void* to, int copy) const {
+  require_boxes();
   const std::size_t size = size_of(options_.type);
   for (const auto& s : storage_) {
     const Box region = intersection(grid_->block(s.block).box, box);
@@ -186,6 +219,7 @@ void Field::read(const Box& box, void* to, int copy) const {
 }
 
 void Field::write(const Box& box, const void* from, int copy, bool ghosts) {
+  require_boxes();
   const std::size_t size = size_of(options_.type);
   for (const auto& s : storage_) {
     const Box& own = grid_->block(s.block).box;

@@ -104,6 +104,7 @@ struct Way {
   Overlap overlap = Overlap::off;
   Extent rim{1, 1, 1};
   Streaming streaming = Streaming::two;
+  Solids solids = Solids::dense;
 };
 
 void set(Lbm& lbm, Obstacles obstacles) {
@@ -122,6 +123,8 @@ std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, 
   o.overlap = way.overlap;
   o.rim = way.rim;
   o.streaming = way.streaming;
+  o.solids = way.solids;
+  o.flags_by_word = way.layout == Layout::aos;
   Lbm lbm(comm, machine, o);
   set(lbm, obstacles);
   lbm.advance(steps);
@@ -166,6 +169,25 @@ std::vector<Way> ways(Backend backend) {
                                      {5, "in_place_wide_rim"}})
     all.push_back(in_place(all[number], name));
   all.back().blocks = {2, 2, 1};
+  // Without the solid cells: what all cells give, in either form.
+  constexpr auto with_solids = [](Way way, Solids solids, Streaming streaming, const char* name) {
+    way.name = name;
+    way.solids = solids;
+    way.streaming = streaming;
+    return way;
+  };
+  for (const auto& [number, solids, streaming, name] :
+       {std::tuple{0, Solids::flags, Streaming::two, "flags"},
+        {1, Solids::flags, Streaming::in_place, "flags_in_place_blocks_27"},
+        {2, Solids::flags, Streaming::two, "flags_by_word_aos"},
+        {0, Solids::sparse, Streaming::two, "sparse"},
+        {1, Solids::sparse, Streaming::in_place, "sparse_in_place_blocks_27"},
+        {2, Solids::sparse, Streaming::in_place, "sparse_in_place_aos"},
+        {3, Solids::sparse, Streaming::two, "sparse_staged"},
+        {4, Solids::sparse, Streaming::two, "sparse_direct_overlapped"},
+        {5, Solids::sparse, Streaming::in_place, "sparse_in_place_wide_rim"},
+        {1, Solids::automatic, Streaming::two, "auto_blocks_27"}})
+    all.push_back(with_solids(all[number], solids, streaming, name));
   const int ranks = Communicator::world().size();
   if (ranks % 2 == 0) all.push_back({"two_nodes", backend, 1, ranks / 2, {2, 1, 1}});
   return all;

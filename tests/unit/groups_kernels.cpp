@@ -9,7 +9,7 @@
 
 #include "../support/machine_rig.hpp"
 #include "solver/lbm/collision/trt.hpp"
-#include "solver/lbm/stream_collide.hpp"
+#include "solver/lbm/stream_collide_groups.hpp"
 
 namespace slipstream::lbm {
 namespace {
@@ -38,7 +38,7 @@ Place place(const Buffer<T>& buffer, const BlockShape& shape) {
 enum class By : std::uint8_t { cells, groups };
 
 /// What a step leaves in the array that it writes.
-template <class L, class S, bool solids, bool wrap_x, bool in_place>
+template <class L, class S, AtSolids solids, bool wrap_x, bool in_place>
 std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form form) {
   using Word = typename S::Word;
   const BlockShape shape = shape_of(L::q), flag_shape = shape_of(1);
@@ -62,9 +62,10 @@ std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form 
   b.form = form;
   if (wrap_x) b.wrap.extent[0] = static_cast<int>(extent[0]);
   b.wrap.extent[2] = static_cast<int>(extent[2]);
-  const Trt<L, typename S::Number, S::unit> collision(1.7, 1.3);
+  using Model = Trt<L, typename S::Number, S::unit>;
+  const Model collision(1.7, 1.3);
   if (by == By::groups) {
-    using Groups = StreamCollideGroups<L, S, solids, wrap_x, in_place, decltype(collision)>;
+    using Groups = StreamCollideGroups<L, S, solids, wrap_x, in_place, Model>;
     EXPECT_TRUE(in_groups<Groups>(box, b));
     launch(stream, groups_of<Groups>(box), Groups{step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision)});
   } else {
@@ -77,7 +78,7 @@ std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form 
   return result;
 }
 
-template <class L, class S, bool solids, bool wrap_x, bool in_place>
+template <class L, class S, AtSolids solids, bool wrap_x, bool in_place>
 void compare(Backend backend, const Box& box, Form form) {
   const auto cells = step<L, S, solids, wrap_x, in_place>(backend, By::cells, box, form);
   const auto groups = step<L, S, solids, wrap_x, in_place>(backend, By::groups, box, form);
@@ -88,11 +89,11 @@ void compare(Backend backend, const Box& box, Form form) {
 template <class L, class S>
 void compare_all(Backend backend) {
   const Box whole{{0, 0, 0}, extent}, part{{4, 1, 0}, {8, 4, 4}};
-  compare<L, S, false, true, false>(backend, whole, Form::apart);
-  compare<L, S, true, false, false>(backend, part, Form::apart);
+  compare<L, S, AtSolids::none, true, false>(backend, whole, Form::apart);
+  compare<L, S, AtSolids::rest, false, false>(backend, part, Form::apart);
   for (const Form form : {Form::shared, Form::turned}) {
-    compare<L, S, false, true, true>(backend, whole, form);
-    compare<L, S, true, false, true>(backend, part, form);
+    compare<L, S, AtSolids::none, true, true>(backend, whole, form);
+    compare<L, S, AtSolids::rest, false, true>(backend, part, form);
   }
 }
 
@@ -106,7 +107,7 @@ TEST_P(Groups, LeaveTheBitsOfSingleCells) {
 }
 
 TEST_P(Groups, AreLeftAloneWhereRowsAreNotMadeOfThem) {
-  using Quads = StreamCollideGroups<D2Q9, RawF16, false, false, false, Trt<D2Q9, float, RawF16::unit>>;
+  using Quads = StreamCollideGroups<D2Q9, RawF16, AtSolids::none, false, false, Trt<D2Q9, float, RawF16::unit>>;
   const BlockShape shape = shape_of(D2Q9::q);
   const Buffer<Half> array({GetParam(), 0}, static_cast<std::size_t>(shape.elements));
   BlockArrays b;

@@ -1,7 +1,8 @@
 #pragma once
 // The step by every collision, with or without eddies, under a force. A force of zero changes no bit, so that only TRT
-// has kernels without: few kernels, and three for each collision. One knows that neighbours in x are neighbours in
-// memory and can become vector instructions; the others take any strides and wrap round in x, one of them in place.
+// has kernels without: few kernels, and five for each collision. One knows that neighbours in x are neighbours in
+// memory and can become vector instructions; the others take any strides, wrap round in x and may leave solid cells
+// alone, one of them in place; two are for packed blocks.
 #include "solver/lbm/collision/cumulant.hpp"
 #include "solver/lbm/collision/guo.hpp"
 #include "solver/lbm/collision/mrt.hpp"
@@ -15,12 +16,16 @@ template <class L, class S, class Collision>
 void collide_forced(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model,
                     const Collision& collision) {
   const Guo<L, typename S::Number, Collision> forced(collision, model.force[0], model.force[1], model.force[2]);
+  if (block.numbering.words != nullptr)
+    return block.form == Form::apart ? launch_packed_step<L, S, false>(stream, block, forced)
+                                     : launch_packed_step<L, S, true>(stream, block, forced);
+  const bool leave = block.has_solids && block.leave_solids;
   if (block.form != Form::apart) {
-    launch_step<L, S, Strides::any, true, true, true>(stream, box, block, forced);
-  } else if (layout == Layout::soa && block.wrap.extent[0] == 0) {
-    launch_step<L, S, Strides::soa, true, false, false>(stream, box, block, forced);
+    launch_step<L, S, Strides::any, AtSolids::leave, true, true>(stream, box, block, forced);
+  } else if (layout == Layout::soa && block.wrap.extent[0] == 0 && !leave) {
+    launch_step<L, S, Strides::soa, AtSolids::rest, false, false>(stream, box, block, forced);
   } else {
-    launch_step<L, S, Strides::any, true, true, false>(stream, box, block, forced);
+    launch_step<L, S, Strides::any, AtSolids::leave, true, false>(stream, box, block, forced);
   }
 }
 

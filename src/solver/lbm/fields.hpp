@@ -25,6 +25,8 @@ std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& options);
 /// 1 on every axis that needs ghosts.
 Extent ghost_layers(const Grid& grid, const Options& options);
 FieldOptions population_field(const Grid& grid, const Options& options, bool shared);
+/// The populations as others see them, beside packed blocks.
+FieldOptions whole_field(const Grid& grid, const Options& options);
 /// Of the memory that an array in place needs to be rearranged.
 std::int64_t spare_bytes(const Extent& extent, DType precision);
 FieldOptions flag_field(const Grid& grid, const Options& options);

@@ -9,6 +9,7 @@
 #include <slipstream/lbm.hpp>
 
 #include "solver/lbm/links.hpp"
+#include "solver/lbm/numbering.hpp"
 
 namespace slipstream::lbm {
 
@@ -35,7 +36,11 @@ struct BlockArrays {
   Place flags;
   Wrap wrap;
   Form form = Form::apart;
-  bool has_solids = false;  ///< some interior cell of the block is not fluid
+  Numbering numbering;                   ///< of a packed block
+  std::span<const std::uint32_t> cells;  ///< of a packed block: those that the step takes, by number in the block
+  bool has_solids = false;               ///< some interior cell of the block is not fluid
+  bool flags_by_word = false;            ///< the step looks at four flags at once
+  bool leave_solids = false;  ///< the step leaves them as they are, whatever they hold; else they are put at rest
 };
 
 /// What collides the populations of a run.
@@ -57,14 +62,20 @@ struct Model {
 class Kernels {
  public:
   virtual ~Kernels() = default;
-  /// Writes the populations of a fluid at rest under the model's force, for the cells of a box (local coordinates).
+  /// Writes the populations of a fluid at rest under the model's force, for fluid cells of a box (local coordinates).
   virtual void start(Stream& stream, const Box& box, const BlockArrays& block, const Model& model) const = 0;
-  /// Reads what arrives, collides and writes, for the cells of a box: into populations_out, or in place by the form.
+  /// Reads what arrives, collides and writes, for the cells of a box (of a packed block, for the listed ones): into
+  /// populations_out, or in place by the form.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
                               const Model& model) const = 0;
   /// Brings an array from its form into another; one of the two is apart. `spare`: memory for one population of every
   /// cell.
   virtual void rearrange(Stream& stream, const BlockArrays& block, Form to, std::byte* spare) const = 0;
+  /// Fluid cells from one array of a block into another, whatever form they have and whether they are packed; solid
+  /// cells are put at rest.
+  virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;
+  /// Puts the populations of solid cells at rest, in an array whose form is apart.
+  virtual void rest_solids(Stream& stream, const BlockArrays& block) const = 0;
   virtual void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& block,
                            const Model& model) const = 0;
   /// sums[6 team ...] = force and moment by links that have been applied; `corner`: from where moments are taken about,

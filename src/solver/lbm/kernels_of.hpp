@@ -4,7 +4,8 @@
 #include "solver/lbm/link_kernels.hpp"
 #include "solver/lbm/readings.hpp"
 #include "solver/lbm/rearrange.hpp"
-#include "solver/lbm/stream_collide.hpp"
+#include "solver/lbm/stream_collide_groups.hpp"
+#include "solver/lbm/stream_collide_packed.hpp"
 #include "solver/row_faults.hpp"
 
 namespace slipstream::lbm {
@@ -21,8 +22,10 @@ class KernelsOf final : public Kernels {
  public:
   void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
     launch(stream, box,
-           Rest<L, S>{reinterpret_cast<Word*>(b.populations.origin), Places(b), half(model, 0), half(model, 1),
-                      half(model, 2)});
+           Rest<L, S>{reinterpret_cast<Word*>(b.populations.origin),
+                      Places(b),
+                      Scalars<const std::uint8_t>(b.flags),
+                      {half(model, 0), half(model, 1), half(model, 2)}});
   }
 
   void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
@@ -34,6 +37,19 @@ class KernelsOf final : public Kernels {
 
   void rearrange(Stream& stream, const BlockArrays& b, Form to, std::byte* spare) const override {
     for (int i = 1; i < L::q; i += 2) rearrange_pair(stream, b, to, heading_of<L>(i), reinterpret_cast<Word*>(spare));
+  }
+
+  void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const override {
+    launch(stream, Box{{0, 0, 0}, from.flags.shape.extent},
+           Transcribe<L, Word>{reinterpret_cast<const Word*>(from.populations.origin),
+                               reinterpret_cast<Word*>(to.populations.origin), Places(from), Places(to),
+                               Scalars<const std::uint8_t>(from.flags)});
+  }
+
+  void rest_solids(Stream& stream, const BlockArrays& b) const override {
+    launch(stream, Box{{0, 0, 0}, b.flags.shape.extent},
+           RestSolids<L, Word>{reinterpret_cast<Word*>(b.populations.origin), Places(b),
+                               Scalars<const std::uint8_t>(b.flags)});
   }
 
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
@@ -83,17 +99,20 @@ class KernelsOf final : public Kernels {
  private:
   template <bool in_place>
   static void collide_plainly(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, const Model& model) {
+    using Raw = typename S::Raw;
+    const Trt<L, T, Raw::unit> collision(model.plus, model.minus);
+    if (b.numbering.words != nullptr) return launch_packed_step<L, Raw, in_place>(stream, b, collision);
+    if (b.has_solids && b.leave_solids)
+      return launch_step<L, Raw, Strides::any, AtSolids::leave, true, in_place>(stream, box, b, collision);
     const auto run = [&]<Strides strides, bool wrap_x>() {
-      using Raw = typename S::Raw;
-      const Trt<L, T, Raw::unit> collision(model.plus, model.minus);
-      const auto step = [&]<bool solids>() {
+      const auto step = [&]<AtSolids solids>() {
         if constexpr (strides == Strides::soa) {
           launch_groups_or_cells<L, Raw, solids, wrap_x, in_place>(stream, box, b, collision);
         } else {
           launch_step<L, Raw, strides, solids, wrap_x, in_place>(stream, box, b, collision);
         }
       };
-      b.has_solids ? step.template operator()<true>() : step.template operator()<false>();
+      b.has_solids ? step.template operator()<AtSolids::rest>() : step.template operator()<AtSolids::none>();
     };
     if (layout == Layout::aos) {
       run.template operator()<Strides::aos, false>();

@@ -5,11 +5,14 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "device/upload.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/links.hpp"
+#include "solver/lbm/packed_halo.hpp"
+#include "solver/lbm/stored_cells.hpp"
 
 namespace slipstream::lbm {
 
@@ -52,6 +55,11 @@ struct BlockWork {
   InteriorAndRim split;
   LinkBuffers local, exchanged;
   std::map<int, Buffer<LoadLink>> loads;  // by bearer
+  Kept kept = Kept::all;
+  Numbering numbering;  // its words are those below
+  Buffer<CellWord> words;
+  Buffer<std::uint32_t> fluid;  // of a packed block: cells of the interior, then of the rim
+  std::size_t interior_cells = 0;
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
 };
@@ -80,33 +88,27 @@ std::vector<Partial> by_block(const Communicator& comm, const std::vector<Partia
 }  // namespace
 
 struct Lbm::Impl {
-  Impl(const Communicator& comm, const Machine& machine, Options wanted)
+  Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies)
       : comm(comm),
         options((lbm::check(wanted), std::move(wanted))),
-        grid(options.cells, machine, comm.rank(), with_periodic(options.grid, options.periodic)),
+        surfaces(std::move(bodies)),
+        grid(options.cells, machine, comm.rank(),
+             balanced(comm, machine, options.cells, with_periodic(options.grid, options.periodic), surfaces)),
         model(model_of(options)),
         kernel(kernels(options.lattice, options.precision)),
-        patterns(population_patterns(grid, options)),
-        populations(grid, population_field(grid, options, comm.size() > 1)),
         flags(grid, flag_field(grid, options)) {
     for (const int device : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(device).local);
-    const std::vector<ExchangeItem> items{{patterns.front().get(), &populations}};
-    tuning.options = options.exchange;
-    tuning.source = "rules";
-    if (options.tune) tuning = tune(comm, grid, items, options.exchange, *options.tune);
-    for (const auto& pattern : patterns)
-      exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{ExchangeItem{pattern.get(), &populations}},
-                                                     tuning.options));
-    state.fields["populations"] = &populations;
     state.fields["flags"] = &flags;
     state.fixed.insert("flags");
-    if (in_place()) state.arrange["populations"] = [this] { rearrange(true); };
+    state.arrange["populations"] = [this] { rearrange(true); };
     for (const char* name : {"velocity", "density"})
       state.made_when_asked[name] = [this] {
         if (!velocity) make_macroscopic();
       };
+    make_populations();
     make_blocks();
     if (model.forced()) start();
+    forget_bodies();
     Stage stage;
     stage.name = "step";
     stage.exchange = &exchange();
@@ -115,13 +117,40 @@ struct Lbm::Impl {
     stages.push_back(std::move(stage));
   }
 
+  /// The arrays and what exchanges them, once it is known how the cells are kept.
+  void make_populations() {
+    exchanges.clear();
+    populations.reset();
+    whole.reset();
+    keeping = std::make_shared<Keeping>(grid, options, surfaces);
+    FieldOptions field = population_field(grid, options, comm.size() > 1);
+    if (const auto packed = keeping->packed(comm)) {
+      whole.emplace(grid, whole_field(grid, options));
+      field.packed = packed;
+    }
+    populations.emplace(grid, field);
+    patterns = population_patterns(grid, options);
+    if (field.packed)
+      for (auto& pattern : patterns) pattern = std::make_unique<PackedHalo>(std::move(pattern), keeping, field);
+    tuning = {};
+    tuning.options = options.exchange;
+    tuning.source = "rules";
+    if (options.tune)
+      tuning = tune(comm, grid, {{patterns.front().get(), &*populations}}, options.exchange, *options.tune);
+    for (const auto& pattern : patterns)
+      exchanges.push_back(std::make_unique<Exchange>(
+          comm, grid, std::vector{ExchangeItem{pattern.get(), &*populations}}, tuning.options));
+    state.fields["populations"] = whole ? &*whole : &*populations;
+    keeping->settle();
+  }
+
   void make_blocks() {
     blocks.clear();
     for (const std::int64_t id : grid.local()) {
       const Block& block = grid.block(id);
       BlockWork work;
       work.id = id;
-      const Device device = populations.device(id);
+      const Device device = populations->device(id);
       work.device = std::find(devices.begin(), devices.end(), device) - devices.begin();
       work.cells = {{0, 0, 0}, block.box.extents()};
       work.split = split_rim(work.cells, margins(block));
@@ -134,49 +163,90 @@ struct Lbm::Impl {
       work.local = LinkBuffers(device, links.local);
       work.exchanged = LinkBuffers(device, links.exchanged);
       for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(device, list));
+      work.kept = keeping->of(id);
+      if (work.kept == Kept::packed) list_cells(work, s);
       blocks.push_back(std::move(work));
     }
+  }
+
+  void list_cells(BlockWork& work, const Surroundings& s) {
+    const StoredCells& stored = keeping->stored(work.id);
+    const Device device = devices[work.device];
+    const Box& cells = grid.block(work.id).box;
+    work.words = upload(device, stored.words());
+    work.numbering = stored.numbering();
+    work.numbering.words = work.words.data();
+    auto listed = fluid_cells_of(cells, {work.split.interior}, s);
+    work.interior_cells = listed.size();
+    const auto rim = fluid_cells_of(cells, work.split.rim, s);
+    listed.insert(listed.end(), rim.begin(), rim.end());
+    work.fluid = upload(device, listed);
   }
 
   void set(Surfaces bodies) {
     require(state.step == 0, "bodies and solid cells are set before the first step");
     surfaces = std::move(bodies);
-    make_blocks();
+    if (options.solids != Solids::dense) {
+      make_populations();
+      make_blocks();
+      if (model.forced()) start();
+    } else {
+      make_blocks();
+    }
     ++serial;
-    // What they were made of may go.
-    surfaces.solid = {};
-    surfaces.cuts = {};
+    forget_bodies();
     macroscopic_step.first = -1;
   }
 
+  /// What the blocks were made of may go.
+  void forget_bodies() {
+    surfaces.solid = {};
+    surfaces.cuts = {};
+  }
+
   bool in_place() const { return options.streaming == Streaming::in_place; }
-  /// The form that the step to come reads.
+  /// The form that the step to come reads, unless the populations lie as others see them.
   Form form() const {
-    if (!in_place() || apart) return Form::apart;
+    if (!in_place()) return Form::apart;
     return state.step % 2 == 0 ? Form::shared : Form::turned;
   }
   /// The exchange before the step to come.
   Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
 
-  /// Brings the populations into the form of two arrays, or back.
+  /// Brings the populations into the form of two arrays of boxes with solid cells at rest, or back.
   void rearrange(bool to_apart) {
     if (apart == to_apart) return;
-    apart = false;
-    const Form own = form();
+    if (whole && to_apart) whole->make_arrays();
     for (const BlockWork& work : blocks) {
-      const Device device = devices[work.device];
-      Buffer<std::byte> spare(device, static_cast<std::size_t>(spare_bytes(work.cells.extents(), options.precision)));
-      Stream stream(device);
-      BlockArrays block = arrays(work);
+      Stream stream(devices[work.device]);
+      const BlockArrays own = own_arrays(work);
+      if (whole) {
+        to_apart ? kernel.transcribe(stream, own, whole_arrays(work))
+                 : kernel.transcribe(stream, whole_arrays(work), own);
+      } else {
+        rearrange_in_place(stream, work, own, to_apart);
+      }
+      stream.synchronize();
+    }
+    if (whole && !to_apart) whole->drop_arrays();
+    apart = to_apart;
+  }
+
+  void rearrange_in_place(Stream& stream, const BlockWork& work, BlockArrays block, bool to_apart) {
+    const Form own = block.form;
+    if (in_place()) {
+      Buffer<std::byte> spare(stream.device(),
+                              static_cast<std::size_t>(spare_bytes(work.cells.extents(), options.precision)));
       block.form = to_apart ? own : Form::apart;
       kernel.rearrange(stream, block, to_apart ? Form::apart : own, spare.data());
       stream.synchronize();
     }
-    apart = to_apart;
+    block.form = Form::apart;
+    if (to_apart && work.has_solids && block.leave_solids) kernel.rest_solids(stream, block);
   }
 
   void begin_steps() {
-    if (in_place()) rearrange(false);
+    rearrange(false);
     stages.front().exchange = &exchange();
   }
 
@@ -202,7 +272,7 @@ struct Lbm::Impl {
   Margins margins(const Block& block) const {
     Margins m;
     for (int a = 0; a < 3; ++a) {
-      if (populations.options().ghost[a] == 0) continue;
+      if (populations->options().ghost[a] == 0) continue;
       const std::int64_t width = std::max(least_rim(), options.rim[a] > 0 ? options.rim[a] : usual_rim(a));
       if (grid.periodic()[a] || block.box.lo[a] > 0) m.low[a] = width;
       if (grid.periodic()[a] || block.box.hi[a] < grid.extent()[a]) m.high[a] = width;
@@ -236,11 +306,33 @@ struct Lbm::Impl {
     return *std::find_if(blocks.begin(), blocks.end(), [&](const BlockWork& work) { return work.id == block; });
   }
 
+  /// As kernels find the populations now.
   BlockArrays arrays(const BlockWork& work) const {
-    BlockArrays a;
-    a.populations = place(populations, work.id, 0);
-    a.populations_out = place(populations, work.id, in_place() ? 0 : 1);
+    if (!apart) return own_arrays(work);
+    if (whole) return whole_arrays(work);
+    BlockArrays a = own_arrays(work);
+    a.form = Form::apart;
+    return a;
+  }
+
+  BlockArrays own_arrays(const BlockWork& work) const {
+    BlockArrays a = other_arrays(work);
+    a.populations = place(*populations, work.id, 0);
+    a.populations_out = place(*populations, work.id, in_place() ? 0 : 1);
     a.form = form();
+    a.numbering = work.numbering;
+    return a;
+  }
+
+  BlockArrays whole_arrays(const BlockWork& work) const {
+    BlockArrays a = other_arrays(work);
+    a.populations = place(*whole, work.id);
+    return a;
+  }
+
+  /// All but the populations.
+  BlockArrays other_arrays(const BlockWork& work) const {
+    BlockArrays a;
     a.flags = place(flags, work.id);
     if (velocity) a.velocity = place(*velocity, work.id);
     if (density) a.density = place(*density, work.id);
@@ -248,6 +340,8 @@ struct Lbm::Impl {
     for (int axis = 0; axis < 3; ++axis)
       if (wrapped[axis]) a.wrap.extent[axis] = static_cast<int>(work.cells.extent(axis));
     a.has_solids = work.has_solids;
+    a.leave_solids = work.kept == Kept::fluid;
+    a.flags_by_word = options.flags_by_word;
     return a;
   }
 
@@ -260,10 +354,22 @@ struct Lbm::Impl {
     if (!box.empty()) kernel.stream_collide(stream, box, arrays(work), options.layout, model);
   }
 
+  void collide_listed(Stream& stream, const BlockWork& work, Part part) {
+    BlockArrays block = arrays(work);
+    const std::size_t first = part == Part::rim ? work.interior_cells : 0,
+                      last = part == Part::interior ? work.interior_cells : work.fluid.size();
+    block.cells = {work.fluid.data() + first, last - first};
+    kernel.stream_collide(stream, work.cells, block, options.layout, model);
+  }
+
   void compute(Stream& stream, std::size_t device, Part part) {
     if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged);
     for (const BlockWork& work : blocks) {
       if (work.device != device) continue;
+      if (work.kept == Kept::packed) {
+        collide_listed(stream, work, part);
+        continue;
+      }
       if (part == Part::all) collide(stream, work, work.cells);
       if (part == Part::interior) collide(stream, work, work.split.interior);
       if (part == Part::rim)
@@ -329,8 +435,12 @@ struct Lbm::Impl {
   Grid grid;
   Model model;
   const Kernels& kernel;
+  std::shared_ptr<Keeping> keeping;
   std::vector<std::unique_ptr<Pattern>> patterns;
-  Field populations, flags;
+  Field flags;
+  std::optional<Field> populations;
+  // Where some blocks are packed: the populations as others see them, without arrays while steps are done.
+  std::optional<Field> whole;
   std::optional<Field> velocity, density;
   std::vector<Device> devices;
   Tuning tuning;
@@ -339,14 +449,14 @@ struct Lbm::Impl {
   std::vector<Stage> stages;
   State state;
   std::uint64_t serial = 0;  // of the links that recorded steps hold
-  bool apart = false;        // in place: the populations lie as others see them
+  bool apart = false;        // the populations lie as others see them
   // That velocity and density belong to: the step, and how often the state had been restored.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
   std::optional<TimeLoop> loop;
 };
 
-Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options)
-    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
+Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options, Surfaces bodies)
+    : impl_(std::make_unique<Impl>(comm, machine, std::move(options), std::move(bodies))) {
   impl_->loop.emplace(*this, impl_->options.overlap, impl_->options.exchange.trace);
 }
 
@@ -355,6 +465,15 @@ Lbm::~Lbm() = default;
 State& Lbm::state() { return impl_->state; }
 const std::vector<Device>& Lbm::devices() const { return impl_->devices; }
 const std::vector<Stage>& Lbm::stages() const { return impl_->stages; }
+std::int64_t Lbm::bytes_of_cells() const {
+  std::int64_t bytes = 0;
+  for (const auto& work : impl_->blocks) bytes += static_cast<std::int64_t>(work.words.bytes() + work.fluid.bytes());
+  // Several of a rank's devices may be one and the same.
+  const std::set<Device> devices(impl_->devices.begin(), impl_->devices.end());
+  for (const Device device : devices) bytes += impl_->populations->bytes_on(device) + impl_->flags.bytes_on(device);
+  return bytes;
+}
+
 const Grid& Lbm::grid() const { return impl_->grid; }
 const Options& Lbm::options() const { return impl_->options; }
 const Communicator& Lbm::communicator() const { return impl_->comm; }
@@ -366,19 +485,19 @@ void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }
 void Lbm::begin_steps() { impl_->begin_steps(); }
 
 void Lbm::finish_step() {
-  impl_->populations.swap();
+  impl_->populations->swap();
   ++impl_->state.step;
   impl_->stages.front().exchange = &impl_->exchange();
   impl_->state.time += 1;
 }
 
 Recording Lbm::recording() const {
-  const int phase = impl_->in_place() ? static_cast<int>(impl_->state.step % 2) : impl_->populations.physical(0);
+  const int phase = impl_->in_place() ? static_cast<int>(impl_->state.step % 2) : impl_->populations->physical(0);
   return {2, phase, impl_->serial};
 }
 
 std::vector<Watched> Lbm::watched() {
-  return {{"density", &impl_->populations,
+  return {{"density", &*impl_->populations,
            [this](Stream& stream, std::int64_t block, double lowest, double highest, RowFinding* rows) {
              impl_->kernel.inspect_density(stream, impl_->arrays(impl_->work(block)), lowest, highest, rows);
            }}};

@@ -14,6 +14,11 @@ std::string to_string(Lattice lattice) {
 
 std::string to_string(Streaming streaming) { return streaming == Streaming::two ? "two" : "in_place"; }
 
+std::string to_string(Solids solids) {
+  constexpr const char* names[] = {"dense", "flags", "sparse", "auto"};
+  return names[static_cast<int>(solids)];
+}
+
 std::string to_string(Collision collision) {
   constexpr const char* names[] = {"SRT", "TRT", "MRT", "cumulant"};
   return names[static_cast<int>(collision)];
@@ -158,12 +163,19 @@ FieldOptions population_field(const Grid& grid, const Options& o, bool shared) {
   return field;
 }
 
+FieldOptions whole_field(const Grid& grid, const Options& o) {
+  FieldOptions field = population_field(grid, o, false);
+  field.copies = 1;
+  field.later = true;
+  return field;
+}
+
 FieldOptions flag_field(const Grid& grid, const Options& o) {
   FieldOptions field;
   field.name = "flags";
   field.type = DType::u8;
   field.ghost = ghost_layers(grid, o);
-  field.alignment = 1;
+  field.alignment = 4;
   return field;
 }
 

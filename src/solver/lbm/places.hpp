@@ -25,19 +25,23 @@ SLIP_FN Heading opposite(const Heading& h) {
 /// else to incoming(x, i), made of what is outgoing from x, which lies ready before the exchange, and of incoming(x, j)
 /// from other fluid cells, or outgoing from a neighbour towards x, for which it may have to wait.
 ///
+/// Of a packed block only cells that are stored have places.
+///
 /// In every form a place belongs to one population of one cell: what a boundary writes, as coming out of a wall, is not
 /// what another one reads, as sent by a fluid cell.
 struct Places {
   std::int64_t stride[3], component;
   Wrap wrap;
   Form form;
+  Numbering numbering;
 
   explicit Places(const BlockArrays& block) : Places(block, block.form) {}
   Places(const BlockArrays& block, Form form)
       : stride{block.populations.shape.stride[0], block.populations.shape.stride[1], block.populations.shape.stride[2]},
         component(block.populations.shape.component_stride),
         wrap(block.wrap),
-        form(form) {}
+        form(form),
+        numbering(block.numbering) {}
 
   SLIP_FN std::int64_t outgoing(const Cell& at, const Heading& h) const {
     return form == Form::apart || h.i % 2 == 0 ? element(at, h) : element(behind(at, opposite(h)), h);
@@ -49,6 +53,7 @@ struct Places {
  private:
   SLIP_FN std::int64_t element(const Cell& at, const Heading& h) const {
     const int i = form == Form::turned ? opposite(h).i : h.i;
+    if (numbering.words != nullptr) return i * component + numbering.find(at.x, at.y, at.z).number * stride[0];
     return i * component + at.x * stride[0] + at.y * stride[1] + at.z * stride[2];
   }
   /// The cell less a velocity.

@@ -15,8 +15,10 @@ struct Rest {
   using T = typename S::Number;
   typename S::Word* out;
   Places places;
+  Scalars<const std::uint8_t> flags;
   T half[3];
   SLIP_FN void operator()(int i, int j, int k) const {
+    if (flags.origin[flags.at(i, j, k)] != 0) return;
     const auto put = [&](const Heading& h, T value) { out[places.outgoing({i, j, k}, h)] = S::store(value); };
     put(heading_of<L>(0), T(0));
     unrolled<1, L::q>(
@@ -57,7 +59,7 @@ struct Macroscopic {
 
   SLIP_FN double cell(int i, int j, int k) const {
     const bool solid = flags.origin[flags.at(i, j, k)] != 0;
-    const Moments<T> m = cell_moments<L, S>(in, i, j, k);
+    const Moments<T> m = solid ? Moments<T>{T(0), T(0), T(0), T(0)} : cell_moments<L, S>(in, i, j, k);
     const T inverse = T(1) / (T(1) + m.excess);
     const T u[3] = {solid ? T(0) : (m.x - half[0]) * inverse, solid ? T(0) : (m.y - half[1]) * inverse,
                     solid ? T(0) : (m.z - half[2]) * inverse};

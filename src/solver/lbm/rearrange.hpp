@@ -3,6 +3,7 @@
 // array: pair by pair of opposite populations, the odd one by way of spare memory, since it moves to another cell.
 #include <slipstream/launch.hpp>
 
+#include "solver/lbm/access.hpp"
 #include "solver/lbm/places.hpp"
 
 namespace slipstream::lbm {
@@ -24,6 +25,37 @@ struct MovePair {
     if (!back) kept = origin[from.outgoing(cell, odd)];
     if (with_even) origin[to.outgoing(cell, opposite(odd))] = origin[from.outgoing(cell, opposite(odd))];
     if (back) origin[to.outgoing(cell, odd)] = kept;
+  }
+};
+
+/// From one array of a block into another.
+template <class L, class Word>
+struct Transcribe {
+  const Word* from;
+  Word* to;
+  Places from_places, to_places;
+  Scalars<const std::uint8_t> flags;
+
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const Cell cell{i, j, k};
+    const bool solid = flags.origin[flags.at(i, j, k)] != 0;
+    if (solid && to_places.numbering.words != nullptr) return;
+    unrolled<0, L::q>([&](auto q) {
+      constexpr Heading h = heading_of<L>(q());
+      to[to_places.outgoing(cell, h)] = solid ? Word{} : from[from_places.outgoing(cell, h)];
+    });
+  }
+};
+
+template <class L, class Word>
+struct RestSolids {
+  Word* origin;
+  Places places;
+  Scalars<const std::uint8_t> flags;
+
+  SLIP_FN void operator()(int i, int j, int k) const {
+    if (flags.origin[flags.at(i, j, k)] == 0) return;
+    unrolled<0, L::q>([&](auto q) { origin[places.outgoing({i, j, k}, heading_of<L>(q()))] = Word{}; });
   }
 };
 

@@ -1,19 +1,23 @@
 #pragma once
 // The step of a cell. Populations are stored as deviations from the weights, g_i = f_i - w_i, so that f32 keeps its
 // digits where the flow is nearly at rest.
-#include <cstdint>
-
 #include <slipstream/launch.hpp>
+
+#include <slipstream/device/bits.hpp>
 
 #include "solver/lbm/access.hpp"
 #include "solver/lbm/storage.hpp"
 
 namespace slipstream::lbm {
 
-/// Pulls the populations of a cell, collides them and writes them; a solid cell's are left at rest. In place it writes
-/// where it has read (Form says where that is), and nowhere else: each place is one cell's alone in a step, so that
-/// cells may be taken in any order, interior and rim among them.
-template <class L, class S, Strides strides, bool solids, bool wrap_x, bool in_place, class Collision>
+/// What the step does with solid cells: there are none; their populations are put at rest, which needs no decision and
+/// so can become vector instructions; or, where the block asks for that, it reads nothing of them but their flag.
+enum class AtSolids : std::uint8_t { none, rest, leave };
+
+/// Pulls the populations of a cell, collides them and writes them. In place it writes where it has read (Form says
+/// where that is), and nowhere else: each place is one cell's alone in a step, so that cells may be taken in any order,
+/// interior and rim among them.
+template <class L, class S, Strides strides, AtSolids solids, bool wrap_x, bool in_place, class Collision>
 struct StreamCollide {
   using Word = typename S::Word;
   using T = typename S::Number;
@@ -23,6 +27,7 @@ struct StreamCollide {
   Wrap wrap;
   std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
   Collision collision;
+  bool leave_solids, flags_by_word;
 
   /// The cells of one row.
   struct Row {
@@ -49,130 +54,35 @@ struct StreamCollide {
     }
   }
 
+  /// Rows of flags begin on a multiple of four bytes.
+  SLIP_FN bool flagged(std::int64_t at) const {
+    if (!flags_by_word) return flags.origin[at] != 0;
+    const std::int64_t first = at & ~std::int64_t{3};
+    const std::uint32_t word = *reinterpret_cast<const std::uint32_t*>(flags.origin + first);
+    return (bytes_that_differ(word, 0) >> (8 * (at - first)) & 1) != 0;
+  }
+
   SLIP_FN void cell(const Row& row, int i) const {
+    bool solid = false;
+    if constexpr (solids == AtSolids::rest) solid = flags.origin[row.flags_start + i] != 0;
+    if constexpr (solids == AtSolids::leave) solid = flagged(row.flags_start + i);
+    if constexpr (solids == AtSolids::leave)
+      if (solid && leave_solids) return;
     const std::int64_t at = row.start + in.at(i, 0, 0);
     const Step x(in.at(1, 0, 0), i, wrap_x ? wrap.extent[0] : 0);
     T g[L::q];
     unrolled<0, L::q>(
         [&](auto q) { g[q()] = S::load(in.template population<q()>()[at + incoming<q()>(row.steps, x)]); });
     collision(g);
-    const bool solid = solids && flags.origin[row.flags_start + i] != 0;
     unrolled<0, L::q>([&](auto q) {
       constexpr int to = in_place ? opposite_of(q()) : q();
       const std::int64_t there = in_place ? at + incoming<to>(row.steps, x) : at;
-      out.template population<to>()[there] = S::store(solids && solid ? T(0) : g[q()]);
+      out.template population<to>()[there] = S::store(solids != AtSolids::none && solid ? T(0) : g[q()]);
     });
   }
 };
 
-/// The same for a few cells of a row at once, 8 bytes of each population: a GPU moves and addresses them together
-/// wherever a population is not shifted in x, and in an aligned group and one cell beside it where it is. The bits are
-/// those of StreamCollide; why it is faster says docs/notes/performance.md.
-template <class L, class S, bool solids, bool wrap_x, bool in_place, class Collision>
-struct StreamCollideGroups {
-  using Word = typename S::Word;
-  using T = typename S::Number;
-  using Cells = StreamCollide<L, S, Strides::soa, solids, wrap_x, in_place, Collision>;
-  static constexpr int size = 8 / sizeof(Word);
-  // Registers for all values of a thread, 128 or 170, and as many threads as these leave, in small blocks.
-  static constexpr int threads = size == 4 ? 64 : 128;
-  static constexpr int resident = (L::q > 19 || in_place ? 384 : 512) / threads;
-  struct alignas(8) Group {
-    Word word[size];
-  };
-  /// A row, and the steps in x from the first cell of the group and from the last.
-  struct Site {
-    Steps<L> steps;
-    Step first, last;
-  };
-  Cells cells;
-
-  SLIP_FN void operator()(int group, int j, int k) const {
-    const int i = size * group, extent = wrap_x ? cells.wrap.extent[0] : 0;
-    const auto row = cells.row(j, k);
-    const std::int64_t at = row.start + i;
-    const Site site{row.steps, Step(1, i, extent), Step(1, i + size - 1, extent)};
-    Group all[L::q];
-    unrolled<0, L::q>([&](auto q) { all[q()] = read<q()>(cells.in.template population<q()>() + at, site); });
-    unrolled<0, size>([&](auto n) {
-      T g[L::q];
-      unrolled<0, L::q>([&](auto q) { g[q()] = S::load(all[q()].word[n()]); });
-      cells.collision(g);
-      const bool solid = solids && cells.flags.origin[row.flags_start + i + n()] != 0;
-      unrolled<0, L::q>([&](auto q) { all[q()].word[n()] = S::store(solids && solid ? T(0) : g[q()]); });
-    });
-    unrolled<0, L::q>([&](auto q) {
-      constexpr int to = in_place ? opposite_of(q()) : q();
-      Word* const there = cells.out.template population<to>() + at;
-      if constexpr (in_place) {
-        write<to>(there, site, all[q()]);
-      } else {
-        *reinterpret_cast<Group*>(there) = all[q()];
-      }
-    });
-  }
-
- private:
-  /// From population q of a group's own to the row that it is read from.
-  template <int q>
-  SLIP_FN std::int64_t row_of(const Site& site) const {
-    return cells.template incoming<q>(site.steps, Step(0, 1, 0));
-  }
-  template <int q>
-  static constexpr bool shifted() {
-    return L::velocity[q][0] != 0 && !(in_place && q % 2 == 1);
-  }
-  /// Where the part of a group lies that another group begins or ends with.
-  template <int q>
-  SLIP_FN static std::int64_t beside(const Site& site) {
-    return L::velocity[q][0] > 0 ? site.first.below : size - 1 + site.last.above;
-  }
-
-  template <int q>
-  SLIP_FN Group read(const Word* own, const Site& site) const {
-    const Word* const row = own + row_of<q>(site);
-    const Group aligned = *reinterpret_cast<const Group*>(row);
-    if constexpr (!shifted<q>()) return aligned;
-    constexpr bool from_below = L::velocity[q][0] > 0;
-    Group found;
-    found.word[from_below ? 0 : size - 1] = row[beside<q>(site)];
-    unrolled<1, size>(
-        [&](auto n) { found.word[from_below ? n() : n() - 1] = aligned.word[from_below ? n() - 1 : n()]; });
-    return found;
-  }
-  template <int q>
-  SLIP_FN void write(Word* own, const Site& site, const Group& group) const {
-    Word* const row = own + row_of<q>(site);
-    if constexpr (!shifted<q>()) {
-      *reinterpret_cast<Group*>(row) = group;
-    } else {
-      constexpr bool from_below = L::velocity[q][0] > 0;
-      row[beside<q>(site)] = group.word[from_below ? 0 : size - 1];
-      unrolled<1, size>([&](auto n) { row[from_below ? n() - 1 : n()] = group.word[from_below ? n() : n() - 1]; });
-    }
-  }
-};
-
-/// Whether the rows of a box and of its arrays are made of whole groups.
-template <class Groups>
-bool in_groups(const Box& box, const BlockArrays& b) {
-  const auto whole = [](std::int64_t n) { return n % Groups::size == 0; };
-  const auto fits = [&](const Place& place) {
-    return reinterpret_cast<std::uintptr_t>(place.origin) % alignof(typename Groups::Group) == 0 &&
-           whole(place.shape.stride[1]) && whole(place.shape.stride[2]) && whole(place.shape.component_stride);
-  };
-  return whole(box.lo[0]) && whole(box.hi[0]) && fits(b.populations) && fits(b.populations_out);
-}
-
-/// A box of cells as one of groups.
-template <class Groups>
-Box groups_of(Box box) {
-  box.lo[0] /= Groups::size;
-  box.hi[0] /= Groups::size;
-  return box;
-}
-
-template <class L, class S, Strides strides, bool solids, bool wrap_x, bool in_place, class Collision>
+template <class L, class S, Strides strides, AtSolids solids, bool wrap_x, bool in_place, class Collision>
 StreamCollide<L, S, strides, solids, wrap_x, in_place, Collision> step_of(const BlockArrays& b,
                                                                           const Collision& collision) {
   using Word = typename S::Word;
@@ -181,22 +91,12 @@ StreamCollide<L, S, strides, solids, wrap_x, in_place, Collision> step_of(const 
           Scalars<const std::uint8_t>(b.flags),
           b.wrap,
           b.form == Form::turned ? b.populations.shape.component_stride : 0,
-          collision};
+          collision,
+          b.leave_solids,
+          b.flags_by_word};
 }
 
-/// In groups where GPUs can; the host's vector instructions want cells one by one.
-template <class L, class S, bool solids, bool wrap_x, bool in_place, class Collision>
-void launch_groups_or_cells(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-  using Groups = StreamCollideGroups<L, S, solids, wrap_x, in_place, Collision>;
-  const auto cells = step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision);
-  if constexpr (Groups::size > 1) {
-    if (stream.device().backend != Backend::host && in_groups<Groups>(box, b))
-      return launch(stream, groups_of<Groups>(box), Groups{cells});
-  }
-  launch(stream, box, cells);
-}
-
-template <class L, class S, Strides strides, bool solids, bool wrap_x, bool in_place, class Collision>
+template <class L, class S, Strides strides, AtSolids solids, bool wrap_x, bool in_place, class Collision>
 void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   launch(stream, box, step_of<L, S, strides, solids, wrap_x, in_place>(b, collision));
 }

@@ -1,0 +1,209 @@
+"""`slipstream bench lbm --experiment flagfield` and `simd`: what it is worth to leave solid cells alone.
+
+Y. Zheng: Optimization of the GPU code of waLBerla, 2023, chapter 1: the flow round a car, whose inside a step skips by
+its flags (1.2), and flags that are compared four at a time by the instruction __vsetne4 (1.3). The protocol of the
+other experiments: the smallest of 10 times 200 steps.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from slipstream import beads, bench, engine, report
+from slipstream.case import Case, Source, parse
+from slipstream.core import core
+from slipstream.errors import CaseError
+
+Row = dict[str, Any]
+
+EXPERIMENTS = ("flagfield", "simd")
+STEPS, REPEATS = 200, 10
+FIGURES = frozenset({"time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "paper_ratio"})
+WAYS = ("dense", "flags", "sparse")
+#: Table 1.6: 65 536 cells, of which 0.6 % are solid (734.668 / 739.293 of the updates are of fluid cells).
+PAPER_CELLS, PAPER_SHARE = (64, 32, 32), 1.0 - 734.668 / 739.293
+#: Its updates of fluid cells with flags over those without: alone, and under the profiler.
+PAPER_FLAGS, PAPER_FLAGS_PROFILED = 884.688 / 734.668, 702.689 / 629.713
+#: Tables 1.7, 1.8 and 1.13: time by words over time by flags, of the two toy kernels and of the step.
+PAPER_SIMD = {"outside": 20.707 / 20.719, "inside": 3.577 / 2.104, "step": 699.908 / 702.689}
+#: Sides of the cubes, beside the paper's cells, and shares of solid cells; radius of the beads of a pack over the side.
+CUBES = {"host": [48], "cuda": [256, 512]}
+SHARES = (PAPER_SHARE, 0.05, 0.6)
+BEAD = 0.1
+#: The toy kernels' words and rounds of the loop: the paper's on a GPU.
+TOY = {"host": (64 * 1024, 200), "cuda": (1024 * 1024, 100_000)}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to measure."""
+
+    experiment: str
+    backend: str
+    threads: int
+    cells: list[int]  #: cubes
+    lattice: str
+    collision: str
+    precision: str
+    streaming: str
+
+
+def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
+    """A ball in the middle, or from a third on a pack of beads."""
+    if share < 0.3:
+        radius = (share * cells[0] * cells[1] * cells[2] * 3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)
+        return beads.mask(cells, np.asarray([cells], dtype=float) / 2.0, float(radius))
+    radius = max(4.0, BEAD * min(cells))
+    centres = beads.pack(cells, radius, beads.count_for(share, radius, cells), seed=1)
+    return beads.mask(cells, centres, radius)
+
+
+def _case(choice: Choice, cells: tuple[int, int, int], way: str) -> Case:
+    return parse(
+        {
+            "grid": {"cells": list(cells), "periodic": [True, True, True]},
+            "lbm": {
+                "precision": choice.precision,
+                "lattice": choice.lattice,
+                "collision": choice.collision,
+                "streaming": choice.streaming,
+                "solids": way,
+            },
+            "physics": {"viscosity": 0.05, "lid_speed": 0.05, "length": float(cells[0])},
+            "run": {"steps": 1},
+            "machine": {"backend": choice.backend, "threads": choice.threads, "devices_per_rank": 1},
+        },
+        Source("bench"),
+    )
+
+
+def measure(choice: Choice, cells: tuple[int, int, int], mask: np.ndarray, way: str, by_word: bool = False) -> Row:
+    """One row: the smallest of REPEATS times. Collective."""
+    case = _case(choice, cells, way)
+    setup = engine.prepare(case, engine.discover(case))
+    setup.options["flags_by_word"] = by_word
+    lbm = engine.solver(setup)
+    lbm.set_solid(mask)
+    seconds = float("inf")
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        lbm.advance(STEPS)
+        seconds = min(seconds, time.perf_counter() - began)
+    fluid = lbm.fluid_cells()
+    return {
+        "ranks": 1,
+        "devices": 1,
+        "experiment": choice.experiment,
+        "cells_per_device": list(cells),
+        "solid_share": bench.digits(1.0 - fluid / case.cell_count),
+        "lattice": choice.lattice,
+        "collision": choice.collision,
+        "storage": choice.precision,
+        "arithmetic": "f64" if choice.precision == "f64" else "f32",
+        "streaming": choice.streaming,
+        "solids": way,
+        "steps": STEPS,
+        "repeats": REPEATS,
+        "clock": "host",
+        "time_ms": bench.digits(1e3 * seconds),
+        "mlups": bench.digits(case.cell_count * STEPS / seconds / 1e6),
+        "mflups": bench.digits(fluid * STEPS / seconds / 1e6),
+        "steps_per_second": bench.digits(STEPS / seconds),
+        "bytes_per_fluid_cell": bench.digits(lbm.bytes_of_cells() / fluid),
+    }
+
+
+def flagfield(choice: Choice, backend: str) -> list[Row]:
+    """Solid cells computed, skipped, left out; ratios of updates of fluid cells to those of the first."""
+    rows = []
+    grids = [PAPER_CELLS, *((n, n, n) for n in choice.cells or CUBES[backend])]
+    for cells in grids:
+        for share in SHARES:
+            mask = solids(cells, share)
+            base = None
+            for way in WAYS:
+                row = measure(choice, cells, mask, way)
+                base = base or row["mflups"]
+                row["ratio"] = bench.digits(row["mflups"] / base)
+                same = cells == PAPER_CELLS and share == PAPER_SHARE and way == "flags"
+                row["paper_ratio"] = bench.digits(PAPER_FLAGS) if same else None
+                rows.append(row)
+    return rows
+
+
+def simd(choice: Choice, backend: str) -> list[Row]:
+    """Flags one by one and four at a time, in the toy kernels and in the step."""
+    words, rounds = TOY[backend]
+    rows: list[Row] = []
+    for kernel in ("outside", "inside"):
+        sums = []
+        for four in (False, True):
+            times = [core().flag_toy(backend, kernel == "inside", four, words, rounds) for _ in range(3)]
+            sums.append(times[0][1])
+            row = {"ranks": 1, "devices": 1, "experiment": "simd", "kernel": kernel, "test": _test(four)}
+            row |= {"words": words, "rounds": rounds, "clock": "events"}
+            rows.append(row | {"time_ms": bench.digits(min(t for t, _ in times))})
+        if sums[0] != sums[1]:
+            raise CaseError(
+                f"bench lbm --experiment simd: both tests must compute the same, not {sums[0]} and {sums[1]}"
+            )
+    cells = (choice.cells[0],) * 3 if choice.cells else PAPER_CELLS
+    mask = solids(cells, PAPER_SHARE)
+    for four in (False, True):
+        step = measure(choice, cells, mask, "flags", by_word=four)
+        rows.append(step | {"kernel": "step", "test": _test(four)})
+    for plain, four_row in zip(rows[::2], rows[1::2], strict=True):
+        plain["ratio"], plain["paper_ratio"] = 1.0, None
+        four_row["ratio"] = bench.digits(plain["time_ms"] / four_row["time_ms"])
+        four_row["paper_ratio"] = bench.digits(PAPER_SIMD[four_row["kernel"]])
+    return rows
+
+
+def _test(four: bool) -> str:
+    return "four flags a word" if four else "plain"
+
+
+def _table(choice: Choice, machine: str, rows: list[Row]) -> Any:
+    def number(value: float | None, form: str = ".4g") -> str:
+        return "-" if value is None else format(value, form)
+
+    if choice.experiment == "simd":
+        shown = [
+            (row["kernel"], row["test"], number(row["time_ms"]), number(row["ratio"], ".3f"),
+             number(row["paper_ratio"], ".3f"))
+            for row in rows
+        ]  # fmt: skip
+        columns = ["if", "test", "ms", "speed-up", "Zheng's"]
+        return report.table(f"flags by word on {machine}, {choice.precision}", columns, shown, left=2)
+    shown = [
+        (" x ".join(map(str, row["cells_per_device"])), f"{100 * row['solid_share']:.2g}", row["solids"],
+         number(row["mlups"]), number(row["mflups"]), number(row["steps_per_second"]),
+         f"{row['bytes_per_fluid_cell']:.0f}", number(row["ratio"], ".2f"), number(row["paper_ratio"], ".2f"))
+        for row in rows
+    ]  # fmt: skip
+    columns = ["cells", "% solid", "solid cells", "MLUPS", "MFLUPS", "steps/s", "B a fluid cell", "to dense", "Zheng's"]
+    title = f"solid cells, {choice.lattice} {choice.collision} {choice.precision}, {choice.streaming} on {machine}: "
+    title += f"{STEPS} steps, the smallest of {REPEATS} times (Zheng's under a profiler: {PAPER_FLAGS_PROFILED:.2f})"
+    return report.table(title, columns, shown, left=3)
+
+
+def run(choice: Choice, console: Console, folder: Path | None) -> None:
+    """Measures, prints and writes. One rank with one device."""
+    module = core()
+    if module.size() != 1:
+        raise CaseError(f"bench lbm --experiment {choice.experiment}: one rank measures one device; drop -n")
+    if choice.experiment == "simd" and len(choice.cells) > 1:
+        raise CaseError("bench lbm --experiment simd: one --cells")
+    backend = engine.choose_backend(choice.backend)
+    machine = engine.discover(_case(choice, PAPER_CELLS, "dense"))
+    rows = (flagfield if choice.experiment == "flagfield" else simd)(choice, backend)
+    console.print(_table(choice, machine.name, rows))
+    if folder is not None:
+        build = module.build_info()
+        described = bench.describe_machine(machine, build)
+        path = bench.write(folder, f"lbm_{choice.experiment}", described, build["commit"], rows, FIGURES)
+        console.print(f"written: {path}", soft_wrap=True)

@@ -1,0 +1,167 @@
+#include "solver/lbm/stored_cells.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "solver/lbm/fields.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+/// Solid share of a block from which `automatic` stores fluid cells only: below it, it would save little memory.
+constexpr double packing_share = 0.3;
+
+Kept kept_by(const Options& options, bool gpu, double solid_share) {
+  // Nothing to compute, and nothing to store.
+  if (solid_share == 1 && options.solids != Solids::dense) return Kept::packed;
+  switch (options.solids) {
+    case Solids::dense:
+      return Kept::all;
+    case Solids::flags:
+      return Kept::fluid;
+    case Solids::sparse:
+      return Kept::packed;
+    case Solids::automatic:
+      break;
+  }
+  if (solid_share >= packing_share) return Kept::packed;
+  // On the host the decision costs the vector instructions, which is more than a few solid cells do.
+  return gpu && solid_share > 0 ? Kept::fluid : Kept::all;
+}
+
+/// Calls f with every cell of the surroundings that a step of the fluid cells may touch.
+template <class F>
+void for_each_touched(const Grid& grid, const Block& block, const Options& options, const Surroundings& s, F f) {
+  const auto wrapped = [&](Extent p) {
+    for (int a = 0; a < 3; ++a)
+      if (s.around.extent(a) == block.box.extent(a) && grid.periodic()[a])
+        p[a] = (p[a] + grid.extent()[a]) % grid.extent()[a];
+    return p;
+  };
+  with_lattice(options.lattice, [&]<class L>(L) {
+    for_each_cell(block.box, [&](const Extent& x) {
+      if (s.flags[index_in(s.around, x)] != fluid) return;
+      for (const auto& c : L::velocity) f(wrapped({x[0] - c[0], x[1] - c[1], x[2] - c[2]}));
+    });
+  });
+}
+
+}  // namespace
+
+StoredCells::StoredCells(const Grid& grid, const Block& block, const Options& options, const Surroundings& s) {
+  const Extent extent = s.around.extents();
+  const std::int64_t row = (extent[0] + 31) / 32;
+  require(row * extent[1] * extent[2] < (std::int64_t{1} << 31) && s.around.volume() < (std::int64_t{1} << 32),
+          "block " + std::to_string(block.id) + " has " + std::to_string(block.box.volume()) +
+              " cells, too many to be numbered: take more blocks");
+  numbering_.row = static_cast<std::int32_t>(row);
+  numbering_.plane = static_cast<std::int32_t>(row * extent[1]);
+  for (int a = 0; a < 3; ++a) numbering_.ghost[a] = static_cast<std::int32_t>(block.box.lo[a] - s.around.lo[a]);
+  words_.resize(row * extent[1] * extent[2]);
+  for_each_touched(grid, block, options, s, [&](const Extent& p) {
+    const std::int64_t x = p[0] - s.around.lo[0], y = p[1] - s.around.lo[1], z = p[2] - s.around.lo[2];
+    words_[(z * extent[1] + y) * row + x / 32].stored |= std::uint32_t{1} << (x % 32);
+  });
+  for (CellWord& word : words_) {
+    word.before = static_cast<std::uint32_t>(count_);
+    count_ += bits_set(word.stored);
+  }
+}
+
+std::int64_t StoredCells::number(const Extent& local) const {
+  Numbering numbering = numbering_;
+  numbering.words = words_.data();
+  const auto part = [&](int a) { return static_cast<std::int32_t>(local[a]); };
+  const Numbering::Found found = numbering.find(part(0), part(1), part(2));
+  return found.stored != 0 ? static_cast<std::int64_t>(found.number) : -1;
+}
+
+Keeping::Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces)
+    : grid_(grid), options_(options), surfaces_(surfaces) {
+  surfaces_.cuts = {};
+}
+
+const Keeping::Entry& Keeping::entry(std::int64_t id) {
+  if (const auto known = entries_.find(id); known != entries_.end()) return known->second;
+  Entry& entry = entries_[id];
+  if (options_.solids == Solids::dense || (!surfaces_.solid && options_.solids != Solids::sparse)) {
+    entry.kept = kept_by(options_, false, 0);
+    return entry;
+  }
+  const Block& block = grid_.block(id);
+  const Surroundings s = surroundings_of(grid_, block, options_, ghost_layers(grid_, options_), surfaces_);
+  std::int64_t solids = 0;
+  for_each_cell(block.box, [&](const Extent& p) { solids += s.flags[index_in(s.around, p)] != fluid; });
+  const bool gpu = grid_.machine().device(block.device).local.backend == Backend::cuda;
+  entry.kept = kept_by(options_, gpu, static_cast<double>(solids) / static_cast<double>(block.box.volume()));
+  if (entry.kept == Kept::packed) entry.stored.emplace(grid_, block, options_, s);
+  return entry;
+}
+
+Kept Keeping::of(std::int64_t block) { return entry(block).kept; }
+const StoredCells& Keeping::stored(std::int64_t block) { return *entry(block).stored; }
+
+std::int64_t Keeping::values(std::int64_t block) {
+  const auto size = static_cast<std::int64_t>(size_of(options_.precision));
+  const std::int64_t unit = std::max<std::int64_t>(1, options_.alignment / size);
+  return (stored(block).count() + unit - 1) / unit * unit;
+}
+
+std::shared_ptr<const std::vector<std::int64_t>> Keeping::packed(const Communicator& comm) {
+  std::vector<std::int64_t> mine;  // pairs: block, values
+  for (const std::int64_t id : grid_.local())
+    if (of(id) == Kept::packed) {
+      mine.push_back(id);
+      mine.push_back(values(id));
+    }
+  auto all = std::make_shared<std::vector<std::int64_t>>(grid_.blocks().size(), -1);
+  const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(std::int64_t));
+  for (const std::string& text : comm.all_gather(bytes))
+    for (std::size_t at = 0; at < text.size(); at += 2 * sizeof(std::int64_t)) {
+      std::int64_t pair[2];
+      std::memcpy(pair, text.data() + at, sizeof(pair));
+      all->at(pair[0]) = pair[1];
+      any_packed_ = true;
+    }
+  if (!any_packed_) return nullptr;
+  return all;
+}
+
+void Keeping::settle() {
+  surfaces_ = {};
+  std::erase_if(entries_, [&](const auto& known) { return grid_.block(known.first).rank != grid_.rank(); });
+}
+
+std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, const Surfaces& surfaces) {
+  Keeping keeping(grid, options, surfaces);
+  const FieldOptions field = population_field(grid, options, false);
+  std::vector<std::int64_t> less(grid.machine().devices(), 0);
+  for (const Block& block : grid.blocks()) {
+    if (keeping.of(block.id) != Kept::packed) continue;
+    const StoredCells& stored = keeping.stored(block.id);
+    const std::int64_t packed =
+        keeping.values(block.id) * field.components * field.copies * static_cast<std::int64_t>(size_of(field.type));
+    // The list has at most as many cells as are stored.
+    const auto lists = static_cast<std::int64_t>(stored.words().size() * sizeof(CellWord) + 4 * stored.count());
+    less[block.device] += Field::bytes_needed(block.box.extents(), field) - packed - lists;
+  }
+  std::vector<ArrayBytes> arrays = memory_needed(grid, options);
+  for (ArrayBytes& array : arrays)
+    if (array.array.starts_with("populations")) array.bytes -= less[array.device];
+  return arrays;
+}
+
+std::vector<std::uint32_t> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s) {
+  std::vector<std::uint32_t> found;
+  const Extent extent = cells.extents();
+  for (const Box& box : boxes)
+    for_each_cell(box, [&](const Extent& local) {
+      const Extent p{cells.lo[0] + local[0], cells.lo[1] + local[1], cells.lo[2] + local[2]};
+      if (s.flags[index_in(s.around, p)] == fluid)
+        found.push_back(static_cast<std::uint32_t>((local[2] * extent[1] + local[1]) * extent[0] + local[0]));
+    });
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,82 @@
+#pragma once
+// Which cells of the blocks are stored, known on the host.
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <slipstream/lbm.hpp>
+
+#include "solver/lbm/links.hpp"
+#include "solver/lbm/numbering.hpp"
+
+namespace slipstream::lbm {
+
+/// The stored cells of one block: its fluid cells, and all that a step, or a boundary, reads or writes around them. Of
+/// a body that is the layer of cells next to the fluid.
+class StoredCells {
+ public:
+  StoredCells(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings);
+
+  std::int64_t count() const { return count_; }
+  const std::vector<CellWord>& words() const { return words_; }
+  /// With a null pointer for the words.
+  const Numbering& numbering() const { return numbering_; }
+  /// The number of a cell, by local coordinates; -1 where it is not stored.
+  std::int64_t number(const Extent& local) const;
+
+ private:
+  std::vector<CellWord> words_;
+  Numbering numbering_;
+  std::int64_t count_ = 0;
+};
+
+/// How the cells of a block are kept.
+enum class Kept : std::uint8_t {
+  all,    ///< all in memory, all computed
+  fluid,  ///< all in memory, only fluid cells computed
+  packed  ///< only those that are needed in memory
+};
+
+/// How those of each block are kept. Any rank can tell for any block, as long as the surfaces may be asked.
+class Keeping {
+ public:
+  Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces);
+
+  Kept of(std::int64_t block);
+  /// Values of a component of a packed block.
+  std::int64_t values(std::int64_t block);
+  /// Of a packed block.
+  const StoredCells& stored(std::int64_t block);
+  bool any_packed() const { return any_packed_; }
+  /// What Field must know: values of a component by block, -1 where it is a box. Collective.
+  std::shared_ptr<const std::vector<std::int64_t>> packed(const Communicator& comm);
+  /// Forgets blocks of other ranks, and the surfaces.
+  void settle();
+
+ private:
+  struct Entry {
+    Kept kept = Kept::all;
+    std::optional<StoredCells> stored;
+  };
+  const Entry& entry(std::int64_t block);
+
+  const Grid& grid_;
+  const Options& options_;
+  Surfaces surfaces_;
+  std::map<std::int64_t, Entry> entries_;
+  bool any_packed_ = false;
+};
+
+/// As memory_needed of Options, with the cells that bodies leave to be stored; all blocks are looked at.
+std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, const Surfaces& surfaces);
+
+/// The same blocks, given to the devices so that each has as many fluid cells as the others; unchanged without bodies,
+/// or where every device has one block. Collective.
+GridOptions balanced(const Communicator& comm, const Machine& machine, const Extent& cells, GridOptions options,
+                     const Surfaces& surfaces);
+
+/// Numbers of fluid cells in a block, x fastest: those of some boxes, in the order of memory.
+std::vector<std::uint32_t> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s);
+
+}  // namespace slipstream::lbm

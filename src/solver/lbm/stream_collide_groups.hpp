@@ -1,0 +1,129 @@
+#pragma once
+// The step of a few cells at once, for GPUs.
+#include <cstdint>
+
+#include "solver/lbm/stream_collide.hpp"
+
+namespace slipstream::lbm {
+
+/// The same for a few cells of a row at once, 8 bytes of each population: a GPU moves and addresses them together
+/// wherever a population is not shifted in x, and in an aligned group and one cell beside it where it is. The bits are
+/// those of StreamCollide; why it is faster says docs/notes/performance.md.
+template <class L, class S, AtSolids solids, bool wrap_x, bool in_place, class Collision>
+struct StreamCollideGroups {
+  using Word = typename S::Word;
+  using T = typename S::Number;
+  static_assert(solids != AtSolids::leave);
+  using Cells = StreamCollide<L, S, Strides::soa, solids, wrap_x, in_place, Collision>;
+  static constexpr int size = 8 / sizeof(Word);
+  // Registers for all values of a thread, 128 or 170, and as many threads as these leave, in small blocks.
+  static constexpr int threads = size == 4 ? 64 : 128;
+  static constexpr int resident = (L::q > 19 || in_place ? 384 : 512) / threads;
+  struct alignas(8) Group {
+    Word word[size];
+  };
+  /// A row, and the steps in x from the first cell of the group and from the last.
+  struct Site {
+    Steps<L> steps;
+    Step first, last;
+  };
+  Cells cells;
+
+  SLIP_FN void operator()(int group, int j, int k) const {
+    const int i = size * group, extent = wrap_x ? cells.wrap.extent[0] : 0;
+    const auto row = cells.row(j, k);
+    const std::int64_t at = row.start + i;
+    const Site site{row.steps, Step(1, i, extent), Step(1, i + size - 1, extent)};
+    Group all[L::q];
+    unrolled<0, L::q>([&](auto q) { all[q()] = read<q()>(cells.in.template population<q()>() + at, site); });
+    unrolled<0, size>([&](auto n) {
+      T g[L::q];
+      unrolled<0, L::q>([&](auto q) { g[q()] = S::load(all[q()].word[n()]); });
+      cells.collision(g);
+      const bool solid = solids == AtSolids::rest && cells.flags.origin[row.flags_start + i + n()] != 0;
+      unrolled<0, L::q>([&](auto q) { all[q()].word[n()] = S::store(solid ? T(0) : g[q()]); });
+    });
+    unrolled<0, L::q>([&](auto q) {
+      constexpr int to = in_place ? opposite_of(q()) : q();
+      Word* const there = cells.out.template population<to>() + at;
+      if constexpr (in_place) {
+        write<to>(there, site, all[q()]);
+      } else {
+        *reinterpret_cast<Group*>(there) = all[q()];
+      }
+    });
+  }
+
+ private:
+  /// From population q of a group's own to the row that it is read from.
+  template <int q>
+  SLIP_FN std::int64_t row_of(const Site& site) const {
+    return cells.template incoming<q>(site.steps, Step(0, 1, 0));
+  }
+  template <int q>
+  static constexpr bool shifted() {
+    return L::velocity[q][0] != 0 && !(in_place && q % 2 == 1);
+  }
+  /// Where the part of a group lies that another group begins or ends with.
+  template <int q>
+  SLIP_FN static std::int64_t beside(const Site& site) {
+    return L::velocity[q][0] > 0 ? site.first.below : size - 1 + site.last.above;
+  }
+
+  template <int q>
+  SLIP_FN Group read(const Word* own, const Site& site) const {
+    const Word* const row = own + row_of<q>(site);
+    const Group aligned = *reinterpret_cast<const Group*>(row);
+    if constexpr (!shifted<q>()) return aligned;
+    constexpr bool from_below = L::velocity[q][0] > 0;
+    Group found;
+    found.word[from_below ? 0 : size - 1] = row[beside<q>(site)];
+    unrolled<1, size>(
+        [&](auto n) { found.word[from_below ? n() : n() - 1] = aligned.word[from_below ? n() - 1 : n()]; });
+    return found;
+  }
+  template <int q>
+  SLIP_FN void write(Word* own, const Site& site, const Group& group) const {
+    Word* const row = own + row_of<q>(site);
+    if constexpr (!shifted<q>()) {
+      *reinterpret_cast<Group*>(row) = group;
+    } else {
+      constexpr bool from_below = L::velocity[q][0] > 0;
+      row[beside<q>(site)] = group.word[from_below ? 0 : size - 1];
+      unrolled<1, size>([&](auto n) { row[from_below ? n() - 1 : n()] = group.word[from_below ? n() : n() - 1]; });
+    }
+  }
+};
+
+/// Whether the rows of a box and of its arrays are made of whole groups.
+template <class Groups>
+bool in_groups(const Box& box, const BlockArrays& b) {
+  const auto whole = [](std::int64_t n) { return n % Groups::size == 0; };
+  const auto fits = [&](const Place& place) {
+    return reinterpret_cast<std::uintptr_t>(place.origin) % alignof(typename Groups::Group) == 0 &&
+           whole(place.shape.stride[1]) && whole(place.shape.stride[2]) && whole(place.shape.component_stride);
+  };
+  return whole(box.lo[0]) && whole(box.hi[0]) && fits(b.populations) && fits(b.populations_out);
+}
+
+/// A box of cells as one of groups.
+template <class Groups>
+Box groups_of(Box box) {
+  box.lo[0] /= Groups::size;
+  box.hi[0] /= Groups::size;
+  return box;
+}
+
+/// In groups where GPUs can; the host's vector instructions want cells one by one.
+template <class L, class S, AtSolids solids, bool wrap_x, bool in_place, class Collision>
+void launch_groups_or_cells(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+  using Groups = StreamCollideGroups<L, S, solids, wrap_x, in_place, Collision>;
+  const auto cells = step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision);
+  if constexpr (Groups::size > 1) {
+    if (stream.device().backend != Backend::host && in_groups<Groups>(box, b))
+      return launch(stream, groups_of<Groups>(box), Groups{cells});
+  }
+  launch(stream, box, cells);
+}
+
+}  // namespace slipstream::lbm

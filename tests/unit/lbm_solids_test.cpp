@@ -1,0 +1,233 @@
+// Runs that do not store, or do not compute, what lies inside of bodies.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include <slipstream/device/bits.hpp>
+#include <slipstream/guard.hpp>
+
+#include "../support/lbm_run.hpp"
+#include "solver/lbm/stored_cells.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+Options channel(Solids solids, Streaming streaming = Streaming::in_place) {
+  Options o;
+  o.cells = {24, 20, 18};
+  o.periodic = {true, false, true};
+  o.viscosity = 0.03;
+  o.force = {1e-5, 0, 0};
+  o.solids = solids;
+  o.streaming = streaming;
+  return o;
+}
+
+/// Balls on a cubic lattice that touch and overlap: with a radius of 0.525 edges 60 % of the cells are solid.
+Surfaces pack(double edge, double radius) {
+  Surfaces s;
+  s.names = {"pack"};
+  s.solid = [=](const Box& box) {
+    std::vector<std::uint16_t> all;
+    for_each_cell(box, [&](const Extent& c) {
+      double sum = 0;
+      for (int a = 0; a < 3; ++a) {
+        const double x = static_cast<double>(c[a]) + 0.5, near = std::remainder(x, edge);
+        sum += near * near;
+      }
+      all.push_back(sum < radius * radius ? 1 : 0);
+    });
+    return all;
+  };
+  return s;
+}
+
+const Round ball{{10.3, 8.2, 9.1}, 5.4, true};
+
+TEST(BytesThatDiffer, AreMarkedOneByOne) {
+  EXPECT_EQ(bytes_that_differ(0x01020304u, 0x01020304u), 0u);
+  EXPECT_EQ(bytes_that_differ(0x01020304u, 0x01820305u), 0x00010001u);
+  EXPECT_EQ(bytes_that_differ(0u, 0xffffffffu), 0x01010101u);
+  EXPECT_EQ(bytes_that_differ(0x00800001u, 0u), 0x00010001u);
+}
+
+TEST(StoredCells, AreFluidCellsAndTheirNeighboursInTheOrderOfMemory) {
+  Options o = channel(Solids::sparse);
+  o.cells = {70, 9, 7};
+  GridOptions options;
+  options.periodic = o.periodic;
+  options.partition.blocks_per_device = {2, 1, 1};
+  const Grid grid(o.cells, machine_here(Backend::host, 1), 0, options);
+  std::mt19937 random(7);
+  std::vector<std::uint16_t> mask(volume(o.cells));
+  for (auto& cell : mask) cell = random() % 4 != 0;
+  Surfaces surfaces;
+  surfaces.solid = [&](const Box& box) {
+    std::vector<std::uint16_t> all;
+    for_each_cell(box, [&](const Extent& p) { all.push_back(mask[index_in(grid.box(), p)]); });
+    return all;
+  };
+  for (const Block& block : grid.blocks()) {
+    const Surroundings s = surroundings_of(grid, block, o, ghost_layers(grid, o), surfaces);
+    const StoredCells stored(grid, block, o, s);
+    std::int64_t next = 0;
+    for_each_cell(s.around, [&](const Extent& p) {
+      bool wanted = false;
+      for (const auto& c : D3Q19::velocity) {
+        Extent reader{p[0] + c[0], p[1] + c[1], p[2] + c[2]};
+        // The block spans the periodic axis z.
+        reader[2] = (reader[2] + o.cells[2]) % o.cells[2];
+        wanted |= block.box.contains(reader) && s.flags[index_in(s.around, reader)] == fluid;
+      }
+      const Extent local{p[0] - block.box.lo[0], p[1] - block.box.lo[1], p[2] - block.box.lo[2]};
+      EXPECT_EQ(stored.number(local), wanted ? next : -1);
+      next += wanted;
+    });
+    EXPECT_EQ(stored.count(), next);
+  }
+}
+
+TEST(Solids, ChangeNeitherLoadsNorMassNorVelocities) {
+  for (const Streaming streaming : {Streaming::two, Streaming::in_place}) {
+    HostRun dense(channel(Solids::dense, streaming));
+    dense.lbm.set_bodies(ball.surfaces("ball", true));
+    dense.lbm.advance(31);
+    for (const Solids solids : {Solids::flags, Solids::sparse, Solids::automatic}) {
+      SCOPED_TRACE(to_string(solids) + " " + to_string(streaming));
+      HostRun run(channel(solids, streaming));
+      run.lbm.set_bodies(ball.surfaces("ball", true));
+      run.lbm.advance(31);
+      const auto loads = run.lbm.loads(), wanted = dense.lbm.loads();
+      ASSERT_EQ(loads.size(), wanted.size());
+      for (std::size_t n = 0; n < loads.size(); ++n) {
+        EXPECT_EQ(loads[n].force, wanted[n].force);
+        EXPECT_EQ(loads[n].moment, wanted[n].moment);
+      }
+      EXPECT_NE(loads.back().force[0], 0);
+      EXPECT_EQ(run.lbm.excess_mass(), dense.lbm.excess_mass());
+      EXPECT_EQ(run.lbm.fluid_cells(), dense.lbm.fluid_cells());
+      EXPECT_EQ(run.numbers("velocity"), dense.numbers("velocity"));
+    }
+  }
+}
+
+TEST(Solids, MayBeKeptInAnotherWayAfterARestart) {
+  for (const Streaming streaming : {Streaming::two, Streaming::in_place}) {
+    HostRun sparse(channel(Solids::sparse, streaming)), dense(channel(Solids::dense, streaming));
+    for (HostRun* run : {&sparse, &dense}) run->lbm.set_bodies(ball.surfaces("ball", true));
+    sparse.lbm.advance(7);
+    const auto populations = gather(Communicator::world(), sparse.lbm.field("populations"), sparse.lbm.grid().box());
+    dense.lbm.state()["populations"].write(dense.lbm.grid().box(), populations.data());
+    dense.lbm.state().step = 7;
+    ++dense.lbm.state().restarts;
+    sparse.lbm.advance(8);
+    dense.lbm.advance(8);
+    EXPECT_EQ(sparse.numbers("velocity"), dense.numbers("velocity"));
+    // And back again.
+    const auto later = gather(Communicator::world(), dense.lbm.field("populations"), dense.lbm.grid().box());
+    sparse.lbm.state()["populations"].write(sparse.lbm.grid().box(), later.data());
+    EXPECT_EQ(sparse.numbers("velocity"), dense.numbers("velocity"));
+    sparse.lbm.advance(4);
+    dense.lbm.advance(4);
+    EXPECT_EQ(sparse.numbers("velocity"), dense.numbers("velocity"));
+  }
+}
+
+TEST(Solids, GivenFromTheStartAreThoseThatAreSetLater) {
+  const Machine machine = machine_here(Backend::host, 1);
+  Lbm early(Communicator::world(), machine, channel(Solids::sparse), ball.surfaces("ball", true));
+  Lbm late(Communicator::world(), machine, channel(Solids::sparse));
+  late.set_bodies(ball.surfaces("ball", true));
+  EXPECT_EQ(early.bytes_of_cells(), late.bytes_of_cells());
+  early.advance(5);
+  late.advance(5);
+  const auto all = [](Lbm& lbm) { return gather(Communicator::world(), lbm.field("velocity"), lbm.grid().box()); };
+  EXPECT_EQ(all(early), all(late));
+}
+
+TEST(Solids, OfAPackOfBallsAreNearlyAllLeftOutOfMemory) {
+  const auto bytes = [](Solids solids) {
+    Options o = channel(solids);
+    o.cells = {80, 80, 80};
+    o.periodic = {true, true, true};
+    const Machine machine = machine_here(Backend::host, 1);
+    const Lbm lbm(Communicator::world(), machine, o, pack(80, 42));
+    EXPECT_NEAR(static_cast<double>(lbm.fluid_cells()), 0.4 * 80 * 80 * 80, 0.01 * 80 * 80 * 80);
+    return static_cast<double>(lbm.bytes_of_cells());
+  };
+  EXPECT_LT(bytes(Solids::sparse), 0.5 * bytes(Solids::dense));
+}
+
+TEST(Solids, AreLeftOutOfThePlanOfMemory) {
+  Options o = channel(Solids::sparse);
+  o.cells = {80, 80, 80};
+  o.periodic = {true, true, true};
+  const Machine machine = machine_here(Backend::host, 1);
+  const Lbm lbm(Communicator::world(), machine, o, pack(80, 42));
+  double planned = 0;
+  for (const ArrayBytes& array : memory_needed(lbm.grid(), o, pack(80, 42)))
+    if (array.array.starts_with("populations") || array.array == "flags") planned += static_cast<double>(array.bytes);
+  const auto taken = static_cast<double>(lbm.bytes_of_cells());
+  EXPECT_GE(planned, taken);
+  EXPECT_LT(planned, 1.05 * taken);
+}
+
+TEST(Solids, FillBlocksThatTakeNoMemoryForPopulations) {
+  Options o = channel(Solids::automatic);
+  o.grid.partition.blocks_per_device = {2, 1, 1};
+  Surfaces half;
+  half.names = {"half"};
+  half.solid = [](const Box& box) {
+    std::vector<std::uint16_t> all;
+    for_each_cell(box, [&](const Extent& p) { all.push_back(p[0] < 12 ? 1 : 0); });
+    return all;
+  };
+  Options whole = o;
+  whole.solids = Solids::dense;
+  const Machine machine = machine_here(Backend::host, 1);
+  Lbm with(Communicator::world(), machine, o, half), without(Communicator::world(), machine, whole, half);
+  EXPECT_LT(static_cast<double>(with.bytes_of_cells()), 0.52 * static_cast<double>(without.bytes_of_cells()));
+  with.advance(9);
+  without.advance(9);
+  const auto all = [](Lbm& lbm) { return gather(Communicator::world(), lbm.field("velocity"), lbm.grid().box()); };
+  EXPECT_EQ(all(with), all(without));
+}
+
+TEST(Solids, ShareOutBlocksByTheirFluidCells) {
+  Options o = channel(Solids::automatic);
+  o.cells = {48, 20, 18};
+  o.grid.partition.blocks_per_device = {4, 2, 1};
+  Surfaces most;
+  most.names = {"most"};
+  most.solid = [](const Box& box) {
+    std::vector<std::uint16_t> all;
+    for_each_cell(box, [&](const Extent& p) { all.push_back(p[0] < 24 && p[1] < 14 ? 1 : 0); });
+    return all;
+  };
+  const Machine machine = machine_here(Backend::host, 2);
+  const Lbm lbm(Communicator::world(), machine, o, most);
+  std::array<std::int64_t, 2> fluid{};
+  for (const Block& block : lbm.grid().blocks())
+    for (const std::uint16_t body : most.solid(block.box)) fluid[block.device] += body == 0;
+  EXPECT_NEAR(static_cast<double>(fluid[0]) / static_cast<double>(fluid[1]), 1, 0.25);
+}
+
+TEST(Guard, NamesTheCellOfAPackedBlock) {
+  HostRun run(channel(Solids::sparse));
+  run.lbm.set_bodies(ball.surfaces("ball", false));
+  const Extent where{19, 4, 12};
+  auto bytes = gather(Communicator::world(), run.lbm.field("populations"), run.lbm.grid().box());
+  float* const values = reinterpret_cast<float*>(bytes.data());
+  for (int i = 0; i < 19; ++i) values[index_in(run.lbm.grid().box(), where) * 19 + i] = 1;
+  run.lbm.state()["populations"].write(run.lbm.grid().box(), bytes.data());
+  GuardOptions options;
+  options.every = 100;
+  options.ranges["density"] = {0.2, 5};
+  run.lbm.time_loop().guard(Communicator::world(), options);
+  const std::string error = error_of([&] { run.lbm.time_loop().inspect(); });
+  EXPECT_NE(error.find("(19, 4, 12)"), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace slipstream::lbm
