@@ -155,7 +155,11 @@ class ExchangeTable(Table):
     )
     retune: bool = Field(False, description="Measure again, whatever is remembered.")
     overlap: Literal["auto", "on", "off"] = Field("auto", description="Interior cells while the halos travel.")
-    rim: Extent = Field((1, 1, 1), description="Width of the rim that waits for halos, per axis.")
+    rim: Extent | Literal["auto"] = Field(
+        (1, 1, 1),
+        description='Width of the rim that waits for halos, per axis; "auto": the fastest by measurement, as with '
+        'overlap = "auto" whether to overlap, remembered on disk.',
+    )
     placement: Literal["trivial", "random", "theoretical", "measured"] = Field(
         "theoretical", description="Which block goes to which device: by the links' rated or measured rates."
     )
@@ -337,7 +341,8 @@ class Case(Table):
             "force": self.force,
             "walls": walls,
             "boundaries": {side: self._boundary_options(side, b) for side, b in self.boundaries.given()},
-            **exchange.model_dump(),
+            **exchange.model_dump(exclude={"rim"}),
+            **({"tune_rim": True} if exchange.rim == "auto" else {"rim": exchange.rim}),
         }
 
     def resolved(self, backend: str | None = None) -> "Case":
