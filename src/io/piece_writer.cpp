@@ -184,6 +184,7 @@ void PieceWriter::write(const Job& job) {
   if (job.interleaved) {
     ordered_.resize(bytes);
     const auto order = size == 1   ? separate<std::uint8_t>
+                       : size == 2 ? separate<std::uint16_t>
                        : size == 4 ? separate<std::uint32_t>
                                    : separate<std::uint64_t>;
     order(values, ordered_.data(), cells, job.array.components);
