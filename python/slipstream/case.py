@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Discriminator, Field, Tag, ValidationError
 
 from slipstream import toml_text
 from slipstream.errors import CaseError
@@ -34,6 +34,17 @@ from slipstream.units import Converter, Scales, whole
 Extent = tuple[Count, Count, Count]
 ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 
+
+def _rim_form(value: Any) -> str:
+    return "word" if isinstance(value, str) else "widths"
+
+
+#: Cells per axis, or "auto"; told apart first, so that a mistake is one error.
+Rim = Annotated[
+    Annotated[Extent, Tag("widths")] | Annotated[Literal["auto"], Tag("word")],
+    Discriminator(_rim_form),
+]
+_FORMS = frozenset({"widths", "word"})
 
 #: A route, alone or with a sign.
 RouteName = Annotated[str, Field(pattern=r"^[+-]?(kernel|direct|peer|colocated|nccl|nvshmem|gpu_mpi|staged)$")]
@@ -155,7 +166,7 @@ class ExchangeTable(Table):
     )
     retune: bool = Field(False, description="Measure again, whatever is remembered.")
     overlap: Literal["auto", "on", "off"] = Field("auto", description="Interior cells while the halos travel.")
-    rim: Extent | Literal["auto"] = Field(
+    rim: Rim = Field(
         (1, 1, 1),
         description='Width of the rim that waits for halos, per axis; "auto": the fastest by measurement, as with '
         'overlap = "auto" whether to overlap, remembered on disk.',
@@ -424,7 +435,7 @@ def _tables_with(key: str) -> list[str]:
 
 def _explain(error: Any) -> str:
     """One of pydantic's errors in the words of a case file."""
-    path, kind = tuple(error["loc"]), error["type"]
+    path, kind = tuple(part for part in error["loc"] if part not in _FORMS), error["type"]
     if kind == "missing":
         return f"{_show(path)}: missing; the case needs it"
     if kind == "extra_forbidden":
