@@ -9,6 +9,14 @@
 
 namespace slipstream {
 
+/// Where values wait until they are written. `pinned`: in pinned memory, as large as the State or `staging_bytes`.
+/// `device`: in the device's own memory, which a copy takes hundredths of the time of, and from which the thread
+/// fetches them piece by piece through two pinned buffers while the steps go on; what does not fit there goes to pinned
+/// memory.
+enum class Snapshot : std::uint8_t { pinned, device };
+std::string to_string(Snapshot snapshot);
+Snapshot snapshot_from_string(const std::string& name);
+
 /// Checkpoints: a State in one HDF5 file, from which a run goes on with the same bits, on any number of ranks, devices
 /// and blocks, in any layout.
 ///
@@ -28,7 +36,7 @@ namespace slipstream {
 /// ranks do not share pages.
 ///
 /// What blocks. begin() blocks while rank 0 lays out the file and claims its place on the disk, and while the values
-/// are copied from the devices to pinned memory; where that memory is smaller than the State, also until the thread
+/// are copied to where they wait (Snapshot); where pinned memory is smaller than the State, also until the thread
 /// has written what does not fit. Then the steps go on, and a thread of each rank computes checksums and writes. This
 /// thread calls neither MPI nor HDF5, so MPI_THREAD_FUNNELED is enough. poll() never blocks.
 class Checkpoints {
@@ -39,6 +47,7 @@ class Checkpoints {
     std::string case_text;                               ///< what the run is of, for whoever restarts
     std::int64_t piece_bytes = std::int64_t{16} << 20;   ///< largest piece
     std::int64_t staging_bytes = std::int64_t{4} << 30;  ///< most pinned memory per device; two pieces at least
+    Snapshot snapshot = Snapshot::pinned;                ///< device: keeps as much device memory as the State has
   };
 
   /// How a checkpoint that was begun has ended.

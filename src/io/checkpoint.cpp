@@ -68,9 +68,20 @@ std::vector<std::string> checkpoints_in(const std::string& folder) {
   return paths;
 }
 
+std::string to_string(Snapshot snapshot) { return snapshot == Snapshot::pinned ? "pinned" : "device"; }
+
+Snapshot snapshot_from_string(const std::string& name) {
+  if (name == "pinned") return Snapshot::pinned;
+  if (name == "device") return Snapshot::device;
+  throw Error("checkpoints wait in no memory called '" + name + "': choose pinned or device");
+}
+
 struct Checkpoints::Impl {
   Impl(const Communicator& caller, Options wanted)
-      : comm(caller.mpi()), options(std::move(wanted)), writer(options.staging_bytes), reports(comm.size()) {
+      : comm(caller.mpi()),
+        options(std::move(wanted)),
+        writer(options.staging_bytes, options.snapshot),
+        reports(comm.size()) {
     on_all_ranks(comm, [&] {
       require(!options.folder.empty(), "checkpoints need the name of a folder");
       require(options.keep >= 1, "of checkpoints at least one is kept");

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <fstream>
+#include <map>
 
 #include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
@@ -153,6 +154,27 @@ TEST_F(CheckpointOnRanks, IsRestartedWithTheSameBitsHoweverEitherRunIsCut) {
     }
     world.barrier();
   }
+}
+
+TEST_F(CheckpointOnRanks, HasTheSameBytesWhereverItsValuesWaited) {
+  std::map<Snapshot, std::string> contents;
+  for (const Snapshot snapshot : {Snapshot::pinned, Snapshot::device}) {
+    const auto run = make(ways[2]);
+    run->advance(7);
+    Checkpoints::Options options = in(to_string(snapshot));
+    options.snapshot = snapshot;
+    Checkpoints checkpoints(world, options);
+    // The second time what was allocated is there already.
+    for (int time = 0; time < 2; ++time) {
+      checkpoints.begin(run->state());
+      run->advance(3);
+    }
+    checkpoints.finish();
+    std::ifstream file(checkpoints.last(), std::ios::binary);
+    contents[snapshot].assign(std::istreambuf_iterator<char>(file), {});
+  }
+  EXPECT_GT(contents[Snapshot::pinned].size(), 4096u);
+  EXPECT_TRUE(contents[Snapshot::pinned] == contents[Snapshot::device]);
 }
 
 TEST_F(CheckpointOnRanks, HoldsTheStepAtWhichItWasBegunThoughTheRunGoesOn) {

@@ -1,4 +1,4 @@
-"""`slipstream bench lbm --experiment` communication, frame and validation: what is measured, and beside what."""
+"""`slipstream bench lbm --experiment` communication, frame, validation and io: what is measured, and beside what."""
 
 import json
 from pathlib import Path
@@ -12,6 +12,7 @@ from slipstream import bench_lbm_blocks as blocks
 from slipstream import bench_lbm_communication as communication
 from slipstream import bench_lbm_experiments as experiments
 from slipstream import bench_lbm_frame as frame
+from slipstream import bench_lbm_io as io
 from slipstream import bench_lbm_validation as validation
 from slipstream.bench_lbm_experiments import Choice, Setup
 from slipstream.core import core
@@ -154,6 +155,19 @@ def test_validation_deals_odd_and_even_ranks_to_two_nodes(cli: Cli, tmp_path: Pa
     assert "the same bits after 156 and 312 steps" in " ".join(result.stdout.split())
 
 
+def test_io_writes_checkpoints_that_wait_in_each_memory_and_leaves_none(
+    measured: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = measured(io, "io", [8], devices=1)
+    assert [row["way"] for row in rows] == ["pinned", "two pieces", "device"]
+    assert len({row["state_gb"] for row in rows}) == 1 and rows[0]["state_gb"] > 8**3 * 19 * 8 / 1e9
+    for row in rows:
+        assert row["gbs"] == pytest.approx(row["state_gb"] / row["written_s"], rel=1e-3)
+        assert row["steps_meanwhile"] > 0 and 0 < row["begin_ms"] < 1e3 * row["written_s"]
+    assert not list(tmp_path.glob(".slipstream-io-*"))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -163,6 +177,7 @@ def test_validation_deals_odd_and_even_ranks_to_two_nodes(cli: Cli, tmp_path: Pa
         (["frame", "--devices", "1"], "needs two devices"),
         (["frame", "--overlap", "on"], "takes no --overlap"),
         (["validation", "--cells", "18"], "is no multiple of 4 from 16"),
+        (["io", "--cells", "3"], "--cells needs 4 or more"),
         (["weak", "--grid", "3x3x3"], "belongs to --experiment communication"),
     ],
 )
