@@ -9,11 +9,16 @@
 
 namespace slipstream {
 
-/// Where values wait until they are written. `pinned`: in pinned memory, as large as the State or `staging_bytes`.
-/// `device`: in the device's own memory, which a copy takes hundredths of the time of, and from which the thread
-/// fetches them piece by piece through two pinned buffers while the steps go on; what does not fit there goes to pinned
-/// memory.
-enum class Snapshot : std::uint8_t { pinned, device };
+/// Where values wait until they are written.
+enum class Snapshot : std::uint8_t {
+  pinned,  ///< in pinned memory, as large as the State or `staging_bytes`
+  /// In the device's own memory, to which a copy takes hundredths of the time; from there the thread fetches them piece
+  /// by piece through two pinned buffers while the steps go on. What does not fit goes to pinned memory.
+  device,
+  /// In the device's own memory, from where MPI's files take them: where MPI proves that it takes device memory and the
+  /// layout is soa, else as `device`.
+  mpi
+};
 std::string to_string(Snapshot snapshot);
 Snapshot snapshot_from_string(const std::string& name);
 
@@ -74,6 +79,8 @@ class Checkpoints {
   /// Checkpoints that ended since the last call, in order. Rank 0 knows them when it has polled, all ranks after
   /// finish().
   std::vector<Result> take_results();
+  /// Why values of Snapshot::mpi did not go by MPI in the last checkpoint; empty where they did.
+  const std::string& mpi_refusal() const;
   /// The newest complete checkpoint of this folder; empty where there is none. As take_results().
   const std::string& last() const;
 

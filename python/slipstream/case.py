@@ -203,10 +203,10 @@ class CheckpointTable(Table):
     )
     keep: Count = Field(2, description="Checkpoints that stay, the newest; one more is on the disk for a while.")
     folder: str | None = Field(None, description="Left out: checkpoints in output.folder.")
-    snapshot: Literal["pinned", "device"] = Field(
+    snapshot: Literal["pinned", "device", "mpi"] = Field(
         "pinned",
         description="Where values wait until they are written: pinned host memory, or as much device memory again, "
-        "which holds up the steps much less.",
+        "which holds up the steps much less; mpi: from there by MPI's own files, where MPI takes device memory.",
     )
     wall_clock_limit: Positive | None = Field(
         None, description="Seconds after which the run makes a checkpoint and ends; leave it time to write."

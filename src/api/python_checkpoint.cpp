@@ -30,6 +30,7 @@ class Ring {
   void poll() { checkpoints_.poll(); }
   void finish() { checkpoints_.finish(); }
   const std::string& last() const { return checkpoints_.last(); }
+  const std::string& mpi_refusal() const { return checkpoints_.mpi_refusal(); }
   nb::list results() {
     nb::list all;
     for (const auto& result : checkpoints_.take_results())
@@ -66,6 +67,7 @@ void bind_checkpoint(nb::module_& m) {
       .def("poll", &Ring::poll)
       .def("finish", &Ring::finish, Release())
       .def("results", &Ring::results)
+      .def_prop_ro("mpi_refusal", &Ring::mpi_refusal)
       .def_prop_ro("last", &Ring::last);
   nb::class_<StopRequest>(m, "StopRequest", "SIGTERM, SIGUSR1 or the clock asked for an end.")
       .def(

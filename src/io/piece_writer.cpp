@@ -9,6 +9,7 @@
 #include <slipstream/error.hpp>
 
 #include "io/agree.hpp"
+#include "io/copy_piece.hpp"
 
 namespace slipstream {
 namespace {
@@ -100,32 +101,18 @@ void PieceWriter::release(Slot* slot) {
 
 void PieceWriter::add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t number) {
   const CheckpointPiece& piece = array.pieces[number];
-  const BlockShape& shape = field.shape(block);
   const Device device = field.device(block);
-  const auto size = static_cast<std::int64_t>(size_of(array.type));
-  const bool interleaved = field.options().layout == Layout::aos;
-  const int passes = interleaved ? 1 : array.components;
-  const Extent cells = piece.box.extents();
-  const Extent rows{cells[0] * size * (interleaved ? array.components : 1), cells[1], cells[2]};
-  std::int64_t first = shape.origin;
-  for (int a = 0; a < 3; ++a) first += (piece.box.lo[a] - field.grid().block(block).box.lo[a]) * shape.stride[a];
-
-  const auto bytes = static_cast<std::size_t>(volume(rows) * passes);
+  const std::size_t bytes = bytes_of(field, piece);
   Slot* const slot = acquire(device, bytes);
   try {
     Stream& stream = stream_on(device);
-    for (int pass = 0; pass < passes; ++pass)
-      copy_box(stream, slot->memory.data() + pass * volume(rows),
-               {static_cast<std::size_t>(rows[0]), static_cast<std::size_t>(rows[0] * rows[1])},
-               field.data(block) + (first + pass * shape.component_stride) * size,
-               {static_cast<std::size_t>(shape.stride[1] * size), static_cast<std::size_t>(shape.stride[2] * size)},
-               rows);
+    copy_piece(stream, field, block, piece, slot->memory.data());
     Job job{slot,
             Event(device),
             {array.name, array.type, array.components, {}, 0, array.values_at, array.checksums_at},
             piece,
             number,
-            interleaved && array.components > 1,
+            interleaved(field),
             bytes,
             slot->memory.data()};
     stream.record(job.copied);

@@ -158,7 +158,7 @@ TEST_F(CheckpointOnRanks, IsRestartedWithTheSameBitsHoweverEitherRunIsCut) {
 
 TEST_F(CheckpointOnRanks, HasTheSameBytesWhereverItsValuesWaited) {
   std::map<Snapshot, std::string> contents;
-  for (const Snapshot snapshot : {Snapshot::pinned, Snapshot::device}) {
+  for (const Snapshot snapshot : {Snapshot::pinned, Snapshot::device, Snapshot::mpi}) {
     const auto run = make(ways[2]);
     run->advance(7);
     Checkpoints::Options options = in(to_string(snapshot));
@@ -170,11 +170,30 @@ TEST_F(CheckpointOnRanks, HasTheSameBytesWhereverItsValuesWaited) {
       run->advance(3);
     }
     checkpoints.finish();
+    EXPECT_EQ(checkpoints.mpi_refusal(), "");
     std::ifstream file(checkpoints.last(), std::ios::binary);
     contents[snapshot].assign(std::istreambuf_iterator<char>(file), {});
   }
   EXPECT_GT(contents[Snapshot::pinned].size(), 4096u);
   EXPECT_TRUE(contents[Snapshot::pinned] == contents[Snapshot::device]);
+  EXPECT_TRUE(contents[Snapshot::pinned] == contents[Snapshot::mpi]);
+}
+
+TEST_F(CheckpointOnRanks, ByMpiIsRestartedInAnyLayout) {
+  for (const int number : {0, 4, 5}) {
+    SCOPED_TRACE(ways[number].name);
+    const auto run = make(ways[number]), again = make(ways[2]);
+    run->advance(7);
+    Checkpoints::Options options = in(ways[number].name);
+    options.snapshot = Snapshot::mpi;
+    Checkpoints checkpoints(world, options);
+    checkpoints.begin(run->state());
+    run->advance(8);
+    checkpoints.finish();
+    restore(world, world.broadcast(checkpoints.last(), 0), again->state());
+    again->advance(8);
+    EXPECT_EQ(bits(*run), bits(*again));
+  }
 }
 
 TEST_F(CheckpointOnRanks, HoldsTheStepAtWhichItWasBegunThoughTheRunGoesOn) {
