@@ -9,6 +9,19 @@
 
 namespace slipstream {
 
+/// Where values wait until they are written.
+enum class Snapshot : std::uint8_t {
+  pinned,  ///< in pinned memory, as large as the State or `staging_bytes`
+  /// In the device's own memory, to which a copy takes hundredths of the time; from there the thread fetches them piece
+  /// by piece through two pinned buffers while the steps go on. What does not fit goes to pinned memory.
+  device,
+  /// In the device's own memory, from where MPI's files take them: where MPI proves that it takes device memory and the
+  /// layout is soa, else as `device`.
+  mpi
+};
+std::string to_string(Snapshot snapshot);
+Snapshot snapshot_from_string(const std::string& name);
+
 /// Checkpoints: a State in one HDF5 file, from which a run goes on with the same bits, on any number of ranks, devices
 /// and blocks, in any layout.
 ///
@@ -28,7 +41,7 @@ namespace slipstream {
 /// ranks do not share pages.
 ///
 /// What blocks. begin() blocks while rank 0 lays out the file and claims its place on the disk, and while the values
-/// are copied from the devices to pinned memory; where that memory is smaller than the State, also until the thread
+/// are copied to where they wait (Snapshot); where pinned memory is smaller than the State, also until the thread
 /// has written what does not fit. Then the steps go on, and a thread of each rank computes checksums and writes. This
 /// thread calls neither MPI nor HDF5, so MPI_THREAD_FUNNELED is enough. poll() never blocks.
 class Checkpoints {
@@ -39,6 +52,7 @@ class Checkpoints {
     std::string case_text;                               ///< what the run is of, for whoever restarts
     std::int64_t piece_bytes = std::int64_t{16} << 20;   ///< largest piece
     std::int64_t staging_bytes = std::int64_t{4} << 30;  ///< most pinned memory per device; two pieces at least
+    Snapshot snapshot = Snapshot::pinned;                ///< device: keeps as much device memory as the State has
   };
 
   /// How a checkpoint that was begun has ended.
@@ -65,6 +79,8 @@ class Checkpoints {
   /// Checkpoints that ended since the last call, in order. Rank 0 knows them when it has polled, all ranks after
   /// finish().
   std::vector<Result> take_results();
+  /// Why values of Snapshot::mpi did not go by MPI in the last checkpoint; empty where they did.
+  const std::string& mpi_refusal() const;
   /// The newest complete checkpoint of this folder; empty where there is none. As take_results().
   const std::string& last() const;
 

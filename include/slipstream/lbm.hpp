@@ -103,6 +103,19 @@ struct Options {
   /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs in x as many cells as fill 32 bytes, which
   /// memory moves at least.
   Extent rim{0, 0, 0};
+  /// The rim is measured (unless overlap is off), or taken from the cache, and with Overlap::automatic whether to
+  /// overlap, too. No bit of the flow depends on it.
+  bool tune_rim = false;
+};
+
+/// How a step is split round its exchange, and where that is from.
+struct Split {
+  bool overlap = false;
+  Extent rim{1, 1, 1};
+  std::string source = "options";  ///< or "measured", "cache"
+  std::string file;                ///< of the cache; empty where there is none
+  double seconds = 0;
+  std::vector<std::string> notes;  ///< on rank 0
 };
 
 /// Arrays and their bytes, for one device; computed without allocating.
@@ -158,6 +171,9 @@ class Lbm final : public Simulation {
   std::vector<Load> loads(const std::array<double, 3>& about = {0, 0, 0});
   /// Runs steps and waits for them.
   void advance(std::int64_t steps);
+  /// For measuring what the exchange costs: from now on steps leave it out, or do it again. Without it ghosts keep what
+  /// they hold, which is right only for a fluid at rest.
+  void leave_out_exchange(bool left_out);
 
   /// A field of the state by name; `velocity` and `density` are brought up to the current step first, which is
   /// collective.
@@ -178,6 +194,8 @@ class Lbm final : public Simulation {
   Exchange& exchange();
   /// What the tuner found; its source is "rules" where it was not asked.
   const Tuning& tuning() const;
+  /// How steps are split round the exchange.
+  const Split& split() const;
   TimeLoop& time_loop();
 
  private:

@@ -1,6 +1,7 @@
 """`slipstream bench`: updates a second of an empty periodic box, beside the roof measured in the same run."""
 
 import argparse
+import importlib
 import json
 import re
 import shlex
@@ -233,6 +234,7 @@ def _solids(arguments: argparse.Namespace, console: Console, folder: Path | None
 
 def _experiment(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
     from slipstream import bench_lbm_experiments as experiments
+    from slipstream import benchmarks
 
     if arguments.layout != "soa":
         raise CaseError("bench lbm --experiment takes no --layout: `layout` measures both, the others soa")
@@ -250,8 +252,11 @@ def _experiment(arguments: argparse.Namespace, console: Console, folder: Path | 
         arguments.collision,
         (arguments.precision or ["f64"])[0],
         arguments.overlap,
+        arguments.grid,
     )
-    experiments.run(choice, console, folder)
+    if arguments.grid and arguments.experiment != "communication":
+        raise CaseError("bench lbm: --grid belongs to --experiment communication")
+    importlib.import_module(f"slipstream.{benchmarks.EXPERIMENTS[arguments.experiment]}").run(choice, console, folder)
 
 
 def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:

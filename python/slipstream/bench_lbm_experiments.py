@@ -6,7 +6,7 @@ Where the text of the thesis gives a number, its ratio stands beside ours; most 
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ class Choice:
     collision: str
     precision: str
     overlap: str
+    grid: str = ""  #: of blocks, as 3x3x3
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def grid(experiment: str, setup: Setup) -> list[int]:
 
 def case_of(choice: Choice, setup: Setup, nodes: int) -> Case:
     """A cavity, or, for the scaling, a box that is periodic in all directions: so each block has all its neighbours."""
-    periodic = choice.experiment in ("weak", "strong", "layout")
+    periodic = choice.experiment != "imbalance"
     value = {"f32": 4, "f64": 8}[choice.precision]
     data: dict[str, Any] = {
         "grid": {"cells": grid(choice.experiment, setup), "periodic": [periodic] * 3},
@@ -131,20 +132,26 @@ def case_of(choice: Choice, setup: Setup, nodes: int) -> Case:
 
 def smallest_time(lbm: Any) -> float:
     """Seconds of STEPS steps: the smallest of REPEATS times, by rank 0's clock between barriers. Collective."""
-    module, best = core(), float("inf")
+    module = core()
+    return float(module.broadcast(repr(smallest_time_here(lbm, module.barrier)), 0))
+
+
+def smallest_time_here(lbm: Any, wait: Callable[[], None] = lambda: None) -> float:
+    """The same by this rank's clock; `wait` comes before and after the steps."""
+    best = float("inf")
     for _ in range(REPEATS):
-        module.barrier()
+        wait()
         began = time.perf_counter()
         lbm.advance(STEPS)
-        module.barrier()
+        wait()
         best = min(best, time.perf_counter() - began)
-    return float(module.broadcast(repr(best), 0))
+    return best
 
 
 def measure(choice: Choice, setup: Setup) -> Row:
     """One row; the machine is found again with as many devices as the setup has blocks. Collective."""
     ranks = core().size()
-    machine = engine.discover(_any_case(choice, setup.blocks // ranks))
+    machine = engine.discover(any_case(choice, setup.blocks // ranks))
     if machine.nodes not in (1, setup.blocks):
         raise CaseError(
             f"bench lbm --experiment {choice.experiment}: {setup.blocks} devices on {machine.nodes} nodes; all "
@@ -239,7 +246,7 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
     module = core()
     backend = engine.choose_backend(choice.backend)
     cells = choice.cells or CELLS[choice.experiment][backend]
-    per_rank = choice.devices or (1 if choice.experiment == "layout" else _devices_here(backend, module.size()))
+    per_rank = choice.devices or (1 if choice.experiment == "layout" else devices_here(backend, module.size()))
     most = module.size() * per_rank
     found = list(setups(choice.experiment, cells, most, module.size()))
     if choice.experiment == "imbalance" and most < 2:
@@ -251,29 +258,45 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
     _check_cells(choice.experiment, found)
     rows = [measure(choice, setup) for setup in found]
     compare(choice.experiment, rows)
-    machine = engine.discover(_any_case(choice, per_rank))
+    machine = engine.discover(any_case(choice, per_rank))
     title = f"{choice.experiment}, {choice.lattice} {choice.collision} {choice.precision} on {machine.name}: "
     console.print(_table(title + f"{STEPS} steps, the smallest of {REPEATS} times", choice.experiment, found, rows))
+    series: dict[str, list[tuple[str, Row]]] = {}
+    for setup, row in zip(found, rows, strict=True):
+        series.setdefault(setup.label, []).append((setup.place, row))
+    name = choice.experiment
+    write(name, machine, rows, FIGURES, console, folder, lambda path, what: picture(path, name, what, series))
+
+
+def write(
+    experiment: str,
+    machine: Any,
+    rows: list[Row],
+    figures: frozenset[str],
+    console: Console,
+    folder: Path | None,
+    draw: Callable[[Path, str], None] | None = None,
+) -> None:
+    """Rows and picture of an experiment, on rank 0; `draw` is given the picture's path and the machine's name."""
+    module = core()
     if folder is None or module.rank() != 0:
         return
     build = module.build_info()
     described = bench.describe_machine(machine, build)
-    path = bench.write(folder, f"lbm_{choice.experiment}", described, build["commit"], rows, FIGURES)
-    series: dict[str, list[tuple[str, Row]]] = {}
-    for setup, row in zip(found, rows, strict=True):
-        series.setdefault(setup.label, []).append((setup.place, row))
-    picture(path.with_suffix(".png"), choice.experiment, described["name"], series)
-    console.print(f"written: {path} and {path.with_suffix('.png').name}", soft_wrap=True)
+    path = bench.write(folder, f"lbm_{experiment}", described, build["commit"], rows, figures)
+    if draw:
+        draw(path.with_suffix(".png"), described["name"])
+    console.print(f"written: {path}{f' and {path.stem}.png' if draw else ''}", soft_wrap=True)
 
 
-def _any_case(choice: Choice, devices: int) -> Case:
+def any_case(choice: Choice, devices: int) -> Case:
     """Says which machine is asked for, and nothing else."""
     data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
     machine = {"backend": choice.backend, "threads": choice.threads, "devices_per_rank": devices}
     return parse(data | {"machine": machine}, Source("bench"))
 
 
-def _devices_here(backend: str, ranks: int) -> int:
+def devices_here(backend: str, ranks: int) -> int:
     """Of a rank: all GPUs shared out, at most four in all; of the emulator two, which a small machine can bear."""
     here = core().device_count("cuda") if backend == "cuda" else 2
     return max(1, min(4, here) // ranks)

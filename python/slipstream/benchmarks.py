@@ -37,6 +37,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             "layout",
             "overlap",
             "experiment",
+            "grid",
         ),
     ),
     "cavity": Benchmark("bench_cavity", ("precision", "cells")),
@@ -47,6 +48,21 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "exchange": Benchmark(
         "bench_exchange", ("devices", "sizes", "quantities", "radius", "alignment", "routes", "part", "quick")
     ),
+}
+
+
+#: Those of `bench lbm`: the module that runs each.
+EXPERIMENTS: Mapping[str, str] = {
+    "layout": "bench_lbm_experiments",
+    "imbalance": "bench_lbm_experiments",
+    "weak": "bench_lbm_experiments",
+    "strong": "bench_lbm_experiments",
+    "communication": "bench_lbm_communication",
+    "frame": "bench_lbm_frame",
+    "validation": "bench_lbm_validation",
+    "io": "bench_lbm_io",
+    "flagfield": "bench_lbm_solids",
+    "simd": "bench_lbm_solids",
 }
 
 
@@ -88,9 +104,10 @@ OPTIONS: Mapping[str, Option] = {
     "layout": Option("soa", "", {"choices": ["soa", "aos"]}),
     "experiment": Option(
         None,
-        "of Risso 2017 and Zheng 2023: 200 steps, the smallest of 10 times",
-        {"choices": ["layout", "imbalance", "weak", "strong", "flagfield", "simd"]},
+        "of Risso 2017 or Zheng 2023, as a rule 200 steps, the smallest of 10 times",
+        {"choices": list(EXPERIMENTS)},
     ),
+    "grid": Option("", "3x3x3: blocks of the experiment communication, open at all sides, against the periodic ones"),
     "overlap": Option("auto", "", {"choices": ["auto", "on", "off"]}),
     "quick": Option(False, "few small sizes", {"action": "store_true"}),
     "device_buffers": Option(False, "give MPI addresses in GPU memory", {"action": "store_true"}),

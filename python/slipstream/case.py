@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Discriminator, Field, Tag, ValidationError
 
 from slipstream import toml_text
 from slipstream.errors import CaseError
@@ -34,6 +34,17 @@ from slipstream.units import Converter, Scales, whole
 Extent = tuple[Count, Count, Count]
 ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
 
+
+def _rim_form(value: Any) -> str:
+    return "word" if isinstance(value, str) else "widths"
+
+
+#: Cells per axis, or "auto"; told apart first, so that a mistake is one error.
+Rim = Annotated[
+    Annotated[ExtentOrZero, Tag("widths")] | Annotated[Literal["auto"], Tag("word")],
+    Discriminator(_rim_form),
+]
+_FORMS = frozenset({"widths", "word"})
 
 #: A route, alone or with a sign.
 RouteName = Annotated[str, Field(pattern=r"^[+-]?(kernel|direct|peer|colocated|nccl|nvshmem|gpu_mpi|staged)$")]
@@ -160,7 +171,12 @@ class ExchangeTable(Table):
     )
     retune: bool = Field(False, description="Measure again, whatever is remembered.")
     overlap: Literal["auto", "on", "off"] = Field("auto", description="Interior cells while the halos travel.")
-    rim: Extent = Field((1, 1, 1), description="Width of the rim that waits for halos, per axis.")
+    rim: Rim = Field(
+        (0, 0, 0),
+        description="Width of the rim that waits for halos, per axis; 0: one layer, or on GPUs in x what fills a "
+        'sector of memory; "auto": the fastest by measurement, as with overlap = "auto" whether to overlap, remembered '
+        "on disk.",
+    )
     placement: Literal["trivial", "random", "theoretical", "measured"] = Field(
         "theoretical", description="Which block goes to which device: by the links' rated or measured rates."
     )
@@ -193,6 +209,11 @@ class CheckpointTable(Table):
     )
     keep: Count = Field(2, description="Checkpoints that stay, the newest; one more is on the disk for a while.")
     folder: str | None = Field(None, description="Left out: checkpoints in output.folder.")
+    snapshot: Literal["pinned", "device", "mpi"] = Field(
+        "pinned",
+        description="Where values wait until they are written: pinned host memory, or as much device memory again, "
+        "which holds up the steps much less; mpi: from there by MPI's own files, where MPI takes device memory.",
+    )
     wall_clock_limit: Positive | None = Field(
         None, description="Seconds after which the run makes a checkpoint and ends; leave it time to write."
     )
@@ -342,7 +363,8 @@ class Case(Table):
             "force": self.force,
             "walls": walls,
             "boundaries": {side: self._boundary_options(side, b) for side, b in self.boundaries.given()},
-            **exchange.model_dump(),
+            **exchange.model_dump(exclude={"rim"}),
+            **({"tune_rim": True} if exchange.rim == "auto" else {"rim": exchange.rim}),
         }
 
     def resolved(self, backend: str | None = None) -> "Case":
@@ -424,7 +446,7 @@ def _tables_with(key: str) -> list[str]:
 
 def _explain(error: Any) -> str:
     """One of pydantic's errors in the words of a case file."""
-    path, kind = tuple(error["loc"]), error["type"]
+    path, kind = tuple(part for part in error["loc"] if part not in _FORMS), error["type"]
     if kind == "missing":
         return f"{_show(path)}: missing; the case needs it"
     if kind == "extra_forbidden":

@@ -204,8 +204,9 @@ class Keeper:
 
     def _checkpoints(self) -> Any:
         if self._ring is None:
-            folder, keep = str(self._case.checkpoint_folder), self._case.checkpoint.keep
-            self._ring = core().Checkpoints(self._lbm, folder, keep, self._text)
+            wanted = self._case.checkpoint
+            folder = str(self._case.checkpoint_folder)
+            self._ring = core().Checkpoints(self._lbm, folder, wanted.keep, self._text, wanted.snapshot)
         return self._ring
 
     def _tell(self) -> list[tuple[int, str, str]]:

@@ -124,3 +124,15 @@ def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:
         kept = f", kept in {tuning['file']}" if tuning["file"] else ""
         lines.append(f"routes: measured in {tuning['seconds']:.2f} s{kept}")
     return lines + [f"routes: {note}" for note in tuning["notes"]]
+
+
+def split_lines(split: Mapping[str, Any]) -> list[str]:
+    """How the width of the rim was found, for the terminal; none where the case gives it."""
+    lines = []
+    if split["source"] != "options":
+        what = " x ".join(map(str, split["rim"])) + " cells" if split["overlap"] else "none, no overlap"
+        how = f"from {split['file']}"
+        if split["source"] == "measured":
+            how = f"measured in {split['seconds']:.2f} s" + (f", kept in {split['file']}" if split["file"] else "")
+        lines.append(f"rim: {what}, {how}")
+    return lines + [f"rim: {note}" for note in split["notes"]]

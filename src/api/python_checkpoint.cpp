@@ -23,12 +23,14 @@ nb::dict info_dict(const CheckpointInfo& info) {
 /// The ring of one run; keeps the run, whose state it reads.
 class Ring {
  public:
-  Ring(Simulation& simulation, const std::string& folder, int keep, const std::string& case_text)
-      : simulation_(simulation), checkpoints_(world(), options(folder, keep, case_text)) {}
+  Ring(Simulation& simulation, const std::string& folder, int keep, const std::string& case_text,
+       const std::string& snapshot, std::int64_t staging_bytes)
+      : simulation_(simulation), checkpoints_(world(), options(folder, keep, case_text, snapshot, staging_bytes)) {}
   void begin(const std::string& notes) { checkpoints_.begin(simulation_.state(), notes); }
   void poll() { checkpoints_.poll(); }
   void finish() { checkpoints_.finish(); }
   const std::string& last() const { return checkpoints_.last(); }
+  const std::string& mpi_refusal() const { return checkpoints_.mpi_refusal(); }
   nb::list results() {
     nb::list all;
     for (const auto& result : checkpoints_.take_results())
@@ -37,11 +39,14 @@ class Ring {
   }
 
  private:
-  static Checkpoints::Options options(const std::string& folder, int keep, const std::string& case_text) {
+  static Checkpoints::Options options(const std::string& folder, int keep, const std::string& case_text,
+                                      const std::string& snapshot, std::int64_t staging_bytes) {
     Checkpoints::Options o;
     o.folder = folder;
     o.keep = keep;
     o.case_text = case_text;
+    o.snapshot = snapshot_from_string(snapshot);
+    if (staging_bytes > 0) o.staging_bytes = staging_bytes;
     return o;
   }
   Simulation& simulation_;
@@ -55,12 +60,14 @@ void bind_checkpoint(nb::module_& m) {
   nb::class_<Simulation>(m, "Simulation", "A State and a step.");
   nb::exception<Diverged>(m, "Diverged", PyExc_RuntimeError);
   nb::class_<Ring>(m, "Checkpoints", "The last checkpoints of a run. All but poll, results and last are collective.")
-      .def(nb::init<Simulation&, const std::string&, int, const std::string&>(), nb::arg("simulation"),
-           nb::arg("folder"), nb::arg("keep"), nb::arg("case_text"), nb::keep_alive<1, 2>(), Release())
+      .def(nb::init<Simulation&, const std::string&, int, const std::string&, const std::string&, std::int64_t>(),
+           nb::arg("simulation"), nb::arg("folder"), nb::arg("keep"), nb::arg("case_text"),
+           nb::arg("snapshot") = "pinned", nb::arg("staging_bytes") = 0, nb::keep_alive<1, 2>(), Release())
       .def("begin", &Ring::begin, nb::arg("notes"), Release())
       .def("poll", &Ring::poll)
       .def("finish", &Ring::finish, Release())
       .def("results", &Ring::results)
+      .def_prop_ro("mpi_refusal", &Ring::mpi_refusal)
       .def_prop_ro("last", &Ring::last);
   nb::class_<StopRequest>(m, "StopRequest", "SIGTERM, SIGUSR1 or the clock asked for an end.")
       .def(

@@ -213,6 +213,13 @@ void bind_communicator(nb::module_& m) {
   nb::class_<Communicator>(m, "Communicator", "Ranks that work together, on a communicator of their own.")
       .def_static("world", [] { return world(); })
       .def_static(
+          "alone",
+          [] {
+            world();  // starts MPI
+            return Communicator(MPI_COMM_SELF);
+          },
+          "Of this rank only.")
+      .def_static(
           "from_handle",
           [](int handle) {
             require(mpi_started(), "a communicator was given, but MPI does not run: start it, or use world()");

@@ -86,7 +86,14 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("routes", routes);
   reader.read("overlap", overlap);
   reader.read("rim", o.rim);
+  reader.read("tune_rim", o.tune_rim);
   reader.read("wait_limit", o.exchange.wait_limit);
+  std::string pack = to_string(o.exchange.knobs.pack), streams = to_string(o.exchange.knobs.streams);
+  reader.read("pack", pack);
+  reader.read("streams", streams);
+  reader.read("sync", o.exchange.knobs.sync);
+  std::vector<std::array<std::int64_t, 7>> boxes;  // low x, y, z, high, device
+  reader.read("boxes", boxes);
   const Watched watched = read_watched(reader);
   reader.finish();
   o.tune = watched.tune;
@@ -115,6 +122,14 @@ lbm::Options options_from(const nb::dict& dict) {
   for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
   for (const auto& [name, boundary] : boundaries) o.boundaries[side_from(name)] = boundary_from(boundary);
   o.exchange.routes = routes_from(routes);
+  o.exchange.knobs.pack = pack_from_string(pack);
+  o.exchange.knobs.streams = lanes_from_string(streams);
+  for (const auto& b : boxes) {
+    Block block;
+    block.box = {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}};
+    block.device = static_cast<int>(b[6]);
+    o.grid.boxes.push_back(block);
+  }
   return o;
 }
 
@@ -298,6 +313,17 @@ nb::list phases(Lbm& self) {
   return all;
 }
 
+nb::dict split_dict(const lbm::Split& split) {
+  nb::dict d;
+  d["overlap"] = split.overlap;
+  d["rim"] = triple(split.rim);
+  d["source"] = split.source;
+  d["file"] = split.file;
+  d["seconds"] = split.seconds;
+  d["notes"] = nb::cast(split.notes);
+  return d;
+}
+
 void set_solid(Lbm& self, const nb::ndarray<const bool, nb::c_contig, nb::device::cpu>& mask) {
   const Extent& cells = self.grid().extent();
   require(mask.ndim() == 3 && static_cast<std::int64_t>(mask.shape(0)) == cells[2] &&
@@ -361,15 +387,19 @@ void bind_lbm(nb::module_& m) {
   nb::class_<Lbm, Simulation>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
       .def(
           "__init__",
-          [](Lbm* self, const Machine& machine, const nb::dict& options, Trace* trace, const Bodies* bodies) {
+          [](Lbm* self, const Machine& machine, const nb::dict& options, Trace* trace, const Bodies* bodies,
+             const Communicator* comm) {
             lbm::Options o = options_from(options);
             if (trace) o.exchange.trace = trace;
             nb::gil_scoped_release release;
-            new (self) Lbm(world(), machine, std::move(o), bodies ? surfaces_of(*bodies) : lbm::Surfaces{});
+            new (self)
+                Lbm(comm ? *comm : world(), machine, std::move(o), bodies ? surfaces_of(*bodies) : lbm::Surfaces{});
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("bodies") = nb::none(),
+          nb::arg("comm").none() = nb::none(),
           nb::keep_alive<1, 4>())
       .def("advance", &Lbm::advance, nb::arg("steps"), Release())
+      .def("leave_out_exchange", &Lbm::leave_out_exchange, nb::arg("left_out"))
       .def_prop_ro("step", [](Lbm& self) { return self.state().step; })
       .def("set_solid", &set_solid, nb::arg("mask"))
       .def("residual", &Lbm::update_macroscopic, Release())
@@ -391,6 +421,7 @@ void bind_lbm(nb::module_& m) {
       .def("phases", &phases)
       .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
       .def("tuning", [](Lbm& self) { return tuning_dict(self.tuning()); })
+      .def("split", [](Lbm& self) { return split_dict(self.split()); })
       .def("report", [](Lbm& self) {
         std::vector<ReportRow> rows;
         {

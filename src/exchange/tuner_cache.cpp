@@ -73,6 +73,14 @@ std::string tuner_key(const Grid& grid, const std::vector<PlannedItem>& items, c
   return key;
 }
 
+std::string sealed(const std::string& lines) { return lines + "end " + hex(hash_of(lines)) + "\n"; }
+
+std::optional<std::string> unsealed(const std::string& text) {
+  const std::size_t end = text.rfind("end ");
+  if (end == std::string::npos || text != sealed(text.substr(0, end))) return {};
+  return text.substr(0, end);
+}
+
 std::string to_text(const std::string& key, const Found& found) {
   std::ostringstream text;
   const Knobs& k = found.knobs;
@@ -84,14 +92,13 @@ std::string to_text(const std::string& key, const Found& found) {
     text << "pair " << pair.first << ' ' << pair.second << ' ' << to_string(kind) << ' '
          << (reason == found.reasons.end() ? "measured" : reason->second) << '\n';
   }
-  const std::string body = text.str();
-  return body + "end " + hex(hash_of(body)) + "\n";
+  return sealed(text.str());
 }
 
 std::optional<Found> found_from_text(const std::string& key, const std::string& text) {
-  const std::size_t end = text.rfind("end ");
-  if (end == std::string::npos || text.substr(end) != "end " + hex(hash_of(text.substr(0, end))) + "\n") return {};
-  std::istringstream lines(text.substr(0, end));
+  const std::optional<std::string> whole = unsealed(text);
+  if (!whole) return {};
+  std::istringstream lines(*whole);
   std::string line;
   if (!std::getline(lines, line) || line != header) return {};
   if (!std::getline(lines, line) || line != "key " + key) return {};

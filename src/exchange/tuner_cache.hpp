@@ -20,6 +20,10 @@ struct Found {
 /// equal, so is the answer.
 std::string tuner_key(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options);
 
+/// Lines with a last one that tells whether they are whole, and what they were; nothing where they are not.
+std::string sealed(const std::string& lines);
+std::optional<std::string> unsealed(const std::string& text);
+
 std::string to_text(const std::string& key, const Found& found);
 /// Nothing where the text is damaged, of another form, or of another key.
 std::optional<Found> found_from_text(const std::string& key, const std::string& text);

@@ -16,7 +16,10 @@
 
 #include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
+#include "io/copy_piece.hpp"
+#include "io/mpi_pieces.hpp"
 #include "io/piece_writer.hpp"
+#include "machine/gpu_mpi.hpp"
 
 namespace slipstream {
 
@@ -68,9 +71,25 @@ std::vector<std::string> checkpoints_in(const std::string& folder) {
   return paths;
 }
 
+namespace {
+constexpr std::pair<Snapshot, const char*> snapshot_names[] = {
+    {Snapshot::pinned, "pinned"}, {Snapshot::device, "device"}, {Snapshot::mpi, "mpi"}};
+}
+
+std::string to_string(Snapshot snapshot) { return snapshot_names[static_cast<int>(snapshot)].second; }
+
+Snapshot snapshot_from_string(const std::string& name) {
+  for (const auto& [value, text] : snapshot_names)
+    if (name == text) return value;
+  throw Error("checkpoints wait in no place called '" + name + "': choose pinned, device or mpi");
+}
+
 struct Checkpoints::Impl {
   Impl(const Communicator& caller, Options wanted)
-      : comm(caller.mpi()), options(std::move(wanted)), writer(options.staging_bytes), reports(comm.size()) {
+      : comm(caller.mpi()),
+        options(std::move(wanted)),
+        writer(options.staging_bytes, options.snapshot),
+        reports(comm.size()) {
     on_all_ranks(comm, [&] {
       require(!options.folder.empty(), "checkpoints need the name of a folder");
       require(options.keep >= 1, "of checkpoints at least one is kept");
@@ -112,13 +131,34 @@ struct Checkpoints::Impl {
       problem = error.what();
     }
     if (!problem.empty()) return give_up(problem);
+    by_mpi = options.snapshot == Snapshot::mpi && proven(state);
     // A rank that fails here must still tell the others, who count on it.
     writer.fail(failure_of([&] {
+      if (by_mpi) mpi.open(hidden_path());
       for (const CheckpointArray& array : arrays) take(state[array.name], array);
       writer.snapshot();
+      if (by_mpi) mpi.start();
     }));
-    writer.end();
+    if (!by_mpi) writer.end();
     underway = true;
+  }
+
+  /// Whether MPI takes the memory of all devices that hold a part of the State. Collective.
+  bool proven(const State& state) {
+    std::vector<Device> devices;
+    for (const auto& [name, field] : state.fields)
+      for (const std::int64_t block : field->grid().local())
+        if (std::find(devices.begin(), devices.end(), field->device(block)) == devices.end())
+          devices.push_back(field->device(block));
+    refusal = prove_gpu_mpi(comm, devices);
+    return refusal.empty();
+  }
+
+  /// Lets the thread end the file once MPI has written its part of it.
+  void end_mpi() {
+    by_mpi = false;
+    writer.fail(mpi.failure());
+    writer.end();
   }
 
   std::vector<CheckpointArray> cut(const State& state) const {
@@ -170,12 +210,15 @@ struct Checkpoints::Impl {
   void take(const Field& field, const CheckpointArray& array) {
     for (std::size_t n = 0; n < array.pieces.size(); ++n) {
       if (array.pieces[n].rank != comm.rank()) continue;
-      writer.add(field, field.grid().overlapping(array.pieces[n].box).front(), array, n);
+      const std::int64_t block = field.grid().overlapping(array.pieces[n].box).front();
+      if (by_mpi && !interleaved(field) && mpi.add(field, block, array, n)) continue;
+      writer.add(field, block, array, n);
     }
   }
 
   void poll() {
     if (!underway) return;
+    if (by_mpi && mpi.done()) end_mpi();
     if (!told && writer.done()) tell();
     if (!told) return;
     int all = 0;
@@ -186,6 +229,8 @@ struct Checkpoints::Impl {
   void finish() {
     if (!comm.all(!underway)) {
       if (underway) {
+        if (by_mpi) mpi.wait();
+        if (by_mpi) end_mpi();
         writer.wait();
         if (!told) tell();
         check_mpi(MPI_Wait(&request, MPI_STATUS_IGNORE), "wait until a checkpoint is written");
@@ -272,6 +317,9 @@ struct Checkpoints::Impl {
   Communicator comm;  // of its own: its collective that does not block must not meet others
   Options options;
   PieceWriter writer;
+  MpiPieces mpi;
+  bool by_mpi = false;  // pieces of the checkpoint under way are, and the thread has not been told to end the file
+  std::string refusal;
   std::int64_t step = 0;  // of the checkpoint under way
   bool underway = false, told = false;
   Report mine;
@@ -286,6 +334,10 @@ Checkpoints::Checkpoints(const Communicator& comm, Options options)
 
 Checkpoints::~Checkpoints() {
   if (!impl_) return;
+  if (impl_->by_mpi) {
+    impl_->mpi.wait();
+    impl_->end_mpi();
+  }
   impl_->writer.wait();
   // MPI may still write into the reports of a collective that not all ranks have joined.
   if (impl_->request != MPI_REQUEST_NULL) static_cast<void>(impl_.release());
@@ -296,6 +348,7 @@ Checkpoints::Checkpoints(Checkpoints&&) noexcept = default;
 void Checkpoints::begin(const State& state, const std::string& notes) { impl_->begin(state, notes); }
 void Checkpoints::poll() { impl_->poll(); }
 void Checkpoints::finish() { impl_->finish(); }
+const std::string& Checkpoints::mpi_refusal() const { return impl_->refusal; }
 const std::string& Checkpoints::last() const { return impl_->last; }
 std::vector<Checkpoints::Result> Checkpoints::take_results() { return std::exchange(impl_->results, {}); }
 

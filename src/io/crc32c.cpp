@@ -43,4 +43,43 @@ std::uint32_t crc32c(std::uint32_t before, const void* bytes, std::size_t count)
   return ~rest;
 }
 
+namespace crc32c_segments {
+namespace {
+
+/// The remainder after so many bytes of zeros.
+std::uint32_t shifted(std::uint32_t rest, std::size_t zeros) {
+  for (; zeros > 0; --zeros) rest = (rest >> 8) ^ tables[0][rest & 0xff];
+  return rest;
+}
+
+/// shifted() by a whole segment is linear: what becomes of each byte of the remainder alone.
+std::array<Table, 4> make_shifts() {
+  std::array<Table, 4> shifts{};
+  for (std::uint32_t place = 0; place < 4; ++place)
+    for (std::uint32_t byte = 0; byte < 256; ++byte) shifts[place][byte] = shifted(byte << (8 * place), segment);
+  return shifts;
+}
+
+}  // namespace
+
+const std::array<std::uint32_t, 256>& table() { return tables[0]; }
+
+std::uint32_t joined(std::uint32_t before, std::span<const std::uint32_t> remainders, std::size_t bytes) {
+  static const std::array<Table, 4> shifts = make_shifts();
+  std::uint32_t rest = ~before;
+  for (const std::uint32_t remainder : remainders) {
+    if (bytes >= segment) {
+      rest = shifts[0][rest & 0xff] ^ shifts[1][(rest >> 8) & 0xff] ^ shifts[2][(rest >> 16) & 0xff] ^
+             shifts[3][rest >> 24];
+      bytes -= segment;
+    } else {
+      rest = shifted(rest, bytes);
+    }
+    rest ^= remainder;
+  }
+  return ~rest;
+}
+
+}  // namespace crc32c_segments
+
 }  // namespace slipstream

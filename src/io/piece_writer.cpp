@@ -9,6 +9,7 @@
 #include <slipstream/error.hpp>
 
 #include "io/agree.hpp"
+#include "io/copy_piece.hpp"
 
 namespace slipstream {
 namespace {
@@ -24,8 +25,8 @@ void separate(const std::byte* from, std::byte* to, std::int64_t cells, int comp
 
 }  // namespace
 
-PieceWriter::PieceWriter(std::int64_t staging_bytes)
-    : staging_bytes_(staging_bytes), thread_(&PieceWriter::work, this) {}
+PieceWriter::PieceWriter(std::int64_t staging_bytes, Snapshot snapshot)
+    : staging_bytes_(staging_bytes), snapshot_(snapshot), thread_(&PieceWriter::work, this) {}
 
 PieceWriter::~PieceWriter() {
   {
@@ -54,7 +55,26 @@ Stream& PieceWriter::stream_on(Device device) {
   return streams_.emplace_back(device, Stream(device)).second;
 }
 
+/// Device memory for a piece; null where there is none left.
+PieceWriter::Slot* PieceWriter::acquire_on_device(Device device, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  std::list<Slot>& slots = device_slots_[{device.backend, device.index}];
+  for (Slot& slot : slots)
+    if (slot.free && slot.memory.size() >= bytes && slot.memory.size() <= 2 * bytes) {
+      slot.free = false;
+      return &slot;
+    }
+  try {
+    slots.push_back({Buffer<std::byte>(device, bytes), false, true});
+    return &slots.back();
+  } catch (const OutOfMemory&) {
+    return nullptr;
+  }
+}
+
 PieceWriter::Slot* PieceWriter::acquire(Device device, std::size_t bytes) {
+  if (snapshot_ == Snapshot::device)
+    if (Slot* const slot = acquire_on_device(device, bytes)) return slot;
   std::unique_lock lock(mutex_);
   std::list<Slot>& slots = slots_[{device.backend, device.index}];
   const std::int64_t most = std::max<std::int64_t>(2, staging_bytes_ / static_cast<std::int64_t>(bytes));
@@ -81,28 +101,20 @@ void PieceWriter::release(Slot* slot) {
 
 void PieceWriter::add(const Field& field, std::int64_t block, const CheckpointArray& array, std::size_t number) {
   const CheckpointPiece& piece = array.pieces[number];
-  const BlockShape& shape = field.shape(block);
   const Device device = field.device(block);
-  const auto size = static_cast<std::int64_t>(size_of(array.type));
-  const bool interleaved = field.options().layout == Layout::aos;
-  const int passes = interleaved ? 1 : array.components;
-  const Extent cells = piece.box.extents();
-  const Extent rows{cells[0] * size * (interleaved ? array.components : 1), cells[1], cells[2]};
-  std::int64_t first = shape.origin;
-  for (int a = 0; a < 3; ++a) first += (piece.box.lo[a] - field.grid().block(block).box.lo[a]) * shape.stride[a];
-
-  Slot* const slot = acquire(device, static_cast<std::size_t>(volume(rows) * passes));
+  const std::size_t bytes = bytes_of(field, piece);
+  Slot* const slot = acquire(device, bytes);
   try {
     Stream& stream = stream_on(device);
-    for (int pass = 0; pass < passes; ++pass)
-      copy_box(stream, slot->memory.data() + pass * volume(rows),
-               {static_cast<std::size_t>(rows[0]), static_cast<std::size_t>(rows[0] * rows[1])},
-               field.data(block) + (first + pass * shape.component_stride) * size,
-               {static_cast<std::size_t>(shape.stride[1] * size), static_cast<std::size_t>(shape.stride[2] * size)},
-               rows);
-    Job job{
-        slot,  Event(device), {array.name, array.type, array.components, {}, 0, array.values_at, array.checksums_at},
-        piece, number,        interleaved && array.components > 1};
+    copy_piece(stream, field, block, piece, slot->memory.data());
+    Job job{slot,
+            Event(device),
+            {array.name, array.type, array.components, {}, 0, array.values_at, array.checksums_at},
+            piece,
+            number,
+            interleaved(field),
+            bytes,
+            slot->memory.data()};
     stream.record(job.copied);
     std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
@@ -146,12 +158,21 @@ std::string PieceWriter::failure() {
 }
 
 void PieceWriter::work() {
+  std::deque<Job> underway;  // at most two: one is fetched while the other is written
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return !jobs_.empty() || (ending_ && !done_) || quit_; });
-    if (!jobs_.empty()) {
-      const Job job = std::move(jobs_.front());
+    changed_.wait(lock, [&] { return !jobs_.empty() || !underway.empty() || (ending_ && !done_) || quit_; });
+    while (!jobs_.empty() && underway.size() < 2) {
+      underway.push_back(std::move(jobs_.front()));
       jobs_.pop_front();
+      lock.unlock();
+      const std::string failure = failure_of([&] { start_fetching(underway.back()); });
+      lock.lock();
+      if (failure_.empty()) failure_ = failure;
+    }
+    if (!underway.empty()) {
+      Job job = std::move(underway.front());
+      underway.pop_front();
       // After a failure pieces are only taken from the devices' way.
       const bool failed = !failure_.empty();
       lock.unlock();
@@ -176,14 +197,30 @@ void PieceWriter::work() {
   }
 }
 
+/// Brings what waits on a device on its way to pinned memory.
+void PieceWriter::start_fetching(Job& job) {
+  if (!job.slot->on_device) return;
+  const Device device = job.slot->memory.device();
+  Passage& passage = passages_.try_emplace({device.backend, device.index}, device).first->second;
+  Buffer<std::byte>& memory = passage.memory[passage.next];
+  passage.next = 1 - passage.next;
+  if (memory.size() < job.bytes) memory = Buffer<std::byte>(device, job.bytes, Memory::pinned);
+  passage.stream.wait(job.copied);
+  copy(passage.stream, memory.data(), job.values, job.bytes);
+  job.copied = Event(device);
+  passage.stream.record(job.copied);
+  job.values = memory.data();
+}
+
 void PieceWriter::write(const Job& job) {
   const std::int64_t cells = job.piece.box.volume();
   const std::size_t bytes = static_cast<std::size_t>(cells * job.array.bytes_per_cell());
-  const std::byte* values = job.slot->memory.data();
+  const std::byte* values = job.values;
   const std::size_t size = size_of(job.array.type);
   if (job.interleaved) {
     ordered_.resize(bytes);
     const auto order = size == 1   ? separate<std::uint8_t>
+                       : size == 2 ? separate<std::uint16_t>
                        : size == 4 ? separate<std::uint32_t>
                                    : separate<std::uint64_t>;
     order(values, ordered_.data(), cells, job.array.components);

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <slipstream/buffer.hpp>
+#include <slipstream/checkpoint.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/stream.hpp>
 
@@ -18,11 +20,12 @@
 namespace slipstream {
 
 /// Takes pieces of fields from devices, through pinned memory, to their places in files, on a thread of its own that
-/// calls neither MPI nor HDF5.
+/// calls neither MPI nor HDF5. With Snapshot::device they wait on their devices, and the thread fetches one while it
+/// writes another.
 class PieceWriter {
  public:
   /// `staging_bytes`: most pinned memory per device; two pieces at least.
-  explicit PieceWriter(std::int64_t staging_bytes);
+  explicit PieceWriter(std::int64_t staging_bytes, Snapshot snapshot = Snapshot::pinned);
   /// Waits for what was given.
   ~PieceWriter();
 
@@ -44,9 +47,18 @@ class PieceWriter {
   std::string failure();
 
  private:
+  using Place = std::pair<Backend, int>;
   struct Slot {
     Buffer<std::byte> memory;
     bool free = true;
+    bool on_device = false;
+  };
+  /// What a device's values pass through on their way to the file; of the thread.
+  struct Passage {
+    explicit Passage(Device device) : stream(device) {}
+    Stream stream;
+    std::array<Buffer<std::byte>, 2> memory;  // at most two pieces are on their way
+    std::size_t next = 0;
   };
   struct Job {
     Slot* slot;
@@ -55,19 +67,25 @@ class PieceWriter {
     CheckpointPiece piece;
     std::size_t number;
     bool interleaved;  // components beside each other
+    std::size_t bytes;
+    const std::byte* values;  // for the thread, once copied
   };
   Slot* acquire(Device device, std::size_t bytes);
+  Slot* acquire_on_device(Device device, std::size_t bytes);
   void release(Slot* slot);
   Stream& stream_on(Device device);
   void work();
+  void start_fetching(Job& job);
   void write(const Job& job);
   void write_bytes(std::int64_t at, const void* values, std::size_t bytes);
   void close_file();
 
   std::int64_t staging_bytes_;
+  Snapshot snapshot_;
   std::list<std::pair<Device, Stream>> streams_;
-  std::map<std::pair<Backend, int>, std::list<Slot>> slots_;
-  std::vector<std::byte> ordered_;  // of the thread
+  std::map<Place, std::list<Slot>> slots_, device_slots_;
+  std::map<Place, Passage> passages_;  // of the thread
+  std::vector<std::byte> ordered_;     // of the thread
   std::string path_;
   int file_ = -1;
 

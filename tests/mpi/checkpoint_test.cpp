@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <fstream>
+#include <map>
 
 #include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
@@ -111,15 +112,19 @@ class CheckpointOnRanks : public testing::Test {
 TEST_F(CheckpointOnRanks, HoldsPopulationsOfF16AsTheyAre) {
   lbm::Options o = channel();
   o.precision = DType::f16;
-  const auto whole = make(ways[0], true, o), first = make(ways[0], true, o), second = make(ways[2], true, o);
+  const auto whole = make(ways[0], true, o);
   whole->advance(15);
-  first->advance(7);
-  Checkpoints checkpoints(world, in("f16"));
-  checkpoints.begin(first->state());
-  checkpoints.finish();
-  restore(world, world.broadcast(checkpoints.last(), 0), second->state());
-  second->advance(8);
-  EXPECT_EQ(bits(*whole), bits(*second));
+  for (const int number : {0, 4}) {
+    SCOPED_TRACE(ways[number].name);
+    const auto first = make(ways[number], true, o), second = make(ways[2], true, o);
+    first->advance(7);
+    Checkpoints checkpoints(world, in(ways[number].name));
+    checkpoints.begin(first->state());
+    checkpoints.finish();
+    restore(world, world.broadcast(checkpoints.last(), 0), second->state());
+    second->advance(8);
+    EXPECT_EQ(bits(*whole), bits(*second));
+  }
 }
 
 TEST_F(CheckpointOnRanks, IsRestartedWithTheSameBitsHoweverEitherRunIsCut) {
@@ -148,6 +153,46 @@ TEST_F(CheckpointOnRanks, IsRestartedWithTheSameBitsHoweverEitherRunIsCut) {
       EXPECT_EQ(its_change, change) << from.name << " to " << to.name;
     }
     world.barrier();
+  }
+}
+
+TEST_F(CheckpointOnRanks, HasTheSameBytesWhereverItsValuesWaited) {
+  std::map<Snapshot, std::string> contents;
+  for (const Snapshot snapshot : {Snapshot::pinned, Snapshot::device, Snapshot::mpi}) {
+    const auto run = make(ways[2]);
+    run->advance(7);
+    Checkpoints::Options options = in(to_string(snapshot));
+    options.snapshot = snapshot;
+    Checkpoints checkpoints(world, options);
+    // The second time what was allocated is there already.
+    for (int time = 0; time < 2; ++time) {
+      checkpoints.begin(run->state());
+      run->advance(3);
+    }
+    checkpoints.finish();
+    EXPECT_EQ(checkpoints.mpi_refusal(), "");
+    std::ifstream file(checkpoints.last(), std::ios::binary);
+    contents[snapshot].assign(std::istreambuf_iterator<char>(file), {});
+  }
+  EXPECT_GT(contents[Snapshot::pinned].size(), 4096u);
+  EXPECT_TRUE(contents[Snapshot::pinned] == contents[Snapshot::device]);
+  EXPECT_TRUE(contents[Snapshot::pinned] == contents[Snapshot::mpi]);
+}
+
+TEST_F(CheckpointOnRanks, ByMpiIsRestartedInAnyLayout) {
+  for (const int number : {0, 4, 5}) {
+    SCOPED_TRACE(ways[number].name);
+    const auto run = make(ways[number]), again = make(ways[2]);
+    run->advance(7);
+    Checkpoints::Options options = in(ways[number].name);
+    options.snapshot = Snapshot::mpi;
+    Checkpoints checkpoints(world, options);
+    checkpoints.begin(run->state());
+    run->advance(8);
+    checkpoints.finish();
+    restore(world, world.broadcast(checkpoints.last(), 0), again->state());
+    again->advance(8);
+    EXPECT_EQ(bits(*run), bits(*again));
   }
 }
 

@@ -1,8 +1,11 @@
 // The same case gives the same bits however it is cut, stored, routed and overlapped.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
@@ -217,6 +220,79 @@ INSTANTIATE_TEST_SUITE_P(Lbm, Sameness,
                          testing::Combine(testing::ValuesIn(flows), testing::ValuesIn(backends_here()),
                                           testing::Values(DType::f16, DType::f32, DType::f64)),
                          name_of);
+
+/// Rims measured with a cache of their own.
+class MeasuredRim : public testing::TestWithParam<Backend> {
+ protected:
+  MeasuredRim() {
+    namespace fs = std::filesystem;
+    folder =
+        world.broadcast((fs::temp_directory_path() / ("slipstream-rim-" + std::to_string(::getpid()))).string(), 0);
+  }
+  ~MeasuredRim() override {
+    world.barrier();
+    if (world.rank() == 0) std::filesystem::remove_all(folder);
+  }
+
+  Options measured(Options o) const {
+    o.grid.partition.blocks_per_device = {2, 1, 1};
+    o.tune_rim = true;
+    o.tune.emplace().cache_folder = folder;
+    return o;
+  }
+
+  const Communicator world = Communicator::world();
+  std::string folder;
+};
+
+TEST_P(MeasuredRim, ChangesNoBit) {
+  const Communicator self(MPI_COMM_SELF);
+  for (const int number : {0, 6, 9}) {
+    SCOPED_TRACE(flows[number].name);
+    const Options plain = flows[number].options(DType::f32);
+    const auto alone = run(self, plain, {"alone", GetParam()}, flows[number].obstacles, 25);
+    for (const Streaming streaming : {Streaming::two, Streaming::in_place}) {
+      Options o = measured(plain);
+      o.streaming = streaming;
+      Lbm lbm(world, machine_here(GetParam(), 1), o);
+      EXPECT_EQ(lbm.split().source, "measured");
+      EXPECT_EQ(lbm.state().step, 0);
+      set(lbm, flows[number].obstacles);
+      lbm.advance(25);
+      const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
+      if (world.rank() != 0) continue;
+      ASSERT_EQ(cut.size(), alone.size());
+      EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
+    }
+  }
+}
+
+TEST_P(MeasuredRim, IsTheSameOnAllRanksAndRemembered) {
+  const Options o = measured(channel(DType::f32));
+  const Machine machine = machine_here(GetParam(), 1);
+  const auto shown = [&](const Split& split) {
+    std::string text = split.overlap ? "overlap" : "none";
+    for (const std::int64_t width : split.rim) text += ' ' + std::to_string(width);
+    return text;
+  };
+  const Split first = Lbm(world, machine, o).split(), second = Lbm(world, machine, o).split();
+  EXPECT_EQ(first.source, "measured");
+  EXPECT_EQ(second.source, "cache");
+  EXPECT_EQ(shown(first), shown(second));
+  for (const std::string& other : world.all_gather(shown(first))) EXPECT_EQ(other, shown(first));
+}
+
+TEST_P(MeasuredRim, OverlapsOnlyWhereItMay) {
+  Options o = measured(channel(DType::f32));
+  const Machine machine = machine_here(GetParam(), 1);
+  o.overlap = Overlap::off;
+  EXPECT_FALSE(Lbm(world, machine, o).split().overlap);
+  o.overlap = Overlap::on;
+  EXPECT_TRUE(Lbm(world, machine, o).split().overlap);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredRim, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
 
 TEST(HostAgainstCuda, PopulationsAgreeAfter100StepsInF64) {
   if (!available(Backend::cuda)) GTEST_SKIP() << "needs a GPU";

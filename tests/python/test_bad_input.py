@@ -249,3 +249,51 @@ def test_cuda_where_there_is_none_is_refused(refused: Refused) -> None:
     if core().available("cuda"):
         pytest.skip("this machine has a GPU")
     assert 'machine.backend = "cuda"' in refused("run", "small.toml", "machine.backend=cuda")
+
+
+@pytest.mark.parametrize(
+    ("rim", "said"),
+    [
+        ('"wide"', "exchange.rim: should be 'auto' (it is \"wide\")"),
+        ("[1,2]", "exchange.rim[2]: missing"),
+        ("[0,1,1]", "exchange.rim[0]: should be greater than or equal to 1"),
+    ],
+)
+def test_rim_that_is_no_width_is_refused_in_one_line(refused: Refused, rim: str, said: str) -> None:
+    message = refused("run", "small.toml", f"exchange.rim={rim}")
+    assert said in message and len(message.strip().splitlines()) == 1
+
+
+#: A tetrahedron whose corners are 6 apart, from (4, 4, 4), and its faces.
+CORNERS = "v 4 4 4\nv 10 4 4\nv 4 10 4\nv 4 4 10\n"
+FACES = ["f 1 3 2", "f 1 2 4", "f 2 3 4", "f 1 4 3"]
+
+
+@pytest.mark.parametrize("ranks", ["1", "2"])
+@pytest.mark.parametrize(
+    ("text", "keys", "said"),
+    [
+        (CORNERS + "\n".join(FACES[:3]), [], ["bodies: ", "'rock'", "hole"]),
+        (CORNERS, [], ["bodies.rock: ", "rock.obj", "no triangles"]),
+        (CORNERS + "\n".join(FACES), ["bodies.rock.translate=[40,0,0]"], ["bodies.rock: ", "outside along x"]),
+        (CORNERS + "\n".join(FACES), ["bodies.rock.scale=1000"], ["bodies.rock: ", "scaled by 0.001"]),
+        (CORNERS + "\n".join(FACES), ["bodies.rock.scale=0.001"], ["bodies.rock: ", "smaller than a cell"]),
+        (
+            CORNERS + "\n".join(FACES),
+            ["bodies.rock.scale=6.5", "bodies.rock.translate=[-27,-27,-27]"],
+            ["boundaries.x-: bodies fill all cells of this side"],
+        ),
+    ],
+    ids=["a hole", "no triangles", "outside", "mm for m", "m for mm", "fills the inlet"],
+)
+def test_body_that_is_none_is_refused_with_the_reason(
+    refused: Refused, text: str, keys: list[str], said: list[str], ranks: str
+) -> None:
+    (refused.folder / "rock.obj").write_text(text)
+    case = SMALL.replace('[walls]\n"y+" = { velocity = [1, 0, 0] }\n', "") + (
+        '[boundaries]\n"x-" = { kind = "velocity", velocity = [1, 0, 0] }\n"x+" = { kind = "pressure" }\n'
+        '[bodies.rock]\nmesh = "rock.obj"\n[machine]\nbackend = "host"\n'
+    )
+    (refused.folder / "rock.toml").write_text(case)
+    message = refused("run", "rock.toml", *keys, "-n", ranks)
+    assert all(part in message for part in said), message

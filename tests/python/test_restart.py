@@ -1,15 +1,18 @@
 """Runs that end early, by a signal, by the clock or by kill -9, and go on from a checkpoint to the same bits."""
 
+import contextlib
 import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from conftest import ROOT, SMALL, Cli
@@ -58,30 +61,99 @@ def figures(folder: Path) -> dict[str, object]:
     return json.loads((folder / "results" / "small" / "comparison.json").read_text())["run"]
 
 
-def test_run_killed_at_random_moments_ends_with_the_same_bits(tmp_path: Path, small: Path, cli: Cli) -> None:
-    words = ["run", "small.toml", *PLAIN, "run.steps=12000", "checkpoint.every=150"]
-    assert cli(*words).returncode == 0
-    last = tmp_path / "results" / "small" / "checkpoints" / name(12000)
-    right, right_state = results(tmp_path), last.read_bytes()
-    choose, kills, restart = random.Random(), 0, ["--overwrite"]
-    for _ in range(20):
-        run = start(tmp_path, *words, *restart)
+def family(head: int) -> list[int]:
+    """A process and all that descend from it: launchers give ranks process groups of their own."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            # The name may hold blanks; behind it stand the state and the parent.
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry.name))
+    found = [head]
+    for process in found:
+        found += children.get(process, [])
+    return found
+
+
+def kill_at_once(run: subprocess.Popen[str]) -> None:
+    """kill -9 of a run and its ranks; waits until they are gone."""
+    processes = family(run.pid)
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    run.communicate()
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{process}/exe").exists() for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def state_in(path: Path) -> dict[str, bytes]:
+    """All fields of a checkpoint as whole arrays, its step and what it notes, however it is cut."""
+    with h5py.File(path) as file:
+        found = {
+            "step": bytes(file.attrs["step"]),
+            "time": bytes(file.attrs["time"]),
+            "notes": bytes(file["notes"][()]),
+        }
+        nx, ny, nz = file.attrs["extent"]
+        for name, values in file["fields"].items():
+            components = int(values.attrs["components"][0])
+            whole = np.zeros((components, nz, ny, nx), values.dtype)
+            for x0, y0, z0, x1, y1, z1, first in file["pieces"][name][()]:
+                shape = (components, z1 - z0, y1 - y0, x1 - x0)
+                part = values[first : first + int(np.prod(shape))].reshape(shape)
+                whole[:, z0:z1, y0:y1, x0:x1] = part
+            found[name] = whole.tobytes()
+    return found
+
+
+#: Of the moments at which runs are killed.
+SEED, KILLS = 20261121, 20
+
+
+def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bits(
+    tmp_path: Path, small: Path, cli: Cli
+) -> None:
+    plain = [*PLAIN, "output.report=false", "run.steps=9000", "checkpoint.every=150"]
+    folder, usual = tmp_path / "results" / "small", {}
+    for ranks in ("2", "1"):
+        began = time.monotonic()
+        whole = cli("run", "small.toml", *plain, "-n", ranks, "output.folder=whole", "--overwrite")
+        usual[ranks] = time.monotonic() - began
+        assert whole.returncode == 0, whole.stderr
+    right = state_in(tmp_path / "whole" / "checkpoints" / name(9000))
+    right_profiles = (tmp_path / "whole" / "profiles.csv").read_bytes()
+    choose, went_on, ends = random.Random(SEED), 0, 0
+    kills, restart = 0, ["--overwrite"]
+
+    def compare_end() -> None:
+        assert state_in(folder / "checkpoints" / name(9000)) == right
+        assert results(tmp_path) == right_profiles
+
+    while kills < KILLS:
+        ranks, moment = choose.choice(["1", "2"]), choose.uniform(0.3, 0.95)
+        run = start(tmp_path, "run", "small.toml", *plain, *restart, "-n", ranks)
+        went_on += restart[0] == "--restart"
         try:
             # Some die before their first step, some in the middle of a checkpoint, none knows when.
-            run.communicate(timeout=choose.uniform(0.3, 1.3))
-            restart = ["--overwrite"]  # one that got to its end: the next begins anew
+            said, _ = run.communicate(timeout=moment * usual[ranks])
         except subprocess.TimeoutExpired:
-            os.killpg(run.pid, signal.SIGKILL)
-            run.communicate()
+            kill_at_once(run)
             kills += 1
-            folder = tmp_path / "results" / "small" / "checkpoints"
-            there = list(folder.glob("checkpoint-*")) if folder.is_dir() else []
+            there = sorted(path.stem for path in folder.glob("checkpoints/checkpoint-*"))
+            print(f"seed {SEED}: {ranks} ranks killed after {moment * usual[ranks]:.3f} s, left {there}")
             restart = ["--restart", "last"] if there else ["--overwrite"]
-    final = cli(*words, *restart)
+            continue
+        assert run.returncode == 0, said
+        compare_end()
+        ends += 1
+        shutil.rmtree(folder)
+        restart = ["--overwrite"]
+    final = cli("run", "small.toml", *plain, *restart)
     assert final.returncode == 0, final.stderr
-    assert kills >= 10
-    assert results(tmp_path) == right
-    assert last.read_bytes() == right_state
+    print(f"seed {SEED}: {kills} killed, {went_on} went on from a checkpoint, {ends} came to their end before the last")
+    assert went_on > 0
+    compare_end()
 
 
 def test_run_killed_on_two_ranks_goes_on_with_one(tmp_path: Path, small: Path, cli: Cli) -> None:
@@ -92,8 +164,7 @@ def test_run_killed_on_two_ranks_goes_on_with_one(tmp_path: Path, small: Path, c
     wait_for_steps(run)
     while not any(entry.startswith("checkpoint-") for entry in checkpoints(tmp_path)):
         time.sleep(0.01)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.communicate()
+    kill_at_once(run)
     again = cli(*words, "--restart", "last")
     assert again.returncode == 0, again.stderr
     assert "restarted at step" in again.stdout

@@ -86,6 +86,21 @@ def test_ranks_give_the_same_profiles_as_one(cli: Cli, small: Path, method: list
     assert (small.parent / "two" / "profiles.csv").read_bytes() == (small.parent / "one" / "profiles.csv").read_bytes()
 
 
+@pytest.mark.parametrize("ranks", ["1", "2"])
+def test_rim_is_measured_once_and_gives_the_same_profiles(cli: Cli, small: Path, tmp_path: Path, ranks: str) -> None:
+    words = ["run", "small.toml", "machine.backend=host", "machine.devices_per_rank=2", "output.pictures=false"]
+    words += ["-n", ranks, "--overwrite"]
+    profiles, cache = small.parent / "results/small/profiles.csv", {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert cli(*words).returncode == 0
+    right = profiles.read_bytes()
+    for said in ("measured in", "from"):
+        result = cli(*words, "exchange.rim=auto", **cache)
+        assert result.returncode == 0, result.stderr
+        (line,) = [line for line in result.stdout.splitlines() if line.startswith("rim: ")]
+        assert said in line and "cache/slipstream/tuned-" in line
+        assert profiles.read_bytes() == right
+
+
 def test_exit_code_of_ranks_is_passed_through(cli: Cli, small: Path) -> None:
     result = cli("run", "small.toml", "-n", "2", *HUGE, "machine.backend=host")
     assert result.returncode == 2

@@ -5,6 +5,12 @@
 #include <string>
 #include <vector>
 
+#include <slipstream/buffer.hpp>
+
+#include "../support/machine_rig.hpp"
+#include "device/upload.hpp"
+#include "io/remainders_kernels.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -24,6 +30,31 @@ TEST(Crc32c, GoesOnFromWhatCameBefore) {
   for (std::size_t cut = 0; cut <= text.size(); ++cut)
     EXPECT_EQ(crc32c(crc32c(0, text.data(), cut), text.data() + cut, text.size() - cut), sum(text)) << cut;
 }
+
+class Crc32cOnDevices : public testing::TestWithParam<Backend> {};
+
+TEST_P(Crc32cOnDevices, IsThatOfTheHostForAnyLength) {
+  namespace segments = crc32c_segments;
+  const Device device{GetParam(), 0};
+  const auto& words = segments::table();
+  const Buffer<std::uint32_t> table = upload(device, std::vector<std::uint32_t>(words.begin(), words.end()));
+  for (const std::size_t bytes : {1, 7, 1023, 1024, 1025, 5000, 70000}) {
+    std::vector<std::byte> values(bytes);
+    for (std::size_t n = 0; n < bytes; ++n) values[n] = static_cast<std::byte>(n * n + n / 7);
+    const Buffer<std::byte> there = upload(device, values);
+    const std::size_t count = segments::count(bytes);
+    Buffer<std::uint32_t> remainders(device, count), here(device, count, Memory::pinned);
+    Stream stream(device);
+    find_remainders(stream, there.data(), bytes, table.data(), remainders.data());
+    copy(stream, here.data(), remainders.data(), remainders.bytes());
+    stream.synchronize();
+    const std::uint32_t before = sum("what came before");
+    EXPECT_EQ(segments::joined(before, {here.data(), count}, bytes), crc32c(before, values.data(), bytes)) << bytes;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Crc32cOnDevices, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
 
 }  // namespace
 }  // namespace slipstream

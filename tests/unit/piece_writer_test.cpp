@@ -17,12 +17,12 @@ using namespace testing_support;
 namespace fs = std::filesystem;
 
 /// A field of one block, the list of its pieces, and a file with room for them.
-class Pieces : public testing::TestWithParam<Layout> {
+class Pieces : public testing::TestWithParam<std::tuple<Layout, Snapshot>> {
  protected:
   Pieces()
       : machine(machine_here(Backend::host, 1)),
         grid({9, 8, 7}, machine, 0),
-        field(grid, {.name = "f", .components = 3, .ghost = {1, 1, 1}, .layout = GetParam()}),
+        field(grid, {.name = "f", .components = 3, .ghost = {1, 1, 1}, .layout = std::get<Layout>(GetParam())}),
         folder(make_folder()) {
     fill(field, 0);
     array = cut_field("f", field, 4096);
@@ -32,7 +32,7 @@ class Pieces : public testing::TestWithParam<Layout> {
   ~Pieces() override { fs::remove_all(folder); }
 
   std::string write(const std::string& path, std::int64_t staging_bytes) {
-    PieceWriter writer(staging_bytes);
+    PieceWriter writer(staging_bytes, std::get<Snapshot>(GetParam()));
     writer.open(path);
     for (std::size_t n = 0; n < array.pieces.size(); ++n) writer.add(field, 0, array, n);
     writer.snapshot();
@@ -93,8 +93,14 @@ TEST_P(Pieces, ThatMeetAFullDiskAreAFailureWithAReason) {
   EXPECT_EQ(write("/dev/full", std::int64_t{1} << 30), "writing '/dev/full': No space left on device");
 }
 
-INSTANTIATE_TEST_SUITE_P(PieceWriter, Pieces, testing::Values(Layout::soa, Layout::aos),
-                         [](const auto& info) { return to_string(info.param); });
+std::string name_of(const testing::TestParamInfo<Pieces::ParamType>& info) {
+  return to_string(std::get<Layout>(info.param)) + "_" + to_string(std::get<Snapshot>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(PieceWriter, Pieces,
+                         testing::Combine(testing::Values(Layout::soa, Layout::aos),
+                                          testing::Values(Snapshot::pinned, Snapshot::device)),
+                         name_of);
 
 }  // namespace
 }  // namespace slipstream

@@ -8,11 +8,13 @@
 #include <set>
 
 #include "device/upload.hpp"
+#include "exchange/tuner_cache.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/links.hpp"
 #include "solver/lbm/packed_halo.hpp"
 #include "solver/lbm/stored_cells.hpp"
+#include "solver/lbm/split_tuner.hpp"
 
 namespace slipstream::lbm {
 
@@ -212,6 +214,8 @@ struct Lbm::Impl {
   }
   /// The exchange before the step to come.
   Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
+  /// The one that the step to come does; none where exchanges are left out.
+  Exchange* due() const { return left_out ? nullptr : &exchange(); }
 
   /// Brings the populations into the form of two arrays of boxes with solid cells at rest, or back.
   void rearrange(bool to_apart) {
@@ -247,7 +251,7 @@ struct Lbm::Impl {
 
   void begin_steps() {
     rearrange(false);
-    stages.front().exchange = &exchange();
+    stages.front().exchange = due();
   }
 
   /// New arrays hold zeros, which is rest where no force acts.
@@ -377,6 +381,70 @@ struct Lbm::Impl {
     }
   }
 
+  // How steps are split -------------------------------------------------------------------------------------------
+
+  void take(const Split& chosen) {
+    options.overlap = chosen.overlap ? Overlap::on : Overlap::off;
+    options.rim = chosen.rim;
+    for (BlockWork& work : blocks) work.split = split_rim(work.cells, margins(grid.block(work.id)));
+  }
+
+  /// Everything that the time of a step depends on.
+  std::string split_key() const {
+    const std::string step = " | " + to_string(options.lattice) + ' ' + to_string(options.collision) + ' ' +
+                             to_string(options.streaming) + (model.plain() ? "" : " model") + " walls " +
+                             std::to_string(options.walls.size()) + " sides " +
+                             std::to_string(options.boundaries.size()) + " overlap " +
+                             std::to_string(static_cast<int>(options.overlap)) + (options.tune ? " tuned" : "");
+    return tuner_key(grid, {{patterns.front().get(), populations->options()}}, options.exchange) + step;
+  }
+
+  /// Measures how to split the step, on steps of a fluid that is put to rest again.
+  void tune_rim(Lbm& owner) {
+    const Split asked{options.overlap == Overlap::on, options.rim, "options", {}, 0, {}};
+    Extent smallest = grid.extent();
+    for (const Block& block : grid.blocks())
+      for (int a = 0; a < 3; ++a) smallest[a] = std::min(smallest[a], block.box.extent(a));
+    std::array<bool, 3> cut{};
+    for (int a = 0; a < 3; ++a)
+      cut[a] = populations->options().ghost[a] > 0 && (grid.periodic()[a] || smallest[a] < grid.extent()[a]);
+    if (options.exchange.trace) {
+      split.notes.push_back("the rim is not measured while a trace is recorded: it would be full of that");
+      return;
+    }
+    const bool messages = comm.max(static_cast<double>(exchange().messages().size())) > 0;
+    const TuneOptions how = options.tune.value_or(TuneOptions{});
+    const Overlap wanted = options.overlap;
+    const std::string key = split_key();
+    bool ran = false;
+    split = tune_split(comm, key, messages ? split_candidates(wanted, smallest, cut) : std::vector{asked}, how,
+                       [&](const Split& candidate) {
+                         ran = true;
+                         take(candidate);
+                         TimeLoop steps(owner, options.overlap);
+                         return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
+                       });
+    if (messages) take(split);
+    if (ran) rest();
+  }
+
+  /// As it was before the first step.
+  void rest() {
+    comm.barrier();
+    for (const BlockWork& work : blocks) {
+      Stream stream(devices[work.device]);
+      const auto bytes = populations->shape(work.id).elements * static_cast<std::int64_t>(size_of(options.precision));
+      for (int copy = 0; copy < populations->options().copies; ++copy)
+        fill(stream, populations->data(work.id, copy), 0, static_cast<std::size_t>(bytes));
+      stream.synchronize();
+    }
+    comm.barrier();
+    state.step = 0;
+    state.time = 0;
+    if (model.forced()) start();
+    stages.front().exchange = due();
+  }
+
   std::pair<std::int64_t, std::int64_t> now() const { return {state.step, state.restarts}; }
 
   void make_macroscopic() {
@@ -444,11 +512,13 @@ struct Lbm::Impl {
   std::optional<Field> velocity, density;
   std::vector<Device> devices;
   Tuning tuning;
+  Split split;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
   std::vector<Stage> stages;
   State state;
-  std::uint64_t serial = 0;  // of the links that recorded steps hold
+  std::uint64_t serial = 0;  // of what recorded steps hold
+  bool left_out = false;     // exchanges, for measuring
   bool apart = false;        // the populations lie as others see them
   // That velocity and density belong to: the step, and how often the state had been restored.
   std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
@@ -457,7 +527,10 @@ struct Lbm::Impl {
 
 Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options, Surfaces bodies)
     : impl_(std::make_unique<Impl>(comm, machine, std::move(options), std::move(bodies))) {
+  if (impl_->options.tune_rim) impl_->tune_rim(*this);
   impl_->loop.emplace(*this, impl_->options.overlap, impl_->options.exchange.trace);
+  impl_->split.overlap = impl_->loop->overlapped();
+  impl_->split.rim = impl_->options.rim;
 }
 
 Lbm::~Lbm() = default;
@@ -479,15 +552,22 @@ const Options& Lbm::options() const { return impl_->options; }
 const Communicator& Lbm::communicator() const { return impl_->comm; }
 Exchange& Lbm::exchange() { return *impl_->exchanges.front(); }
 const Tuning& Lbm::tuning() const { return impl_->tuning; }
+const Split& Lbm::split() const { return impl_->split; }
 TimeLoop& Lbm::time_loop() { return *impl_->loop; }
 void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }
+
+void Lbm::leave_out_exchange(bool left_out) {
+  impl_->left_out = left_out;
+  ++impl_->serial;
+  impl_->stages.front().exchange = impl_->due();
+}
 
 void Lbm::begin_steps() { impl_->begin_steps(); }
 
 void Lbm::finish_step() {
   impl_->populations->swap();
   ++impl_->state.step;
-  impl_->stages.front().exchange = &impl_->exchange();
+  impl_->stages.front().exchange = impl_->due();
   impl_->state.time += 1;
 }
 

@@ -1,0 +1,208 @@
+"""`slipstream bench lbm --experiment communication`: periodic cubes on all devices, by ways to pack (Risso, 5.3.1).
+
+The thesis's three schemes and what the tuner takes, over as many times one block alone, and over the same step without
+its exchange. Its time loop overlaps (4.3), but not with the scheme that was there before.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slipstream import bench, engine, plots, report
+from slipstream.bench_lbm_experiments import (
+    PAPER_ONE,
+    REPEATS,
+    STEPS,
+    Choice,
+    Row,
+    Setup,
+    any_case,
+    case_of,
+    devices_here,
+    smallest_time,
+    smallest_time_here,
+    write,
+)
+from slipstream.core import core
+from slipstream.errors import CaseError
+from slipstream.exchange_setups import ROUTES, SCHEMES
+
+Split = tuple[int, int, int]
+
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset(
+    {"time_ms", "mlups", "one_block_mlups", "percent", "without_exchange_ms", "over_without", "travels_by"}
+    | {"overlapped", "rim", "paper_mlups", "paper_percent"}
+)
+TUNED = "tuned"
+#: Routes that a scheme may take: messages of the first two lie in host memory, those of the third on the device.
+HOST, DEVICE = ("staged", "kernel"), ("gpu_mpi", "staged", "kernel")
+#: Blocks along x, y and z (5.3.1 and figure 6.4).
+SPLITS: Sequence[Split] = ((1, 2, 2), (1, 1, 2))
+#: Cubes of cells of a block where none are named.
+CELLS = {"host": [8, 16, 32], "cuda": [8, 16, 32, 64, 128, 256, 320]}
+#: Of the thesis, 6.2.1, 1 x 2 x 2: million updates a second with cubes of 256, and percent of four times one GPU with
+#: cubes of 320, the only one that it gives.
+PAPER_MLUPS = {"GPUPackInfo": 760.0, "asynchronous GPUPackInfo": 1149.0, "GPUBufferedScheme": 748.0}
+PAPER_PERCENT = {("asynchronous GPUPackInfo", 320): 52.0}
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How halos are packed and sent."""
+
+    name: str
+    knobs: dict[str, Any]  #: of the exchange
+    overlap: str
+
+
+def schemes(overlap: str) -> list[Scheme]:
+    """The thesis's three, and the tuner's choice of everything."""
+    found = []
+    for name, knobs in SCHEMES.items():
+        routes = DEVICE if name == "GPUBufferedScheme" else HOST
+        found.append(Scheme(name, {**knobs, "routes": list(routes)}, "off" if name == "GPUPackInfo" else overlap))
+    return [*found, Scheme(TUNED, {"tune": "measure", "tune_rim": True}, overlap)]
+
+
+def travels_by(messages: Sequence[Row]) -> str:
+    """Routes of the messages between devices."""
+    used = {message["route"] for message in messages if message["source"] != message["target"]}
+    return "+".join(name for name in ROUTES if name in used) or "-"
+
+
+def one_block(choice: Choice, cells: int) -> float:
+    """Million updates a second of one periodic block on one device, which rank 0 runs while the others wait.
+    Collective."""
+    module, rate = core(), 0.0
+    if module.rank() == 0:
+        alone, backend = module.Communicator.alone(), engine.choose_backend(choice.backend)
+        machine = module.Machine.discover(backend, devices_per_rank=1, comm=alone)
+        case = case_of(replace(choice, overlap="off"), Setup("", "", cells, (1, 1, 1)), 1)
+        lbm = module.Lbm(machine, case.options(), comm=alone)
+        rate = case.cell_count * STEPS / smallest_time_here(lbm) / 1e6
+    return float(module.broadcast(repr(rate), 0))
+
+
+def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
+    """One row. Collective."""
+    ranks = core().size()
+    machine = engine.discover(any_case(choice, setup.blocks // ranks))
+    case = case_of(replace(choice, overlap=scheme.overlap), setup, machine.nodes)
+    prepared = engine.prepare(case, machine)
+    prepared.options.update(scheme.knobs)
+    if scheme.name == TUNED:
+        prepared.options.pop("rim")
+    lbm = engine.solver(prepared)
+    seconds = smallest_time(lbm)
+    split = lbm.split()
+    rate = case.cell_count * STEPS / seconds / 1e6
+    row = {
+        "ranks": ranks,
+        "devices": setup.blocks,
+        "nodes": machine.nodes,
+        "experiment": "communication",
+        "scheme": scheme.name,
+        "split": list(setup.split),
+        "cells_per_device": [setup.cells] * 3,
+        "lattice": choice.lattice,
+        "collision": choice.collision,
+        "storage": choice.precision,
+        "arithmetic": choice.precision,
+        "overlap": scheme.overlap,
+        "periodic": True,
+        "steps": STEPS,
+        "repeats": REPEATS,
+        "clock": "host",
+        "travels_by": travels_by(lbm.report()),
+        "overlapped": split["overlap"],
+        "rim": list(split["rim"]),
+        "time_ms": bench.digits(1e3 * seconds),
+        "mlups": bench.digits(rate),
+        "one_block_mlups": bench.digits(one),
+        "percent": bench.digits(100.0 * rate / (setup.blocks * one)),
+        **published(scheme.name, setup),
+        "without_exchange_ms": None,
+        "over_without": None,
+    }
+    if scheme.name == TUNED:
+        # The same arrays, kernels and moment; the fluid rests, so that old ghosts are right ones.
+        lbm.leave_out_exchange(True)
+        without = smallest_time(lbm)
+        row["without_exchange_ms"] = bench.digits(1e3 * without)
+        row["over_without"] = bench.digits(seconds / without)
+    return row
+
+
+def published(scheme: str, setup: Setup) -> Row:
+    """The thesis's rate, and what that is of four times its one GPU."""
+    rate = PAPER_MLUPS.get(scheme) if (setup.split, setup.cells) == ((1, 2, 2), 256) else None
+    percent = bench.digits(100.0 * rate / (setup.blocks * PAPER_ONE)) if rate else None
+    if setup.split == (1, 2, 2):
+        percent = PAPER_PERCENT.get((scheme, setup.cells), percent)
+    return {"paper_mlups": rate, "paper_percent": percent}
+
+
+def setups(cells: Sequence[int], most: int, least: int) -> list[Setup]:
+    """What can be measured with `least` to `most` devices: a block a device, every rank with equally many."""
+    found = [Setup("", str(n), n, split) for split in SPLITS for n in cells]
+    return [setup for setup in found if least <= setup.blocks <= most and setup.blocks % least == 0]
+
+
+def run(choice: Choice, console: Console, folder: Path | None) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    if choice.grid:
+        from slipstream import bench_lbm_blocks
+
+        return bench_lbm_blocks.run(choice, console, folder)
+    module = core()
+    backend = engine.choose_backend(choice.backend)
+    per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
+    found = setups(choice.cells or CELLS[backend], module.size() * max(1, per_rank), module.size())
+    if not found:
+        raise CaseError("bench lbm --experiment communication: has 2 or 4 blocks; take --devices 4, -n 2 or -n 4")
+    if any(setup.cells < 4 for setup in found):
+        raise CaseError("bench lbm --experiment communication: --cells needs 4 or more")
+    ones = {n: one_block(choice, n) for n in dict.fromkeys(setup.cells for setup in found)}
+    rows = [measure(choice, setup, s, ones[setup.cells]) for setup in found for s in schemes(choice.overlap)]
+    machine = engine.discover(any_case(choice, max(setup.blocks for setup in found) // module.size()))
+    console.print(_table(choice, machine.name, rows))
+    write("communication", machine, rows, FIGURES, console, folder, lambda path, name: picture(path, name, rows))
+
+
+def _label(row: Row) -> str:
+    return f"{row['scheme']}, {' x '.join(map(str, row['split']))}"
+
+
+def picture(path: Path, machine: str, rows: Sequence[Row]) -> None:
+    """Percent of n times one block over the cube, a line a scheme; the thesis's as circles."""
+    lines: dict[str, tuple[list[str], list[float]]] = {}
+    marks: dict[str, tuple[list[str], list[float]]] = {}
+    for row in rows:
+        for places, label, value in ((lines, _label(row), row["percent"]),
+                                     (marks, f"Risso 2017, {_label(row)}", row["paper_percent"])):  # fmt: skip
+            if value is not None:
+                xs, ys = places.setdefault(label, ([], []))
+                xs.append(str(row["cells_per_device"][0]))
+                ys.append(value)
+    plots.categories(path, f"communication: {machine}", "cube of cells of a block", "% of n times one block",
+                     lines, marks)  # fmt: skip
+
+
+def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
+    def shown(value: float | None, form: str = ".1f") -> str:
+        return "-" if value is None else format(value, form)
+
+    lines = [
+        (f"{row['cells_per_device'][0]}^3", " x ".join(map(str, row["split"])), row["scheme"], row["travels_by"],
+         " x ".join(map(str, row["rim"])) if row["overlapped"] else "no overlap", f"{row['time_ms']:.4g}",
+         f"{row['mlups']:.4g}", shown(row["percent"]), shown(row["paper_percent"]), shown(row["over_without"], ".4f"))
+        for row in rows
+    ]  # fmt: skip
+    columns = ["cells a block", "blocks", "scheme", "by", "rim", "ms", "MLUPS", "% of n x one block", "Risso's %",
+               "over no exchange"]  # fmt: skip
+    title = f"communication, {choice.lattice} {choice.collision} {choice.precision} on {machine}: "
+    return report.table(title + f"{STEPS} steps, the smallest of {REPEATS} times", columns, lines, left=5)

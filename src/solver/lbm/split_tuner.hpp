@@ -1,0 +1,24 @@
+#pragma once
+// How wide the rim of a step is, and whether it is overlapped at all: by measurement, once.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <slipstream/lbm.hpp>
+
+namespace slipstream::lbm {
+
+/// Splits worth measuring for blocks that are no smaller than `block` and have neighbours along the axes of `cut`: none
+/// that leaves no interior, and no two that are the same. The first is what is taken unmeasured.
+std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut);
+
+/// The candidate with the least `seconds`, which is asked on all ranks in the same order and tells the same to all.
+/// Remembered on disk under the key, by rank 0. Collective.
+Split tune_split(const Communicator& comm, const std::string& key, const std::vector<Split>& candidates,
+                 const TuneOptions& how, const std::function<double(const Split&)>& seconds);
+
+/// Seconds that a step takes, the slowest rank's, the smallest of a few times. `run` runs so many steps and waits for
+/// them. Collective.
+double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run);
+
+}  // namespace slipstream::lbm

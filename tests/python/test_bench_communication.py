@@ -1,0 +1,186 @@
+"""`slipstream bench lbm --experiment` communication, frame, validation and io: what is measured, and beside what."""
+
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from conftest import Cli
+from rich.console import Console
+from slipstream import bench_lbm_blocks as blocks
+from slipstream import bench_lbm_communication as communication
+from slipstream import bench_lbm_experiments as experiments
+from slipstream import bench_lbm_frame as frame
+from slipstream import bench_lbm_io as io
+from slipstream import bench_lbm_validation as validation
+from slipstream.bench_lbm_experiments import Choice, Setup
+from slipstream.core import core
+from slipstream.errors import CaseError
+
+Row = dict[str, Any]
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs an experiment with few steps in this process; gives its rows."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(experiments, "STEPS", 4)
+    monkeypatch.setattr(experiments, "REPEATS", 2)
+    monkeypatch.setattr(blocks, "EXCHANGES", 3)
+
+    def run(module: ModuleType, name: str, cells: list[int], devices: int = 2, grid: str = "") -> list[Row]:
+        choice = Choice(name, "host", devices, 0, cells, "D3Q19", "TRT", "f64", "auto", grid)
+        module.run(choice, Console(quiet=True), tmp_path)
+        (path,) = tmp_path.glob("lbm_*/*.json")
+        return json.loads(path.read_text())["rows"]
+
+    return run
+
+
+def test_communication_measures_each_scheme_and_the_tuned_one_over_one_block(measured: Any) -> None:
+    rows = measured(communication, "communication", [8, 12], devices=4)
+    names = ["GPUPackInfo", "asynchronous GPUPackInfo", "GPUBufferedScheme", "tuned"]
+    assert [(row["cells_per_device"][0], row["split"], row["scheme"]) for row in rows] == [
+        (n, list(split), name) for split in ((1, 2, 2), (1, 1, 2)) for n in (8, 12) for name in names
+    ]
+    for row in rows:
+        part = 100 * row["mlups"] / (row["devices"] * row["one_block_mlups"])
+        assert row["percent"] == pytest.approx(part, rel=1e-3)
+        assert row["travels_by"] == "staged" if row["scheme"].endswith("PackInfo") else row["travels_by"]
+
+
+def test_step_without_exchange_stands_beside_the_tuned_one_only(measured: Any) -> None:
+    for row in measured(communication, "communication", [8]):
+        if row["scheme"] != "tuned":
+            assert row["over_without"] is None
+            continue
+        assert row["over_without"] == pytest.approx(row["time_ms"] / row["without_exchange_ms"], rel=1e-3)
+
+
+def test_thesis_figures_stand_beside_its_own_cubes_and_decomposition() -> None:
+    def beside(scheme: str, cells: int, split: tuple[int, int, int] = (1, 2, 2)) -> tuple[Any, Any]:
+        found = communication.published(scheme, Setup("", "", cells, split))
+        return found["paper_mlups"], found["paper_percent"]
+
+    assert beside("asynchronous GPUPackInfo", 256) == (1149.0, 52.227)
+    assert beside("asynchronous GPUPackInfo", 320) == (None, 52.0)
+    assert beside("GPUBufferedScheme", 256) == (748.0, 34.0)
+    assert beside("tuned", 256) == beside("GPUPackInfo", 128) == beside("GPUPackInfo", 256, (1, 1, 2)) == (None, None)
+
+
+def test_communication_runs_on_two_ranks(cli: Cli, tmp_path: Path) -> None:
+    words = ["--experiment", "communication", "--backend", "host", "--cells", "4", "-n", "2", "--devices", "1"]
+    result = cli("bench", "lbm", *words, "--folder", "out", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "lbm_communication").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert [row["split"] for row in rows] == [[1, 1, 2]] * 4 and all(row["ranks"] == 2 for row in rows)
+
+
+def test_a_fluid_at_rest_has_the_same_bits_without_the_exchange() -> None:
+    setup = Setup("", "", 6, (1, 1, 2))
+    choice = Choice("communication", "host", 2, 0, [6], "D3Q19", "TRT", "f64", "auto")
+    machine = core().Machine.discover("host", devices_per_rank=2)
+    lbm = core().Lbm(machine, experiments.case_of(choice, setup, 1).options())
+    lbm.leave_out_exchange(True)
+    lbm.advance(5)
+    assert lbm.step == 5 and not lbm.populations().any()
+
+
+def test_blocks_of_an_open_box_have_as_many_neighbours_as_the_thesis_counts() -> None:
+    grid = (3, 3, 3)
+    found = {blocks.kind_of(place, grid): blocks.neighbours(place, grid, "D3Q19") for place in blocks.in_order(grid)}
+    assert found == {"middle": 18, "face": 13, "edge": 9, "corner": 6}
+    assert blocks.neighbours((1, 1, 1), grid, "D3Q27") == 26
+
+
+def test_a_block_alone_has_its_device_to_itself_and_the_others_share_theirs() -> None:
+    dealt = blocks.alone((3, 3, 3), (1, 1, 1), 4)
+    assert [place for place, device in zip(dealt.places, dealt.devices, strict=True) if device == 0] == [(1, 1, 1)]
+    assert sorted(dealt.devices.count(device) for device in (1, 2, 3)) == [8, 9, 9]
+    assert dealt.boxes(4)[13] == [4, 4, 4, 8, 8, 8, 0]
+
+
+def test_open_blocks_receive_less_the_more_sides_of_the_box_they_lie_at(measured: Any) -> None:
+    rows = measured(blocks, "communication", [6], devices=3, grid="3x3x3")
+    assert [row["block"] for row in rows] == ["periodic", "middle", "face", "edge", "corner", "all"]
+    received = [row["received_kb"] for row in rows[1:5]]
+    assert received == sorted(received, reverse=True)
+    # Five of 19 populations through each of 6 faces of 6 x 6 cells, one through each of 12 edges of 6.
+    assert received[0] == pytest.approx((6 * 5 * 36 + 12 * 6) * 8 / 1e3)
+    assert all(row["exchange_us"] > 0 for row in rows[:5]) and rows[5]["mlups"] > 0
+
+
+@pytest.mark.parametrize("grid", ["2x3x3", "3x3", "3 x 3 x 3", "0x0x0"])
+def test_grids_without_a_block_in_the_middle_are_refused(grid: str) -> None:
+    with pytest.raises(CaseError, match="takes three numbers of blocks from 3"):
+        blocks.parse_grid(grid)
+
+
+def test_frame_goes_through_the_fourteen_scenarios_of_the_report(measured: Any) -> None:
+    rows = measured(frame, "frame", [8])
+    assert [row["scenario"] for row in rows] == list(range(1, 15))
+    assert [tuple(row["rim"] or ()) for row in rows] == [rim or () for rim, _ in frame.SCENARIOS]
+    assert [row["overlap"] for row in rows] == ["off"] + ["on"] * 13
+    assert rows[8]["paper_speedup_128_nodes"] == 1.40 and rows[4]["paper_speedup_8_nodes"] == 1.37
+    assert all(row["speedup"] == pytest.approx(rows[0]["time_ms"] / row["time_ms"], rel=1e-3) for row in rows)
+
+
+@pytest.mark.parametrize(("grid", "cut"), [((2, 1, 1), (1, 2, 2)), ((2, 2, 1), (1, 1, 2)), ((2, 2, 2), (1, 1, 1))])
+def test_frame_cuts_every_axis(grid: tuple[int, int, int], cut: tuple[int, int, int]) -> None:
+    assert frame.blocks_of(grid) == cut
+
+
+def test_validation_finds_the_same_bits_split_and_unsplit(measured: Any) -> None:
+    rows = measured(validation, "validation", [16], devices=2)
+    assert {row["setup"] for row in rows} == {"one device", "one node"}
+    assert {(row["overlap"], row["rim"]) for row in rows} == {("off", None), ("on", 1), ("on", 2)}
+    assert all(row["same_bits"] for row in rows)
+    errors = {row["steps"]: row["error_percent"] for row in rows}
+    first, second = sorted(errors)
+    assert second == 2 * first and errors[first] > errors[second] > 0
+
+
+def test_validation_deals_odd_and_even_ranks_to_two_nodes(cli: Cli, tmp_path: Path) -> None:
+    words = ["--experiment", "validation", "--backend", "host", "-n", "2", "--folder", "out", "--collision", "SRT"]
+    result = cli("bench", "lbm", *words)
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "lbm_validation").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert {(row["setup"], row["nodes"], row["ranks"]) for row in rows} == {
+        ("one device", 1, 1), ("one node", 1, 2), ("two nodes", 2, 2)
+    }  # fmt: skip
+    assert all(row["same_bits"] for row in rows)
+    assert "the same bits after 156 and 312 steps" in " ".join(result.stdout.split())
+
+
+def test_io_writes_checkpoints_that_wait_in_each_memory_and_leaves_none(
+    measured: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = measured(io, "io", [8], devices=1)
+    assert [row["way"] for row in rows] == ["pinned", "two pieces", "device", "device, by MPI"]
+    assert len({row["state_gb"] for row in rows}) == 1 and rows[0]["state_gb"] > 8**3 * 19 * 8 / 1e9
+    for row in rows:
+        assert row["gbs"] == pytest.approx(row["state_gb"] / row["written_s"], rel=1e-3)
+        assert row["steps_meanwhile"] > 0 and 0 < row["begin_ms"] < 1e3 * row["written_s"]
+    assert not list(tmp_path.glob(".slipstream-io-*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["communication", "--devices", "1"], "has 2 or 4 blocks"),
+        (["communication", "--cells", "3", "--devices", "2"], "--cells needs 4 or more"),
+        (["communication", "--grid", "3x3x3", "--devices", "1"], "needs two devices or more"),
+        (["frame", "--devices", "1"], "needs two devices"),
+        (["frame", "--overlap", "on"], "takes no --overlap"),
+        (["validation", "--cells", "18"], "is no multiple of 4 from 16"),
+        (["io", "--cells", "3"], "--cells needs 4 or more"),
+        (["weak", "--grid", "3x3x3"], "belongs to --experiment communication"),
+    ],
+)
+def test_experiments_refuse_what_they_cannot_measure(cli: Cli, words: list[str], said: str) -> None:
+    result = cli("bench", "lbm", "--backend", "host", "--no-write", "--experiment", *words)
+    assert result.returncode == 2 and said in " ".join(result.stderr.split()) and "Traceback" not in result.stderr

@@ -1,0 +1,111 @@
+// Which splits of a step are tried, and how the best one is kept.
+#include "solver/lbm/split_tuner.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace slipstream::lbm {
+namespace {
+
+using Rims = std::vector<Extent>;
+
+Rims rims(const std::vector<Split>& splits) {
+  Rims found;
+  for (const Split& split : splits)
+    if (split.overlap) found.push_back(split.rim);
+  return found;
+}
+
+TEST(SplitCandidates, LeaveAnInteriorAndAreAllDifferent) {
+  EXPECT_EQ(rims(split_candidates(Overlap::on, {64, 64, 64}, {true, true, true})),
+            (Rims{{1, 1, 1}, {8, 1, 1}, {4, 4, 4}, {8, 8, 8}, {16, 16, 16}}));
+  EXPECT_EQ(rims(split_candidates(Overlap::on, {12, 64, 64}, {true, true, true})), (Rims{{1, 1, 1}, {4, 4, 4}}));
+  EXPECT_EQ(rims(split_candidates(Overlap::on, {12, 64, 64}, {false, true, false})),
+            (Rims{{1, 1, 1}, {1, 4, 1}, {1, 8, 1}, {1, 16, 1}}));
+}
+
+TEST(SplitCandidates, DoWithoutOverlapUnlessItIsAskedFor) {
+  const auto automatic = split_candidates(Overlap::automatic, {64, 64, 64}, {true, true, true});
+  EXPECT_FALSE(automatic.front().overlap);
+  EXPECT_EQ(automatic.size(), 6u);
+  EXPECT_EQ(split_candidates(Overlap::off, {64, 64, 64}, {true, true, true}).size(), 1u);
+}
+
+TEST(SplitCandidates, AreNeverNone) {
+  const auto found = split_candidates(Overlap::on, {2, 2, 2}, {true, true, true});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].overlap);
+}
+
+/// Times that are made up, and a cache.
+class SplitTuner : public testing::Test {
+ protected:
+  SplitTuner() {
+    how.cache_folder =
+        (std::filesystem::temp_directory_path() / ("slipstream-split-" + std::to_string(::getpid()))).string();
+  }
+  ~SplitTuner() override { std::filesystem::remove_all(how.cache_folder); }
+
+  Split tune(const std::string& key = "a key") {
+    asked = 0;
+    return tune_split(Communicator::world(), key,
+                      split_candidates(Overlap::automatic, {64, 64, 64}, {true, true, true}), how,
+                      [&](const Split& split) {
+                        ++asked;
+                        return split.rim == Extent{4, 4, 4} ? 1.0 : 2.0;
+                      });
+  }
+
+  TuneOptions how;
+  int asked = 0;
+};
+
+TEST_F(SplitTuner, TakesTheFastest) {
+  const Split split = tune();
+  EXPECT_TRUE(split.overlap);
+  EXPECT_EQ(split.rim, (Extent{4, 4, 4}));
+  EXPECT_EQ(split.source, "measured");
+  EXPECT_EQ(asked, 6);
+}
+
+TEST_F(SplitTuner, AsksOnceAKey) {
+  tune();
+  const Split again = tune();
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(again.source, "cache");
+  EXPECT_EQ(again.rim, (Extent{4, 4, 4}));
+  tune("another key");
+  EXPECT_EQ(asked, 6);
+  how.retune = true;
+  tune();
+  EXPECT_EQ(asked, 6);
+}
+
+TEST_F(SplitTuner, MeasuresAgainWhereTheCacheIsDamaged) {
+  const std::string file = tune().file;
+  std::ofstream(file, std::ios::app) << "x";
+  const Split split = tune();
+  EXPECT_EQ(split.source, "measured");
+  ASSERT_EQ(split.notes.size(), 1u);
+  EXPECT_NE(split.notes[0].find(file + " is damaged"), std::string::npos);
+}
+
+TEST_F(SplitTuner, SaysWhereItCouldNotKeepTheAnswer) {
+  how.cache_folder = "/proc/no/such/folder";
+  const Split split = tune();
+  EXPECT_EQ(split.rim, (Extent{4, 4, 4}));
+  ASSERT_EQ(split.notes.size(), 1u);
+  EXPECT_NE(split.notes[0].find("/proc/no/such/folder"), std::string::npos);
+}
+
+TEST_F(SplitTuner, MeasuresNothingWhereThereIsNoChoice) {
+  const Split only =
+      tune_split(Communicator::world(), "a key", {{}}, how, [](const Split&) -> double { throw Error("asked"); });
+  EXPECT_EQ(only.source, "options");
+}
+
+}  // namespace
+}  // namespace slipstream::lbm
