@@ -68,6 +68,7 @@ struct GridOptions {
   std::uint64_t placement_seed = 0;       ///< of random, the same on all ranks
   std::vector<double> measured_gb_per_s;  ///< for measured: devices x devices, as measure_rates gives them
   std::vector<Block> boxes;  ///< the user's own blocks (box, device); partition and placement are then not used
+  bool covered = true;       ///< the user's own blocks must cover the grid
 };
 
 namespace detail {
@@ -101,7 +102,7 @@ class Grid {
 
  private:
   void cut_and_place(const GridOptions& options);
-  void take(const std::vector<Block>& blocks);
+  void take(const std::vector<Block>& blocks, bool covered);
   void index();
   Extent extent_;
   Machine machine_;

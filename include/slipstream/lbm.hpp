@@ -43,7 +43,10 @@ std::string to_string(Side side);  ///< x-, x+, ...
 enum class BoundaryKind : std::uint8_t {
   velocity,  ///< the fluid flows in (or out) at a given velocity: bounce-back with its momentum
   pressure,  ///< the density, and so the pressure, is given; velocity and stress are those of the last cell
-  slip       ///< a mirror: no flow across, no friction along
+  /// What leaves, vortices too, is carried out at a speed: d/dt + speed d/dn = 0 of every population that comes in
+  /// (Lou, Guo & Shi 2013). Nothing holds the pressure. On one side at most.
+  convective,
+  slip  ///< a mirror: no flow across, no friction along
 };
 struct Boundary {
   BoundaryKind kind = BoundaryKind::slip;
@@ -52,6 +55,7 @@ struct Boundary {
   /// 2 n + 1 along each of its two axes; [slower axis][faster axis].
   std::vector<std::array<double, 3>> profile = {};
   double density = 1;  ///< of kind pressure
+  double speed = 0;    ///< of kind convective: cells per step, above 0, at most 1
 };
 
 /// Named bodies as boundaries see them, in cells; what class Bodies computes from meshes.
@@ -61,6 +65,15 @@ struct Surfaces {
   std::function<std::vector<std::uint16_t>(const Box&)> solid;
   /// Where links from the fluid cells of a box meet surfaces, sorted by z, y, x, direction; left out: half-way.
   std::function<std::vector<Cut>(const Box&, const std::vector<Direction>&)> cuts;
+};
+
+/// A flow to start from: density less 1 and velocity of the cells of a box, [z][y][x]. The box may reach one cell beyond
+/// sides that are periodic.
+using FlowOfBox = std::function<std::vector<std::array<double, 4>>(const Box&)>;
+
+/// Sums over the fluid: rho u^2 / 2, and what viscosity, that of eddies with it, takes of it in the coming step.
+struct Energy {
+  double kinetic = 0, dissipation = 0;
 };
 
 /// What the fluid does to a wall or a body in a step: force, and moment about a point. The pressure of the fluid at
@@ -74,6 +87,9 @@ struct Load {
 struct Options {
   Extent cells{0, 0, 0};
   std::array<bool, 3> periodic{false, false, false};
+  /// Of a periodic axis: the density at its low end less that at its high end, three times the pressure. What crosses
+  /// from one to the other changes its density at the same momentum (as Kim & Pitsch 2007, who keep the velocity).
+  std::array<double, 3> density_drop{0, 0, 0};
   Lattice lattice = Lattice::d3q19;
   Collision collision = Collision::trt;
   /// (tau+ - 1/2)(tau- - 1/2) of TRT and MRT; 3/16 puts a half-way wall exactly half-way (Ginzburg & d'Humieres 2003).
@@ -169,6 +185,11 @@ class Lbm final : public Simulation {
   /// its moment about a point (the domain's low corner is the origin), in the coming step. Sums have the same bits on
   /// any number of ranks and devices. Cells made solid by set_solid are one body, "solid". Collective.
   std::vector<Load> loads(const std::array<double, 3>& about = {0, 0, 0});
+  /// Sets the flow, instead of rest, with the stress that belongs to its velocities. Before the first step, after
+  /// bodies.
+  void start_from(const FlowOfBox& flow);
+  /// Of this step; sums have the same bits on any number of ranks and devices. Collective.
+  Energy energy();
   /// Runs steps and waits for them.
   void advance(std::int64_t steps);
   /// For measuring what the exchange costs: from now on steps leave it out, or do it again. Without it ghosts keep what

@@ -55,23 +55,41 @@ def _beads(body: Body, case: Case) -> Any:
     return core().Mesh.spheres(spheres, body.radius, BEAD_REFINEMENTS)
 
 
+def read(body: Body) -> Any:
+    """The mesh of a body's file, where the case wants it."""
+    mesh = core().Mesh.read(body.mesh)
+    mesh = mesh.part(body.part) if body.part else mesh
+    mesh = mesh.transformed(body.units or "m", body.scale, body.rotate, body.translate)
+    mesh = mesh.weld(body.weld) if body.weld else mesh
+    return mesh.oriented() if body.orient else mesh
+
+
 def _mesh(body: Body, case: Case) -> Any:
-    mesh_type = core().Mesh
     if body.mesh is not None:
-        mesh = mesh_type.read(body.mesh)
-        mesh = mesh.part(body.part) if body.part else mesh
-        mesh = mesh.transformed(body.units or "m", body.scale, body.rotate, body.translate)
-        mesh = mesh.weld(body.weld) if body.weld else mesh
-        return mesh.oriented() if body.orient else mesh
+        return read(body)
     if body.shape == "beads":
         return _beads(body, case)
     assert body.centre is not None and body.radius is not None
     if body.shape == "sphere":
-        return mesh_type.sphere(body.centre, body.radius, SPHERE_REFINEMENTS)
+        return core().Mesh.sphere(body.centre, body.radius, SPHERE_REFINEMENTS)
     # A cylinder goes through the domain, and on beyond its ends.
     axis = "xyz".index(body.axis)
     edge = case.cell_edge
     return prism(body.centre, body.radius, axis, -3 * edge, (case.grid.cells[axis] + 3) * edge)
+
+
+def link_memory(case: Case, blocks: list[dict[str, Any]]) -> dict[int, int]:
+    """About the bytes of the bodies' links, by device; in 2-D they are too few to count."""
+    needed = dict.fromkeys((block["device"] for block in blocks), 0)
+    if case.lbm.lattice == "D2Q9":
+        return needed
+    boxes = [(block["lo"], block["hi"]) for block in blocks]
+    for name, body in case.bodies.items():
+        with as_case_error(f"bodies.{name}: "):
+            shares = _mesh(body, case).link_bytes(case.cell_edge, boxes, case.lbm.lattice)
+        for block, share in zip(blocks, shares, strict=True):
+            needed[block["device"]] += share
+    return needed
 
 
 def make(case: Case) -> Any:

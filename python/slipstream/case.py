@@ -18,6 +18,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag, ValidationError
 from slipstream import toml_text
 from slipstream.errors import CaseError
 from slipstream.expression import evaluate
+from slipstream.flow_tables import DomainTable, ExactTable, ExpectedTable, InitialTable
 from slipstream.sides import (
     Body,
     BoundariesTable,
@@ -130,8 +131,15 @@ class PhysicsTable(Table):
         "Left out: 6.4 / length, at most 0.1, so that the error of compressibility falls with that of the grid. "
         "SI: m/s, to be given.",
     )
-    length: Positive | None = Field(
-        None, description="Of the Reynolds number, in cells; SI: m. Left out: from the lid to its opposite."
+    pressure_drop: tuple[Finite, Finite, Finite] = Field(
+        (0.0, 0.0, 0.0),
+        description="Of a periodic axis: pressure at its low end less that at its high end, in lattice units (a third "
+        "of the density); SI: Pa.",
+    )
+    length: Positive | str | None = Field(
+        None,
+        description="Of the Reynolds number, in cells; SI: m; or an expression in the box's sides Lx, Ly, Lz: "
+        '"Lx/(2*pi)". Left out: from the lid to its opposite.',
     )
 
 
@@ -182,6 +190,11 @@ class ExchangeTable(Table):
     )
     placement_seed: Annotated[int, Field(ge=0)] = Field(0, description="Of random.")
     blocks_per_device: Extent = Field((1, 1, 1), description="Blocks of each device per axis.")
+    block: ExtentOrZero = Field(
+        (0, 0, 0),
+        description="Cells of a block; how many blocks there are, and each device has, follows. Zeros: "
+        "blocks_per_device counts.",
+    )
     node_grid: ExtentOrZero = Field((0, 0, 0), description="Nodes per axis; zeros: by bisection.")
     device_grid: ExtentOrZero = Field((0, 0, 0), description="Devices of a node per axis; zeros: by bisection.")
     wait_limit: Positive = Field(60.0, description="Seconds after which a missing message is an error.")
@@ -196,8 +209,9 @@ class OutputTable(Table):
     profiles: bool = Field(True, description="Centreline profiles as profiles.csv, and the comparison.")
     pictures: bool = Field(True, description="profiles.png and streamlines.png.")
     report: bool = Field(True, description="report.html, the run on one page.")
-    reference: Literal["auto", "none", "ghia1982", "botella1998", "albensoeder2005"] = Field(
-        "auto", description="Published cavity to compare with; auto: the best for this Reynolds number, if any."
+    energy: bool = Field(False, description="Energy and dissipation over time as energy.csv, a row per residual.")
+    reference: Literal["auto", "none", "ghia1982", "botella1998", "albensoeder2005", "taylor_green1600"] = Field(
+        "auto", description="Published flow to compare with; auto: the best cavity for this Reynolds number, if any."
     )
 
 
@@ -231,12 +245,16 @@ class Case(Table):
 
     case: CaseTable = CaseTable()
     grid: GridTable
+    domain: DomainTable | None = Field(None, description="The box round the bodies' meshes, in place of grid.cells.")
     lbm: LbmTable = LbmTable()
     units: UnitsTable = UnitsTable()
     physics: PhysicsTable
     walls: WallsTable = WallsTable()
     boundaries: BoundariesTable = BoundariesTable()
     bodies: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], Body] = Field({}, description="By name.")
+    initial: InitialTable | None = Field(None, description="The flow at the start; left out: at rest.")
+    exact: ExactTable | None = Field(None, description="The velocity that is known for the end.")
+    expected: ExpectedTable = Field({}, description="Lowest and highest value of what the run finds, by name.")
     run: RunTable = RunTable()
     machine: MachineTable = MachineTable()
     exchange: ExchangeTable = ExchangeTable()
@@ -256,11 +274,11 @@ class Case(Table):
     def scales(self) -> Scales:
         physics, units, viscosity = self.physics, self.units, self.physics.viscosity
         if not self.si:
-            length = physics.length or float(self._lid_distance())
+            length = self.given_length or float(self._lid_distance())
             speed = physics.lid_speed or _usual_speed(length)
         else:
             assert units.cell is not None and physics.lid_speed is not None
-            length = whole(physics.length / units.cell) if physics.length else float(self._lid_distance())
+            length = whole(self.given_length / units.cell) if self.given_length else float(self._lid_distance())
             speed = units.lattice_speed or _usual_speed(length)
             if units.step:
                 speed = physics.lid_speed * units.step / units.cell
@@ -293,6 +311,24 @@ class Case(Table):
         """Edge of a cell in the lengths of the case: m, or 1."""
         return self.units.cell if self.si and self.units.cell else 1.0
 
+    @property
+    def given_length(self) -> float | None:
+        """physics.length as a number. Raises ValueError for an expression that has no value, or none above 0."""
+        length = self.physics.length
+        if not isinstance(length, str):
+            return length
+        value = float(evaluate(length, self._sides()))
+        if value <= 0:
+            raise ValueError(f"'{length}' is {value:g}; a length is above 0")
+        return value
+
+    def _sides(self) -> dict[str, float]:
+        return {f"L{axis}": n * self.cell_edge for axis, n in zip("xyz", self.grid.cells, strict=True)}
+
+    def names(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> dict[str, Any]:
+        """What expressions in the coordinates know."""
+        return {"x": x, "y": y, "z": z, **self._sides(), "L": self.scales.length * self.cell_edge}
+
     def time_of(self, step: int) -> float:
         """In length / lid speed."""
         return step / self.scales.steps_per_time
@@ -304,8 +340,7 @@ class Case(Table):
         place = [np.arange(2 * n + 1) * (edge / 2) for n in cells]
         place[normal] = np.array([0.0 if side[1] == "-" else cells[normal] * edge])
         z, y, x = np.meshgrid(place[2], place[1], place[0], indexing="ij")
-        sides = {f"L{axis}": n * edge for axis, n in zip("xyz", cells, strict=True)}
-        names = {"x": x, "y": y, "z": z, **sides, "L": self.scales.length * edge}
+        names = self.names(x, y, z)
         parts = [evaluate(p, names) if isinstance(p, str) else p for p in boundary.velocity or (0.0, 0.0, 0.0)]
         return np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1)
 
@@ -313,6 +348,8 @@ class Case(Table):
         options: dict[str, Any] = {"kind": boundary.kind}
         if boundary.kind == "pressure":
             options["density"] = boundary.density or 1.0
+        if boundary.kind == "convective":
+            options["speed"] = (boundary.speed or 1.0) * self.scales.lid_speed
         if boundary.kind == "velocity":
             options["profile"] = np.ascontiguousarray(self.profile(side, boundary) * self.scales.lid_speed)
         return options
@@ -324,6 +361,13 @@ class Case(Table):
         x, y, z = self.physics.force
         unit = converter.force_density if converter else 1.0
         return (x / unit, y / unit, z / unit)
+
+    @property
+    def density_drop(self) -> tuple[float, float, float]:
+        """From the low end of each axis to its high end: pressure is a third of the density."""
+        unit = self.converter.pressure if self.converter else 1.0
+        x, y, z = self.physics.pressure_drop
+        return (3.0 * x / unit, 3.0 * y / unit, 3.0 * z / unit)
 
     def _lid_distance(self) -> int:
         moving = [side for side, wall in self.walls.given() if any(wall.velocity)]
@@ -361,9 +405,10 @@ class Case(Table):
             **lbm.model_dump(),
             "viscosity": scales.viscosity,
             "force": self.force,
+            "density_drop": self.density_drop,
             "walls": walls,
             "boundaries": {side: self._boundary_options(side, b) for side, b in self.boundaries.given()},
-            **exchange.model_dump(exclude={"rim"}),
+            **exchange.model_dump(exclude={"block", "rim"}),
             **({"tune_rim": True} if exchange.rim == "auto" else {"rim": exchange.rim}),
         }
 
@@ -372,7 +417,7 @@ class Case(Table):
         scales, converter, units = self.scales, self.converter, {}
         physics = {"lid_speed": scales.lid_speed, "length": scales.length}
         if converter:
-            physics = {"length": self.physics.length or scales.length * converter.length}
+            physics = {"length": self.given_length or scales.length * converter.length}
             units = {} if self.units.step else {"lattice_speed": scales.lid_speed}
         tables = {
             "units": units,
@@ -425,11 +470,17 @@ def _show(path: toml_text.Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
+#: Tables that may be left out as a whole.
+_OPTIONAL = {"domain": DomainTable, "initial": InitialTable, "exact": ExactTable}
+
+
 def _keys_at(path: toml_text.Path) -> list[str]:
     """Keys that the table at `path` may have."""
     if not path:
         return list(Case.model_fields)
-    model = Case.model_fields[str(path[0])].annotation
+    model = _OPTIONAL.get(str(path[0])) or Case.model_fields[str(path[0])].annotation
+    if path[0] == "expected":
+        return []
     if len(path) > 1 and path[0] == "walls":
         model = Wall
     if len(path) > 1 and path[0] == "boundaries":
@@ -444,9 +495,9 @@ def _tables_with(key: str) -> list[str]:
     return [name for name in Case.model_fields if key in _keys_at((name,))]
 
 
-def _explain(error: Any) -> str:
-    """One of pydantic's errors in the words of a case file."""
-    path, kind = tuple(part for part in error["loc"] if part not in _FORMS), error["type"]
+def _explain(error: Any, *table: str) -> str:
+    """One of pydantic's errors in the words of a case file; of a table alone with its name."""
+    path, kind = (*table, *(part for part in error["loc"] if part not in _FORMS)), error["type"]
     if kind == "missing":
         return f"{_show(path)}: missing; the case needs it"
     if kind == "extra_forbidden":
@@ -465,8 +516,17 @@ def _explain(error: Any) -> str:
 
 def parse(data: dict[str, Any], source: Source) -> Case:
     """A checked case from a dictionary of tables. Raises CaseError that names every fault and its place."""
+    from slipstream import domain
     from slipstream.checks import problems
 
+    try:
+        if "domain" in data:
+            data = domain.fitted(data)
+    except ValidationError as error:
+        faults = [("domain", e) for e in error.errors(include_url=False)]
+        raise CaseError("\n  ".join(f"{source.locate((t, *e['loc']))}: {_explain(e, t)}" for t, e in faults)) from None
+    except CaseError as error:
+        raise CaseError(f"{source.locate(('domain',))}: domain: {error}") from None
     try:
         # Read as JSON, because only there do strict types take an array for a tuple.
         case = Case.model_validate_json(json.dumps(data, default=str))

@@ -15,7 +15,7 @@ from slipstream.errors import CaseError, RunError
 from slipstream.record import Event
 
 #: Tables that may differ between a run and the one that goes on: they change no bit of the flow.
-_FREE_TABLES = frozenset({"case", "run", "machine", "exchange", "output", "checkpoint", "guard"})
+_FREE_TABLES = frozenset({"case", "exact", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"})
 _FREE_KEYS = frozenset({"lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment"})
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from slipstream import initial
 from slipstream.case import Case
 from slipstream.errors import CaseError
 from slipstream.sides import SIDES, Body
@@ -32,13 +33,23 @@ def problems(case: Case) -> list[Problem]:
         *_method(case),
         *_walls(case),
         *_boundaries(case),
+        *_pressure_drop(case),
+        *_length(case),
         *_bodies(case),
         *_run(case),
         *_guard(case),
         *_choice_of_viscosity(case),
     ]
     found += _units(case)
-    return found or [*_si_length(case), *_profiles(case), *_mach(case), *_tau(case), *_magic(case)]
+    return found or [
+        *_si_length(case),
+        *_profiles(case),
+        *_initial(case),
+        *_exact(case),
+        *_mach(case),
+        *_tau(case),
+        *_magic(case),
+    ]
 
 
 def warnings(case: Case) -> list[str]:
@@ -131,8 +142,34 @@ def _boundaries(case: Case) -> Iterator[Problem]:
             yield (*path, "velocity"), 'belongs to kind = "velocity", and only there; give both or none'
         if boundary.kind != "pressure" and boundary.density is not None:
             yield (*path, "density"), 'belongs to kind = "pressure"'
+        if boundary.kind != "convective" and boundary.speed is not None:
+            yield (*path, "speed"), 'belongs to kind = "convective"'
         if case.lbm.lattice == "D2Q9" and boundary.velocity and boundary.velocity[2]:
             yield (*path, "velocity"), "in 2-D nothing flows along z: the third part must be 0"
+
+    convective = [side for side, boundary in case.boundaries.given() if boundary.kind == "convective"]
+    for side in convective[1:]:
+        yield ("boundaries", side, "kind"), f'{convective[0]} is convective, and one side may be; take "pressure" here'
+
+
+def _pressure_drop(case: Case) -> Iterator[Problem]:
+    path: Path = ("physics", "pressure_drop")
+    for axis, drop in zip("xyz", case.physics.pressure_drop, strict=True):
+        periodic, cells = case.grid.periodic["xyz".index(axis)], case.grid.cells["xyz".index(axis)]
+        if drop and not periodic:
+            yield path, f"the {axis} axis is not periodic and has no drop; set grid.periodic, or take pressure sides"
+        elif drop and cells < 2:
+            yield path, f"the {axis} axis needs two cells at least for a drop"
+    driven = [side for side, boundary in case.boundaries.given() if boundary.kind != "slip"]
+    if any(case.physics.pressure_drop) and driven:
+        yield path, f"boundaries.{driven[0]} drives the flow, too; drop one of the two"
+
+
+def _length(case: Case) -> Iterator[Problem]:
+    try:
+        _ = case.given_length
+    except ValueError as error:
+        yield ("physics", "length"), str(error)
 
 
 def _bodies(case: Case) -> Iterator[Problem]:
@@ -172,6 +209,42 @@ def _profiles(case: Case) -> Iterator[Problem]:
             case.profile(side, boundary)
         except ValueError as error:
             yield ("boundaries", side, "velocity"), str(error)
+
+
+def _initial(case: Case) -> Iterator[Problem]:
+    if case.initial is None:
+        return
+    path: Path = ("initial",)
+    try:
+        flow = initial.flow(case, initial.sample(case))
+    except ValueError as error:
+        yield path, str(error)
+        return
+    speed, density = np.linalg.norm(flow[..., 1:], axis=-1).max(), 1.0 + flow[..., 0]
+    if math.sqrt(3.0) * speed > MACH_HIGH:
+        yield (
+            (*path, "velocity"),
+            f"its Mach number is {math.sqrt(3.0) * speed:.3f}, above {MACH_HIGH}, where a weakly compressible method "
+            "stops being accurate; take a smaller velocity or physics.lid_speed",
+        )
+    low, high = case.guard.density
+    if density.min() < low or density.max() > high:
+        yield (
+            (*path, "pressure"),
+            f"the density that follows reaches from {density.min():.3g} to {density.max():.3g}, and guard.density from "
+            f"{low:g} to {high:g}; take a smaller pressure or physics.lid_speed",
+        )
+    if case.lbm.lattice == "D2Q9" and np.any(flow[..., 3]):
+        yield (*path, "velocity"), "in 2-D nothing flows along z: the third part must be 0"
+
+
+def _exact(case: Case) -> Iterator[Problem]:
+    if case.exact is None:
+        return
+    try:
+        initial.exact(case, initial.sample(case), 1.0)
+    except ValueError as error:
+        yield ("exact", "velocity"), str(error)
 
 
 def _run(case: Case) -> Iterator[Problem]:
@@ -225,7 +298,7 @@ def _si_length(case: Case) -> Iterator[Problem]:
     if case.si and case.scales.length < 1:
         yield (
             ("physics", "length"),
-            f"{case.physics.length:g} m is less than one cell of {case.units.cell:g} m; take a smaller units.cell",
+            f"{case.given_length:g} m is less than one cell of {case.units.cell:g} m; take a smaller units.cell",
         )
 
 
@@ -233,7 +306,7 @@ def _long_length(case: Case) -> Iterator[str]:
     longest = max(case.grid.cells)
     if case.si and case.scales.length > 10 * longest:
         yield (
-            f"physics.length of {case.physics.length:g} m is {case.scales.length / longest:.3g} times the longest side "
+            f"physics.length of {case.given_length:g} m is {case.scales.length / longest:.3g} times the longest side "
             "of the box: is it in metres?"
         )
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from slipstream import bodies
+from slipstream import bodies, domain, initial
 from slipstream.case import Case
 from slipstream.checks import check_blocks
 from slipstream.core import as_case_error, core
@@ -60,6 +60,7 @@ class Setup:
 
 def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
     """Plans the case on the machine. Raises CaseError where it cannot be cut or does not fit."""
+    case = domain.share_blocks(case, len(machine.devices()))
     check_blocks(case, len(machine.devices()))
     options = case.options()
     if case.exchange.placement == "measured":
@@ -67,6 +68,9 @@ def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
             options["measured_gb_per_s"] = core().measure_rates(machine)
     with as_case_error():
         plan = core().plan(machine, options)
+    if case.bodies:
+        links = bodies.link_memory(case, plan["blocks"])
+        plan["arrays"] += [{"device": d, "array": "links of bodies", "bytes": n} for d, n in links.items()]
     setup = Setup(case, machine, plan, options)
     if check_memory and memory_problem(setup) and case.bodies and case.lbm.solids != "dense":
         # Bodies take their time, so that only a plan that does not fit without them asks for them.
@@ -132,12 +136,14 @@ def show_extent(extent: tuple[int, ...] | list[int]) -> str:
 
 
 def solver(setup: Setup, trace: Any = None) -> Any:
-    """Allocates and initialises the solver: fluid at rest, density 1.
+    """Allocates and initialises the solver: fluid at rest, density 1, or the flow that the case gives.
 
     What fails here may fail on one rank only, so it is no CaseError: the command line takes the other ranks down.
     """
     made = bodies.make(setup.case) if setup.case.bodies else None
     lbm = core().Lbm(setup.machine, setup.options, trace, made)
+    if setup.case.initial:
+        lbm.start_from(initial.starter(setup.case))
     guard = setup.case.guard
     if guard.every:
         lbm.guard(guard.every, guard.density, setup.case.spacing)

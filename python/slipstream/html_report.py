@@ -19,6 +19,7 @@ FILE = "report.html"
 OWN_PICTURES = {
     "profiles.png": "Velocity along the centrelines",
     "streamlines.png": "Streamlines in the mid-plane",
+    "energy.png": "Energy and its decay",
 }
 #: Files that are larger are named, not put into the page.
 MOST_BYTES = 16_000_000
@@ -77,6 +78,7 @@ def page(shown: Results, run: Record | None, draw: bool = True) -> str:
     parts = [
         _head(shown.case, run, figures, compared),
         _pictures(shown, draw),
+        _expected(figures),
         _comparison(compared) if compared else "",
         _speed(run, figures),
         _exchange(exchanged, shown.folder) if exchanged else "",
@@ -182,6 +184,14 @@ def _comparison(compared: dict[str, Any]) -> str:
         parts.append(_text("Extrema of the cubic interpolants, in the lid speed and the length", "soft"))
         parts.append(table(["extremum", "value", "place", "reference", "place", "error, %"], rows))
     return _section("Comparison", *parts)
+
+
+def _expected(figures: dict[str, Any]) -> str:
+    rows = [
+        (e["quantity"], f"{e['low']:g} to {e['high']:g}", _number(e["value"], ".6g"), "yes" if e["met"] else "no")
+        for e in figures.get("expected", [])
+    ]
+    return _section("Expected", table(["quantity", "range", "found", "met"], rows)) if rows else ""
 
 
 def _number(value: float | None, form: str) -> str | None:

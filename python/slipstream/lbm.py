@@ -29,7 +29,7 @@ class Simulation:
     x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not periodic, rest.
     `boundaries` and `bodies` are the tables that a case file has under these names: boundaries={"x-": {"kind":
     "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}, bodies={"ball": {"shape": "sphere", "centre": (9, 8, 8),
-    "radius": 5}}.
+    "radius": 5}}; so is `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; left out: at rest.
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
     collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"].
     Raises CaseError where the numbers do not make a flow that this method can compute.
@@ -48,6 +48,7 @@ class Simulation:
         force: Sequence[float] = (0.0, 0.0, 0.0),
         boundaries: Mapping[str, Mapping[str, Any]] | None = None,
         bodies: Mapping[str, Mapping[str, Any]] | None = None,
+        initial: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         if len(cells) == 2:
@@ -65,6 +66,7 @@ class Simulation:
             "boundaries": {side: dict(keys) for side, keys in (boundaries or {}).items()},
             "bodies": {name: dict(keys) for name, keys in (bodies or {}).items()},
             "run": {"steps": _NEVER},
+            **({"initial": dict(initial)} if initial else {}),
             **tables,
         }
         #: The same flow as a case file would say it.

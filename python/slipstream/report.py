@@ -266,6 +266,20 @@ def prediction(setup: Setup, predicted: predict.Prediction) -> Group:
     return table(f"predicted step: {mlups:.0f} MLUPS", ["part", "ms"], rows)
 
 
+def expected(entries: Sequence[dict[str, Any]]) -> Group:
+    """What the case expects, and whether it came so."""
+    rows = [
+        (
+            entry["quantity"],
+            f"{entry['low']:g} to {entry['high']:g}",
+            "not found" if entry["value"] is None else f"{entry['value']:.6g}",
+            "yes" if entry["met"] else "NO",
+        )
+        for entry in entries
+    ]
+    return table("expected of this case", ["quantity", "range", "found", "met"], rows)
+
+
 def comparison(result: Comparison) -> list[Group | str]:
     """What the run is worth: every reference point, the largest distance, the extrema."""
     parts: list[Group | str] = []

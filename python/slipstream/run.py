@@ -10,7 +10,20 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import checkpoint, compare, engine, loads, permeability, predict, record, report, topology
+from slipstream import (
+    checkpoint,
+    compare,
+    energy,
+    engine,
+    expected,
+    initial,
+    loads,
+    permeability,
+    predict,
+    record,
+    report,
+    topology,
+)
 from slipstream.case import Case
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError
@@ -32,6 +45,8 @@ FILES = (
     "exchange.json",
     "exchange.png",
     "loads.csv",
+    energy.FILE,
+    energy.PICTURE,
 )
 
 
@@ -119,7 +134,15 @@ def run(
     mass = resumed.mass if resumed else lbm.mass()
     keeper.watch(lbm, mass, resumed)
     history = loads.History(lbm, case, case.folder / "loads.csv", resumed is not None) if case.bodies else None
-    look = history.take if history else None
+    decay = energy.History(lbm, case, case.folder / energy.FILE, resumed is not None) if case.output.energy else None
+    looks = [look.take for look in (history, decay) if look]
+    if decay:
+        decay.take()
+
+    def look() -> None:
+        for take in looks:
+            take()
+
     outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept, look)
     keeper.close()
     kept.add(keeper.events)
@@ -144,6 +167,8 @@ def run(
         history.take()
         figures["loads"] = {name: entry for name, entry in history.last.items() if name in case.bodies}
         console.print(report.loads(figures["loads"], case))
+    if decay:
+        decay.take()
     if permeability.applies(case) and (found := permeability.measure(lbm, case)):
         figures["permeability"] = found.figures()
         console.print(report.permeability(found, case))
@@ -317,6 +342,8 @@ def _si_figures(case: Case, outcome: Outcome) -> dict[str, Any]:
 
 def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], console: Console) -> None:
     """Profiles, comparison and pictures. Collective; rank 0 writes."""
+    figures["findings"] = found = _findings(lbm, case, figures)
+    figures["expected"] = expected.against(case, found)
     lines = compare.profiles(lbm, case) if case.output.profiles or case.output.pictures else None
     plane = compare.mid_plane(lbm, case) if case.output.pictures else None
     figures["spanwise"] = compare.spanwise(lbm, case)
@@ -327,6 +354,8 @@ def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], cons
         result = compare.compare(lines, reference)
         for part in report.comparison(result):
             console.print(part)
+        if figures["expected"]:
+            console.print(report.expected(figures["expected"]))
         if figures["spanwise"] and case.lbm.lattice != "D2Q9":
             console.print(f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the lid speed")
         if case.output.profiles:
@@ -338,6 +367,23 @@ def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], cons
             plots.profiles(folder / "profiles.png", lines, reference, case)
             assert plane is not None
             plots.streamlines(folder / "streamlines.png", plane, case)
+
+
+def _findings(lbm: Any, case: Case, figures: dict[str, Any]) -> dict[str, float]:
+    """What the case may expect a value of, by name; of rank 0. Collective."""
+    distance = initial.distance(lbm, case) if case.exact else None
+    if core().rank() != 0:
+        return {}
+    found = {} if distance is None else {"exact.distance": distance}
+    if case.bodies:
+        found |= expected.of_loads(case.folder / "loads.csv", case)
+    if case.output.energy:
+        decay, reference = energy.read(case.folder / energy.FILE, case), energy.reference_for(case)
+        figures["energy"] = compared = energy.compare(decay, reference)
+        found |= {f"energy.{name}": value for name, value in compared.items() if isinstance(value, float)}
+        if case.output.pictures:
+            energy.draw(case.folder / energy.PICTURE, case, decay, reference)
+    return found
 
 
 def _finish(kept: Record, verdict: str, case: Case, console: Console, sound: bool = True) -> None:

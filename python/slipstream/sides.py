@@ -56,8 +56,9 @@ class WallsTable(SidesTable[Wall]):
 class Boundary(Table):
     """A side of the box that is neither a wall nor periodic."""
 
-    kind: Literal["velocity", "pressure", "slip"] = Field(
-        description="The fluid comes in (or leaves) at a velocity; it leaves (or comes in) at a pressure; a mirror."
+    kind: Literal["velocity", "pressure", "convective", "slip"] = Field(
+        description="The fluid comes in (or leaves) at a velocity; it leaves (or comes in) at a pressure; it is "
+        "carried out at a speed, whatever its pressure; a mirror."
     )
     velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
         None,
@@ -67,6 +68,9 @@ class Boundary(Table):
     )
     density: Positive | None = Field(
         None, description="Of kind pressure, over that of the fluid at rest: pressure is density / 3. Left out: 1."
+    )
+    speed: Positive | None = Field(
+        None, description="Of kind convective: that of what leaves, in units of the lid speed. Left out: 1."
     )
 
 

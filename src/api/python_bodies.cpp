@@ -1,9 +1,13 @@
+#include <algorithm>
+#include <cmath>
+
 #include <slipstream/bodies.hpp>
 #include <slipstream/mesh.hpp>
 
 #include <nanobind/stl/pair.h>
 
 #include "api/python_common.hpp"
+#include "solver/lbm/fields.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -55,6 +59,89 @@ MeshDomain domain_of(double spacing, const Extent& cells) {
   domain.spacing = spacing;
   domain.cells = cells;
   return domain;
+}
+
+/// Corners of the box round a mesh.
+nb::tuple bounds_of(const Mesh& mesh) {
+  const Bounds b = bounds(mesh);
+  return nb::make_tuple(b.lo, b.hi);
+}
+
+nb::tuple fitted(const Point& lo, const Point& hi, double spacing, const Point& margin_low, const Point& margin_high,
+                 const Extent& block, const std::array<bool, 3>& keep_low) {
+  Bounds body;
+  body.include(lo);
+  body.include(hi);
+  const MeshDomain domain = fit_domain(body, {spacing, margin_low, margin_high, block, keep_low});
+  return nb::make_tuple(domain.origin, domain.cells);
+}
+
+using Triangle = std::array<Point, 3>;  ///< in cells
+
+Point between(const Point& a, const Point& b) {
+  return {(a[0] + b[0]) / 2, (a[1] + b[1]) / 2, (a[2] + b[2]) / 2};
+}
+
+/// Calls f with pieces of a triangle whose sides are at most 8 cells long.
+template <class F>
+void in_pieces(const Triangle& t, const F& f) {
+  double longest = 0;
+  for (int v = 0; v < 3; ++v)
+    for (int a = 0; a < 3; ++a) longest = std::max(longest, std::abs(t[v][a] - t[(v + 1) % 3][a]));
+  if (longest <= 8) return f(t);
+  const Point p = between(t[0], t[1]), q = between(t[1], t[2]), r = between(t[2], t[0]);
+  for (const Triangle& piece : {Triangle{t[0], p, r}, Triangle{p, t[1], q}, Triangle{r, q, t[2]}, Triangle{p, q, r}})
+    in_pieces(piece, f);
+}
+
+/// Links that cut a triangle from its fluid side: the sum of |c . n| over the velocities, halved, an area.
+template <class L>
+double links_through(const Triangle& t) {
+  Point u, v;
+  for (int a = 0; a < 3; ++a) {
+    u[a] = t[1][a] - t[0][a];
+    v[a] = t[2][a] - t[0][a];
+  }
+  const Point normal{u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]};  // twice the area
+  double sum = 0;
+  for (const auto& c : L::velocity) sum += std::abs(c[0] * normal[0] + c[1] * normal[1] + c[2] * normal[2]);
+  return sum / 4;
+}
+
+/// About the bytes that the links of a mesh take, by block: from the area of its triangles, without looking at cells.
+std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing, const std::vector<std::pair<Extent, Extent>>& blocks,
+                                     const std::string& lattice) {
+  std::vector<double> links(blocks.size(), 0);
+  std::size_t last = 0;
+  const auto block_of = [&](const Point& p) {
+    const auto holds = [&](std::size_t n) {
+      for (int a = 0; a < 3; ++a)
+        if (p[a] < static_cast<double>(blocks[n].first[a]) || p[a] >= static_cast<double>(blocks[n].second[a]))
+          return false;
+      return true;
+    };
+    // Triangles follow on one another.
+    if (holds(last)) return last;
+    for (std::size_t n = 0; n < blocks.size(); ++n)
+      if (holds(n)) return last = n;
+    return blocks.size();
+  };
+  for (const auto& corners : mesh.triangles) {
+    Triangle whole;
+    for (int v = 0; v < 3; ++v)
+      for (int a = 0; a < 3; ++a) whole[v][a] = mesh.vertices[corners[v]][a] / spacing;
+    in_pieces(whole, [&](const Triangle& t) {
+      Point middle;
+      for (int a = 0; a < 3; ++a) middle[a] = (t[0][a] + t[1][a] + t[2][a]) / 3;
+      const std::size_t block = block_of(middle);
+      if (block == blocks.size()) return;
+      links[block] += lattice == "D3Q27" ? links_through<lbm::D3Q27>(t) : links_through<lbm::D3Q19>(t);
+    });
+  }
+  std::vector<std::int64_t> bytes;
+  for (const double count : links)
+    bytes.push_back(static_cast<std::int64_t>(count * (sizeof(lbm::WeightedLink) + sizeof(lbm::LoadLink))));
+  return bytes;
 }
 
 Bodies bodies_of(const std::vector<std::pair<std::string, Mesh>>& named, double spacing, const Extent& cells) {
@@ -109,6 +196,8 @@ void bind_bodies(nb::module_& m) {
       .def("weld", &weld, nb::arg("tolerance"), Release())
       .def("oriented", &oriented, Release())
       .def("transformed", &transformed_by, nb::arg("units"), nb::arg("scale"), nb::arg("rotate"), nb::arg("translate"))
+      .def("bounds", &bounds_of)
+      .def("link_bytes", &link_bytes, nb::arg("spacing"), nb::arg("blocks"), nb::arg("lattice"), Release())
       .def("require_inside", [](const Mesh& self, const std::string& name, double spacing, const Extent& cells) {
         require_inside(bounds(self), name, domain_of(spacing, cells));
       });
@@ -116,6 +205,8 @@ void bind_bodies(nb::module_& m) {
       .def("solid_cells", [](const Bodies& self, const Extent& lo, const Extent& hi) {
         return self.solid_cells({lo, hi});
       });
+  m.def("fit_domain", &fitted, nb::arg("lo"), nb::arg("hi"), nb::arg("spacing"), nb::arg("margin_low"),
+        nb::arg("margin_high"), nb::arg("block"), nb::arg("keep_low"));
   m.def("make_bodies", &bodies_of, nb::arg("named"), nb::arg("spacing"), nb::arg("cells"), Release());
   m.def("loads", &loads, nb::arg("lbm"), nb::arg("about"));
 }

@@ -40,10 +40,12 @@ lbm::Boundary boundary_from(const nb::dict& dict) {
   reader.read("velocity", boundary.velocity);
   reader.read("profile", profile);
   reader.read("density", boundary.density);
+  reader.read("speed", boundary.speed);
   reader.finish();
   boundary.kind = one_of<lbm::BoundaryKind>(kind,
                                             {{"velocity", lbm::BoundaryKind::velocity},
                                              {"pressure", lbm::BoundaryKind::pressure},
+                                             {"convective", lbm::BoundaryKind::convective},
                                              {"slip", lbm::BoundaryKind::slip}},
                                             "boundary");
   for (std::size_t n = 0; n + 2 < profile.size(); n += 3)
@@ -63,6 +65,7 @@ lbm::Options options_from(const nb::dict& dict) {
   std::vector<std::string> routes;
   reader.read("cells", o.cells);
   reader.read("periodic", o.periodic);
+  reader.read("density_drop", o.density_drop);
   reader.read("lattice", lattice);
   reader.read("collision", collision);
   reader.read("magic", o.magic);
@@ -333,6 +336,28 @@ void set_solid(Lbm& self, const nb::ndarray<const bool, nb::c_contig, nb::device
   self.set_solid(std::vector<std::uint8_t>(mask.data(), mask.data() + mask.size()));
 }
 
+/// `flow`: called with the corners of a box of cells, gives density less 1 and velocity as [z][y][x][4].
+void start_from(Lbm& self, const nb::object& flow) {
+  self.start_from([&](const Box& box) {
+    using Values = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+    const auto values = nb::cast<Values>(flow(triple(box.lo), triple(box.hi)));
+    require(values.shape(3) == 4 && static_cast<std::int64_t>(values.size()) == 4 * box.volume(),
+            "a flow to start from must have the shape [z][y][x][4] of the box that was asked for");
+    std::vector<std::array<double, 4>> all(static_cast<std::size_t>(box.volume()));
+    std::copy_n(values.data(), values.size(), all.front().data());
+    return all;
+  });
+}
+
+nb::tuple energy(Lbm& self) {
+  lbm::Energy sums;
+  {
+    nb::gil_scoped_release release;
+    sums = self.energy();
+  }
+  return nb::make_tuple(sums.kinetic, sums.dissipation);
+}
+
 void set_guard(Lbm& self, std::int64_t every, const std::array<double, 2>& density, double spacing) {
   GuardOptions options;
   options.every = every;
@@ -396,12 +421,13 @@ void bind_lbm(nb::module_& m) {
                 Lbm(comm ? *comm : world(), machine, std::move(o), bodies ? surfaces_of(*bodies) : lbm::Surfaces{});
           },
           nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("bodies") = nb::none(),
-          nb::arg("comm").none() = nb::none(),
-          nb::keep_alive<1, 4>())
+          nb::arg("comm").none() = nb::none(), nb::keep_alive<1, 4>())
       .def("advance", &Lbm::advance, nb::arg("steps"), Release())
       .def("leave_out_exchange", &Lbm::leave_out_exchange, nb::arg("left_out"))
       .def_prop_ro("step", [](Lbm& self) { return self.state().step; })
       .def("set_solid", &set_solid, nb::arg("mask"))
+      .def("start_from", &start_from, nb::arg("flow"))
+      .def("energy", &energy)
       .def("residual", &Lbm::update_macroscopic, Release())
       .def(
           "mass", [](Lbm& self) { return self.excess_mass() + static_cast<double>(self.fluid_cells()); }, Release())

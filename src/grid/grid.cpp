@@ -11,7 +11,7 @@ Grid::Grid(Extent extent, const Machine& machine, int rank, GridOptions options)
   if (options.boxes.empty()) {
     cut_and_place(options);
   } else {
-    take(options.boxes);
+    take(options.boxes, options.covered);
   }
   by_rank_.resize(machine_.ranks());
   for (const Block& block : blocks_) by_rank_[block.rank].push_back(block.id);
@@ -41,7 +41,7 @@ void Grid::cut_and_place(const GridOptions& options) {
   index();
 }
 
-void Grid::take(const std::vector<Block>& blocks) {
+void Grid::take(const std::vector<Block>& blocks, bool covered) {
   std::int64_t cells = 0;
   for (Block block : blocks) {
     block.id = static_cast<std::int64_t>(blocks_.size());
@@ -58,7 +58,7 @@ void Grid::take(const std::vector<Block>& blocks) {
   for (const Block& block : blocks_)
     for (const std::int64_t other : overlapping(block.box))
       require(other == block.id, "blocks " + std::to_string(block.id) + " and " + std::to_string(other) + " overlap");
-  require(cells == volume(extent_), "the blocks cover " + std::to_string(cells) + " of " +
+  require(!covered || cells == volume(extent_), "the blocks cover " + std::to_string(cells) + " of " +
                                         std::to_string(volume(extent_)) + " cells of the grid");
 }
 

@@ -57,6 +57,22 @@ Options open(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
+/// The same to a side through which it is carried out.
+Options outflow(DType precision, Lattice lattice, Collision collision) {
+  Options o = open(precision, lattice, collision);
+  o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, 0.04};
+  return o;
+}
+
+/// Driven by a drop of the pressure along the periodic axes, with a side that slips.
+Options dropping(DType precision, Lattice lattice, Collision collision) {
+  Options o = channel(precision, lattice, collision);
+  o.walls.clear();
+  o.boundaries[Side::y_low] = {BoundaryKind::slip};
+  o.density_drop = {4e-3, 0, lattice == Lattice::d2q9 ? 0 : -2e-3};
+  return o;
+}
+
 /// Solid cells, or round ones that cut links, which blocks cut through.
 enum class Obstacles : std::uint8_t { none, cells, round };
 
@@ -80,6 +96,10 @@ const Flow flows[] = {
     {"open_d2q9_trt", [](DType t) { return open(t, L::d2q9, C::trt); }, Obstacles::round},
     {"open_d3q19_trt", [](DType t) { return open(t, L::d3q19, C::trt); }, Obstacles::round},
     {"open_d3q27_mrt", [](DType t) { return open(t, L::d3q27, C::mrt); }, Obstacles::round},
+    {"outflow_d2q9_trt", [](DType t) { return outflow(t, L::d2q9, C::trt); }, Obstacles::round},
+    {"outflow_d3q19_mrt", [](DType t) { return outflow(t, L::d3q19, C::mrt); }, Obstacles::round},
+    {"dropping_d2q9_trt", [](DType t) { return dropping(t, L::d2q9, C::trt); }, Obstacles::round},
+    {"dropping_d3q19_trt", [](DType t) { return dropping(t, L::d3q19, C::trt); }, Obstacles::cells},
     {"channel_d3q19_round", [](DType t) { return channel(t); }, Obstacles::round},
 };
 

@@ -1,6 +1,7 @@
 // Sides, bodies and their loads, against flows that are known.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <slipstream/lbm.hpp>
@@ -90,6 +91,85 @@ TEST_P(EveryLattice, KeepsAUniformFlowBetweenSlipSides) {
   const auto velocity = run.numbers("velocity");
   for (std::size_t n = 0; n < velocity.size(); ++n) ASSERT_NEAR(velocity[n], u[n % 3], 1e-14) << n;
   for (const double density : run.numbers("density")) ASSERT_NEAR(density, 1, 1e-13);
+}
+
+TEST_P(EveryLattice, CarriesAUniformFlowOutOfAConvectiveSide) {
+  const Vector u{0.05, 0, 0};
+  Options o = options({9, 7, 5});
+  o.boundaries[Side::x_low] = {BoundaryKind::velocity, u};
+  o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, 0.05};
+  for (const Side side : {Side::y_low, Side::y_high, Side::z_low, Side::z_high})
+    if (!flat() || side < Side::z_low) o.boundaries[side] = {BoundaryKind::slip};
+  HostRun run(o);
+  run.start_from([&](const Vector&) { return u; });
+  run.lbm.advance(200);
+  const auto velocity = run.numbers("velocity");
+  for (std::size_t n = 0; n < velocity.size(); ++n) ASSERT_NEAR(velocity[n], u[n % 3], 1e-14) << n;
+}
+
+/// The largest difference from a uniform flow after a vortex has been carried through the side x+, over that of the
+/// vortex.
+double left_of_a_vortex(const Boundary& outlet) {
+  constexpr double speed = 0.05, strength = 0.01, size = 6;
+  Options o;
+  o.lattice = Lattice::d2q9;
+  o.precision = DType::f64;
+  o.viscosity = 0.005;
+  o.cells = {80, 48, 1};
+  o.boundaries[Side::x_low] = {BoundaryKind::velocity, {speed, 0, 0}};
+  o.boundaries[Side::x_high] = outlet;
+  o.boundaries[Side::y_low] = o.boundaries[Side::y_high] = {BoundaryKind::slip};
+  HostRun run(o);
+  run.start_from([&](const Vector& x) {
+    const double dx = (x[0] - 56) / size, dy = (x[1] - 23.5) / size;
+    const double f = strength * std::exp(0.5 * (1 - dx * dx - dy * dy));
+    return Vector{speed - f * dy, f * dx, 0};
+  });
+  run.lbm.advance(1200);  // 60 cells
+  const auto velocity = run.numbers("velocity");
+  double largest = 0;
+  for (std::size_t n = 0; n < velocity.size(); ++n)
+    largest = std::max(largest, std::abs(velocity[n] - (n % 3 == 0 ? speed : 0)));
+  return largest / strength;
+}
+
+TEST(ConvectiveSide, LetsAVortexOut) {
+  const double left = left_of_a_vortex({BoundaryKind::convective, {}, {}, 1, 0.05});
+  EXPECT_LT(left, 0.05);
+  EXPECT_LT(left, left_of_a_vortex({BoundaryKind::pressure}));
+}
+
+TEST_P(EveryLattice, ADropOfThePressureDrivesTheParabolaOfAForce) {
+  Options o = options({20, 12, 3});
+  o.periodic = {true, false, !flat()};
+  const double top = 0.002, gradient = 8 * o.viscosity * top / (12.0 * 12.0);
+  o.density_drop[0] = 3 * gradient * 20;
+  HostRun run(o);
+  settle(run, top, 1e-7);
+  EXPECT_LT(error_of_parabola(run, top, 0), 0.005);
+  // The density falls evenly, and where it begins follows from the mass.
+  const auto density = run.numbers("density");
+  for (int x = 0; x < 20; ++x) EXPECT_NEAR(density[6 * 20 + x] - 1, 3 * gradient * (9.5 - x), 1e-3 * o.density_drop[0]);
+  EXPECT_NEAR(run.lbm.excess_mass(), 0, 1e-11);
+}
+
+TEST(PressureDrop, DrivesAFlowRoundABodyAsAForceDoes) {
+  const auto flow = [](bool drop) {
+    Options o;
+    o.lattice = Lattice::d2q9;
+    o.precision = DType::f64;
+    o.viscosity = 0.1;
+    o.cells = {24, 16, 1};
+    o.periodic = {true, true, false};
+    (drop ? o.density_drop : o.force)[0] = drop ? 3 * 1e-6 * 24 : 1e-6;
+    HostRun run(o);
+    run.lbm.set_bodies(Round{{23.2, 7.6, 0}, 4.3}.surfaces("cylinder", true));  // across the seam
+    run.lbm.advance(6000);
+    return run.numbers("velocity");
+  };
+  const auto driven = flow(false), dropped = flow(true);
+  const double top = *std::max_element(driven.begin(), driven.end());
+  for (std::size_t n = 0; n < driven.size(); ++n) ASSERT_NEAR(dropped[n], driven[n], 0.005 * top) << n;
 }
 
 // What flows along a slip side is half of what flows between two walls twice as far apart.
@@ -319,6 +399,27 @@ TEST(Boundaries, ThatCannotBeAreRefusedWithTheReason) {
          o.boundaries[Side::x_high] = {BoundaryKind::pressure, {}, {}, -1};
        },
        "the density at side x+ must be positive"},
+      {[](Options& o) { o.boundaries[Side::x_high] = {BoundaryKind::convective}; },
+       "lets the flow out must lie above 0 and be at most 1"},
+      {[](Options& o) {
+         o.boundaries[Side::x_high] = o.boundaries[Side::y_high] = {BoundaryKind::convective, {}, {}, 1, 0.1};
+       },
+       "more than one side is convective"},
+      {[](Options& o) {
+         o.density_drop = {0.01, 0, 0};
+       },
+       "along x needs that axis to be periodic"},
+      {[](Options& o) {
+         o.periodic[1] = true;
+         o.density_drop = {0, 0.01, 0};
+       },
+       "both say what drives the flow"},
+      {[](Options& o) {
+         o.boundaries.clear();
+         o.periodic[1] = true;
+         o.density_drop = {0, 0.6, 0};
+       },
+       "may fall by at most 0.5 along y"},
   };
   for (const Mistake& mistake : mistakes) {
     Options o = good;

@@ -73,6 +73,12 @@ bool is_wall(const Options& options, int side) {
   return !options.periodic[side / 2] && !options.boundaries.contains(static_cast<Side>(side));
 }
 
+int convective_side(const Options& options) {
+  for (const auto& [side, boundary] : options.boundaries)
+    if (boundary.kind == BoundaryKind::convective) return static_cast<int>(side);
+  return -1;
+}
+
 int side_behind(const Grid& grid, const Options& options, const Extent& p) {
   int behind = -1;
   for (int a = 0; a < 3; ++a) {

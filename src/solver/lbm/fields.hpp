@@ -30,6 +30,10 @@ FieldOptions whole_field(const Grid& grid, const Options& options);
 /// Of the memory that an array in place needs to be rearranged.
 std::int64_t spare_bytes(const Extent& extent, DType precision);
 FieldOptions flag_field(const Grid& grid, const Options& options);
+/// What a convective side remembers: its cells' populations, on a grid of their own.
+FieldOptions outlet_field(const Options& options);
+/// The cells of a block that lie along the convective side; empty where there are none.
+Box beside_outlet(const Grid& grid, const Options& options, Box box);
 FieldOptions velocity_field(const Options& options);
 FieldOptions density_field(const Options& options);
 /// Ghost cells in direction d are read only for the populations that move from there into the block.

@@ -27,6 +27,13 @@ struct Wrap {
 /// i it replaces there by what leaves the cell along -c_i.
 enum class Form : std::uint8_t { apart, shared, turned };
 
+/// What a convective side remembers of the populations that came in through it.
+struct OutletArrays {
+  Place before, after;
+  int axis = 0;
+  bool first = true;
+};
+
 /// Arrays of one block.
 struct BlockArrays {
   Place populations;  ///< the array that a kernel reads, or both reads and writes
@@ -34,6 +41,7 @@ struct BlockArrays {
   Place velocity;  ///< origin null where not asked for
   Place density;
   Place flags;
+  OutletArrays outlet;
   Wrap wrap;
   Form form = Form::apart;
   Numbering numbering;                   ///< of a packed block
@@ -41,6 +49,12 @@ struct BlockArrays {
   bool has_solids = false;               ///< some interior cell of the block is not fluid
   bool flags_by_word = false;            ///< the step looks at four flags at once
   bool leave_solids = false;  ///< the step leaves them as they are, whatever they hold; else they are put at rest
+};
+
+/// A flow in and beside some cells of a block: density less 1 and velocity, [z][y][x][4], on the device.
+struct FlowValues {
+  const double* values = nullptr;
+  Box around;  ///< the cells, and one more on each side where the domain goes on; local coordinates
 };
 
 /// What collides the populations of a run.
@@ -64,6 +78,9 @@ class Kernels {
   virtual ~Kernels() = default;
   /// Writes the populations of a fluid at rest under the model's force, for fluid cells of a box (local coordinates).
   virtual void start(Stream& stream, const Box& box, const BlockArrays& block, const Model& model) const = 0;
+  /// Writes the populations of a flow, with its stress, for the fluid cells of a box.
+  virtual void start_from(Stream& stream, const Box& box, const BlockArrays& block, const Model& model,
+                          const FlowValues& flow) const = 0;
   /// Reads what arrives, collides and writes, for the cells of a box (of a packed block, for the listed ones): into
   /// populations_out, or in place by the form.
   virtual void stream_collide(Stream& stream, const Box& box, const BlockArrays& block, Layout layout,
@@ -88,6 +105,10 @@ class Kernels {
                            double* change) const = 0;
   /// sum[row] = the row's sum over fluid cells of density less 1.
   virtual void excess_mass(Stream& stream, const Box& box, const BlockArrays& block, double* sum) const = 0;
+  /// sums[2 row ...] = the row's sums over fluid cells of rho u^2 / 2 and of the dissipation in the coming step, for
+  /// which everything has been brought.
+  virtual void energy(Stream& stream, const Box& box, const BlockArrays& block, const Model& model,
+                      double* sums) const = 0;
   /// For a guard: the first fluid cell of each row of the block whose density is not within the range.
   virtual void inspect_density(Stream& stream, const BlockArrays& block, double lowest, double highest,
                                RowFinding* rows) const = 0;

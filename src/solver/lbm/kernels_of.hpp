@@ -1,9 +1,11 @@
 #pragma once
 // The kernels of one lattice and number format, as functors for both backends.
 #include "solver/lbm/collision/trt.hpp"
+#include "solver/lbm/energy.hpp"
 #include "solver/lbm/link_kernels.hpp"
 #include "solver/lbm/readings.hpp"
 #include "solver/lbm/rearrange.hpp"
+#include "solver/lbm/start.hpp"
 #include "solver/lbm/stream_collide_groups.hpp"
 #include "solver/lbm/stream_collide_packed.hpp"
 #include "solver/row_faults.hpp"
@@ -26,6 +28,19 @@ class KernelsOf final : public Kernels {
                       Places(b),
                       Scalars<const std::uint8_t>(b.flags),
                       {half(model, 0), half(model, 1), half(model, 2)}});
+  }
+
+  void start_from(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
+                  const FlowValues& flow) const override {
+    const double constant = model.smagorinsky.value_or(0), *f = model.force.data();
+    launch(stream, box,
+           StartFlow<L, S>{reinterpret_cast<Word*>(b.populations.origin),
+                           Places(b),
+                           Scalars<const std::uint8_t>(b.flags),
+                           flow,
+                           3 * model.viscosity + 0.5,
+                           3 * constant * constant,
+                           {0.5 * f[0], 0.5 * f[1], 0.5 * f[2]}});
   }
 
   void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
@@ -55,11 +70,16 @@ class KernelsOf final : public Kernels {
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
     Word* const origin = reinterpret_cast<Word*>(b.populations.origin);
     const Places places(b);
+    launch_per_link(stream, links.added.size(), Added<S>{origin, places, links.added.data()});
     launch_per_link(stream, links.half_way.size(), HalfWay<S>{origin, places, links.half_way.data()});
     launch_per_link(stream, links.weighted.size(), Weighted<S>{origin, places, links.weighted.data()});
     launch_per_link(
         stream, links.pressure.size(),
         Pressure<L, S>{origin, places, {half(model, 0), half(model, 1), half(model, 2)}, links.pressure.data()});
+    if (links.convective.empty()) return;
+    launch_per_link(stream, links.convective.size(),
+                    Convective<S>{origin, places, Scalars<const Word>(b.outlet.before), Scalars<Word>(b.outlet.after),
+                                  b.outlet.axis, b.outlet.first, links.convective.data()});
   }
 
   void loads(Stream& stream, std::span<const LoadLink> links, const std::array<double, 3>& corner, const BlockArrays& b,
@@ -88,6 +108,14 @@ class KernelsOf final : public Kernels {
   void excess_mass(Stream& stream, const Box& box, const BlockArrays& b, double* sum) const override {
     launch_teams(stream, rows(box), row_threads, row_threads * sizeof(double),
                  ExcessMass<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), box, sum});
+  }
+
+  void energy(Stream& stream, const Box& box, const BlockArrays& b, const Model& model, double* sums) const override {
+    const Force<T> force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]),
+                         static_cast<T>(model.force[2])};
+    launch_teams(stream, rows(box), row_threads, 2 * row_threads * sizeof(double),
+                 EnergySums<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), box, force, model.viscosity,
+                                  model.smagorinsky.value_or(0), sums});
   }
 
   void inspect_density(Stream& stream, const BlockArrays& b, double lowest, double highest,

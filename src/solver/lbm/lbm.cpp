@@ -13,8 +13,8 @@
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/links.hpp"
 #include "solver/lbm/packed_halo.hpp"
-#include "solver/lbm/stored_cells.hpp"
 #include "solver/lbm/split_tuner.hpp"
+#include "solver/lbm/stored_cells.hpp"
 
 namespace slipstream::lbm {
 
@@ -38,15 +38,23 @@ GridOptions with_periodic(GridOptions grid, const std::array<bool, 3>& periodic)
 struct LinkBuffers {
   LinkBuffers() = default;
   LinkBuffers(Device device, const LinkLists& lists)
-      : half_way(upload(device, lists.half_way)),
+      : added(upload(device, lists.added)),
+        half_way(upload(device, lists.half_way)),
         weighted(upload(device, lists.weighted)),
-        pressure(upload(device, lists.pressure)) {}
+        pressure(upload(device, lists.pressure)),
+        convective(upload(device, lists.convective)) {}
   LinkSpans spans() const {
-    return {{half_way.data(), half_way.size()}, {weighted.data(), weighted.size()}, {pressure.data(), pressure.size()}};
+    return {{added.data(), added.size()},
+            {half_way.data(), half_way.size()},
+            {weighted.data(), weighted.size()},
+            {pressure.data(), pressure.size()},
+            {convective.data(), convective.size()}};
   }
+  Buffer<Link> added;
   Buffer<Link> half_way;
   Buffer<WeightedLink> weighted;
   Buffer<PressureCell> pressure;
+  Buffer<ConvectiveLink> convective;
 };
 
 /// A block's links, on its device, and how it is split around the exchange.
@@ -64,6 +72,24 @@ struct BlockWork {
   std::size_t interior_cells = 0;
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
+};
+
+/// What a convective side remembers, on blocks of its own beside those of the flow.
+struct Outlet {
+  Outlet(const Grid& flow, const Options& options, const GridOptions& blocks)
+      : grid(flow.extent(), flow.machine(), flow.rank(), blocks), field(grid, outlet_field(options)) {}
+  /// Nothing where no side is convective.
+  static std::unique_ptr<Outlet> make(const Grid& flow, const Options& options) {
+    GridOptions blocks;
+    blocks.covered = false;
+    for (Block block : flow.blocks()) {
+      block.box = beside_outlet(flow, options, block.box);
+      if (!block.box.empty()) blocks.boxes.push_back(block);
+    }
+    return blocks.boxes.empty() ? nullptr : std::make_unique<Outlet>(flow, options, blocks);
+  }
+  Grid grid;
+  Field field;
 };
 
 /// What one block adds to a sum.
@@ -98,10 +124,12 @@ struct Lbm::Impl {
              balanced(comm, machine, options.cells, with_periodic(options.grid, options.periodic), surfaces)),
         model(model_of(options)),
         kernel(kernels(options.lattice, options.precision)),
-        flags(grid, flag_field(grid, options)) {
+        flags(grid, flag_field(grid, options)),
+        outlet(Outlet::make(grid, options)) {
     for (const int device : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(device).local);
     state.fields["flags"] = &flags;
     state.fixed.insert("flags");
+    if (outlet) state.fields["outlet"] = &outlet->field;
     state.arrange["populations"] = [this] { rearrange(true); };
     for (const char* name : {"velocity", "density"})
       state.made_when_asked[name] = [this] {
@@ -263,6 +291,32 @@ struct Lbm::Impl {
     }
   }
 
+  /// Slab by slab, so that little memory is needed.
+  void start_from(const BlockWork& work, const FlowOfBox& flow) {
+    const Extent& low = grid.block(work.id).box.lo;
+    const std::int64_t planes = std::max<std::int64_t>(1, (1 << 20) / (work.cells.extent(0) * work.cells.extent(1)));
+    for (std::int64_t z = 0; z < work.cells.hi[2]; z += planes) {
+      Box slab = work.cells;
+      slab.lo[2] = z;
+      slab.hi[2] = std::min(z + planes, work.cells.hi[2]);
+      Box around = shifted(grown(slab, {1, 1, grid.dimensions() == 3 ? 1 : 0}), low);
+      for (int a = 0; a < 3; ++a) {
+        if (grid.periodic()[a]) continue;
+        around.lo[a] = std::max<std::int64_t>(around.lo[a], 0);
+        around.hi[a] = std::min(around.hi[a], grid.extent()[a]);
+      }
+      const auto values = flow(around);
+      require(static_cast<std::int64_t>(values.size()) == around.volume(),
+              "a flow to start from has " + std::to_string(values.size()) + " values for a box of " +
+                  std::to_string(around.volume()) + " cells");
+      const auto there = upload(devices[work.device], values);
+      Stream stream(devices[work.device]);
+      kernel.start_from(stream, slab, arrays(work), model,
+                        {there.data()->data(), shifted(around, {-low[0], -low[1], -low[2]})});
+      stream.synchronize();
+    }
+  }
+
   /// Layers that wait for the exchange whatever the options say. In place, an outlet or a cut that waits for it reads
   /// what its cell sent inwards, which the cell behind must not have replaced yet.
   std::int64_t least_rim() const { return in_place() && (surfaces.cuts || !options.boundaries.empty()) ? 2 : 1; }
@@ -340,6 +394,7 @@ struct Lbm::Impl {
     a.flags = place(flags, work.id);
     if (velocity) a.velocity = place(*velocity, work.id);
     if (density) a.density = place(*density, work.id);
+    if (outlet) a.outlet = outlet_arrays(grid.block(work.id).box);
     const auto wrapped = wrapped_axes(grid, options);
     for (int axis = 0; axis < 3; ++axis)
       if (wrapped[axis]) a.wrap.extent[axis] = static_cast<int>(work.cells.extent(axis));
@@ -347,6 +402,14 @@ struct Lbm::Impl {
     a.leave_solids = work.kept == Kept::fluid;
     a.flags_by_word = options.flags_by_word;
     return a;
+  }
+
+  /// Of a block of the flow; null where it does not lie along the side.
+  OutletArrays outlet_arrays(const Box& block) const {
+    const Box beside = beside_outlet(grid, options, block);
+    if (beside.empty()) return {};
+    const std::int64_t id = outlet->grid.overlapping(beside).front();
+    return {place(outlet->field, id, 0), place(outlet->field, id, 1), convective_side(options) / 2, state.step == 0};
   }
 
   void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links) {
@@ -386,7 +449,9 @@ struct Lbm::Impl {
   void take(const Split& chosen) {
     options.overlap = chosen.overlap ? Overlap::on : Overlap::off;
     options.rim = chosen.rim;
-    for (BlockWork& work : blocks) work.split = split_rim(work.cells, margins(grid.block(work.id)));
+    // Packed blocks keep the lists that they have.
+    for (BlockWork& work : blocks)
+      if (work.fluid.size() == 0) work.split = split_rim(work.cells, margins(grid.block(work.id)));
   }
 
   /// Everything that the time of a step depends on.
@@ -454,13 +519,13 @@ struct Lbm::Impl {
     state.fields["density"] = &*density;
   }
 
-  /// Runs a kernel that leaves one double per row of each block, and brings them to the host, per block.
+  /// Runs a kernel that leaves so many doubles per row of each block, and brings them to the host, per block.
   template <class Run>
-  std::vector<std::vector<double>> per_row(Run run) {
+  std::vector<std::vector<double>> per_row(Run run, std::size_t each = 1) {
     std::vector<std::vector<double>> all;
     for (const BlockWork& work : blocks) {
       const Device device = devices[work.device];
-      const std::size_t count = rows(work.cells);
+      const std::size_t count = each * rows(work.cells);
       Buffer<double> there(device, count), host(device, count, Memory::pinned);
       Stream stream(device);
       run(stream, work, there.data());
@@ -509,6 +574,7 @@ struct Lbm::Impl {
   std::optional<Field> populations;
   // Where some blocks are packed: the populations as others see them, without arrays while steps are done.
   std::optional<Field> whole;
+  std::unique_ptr<Outlet> outlet;
   std::optional<Field> velocity, density;
   std::vector<Device> devices;
   Tuning tuning;
@@ -566,14 +632,18 @@ void Lbm::begin_steps() { impl_->begin_steps(); }
 
 void Lbm::finish_step() {
   impl_->populations->swap();
+  if (impl_->outlet) impl_->outlet->field.swap();
   ++impl_->state.step;
   impl_->stages.front().exchange = impl_->due();
   impl_->state.time += 1;
 }
 
 Recording Lbm::recording() const {
-  const int phase = impl_->in_place() ? static_cast<int>(impl_->state.step % 2) : impl_->populations->physical(0);
-  return {2, phase, impl_->serial};
+  // Arrays that are swapped turn with the steps, but a restart may have let one of them stand still.
+  const int step = static_cast<int>(impl_->state.step % 2), turn = impl_->populations->physical(0) ^ step,
+            side = impl_->outlet ? impl_->outlet->field.physical(0) ^ step : 0;
+  const auto relation = static_cast<std::uint64_t>(2 * (impl_->in_place() ? 0 : turn) + side);
+  return {2, step, 4 * impl_->serial + relation};
 }
 
 std::vector<Watched> Lbm::watched() {
@@ -659,6 +729,33 @@ double Lbm::excess_mass() {
   }
   double total = 0;
   for (const Partial& part : by_block(impl_->comm, mine)) total += part.values[0];
+  return total;
+}
+
+void Lbm::start_from(const FlowOfBox& flow) {
+  require(impl_->state.step == 0, "the flow to start from is set before the first step");
+  for (const BlockWork& work : impl_->blocks) impl_->start_from(work, flow);
+  impl_->macroscopic_step.first = -1;
+}
+
+Energy Lbm::energy() {
+  impl_->bring();
+  for (Stream& stream : impl_->loop->streams()) stream.synchronize();
+  const auto sums = impl_->per_row(
+      [&](Stream& stream, const BlockWork& work, double* out) {
+        impl_->kernel.energy(stream, work.cells, impl_->arrays(work), impl_->model, out);
+      },
+      2);
+  std::vector<Partial> mine;
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    mine.push_back({impl_->blocks[b].id});
+    for (std::size_t n = 0; n < sums[b].size(); ++n) mine.back().values[n % 2] += sums[b][n];
+  }
+  Energy total;
+  for (const Partial& part : by_block(impl_->comm, mine)) {
+    total.kinetic += part.values[0];
+    total.dissipation += part.values[1];
+  }
   return total;
 }
 

@@ -2,6 +2,7 @@
 // The kernels of links, and of the loads that they hand over.
 #include <slipstream/launch.hpp>
 
+#include "solver/lbm/access.hpp"
 #include "solver/lbm/moments.hpp"
 #include "solver/lbm/places.hpp"
 #include "solver/lbm/storage.hpp"
@@ -40,6 +41,19 @@ struct HalfWay {
   }
 };
 
+/// Not twice: what arrives must have been brought anew.
+template <class S>
+struct Added {
+  typename S::Word* origin;
+  Places places;
+  const Link* links;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const Link link = links[n];
+    typename S::Word& there = origin[places.incoming(link.cell, link.in)];
+    there = S::store(S::load(there) + static_cast<typename S::Number>(link.term));
+  }
+};
+
 template <class S>
 struct Weighted {
   using T = typename S::Number;
@@ -52,7 +66,32 @@ struct Weighted {
                                                      : places.outgoing(link.other_cell, link.other);
     const T own = S::load(origin[places.outgoing(link.cell, opposite(link.in))]);
     origin[places.incoming(link.cell, link.in)] =
-        S::store(static_cast<T>(link.own) * own + static_cast<T>(link.rest) * S::load(origin[other]));
+        S::store(static_cast<T>(link.own) * own + static_cast<T>(link.rest) * S::load(origin[other]) +
+                 static_cast<T>(link.term));
+  }
+};
+
+/// Reads what came in last time from one array and leaves what comes in now in another, so that it may be done again.
+template <class S>
+struct Convective {
+  using T = typename S::Number;
+  using Word = typename S::Word;
+  Word* origin;
+  Places places;
+  Scalars<const Word> before;
+  Scalars<Word> after;
+  int axis;    ///< across the side: the arrays are one cell thick along it
+  bool first;  ///< nothing came in before
+  const ConvectiveLink* links;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const ConvectiveLink link = links[n];
+    const Cell& c = link.cell;
+    const std::int64_t at =
+        before.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z) + link.in.i * before.component;
+    const T next = S::load(origin[places.outgoing(link.other_cell, link.other)]), last = S::load(before.origin[at]);
+    const Word now = S::store(first ? next : last + static_cast<T>(link.share) * (next - last));
+    after.origin[at] = now;
+    origin[places.incoming(link.cell, link.in)] = now;
   }
 };
 

@@ -2,7 +2,6 @@
 #include "solver/lbm/links.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <tuple>
 
 #include "solver/lbm/fields.hpp"
@@ -21,19 +20,31 @@ class Maker {
     const auto at = [this](const Extent& x) { at_cell(x); };
     if (s_.bodies.empty()) {
       // Without bodies only cells beside the domain's sides have links.
-      for (const Box& slab : split_rim(block_.box, beyond_sides(grid_, grown(block_.box, {1, 1, 1}))).rim)
-        for_each_cell(slab, at);
+      for (const Box& slab : split_rim(block_.box, beside_sides()).rim) for_each_cell(slab, at);
     } else {
       for_each_cell(block_.box, at);
     }
     for (LinkLists* lists : {&links_.local, &links_.exchanged}) {
+      sort(lists->added);
       sort(lists->half_way);
       sort(lists->weighted);
+      sort(lists->convective);
     }
     return std::move(links_);
   }
 
  private:
+  /// The layers of cells with links where there are no bodies: beside sides, and beside seams with a drop.
+  Margins beside_sides() const {
+    Margins layers = beyond_sides(grid_, grown(block_.box, {1, 1, 1}));
+    for (int a = 0; a < 3; ++a) {
+      if (options_.density_drop[a] == 0) continue;
+      layers.low[a] = block_.box.lo[a] == 0 ? 1 : 0;
+      layers.high[a] = block_.box.hi[a] == grid_.extent()[a] ? 1 : 0;
+    }
+    return layers;
+  }
+
   static Extent behind(const Extent& x, int i) {
     return {x[0] - L::velocity[i][0], x[1] - L::velocity[i][1], x[2] - L::velocity[i][2]};
   }
@@ -63,12 +74,30 @@ class Maker {
     if (flag(x) != fluid) return;
     for (int i = 1; i < L::q; ++i) {
       const std::uint8_t there = flag(behind(x, i));
-      if (there == solid) {
+      if (there == fluid) {
+        across_seam(x, i);
+      } else if (there == solid) {
         at_body(x, i);
-      } else if (there != fluid) {
+      } else {
         at_side(x, i, there - 1);
       }
     }
+  }
+
+  /// What the density of a population changes by on its way into x: at the same momentum that of its equilibrium,
+  /// w (rho + 3 c.j + (9/2 (c.j)^2 - 3/2 j^2) / rho), changes by w times the drop, but for terms of the order of the
+  /// drop times u^2. What enters at one end leaves at the other, to the last digit.
+  double seam_term(const Extent& x, int i) const {
+    const Extent from = behind(x, i);
+    double drop = 0;
+    for (int a = 0; a < 3; ++a)
+      drop += from[a] < 0 ? options_.density_drop[a] : from[a] >= grid_.extent()[a] ? -options_.density_drop[a] : 0;
+    return L::weight(i) * drop;
+  }
+
+  void across_seam(const Extent& x, int i) {
+    if (const double term = seam_term(x, i); term != 0)
+      links_.exchanged.added.push_back({local(x), heading_of<L>(i), term});
   }
 
   void at_side(const Extent& x, int i, int side) {
@@ -83,9 +112,9 @@ class Maker {
       case BoundaryKind::velocity:
         return half_way(x, i, velocity_at(boundary, side, x, i));
       case BoundaryKind::pressure:
-        return copy(x, i, boundary.density - 1);
+      case BoundaryKind::convective:
       case BoundaryKind::slip:
-        return copy(x, i, std::nullopt);
+        return copy(x, i, boundary);
     }
   }
 
@@ -104,8 +133,9 @@ class Maker {
   }
 
   /// Slip: the mirror image, in the side, of what a neighbour sent. Pressure: what would come from beyond the side if
-  /// all but the density were there as in the last cell. At edges both, each on its axis.
-  void copy(const Extent& x, int i, std::optional<double> excess) {
+  /// all but the density were there as in the last cell. Convective: the same, but late. At edges both, each on its
+  /// axis.
+  void copy(const Extent& x, int i, const Boundary& boundary) {
     const Extent from = behind(x, i);
     Extent other = from;
     Direction c{L::velocity[i][0], L::velocity[i][1], L::velocity[i][2]};
@@ -119,8 +149,13 @@ class Maker {
     if (flag(other) != fluid) return half_way(x, i, {0, 0, 0});
     LinkLists& to = lists(brought(other));
     const Heading sent = heading_of<L>(index_of<L>(c[0], c[1], c[2]));
-    to.weighted.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, 0, 0.0, 1.0});
-    if (excess) pressure(to.pressure, x, i, *excess);
+    if (boundary.kind == BoundaryKind::convective) {
+      const double share = boundary.speed / (1 + boundary.speed);
+      to.convective.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, share});
+      return;
+    }
+    to.weighted.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, 0, 0.0, 1.0, seam_term(x, i)});
+    if (boundary.kind == BoundaryKind::pressure) pressure(to.pressure, x, i, boundary.density - 1);
   }
 
   void pressure(std::vector<PressureCell>& cells, const Extent& x, int i, double excess) {

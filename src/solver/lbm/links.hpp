@@ -38,6 +38,17 @@ struct WeightedLink {
   Heading other;
   std::int64_t other_comes = 0;  ///< 1: the other is what `other_cell` is about to read, 0: what it sent
   double own = 1, rest = 0;
+  double term = 0;
+};
+
+/// The population `in` of a cell = what it was in the last step, plus `share` of the way to the one that another cell
+/// sent: f(t) = (f(t - 1) + U other) / (1 + U), share = U / (1 + U).
+struct ConvectiveLink {
+  Cell cell;
+  Heading in;
+  Cell other_cell;
+  Heading other;
+  double share = 0;
 };
 
 /// The density rho of a side, for the populations that come in through it and were copied by weighted links.
@@ -54,17 +65,21 @@ struct LoadLink {
   double q = 0.5;
 };
 
-/// The links of a block that are applied together.
+/// The links of a block that are applied together, in this order.
 struct LinkLists {
+  std::vector<Link> added;  ///< whose term is added to what arrives
   std::vector<Link> half_way;
   std::vector<WeightedLink> weighted;
   std::vector<PressureCell> pressure;
+  std::vector<ConvectiveLink> convective;
 };
 /// The same, on the device.
 struct LinkSpans {
+  std::span<const Link> added;
   std::span<const Link> half_way;
   std::span<const WeightedLink> weighted;
   std::span<const PressureCell> pressure;
+  std::span<const ConvectiveLink> convective;
 };
 
 /// All links of a block: those that may be applied before the exchange, and those with a population that the exchange
@@ -86,11 +101,13 @@ Surroundings surroundings_of(const Grid& grid, const Block& block, const Options
                              const Surfaces& surfaces);
 
 /// The side that a point outside of the domain lies behind, or -1. At edges a wall that rests wins over one that moves,
-/// then come velocity, pressure and slip; of two alike the later axis.
+/// then come velocity, pressure, convective and slip; of two alike the later axis.
 int side_behind(const Grid& grid, const Options& options, const Extent& p);
 /// Velocity of a wall; zero where none was given.
 std::array<double, 3> wall_velocity(const Options& options, int side);
 bool is_wall(const Options& options, int side);
+/// The side that is convective, or -1.
+int convective_side(const Options& options);
 
 Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -108,7 +109,27 @@ void check_boundary(const Options& o, Side side, const Boundary& boundary) {
   require(std::isfinite(boundary.density) && boundary.density > 0,
           "the density at side " + to_string(side) + " must be positive, and is 1 in a fluid at rest; it is " +
               std::to_string(boundary.density));
+  require(boundary.kind != BoundaryKind::convective || (boundary.speed > 0 && boundary.speed <= 1),
+          "the speed at which side " + to_string(side) +
+              " lets the flow out must lie above 0 and be at most 1 cell a step; it is " +
+              std::to_string(boundary.speed) + ": take the mean velocity there");
   check_profile(o, side, boundary);
+}
+
+void check_drop(const Options& o) {
+  for (int a = 0; a < 3; ++a) {
+    const double drop = o.density_drop[a];
+    if (drop == 0) continue;
+    const std::string axis(1, "xyz"[a]);
+    require(o.periodic[a], "a drop of the density along " + axis + " needs that axis to be periodic");
+    require(o.cells[a] >= 2, "a drop of the density along " + axis + " needs two cells there");
+    require(std::abs(drop) <= 0.5, "the density may fall by at most 0.5 along " + axis + ", and " +
+                                       std::to_string(drop) + " is more: take a smaller Mach number");
+    for (const auto& [side, boundary] : o.boundaries)
+      require(boundary.kind == BoundaryKind::slip, "a drop of the density along " + axis +
+                                                       " and the boundary on side " + to_string(side) +
+                                                       " both say what drives the flow: drop one of them");
+  }
 }
 
 }  // namespace
@@ -124,6 +145,10 @@ void check(const Options& o) {
   for (const auto& [side, velocity] : o.walls)
     require(!o.periodic[static_cast<int>(side) / 2], "a wall was given on a side of a periodic axis");
   for (const auto& [side, boundary] : o.boundaries) check_boundary(o, side, boundary);
+  require(std::count_if(o.boundaries.begin(), o.boundaries.end(),
+                        [](const auto& b) { return b.second.kind == BoundaryKind::convective; }) <= 1,
+          "more than one side is convective, and one may be: make the others pressure sides");
+  check_drop(o);
 }
 
 Model model_of(const Options& o) {
@@ -136,7 +161,7 @@ std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   std::array<bool, 3> wrapped{};
   for (int a = 0; a < grid.dimensions(); ++a) {
-    wrapped[a] = grid.periodic()[a] && (a > 0 || (gpu && o.layout == Layout::soa));
+    wrapped[a] = grid.periodic()[a] && o.density_drop[a] == 0 && (a > 0 || (gpu && o.layout == Layout::soa));
     for (const Block& block : grid.blocks()) wrapped[a] &= block.box.extent(a) == grid.extent()[a];
   }
   return wrapped;
@@ -177,6 +202,23 @@ FieldOptions flag_field(const Grid& grid, const Options& o) {
   field.ghost = ghost_layers(grid, o);
   field.alignment = 4;
   return field;
+}
+
+FieldOptions outlet_field(const Options& o) {
+  FieldOptions field;
+  field.name = "outlet";
+  field.type = o.precision;
+  field.components = population_count(o.lattice);
+  field.alignment = 1;
+  field.copies = 2;
+  return field;
+}
+
+Box beside_outlet(const Grid& grid, const Options& o, Box box) {
+  const int side = convective_side(o), axis = side / 2;
+  if (side < 0) return {};
+  (side % 2 == 0 ? box.hi : box.lo)[axis] = side % 2 == 0 ? 1 : grid.extent()[axis] - 1;
+  return box;
 }
 
 FieldOptions velocity_field(const Options& o) {
@@ -241,9 +283,42 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
   return plan_messages(grid, {{patterns.front().get(), population_field(grid, options, true)}}, options.exchange);
 }
 
+namespace {
+
+/// Of the links of a block's sides, where no body takes their place; edges are counted with both sides.
+std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) {
+  const auto crossing_side = static_cast<std::int64_t>(with_lattice(o.lattice, []<class L>(L) {
+    return crossing<L>({-1, 0, 0}).size();
+  }));
+  std::int64_t bytes = 0;
+  for (int side = 0; side < 2 * grid.dimensions(); ++side) {
+    const int a = side / 2;
+    if (side % 2 == 0 ? block.box.lo[a] > 0 : block.box.hi[a] < grid.extent()[a]) continue;
+    const std::int64_t cells = block.box.volume() / block.box.extent(a), links = cells * crossing_side;
+    const auto found = o.boundaries.find(static_cast<Side>(side));
+    if (grid.periodic()[a]) {
+      if (o.density_drop[a] != 0) bytes += links * static_cast<std::int64_t>(sizeof(Link));
+    } else if (found == o.boundaries.end()) {
+      bytes += links * static_cast<std::int64_t>(sizeof(Link) + sizeof(LoadLink));
+    } else if (found->second.kind == BoundaryKind::velocity) {
+      bytes += links * static_cast<std::int64_t>(sizeof(Link));
+    } else if (found->second.kind == BoundaryKind::convective) {
+      bytes += links * static_cast<std::int64_t>(sizeof(ConvectiveLink)) +
+               Field::bytes_needed(beside_outlet(grid, o, block.box).extents(), outlet_field(o));
+    } else {
+      bytes += links * static_cast<std::int64_t>(sizeof(WeightedLink));
+      if (found->second.kind == BoundaryKind::pressure)
+        bytes += cells * static_cast<std::int64_t>(sizeof(PressureCell));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
   struct Bytes {
-    std::int64_t populations = 0, spare = 0, flags = 0, macroscopic = 0, partial = 0, slots = 0;
+    std::int64_t populations = 0, spare = 0, flags = 0, macroscopic = 0, partial = 0, slots = 0, links = 0;
   };
   std::vector<Bytes> bytes(grid.machine().devices());
   for (const Block& block : grid.blocks()) {
@@ -254,7 +329,8 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
     b.flags += Field::bytes_needed(extent, flag_field(grid, options));
     b.macroscopic +=
         Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
-    b.partial += rows(block.box) * static_cast<std::int64_t>(sizeof(double));
+    b.partial += 2 * rows(block.box) * static_cast<std::int64_t>(sizeof(double));
+    b.links += side_bytes(grid, block, options);
   }
   for (const auto& m : messages_needed(grid, options)) {
     if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;
@@ -274,6 +350,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
     arrays.push_back({device, "flags", b.flags});
     arrays.push_back({device, "velocity and density", b.macroscopic});
     arrays.push_back({device, "partial sums", b.partial});
+    arrays.push_back({device, "links of sides", b.links});
     arrays.push_back({device, "message slots", b.slots});
   }
   return arrays;

@@ -1,0 +1,53 @@
+"""The order with which a case comes nearer to its [exact] flow: python3 cases/convergence.py cases/couette.toml
+
+Runs it with 1, 2 and 4 times the cells along every axis that is not one cell deep. Speeds shrink as the cells do, so
+that the error of compressibility falls with that of the grid; forces follow, and the Reynolds number stays.
+"""
+
+import argparse
+import json
+import math
+import tempfile
+from pathlib import Path
+
+from slipstream import report
+from slipstream.case import load
+from slipstream.run import run
+
+FACTORS = (1, 2, 4)
+
+
+def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int], float]]:
+    """Cells and distance from the exact flow, from coarse to fine."""
+    coarse = load(path, overrides)
+    found = []
+    for n in FACTORS:
+        cells = tuple(c if c == 1 else n * c for c in coarse.grid.cells)
+        changes = [
+            f"grid.cells={list(cells)}",
+            f"physics.lid_speed={coarse.scales.lid_speed / n}",
+            f"physics.force={[part / n**3 for part in coarse.force]}",
+            f"run.check_every={coarse.check_every * n * n}",
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            quick = ["output.fields=false", "output.pictures=false", "output.report=false", f"output.folder={folder}/r"]
+            run(load(path, [*overrides, *changes, *quick]), report.console(1))
+            result = json.loads((Path(folder) / "r" / "comparison.json").read_text(encoding="utf-8"))
+        found.append((cells, result["run"]["findings"]["exact.distance"]))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case")
+    parser.add_argument("overrides", nargs="*", help="key=value")
+    arguments = parser.parse_args()
+    before = None
+    for cells, distance in distances(arguments.case, arguments.overrides):
+        order = "" if before is None else f"   order {math.log2(before / distance):.2f}"
+        print(f"{' x '.join(map(str, cells)):>16}   distance {distance:.3e}{order}")
+        before = distance
+
+
+if __name__ == "__main__":
+    main()

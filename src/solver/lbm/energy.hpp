@@ -1,0 +1,67 @@
+#pragma once
+// The energy of the flow and what viscosity takes of it, from the populations.
+#include "solver/lbm/collision/smagorinsky.hpp"
+#include "solver/lbm/readings.hpp"
+
+namespace slipstream::lbm {
+
+/// Per row: the sums over fluid cells of rho u^2 / 2, with the velocity that they have now, and of the dissipation
+/// 2 rho nu S:S in the coming step. S is the rate of strain without its trace, from the stress of the populations that
+/// arrive, Q = -2/3 rho tau S: local, of second order. In the mean over a periodic box S:S is half of the mean square
+/// of the vorticity, that is, the enstrophy.
+template <class L, class S>
+struct EnergySums {
+  using T = typename S::Number;
+  Cells<L, S> in;
+  Scalars<const std::uint8_t> flags;
+  Box box;
+  Force<T> force;
+  double viscosity, constant;  ///< constant: Smagorinsky's
+  double* sums;                ///< [row][energy, dissipation]
+
+  SLIP_FN double energy(int i, int j, int k) const {
+    const Moments<T> m = cell_moments<L, S>(in, i, j, k);
+    const T x = m.x - T(0.5) * force.x, y = m.y - T(0.5) * force.y, z = m.z - T(0.5) * force.z;
+    return 0.5 * static_cast<double>((x * x + y * y + z * z) / (T(1) + m.excess));
+  }
+
+  SLIP_FN double dissipation(int i, int j, int k) const {
+    T g[L::q];
+    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in.origin[in.places.incoming({i, j, k}, heading_of<L>(q()))]); });
+    const Flow<T> u(moments<L>(g), force);
+    const Tensor<T> s = excess_stress<L>(g, u, force);
+    const T mean = T(1.0 / L::dimensions) * trace<L>(s);
+    const double x = s.xx - mean, y = s.yy - mean, z = L::dimensions == 3 ? double(s.zz - mean) : 0;
+    const double xy = s.xy, xz = s.xz, yz = s.yz, rho = u.rho;
+    const double qq = x * x + y * y + z * z + 2 * (xy * xy + xz * xz + yz * yz);
+    // As Smagorinsky has it, who with a constant of 0 has the tau of the viscosity.
+    const double tau_0 = 3 * viscosity + 0.5, factor = 18 * std::sqrt(2.0) * constant * constant;
+    const double tau = 0.5 * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * std::sqrt(qq) / rho));
+    return 2 * (tau - 0.5) / 3 * 2.25 * qq / (rho * tau * tau);
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const EnergySums& self = *this;
+    double* part = team.template shared<double>();
+    const int j = static_cast<int>(box.lo[1] + team.index() % box.extent(1));
+    const int k = static_cast<int>(box.lo[2] + team.index() / box.extent(1));
+    team.each([=, &self](int thread) {
+      double mine[2] = {0, 0};
+      for (int i = static_cast<int>(self.box.lo[0]) + thread; i < self.box.hi[0]; i += row_threads) {
+        if (self.flags.origin[self.flags.at(i, j, k)] != 0) continue;
+        mine[0] += self.energy(i, j, k);
+        mine[1] += self.dissipation(i, j, k);
+      }
+      for (int c = 0; c < 2; ++c) part[2 * thread + c] = mine[c];
+    });
+    team.each([=, &self, &team](int thread) {
+      if (thread >= 2) return;
+      double all = 0;
+      for (int t = 0; t < row_threads; ++t) all += part[2 * t + thread];
+      self.sums[2 * team.index() + thread] = all;
+    });
+  }
+};
+
+}  // namespace slipstream::lbm

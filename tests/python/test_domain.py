@@ -1,0 +1,122 @@
+"""Boxes that follow from the meshes of the bodies, and blocks that are said by their size."""
+
+import math
+from pathlib import Path
+
+import pytest
+import slipstream._core  # noqa: F401
+from conftest import ROOT, Cli
+from slipstream import bodies, domain, engine
+from slipstream.case import load
+from slipstream.errors import CaseError
+
+CAR = f"""\
+[domain]
+margin_low = [1.0, 0.5, 0.0]
+margin_high = [2.0, 0.5, 1.0]
+block = [8, 8, 8]
+keep_low = [false, false, true]
+[grid]
+[units]
+system = "SI"
+cell = 0.2
+density = 1.2
+[physics]
+reynolds = 200
+lid_speed = 10
+length = 4
+[bodies.car]
+mesh = "{ROOT}/cases/car.obj"
+[run]
+steps = 1
+"""
+
+
+@pytest.fixture
+def car(tmp_path: Path) -> Path:
+    path = tmp_path / "car.toml"
+    path.write_text(CAR)
+    return path
+
+
+def test_box_round_a_mesh_holds_whole_blocks_and_the_margins(car: Path) -> None:
+    case = load(car)
+    assert case.domain is None
+    assert case.exchange.block == (8, 8, 8)
+    low, high = bodies.read(case.bodies["car"]).bounds()
+    for axis, (before, behind) in enumerate(((1.0, 2.0), (0.5, 0.5), (0.0, 1.0))):
+        cells = case.grid.cells[axis]
+        assert cells % 8 == 0
+        assert low[axis] >= before - 1e-9
+        assert cells * 0.2 - high[axis] >= behind - 1e-9
+        # No block could be left away.
+        assert cells * 0.2 - 8 * 0.2 < high[axis] - low[axis] + before + behind
+    assert low[2] == pytest.approx(0.0, abs=1e-9)  # on the road
+
+
+def test_resolved_case_with_the_box_is_read_back_as_it_is(car: Path, tmp_path: Path) -> None:
+    case = load(car).resolved("host")
+    (tmp_path / "again.toml").write_text(case.to_toml())
+    assert load(tmp_path / "again.toml") == case
+
+
+def test_blocks_of_a_size_are_dealt_out_to_devices(car: Path) -> None:
+    case = load(car)
+    counts = [n // 8 for n in case.grid.cells]
+    shared = domain.share_blocks(case, 2).exchange
+    assert [a * b for a, b in zip(shared.device_grid, shared.blocks_per_device, strict=True)] == counts
+    assert sorted(shared.device_grid) == [1, 1, 2]
+
+
+def test_run_in_a_box_round_a_mesh_is_cut_into_its_blocks(car: Path, cli: Cli) -> None:
+    out = cli("plan", str(car), "machine.backend=host")
+    assert out.returncode == 0, out.stdout + out.stderr
+    counts = [n // 8 for n in load(car).grid.cells]
+    assert " x ".join(map(str, counts)) in out.stdout.replace("×", "x")
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("grid.cells=[8,8,8]", "drop one of the two"),
+        ("domain.block=[8,8]", "domain.block"),
+        ("domain.blok=1", "did you mean 'block'"),
+        ('domain.bodies=["van"]', "'van' is no body with a mesh; there are car"),
+        ("domain.margin_low=[-9,-9,-9]", "leave nothing"),
+        ("units.cell=0", "units.cell"),
+        ('bodies.car.mesh="no.obj"', "no.obj"),
+        ("exchange.block=[4,4,4]", "follows from domain.block"),
+    ],
+)
+def test_mistake_in_the_box_is_explained(override: str, said: str, car: Path) -> None:
+    with pytest.raises(CaseError) as error:
+        load(car, [override])
+    assert said in str(error.value)
+
+
+def test_blocks_that_do_not_fit_are_refused(car: Path) -> None:
+    case = load(car)
+    with pytest.raises(CaseError, match="do not fill"):
+        domain.share_blocks(
+            case.model_copy(update={"exchange": case.exchange.model_copy(update={"block": (7, 8, 8)})}), 1
+        )
+    with pytest.raises(CaseError, match="cannot be dealt out to 17 devices"):
+        domain.share_blocks(case, 17)
+
+
+def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
+    """Those of a sphere: half the sum of |c . n| over the velocities, times its area, 88 bytes each."""
+    path = tmp_path / "ball.toml"
+    path.write_text(
+        "[grid]\ncells = [40, 40, 40]\n[exchange]\nblocks_per_device = [2, 1, 1]\n[machine]\nbackend = 'host'\n"
+        "[physics]\nreynolds = 10\n[bodies.ball]\nshape = 'sphere'\ncentre = [20, 20, 20]\nradius = 12\n"
+        "[run]\nsteps = 1\n"
+    )
+    case = load(path)
+    plan = engine.prepare(case, engine.discover(case)).plan
+    (entry,) = [array for array in plan["arrays"] if array["array"] == "links of bodies"]
+    mean = (6 + 12 * math.sqrt(2)) / 4  # of |c . n| / 2 over all directions of n
+    per_link = entry["bytes"] / (4 * math.pi * 12**2 * mean)
+    assert 80 < per_link < 100
+    sides = [array["bytes"] for array in plan["arrays"] if array["array"] == "links of sides"]
+    assert sides[0] > 6 * 40 * 40 * 5 * 16

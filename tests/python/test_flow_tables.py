@@ -1,0 +1,127 @@
+"""The flow a case starts from, the one it should end in, and what it expects: known flows, and mistakes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slipstream._core  # noqa: F401
+from conftest import CASES, Cli
+from slipstream import energy, expected, initial
+from slipstream.case import load
+from slipstream.errors import CaseError
+from slipstream.lbm import Simulation
+
+QUICK = ["machine.backend=host", "output.pictures=false", "output.report=false", "output.fields=false"]
+
+
+def results(cli: Cli, folder: Path, *arguments: str) -> dict[str, object]:
+    """The figures of a run of the command line."""
+    out = cli("run", *arguments, *QUICK, f"output.folder={folder}/r")
+    assert out.returncode == 0, out.stdout + out.stderr
+    return json.loads((folder / "r" / "comparison.json").read_text())["run"]
+
+
+@pytest.mark.parametrize("name", ["poiseuille", "couette"])
+def test_channel_converges_with_order_two(name: str, cli: Cli, tmp_path: Path) -> None:
+    """Half-way walls: half the cell, a quarter of the error; the speed of the fluid shrinks with the cell."""
+    distances = []
+    for n in (1, 2):
+        changes = [f"grid.cells=[4,{16 * n},1]", f"physics.lid_speed={0.05 / n}", f"run.check_every={200 * n * n}"]
+        if name == "poiseuille":
+            changes += ["physics.reynolds=2.5", f"physics.force=[{0.0005 / n**3},0,0]"]
+        (tmp_path / str(n)).mkdir()
+        run = results(cli, tmp_path / str(n), str(CASES / f"{name}.toml"), *changes)
+        distances.append(run["findings"]["exact.distance"])
+    assert 1.8 < np.log2(distances[0] / distances[1]) < 2.2
+
+
+def test_taylor_green_vortex_loses_the_energy_that_viscosity_takes(cli: Cli, tmp_path: Path) -> None:
+    changes = ["grid.cells=[32,32,32]", "physics.reynolds=100", "run.check_every=8", "run.time_units=2"]
+    run = results(cli, tmp_path, str(CASES / "taylor_green.toml"), *changes, "output.reference=none")
+    found = energy.read(tmp_path / "r" / "energy.csv", load(CASES / "taylor_green.toml", changes))
+    assert found.kinetic[0] == pytest.approx(0.125, rel=1e-3)
+    assert found.dissipation[0] == pytest.approx(0.75 / 100, rel=0.05)  # 2 nu times the enstrophy of 3/8
+    np.testing.assert_allclose(found.decay[2:-1], found.dissipation[2:-1], rtol=0.07)
+    assert run["findings"]["energy.peak_dissipation"] == pytest.approx(found.decay.max(), rel=0.01)
+
+
+def test_published_taylor_green_vortex_has_its_peak() -> None:
+    reference = energy.taylor_green_1600()
+    n = int(np.argmax(reference.dissipation))
+    assert (reference.time[n], reference.dissipation[n]) == (8.97, pytest.approx(0.012857528))
+    assert "Wang" in reference.citation
+
+
+def test_simulation_starts_from_the_velocity_it_is_given() -> None:
+    shear = Simulation(
+        cells=(4, 16), viscosity=0.1, lid_speed=0.05, walls={}, periodic=(True, True, False), precision="f64",
+        initial={"velocity": ("sin(2*pi*y/Ly)", "0.5*cos(2*pi*x/Lx)", 0)}, backend="host",
+    )  # fmt: skip
+    velocity = shear.velocity
+    assert velocity is not None
+    y, x = (np.arange(16) + 0.5) / 16, (np.arange(4) + 0.5) / 4
+    np.testing.assert_allclose(velocity[0, :, 0, 0], 0.05 * np.sin(2 * np.pi * y), atol=1e-14)
+    np.testing.assert_allclose(velocity[0, 0, :, 1], 0.025 * np.cos(2 * np.pi * x), atol=1e-14)
+
+
+def test_restarted_run_keeps_its_energy_rows(cli: Cli, tmp_path: Path) -> None:
+    case = [
+        str(CASES / "taylor_green.toml"),
+        "grid.cells=[12,12,12]",
+        "physics.reynolds=50",
+        "run.check_every=4",
+        "checkpoint.every=8",
+    ]
+    results(cli, tmp_path, *case, "run.steps=20", "run.time_units=100")
+    whole = (tmp_path / "r" / "energy.csv").read_text()
+    last = sorted((tmp_path / "r" / "checkpoints").iterdir())[0]
+    out = cli("run", *case, *QUICK, "run.steps=20", "run.time_units=100", f"output.folder={tmp_path}/r",
+              "--restart", str(last))  # fmt: skip
+    assert out.returncode == 0, out.stdout + out.stderr
+    assert (tmp_path / "r" / "energy.csv").read_text() == whole
+
+
+def test_frequency_of_a_swing_is_found() -> None:
+    time = np.arange(0, 20, 0.1)
+    assert expected.frequency(time, 2 + np.sin(2 * np.pi * 0.31 * time)) == pytest.approx(0.31, rel=1e-3)
+    assert expected.frequency(time, np.sin(0.3 * time)) is None
+
+
+def test_run_says_what_was_expected_and_what_came(cli: Cli, tmp_path: Path) -> None:
+    changes = ["grid.cells=[4,8,1]", 'expected."exact.distance"=[0,1e-9]', 'expected."no.such"=[0,1]']
+    run = results(cli, tmp_path, str(CASES / "couette.toml"), *changes)
+    assert [(e["quantity"], e["met"]) for e in run["expected"]] == [("exact.distance", False), ("no.such", False)]
+
+
+BASE = ["grid.cells=[8,8,1]", "lbm.lattice=D2Q9", "run.steps=1"]
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ('initial.velocity=["sin(q)",0,0]', "'q' is not known"),
+        ("initial.velocity=[9,0,0]", "Mach number"),
+        ("initial.velocity=[0,0,0.1]", "in 2-D nothing flows along z"),
+        ("initial.pressure=900", "guard.density"),
+        ('initial.pressure="log(x-0.5)"', "not finite"),
+        ('exact.velocity=["1/(t-1)",0,0]', "is not finite"),
+        ('physics.length="Lq"', "'Lq' is not known"),
+        ('physics.length="Lx-Ly"', "a length is above 0"),
+        ('boundaries."x+"={kind="pressure",speed=1}', 'belongs to kind = "convective"'),
+        ('boundaries={"x+"={kind="convective"},"x-"={kind="convective"}}', "one side may be"),
+        ("physics.pressure_drop=[0.01,0,0]", "the x axis is not periodic"),
+    ],
+)
+def test_mistake_in_the_flow_is_explained(override: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "flow.toml"
+    path.write_text("[physics]\nreynolds = 10\n[grid]\n[run]\n")
+    with pytest.raises(CaseError) as error:
+        load(path, [*BASE, override])
+    assert said in str(error.value)
+
+
+def test_expression_that_has_no_value_somewhere_ends_the_start() -> None:
+    case = load(CASES / "couette.toml", ["grid.cells=[4,64,1]", 'initial.velocity=["1/(y-2.5)",0,0]', "guard.every=0"])
+    with pytest.raises(CaseError, match="divides by zero|not finite"):
+        initial.starter(case)((0, 0, 0), (4, 64, 1))
