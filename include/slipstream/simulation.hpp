@@ -83,15 +83,16 @@ class TimeLoop {
 
  private:
   static constexpr std::int64_t sample_every = 50;
-  static constexpr std::int64_t queue_depth = 16;  ///< steps that the host may run ahead of the devices
+  static constexpr std::int64_t most_replayed = 16;
+  static constexpr std::int64_t queue_depth = 32;  ///< steps that the host may run ahead of the devices
   struct Mark {
     std::string name;
     Event event;
   };
   using Marks = std::vector<Mark>;
-  /// A recorded period of steps.
   struct Replay {
     Recording of;
+    std::int64_t steps = 0;
     std::vector<Graph> graphs;  // one a device
   };
   void step(Marks* marks);
@@ -101,7 +102,7 @@ class TimeLoop {
   static void mark(Marks* marks, const std::string& name, Stream& stream);
   bool recordable() const;
   bool replay(std::int64_t steps);
-  void record();
+  void record(std::int64_t steps);
   void collect(const Marks& marks);
   void stop_if_diverged();
 

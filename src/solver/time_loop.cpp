@@ -109,13 +109,12 @@ bool TimeLoop::recordable() const {
   return true;
 }
 
-void TimeLoop::record() {
-  const Recording now = simulation_.recording();
+void TimeLoop::record(std::int64_t steps) {
+  Replay made{simulation_.recording(), steps, {}};
   replay_.reset();
-  Replay made{now, {}};
   for (Stream& stream : streams_) stream.begin_capture();
   try {
-    for (int n = 0; n < now.period; ++n) step(nullptr);
+    for (std::int64_t n = 0; n < steps; ++n) step(nullptr);
   } catch (...) {
     for (Stream& stream : streams_) stream.end_capture();
     throw;
@@ -124,17 +123,19 @@ void TimeLoop::record() {
   replay_ = std::move(made);
 }
 
-/// A period of recorded steps, where as many as `steps` may be queued at once; recorded now where the phase begins.
+/// Recorded steps, where as many as `steps` may be queued at once: whole periods, many in a graph, for there is a pause
+/// between graphs. They are recorded where there are none, or where many more may be.
 bool TimeLoop::replay(std::int64_t steps) {
   const Recording now = simulation_.recording();
-  if (steps < now.period) return false;
+  const std::int64_t wanted = std::min(steps, most_replayed) / now.period * now.period;
+  if (wanted == 0) return false;
   const bool fits = replay_ && replay_->of.period == now.period && replay_->of.serial == now.serial;
-  if (fits && replay_->of.phase != now.phase) return false;
-  if (fits) {
-    for (int n = 0; n < now.period; ++n) simulation_.finish_step();
-    steps_ += now.period;
+  if (fits && wanted < 2 * replay_->steps) {
+    if (replay_->of.phase != now.phase || steps < replay_->steps) return false;
+    for (std::int64_t n = 0; n < replay_->steps; ++n) simulation_.finish_step();
+    steps_ += replay_->steps;
   } else {
-    record();
+    record(wanted);
   }
   for (std::size_t d = 0; d < streams_.size(); ++d) replay_->graphs[d].launch(streams_[d]);
   return true;

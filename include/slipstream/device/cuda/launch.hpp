@@ -20,21 +20,21 @@ constexpr int threads_of(int otherwise) {
     return otherwise;
   }
 }
-/// Blocks that a multiprocessor shall hold at once: what the functor states as `resident`, else one; registers are
-/// given out accordingly.
+/// Blocks that a multiprocessor shall hold at once: what the functor states as `resident`, else the given number;
+/// registers are given out accordingly. 0 leaves that to the compiler, which is not the same as 1.
 template <class Kernel>
-constexpr int resident_of() {
+constexpr int resident_of(int otherwise) {
   if constexpr (requires { Kernel::resident; }) {
     return Kernel::resident;
   } else {
-    return 1;
+    return otherwise;
   }
 }
 inline constexpr int cell_threads = 256;
 inline constexpr int most_threads = 1024;
 
 template <class Kernel>
-__global__ void __launch_bounds__(threads_of<Kernel>(cell_threads), resident_of<Kernel>())
+__global__ void __launch_bounds__(threads_of<Kernel>(cell_threads), resident_of<Kernel>(0))
     run_cells(const Kernel kernel, int3 lo, int3 hi) {
   const int i = lo.x + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int j = lo.y + static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
@@ -101,7 +101,7 @@ class Team {
 };
 
 template <class Kernel>
-__global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<Kernel>())
+__global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<Kernel>(1))
     run_teams(const Kernel kernel) {
   extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
   kernel(Team(blockIdx.x, static_cast<int>(blockDim.x), slipstream_team_memory));
