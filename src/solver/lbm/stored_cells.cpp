@@ -8,8 +8,9 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Solid share of a block from which `automatic` stores fluid cells only: below it, it would save little memory.
-constexpr double packing_share = 0.3;
+/// Solid share of a block from which `automatic` stores fluid cells only. On GPUs a step costs its bytes, and below that
+/// share it would save little memory; on the host what is left out must be worth more than vector instructions.
+constexpr double packing_share_gpu = 0.3, packing_share_host = 0.85;
 
 Kept kept_by(const Options& options, bool gpu, double solid_share) {
   // Nothing to compute, and nothing to store.
@@ -24,8 +25,8 @@ Kept kept_by(const Options& options, bool gpu, double solid_share) {
     case Solids::automatic:
       break;
   }
-  if (solid_share >= packing_share) return Kept::packed;
-  // On the host the decision costs the vector instructions, which is more than a few solid cells do.
+  if (solid_share >= (gpu ? packing_share_gpu : packing_share_host)) return Kept::packed;
+  // A decision for each cell costs the host its vector instructions.
   return gpu && solid_share > 0 ? Kept::fluid : Kept::all;
 }
 
