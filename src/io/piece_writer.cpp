@@ -113,8 +113,7 @@ void PieceWriter::add(const Field& field, std::int64_t block, const CheckpointAr
     alone.components = array.components;
     alone.values_at = array.values_at;
     alone.checksums_at = array.checksums_at;
-    Job job{slot,   Event(device),      std::move(alone), piece,
-            number, interleaved(field), bytes,            slot->memory.data()};
+    Job job{slot, Event(device), std::move(alone), piece, number, interleaved(field), bytes, slot->memory.data()};
     stream.record(job.copied);
     std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
