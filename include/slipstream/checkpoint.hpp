@@ -80,7 +80,7 @@ class Checkpoints {
   /// finish().
   std::vector<Result> take_results();
   /// Why values of Snapshot::mpi did not go by MPI in the last checkpoint; empty where they did.
-  const std::string& mpi_refusal() const;
+  std::string mpi_refusal() const;
   /// The newest complete checkpoint of this folder; empty where there is none. As take_results().
   const std::string& last() const;
 

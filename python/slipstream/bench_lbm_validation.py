@@ -34,6 +34,7 @@ MOMENTS, STEADY = (10_000, 20_000), 100_000
 #: Steps over which a residual is the change of velocity, of a cavity of SIDE cells.
 APART = 100
 CELLS = {"host": 16, "cuda": SIDE}
+ONE = "one device"
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,11 @@ def rims(cells: int) -> list[int]:
     return [width for width in (1, 2, 4, 8, 16, 32) if 2 * width <= cells // BLOCKS]
 
 
-def variants(cells: int, several_devices: bool) -> Iterator[Variant]:
+def variants(cells: int, several_devices: bool, every: bool) -> Iterator[Variant]:
+    """Unsplit, and split at every width or the narrowest and widest; between devices by the thesis's schemes, too."""
+    widths = rims(cells)
     yield Variant("off")
-    yield from (Variant("on", width) for width in rims(cells))
+    yield from (Variant("on", width) for width in (widths if every else sorted({widths[0], widths[-1]})))
     if several_devices:
         yield from (Variant("on", 1, name) for name in ("asynchronous GPUPackInfo", "GPUBufferedScheme"))
 
@@ -116,7 +119,7 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
     machine = None
     if module.rank() == 0 or ranks == 1:
         machine = module.Machine.discover(backend, devices_per_rank=1, comm=comm)
-    yield Setup("one device", machine, {"blocks_per_device": [BLOCKS] * 3}, {}, comm)
+    yield Setup(ONE, machine, {"blocks_per_device": [BLOCKS] * 3}, {}, comm)
     per_rank = choice.devices or devices_here(backend, ranks)
     machine = engine.discover(any_case(choice, per_rank))
     devices = len(machine.devices())
@@ -196,13 +199,16 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
     cells = choice.cells[0] if choice.cells else CELLS[backend]
     if cells % BLOCKS or cells < 4 * BLOCKS:
         raise CaseError(f"bench lbm --experiment validation: --cells {cells} is no multiple of {BLOCKS} from 16")
+    per_rank = choice.devices or devices_here(backend, module.size())
     moments = [scaled(steps, cells) for steps in MOMENTS]
     rows: list[Row] = []
     first: list[Moment] = []
     further = [scaled(STEADY, cells)]  # of the first flow only
     for setup in setups(choice, backend, console):
         ran: dict[Variant, list[Moment]] = {}
-        for variant in variants(cells, setup.comm is None and len(setup.machine.devices()) > 1):
+        several = setup.name != ONE
+        # 64 blocks in 7 pieces each are many launches for one device, and others measure every width.
+        for variant in variants(cells, several, several or per_rank * module.size() == 1):
             if setup.comm is None or module.rank() == 0:
                 ran[variant] = flow(choice, cells, setup, variant, [*moments, *further])
                 first = first or ran[variant]
@@ -213,7 +219,7 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
     if module.rank() == 0:
         console.print(_table(choice, cells, rows))
         console.print(_verdict(rows, moments, first[-1]))
-    machine = engine.discover(any_case(choice, choice.devices or devices_here(backend, module.size())))
+    machine = engine.discover(any_case(choice, per_rank))
     write("validation", machine, rows, FIGURES, console, folder)
 
 

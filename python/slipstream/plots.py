@@ -125,7 +125,9 @@ def categories(
         for label, (places, values) in series.items():
             axes.plot(places, values, marker="o", markersize=4, label=label)
         for label, (places, values) in marks.items():
-            colour = next((line.get_color() for line in axes.lines if label.endswith(str(line.get_label()))), _RED)
+            alike = [line for line in axes.lines if label.endswith(str(line.get_label()))]
+            # A name may end in another's.
+            colour = max(alike, key=lambda line: len(str(line.get_label()))).get_color() if alike else _RED
             axes.plot(places, values, ls="none", marker="o", mfc="white", mec=colour, ms=7, mew=1.6, label=label)
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
         axes.set_ylim(bottom=0)

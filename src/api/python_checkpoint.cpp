@@ -30,7 +30,7 @@ class Ring {
   void poll() { checkpoints_.poll(); }
   void finish() { checkpoints_.finish(); }
   const std::string& last() const { return checkpoints_.last(); }
-  const std::string& mpi_refusal() const { return checkpoints_.mpi_refusal(); }
+  std::string mpi_refusal() const { return checkpoints_.mpi_refusal(); }
   nb::list results() {
     nb::list all;
     for (const auto& result : checkpoints_.take_results())

@@ -150,8 +150,15 @@ struct Checkpoints::Impl {
       for (const std::int64_t block : field->grid().local())
         if (std::find(devices.begin(), devices.end(), field->device(block)) == devices.end())
           devices.push_back(field->device(block));
-    refusal = prove_gpu_mpi(comm, devices);
-    return refusal.empty();
+    if (!proof) {
+      if (!comm.all(!devices.empty())) {
+        proof = "some rank holds no part of the State";
+      } else if (proof = prove_gpu_mpi(comm, devices); proof->empty()) {
+        const std::string own = std::string(".") + prefix + "proof-" + std::to_string(comm.rank()) + unfinished;
+        proof = prove_mpi_files(comm, devices, options.folder + "/" + own);
+      }
+    }
+    return proof->empty();
   }
 
   /// Lets the thread end the file once MPI has written its part of it.
@@ -319,8 +326,8 @@ struct Checkpoints::Impl {
   PieceWriter writer;
   MpiPieces mpi;
   bool by_mpi = false;  // pieces of the checkpoint under way are, and the thread has not been told to end the file
-  std::string refusal;
-  std::int64_t step = 0;  // of the checkpoint under way
+  std::optional<std::string> proof;  // why MPI takes no device memory
+  std::int64_t step = 0;             // of the checkpoint under way
   bool underway = false, told = false;
   Report mine;
   std::vector<Report> reports;
@@ -348,7 +355,7 @@ Checkpoints::Checkpoints(Checkpoints&&) noexcept = default;
 void Checkpoints::begin(const State& state, const std::string& notes) { impl_->begin(state, notes); }
 void Checkpoints::poll() { impl_->poll(); }
 void Checkpoints::finish() { impl_->finish(); }
-const std::string& Checkpoints::mpi_refusal() const { return impl_->refusal; }
+std::string Checkpoints::mpi_refusal() const { return impl_->proof.value_or(""); }
 const std::string& Checkpoints::last() const { return impl_->last; }
 std::vector<Checkpoints::Result> Checkpoints::take_results() { return std::exchange(impl_->results, {}); }
 

@@ -107,14 +107,13 @@ void PieceWriter::add(const Field& field, std::int64_t block, const CheckpointAr
   try {
     Stream& stream = stream_on(device);
     copy_piece(stream, field, block, piece, slot->memory.data());
-    Job job{slot,
-            Event(device),
-            {array.name, array.type, array.components, {}, 0, array.values_at, array.checksums_at},
-            piece,
-            number,
-            interleaved(field),
-            bytes,
-            slot->memory.data()};
+    CheckpointArray alone;
+    alone.name = array.name;
+    alone.type = array.type;
+    alone.components = array.components;
+    alone.values_at = array.values_at;
+    alone.checksums_at = array.checksums_at;
+    Job job{slot, Event(device), std::move(alone), piece, number, interleaved(field), bytes, slot->memory.data()};
     stream.record(job.copied);
     std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));

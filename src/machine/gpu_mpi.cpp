@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <slipstream/buffer.hpp>
@@ -153,7 +155,51 @@ int answer_key(Backend backend) {
   return backend == Backend::host ? host : gpu;
 }
 
+/// Writes the bytes into a new file. No object here needs an end: a crash leaves by a jump.
+const char* write_file(const char* path, std::byte* values, int bytes, Liar liar) {
+  if (liar) liar(values, static_cast<std::size_t>(bytes));
+  MPI_File file = MPI_FILE_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) != MPI_SUCCESS)
+    return "the MPI library could not make a file";
+  const bool written = MPI_File_iwrite_at(file, 0, values, bytes, MPI_BYTE, &request) == MPI_SUCCESS &&
+                       MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  const bool closed = MPI_File_close(&file) == MPI_SUCCESS;
+  return written && closed ? "" : "the MPI library could not write device memory into a file";
+}
+
+std::string try_file(Device device, const std::string& path, Liar liar) {
+  constexpr std::size_t bytes = std::size_t{1} << 16;
+  Buffer<std::byte> there(device, bytes), host(device, bytes, Memory::pinned);
+  for (std::size_t n = 0; n < bytes; ++n) host.data()[n] = static_cast<std::byte>(n % 251 + 1);
+  Stream stream(device);
+  copy(stream, there.data(), host.data(), bytes);
+  stream.synchronize();
+  std::string problem;
+  {
+    const Guard guard;
+    const volatile int caught = sigsetjmp(way_out, 1);
+    problem = caught ? "the MPI library crashed when it wrote device memory into a file"
+                     : write_file(path.c_str(), there.data(), static_cast<int>(bytes), liar);
+  }
+  std::ifstream file(path, std::ios::binary);
+  const std::string found((std::istreambuf_iterator<char>(file)), {});
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  if (!problem.empty()) return problem;
+  const auto* right = reinterpret_cast<const char*>(host.data());
+  return found == std::string(right, bytes) ? "" : "the MPI library wrote other bytes than lay in device memory";
+}
+
 }  // namespace
+
+std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>& devices, const std::string& path,
+                            Liar liar) {
+  std::string problem;
+  for (const Device device : devices)
+    if (problem.empty()) problem = try_file(device, path, liar);
+  return agreed(comm, problem);
+}
 
 std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, double limit, Liar liar) {
   require(!devices.empty(), "a rank without devices cannot prove what MPI does with their memory");

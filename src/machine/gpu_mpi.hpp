@@ -19,6 +19,12 @@ std::string prove_gpu_mpi(const Communicator& comm, const std::vector<Device>& d
 std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, double limit = 10,
                         Liar liar = nullptr);
 
+/// Why MPI's files cannot be written from device memory, the same on all ranks; empty where what each device wrote into
+/// `path`, a file of this rank's own, was found there. That messages are proven says nothing of files: libraries may
+/// hand their addresses on to the operating system. Leaves no file. Collective.
+std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>& devices, const std::string& path,
+                            Liar liar = nullptr);
+
 /// Why the MPI library does not claim to take memory of such devices; empty where it does.
 std::string gpu_mpi_claim(Backend backend);
 

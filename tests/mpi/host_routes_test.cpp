@@ -1,5 +1,8 @@
 // What the routes that the host drives refuse, and what becomes of them where a rank is missing or a library lies.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include <csignal>
 
@@ -142,6 +145,39 @@ TEST(GpuMpi, ThatCrashesOnOneRankIsNotBelievedByAny) {
   const std::string why = try_gpu_mpi(Communicator::world(), {{Backend::host, 0}}, 1, liar);
   EXPECT_NE(why.find("crashed"), std::string::npos) << why;
   EXPECT_EQ(try_gpu_mpi(Communicator::world(), {{Backend::host, 0}}), "");
+}
+
+/// A file of each rank's own, gone with the test.
+std::string file_of_this_rank() {
+  const auto name = "slipstream-proof-" + std::to_string(::getpid());
+  return (std::filesystem::temp_directory_path() / name).string();
+}
+
+TEST(MpiFiles, AreBelievedWhereTheyHoldWhatWasWritten) {
+  const std::string path = file_of_this_rank();
+  EXPECT_EQ(prove_mpi_files(Communicator::world(), {{Backend::host, 0}}, path), "");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(MpiFiles, ThatHoldSomethingElseAreNotBelieved) {
+  const auto liar = [](std::byte* values, std::size_t bytes) { values[bytes - 1] ^= std::byte{1}; };
+  const std::string path = file_of_this_rank();
+  const std::string why = prove_mpi_files(Communicator::world(), {{Backend::host, 0}}, path, liar);
+  EXPECT_NE(why.find("wrote other bytes"), std::string::npos) << why;
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(MpiFiles, WhoseWritingCrashesOnOneRankAreNotBelievedByAny) {
+  const auto liar = [](std::byte*, std::size_t bytes) {
+    if (Communicator::world().rank() == 0) *reinterpret_cast<volatile int*>(bytes) = 1;
+  };
+  const std::string why = prove_mpi_files(Communicator::world(), {{Backend::host, 0}}, file_of_this_rank(), liar);
+  EXPECT_NE(why.find("crashed when it wrote"), std::string::npos) << why;
+}
+
+TEST(MpiFiles, ThatCannotBeMadeAreNotBelieved) {
+  const std::string why = prove_mpi_files(Communicator::world(), {{Backend::host, 0}}, "/proc/no/such/file");
+  EXPECT_NE(why.find("could not make a file"), std::string::npos) << why;
 }
 
 TEST(GpuMpi, IsPlannedWithoutAProof) {

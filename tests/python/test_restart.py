@@ -132,7 +132,8 @@ def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bit
 
     while kills < KILLS:
         ranks, moment = choose.choice(["1", "2"]), choose.uniform(0.3, 0.95)
-        run = start(tmp_path, "run", "small.toml", *plain, *restart, "-n", ranks)
+        waiting = f"checkpoint.snapshot={choose.choice(['pinned', 'device', 'mpi'])}"
+        run = start(tmp_path, "run", "small.toml", *plain, waiting, *restart, "-n", ranks)
         went_on += restart[0] == "--restart"
         try:
             # Some die before their first step, some in the middle of a checkpoint, none knows when.
@@ -141,7 +142,7 @@ def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bit
             kill_at_once(run)
             kills += 1
             there = sorted(path.stem for path in folder.glob("checkpoints/checkpoint-*"))
-            print(f"seed {SEED}: {ranks} ranks killed after {moment * usual[ranks]:.3f} s, left {there}")
+            print(f"seed {SEED}: {ranks} ranks, {waiting}, killed after {moment * usual[ranks]:.3f} s, left {there}")
             restart = ["--restart", "last"] if there else ["--overwrite"]
             continue
         assert run.returncode == 0, said
