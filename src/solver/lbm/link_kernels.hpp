@@ -86,8 +86,8 @@ struct Convective {
   SLIP_FN void operator()(std::int64_t n) const {
     const ConvectiveLink link = links[n];
     const Cell& c = link.cell;
-    const std::int64_t at = before.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z) +
-                            link.in.i * before.component;
+    const std::int64_t at =
+        before.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z) + link.in.i * before.component;
     const T next = S::load(origin[places.outgoing(link.other_cell, link.other)]), last = S::load(before.origin[at]);
     const Word now = S::store(first ? next : last + static_cast<T>(link.share) * (next - last));
     after.origin[at] = now;

@@ -20,8 +20,7 @@ class Maker {
     const auto at = [this](const Extent& x) { at_cell(x); };
     if (s_.bodies.empty()) {
       // Without bodies only cells beside the domain's sides have links.
-      for (const Box& slab : split_rim(block_.box, beside_sides()).rim)
-        for_each_cell(slab, at);
+      for (const Box& slab : split_rim(block_.box, beside_sides()).rim) for_each_cell(slab, at);
     } else {
       for_each_cell(block_.box, at);
     }
@@ -155,8 +154,7 @@ class Maker {
       to.convective.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, share});
       return;
     }
-    to.weighted.push_back(
-        {local(x), heading_of<L>(i), local(wrapped(other)), sent, 0, 0.0, 1.0, seam_term(x, i)});
+    to.weighted.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, 0, 0.0, 1.0, seam_term(x, i)});
     if (boundary.kind == BoundaryKind::pressure) pressure(to.pressure, x, i, boundary.density - 1);
   }
 

@@ -121,9 +121,9 @@ void check_drop(const Options& o) {
     require(std::abs(drop) <= 0.5, "the density may fall by at most 0.5 along " + axis + ", and " +
                                        std::to_string(drop) + " is more: take a smaller Mach number");
     for (const auto& [side, boundary] : o.boundaries)
-      require(boundary.kind == BoundaryKind::slip,
-              "a drop of the density along " + axis + " and the boundary on side " + to_string(side) +
-                  " both say what drives the flow: drop one of them");
+      require(boundary.kind == BoundaryKind::slip, "a drop of the density along " + axis +
+                                                       " and the boundary on side " + to_string(side) +
+                                                       " both say what drives the flow: drop one of them");
   }
 }
 
@@ -275,8 +275,9 @@ namespace {
 
 /// Of the links of a block's sides, where no body takes their place; edges are counted with both sides.
 std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) {
-  const auto crossing_side = static_cast<std::int64_t>(
-      with_lattice(o.lattice, []<class L>(L) { return crossing<L>({-1, 0, 0}).size(); }));
+  const auto crossing_side = static_cast<std::int64_t>(with_lattice(o.lattice, []<class L>(L) {
+    return crossing<L>({-1, 0, 0}).size();
+  }));
   std::int64_t bytes = 0;
   for (int side = 0; side < 2 * grid.dimensions(); ++side) {
     const int a = side / 2;
@@ -294,7 +295,8 @@ std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) 
                Field::bytes_needed(beside_outlet(grid, o, block.box).extents(), outlet_field(o));
     } else {
       bytes += links * static_cast<std::int64_t>(sizeof(WeightedLink));
-      if (found->second.kind == BoundaryKind::pressure) bytes += cells * static_cast<std::int64_t>(sizeof(PressureCell));
+      if (found->second.kind == BoundaryKind::pressure)
+        bytes += cells * static_cast<std::int64_t>(sizeof(PressureCell));
     }
   }
   return bytes;

@@ -15,8 +15,8 @@ namespace slipstream::lbm {
 ///
 ///   f_i = equilibrium_i(rho, u) - 3 w_i rho (tau - 1) (c_i c_i - 1/3) : S,    S = (grad u + (grad u)^T) / 2
 ///
-/// (Chapman & Enskog; Latt & Chopard 2006), tau with eddies that of the case, and of a force half of the source more, as
-/// Rest does. The gradient is that of central differences, of one-sided ones at sides that are not periodic.
+/// (Chapman & Enskog; Latt & Chopard 2006), tau with eddies that of the case, and of a force half of the source more,
+/// as Rest does. The gradient is that of central differences, of one-sided ones at sides that are not periodic.
 template <class L, class S>
 struct StartFlow {
   typename S::Word* out;
