@@ -67,8 +67,8 @@ struct Surfaces {
   std::function<std::vector<Cut>(const Box&, const std::vector<Direction>&)> cuts;
 };
 
-/// A flow to start from: density less 1 and velocity of the cells of a box, [z][y][x]. The box may reach one cell beyond
-/// sides that are periodic.
+/// A flow to start from: density less 1 and velocity of the cells of a box, [z][y][x]. The box may reach one cell
+/// beyond sides that are periodic.
 using FlowOfBox = std::function<std::vector<std::array<double, 4>>(const Box&)>;
 
 /// Sums over the fluid: rho u^2 / 2, and what viscosity, that of eddies with it, takes of it in the coming step.

@@ -25,8 +25,9 @@ class Simulation:
     """A flow in a box of cells; by default a cavity whose lid y+ moves along +x.
 
     Lengths are in cells, speeds in cells per step, the force on all of the fluid in density 1 x cells per step squared;
-    times given to `run` are in length / lid speed. Walls are named
-    x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not periodic, rest.
+    a `pressure_drop` belongs to periodic axes and is a third of the density's; times given to `run` are in length / lid
+    speed. Walls are named x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not
+    periodic, rest.
     `boundaries` and `bodies` are the tables that a case file has under these names: boundaries={"x-": {"kind":
     "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}, bodies={"ball": {"shape": "sphere", "centre": (9, 8, 8),
     "radius": 5}}; so is `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; left out: at rest.
@@ -46,6 +47,7 @@ class Simulation:
         walls: Mapping[str, Sequence[float]] = LID,
         periodic: Sequence[bool] = (False, False, False),
         force: Sequence[float] = (0.0, 0.0, 0.0),
+        pressure_drop: Sequence[float] = (0.0, 0.0, 0.0),
         boundaries: Mapping[str, Mapping[str, Any]] | None = None,
         bodies: Mapping[str, Mapping[str, Any]] | None = None,
         initial: Mapping[str, Any] | None = None,
@@ -59,6 +61,7 @@ class Simulation:
             tables[_table_of(key)][key] = value
         physics = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed, "length": length}
         physics["force"] = list(map(float, force))
+        physics["pressure_drop"] = list(map(float, pressure_drop))
         data = {
             "grid": {"cells": list(cells), "periodic": list(periodic)},
             "physics": {key: value for key, value in physics.items() if value is not None},

@@ -78,9 +78,7 @@ nb::tuple fitted(const Point& lo, const Point& hi, double spacing, const Point& 
 
 using Triangle = std::array<Point, 3>;  ///< in cells
 
-Point between(const Point& a, const Point& b) {
-  return {(a[0] + b[0]) / 2, (a[1] + b[1]) / 2, (a[2] + b[2]) / 2};
-}
+Point between(const Point& a, const Point& b) { return {(a[0] + b[0]) / 2, (a[1] + b[1]) / 2, (a[2] + b[2]) / 2}; }
 
 /// Calls f with pieces of a triangle whose sides are at most 8 cells long.
 template <class F>
@@ -102,15 +100,16 @@ double links_through(const Triangle& t) {
     u[a] = t[1][a] - t[0][a];
     v[a] = t[2][a] - t[0][a];
   }
-  const Point normal{u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]};  // twice the area
+  const Point normal{u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2],
+                     u[0] * v[1] - u[1] * v[0]};  // twice the area
   double sum = 0;
   for (const auto& c : L::velocity) sum += std::abs(c[0] * normal[0] + c[1] * normal[1] + c[2] * normal[2]);
   return sum / 4;
 }
 
 /// About the bytes that the links of a mesh take, by block: from the area of its triangles, without looking at cells.
-std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing, const std::vector<std::pair<Extent, Extent>>& blocks,
-                                     const std::string& lattice) {
+std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
+                                     const std::vector<std::pair<Extent, Extent>>& blocks, const std::string& lattice) {
   std::vector<double> links(blocks.size(), 0);
   std::size_t last = 0;
   const auto block_of = [&](const Point& p) {

@@ -59,7 +59,7 @@ void Grid::take(const std::vector<Block>& blocks, bool covered) {
     for (const std::int64_t other : overlapping(block.box))
       require(other == block.id, "blocks " + std::to_string(block.id) + " and " + std::to_string(other) + " overlap");
   require(!covered || cells == volume(extent_), "the blocks cover " + std::to_string(cells) + " of " +
-                                        std::to_string(volume(extent_)) + " cells of the grid");
+                                                    std::to_string(volume(extent_)) + " cells of the grid");
 }
 
 void Grid::index() {

@@ -61,10 +61,16 @@ void restore_field(const CheckpointReader& reader, const std::string& name, Fiel
   const CheckpointArray array = reader.array(name);
   check_field(reader.info().path, array, field);
   const Grid& grid = field.grid();
+  std::int64_t missing = 0;
+  for (const std::int64_t id : grid.local()) missing += grid.block(id).box.volume();
   for (std::size_t n = 0; n < array.pieces.size(); ++n) {
     const Box& box = array.pieces[n].box;
     bool mine = false;
-    for (const std::int64_t id : grid.local()) mine |= !intersection(grid.block(id).box, box).empty();
+    for (const std::int64_t id : grid.local()) {
+      const std::int64_t cells = intersection(grid.block(id).box, box).volume();
+      mine |= cells > 0;
+      missing -= cells;
+    }
     if (!mine) continue;
     const auto values = side_by_side(reader.values(array, n), size_of(array.type), array.components);
     if (fixed) {
@@ -73,6 +79,8 @@ void restore_field(const CheckpointReader& reader, const std::string& name, Fiel
       field.write(box, values.data());
     }
   }
+  require(missing == 0, "the checkpoint '" + reader.info().path + "' does not hold the field '" + name + "' in " +
+                            std::to_string(missing) + " cells of this run");
 }
 
 /// Makes the fields of the checkpoint that this State has not made yet.

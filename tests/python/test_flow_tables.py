@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
-from slipstream import energy, expected, initial
+from slipstream import checks, energy, expected, initial
 from slipstream.case import load
 from slipstream.errors import CaseError
 from slipstream.lbm import Simulation
@@ -44,6 +44,29 @@ def test_taylor_green_vortex_loses_the_energy_that_viscosity_takes(cli: Cli, tmp
     assert found.dissipation[0] == pytest.approx(0.75 / 100, rel=0.05)  # 2 nu times the enstrophy of 3/8
     np.testing.assert_allclose(found.decay[2:-1], found.dissipation[2:-1], rtol=0.07)
     assert run["findings"]["energy.peak_dissipation"] == pytest.approx(found.decay.max(), rel=0.01)
+
+
+def test_cylinder_sheds_vortices_with_the_strouhal_number(cli: Cli, tmp_path: Path) -> None:
+    """With half the cells of the case the number is 5 % off at most."""
+    body = '{shape="cylinder",centre=[20,20,0],radius=5,area=10}'
+    changes = ["grid.cells=[220,41,1]", "physics.length=10", "physics.lid_speed=0.05", f"bodies.cylinder={body}"]
+    changes += ["run.check_every=10", "run.time_units=50", "lbm.magic=0.05"]
+    run = results(cli, tmp_path, str(CASES / "cylinder_2d2.toml"), *changes)
+    assert run["findings"]["cylinder.strouhal"] == pytest.approx(0.3, rel=0.05)
+    assert run["findings"]["cylinder.y.largest"] > 0.5
+
+
+def test_pressure_drop_drives_a_channel() -> None:
+    """A parabola of top speed drop x height^2 / (8 viscosity length)."""
+    channel = Simulation(
+        cells=(12, 8), viscosity=0.1, lid_speed=0.01, walls={}, periodic=(True, False, False), precision="f64",
+        pressure_drop=(8 * 0.1 * 0.01 * 12 / 64, 0, 0), backend="host",
+    )  # fmt: skip
+    channel.run(steps=3000, quiet=True)
+    velocity = channel.velocity
+    assert velocity is not None
+    y = (np.arange(8) + 0.5) / 8
+    np.testing.assert_allclose(velocity[0, :, 6, 0] / 0.01, 4 * y * (1 - y), rtol=0.01)
 
 
 def test_published_taylor_green_vortex_has_its_peak() -> None:
@@ -92,6 +115,13 @@ def test_run_says_what_was_expected_and_what_came(cli: Cli, tmp_path: Path) -> N
     changes = ["grid.cells=[4,8,1]", 'expected."exact.distance"=[0,1e-9]', 'expected."no.such"=[0,1]']
     run = results(cli, tmp_path, str(CASES / "couette.toml"), *changes)
     assert [(e["quantity"], e["met"]) for e in run["expected"]] == [("exact.distance", False), ("no.such", False)]
+
+
+def test_inlet_that_is_too_fast_for_its_cells_is_warned_of() -> None:
+    fast = ["physics.length=8", "physics.reynolds=100", "lbm.magic=0.1875"]
+    assert any("may become unstable" in warning for warning in checks.warnings(load(CASES / "sphere.toml", fast)))
+    for held in ("lbm.magic=0.05", "physics.reynolds=60"):
+        assert not any("unstable" in w for w in checks.warnings(load(CASES / "sphere.toml", [*fast, held])))
 
 
 BASE = ["grid.cells=[8,8,1]", "lbm.lattice=D2Q9", "run.steps=1"]
