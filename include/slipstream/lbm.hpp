@@ -192,8 +192,8 @@ class Lbm final : public Simulation {
   Energy energy();
   /// Runs steps and waits for them.
   void advance(std::int64_t steps);
-  /// For measuring what the exchange costs: from now on steps leave it out, or do it again. Without it ghosts keep what
-  /// they hold, which is right only for a fluid at rest.
+  /// For measuring what the exchange costs: from now on steps leave it out, or do it again; alike on all ranks. Without
+  /// it ghosts keep what they hold, which is right only for a fluid at rest.
   void leave_out_exchange(bool left_out);
 
   /// A field of the state by name; `velocity` and `density` are brought up to the current step first, which is
