@@ -11,6 +11,17 @@
 
 namespace slipstream {
 
+/// As launch(), for a kernel that is made for GPUs: the host's loops are not compiled.
+template <class Kernel>
+void launch_on_gpu([[maybe_unused]] Stream& stream, const Box& box, [[maybe_unused]] const Kernel& kernel) {
+  if (box.empty()) return;
+#if defined(__CUDACC__)
+  cuda::launch(stream, box, kernel);
+#else
+  throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
+#endif
+}
+
 /// Runs `kernel(i, j, k)` (int) once for every cell of the box, in no order; cells must not depend on one another.
 /// `kernel` is a trivially copyable functor with `SLIP_FN void operator()(int, int, int) const`.
 /// A functor with decisions that depend on j and k only may offer them as `row(j, k)`, whose result is called with i:
@@ -18,15 +29,10 @@ namespace slipstream {
 /// Files that launch are compiled as CUDA in a CUDA build (CMake: slipstream_kernels).
 template <class Kernel>
 void launch(Stream& stream, const Box& box, const Kernel& kernel) {
-  if (box.empty()) return;
-  if (stream.device().backend == Backend::host) {
+  if (stream.device().backend != Backend::host) {
+    launch_on_gpu(stream, box, kernel);
+  } else if (!box.empty()) {
     host::launch(stream.impl(), box, kernel);
-  } else {
-#if defined(__CUDACC__)
-    cuda::launch(stream, box, kernel);
-#else
-    throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
-#endif
   }
 }
 

@@ -121,7 +121,7 @@ void launch_groups_or_cells(Stream& stream, const Box& box, const BlockArrays& b
   const auto cells = step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision);
   if constexpr (Groups::size > 1) {
     if (stream.device().backend != Backend::host && in_groups<Groups>(box, b))
-      return launch(stream, groups_of<Groups>(box), Groups{cells});
+      return launch_on_gpu(stream, groups_of<Groups>(box), Groups{cells});
   }
   launch(stream, box, cells);
 }
