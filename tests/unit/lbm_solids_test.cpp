@@ -295,6 +295,34 @@ TEST(Solids, FillBlocksThatTakeNoMemoryForPopulations) {
   EXPECT_EQ(all(with), all(without));
 }
 
+TEST(Solids, MayBeLeftOutOfSomeBlocksOnly) {
+  // A plate with a slit, as thick as the block in the middle: nine tenths of it are solid.
+  Surfaces plate;
+  plate.names = {"plate"};
+  plate.solid = [](const Box& box) {
+    std::vector<std::uint16_t> all;
+    for_each_cell(box,
+                  [&](const Extent& p) { all.push_back(p[0] >= 8 && p[0] < 16 && (p[1] < 9 || p[1] >= 11) ? 1 : 0); });
+    return all;
+  };
+  for (const Streaming streaming : {Streaming::two, Streaming::in_place}) {
+    Options o = channel(Solids::automatic, streaming), all_cells = channel(Solids::dense, streaming);
+    o.grid.partition.blocks_per_device = {3, 1, 1};
+    const Machine machine = machine_here(Backend::host, 1);
+    Lbm some(Communicator::world(), machine, o, plate), none(Communicator::world(), machine, all_cells, plate);
+    some.advance(23);
+    none.advance(23);
+    const auto velocities = [](Lbm& lbm) {
+      return gather(Communicator::world(), lbm.field("velocity"), lbm.grid().box());
+    };
+    EXPECT_EQ(velocities(some), velocities(none));
+    Options boxes = o;
+    boxes.solids = Solids::dense;
+    const Lbm dense(Communicator::world(), machine, boxes, plate);
+    EXPECT_LT(static_cast<double>(some.bytes_of_cells()), 0.9 * static_cast<double>(dense.bytes_of_cells()));
+  }
+}
+
 TEST(Solids, ShareOutBlocksByTheirFluidCells) {
   Options o = channel(Solids::automatic);
   o.cells = {48, 20, 18};
