@@ -8,6 +8,7 @@
 #include <slipstream/guard.hpp>
 
 #include "../support/lbm_run.hpp"
+#include "device/upload.hpp"
 #include "solver/lbm/stored_cells.hpp"
 
 namespace slipstream::lbm {
@@ -86,6 +87,106 @@ TEST(StoredCells, AreFluidCellsAndTheirNeighboursInTheOrderOfMemory) {
     });
     EXPECT_EQ(stored.count(), next);
   }
+}
+
+/// The kernels on one block that wraps round on all axes, x among them, as GPUs do it: packed and in boxes.
+class Wrapped {
+ public:
+  Wrapped(Streaming streaming, bool forced) : in_place_(streaming == Streaming::in_place) {
+    options_ = channel(Solids::sparse, streaming);
+    options_.cells = {37, 6, 5};
+    options_.periodic = {true, true, true};
+    if (!forced) options_.force = {0, 0, 0};
+    GridOptions grid_options;
+    grid_options.periodic = options_.periodic;
+    grid_.emplace(options_.cells, machine_here(Backend::host, 1), 0, grid_options);
+    Surfaces surfaces;
+    surfaces.solid = [](const Box& box) {
+      std::vector<std::uint16_t> all;
+      for_each_cell(box, [&](const Extent& p) { all.push_back(p[0] > 20 && p[0] < 36 && p[1] < 5 ? 1 : 0); });
+      return all;
+    };
+    const Block& block = grid_->block(0);
+    const Surroundings s = surroundings_of(*grid_, block, options_, {0, 0, 0}, surfaces);
+    stored_.emplace(*grid_, block, options_, s);
+    words_ = upload(device, stored_->words());
+    cells_ = upload(device, fluid_cells_of(block.box, {block.box}, s));
+    flags_ = upload(device, s.flags);
+    FieldOptions field;
+    field.components = 19;
+    shape_ = block_shape(options_.cells, field);
+    packed_shape_ = shape_;
+    packed_shape_.stride[1] = packed_shape_.stride[2] = packed_shape_.origin = 0;
+    packed_shape_.component_stride = stored_->count();
+  }
+
+  /// All populations after the step of a number, those of solid cells at rest. Without links nothing comes out of them.
+  std::vector<float> step(bool packed, int number) {
+    std::vector<float> values(shape_.elements);
+    std::mt19937 random(3);
+    for (float& value : values) value = 0.02f * static_cast<float>(random() % 1000) / 1000;
+    auto boxes = upload(device, values);
+    const auto size = static_cast<std::size_t>(packed ? 19 * stored_->count() : shape_.elements);
+    Buffer<float> from(device, size), to(device, size);
+    Stream stream(device);
+    fill(stream, from.data(), 0, from.bytes());
+    fill(stream, to.data(), 0, to.bytes());
+    const Kernels& kernel = kernels(Lattice::d3q19, DType::f32);
+    kernel.transcribe(stream, arrays(false, boxes, boxes), arrays(packed, from, to, form(number)));
+    kernel.stream_collide(stream, {{0, 0, 0}, options_.cells}, arrays(packed, from, to, form(number)), Layout::soa,
+                          model_of(options_));
+    Buffer<float>& left = in_place_ ? from : to;
+    kernel.transcribe(stream, arrays(packed, left, left, form(number + 1)), arrays(false, boxes, boxes));
+    stream.synchronize();
+    std::copy_n(boxes.data(), boxes.size(), values.data());
+    return values;
+  }
+
+ private:
+  Form form(int number) const { return !in_place_ ? Form::apart : number % 2 == 0 ? Form::shared : Form::turned; }
+
+  BlockArrays arrays(bool packed, Buffer<float>& from, Buffer<float>& to, Form form = Form::apart) {
+    BlockArrays a;
+    const auto place = [&](Buffer<float>& buffer) {
+      return Place{reinterpret_cast<std::byte*>(buffer.data()), packed ? packed_shape_ : shape_, DType::f32};
+    };
+    a.populations = place(from);
+    a.populations_out = place(to);
+    FieldOptions flags;
+    flags.type = DType::u8;
+    flags.alignment = 1;
+    a.flags = {reinterpret_cast<std::byte*>(flags_.data()), block_shape(options_.cells, flags), DType::u8};
+    for (int axis = 0; axis < 3; ++axis) a.wrap.extent[axis] = static_cast<int>(options_.cells[axis]);
+    a.form = form;
+    a.has_solids = true;
+    if (packed) {
+      a.numbering = stored_->numbering();
+      a.numbering.words = words_.data();
+      a.cells = {cells_.data(), cells_.size()};
+    }
+    return a;
+  }
+
+  const Device device{Backend::host, 0};
+  bool in_place_;
+  Options options_;
+  std::optional<Grid> grid_;
+  std::optional<StoredCells> stored_;
+  Buffer<CellWord> words_;
+  Buffer<std::uint32_t> cells_;
+  Buffer<std::uint8_t> flags_;
+  BlockShape shape_, packed_shape_;
+};
+
+TEST(PackedStep, WrapsRoundInXAsThatOfABoxDoes) {
+  for (const Streaming streaming : {Streaming::two, Streaming::in_place})
+    for (const bool forced : {false, true})
+      for (const int number : {0, 1}) {
+        Wrapped wrapped(streaming, forced);
+        const auto packed = wrapped.step(true, number);
+        EXPECT_NE(packed, std::vector<float>(packed.size(), 0));
+        EXPECT_EQ(packed, wrapped.step(false, number)) << to_string(streaming) << forced << number;
+      }
 }
 
 TEST(Solids, ChangeNeitherLoadsNorMassNorVelocities) {
@@ -192,6 +293,34 @@ TEST(Solids, FillBlocksThatTakeNoMemoryForPopulations) {
   without.advance(9);
   const auto all = [](Lbm& lbm) { return gather(Communicator::world(), lbm.field("velocity"), lbm.grid().box()); };
   EXPECT_EQ(all(with), all(without));
+}
+
+TEST(Solids, MayBeLeftOutOfSomeBlocksOnly) {
+  // A plate with a slit, as thick as the block in the middle: nine tenths of it are solid.
+  Surfaces plate;
+  plate.names = {"plate"};
+  plate.solid = [](const Box& box) {
+    std::vector<std::uint16_t> all;
+    for_each_cell(box,
+                  [&](const Extent& p) { all.push_back(p[0] >= 8 && p[0] < 16 && (p[1] < 9 || p[1] >= 11) ? 1 : 0); });
+    return all;
+  };
+  for (const Streaming streaming : {Streaming::two, Streaming::in_place}) {
+    Options o = channel(Solids::automatic, streaming), all_cells = channel(Solids::dense, streaming);
+    o.grid.partition.blocks_per_device = {3, 1, 1};
+    const Machine machine = machine_here(Backend::host, 1);
+    Lbm some(Communicator::world(), machine, o, plate), none(Communicator::world(), machine, all_cells, plate);
+    some.advance(23);
+    none.advance(23);
+    const auto velocities = [](Lbm& lbm) {
+      return gather(Communicator::world(), lbm.field("velocity"), lbm.grid().box());
+    };
+    EXPECT_EQ(velocities(some), velocities(none));
+    Options boxes = o;
+    boxes.solids = Solids::dense;
+    const Lbm dense(Communicator::world(), machine, boxes, plate);
+    EXPECT_LT(static_cast<double>(some.bytes_of_cells()), 0.9 * static_cast<double>(dense.bytes_of_cells()));
+  }
 }
 
 TEST(Solids, ShareOutBlocksByTheirFluidCells) {

@@ -8,8 +8,8 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Solid share of a block from which `automatic` stores fluid cells only. On GPUs a step costs its bytes, and below that
-/// share it would save little memory; on the host what is left out must be worth more than vector instructions.
+/// Solid share of a block from which `automatic` stores fluid cells only. On GPUs a step costs its bytes, and below
+/// that share it would save little memory; on the host what is left out must be worth more than vector instructions.
 constexpr double packing_share_gpu = 0.3, packing_share_host = 0.85;
 
 Kept kept_by(const Options& options, bool gpu, double solid_share) {
