@@ -99,7 +99,7 @@ void TimeLoop::step(Marks* marks) {
 
 /// What a library waits for in a graph has no limit, and a trace shows single steps.
 bool TimeLoop::recordable() const {
-  if (trace_ || simulation_.recording().period == 0) return false;
+  if (trace_) return false;
   for (const Stage& stage : simulation_.stages()) {
     if (!stage.exchange) continue;
     if (!stage.exchange->capturable()) return false;
@@ -127,7 +127,7 @@ void TimeLoop::record(std::int64_t steps) {
 /// between graphs. They are recorded where there are none, or where many more may be.
 bool TimeLoop::replay(std::int64_t steps) {
   const Recording now = simulation_.recording();
-  const std::int64_t wanted = std::min(steps, most_replayed) / now.period * now.period;
+  const std::int64_t wanted = now.period > 0 ? std::min(steps, most_replayed) / now.period * now.period : 0;
   if (wanted == 0) return false;
   const bool fits = replay_ && replay_->of.period == now.period && replay_->of.serial == now.serial;
   if (fits && wanted < 2 * replay_->steps) {

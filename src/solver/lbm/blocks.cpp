@@ -1,0 +1,121 @@
+// How the blocks of this rank keep their cells, and what is made of the bodies for them.
+#include <algorithm>
+
+#include "solver/lbm/impl.hpp"
+#include "solver/lbm/packed_halo.hpp"
+
+namespace slipstream::lbm {
+
+void Lbm::Impl::make_populations() {
+  exchanges.clear();
+  populations.reset();
+  whole.reset();
+  keeping = std::make_shared<Keeping>(grid, options, surfaces);
+  FieldOptions field = population_field(grid, options, comm.size() > 1);
+  if (const auto packed = keeping->packed(comm)) {
+    whole.emplace(grid, whole_field(grid, options));
+    field.packed = packed;
+  }
+  populations.emplace(grid, field);
+  patterns = population_patterns(grid, options);
+  if (field.packed)
+    for (auto& pattern : patterns) pattern = std::make_unique<PackedHalo>(std::move(pattern), keeping, field);
+  tuning = {};
+  tuning.options = options.exchange;
+  tuning.source = "rules";
+  if (options.tune)
+    tuning = tune(comm, grid, {{patterns.front().get(), &*populations}}, options.exchange, *options.tune);
+  for (const auto& pattern : patterns)
+    exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{ExchangeItem{pattern.get(), &*populations}},
+                                                   tuning.options));
+  state.fields["populations"] = whole ? &*whole : &*populations;
+  keeping->settle();
+}
+
+void Lbm::Impl::make_blocks() {
+  blocks.clear();
+  for (const std::int64_t id : grid.local()) {
+    const Block& block = grid.block(id);
+    BlockWork work;
+    work.id = id;
+    const Device device = populations->device(id);
+    work.device = std::find(devices.begin(), devices.end(), device) - devices.begin();
+    work.cells = {{0, 0, 0}, block.box.extents()};
+    work.split = split_rim(work.cells, margins(block));
+    const Surroundings s = surroundings_of(grid, block, options, flags.options().ghost, surfaces);
+    flags_of(id, s.around, s.flags);
+    work.fluid_cells = 0;
+    for_each_cell(block.box, [&](const Extent& p) { work.fluid_cells += s.flags[index_in(s.around, p)] == fluid; });
+    work.has_solids = work.fluid_cells < block.box.volume();
+    const Links links = make_links(grid, block, options, s);
+    work.local = LinkBuffers(device, links.local);
+    work.exchanged = LinkBuffers(device, links.exchanged);
+    for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(device, list));
+    work.kept = keeping->of(id);
+    if (work.kept == Kept::packed) list_cells(work, s);
+    blocks.push_back(std::move(work));
+  }
+}
+
+void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s) {
+  const StoredCells& stored = keeping->stored(work.id);
+  const Device device = devices[work.device];
+  const Box& cells = grid.block(work.id).box;
+  work.words = upload(device, stored.words());
+  work.numbering = stored.numbering();
+  work.numbering.words = work.words.data();
+  auto listed = fluid_cells_of(cells, {work.split.interior}, s);
+  work.interior_cells = listed.size();
+  const auto rim = fluid_cells_of(cells, work.split.rim, s);
+  listed.insert(listed.end(), rim.begin(), rim.end());
+  work.fluid = upload(device, listed);
+}
+
+void Lbm::Impl::set(Surfaces bodies) {
+  require(state.step == 0, "bodies and solid cells are set before the first step");
+  surfaces = std::move(bodies);
+  if (options.solids != Solids::dense) {
+    make_populations();
+    make_blocks();
+    if (model.forced()) start();
+  } else {
+    make_blocks();
+  }
+  ++serial;
+  forget_bodies();
+  macroscopic_step.first = -1;
+}
+
+std::int64_t Lbm::Impl::usual_rim(int axis) const {
+  if (axis != 0 || options.layout != Layout::soa || devices.front().backend == Backend::host) return 1;
+  return 32 / static_cast<std::int64_t>(size_of(options.precision));
+}
+
+Margins Lbm::Impl::margins(const Block& block) const {
+  Margins m;
+  for (int a = 0; a < 3; ++a) {
+    if (populations->options().ghost[a] == 0) continue;
+    const std::int64_t width = std::max(least_rim(), options.rim[a] > 0 ? options.rim[a] : usual_rim(a));
+    if (grid.periodic()[a] || block.box.lo[a] > 0) m.low[a] = width;
+    if (grid.periodic()[a] || block.box.hi[a] < grid.extent()[a]) m.high[a] = width;
+  }
+  return m;
+}
+
+void Lbm::Impl::flags_of(std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values) {
+  const BlockShape& shape = flags.shape(id);
+  Buffer<std::uint8_t> host(flags.device(id), shape.elements, Memory::pinned);
+  std::fill_n(host.data(), host.size(), fluid);
+  std::size_t n = 0;
+  const Extent& g = flags.options().ghost;
+  for (std::int64_t z = 0; z < around.extent(2); ++z)
+    for (std::int64_t y = 0; y < around.extent(1); ++y)
+      for (std::int64_t x = 0; x < around.extent(0); ++x)
+        host.data()[shape.origin + (x - g[0]) * shape.stride[0] + (y - g[1]) * shape.stride[1] +
+                    (z - g[2]) * shape.stride[2]] = values[n++];
+  Stream stream(flags.device(id));
+  copy(stream, flags.data(id), host.data(), host.bytes());
+  stream.synchronize();
+}
+
+}  // namespace slipstream::lbm

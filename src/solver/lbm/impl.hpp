@@ -1,0 +1,299 @@
+#pragma once
+// What a lattice Boltzmann run is made of; its parts are in blocks.cpp, forms.cpp, splitting.cpp and sums.cpp.
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slipstream/lbm.hpp>
+
+#include "device/upload.hpp"
+#include "solver/lbm/fields.hpp"
+#include "solver/lbm/kernels.hpp"
+#include "solver/lbm/links.hpp"
+#include "solver/lbm/stored_cells.hpp"
+
+namespace slipstream::lbm {
+
+/// Links on a device.
+struct LinkBuffers {
+  LinkBuffers() = default;
+  LinkBuffers(Device device, const LinkLists& lists)
+      : added(upload(device, lists.added)),
+        half_way(upload(device, lists.half_way)),
+        weighted(upload(device, lists.weighted)),
+        pressure(upload(device, lists.pressure)),
+        convective(upload(device, lists.convective)) {}
+  LinkSpans spans() const {
+    return {{added.data(), added.size()},
+            {half_way.data(), half_way.size()},
+            {weighted.data(), weighted.size()},
+            {pressure.data(), pressure.size()},
+            {convective.data(), convective.size()}};
+  }
+  Buffer<Link> added;
+  Buffer<Link> half_way;
+  Buffer<WeightedLink> weighted;
+  Buffer<PressureCell> pressure;
+  Buffer<ConvectiveLink> convective;
+};
+
+/// A block's links, on its device, and how it is split around the exchange.
+struct BlockWork {
+  std::int64_t id = 0;
+  std::size_t device = 0;  // among this rank's
+  Box cells;               // local
+  InteriorAndRim split;
+  LinkBuffers local, exchanged;
+  std::map<int, Buffer<LoadLink>> loads;  // by bearer
+  Kept kept = Kept::all;
+  Numbering numbering;  // its words are those below
+  Buffer<CellWord> words;
+  Buffer<std::uint32_t> fluid;  // of a packed block: cells of the interior, then of the rim
+  std::size_t interior_cells = 0;
+  bool has_solids = false;
+  std::int64_t fluid_cells = 0;
+};
+
+/// What a convective side remembers, on blocks of its own beside those of the flow.
+struct Outlet {
+  Outlet(const Grid& flow, const Options& options, const GridOptions& blocks)
+      : grid(flow.extent(), flow.machine(), flow.rank(), blocks), field(grid, outlet_field(options)) {}
+  /// Nothing where no side is convective.
+  static std::unique_ptr<Outlet> make(const Grid& flow, const Options& options) {
+    GridOptions blocks;
+    blocks.covered = false;
+    for (Block block : flow.blocks()) {
+      block.box = beside_outlet(flow, options, block.box);
+      if (!block.box.empty()) blocks.boxes.push_back(block);
+    }
+    return blocks.boxes.empty() ? nullptr : std::make_unique<Outlet>(flow, options, blocks);
+  }
+  Grid grid;
+  Field field;
+};
+
+/// What one block adds to a sum.
+struct Partial {
+  std::int64_t block = 0, quantity = 0;
+  std::array<double, 6> values{};
+};
+
+/// Those of all ranks by block, so that the bits of their sum do not depend on who holds what.
+std::vector<Partial> by_block(const Communicator& comm, const std::vector<Partial>& mine);
+
+struct Lbm::Impl {
+  Impl(const Communicator& comm, const Machine& machine, Options wanted, Surfaces bodies);
+
+  /// The arrays and what exchanges them, once it is known how the cells are kept.
+  void make_populations();
+  void make_blocks();
+  void list_cells(BlockWork& work, const Surroundings& s);
+  void set(Surfaces bodies);
+  /// What the blocks were made of may go.
+  void forget_bodies() {
+    surfaces.solid = {};
+    surfaces.cuts = {};
+  }
+
+  bool in_place() const { return options.streaming == Streaming::in_place; }
+  /// The form that the step to come reads, unless the populations lie as others see them.
+  Form form() const {
+    if (!in_place()) return Form::apart;
+    return state.step % 2 == 0 ? Form::shared : Form::turned;
+  }
+  /// The exchange before the step to come.
+  Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
+  /// The one that the step to come does; none where exchanges are left out.
+  Exchange* due() const { return left_out ? nullptr : &exchange(); }
+
+  /// Brings the populations into the form of two arrays of boxes with solid cells at rest, or back.
+  void rearrange(bool to_apart);
+  void rearrange_in_place(Stream& stream, const BlockWork& work, BlockArrays block, bool to_apart);
+  void begin_steps() {
+    rearrange(false);
+    stages.front().exchange = due();
+  }
+
+  /// New arrays hold zeros, which is rest where no force acts.
+  void start();
+  /// Slab by slab, so that little memory is needed.
+  void start_from(const BlockWork& work, const FlowOfBox& flow);
+  /// Layers that wait for the exchange whatever the options say. In place, an outlet or a cut that waits for it reads
+  /// what its cell sent inwards, which the cell behind must not have replaced yet.
+  std::int64_t least_rim() const { return in_place() && (surfaces.cuts || !options.boundaries.empty()) ? 2 : 1; }
+
+  std::int64_t usual_rim(int axis) const;
+  /// Rim layers where the halo brings values from another block (or this one, periodic).
+  Margins margins(const Block& block) const;
+  void flags_of(std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values);
+
+  Place place(const Field& field, std::int64_t block, int copy = 0) const {
+    const BlockShape& shape = field.shape(block);
+    return {field.data(block, copy) + shape.origin * static_cast<std::int64_t>(size_of(field.options().type)), shape,
+            field.options().type};
+  }
+
+  const BlockWork& work(std::int64_t block) const {
+    return *std::find_if(blocks.begin(), blocks.end(), [&](const BlockWork& work) { return work.id == block; });
+  }
+
+  /// As kernels find the populations now.
+  BlockArrays arrays(const BlockWork& work) const {
+    if (!apart) return own_arrays(work);
+    if (whole) return whole_arrays(work);
+    BlockArrays a = own_arrays(work);
+    a.form = Form::apart;
+    return a;
+  }
+
+  BlockArrays own_arrays(const BlockWork& work) const {
+    BlockArrays a = other_arrays(work);
+    a.populations = place(*populations, work.id, 0);
+    a.populations_out = place(*populations, work.id, in_place() ? 0 : 1);
+    a.form = form();
+    a.numbering = work.numbering;
+    return a;
+  }
+
+  BlockArrays whole_arrays(const BlockWork& work) const {
+    BlockArrays a = other_arrays(work);
+    a.populations = place(*whole, work.id);
+    return a;
+  }
+
+  /// All but the populations.
+  BlockArrays other_arrays(const BlockWork& work) const {
+    BlockArrays a;
+    a.flags = place(flags, work.id);
+    if (velocity) a.velocity = place(*velocity, work.id);
+    if (density) a.density = place(*density, work.id);
+    if (outlet) a.outlet = outlet_arrays(grid.block(work.id).box);
+    const auto wrapped = wrapped_axes(grid, options);
+    for (int axis = 0; axis < 3; ++axis)
+      if (wrapped[axis]) a.wrap.extent[axis] = static_cast<int>(work.cells.extent(axis));
+    a.has_solids = work.has_solids;
+    a.leave_solids = work.kept == Kept::fluid;
+    a.flags_by_word = options.flags_by_word;
+    return a;
+  }
+
+  /// Of a block of the flow; null where it does not lie along the side.
+  OutletArrays outlet_arrays(const Box& block) const {
+    const Box beside = beside_outlet(grid, options, block);
+    if (beside.empty()) return {};
+    const std::int64_t id = outlet->grid.overlapping(beside).front();
+    return {place(outlet->field, id, 0), place(outlet->field, id, 1), convective_side(options) / 2, state.step == 0};
+  }
+
+  void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links) {
+    for (const BlockWork& work : blocks)
+      if (work.device == device) kernel.apply_links(stream, (work.*links).spans(), arrays(work), model);
+  }
+
+  void collide(Stream& stream, const BlockWork& work, const Box& box) {
+    if (!box.empty()) kernel.stream_collide(stream, box, arrays(work), options.layout, model);
+  }
+
+  void collide_listed(Stream& stream, const BlockWork& work, Part part) {
+    BlockArrays block = arrays(work);
+    const std::size_t first = part == Part::rim ? work.interior_cells : 0,
+                      last = part == Part::interior ? work.interior_cells : work.fluid.size();
+    block.cells = {work.fluid.data() + first, last - first};
+    kernel.stream_collide(stream, work.cells, block, options.layout, model);
+  }
+
+  void compute(Stream& stream, std::size_t device, Part part) {
+    if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged);
+    for (const BlockWork& work : blocks) {
+      if (work.device != device) continue;
+      if (work.kept == Kept::packed) {
+        collide_listed(stream, work, part);
+        continue;
+      }
+      if (part == Part::all) collide(stream, work, work.cells);
+      if (part == Part::interior) collide(stream, work, work.split.interior);
+      if (part == Part::rim)
+        for (const Box& slab : work.split.rim) collide(stream, work, slab);
+    }
+  }
+
+  // How steps are split -------------------------------------------------------------------------------------------
+
+  void take(const Split& chosen);
+  /// Everything that the time of a step depends on.
+  std::string split_key() const;
+  /// Measures how to split the step, on steps of a fluid that is put to rest again.
+  void tune_rim(Lbm& owner);
+  /// As it was before the first step.
+  void rest();
+  std::pair<std::int64_t, std::int64_t> now() const { return {state.step, state.restarts}; }
+
+  void make_macroscopic() {
+    velocity.emplace(grid, velocity_field(options));
+    density.emplace(grid, density_field(options));
+    state.fields["velocity"] = &*velocity;
+    state.fields["density"] = &*density;
+  }
+
+  /// Runs a kernel that leaves so many doubles per row of each block, and brings them to the host, per block.
+  template <class Run>
+  std::vector<std::vector<double>> per_row(Run run, std::size_t each = 1) {
+    std::vector<std::vector<double>> all;
+    for (const BlockWork& work : blocks) {
+      const Device device = devices[work.device];
+      const std::size_t count = each * rows(work.cells);
+      Buffer<double> there(device, count), host(device, count, Memory::pinned);
+      Stream stream(device);
+      run(stream, work, there.data());
+      copy(stream, host.data(), there.data(), host.bytes());
+      stream.synchronize();
+      all.emplace_back(host.data(), host.data() + count);
+    }
+    return all;
+  }
+
+  /// Puts in place all that the coming step reads.
+  void bring() {
+    begin_steps();
+    std::vector<Stream>& streams = loop->streams();
+    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::local);
+    exchange().begin(streams);
+    exchange().end(streams);
+    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged);
+  }
+
+  /// Force and moment of one block's links.
+  std::array<double, 6> load(const BlockWork& work, const Buffer<LoadLink>& links, const std::array<double, 3>& about);
+
+  Communicator comm;
+  Options options;
+  Surfaces surfaces;
+  Grid grid;
+  Model model;
+  const Kernels& kernel;
+  std::shared_ptr<Keeping> keeping;
+  std::vector<std::unique_ptr<Pattern>> patterns;
+  Field flags;
+  std::optional<Field> populations;
+  // Where some blocks are packed: the populations as others see them, without arrays while steps are done.
+  std::optional<Field> whole;
+  std::unique_ptr<Outlet> outlet;
+  std::optional<Field> velocity, density;
+  std::vector<Device> devices;
+  Tuning tuning;
+  Split split;
+  std::vector<std::unique_ptr<Exchange>> exchanges;
+  std::vector<BlockWork> blocks;
+  std::vector<Stage> stages;
+  State state;
+  std::uint64_t serial = 0;  // of what recorded steps hold
+  bool left_out = false;     // exchanges, for measuring
+  bool apart = false;        // the populations lie as others see them
+  // That velocity and density belong to: the step, and how often the state had been restored.
+  std::pair<std::int64_t, std::int64_t> macroscopic_step{-1, 0};
+  std::optional<TimeLoop> loop;
+};
+
+}  // namespace slipstream::lbm

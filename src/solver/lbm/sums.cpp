@@ -1,0 +1,126 @@
+// Sums and extremes over cells and links, with the same bits on any number of ranks.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "solver/lbm/impl.hpp"
+
+namespace slipstream::lbm {
+
+/// Those of all ranks by block, so that the bits of their sum do not depend on who holds what.
+std::vector<Partial> by_block(const Communicator& comm, const std::vector<Partial>& mine) {
+  std::vector<Partial> all;
+  const std::string bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(Partial));
+  for (const std::string& text : comm.all_gather(bytes)) {
+    const std::size_t before = all.size();
+    all.resize(before + text.size() / sizeof(Partial));
+    std::memcpy(all.data() + before, text.data(), text.size());
+  }
+  std::sort(all.begin(), all.end(), [](const Partial& a, const Partial& b) {
+    return std::pair(a.block, a.quantity) < std::pair(b.block, b.quantity);
+  });
+  return all;
+}
+
+std::array<double, 6> Lbm::Impl::load(const BlockWork& work, const Buffer<LoadLink>& links,
+                                      const std::array<double, 3>& about) {
+  std::array<double, 3> corner;
+  for (int a = 0; a < 3; ++a) corner[a] = static_cast<double>(grid.block(work.id).box.lo[a]) + 0.5 - about[a];
+  const Device device = devices[work.device];
+  Stream& stream = loop->streams()[work.device];
+  const std::int64_t teams = load_teams(links.size());
+  Buffer<double> there(device, 6 * teams), host(device, 6 * teams, Memory::pinned);
+  kernel.loads(stream, {links.data(), links.size()}, corner, arrays(work), there.data());
+  copy(stream, host.data(), there.data(), host.bytes());
+  stream.synchronize();
+  std::array<double, 6> sum{};
+  for (std::int64_t n = 0; n < 6 * teams; ++n) sum[n % 6] += host.data()[n];
+  return sum;
+}
+
+std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
+  std::vector<Load> loads;
+  std::map<int, std::size_t> place;
+  for (int side = 0; side < 2 * impl_->grid.dimensions(); ++side)
+    if (is_wall(impl_->options, side)) {
+      place[side] = loads.size();
+      loads.push_back({to_string(static_cast<Side>(side)), {}, {}});
+    }
+  for (const std::string& name : impl_->surfaces.names) {
+    const int number = static_cast<int>(&name - impl_->surfaces.names.data());
+    place[first_body + number] = loads.size();
+    loads.push_back({name, {}, {}});
+  }
+  impl_->bring();
+  std::vector<Partial> mine;
+  for (const BlockWork& work : impl_->blocks)
+    for (const auto& [bearer, links] : work.loads) mine.push_back({work.id, bearer, impl_->load(work, links, about)});
+  for (const Partial& part : by_block(impl_->comm, mine)) {
+    Load& load = loads[place.at(static_cast<int>(part.quantity))];
+    for (int a = 0; a < 3; ++a) {
+      load.force[a] += part.values[a];
+      load.moment[a] += part.values[3 + a];
+    }
+  }
+  return loads;
+}
+
+double Lbm::update_macroscopic() {
+  const bool first = !impl_->velocity;
+  if (first) impl_->make_macroscopic();
+  impl_->macroscopic_step = impl_->now();
+  double change = 0;
+  for (const auto& block : impl_->per_row([&](Stream&stream, const BlockWork&work, double*out) {
+         impl_->kernel.macroscopic(stream, work.cells, impl_->arrays(work), impl_->model, out);
+       }))
+    for (const double row : block) change = row > change || row != row ? row : change;
+  // A NaN anywhere is a NaN everywhere.
+  const bool sound = impl_->comm.all(change == change);
+  const double all = impl_->comm.max(sound ? change : 0);
+  if (!sound) return std::numeric_limits<double>::quiet_NaN();
+  return first ? std::numeric_limits<double>::infinity() : all;
+}
+
+double Lbm::excess_mass() {
+  const auto sums = impl_->per_row([&](Stream& stream, const BlockWork& work, double* out) {
+    impl_->kernel.excess_mass(stream, work.cells, impl_->arrays(work), out);
+  });
+  std::vector<Partial> mine;
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    mine.push_back({impl_->blocks[b].id});
+    for (const double row : sums[b]) mine.back().values[0] += row;
+  }
+  double total = 0;
+  for (const Partial& part : by_block(impl_->comm, mine)) total += part.values[0];
+  return total;
+}
+
+Energy Lbm::energy() {
+  impl_->bring();
+  for (Stream& stream : impl_->loop->streams()) stream.synchronize();
+  const auto sums = impl_->per_row(
+      [&](Stream& stream, const BlockWork& work, double* out) {
+        impl_->kernel.energy(stream, work.cells, impl_->arrays(work), impl_->model, out);
+      },
+      2);
+  std::vector<Partial> mine;
+  for (std::size_t b = 0; b < sums.size(); ++b) {
+    mine.push_back({impl_->blocks[b].id});
+    for (std::size_t n = 0; n < sums[b].size(); ++n) mine.back().values[n % 2] += sums[b][n];
+  }
+  Energy total;
+  for (const Partial& part : by_block(impl_->comm, mine)) {
+    total.kinetic += part.values[0];
+    total.dissipation += part.values[1];
+  }
+  return total;
+}
+
+std::int64_t Lbm::fluid_cells() const {
+  std::int64_t mine = 0, all = 0;
+  for (const auto& work : impl_->blocks) mine += work.fluid_cells;
+  for (const std::int64_t count : impl_->comm.all_gather(mine)) all += count;
+  return all;
+}
+
+}  // namespace slipstream::lbm
