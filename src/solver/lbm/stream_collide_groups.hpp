@@ -18,7 +18,7 @@ struct StreamCollideGroups {
   static constexpr int size = 8 / sizeof(Word);
   // Registers for all values of a thread, 128 or 170, and as many threads as these leave, in small blocks.
   static constexpr int threads = size == 4 ? 64 : 128;
-  static constexpr int resident = (L::q > 19 || in_place ? 384 : 512) / threads;
+  static constexpr int resident = (L::q > 19 ? 384 : 512) / threads;
   struct alignas(8) Group {
     Word word[size];
   };
