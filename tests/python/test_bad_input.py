@@ -256,7 +256,7 @@ def test_cuda_where_there_is_none_is_refused(refused: Refused) -> None:
     [
         ('"wide"', "exchange.rim: should be 'auto' (it is \"wide\")"),
         ("[1,2]", "exchange.rim[2]: missing"),
-        ("[0,1,1]", "exchange.rim[0]: should be greater than or equal to 1"),
+        ("[-1,1,1]", "exchange.rim[0]: should be greater than or equal to 0"),
     ],
 )
 def test_rim_that_is_no_width_is_refused_in_one_line(refused: Refused, rim: str, said: str) -> None:
