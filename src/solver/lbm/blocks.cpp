@@ -74,13 +74,11 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s) {
 void Lbm::Impl::set(Surfaces bodies) {
   require(state.step == 0, "bodies and solid cells are set before the first step");
   surfaces = std::move(bodies);
-  if (options.solids != Solids::dense) {
-    make_populations();
-    make_blocks();
-    if (model.forced()) start();
-  } else {
-    make_blocks();
-  }
+  // What is stored depends on the bodies, unless all cells are.
+  const bool anew = options.solids != Solids::dense;
+  if (anew) make_populations();
+  make_blocks();
+  if (anew && model.forced()) start();
   ++serial;
   forget_bodies();
   macroscopic_step.first = -1;
