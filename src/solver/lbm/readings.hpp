@@ -33,10 +33,32 @@ struct Cells {
   Places places;
 };
 
+/// What a cell left, as Places::outgoing finds it, but asking for form and storage once and not for each population: a
+/// GPU then has all of them under way at the same time.
+template <class L, class S>
+SLIP_FN void outgoing_of(const Cells<L, S>& in, int i, int j, int k, typename S::Number (&g)[L::q]) {
+  const Places& p = in.places;
+  if (p.numbering.words != nullptr) {
+    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in.origin[p.outgoing({i, j, k}, heading_of<L>(q()))]); });
+    return;
+  }
+  const typename S::Word* const cell = in.origin + i * p.stride[0] + j * p.stride[1] + k * p.stride[2];
+  const auto step = [&](int axis, int at) { return Step(p.stride[axis], at, p.wrap.extent[axis]); };
+  const Steps<L> steps{step(1, j), step(2, k)};
+  const Step x = step(0, i);
+  const std::int64_t turn = p.form == Form::turned ? p.component : 0;
+  const bool ahead = p.form != Form::apart;
+  unrolled<0, L::q>([&](auto q) {
+    constexpr bool odd = q() % 2 == 1;
+    const std::int64_t place = ahead && odd ? steps.template upstream<opposite_of(q())>(x) : 0;
+    g[q()] = S::load(cell[q() * p.component + place + (q() == 0 ? 0 : odd ? turn : -turn)]);
+  });
+}
+
 template <class L, class S>
 SLIP_FN Moments<typename S::Number> cell_moments(const Cells<L, S>& in, int i, int j, int k) {
   typename S::Number g[L::q];
-  unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in.origin[in.places.outgoing({i, j, k}, heading_of<L>(q()))]); });
+  outgoing_of(in, i, j, k, g);
   return moments<L>(g);
 }
 
