@@ -47,14 +47,29 @@ void Lbm::Impl::make_blocks() {
     work.fluid_cells = 0;
     for_each_cell(block.box, [&](const Extent& p) { work.fluid_cells += s.flags[index_in(s.around, p)] == fluid; });
     work.has_solids = work.fluid_cells < block.box.volume();
-    const Links links = make_links(grid, block, options, s);
-    work.local = LinkBuffers(device, links.local);
-    work.exchanged = LinkBuffers(device, links.exchanged);
+    Links links = make_links(grid, block, options, s);
     for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(device, list));
     work.kept = keeping->of(id);
     if (work.kept == Kept::packed) list_cells(work, s);
+    work.local = links_of(work, std::move(links.local));
+    work.exchanged = links_of(work, std::move(links.exchanged));
     blocks.push_back(std::move(work));
   }
+}
+
+LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
+  if (populations->shape(work.id).elements > std::int64_t{1} << 32) {  // more than a Bounce can name
+    lists.half_way.insert(lists.half_way.end(), lists.resting.begin(), lists.resting.end());
+    lists.resting.clear();
+  }
+  const Device device = devices[work.device];
+  LinkBuffers buffers(device, lists);
+  if (lists.resting.empty()) return buffers;
+  const Buffer<Link> links = upload(device, lists.resting);
+  Stream stream(device);
+  kernel.place_links(stream, {links.data(), links.size()}, own_arrays(work), buffers.resting.data());
+  stream.synchronize();
+  return buffers;
 }
 
 void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s) {

@@ -22,18 +22,18 @@ struct LinkBuffers {
   LinkBuffers(Device device, const LinkLists& lists)
       : added(upload(device, lists.added)),
         half_way(upload(device, lists.half_way)),
+        resting(device, lists.resting.size()),
         weighted(upload(device, lists.weighted)),
         pressure(upload(device, lists.pressure)),
         convective(upload(device, lists.convective)) {}
   LinkSpans spans() const {
-    return {{added.data(), added.size()},
-            {half_way.data(), half_way.size()},
-            {weighted.data(), weighted.size()},
-            {pressure.data(), pressure.size()},
-            {convective.data(), convective.size()}};
+    return {{added.data(), added.size()},       {half_way.data(), half_way.size()},
+            {resting.data(), resting.size()},   {weighted.data(), weighted.size()},
+            {pressure.data(), pressure.size()}, {convective.data(), convective.size()}};
   }
   Buffer<Link> added;
   Buffer<Link> half_way;
+  Buffer<Bounce> resting;
   Buffer<WeightedLink> weighted;
   Buffer<PressureCell> pressure;
   Buffer<ConvectiveLink> convective;
@@ -90,6 +90,7 @@ struct Lbm::Impl {
   void make_populations();
   void make_blocks();
   void list_cells(BlockWork& work, const Surroundings& s);
+  LinkBuffers links_of(const BlockWork& work, LinkLists lists);
   void set(Surfaces bodies);
   /// What the blocks were made of may go.
   void forget_bodies() {

@@ -93,6 +93,10 @@ class Kernels {
   virtual void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const = 0;
   /// Puts the populations of solid cells at rest, in an array whose form is apart.
   virtual void rest_solids(Stream& stream, const BlockArrays& block) const = 0;
+  /// Where the populations of links of resting walls lie in the block's array, which has at most 2^32 elements, as form
+  /// apart or shared has it; the turned form has both places exchanged.
+  virtual void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& block,
+                           Bounce* places) const = 0;
   virtual void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& block,
                            const Model& model) const = 0;
   /// sums[6 team ...] = force and moment by links that have been applied; `corner`: from where moments are taken about,

@@ -67,11 +67,19 @@ class KernelsOf final : public Kernels {
                                Scalars<const std::uint8_t>(b.flags)});
   }
 
+  void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& b, Bounce* places) const override {
+    const Form form = b.form == Form::apart ? Form::apart : Form::shared;
+    launch_per_link(stream, links.size(),
+                    PlaceLinks{Places(b, form), b.populations.shape.origin, links.data(), places});
+  }
+
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
     Word* const origin = reinterpret_cast<Word*>(b.populations.origin);
     const Places places(b);
     launch_per_link(stream, links.added.size(), Added<S>{origin, places, links.added.data()});
     launch_per_link(stream, links.half_way.size(), HalfWay<S>{origin, places, links.half_way.data()});
+    launch_per_link(stream, links.resting.size(),
+                    Rebound<Word>{origin - b.populations.shape.origin, links.resting.data(), b.form == Form::turned});
     launch_per_link(stream, links.weighted.size(), Weighted<S>{origin, places, links.weighted.data()});
     launch_per_link(
         stream, links.pressure.size(),
@@ -130,15 +138,16 @@ class KernelsOf final : public Kernels {
     using Raw = typename S::Raw;
     const Trt<L, T, Raw::unit> collision(model.plus, model.minus);
     if (b.numbering.words != nullptr) return launch_packed_step<L, Raw, in_place>(stream, b, collision);
-    if (b.has_solids && b.leave_solids)
-      return launch_step<L, Raw, Strides::any, AtSolids::leave, true, in_place>(stream, box, b, collision);
+    if (b.has_solids && b.leave_solids) {
+      if (layout == Layout::aos || !launch_groups<L, Raw, AtSolids::leave, true, in_place>(stream, box, b, collision))
+        launch_step<L, Raw, Strides::any, AtSolids::leave, true, in_place>(stream, box, b, collision);
+      return;
+    }
     const auto run = [&]<Strides strides, bool wrap_x>() {
       const auto step = [&]<AtSolids solids>() {
-        if constexpr (strides == Strides::soa) {
-          launch_groups_or_cells<L, Raw, solids, wrap_x, in_place>(stream, box, b, collision);
-        } else {
-          launch_step<L, Raw, strides, solids, wrap_x, in_place>(stream, box, b, collision);
-        }
+        if constexpr (strides == Strides::soa)
+          if (launch_groups<L, Raw, solids, wrap_x, in_place>(stream, box, b, collision)) return;
+        launch_step<L, Raw, strides, solids, wrap_x, in_place>(stream, box, b, collision);
       };
       b.has_solids ? step.template operator()<AtSolids::rest>() : step.template operator()<AtSolids::none>();
     };

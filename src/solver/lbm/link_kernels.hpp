@@ -41,6 +41,29 @@ struct HalfWay {
   }
 };
 
+struct PlaceLinks {
+  Places places;
+  std::int64_t first;  ///< element of the block's first cell
+  const Link* links;
+  Bounce* found;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const Link link = links[n];
+    found[n] = {static_cast<std::uint32_t>(first + places.outgoing(link.cell, opposite(link.in))),
+                static_cast<std::uint32_t>(first + places.incoming(link.cell, link.in))};
+  }
+};
+
+template <class Word>
+struct Rebound {
+  Word* array;
+  const Bounce* links;
+  bool turned;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const Bounce link = links[n];
+    array[turned ? link.sent : link.read] = array[turned ? link.read : link.sent];
+  }
+};
+
 /// Not twice: what arrives must have been brought anew.
 template <class S>
 struct Added {

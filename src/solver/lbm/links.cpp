@@ -27,6 +27,7 @@ class Maker {
     for (LinkLists* lists : {&links_.local, &links_.exchanged}) {
       sort(lists->added);
       sort(lists->half_way);
+      sort(lists->resting);
       sort(lists->weighted);
       sort(lists->convective);
     }
@@ -121,7 +122,8 @@ class Maker {
   void half_way(const Extent& x, int i, const std::array<double, 3>& u) {
     Link link{local(x), heading_of<L>(i), 0};
     for (int a = 0; a < 3; ++a) link.term += 6 * L::weight(i) * L::velocity[i][a] * u[a];
-    lists(brought(behind(x, i))).half_way.push_back(link);
+    LinkLists& to = lists(brought(behind(x, i)));
+    (link.term == 0 ? to.resting : to.half_way).push_back(link);
   }
 
   /// Where the link crosses the side, half-way between two cells.

@@ -65,10 +65,17 @@ struct LoadLink {
   double q = 0.5;
 };
 
+/// A link of a wall that rests, by elements of the block's array: what the cell sent is copied to where it is read.
+/// A third of a Link's bytes, and nothing to be computed.
+struct Bounce {
+  std::uint32_t sent = 0, read = 0;
+};
+
 /// The links of a block that are applied together, in this order.
 struct LinkLists {
   std::vector<Link> added;  ///< whose term is added to what arrives
   std::vector<Link> half_way;
+  std::vector<Link> resting;  ///< half-way, without a term; in the order of the population that they bring
   std::vector<WeightedLink> weighted;
   std::vector<PressureCell> pressure;
   std::vector<ConvectiveLink> convective;
@@ -77,6 +84,7 @@ struct LinkLists {
 struct LinkSpans {
   std::span<const Link> added;
   std::span<const Link> half_way;
+  std::span<const Bounce> resting;
   std::span<const WeightedLink> weighted;
   std::span<const PressureCell> pressure;
   std::span<const ConvectiveLink> convective;

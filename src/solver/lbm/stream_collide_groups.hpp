@@ -8,12 +8,12 @@ namespace slipstream::lbm {
 
 /// The same for a few cells of a row at once, 8 bytes of each population: a GPU moves and addresses them together
 /// wherever a population is not shifted in x, and in an aligned group and one cell beside it where it is. The bits are
-/// those of StreamCollide; why it is faster says docs/notes/performance.md.
+/// those of StreamCollide; why it is faster says docs/notes/performance.md. Solid cells that shall be left alone are so
+/// by whole groups; beside a fluid cell of their group they are put at rest, which is as good for what they hold.
 template <class L, class S, AtSolids solids, bool wrap_x, bool in_place, class Collision>
 struct StreamCollideGroups {
   using Word = typename S::Word;
   using T = typename S::Number;
-  static_assert(solids != AtSolids::leave);
   using Cells = StreamCollide<L, S, Strides::soa, solids, wrap_x, in_place, Collision>;
   static constexpr int size = 8 / sizeof(Word);
   // Registers for all values of a thread, 128 or 170, and as many threads as these leave, in small blocks.
@@ -21,6 +21,9 @@ struct StreamCollideGroups {
   static constexpr int resident = (L::q > 19 ? 384 : 512) / threads;
   struct alignas(8) Group {
     Word word[size];
+  };
+  struct alignas(size) Flags {
+    std::uint8_t flag[size];
   };
   /// A row, and the steps in x from the first cell of the group and from the last.
   struct Site {
@@ -33,28 +36,43 @@ struct StreamCollideGroups {
     const int i = size * group, extent = wrap_x ? cells.wrap.extent[0] : 0;
     const auto row = cells.row(j, k);
     const std::int64_t at = row.start + i;
+    const Flags solid = flags_of(row.flags_start + i);
+    if constexpr (solids == AtSolids::leave)
+      if (all(solid)) return;
     const Site site{row.steps, Step(1, i, extent), Step(1, i + size - 1, extent)};
-    Group all[L::q];
-    unrolled<0, L::q>([&](auto q) { all[q()] = read<q()>(cells.in.template population<q()>() + at, site); });
+    Group words[L::q];
+    unrolled<0, L::q>([&](auto q) { words[q()] = read<q()>(cells.in.template population<q()>() + at, site); });
     unrolled<0, size>([&](auto n) {
       T g[L::q];
-      unrolled<0, L::q>([&](auto q) { g[q()] = S::load(all[q()].word[n()]); });
+      unrolled<0, L::q>([&](auto q) { g[q()] = S::load(words[q()].word[n()]); });
       cells.collision(g);
-      const bool solid = solids == AtSolids::rest && cells.flags.origin[row.flags_start + i + n()] != 0;
-      unrolled<0, L::q>([&](auto q) { all[q()].word[n()] = S::store(solid ? T(0) : g[q()]); });
+      unrolled<0, L::q>([&](auto q) { words[q()].word[n()] = S::store(solid.flag[n()] ? T(0) : g[q()]); });
     });
     unrolled<0, L::q>([&](auto q) {
       constexpr int to = in_place ? opposite_of(q()) : q();
       Word* const there = cells.out.template population<to>() + at;
       if constexpr (in_place) {
-        write<to>(there, site, all[q()]);
+        write<to>(there, site, words[q()]);
       } else {
-        *reinterpret_cast<Group*>(there) = all[q()];
+        *reinterpret_cast<Group*>(there) = words[q()];
       }
     });
   }
 
  private:
+  SLIP_FN Flags flags_of(std::int64_t at) const {
+    if constexpr (solids == AtSolids::none) {
+      return {};
+    } else {
+      return *reinterpret_cast<const Flags*>(cells.flags.origin + at);
+    }
+  }
+  SLIP_FN static bool all(const Flags& flags) {
+    bool every = true;
+    unrolled<0, size>([&](auto n) { every &= flags.flag[n()] != 0; });
+    return every;
+  }
+
   /// From population q of a group's own to the row that it is read from.
   template <int q>
   SLIP_FN std::int64_t row_of(const Site& site) const {
@@ -103,7 +121,10 @@ bool in_groups(const Box& box, const BlockArrays& b) {
     return reinterpret_cast<std::uintptr_t>(place.origin) % alignof(typename Groups::Group) == 0 &&
            whole(place.shape.stride[1]) && whole(place.shape.stride[2]) && whole(place.shape.component_stride);
   };
-  return whole(box.lo[0]) && whole(box.hi[0]) && fits(b.populations) && fits(b.populations_out);
+  const BlockShape& flags = b.flags.shape;
+  return whole(box.lo[0]) && whole(box.hi[0]) && fits(b.populations) && fits(b.populations_out) &&
+         (!b.has_solids || (reinterpret_cast<std::uintptr_t>(b.flags.origin) % alignof(typename Groups::Flags) == 0 &&
+                            whole(flags.stride[1]) && whole(flags.stride[2])));
 }
 
 /// A box of cells as one of groups.
@@ -114,16 +135,18 @@ Box groups_of(Box box) {
   return box;
 }
 
-/// In groups where GPUs can; the host's vector instructions want cells one by one.
+/// Whether the step was launched in groups: where GPUs can. The host's vector instructions want cells one by one.
 template <class L, class S, AtSolids solids, bool wrap_x, bool in_place, class Collision>
-void launch_groups_or_cells(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+bool launch_groups(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
   using Groups = StreamCollideGroups<L, S, solids, wrap_x, in_place, Collision>;
-  const auto cells = step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision);
   if constexpr (Groups::size > 1) {
-    if (stream.device().backend != Backend::host && in_groups<Groups>(box, b))
-      return launch_on_gpu(stream, groups_of<Groups>(box), Groups{cells});
+    if (stream.device().backend != Backend::host && in_groups<Groups>(box, b)) {
+      launch_on_gpu(stream, groups_of<Groups>(box),
+                    Groups{step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision)});
+      return true;
+    }
   }
-  launch(stream, box, cells);
+  return false;
 }
 
 }  // namespace slipstream::lbm
