@@ -117,7 +117,7 @@ struct Options {
   std::optional<TuneOptions> tune;      ///< given: the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
   /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs in x as many cells as fill 32 bytes, which
-  /// memory moves at least.
+  /// memory moves at least. All 0: where x is cut only some planes have an interior, the others are rim as a whole.
   Extent rim{0, 0, 0};
   /// The rim is measured (unless overlap is off), or taken from the cache, and with Overlap::automatic whether to
   /// overlap, too. No bit of the flow depends on it.

@@ -21,10 +21,10 @@ Rims rims(const std::vector<Split>& splits) {
 
 TEST(SplitCandidates, LeaveAnInteriorAndAreAllDifferent) {
   EXPECT_EQ(rims(split_candidates(Overlap::on, {64, 64, 64}, {true, true, true})),
-            (Rims{{1, 1, 1}, {8, 1, 1}, {4, 4, 4}, {8, 8, 8}, {16, 16, 16}}));
-  EXPECT_EQ(rims(split_candidates(Overlap::on, {12, 64, 64}, {true, true, true})), (Rims{{1, 1, 1}, {4, 4, 4}}));
+            (Rims{{0, 0, 0}, {8, 0, 0}, {4, 4, 4}, {8, 8, 8}, {16, 16, 16}}));
+  EXPECT_EQ(rims(split_candidates(Overlap::on, {12, 64, 64}, {true, true, true})), (Rims{{0, 0, 0}, {4, 4, 4}}));
   EXPECT_EQ(rims(split_candidates(Overlap::on, {12, 64, 64}, {false, true, false})),
-            (Rims{{1, 1, 1}, {1, 4, 1}, {1, 8, 1}, {1, 16, 1}}));
+            (Rims{{0, 0, 0}, {0, 4, 0}, {0, 8, 0}, {0, 16, 0}}));
 }
 
 TEST(SplitCandidates, DoWithoutOverlapUnlessItIsAskedFor) {
@@ -38,6 +38,19 @@ TEST(SplitCandidates, AreNeverNone) {
   const auto found = split_candidates(Overlap::on, {2, 2, 2}, {true, true, true});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_TRUE(found[0].overlap);
+}
+
+TEST(WholePlanes, LeaveThoseSplitThatHideTheExchange) {
+  const Margins cut_in_x{{8, 0, 0}, {8, 0, 0}};
+  EXPECT_EQ(with_whole_planes(cut_in_x, {512, 512, 512}).high, (Extent{8, 0, 472}));
+  EXPECT_EQ(with_whole_planes(cut_in_x, {256, 512, 128}).high, (Extent{8, 0, 108}));
+  EXPECT_EQ(with_whole_planes(cut_in_x, {512, 512, 1}).high, (Extent{8, 472, 0}));
+  EXPECT_EQ(with_whole_planes({{8, 1, 1}, {8, 1, 1}}, {512, 512, 512}).high, (Extent{8, 1, 471}));
+}
+
+TEST(WholePlanes, AreNoneInNarrowBlocksAndWhereXIsWhole) {
+  EXPECT_EQ(with_whole_planes({{1, 0, 0}, {1, 0, 0}}, {40, 64, 64}).high, (Extent{1, 0, 0}));
+  EXPECT_EQ(with_whole_planes({{0, 1, 1}, {0, 1, 1}}, {512, 512, 512}).high, (Extent{0, 1, 1}));
 }
 
 /// Times that are made up, and a cache.

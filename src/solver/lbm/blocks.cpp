@@ -3,6 +3,7 @@
 
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/packed_halo.hpp"
+#include "solver/lbm/split_tuner.hpp"
 
 namespace slipstream::lbm {
 
@@ -112,7 +113,8 @@ Margins Lbm::Impl::margins(const Block& block) const {
     if (grid.periodic()[a] || block.box.lo[a] > 0) m.low[a] = width;
     if (grid.periodic()[a] || block.box.hi[a] < grid.extent()[a]) m.high[a] = width;
   }
-  return m;
+  const bool usual = options.rim[0] == 0 && options.rim[1] == 0 && options.rim[2] == 0;
+  return usual ? with_whole_planes(m, block.box.extents()) : m;
 }
 
 void Lbm::Impl::flags_of(std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values) {
