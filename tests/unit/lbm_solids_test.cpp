@@ -110,7 +110,9 @@ class Wrapped {
     const Surroundings s = surroundings_of(*grid_, block, options_, {0, 0, 0}, surfaces);
     stored_.emplace(*grid_, block, options_, s);
     words_ = upload(device, stored_->words());
-    cells_ = upload(device, fluid_cells_of(block.box, {block.box}, s));
+    const Links links = make_links(*grid_, block, options_, s);
+    cells_ = upload(device, fluid_cells_of(block.box, {block.box}, s, links));
+    walls_ = upload(device, links.local.resting);
     flags_ = upload(device, s.flags);
     FieldOptions field;
     field.components = 19;
@@ -120,7 +122,8 @@ class Wrapped {
     packed_shape_.component_stride = stored_->count();
   }
 
-  /// All populations after the step of a number, those of solid cells at rest. Without links nothing comes out of them.
+  /// All populations after the step of a number, those of solid cells at rest. Boxes have the walls from links, packed
+  /// cells from their list.
   std::vector<float> step(bool packed, int number) {
     std::vector<float> values(shape_.elements);
     std::mt19937 random(3);
@@ -133,6 +136,7 @@ class Wrapped {
     fill(stream, to.data(), 0, to.bytes());
     const Kernels& kernel = kernels(Lattice::d3q19, DType::f32);
     kernel.transcribe(stream, arrays(false, boxes, boxes), arrays(packed, from, to, form(number)));
+    if (!packed) bounce(stream, kernel, arrays(packed, from, to, form(number)));
     kernel.stream_collide(stream, {{0, 0, 0}, options_.cells}, arrays(packed, from, to, form(number)), Layout::soa,
                           model_of(options_));
     Buffer<float>& left = in_place_ ? from : to;
@@ -143,6 +147,16 @@ class Wrapped {
   }
 
  private:
+  void bounce(Stream& stream, const Kernels& kernel, const BlockArrays& block) const {
+    const Buffer<Bounce> places(device, walls_.size());
+    EXPECT_GT(places.size(), 0u);
+    kernel.place_links(stream, {walls_.data(), walls_.size()}, block, places.data());
+    LinkSpans links;
+    links.resting = {places.data(), places.size()};
+    kernel.apply_links(stream, links, block, model_of(options_));
+    stream.synchronize();
+  }
+
   Form form(int number) const { return !in_place_ ? Form::apart : number % 2 == 0 ? Form::shared : Form::turned; }
 
   BlockArrays arrays(bool packed, Buffer<float>& from, Buffer<float>& to, Form form = Form::apart) {
@@ -173,7 +187,8 @@ class Wrapped {
   std::optional<Grid> grid_;
   std::optional<StoredCells> stored_;
   Buffer<CellWord> words_;
-  Buffer<std::uint32_t> cells_;
+  Buffer<ListedCell> cells_;
+  Buffer<Link> walls_;
   Buffer<std::uint8_t> flags_;
   BlockShape shape_, packed_shape_;
 };

@@ -51,7 +51,7 @@ void Lbm::Impl::make_blocks() {
     Links links = make_links(grid, block, options, s);
     for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(device, list));
     work.kept = keeping->of(id);
-    if (work.kept == Kept::packed) list_cells(work, s);
+    if (work.kept == Kept::packed) list_cells(work, s, links);
     work.local = links_of(work, std::move(links.local));
     work.exchanged = links_of(work, std::move(links.exchanged));
     blocks.push_back(std::move(work));
@@ -73,16 +73,16 @@ LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
   return buffers;
 }
 
-void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s) {
+void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& links) {
   const StoredCells& stored = keeping->stored(work.id);
   const Device device = devices[work.device];
   const Box& cells = grid.block(work.id).box;
   work.words = upload(device, stored.words());
   work.numbering = stored.numbering();
   work.numbering.words = work.words.data();
-  auto listed = fluid_cells_of(cells, {work.split.interior}, s);
+  auto listed = fluid_cells_of(cells, {work.split.interior}, s, links);
   work.interior_cells = listed.size();
-  const auto rim = fluid_cells_of(cells, work.split.rim, s);
+  const auto rim = fluid_cells_of(cells, work.split.rim, s, links);
   listed.insert(listed.end(), rim.begin(), rim.end());
   work.fluid = upload(device, listed);
 }

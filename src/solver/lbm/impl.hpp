@@ -50,7 +50,7 @@ struct BlockWork {
   Kept kept = Kept::all;
   Numbering numbering;  // its words are those below
   Buffer<CellWord> words;
-  Buffer<std::uint32_t> fluid;  // of a packed block: cells of the interior, then of the rim
+  Buffer<ListedCell> fluid;  // of a packed block: cells of the interior, then of the rim
   std::size_t interior_cells = 0;
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
@@ -89,7 +89,7 @@ struct Lbm::Impl {
   /// The arrays and what exchanges them, once it is known how the cells are kept.
   void make_populations();
   void make_blocks();
-  void list_cells(BlockWork& work, const Surroundings& s);
+  void list_cells(BlockWork& work, const Surroundings& s, const Links& links);
   LinkBuffers links_of(const BlockWork& work, LinkLists lists);
   void set(Surfaces bodies);
   /// What the blocks were made of may go.
@@ -188,9 +188,14 @@ struct Lbm::Impl {
     return {place(outlet->field, id, 0), place(outlet->field, id, 1), convective_side(options) / 2, state.step == 0};
   }
 
-  void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links) {
-    for (const BlockWork& work : blocks)
-      if (work.device == device) kernel.apply_links(stream, (work.*links).spans(), arrays(work), model);
+  /// `for_step`: a step over a list of cells knows its resting walls.
+  void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, bool for_step) {
+    for (const BlockWork& work : blocks) {
+      if (work.device != device) continue;
+      LinkSpans spans = (work.*links).spans();
+      if (for_step && work.kept == Kept::packed) spans.resting = {};
+      kernel.apply_links(stream, spans, arrays(work), model);
+    }
   }
 
   void collide(Stream& stream, const BlockWork& work, const Box& box) {
@@ -206,7 +211,7 @@ struct Lbm::Impl {
   }
 
   void compute(Stream& stream, std::size_t device, Part part) {
-    if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged);
+    if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged, true);
     for (const BlockWork& work : blocks) {
       if (work.device != device) continue;
       if (work.kept == Kept::packed) {
@@ -259,10 +264,10 @@ struct Lbm::Impl {
   void bring() {
     begin_steps();
     std::vector<Stream>& streams = loop->streams();
-    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::local);
+    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::local, false);
     exchange().begin(streams);
     exchange().end(streams);
-    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged);
+    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged, false);
   }
 
   /// Force and moment of one block's links.

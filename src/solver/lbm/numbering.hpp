@@ -11,6 +11,12 @@ struct CellWord {
   std::uint32_t before = 0;  ///< stored cells of the block before the first of them
 };
 
+/// A cell that a step takes of a packed block.
+struct ListedCell {
+  std::uint32_t number = 0;  ///< in the block, all its cells counted
+  std::uint32_t walls = 0;   ///< bit i: what comes in as population i is what the cell sent at a wall that rests
+};
+
 /// As kernels see it. Local coordinates; ghosts are counted, too.
 struct Numbering {
   const CellWord* words = nullptr;  ///< null: every cell is stored, where the strides say

@@ -147,7 +147,8 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, 
     const std::int64_t packed =
         keeping.values(block.id) * field.components * field.copies * static_cast<std::int64_t>(size_of(field.type));
     // The list has at most as many cells as are stored.
-    const auto lists = static_cast<std::int64_t>(stored.words().size() * sizeof(CellWord) + 4 * stored.count());
+    const auto lists = static_cast<std::int64_t>(stored.words().size() * sizeof(CellWord)) +
+                       static_cast<std::int64_t>(sizeof(ListedCell)) * stored.count();
     less[block.device] += Field::bytes_needed(block.box.extents(), field) - packed - lists;
   }
   std::vector<ArrayBytes> arrays = memory_needed(grid, options);
@@ -156,16 +157,29 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, 
   return arrays;
 }
 
-std::vector<std::uint32_t> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s) {
-  std::vector<std::uint32_t> found;
+std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
+                                       const Links& links) {
+  std::vector<ListedCell> found, walls;
   const Extent extent = cells.extents();
+  const auto number = [&](std::int64_t x, std::int64_t y, std::int64_t z) {
+    return static_cast<std::uint32_t>((z * extent[1] + y) * extent[0] + x);
+  };
   for (const Box& box : boxes)
     for_each_cell(box, [&](const Extent& local) {
       const Extent p{cells.lo[0] + local[0], cells.lo[1] + local[1], cells.lo[2] + local[2]};
-      if (s.flags[index_in(s.around, p)] == fluid)
-        found.push_back(static_cast<std::uint32_t>((local[2] * extent[1] + local[1]) * extent[0] + local[0]));
+      if (s.flags[index_in(s.around, p)] == fluid) found.push_back({number(local[0], local[1], local[2])});
     });
-  std::sort(found.begin(), found.end());
+  for (const LinkLists* lists : {&links.local, &links.exchanged})
+    for (const Link& link : lists->resting)
+      walls.push_back({number(link.cell.x, link.cell.y, link.cell.z), std::uint32_t{1} << link.in.i});
+  const auto first = [](const ListedCell& a, const ListedCell& b) { return a.number < b.number; };
+  std::sort(found.begin(), found.end(), first);
+  std::sort(walls.begin(), walls.end(), first);
+  auto wall = walls.begin();
+  for (ListedCell& cell : found) {
+    while (wall != walls.end() && wall->number < cell.number) ++wall;
+    for (; wall != walls.end() && wall->number == cell.number; ++wall) cell.walls |= wall->walls;
+  }
   return found;
 }
 

@@ -77,6 +77,7 @@ GridOptions balanced(const Communicator& comm, const Machine& machine, const Ext
                      const Surfaces& surfaces);
 
 /// Numbers of fluid cells in a block, x fastest: those of some boxes, in the order of memory.
-std::vector<std::uint32_t> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s);
+std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
+                                       const Links& links);
 
 }  // namespace slipstream::lbm

@@ -1,6 +1,8 @@
 #pragma once
 // The step of a cell of a packed block, whose neighbours are found by their numbers: for D3Q19 nine words of 8 bytes,
-// which neighbours share, beside 152 bytes of populations.
+// which neighbours share, beside 152 bytes of populations. What comes back from resting walls it reads where the cell
+// left it: to have it copied first moves a sector of memory or two for each link, in a pack of beads half as much again
+// as the step.
 #include "solver/lbm/link_kernels.hpp"
 #include "solver/lbm/stream_collide.hpp"
 
@@ -17,7 +19,7 @@ struct StreamCollidePacked {
   Numbering numbering;
   Wrap wrap;
   std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
-  const std::uint32_t* cells;
+  const ListedCell* cells;
   std::uint32_t wide, high;  ///< of the block
   Collision collision;
 
@@ -50,21 +52,35 @@ struct StreamCollidePacked {
     });
   }
 
-  /// Where the step reads population q.
+  /// Where population q comes in, from a fluid cell.
   template <int q>
   SLIP_FN std::int64_t incoming(const std::uint32_t (&from)[L::q]) const {
+    return place<q>(from, turn);
+  }
+  /// Where the step reads it: from a wall, what the cell sent there. In place that lies where the other form would
+  /// have what comes in.
+  template <int q>
+  SLIP_FN std::int64_t read_at(const std::uint32_t (&from)[L::q], std::uint32_t walls) const {
+    const bool wall = (walls >> q & 1u) != 0;
+    if constexpr (q == 0) return incoming<0>(from);
+    if constexpr (in_place) return place<q>(from, wall ? component - turn : turn);
+    return wall ? opposite_of(q) * component + from[0] * cell : incoming<q>(from);
+  }
+  template <int q>
+  SLIP_FN std::int64_t place(const std::uint32_t (&from)[L::q], std::int64_t turned) const {
     if constexpr (!in_place || q == 0) return q * component + from[q] * cell;
-    if constexpr (q % 2 == 1) return q * component + from[0] * cell + turn;
-    return q * component + from[q] * cell - turn;
+    if constexpr (q % 2 == 1) return q * component + from[0] * cell + turned;
+    return q * component + from[q] * cell - turned;
   }
 
   SLIP_FN void operator()(std::int64_t n) const {
-    const std::uint32_t number = cells[n], line = number / wide;
+    const ListedCell listed = cells[n];
+    const std::uint32_t number = listed.number, line = number / wide;
     std::uint32_t from[L::q];
     upstream(static_cast<std::int32_t>(number - line * wide), static_cast<std::int32_t>(line % high),
              static_cast<std::int32_t>(line / high), from);
     T g[L::q];
-    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in[incoming<q()>(from)]); });
+    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in[read_at<q()>(from, listed.walls)]); });
     collision(g);
     unrolled<0, L::q>([&](auto q) {
       const std::int64_t there = in_place ? incoming<opposite_of(q())>(from) : q() * component + from[0] * cell;
