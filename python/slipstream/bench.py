@@ -226,7 +226,7 @@ def _solids(arguments: argparse.Namespace, console: Console, folder: Path | None
         arguments.cells,
         arguments.lattice,
         arguments.collision,
-        (arguments.precision or ["f32"])[0],
+        (arguments.precision or ["f64" if arguments.experiment == "simd" else "f32"])[0],
         arguments.streaming,
     )
     solids.run(choice, console, folder)

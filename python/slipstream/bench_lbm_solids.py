@@ -199,6 +199,11 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
     if choice.experiment == "simd" and len(choice.cells) > 1:
         raise CaseError("bench lbm --experiment simd: one --cells")
     backend = engine.choose_backend(choice.backend)
+    if choice.experiment == "simd" and backend == "cuda" and choice.precision != "f64":
+        raise CaseError(
+            "bench lbm --experiment simd: on GPUs f32 and f16 step by groups of cells, which look at all of their "
+            "flags at once; take --precision f64"
+        )
     machine = engine.discover(_case(choice, PAPER_CELLS, "dense"))
     rows = (flagfield if choice.experiment == "flagfield" else simd)(choice, backend)
     console.print(_table(choice, machine.name, rows))

@@ -52,6 +52,12 @@ def test_simd_compares_both_tests_in_each_kernel(tmp_path: Path) -> None:
     assert [row["paper_ratio"] for row in rows[1::2]] == pytest.approx([1.0, 1.70, 1.0], abs=0.01)
 
 
+def test_simd_measures_single_cells_on_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solids.engine, "choose_backend", lambda wanted: "cuda")
+    with pytest.raises(CaseError, match="take --precision f64"):
+        solids.run(choice("simd", [16]), Console(quiet=True), tmp_path)
+
+
 def test_simd_takes_one_size(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="one --cells"):
         solids.run(choice("simd", [16, 32]), Console(quiet=True), tmp_path)
