@@ -111,7 +111,7 @@ class Wrapped {
     stored_.emplace(*grid_, block, options_, s);
     words_ = upload(device, stored_->words());
     const Links links = make_links(*grid_, block, options_, s);
-    cells_ = upload(device, fluid_cells_of(block.box, {block.box}, s, links));
+    cells_ = upload(device, fluid_cells_of(block.box, {block.box}, s, resting_walls_of(block.box, links)));
     walls_ = upload(device, links.local.resting);
     flags_ = upload(device, s.flags);
     FieldOptions field;

@@ -80,9 +80,10 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& 
   work.words = upload(device, stored.words());
   work.numbering = stored.numbering();
   work.numbering.words = work.words.data();
-  auto listed = fluid_cells_of(cells, {work.split.interior}, s, links);
+  const auto walls = resting_walls_of(cells, links);
+  auto listed = fluid_cells_of(cells, {work.split.interior}, s, walls);
   work.interior_cells = listed.size();
-  const auto rim = fluid_cells_of(cells, work.split.rim, s, links);
+  const auto rim = fluid_cells_of(cells, work.split.rim, s, walls);
   listed.insert(listed.end(), rim.begin(), rim.end());
   work.fluid = upload(device, listed);
 }

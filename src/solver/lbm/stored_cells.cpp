@@ -157,24 +157,37 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, 
   return arrays;
 }
 
+namespace {
+
+std::uint32_t number_in(const Extent& extent, std::int64_t x, std::int64_t y, std::int64_t z) {
+  return static_cast<std::uint32_t>((z * extent[1] + y) * extent[0] + x);
+}
+
+void sort_by_number(std::vector<ListedCell>& cells) {
+  std::sort(cells.begin(), cells.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+}
+
+}  // namespace
+
+std::vector<ListedCell> resting_walls_of(const Box& cells, const Links& links) {
+  std::vector<ListedCell> walls;
+  for (const LinkLists* lists : {&links.local, &links.exchanged})
+    for (const Link& link : lists->resting)
+      walls.push_back({number_in(cells.extents(), link.cell.x, link.cell.y, link.cell.z), 1u << link.in.i});
+  sort_by_number(walls);
+  return walls;
+}
+
 std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
-                                       const Links& links) {
-  std::vector<ListedCell> found, walls;
-  const Extent extent = cells.extents();
-  const auto number = [&](std::int64_t x, std::int64_t y, std::int64_t z) {
-    return static_cast<std::uint32_t>((z * extent[1] + y) * extent[0] + x);
-  };
+                                       const std::vector<ListedCell>& walls) {
+  std::vector<ListedCell> found;
   for (const Box& box : boxes)
     for_each_cell(box, [&](const Extent& local) {
       const Extent p{cells.lo[0] + local[0], cells.lo[1] + local[1], cells.lo[2] + local[2]};
-      if (s.flags[index_in(s.around, p)] == fluid) found.push_back({number(local[0], local[1], local[2])});
+      if (s.flags[index_in(s.around, p)] == fluid)
+        found.push_back({number_in(cells.extents(), local[0], local[1], local[2])});
     });
-  for (const LinkLists* lists : {&links.local, &links.exchanged})
-    for (const Link& link : lists->resting)
-      walls.push_back({number(link.cell.x, link.cell.y, link.cell.z), std::uint32_t{1} << link.in.i});
-  const auto first = [](const ListedCell& a, const ListedCell& b) { return a.number < b.number; };
-  std::sort(found.begin(), found.end(), first);
-  std::sort(walls.begin(), walls.end(), first);
+  sort_by_number(found);
   auto wall = walls.begin();
   for (ListedCell& cell : found) {
     while (wall != walls.end() && wall->number < cell.number) ++wall;

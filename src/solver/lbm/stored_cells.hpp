@@ -76,8 +76,10 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, 
 GridOptions balanced(const Communicator& comm, const Machine& machine, const Extent& cells, GridOptions options,
                      const Surfaces& surfaces);
 
-/// Numbers of fluid cells in a block, x fastest: those of some boxes, in the order of memory.
+/// The links of a block's resting walls as cells with a wall each, in the order of memory.
+std::vector<ListedCell> resting_walls_of(const Box& cells, const Links& links);
+/// Fluid cells of a block with their walls: those of some boxes, in the order of memory.
 std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
-                                       const Links& links);
+                                       const std::vector<ListedCell>& walls);
 
 }  // namespace slipstream::lbm
