@@ -29,6 +29,12 @@ struct ToHalves {
   SLIP_FN void operator()(int i, int, int) const { to[i] = half_of(from[i]); }
 };
 
+struct ToSmallerHalves {
+  const float* from;
+  Half* to;
+  SLIP_FN void operator()(int i, int, int) const { to[i] = half_towards_zero(from[i]); }
+};
+
 /// What a kernel makes of each of the values.
 template <class To, class Kernel, class From>
 std::vector<To> converted(Backend backend, const std::vector<From>& values) {
@@ -52,14 +58,20 @@ double value_of(std::uint16_t bits) {
   return bits >> 15 ? -size : size;
 }
 
-/// The half nearest to a number that is none, by search; of two that are as near the even one.
-std::uint16_t nearest(float value) {
-  const double size = std::abs(static_cast<double>(value));
-  int low = 0, high = 0x7c00;  // the largest not above it, and beyond
+/// The largest finite half not above a size, by search.
+int below(double size) {
+  int low = 0, high = 0x7c00;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (value_of(static_cast<std::uint16_t>(middle)) <= size ? low : high) = middle;
   }
+  return low;
+}
+
+/// The half nearest to a number that is none; of two that are as near the even one.
+std::uint16_t nearest(float value) {
+  const double size = std::abs(static_cast<double>(value));
+  const int low = below(size), high = low + 1;
   // Infinity stands where the next number would.
   const double above = high == 0x7c00 ? 65536 : value_of(static_cast<std::uint16_t>(high));
   const double down = size - value_of(static_cast<std::uint16_t>(low)), up = above - size;
@@ -87,7 +99,13 @@ TEST_P(HalfOn, EveryOneHasItsValue) {
   }
 }
 
-TEST_P(HalfOn, FloatsBecomeTheNearestAndTiesTheEvenOne) {
+std::uint16_t towards_zero(float value) {
+  const int chosen = std::isinf(value) ? 0x7c00 : below(std::abs(static_cast<double>(value)));
+  return static_cast<std::uint16_t>(chosen | (std::signbit(value) ? 0x8000 : 0));
+}
+
+/// Numbers that are hard to round.
+std::vector<float> hard_values() {
   std::vector<float> values{0.0f, -0.0f, 65504, 65519.996f, 65520, 65536, 1e38f, -1e38f, INFINITY, -INFINITY};
   // Every half, the point half-way to the next, and the floats beside both.
   for (int bits = 0; bits < 0x7bff; ++bits) {
@@ -102,16 +120,30 @@ TEST_P(HalfOn, FloatsBecomeTheNearestAndTiesTheEvenOne) {
     const float value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
     if (!std::isnan(value)) values.push_back(value);
   }
+  return values;
+}
+
+TEST_P(HalfOn, FloatsBecomeTheNearestAndTiesTheEvenOne) {
+  const std::vector<float> values = hard_values();
   const auto halves = converted<Half, ToHalves>(GetParam(), values);
   for (std::size_t n = 0; n < values.size(); ++n) ASSERT_EQ(halves[n].bits, nearest(values[n])) << values[n];
 }
 
+TEST_P(HalfOn, TowardsZeroNothingGrowsAndWhatIsFiniteStaysSo) {
+  const std::vector<float> values = hard_values();
+  const auto halves = converted<Half, ToSmallerHalves>(GetParam(), values);
+  for (std::size_t n = 0; n < values.size(); ++n) ASSERT_EQ(halves[n].bits, towards_zero(values[n])) << values[n];
+}
+
 TEST_P(HalfOn, WhatIsNoNumberRemainsNone) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const Half half : converted<Half, ToHalves>(GetParam(), std::vector<float>{nan, -nan})) {
-    EXPECT_EQ(half.bits & 0x7c00, 0x7c00);
-    EXPECT_NE(half.bits & 0x03ff, 0);
-  }
+  const std::vector<float> values{nan, -nan, std::bit_cast<float>(0x7fffffffu)};
+  for (const auto& halves :
+       {converted<Half, ToHalves>(GetParam(), values), converted<Half, ToSmallerHalves>(GetParam(), values)})
+    for (const Half half : halves) {
+      EXPECT_EQ(half.bits & 0x7c00, 0x7c00);
+      EXPECT_NE(half.bits & 0x03ff, 0);
+    }
 }
 
 }  // namespace

@@ -53,8 +53,14 @@ TEST(BytesThatDiffer, AreMarkedOneByOne) {
   EXPECT_EQ(bytes_that_differ(0x00800001u, 0u), 0x00010001u);
 }
 
-TEST(StoredCells, AreFluidCellsAndTheirNeighboursInTheOrderOfMemory) {
-  Options o = channel(Solids::sparse);
+class StoredCellsBy : public testing::TestWithParam<Streaming> {};
+
+INSTANTIATE_TEST_SUITE_P(Streaming, StoredCellsBy, testing::Values(Streaming::two, Streaming::in_place),
+                         [](const auto& info) { return to_string(info.param); });
+
+TEST_P(StoredCellsBy, AreFluidCellsAndTheirNeighboursInTheOrderOfMemory) {
+  const bool in_place = GetParam() == Streaming::in_place;
+  Options o = channel(Solids::sparse, GetParam());
   o.cells = {70, 9, 7};
   GridOptions options;
   options.periodic = o.periodic;
@@ -75,7 +81,11 @@ TEST(StoredCells, AreFluidCellsAndTheirNeighboursInTheOrderOfMemory) {
     std::int64_t next = 0;
     for_each_cell(s.around, [&](const Extent& p) {
       bool wanted = false;
-      for (const auto& c : D3Q19::velocity) {
+      const bool inside = s.flags[index_in(s.around, p)] == solid;
+      for (int i = 0; i < D3Q19::q; ++i) {
+        // In place only what the even populations come from, of a body.
+        if (in_place && inside && i % 2 == 1) continue;
+        const auto& c = D3Q19::velocity[i];
         Extent reader{p[0] + c[0], p[1] + c[1], p[2] + c[2]};
         // The block spans the periodic axis z.
         reader[2] = (reader[2] + o.cells[2]) % o.cells[2];
@@ -111,7 +121,8 @@ class Wrapped {
     stored_.emplace(*grid_, block, options_, s);
     words_ = upload(device, stored_->words());
     const Links links = make_links(*grid_, block, options_, s);
-    cells_ = upload(device, fluid_cells_of(block.box, {block.box}, s, resting_walls_of(block.box, links)));
+    const auto fluid_cells = fluid_cells_of(block.box, {block.box}, s, resting_walls_of(block.box, links));
+    cells_ = upload(device, in_eights(fluid_cells, 19));
     walls_ = upload(device, links.local.resting);
     flags_ = upload(device, s.flags);
     FieldOptions field;
@@ -187,7 +198,7 @@ class Wrapped {
   std::optional<Grid> grid_;
   std::optional<StoredCells> stored_;
   Buffer<CellWord> words_;
-  Buffer<ListedCell> cells_;
+  Buffer<EightCells> cells_;
   Buffer<Link> walls_;
   Buffer<std::uint8_t> flags_;
   BlockShape shape_, packed_shape_;
@@ -371,6 +382,38 @@ TEST(Guard, NamesTheCellOfAPackedBlock) {
   run.lbm.time_loop().guard(Communicator::world(), options);
   const std::string error = error_of([&] { run.lbm.time_loop().inspect(); });
   EXPECT_NE(error.find("(19, 4, 12)"), std::string::npos) << error;
+}
+
+// Neighbours and cells far apart, with all walls and with none.
+TEST(CellsInEights, AreThoseOfTheListForEveryLattice) {
+  for (const int populations : {9, 19, 27}) {
+    std::mt19937 random(5);
+    const std::uint32_t all = (1u << populations) - 2;
+    std::vector<ListedCell> cells;
+    for (std::uint32_t n = 0, number = 7; n < 3000; ++n) {
+      cells.push_back({number, n % 5 == 0 ? all : static_cast<std::uint32_t>(random()) & all});
+      const std::uint32_t apart[] = {1,
+                                     1,
+                                     3,
+                                     40,
+                                     EightCells::reach(populations) - 1,
+                                     EightCells::reach(populations),
+                                     EightCells::reach(populations) + 1};
+      number += apart[random() % (n < 1500 ? 3 : 7)];
+      if (number > 4'000'000'000u) break;
+    }
+    std::vector<ListedCell> found;
+    const auto eights = in_eights(cells, populations);
+    for (const EightCells& eight : eights)
+      for (const std::uint32_t word : eight.cell)
+        if (word != EightCells::none) found.push_back(EightCells::cell_of(eight.first, word, populations));
+    ASSERT_EQ(found.size(), cells.size()) << populations;
+    for (std::size_t n = 0; n < cells.size(); ++n) {
+      ASSERT_EQ(found[n].number, cells[n].number) << populations;
+      ASSERT_EQ(found[n].walls & all, cells[n].walls) << populations;
+    }
+    EXPECT_LT(eights.size(), cells.size()) << populations;
+  }
 }
 
 }  // namespace

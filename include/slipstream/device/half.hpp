@@ -16,7 +16,7 @@ struct Half {
 };
 
 // On the host by selections between results that are all computed, so that loops over values become vector instructions
-// on any processor; on GPUs by the instructions for it. Both round to the nearest, ties to even, and agree in all bits.
+// on any processor; on GPUs by the instructions for it. Both agree in all bits.
 
 /// Exact.
 SLIP_FN float float_of(Half half) {
@@ -33,7 +33,7 @@ SLIP_FN float float_of(Half half) {
 #endif
 }
 
-/// The nearest; infinite from 65520 on. Every NaN becomes 0x7fff.
+/// The nearest, of two the even one; infinite from 65520 on. Every NaN becomes 0x7fff.
 SLIP_FN Half half_of(float value) {
 #if defined(__CUDA_ARCH__)
   return {__half_as_ushort(__float2half_rn(value))};
@@ -50,6 +50,27 @@ SLIP_FN Half half_of(float value) {
   const std::uint32_t finite = magnitude < least_normal ? small : usual;
   const std::uint32_t unbounded = magnitude >= too_large ? 0x7c00u : finite;
   const std::uint32_t any = magnitude > infinity ? 0x7fffu : bits >> 31 << 15 | unbounded;
+  return {static_cast<std::uint16_t>(any)};
+#endif
+}
+
+/// The nearest on the side of zero; what is finite stays so, at most 65504. Every NaN becomes 0x7fff.
+SLIP_FN Half half_towards_zero(float value) {
+#if defined(__CUDA_ARCH__)
+  return {__half_as_ushort(__float2half_rz(value))};
+#else
+  constexpr std::uint32_t infinity = 0xffu << 23, rebias = 112u << 23, least_normal = 113u << 23;
+  constexpr std::uint32_t too_large = (127u + 16u) << 23;  // 65536
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  // Rounded by an addition, as above, and one less where that went up.
+  constexpr float half = 0.5f;
+  const float sum = std::bit_cast<float>(magnitude) + half;
+  const std::uint32_t nearest = std::bit_cast<std::uint32_t>(sum) - std::bit_cast<std::uint32_t>(half);
+  const std::uint32_t small = nearest - (sum - half > std::bit_cast<float>(magnitude) ? 1u : 0u);
+  const std::uint32_t finite = magnitude < least_normal ? small : (magnitude - rebias) >> 13;
+  const std::uint32_t bounded = magnitude < too_large ? finite : magnitude < infinity ? 0x7bffu : 0x7c00u;
+  const std::uint32_t any = magnitude > infinity ? 0x7fffu : bits >> 31 << 15 | bounded;
   return {static_cast<std::uint16_t>(any)};
 #endif
 }

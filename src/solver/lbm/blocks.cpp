@@ -81,9 +81,10 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& 
   work.numbering = stored.numbering();
   work.numbering.words = work.words.data();
   const auto walls = resting_walls_of(cells, links);
-  auto listed = fluid_cells_of(cells, {work.split.interior}, s, walls);
-  work.interior_cells = listed.size();
-  const auto rim = fluid_cells_of(cells, work.split.rim, s, walls);
+  const int q = population_count(options.lattice);
+  auto listed = in_eights(fluid_cells_of(cells, {work.split.interior}, s, walls), q);
+  work.interior_eights = listed.size();
+  const auto rim = in_eights(fluid_cells_of(cells, work.split.rim, s, walls), q);
   listed.insert(listed.end(), rim.begin(), rim.end());
   work.fluid = upload(device, listed);
 }

@@ -17,6 +17,24 @@ struct ListedCell {
   std::uint32_t walls = 0;   ///< bit i: what comes in as population i is what the cell sent at a wall that rests
 };
 
+/// Eight of them in 36 bytes.
+struct EightCells {
+  static constexpr int size = 8;
+  static constexpr std::uint32_t none = 0xffffffffu;  ///< in place of a cell: fewer than eight
+  std::uint32_t first = 0;                            ///< number
+  std::uint32_t cell[size] = {none, none, none, none, none, none, none, none};  ///< distance from it, over the walls
+
+  /// Beyond this a cell is another eight's.
+  static constexpr std::uint32_t reach(int populations) { return none >> (populations - 1); }
+  static constexpr std::uint32_t word(std::uint32_t distance, std::uint32_t walls, int populations) {
+    return distance << (populations - 1) | walls >> 1;
+  }
+  /// Bits of walls beyond the populations mean nothing.
+  static SLIP_FN ListedCell cell_of(std::uint32_t first, std::uint32_t word, int populations) {
+    return {first + (word >> (populations - 1)), word << 1};
+  }
+};
+
 /// As kernels see it. Local coordinates; ghosts are counted, too.
 struct Numbering {
   const CellWord* words = nullptr;  ///< null: every cell is stored, where the strides say

@@ -43,10 +43,18 @@ void for_each_touched(const Grid& grid, const Block& block, const Options& optio
         p[a] = (p[a] + grid.extent()[a]) % grid.extent()[a];
     return p;
   };
+  const bool own_lie_here = options.streaming == Streaming::in_place;
   with_lattice(options.lattice, [&]<class L>(L) {
     for_each_cell(block.box, [&](const Extent& x) {
       if (s.flags[index_in(s.around, x)] != fluid) return;
-      for (const auto& c : L::velocity) f(wrapped({x[0] - c[0], x[1] - c[1], x[2] - c[2]}));
+      for (int i = 0; i < L::q; ++i) {
+        const auto& c = L::velocity[i];
+        const Extent p = wrapped({x[0] - c[0], x[1] - c[1], x[2] - c[2]});
+        // In place an odd population comes to the cell itself, and what the cell sends at the body there lies in it,
+        // too.
+        if (own_lie_here && i % 2 == 1 && s.flags[index_in(s.around, p)] == solid) continue;
+        f(p);
+      }
     });
   });
 }
@@ -79,6 +87,16 @@ std::int64_t StoredCells::number(const Extent& local) const {
   const auto part = [&](int a) { return static_cast<std::int32_t>(local[a]); };
   const Numbering::Found found = numbering.find(part(0), part(1), part(2));
   return found.stored != 0 ? static_cast<std::int64_t>(found.number) : -1;
+}
+
+std::int64_t StoredCells::most_eights(int populations) const {
+  std::vector<ListedCell> all;
+  all.reserve(count_);
+  for (std::size_t n = 0; n < words_.size(); ++n)
+    for (std::uint32_t x = 0; x < 32; ++x)
+      if ((words_[n].stored >> x & 1) != 0) all.push_back({static_cast<std::uint32_t>(32 * n + x)});
+  // The interior and the rim each have a last eight.
+  return static_cast<std::int64_t>(in_eights(all, populations).size()) + 1;
 }
 
 Keeping::Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces)
@@ -146,9 +164,8 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, 
     const StoredCells& stored = keeping.stored(block.id);
     const std::int64_t packed =
         keeping.values(block.id) * field.components * field.copies * static_cast<std::int64_t>(size_of(field.type));
-    // The list has at most as many cells as are stored.
     const auto lists = static_cast<std::int64_t>(stored.words().size() * sizeof(CellWord)) +
-                       static_cast<std::int64_t>(sizeof(ListedCell)) * stored.count();
+                       stored.most_eights(field.components) * static_cast<std::int64_t>(sizeof(EightCells));
     less[block.device] += Field::bytes_needed(block.box.extents(), field) - packed - lists;
   }
   std::vector<ArrayBytes> arrays = memory_needed(grid, options);
@@ -194,6 +211,20 @@ std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>&
     for (; wall != walls.end() && wall->number == cell.number; ++wall) cell.walls |= wall->walls;
   }
   return found;
+}
+
+std::vector<EightCells> in_eights(const std::vector<ListedCell>& cells, int populations) {
+  std::vector<EightCells> eights;
+  int held = EightCells::size;
+  for (const ListedCell& cell : cells) {
+    if (held == EightCells::size || cell.number - eights.back().first >= EightCells::reach(populations)) {
+      eights.push_back({cell.number});
+      held = 0;
+    }
+    EightCells& last = eights.back();
+    last.cell[held++] = EightCells::word(cell.number - last.first, cell.walls, populations);
+  }
+  return eights;
 }
 
 }  // namespace slipstream::lbm

@@ -24,6 +24,8 @@ class StoredCells {
   const Numbering& numbering() const { return numbering_; }
   /// The number of a cell, by local coordinates; -1 where it is not stored.
   std::int64_t number(const Extent& local) const;
+  /// As many a list of its fluid cells may have.
+  std::int64_t most_eights(int populations) const;
 
  private:
   std::vector<CellWord> words_;
@@ -81,5 +83,7 @@ std::vector<ListedCell> resting_walls_of(const Box& cells, const Links& links);
 /// Fluid cells of a block with their walls: those of some boxes, in the order of memory.
 std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
                                        const std::vector<ListedCell>& walls);
+/// The same as the step takes them.
+std::vector<EightCells> in_eights(const std::vector<ListedCell>& cells, int populations);
 
 }  // namespace slipstream::lbm

@@ -74,10 +74,11 @@ struct StreamCollide {
     unrolled<0, L::q>(
         [&](auto q) { g[q()] = S::load(in.template population<q()>()[at + incoming<q()>(row.steps, x)]); });
     collision(g);
+    const typename S::Rounding rounded(g[0]);
     unrolled<0, L::q>([&](auto q) {
       constexpr int to = in_place ? opposite_of(q()) : q();
       const std::int64_t there = in_place ? at + incoming<to>(row.steps, x) : at;
-      out.template population<to>()[there] = S::store(solids != AtSolids::none && solid ? T(0) : g[q()]);
+      out.template population<to>()[there] = rounded(solids != AtSolids::none && solid ? T(0) : g[q()]);
     });
   }
 };

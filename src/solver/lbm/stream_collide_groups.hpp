@@ -1,5 +1,6 @@
 #pragma once
 // The step of a few cells at once, for GPUs.
+#include <bit>
 #include <cstdint>
 
 #include "solver/lbm/stream_collide.hpp"
@@ -46,7 +47,8 @@ struct StreamCollideGroups {
       T g[L::q];
       unrolled<0, L::q>([&](auto q) { g[q()] = S::load(words[q()].word[n()]); });
       cells.collision(g);
-      unrolled<0, L::q>([&](auto q) { words[q()].word[n()] = S::store(solid.flag[n()] ? T(0) : g[q()]); });
+      const typename S::Rounding rounded(g[0]);
+      unrolled<0, L::q>([&](auto q) { words[q()].word[n()] = rounded(solid.flag[n()] ? T(0) : g[q()]); });
     });
     unrolled<0, L::q>([&](auto q) {
       constexpr int to = in_place ? opposite_of(q()) : q();
@@ -54,12 +56,21 @@ struct StreamCollideGroups {
       if constexpr (in_place) {
         write<to>(there, site, words[q()]);
       } else {
-        *reinterpret_cast<Group*>(there) = words[q()];
+        put(there, words[q()]);
       }
     });
   }
 
  private:
+  struct Halves {
+    std::uint32_t part[2];
+  };
+  /// As one number, or compilers write each of four values alone.
+  SLIP_FN static void put(Word* there, const Group& group) {
+    const auto half = std::bit_cast<Halves>(group);
+    *reinterpret_cast<std::uint64_t*>(there) = half.part[0] | std::uint64_t{half.part[1]} << 32;
+  }
+
   SLIP_FN Flags flags_of(std::int64_t at) const {
     if constexpr (solids == AtSolids::none) {
       return {};
@@ -104,7 +115,7 @@ struct StreamCollideGroups {
   SLIP_FN void write(Word* own, const Site& site, const Group& group) const {
     Word* const row = own + row_of<q>(site);
     if constexpr (!shifted<q>()) {
-      *reinterpret_cast<Group*>(row) = group;
+      put(row, group);
     } else {
       constexpr bool from_below = L::velocity[q][0] > 0;
       row[beside<q>(site)] = group.word[from_below ? 0 : size - 1];

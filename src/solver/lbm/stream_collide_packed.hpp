@@ -19,7 +19,7 @@ struct StreamCollidePacked {
   Numbering numbering;
   Wrap wrap;
   std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
-  const ListedCell* cells;
+  const EightCells* cells;
   std::uint32_t wide, high;  ///< of the block
   Collision collision;
 
@@ -74,7 +74,10 @@ struct StreamCollidePacked {
   }
 
   SLIP_FN void operator()(std::int64_t n) const {
-    const ListedCell listed = cells[n];
+    const EightCells& eight = cells[n / EightCells::size];
+    const std::uint32_t word = eight.cell[n % EightCells::size];
+    if (word == EightCells::none) return;
+    const ListedCell listed = EightCells::cell_of(eight.first, word, L::q);
     const std::uint32_t number = listed.number, line = number / wide;
     std::uint32_t from[L::q];
     upstream(static_cast<std::int32_t>(number - line * wide), static_cast<std::int32_t>(line % high),
@@ -82,9 +85,10 @@ struct StreamCollidePacked {
     T g[L::q];
     unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in[read_at<q()>(from, listed.walls)]); });
     collision(g);
+    const typename S::Rounding rounded(g[0]);
     unrolled<0, L::q>([&](auto q) {
       const std::int64_t there = in_place ? incoming<opposite_of(q())>(from) : q() * component + from[0] * cell;
-      out[there] = S::store(g[q()]);
+      out[there] = rounded(g[q()]);
     });
   }
 };
@@ -94,7 +98,7 @@ void launch_packed_step(Stream& stream, const BlockArrays& b, const Collision& c
   using Word = typename S::Word;
   const BlockShape& shape = b.populations.shape;
   launch_per_link(
-      stream, b.cells.size(),
+      stream, b.cells.size() * EightCells::size,
       StreamCollidePacked<L, S, in_place, Collision>{
           reinterpret_cast<const Word*>(b.populations.origin),
           reinterpret_cast<Word*>(in_place ? b.populations.origin : b.populations_out.origin), shape.stride[0],
