@@ -178,7 +178,10 @@ class ExchangeTable(Table):
         "rules", description="Routes by rules, or the fastest by measurement, remembered on disk."
     )
     retune: bool = Field(False, description="Measure again, whatever is remembered.")
-    overlap: Literal["auto", "on", "off"] = Field("auto", description="Interior cells while the halos travel.")
+    overlap: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description='Interior cells while the halos travel; "auto": between GPUs, unless blocks are cut across x.',
+    )
     rim: Rim = Field(
         (0, 0, 0),
         description="Width of the rim that waits for halos, per axis; 0: one layer, or on GPUs in x what fills a "

@@ -122,7 +122,7 @@ class Wrapped {
     words_ = upload(device, stored_->words());
     const Links links = make_links(*grid_, block, options_, s);
     const auto fluid_cells = fluid_cells_of(block.box, {block.box}, s, resting_walls_of(block.box, links));
-    cells_ = upload(device, in_eights(fluid_cells, 19));
+    cells_ = upload(device, listed_words(fluid_cells, Lattice::d3q19));
     walls_ = upload(device, links.local.resting);
     flags_ = upload(device, s.flags);
     FieldOptions field;
@@ -198,7 +198,7 @@ class Wrapped {
   std::optional<Grid> grid_;
   std::optional<StoredCells> stored_;
   Buffer<CellWord> words_;
-  Buffer<EightCells> cells_;
+  Buffer<std::uint32_t> cells_;
   Buffer<Link> walls_;
   Buffer<std::uint8_t> flags_;
   BlockShape shape_, packed_shape_;
@@ -385,34 +385,33 @@ TEST(Guard, NamesTheCellOfAPackedBlock) {
 }
 
 // Neighbours and cells far apart, with all walls and with none.
-TEST(CellsInEights, AreThoseOfTheListForEveryLattice) {
-  for (const int populations : {9, 19, 27}) {
-    std::mt19937 random(5);
-    const std::uint32_t all = (1u << populations) - 2;
-    std::vector<ListedCell> cells;
-    for (std::uint32_t n = 0, number = 7; n < 3000; ++n) {
-      cells.push_back({number, n % 5 == 0 ? all : static_cast<std::uint32_t>(random()) & all});
-      const std::uint32_t apart[] = {1,
-                                     1,
-                                     3,
-                                     40,
-                                     EightCells::reach(populations) - 1,
-                                     EightCells::reach(populations),
-                                     EightCells::reach(populations) + 1};
-      number += apart[random() % (n < 1500 ? 3 : 7)];
-      if (number > 4'000'000'000u) break;
-    }
-    std::vector<ListedCell> found;
-    const auto eights = in_eights(cells, populations);
-    for (const EightCells& eight : eights)
-      for (const std::uint32_t word : eight.cell)
-        if (word != EightCells::none) found.push_back(EightCells::cell_of(eight.first, word, populations));
-    ASSERT_EQ(found.size(), cells.size()) << populations;
-    for (std::size_t n = 0; n < cells.size(); ++n) {
-      ASSERT_EQ(found[n].number, cells[n].number) << populations;
-      ASSERT_EQ(found[n].walls & all, cells[n].walls) << populations;
-    }
-    EXPECT_LT(eights.size(), cells.size()) << populations;
+TEST(CellGroups, HoldTheCellsOfAListForEveryLattice) {
+  for (const Lattice lattice : {Lattice::d2q9, Lattice::d3q19, Lattice::d3q27}) {
+    with_lattice(lattice, [&]<class L>(L) {
+      using Groups = CellGroups<L::q>;
+      std::mt19937 random(5);
+      const std::uint32_t all = (1u << L::q) - 2;
+      std::vector<ListedCell> cells;
+      for (std::uint32_t n = 0, number = 7; n < 3000 && number < 4'000'000'000u; ++n) {
+        cells.push_back({number, n % 5 == 0 ? all : static_cast<std::uint32_t>(random()) & all});
+        const std::uint32_t apart[] = {1, 1, 3, 40, Groups::reach - 1, Groups::reach, Groups::reach + 1};
+        number += apart[random() % (n < 1500 ? 3 : 7)];
+      }
+      const auto words = listed_words(cells, lattice);
+      const std::int64_t most = Groups::cells(static_cast<std::int64_t>(words.size()));
+      std::vector<ListedCell> found;
+      ListedCell cell;
+      for (std::int64_t n = 0; n < most; ++n)
+        if (Groups::find(words.data(), n, cell)) found.push_back(cell);
+      ASSERT_EQ(found.size(), cells.size()) << L::q;
+      for (std::size_t n = 0; n < cells.size(); ++n) {
+        ASSERT_EQ(found[n].number, cells[n].number) << L::q;
+        ASSERT_EQ(found[n].walls & all, cells[n].walls) << L::q;
+      }
+      cells.resize(1500);  // near each other: all groups are full
+      EXPECT_EQ(listed_words(cells, lattice).size(), (1500u + Groups::size - 1) / Groups::size * (Groups::size + 1))
+          << L::q;
+    });
   }
 }
 

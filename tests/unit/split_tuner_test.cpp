@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "../support/machine_rig.hpp"
+
 namespace slipstream::lbm {
 namespace {
 
@@ -40,17 +42,25 @@ TEST(SplitCandidates, AreNeverNone) {
   EXPECT_TRUE(found[0].overlap);
 }
 
-TEST(WholePlanes, LeaveThoseSplitThatHideTheExchange) {
-  const Margins cut_in_x{{8, 0, 0}, {8, 0, 0}};
-  EXPECT_EQ(with_whole_planes(cut_in_x, {512, 512, 512}).high, (Extent{8, 0, 472}));
-  EXPECT_EQ(with_whole_planes(cut_in_x, {256, 512, 128}).high, (Extent{8, 0, 108}));
-  EXPECT_EQ(with_whole_planes(cut_in_x, {512, 512, 1}).high, (Extent{8, 472, 0}));
-  EXPECT_EQ(with_whole_planes({{8, 1, 1}, {8, 1, 1}}, {512, 512, 512}).high, (Extent{8, 1, 471}));
-}
-
-TEST(WholePlanes, AreNoneInNarrowBlocksAndWhereXIsWhole) {
-  EXPECT_EQ(with_whole_planes({{1, 0, 0}, {1, 0, 0}}, {40, 64, 64}).high, (Extent{1, 0, 0}));
-  EXPECT_EQ(with_whole_planes({{0, 1, 1}, {0, 1, 1}}, {512, 512, 512}).high, (Extent{0, 1, 1}));
+TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossXUnlessTheHostTakesPartOrSomebodySaysSo) {
+  Options o;
+  o.cells = {32, 16, 16};
+  const auto on = [&](const Extent& blocks, bool by_devices) {
+    GridOptions options;
+    options.partition.blocks_per_device = blocks;
+    return usual_overlap(Grid(o.cells, machine_here(Backend::host, 1), 0, options), o, by_devices);
+  };
+  EXPECT_EQ(on({2, 1, 1}, true), Overlap::off);
+  EXPECT_EQ(on({2, 1, 1}, false), Overlap::automatic);
+  EXPECT_EQ(on({1, 2, 2}, true), Overlap::automatic);
+  o.layout = Layout::aos;
+  EXPECT_EQ(on({2, 1, 1}, true), Overlap::automatic);
+  o.layout = Layout::soa;
+  o.rim = {8, 0, 0};
+  EXPECT_EQ(on({2, 1, 1}, true), Overlap::automatic);
+  o.rim = {0, 0, 0};
+  o.overlap = Overlap::on;
+  EXPECT_EQ(on({2, 1, 1}, true), Overlap::on);
 }
 
 /// Times that are made up, and a cache.

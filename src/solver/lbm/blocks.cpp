@@ -3,7 +3,6 @@
 
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/packed_halo.hpp"
-#include "solver/lbm/split_tuner.hpp"
 
 namespace slipstream::lbm {
 
@@ -81,10 +80,9 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& 
   work.numbering = stored.numbering();
   work.numbering.words = work.words.data();
   const auto walls = resting_walls_of(cells, links);
-  const int q = population_count(options.lattice);
-  auto listed = in_eights(fluid_cells_of(cells, {work.split.interior}, s, walls), q);
-  work.interior_eights = listed.size();
-  const auto rim = in_eights(fluid_cells_of(cells, work.split.rim, s, walls), q);
+  auto listed = listed_words(fluid_cells_of(cells, {work.split.interior}, s, walls), options.lattice);
+  work.interior_words = listed.size();
+  const auto rim = listed_words(fluid_cells_of(cells, work.split.rim, s, walls), options.lattice);
   listed.insert(listed.end(), rim.begin(), rim.end());
   work.fluid = upload(device, listed);
 }
@@ -115,8 +113,7 @@ Margins Lbm::Impl::margins(const Block& block) const {
     if (grid.periodic()[a] || block.box.lo[a] > 0) m.low[a] = width;
     if (grid.periodic()[a] || block.box.hi[a] < grid.extent()[a]) m.high[a] = width;
   }
-  const bool usual = options.rim[0] == 0 && options.rim[1] == 0 && options.rim[2] == 0;
-  return usual ? with_whole_planes(m, block.box.extents()) : m;
+  return m;
 }
 
 void Lbm::Impl::flags_of(std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values) {

@@ -50,8 +50,8 @@ struct BlockWork {
   Kept kept = Kept::all;
   Numbering numbering;  // its words are those below
   Buffer<CellWord> words;
-  Buffer<EightCells> fluid;  // of a packed block: cells of the interior, then of the rim
-  std::size_t interior_eights = 0;
+  Buffer<std::uint32_t> fluid;  // of a packed block: cells of the interior, then of the rim, in groups
+  std::size_t interior_words = 0;
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
 };
@@ -204,8 +204,8 @@ struct Lbm::Impl {
 
   void collide_listed(Stream& stream, const BlockWork& work, Part part) {
     BlockArrays block = arrays(work);
-    const std::size_t first = part == Part::rim ? work.interior_eights : 0,
-                      last = part == Part::interior ? work.interior_eights : work.fluid.size();
+    const std::size_t first = part == Part::rim ? work.interior_words : 0,
+                      last = part == Part::interior ? work.interior_words : work.fluid.size();
     block.cells = {work.fluid.data() + first, last - first};
     kernel.stream_collide(stream, work.cells, block, options.layout, model);
   }

@@ -44,10 +44,10 @@ struct BlockArrays {
   OutletArrays outlet;
   Wrap wrap;
   Form form = Form::apart;
-  Numbering numbering;                ///< of a packed block
-  std::span<const EightCells> cells;  ///< of a packed block: those that the step takes
-  bool has_solids = false;            ///< some interior cell of the block is not fluid
-  bool flags_by_word = false;         ///< the step looks at four flags at once
+  Numbering numbering;                   ///< of a packed block
+  std::span<const std::uint32_t> cells;  ///< of a packed block: those that the step takes, in groups
+  bool has_solids = false;               ///< some interior cell of the block is not fluid
+  bool flags_by_word = false;            ///< the step looks at four flags at once
   bool leave_solids = false;  ///< the step leaves them as they are, whatever they hold; else they are put at rest
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "solver/lbm/impl.hpp"
+#include "solver/lbm/split_tuner.hpp"
 
 namespace slipstream::lbm {
 
@@ -58,7 +59,8 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
 Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options, Surfaces bodies)
     : impl_(std::make_unique<Impl>(comm, machine, std::move(options), std::move(bodies))) {
   if (impl_->options.tune_rim) impl_->tune_rim(*this);
-  impl_->loop.emplace(*this, impl_->options.overlap, impl_->options.exchange.trace);
+  const Options& o = impl_->options;
+  impl_->loop.emplace(*this, usual_overlap(impl_->grid, o, impl_->exchange().capturable()), o.exchange.trace);
   impl_->split.overlap = impl_->loop->overlapped();
   impl_->split.rim = impl_->options.rim;
 }

@@ -17,22 +17,26 @@ struct ListedCell {
   std::uint32_t walls = 0;   ///< bit i: what comes in as population i is what the cell sent at a wall that rests
 };
 
-/// Eight of them in 36 bytes.
-struct EightCells {
-  static constexpr int size = 8;
-  static constexpr std::uint32_t none = 0xffffffffu;  ///< in place of a cell: fewer than eight
-  std::uint32_t first = 0;                            ///< number
-  std::uint32_t cell[size] = {none, none, none, none, none, none, none, none};  ///< distance from it, over the walls
+/// How a list of such cells lies in memory: groups of words of 32 bits, first the number of the group's first cell,
+/// then for each of its cells the distance from that, above a bit for each population that may come back from a wall.
+template <int populations>
+struct CellGroups {
+  static constexpr int walls = populations - 1;          ///< bits
+  static constexpr int size = walls <= 18 ? 32 : 8;      ///< cells: the fewer, the less bits are left for distances
+  static constexpr std::uint32_t none = 0xffffffffu;     ///< in place of a cell: the next one is too far away
+  static constexpr std::uint32_t reach = none >> walls;  ///< that a distance stays below
 
-  /// Beyond this a cell is another eight's.
-  static constexpr std::uint32_t reach(int populations) { return none >> (populations - 1); }
-  static constexpr std::uint32_t word(std::uint32_t distance, std::uint32_t walls, int populations) {
-    return distance << (populations - 1) | walls >> 1;
+  static constexpr std::uint32_t word(std::uint32_t distance, std::uint32_t from_walls) {
+    return distance << walls | from_walls >> 1;
   }
-  /// Bits of walls beyond the populations mean nothing.
-  static SLIP_FN ListedCell cell_of(std::uint32_t first, std::uint32_t word, int populations) {
-    return {first + (word >> (populations - 1)), word << 1};
+  /// Whether the list has an n-th cell. Bits of walls beyond the populations mean nothing.
+  static SLIP_FN bool find(const std::uint32_t* words, std::int64_t n, ListedCell& cell) {
+    const std::uint32_t* const group = words + n / size * (size + 1);
+    const std::uint32_t found = group[1 + n % size];
+    cell = {group[0] + (found >> walls), found << 1};
+    return found != none;
   }
+  static constexpr std::int64_t cells(std::int64_t words) { return words / (size + 1) * size; }
 };
 
 /// As kernels see it. Local coordinates; ghosts are counted, too.

@@ -12,9 +12,6 @@
 namespace slipstream::lbm {
 namespace {
 
-/// Of a block that is cut across x, n cells wide, an exchange takes up to hidden_by / n of a step (H200: 0.05 at 512^3,
-/// 0.12 at 256^3).
-constexpr std::int64_t hidden_by = 40;
 constexpr const char* header = "slipstream tuned rim 2";
 /// One measurement lasts about so long: shorter ones are at the mercy of the host's scheduler.
 constexpr double trial_seconds = 0.01;
@@ -65,12 +62,11 @@ std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const 
   return found;
 }
 
-Margins with_whole_planes(Margins margins, const Extent& extent) {
-  const int axis = extent[2] > 1 ? 2 : 1;
-  const std::int64_t free = extent[axis] - margins.low[axis] - margins.high[axis];
-  const std::int64_t split = (hidden_by * extent[axis] + extent[0] - 1) / extent[0];
-  if (margins.low[0] + margins.high[0] > 0 && split < free) margins.high[axis] += free - split;
-  return margins;
+Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices) {
+  if (options.overlap != Overlap::automatic || options.rim != Extent{0, 0, 0}) return options.overlap;
+  const bool cut = std::any_of(grid.blocks().begin(), grid.blocks().end(),
+                               [&](const Block& block) { return block.box.extent(0) < grid.extent()[0]; });
+  return cut && by_devices && options.layout == Layout::soa ? Overlap::off : Overlap::automatic;
 }
 
 double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run) {

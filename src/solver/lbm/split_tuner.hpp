@@ -12,11 +12,10 @@ namespace slipstream::lbm {
 /// that leaves no interior, and no two that are the same. The first is what is taken unmeasured.
 std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut);
 
-/// Thin slabs across x touch memory in pieces of 32 bytes, each in a row of its own: 8 cells of f32 at both ends of 512
-/// took a fifth of a step (H200), though they are 3 % of the cells. So of a block that is cut across x only as many
-/// planes as hide the exchange keep an interior; the others are taken as a whole, after it: their number goes to a
-/// margin.
-Margins with_whole_planes(Margins margins, const Extent& extent);
+/// Whether to overlap where nobody measures it. Rims across x touch memory in pieces of 32 bytes, each in a row of its
+/// own: where blocks are cut there and the devices alone do the exchange (`by_devices`), hiding it costs more than it
+/// takes.
+Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices);
 
 /// The candidate with the least `seconds`, which is asked on all ranks in the same order and tells the same to all.
 /// Remembered on disk under the key, by rank 0. Collective.

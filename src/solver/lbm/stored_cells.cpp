@@ -89,14 +89,15 @@ std::int64_t StoredCells::number(const Extent& local) const {
   return found.stored != 0 ? static_cast<std::int64_t>(found.number) : -1;
 }
 
-std::int64_t StoredCells::most_eights(int populations) const {
+std::int64_t StoredCells::list_bytes(Lattice lattice) const {
   std::vector<ListedCell> all;
   all.reserve(count_);
   for (std::size_t n = 0; n < words_.size(); ++n)
     for (std::uint32_t x = 0; x < 32; ++x)
       if ((words_[n].stored >> x & 1) != 0) all.push_back({static_cast<std::uint32_t>(32 * n + x)});
-  // The interior and the rim each have a last eight.
-  return static_cast<std::int64_t>(in_eights(all, populations).size()) + 1;
+  // The interior and the rim each have a last group.
+  constexpr std::int64_t another = CellGroups<9>::size + 1;
+  return (static_cast<std::int64_t>(listed_words(all, lattice).size()) + another) * std::int64_t{sizeof(std::uint32_t)};
 }
 
 Keeping::Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces)
@@ -164,8 +165,8 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, 
     const StoredCells& stored = keeping.stored(block.id);
     const std::int64_t packed =
         keeping.values(block.id) * field.components * field.copies * static_cast<std::int64_t>(size_of(field.type));
-    const auto lists = static_cast<std::int64_t>(stored.words().size() * sizeof(CellWord)) +
-                       stored.most_eights(field.components) * static_cast<std::int64_t>(sizeof(EightCells));
+    const auto lists =
+        static_cast<std::int64_t>(stored.words().size() * sizeof(CellWord)) + stored.list_bytes(options.lattice);
     less[block.device] += Field::bytes_needed(block.box.extents(), field) - packed - lists;
   }
   std::vector<ArrayBytes> arrays = memory_needed(grid, options);
@@ -213,18 +214,24 @@ std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>&
   return found;
 }
 
-std::vector<EightCells> in_eights(const std::vector<ListedCell>& cells, int populations) {
-  std::vector<EightCells> eights;
-  int held = EightCells::size;
-  for (const ListedCell& cell : cells) {
-    if (held == EightCells::size || cell.number - eights.back().first >= EightCells::reach(populations)) {
-      eights.push_back({cell.number});
-      held = 0;
+std::vector<std::uint32_t> listed_words(const std::vector<ListedCell>& cells, Lattice lattice) {
+  std::vector<std::uint32_t> words;
+  with_lattice(lattice, [&]<class L>(L) {
+    using Groups = CellGroups<L::q>;
+    std::uint32_t first = 0;
+    int held = Groups::size;
+    for (const ListedCell& cell : cells) {
+      if (held == Groups::size || cell.number - first >= Groups::reach) {
+        words.resize(words.size() + Groups::size - held, Groups::none);
+        words.push_back(first = cell.number);
+        held = 0;
+      }
+      words.push_back(Groups::word(cell.number - first, cell.walls));
+      ++held;
     }
-    EightCells& last = eights.back();
-    last.cell[held++] = EightCells::word(cell.number - last.first, cell.walls, populations);
-  }
-  return eights;
+    words.resize(words.size() + Groups::size - held, Groups::none);
+  });
+  return words;
 }
 
 }  // namespace slipstream::lbm

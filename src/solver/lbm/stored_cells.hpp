@@ -24,8 +24,8 @@ class StoredCells {
   const Numbering& numbering() const { return numbering_; }
   /// The number of a cell, by local coordinates; -1 where it is not stored.
   std::int64_t number(const Extent& local) const;
-  /// As many a list of its fluid cells may have.
-  std::int64_t most_eights(int populations) const;
+  /// Bytes that a list of its fluid cells may take.
+  std::int64_t list_bytes(Lattice lattice) const;
 
  private:
   std::vector<CellWord> words_;
@@ -84,6 +84,6 @@ std::vector<ListedCell> resting_walls_of(const Box& cells, const Links& links);
 std::vector<ListedCell> fluid_cells_of(const Box& cells, const std::vector<Box>& boxes, const Surroundings& s,
                                        const std::vector<ListedCell>& walls);
 /// The same as the step takes them.
-std::vector<EightCells> in_eights(const std::vector<ListedCell>& cells, int populations);
+std::vector<std::uint32_t> listed_words(const std::vector<ListedCell>& cells, Lattice lattice);
 
 }  // namespace slipstream::lbm

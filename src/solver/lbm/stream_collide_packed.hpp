@@ -19,7 +19,7 @@ struct StreamCollidePacked {
   Numbering numbering;
   Wrap wrap;
   std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
-  const EightCells* cells;
+  const std::uint32_t* cells;
   std::uint32_t wide, high;  ///< of the block
   Collision collision;
 
@@ -74,10 +74,8 @@ struct StreamCollidePacked {
   }
 
   SLIP_FN void operator()(std::int64_t n) const {
-    const EightCells& eight = cells[n / EightCells::size];
-    const std::uint32_t word = eight.cell[n % EightCells::size];
-    if (word == EightCells::none) return;
-    const ListedCell listed = EightCells::cell_of(eight.first, word, L::q);
+    ListedCell listed;
+    if (!CellGroups<L::q>::find(cells, n, listed)) return;
     const std::uint32_t number = listed.number, line = number / wide;
     std::uint32_t from[L::q];
     upstream(static_cast<std::int32_t>(number - line * wide), static_cast<std::int32_t>(line % high),
@@ -98,7 +96,7 @@ void launch_packed_step(Stream& stream, const BlockArrays& b, const Collision& c
   using Word = typename S::Word;
   const BlockShape& shape = b.populations.shape;
   launch_per_link(
-      stream, b.cells.size() * EightCells::size,
+      stream, CellGroups<L::q>::cells(static_cast<std::int64_t>(b.cells.size())),
       StreamCollidePacked<L, S, in_place, Collision>{
           reinterpret_cast<const Word*>(b.populations.origin),
           reinterpret_cast<Word*>(in_place ? b.populations.origin : b.populations_out.origin), shape.stride[0],
