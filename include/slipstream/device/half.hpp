@@ -33,24 +33,37 @@ SLIP_FN float float_of(Half half) {
 #endif
 }
 
+/// A float taken apart by the host.
+struct FloatParts {
+  static constexpr std::uint32_t infinity = 0xffu << 23, rebias = 112u << 23, least_normal = 113u << 23;
+  static constexpr std::uint32_t too_large = (127u + 16u) << 23;  // 65536
+  // Added to 1/2, whose last bit is worth 2^-24, a small number is rounded to that by the addition.
+  static constexpr float half = 0.5f;
+  std::uint32_t bits, magnitude;
+  float sum;
+
+  explicit FloatParts(float value)
+      : bits(std::bit_cast<std::uint32_t>(value)),
+        magnitude(bits & 0x7fffffffu),
+        sum(std::bit_cast<float>(magnitude) + half) {}
+  std::uint32_t small() const { return std::bit_cast<std::uint32_t>(sum) - std::bit_cast<std::uint32_t>(half); }
+  /// The half of this sign whose other bits are `below` under the least normal number, and `beyond` from 65536 on.
+  Half half_of(std::uint32_t below, std::uint32_t usual, std::uint32_t beyond) const {
+    const std::uint32_t finite = magnitude < least_normal ? below : usual;
+    const std::uint32_t bounded = magnitude < too_large ? finite : magnitude < infinity ? beyond : 0x7c00u;
+    const std::uint32_t any = magnitude > infinity ? 0x7fffu : bits >> 31 << 15 | bounded;
+    return {static_cast<std::uint16_t>(any)};
+  }
+};
+
 /// The nearest, of two the even one; infinite from 65520 on. Every NaN becomes 0x7fff.
 SLIP_FN Half half_of(float value) {
 #if defined(__CUDA_ARCH__)
   return {__half_as_ushort(__float2half_rn(value))};
 #else
-  constexpr std::uint32_t infinity = 0xffu << 23, rebias = 112u << 23, least_normal = 113u << 23;
-  constexpr std::uint32_t too_large = (127u + 16u) << 23;  // 65536
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t magnitude = bits & 0x7fffffffu;
-  // Added to 1/2, whose last bit is worth 2^-24, a small number is rounded to that by the addition.
-  constexpr float half = 0.5f;
-  const std::uint32_t small =
-      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + half) - std::bit_cast<std::uint32_t>(half);
-  const std::uint32_t usual = (magnitude - rebias + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-  const std::uint32_t finite = magnitude < least_normal ? small : usual;
-  const std::uint32_t unbounded = magnitude >= too_large ? 0x7c00u : finite;
-  const std::uint32_t any = magnitude > infinity ? 0x7fffu : bits >> 31 << 15 | unbounded;
-  return {static_cast<std::uint16_t>(any)};
+  const FloatParts parts(value);
+  const std::uint32_t rebiased = parts.magnitude - FloatParts::rebias;
+  return parts.half_of(parts.small(), (rebiased + 0xfffu + (parts.magnitude >> 13 & 1u)) >> 13, 0x7c00u);
 #endif
 }
 
@@ -59,19 +72,10 @@ SLIP_FN Half half_towards_zero(float value) {
 #if defined(__CUDA_ARCH__)
   return {__half_as_ushort(__float2half_rz(value))};
 #else
-  constexpr std::uint32_t infinity = 0xffu << 23, rebias = 112u << 23, least_normal = 113u << 23;
-  constexpr std::uint32_t too_large = (127u + 16u) << 23;  // 65536
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t magnitude = bits & 0x7fffffffu;
-  // Rounded by an addition, as above, and one less where that went up.
-  constexpr float half = 0.5f;
-  const float sum = std::bit_cast<float>(magnitude) + half;
-  const std::uint32_t nearest = std::bit_cast<std::uint32_t>(sum) - std::bit_cast<std::uint32_t>(half);
-  const std::uint32_t small = nearest - (sum - half > std::bit_cast<float>(magnitude) ? 1u : 0u);
-  const std::uint32_t finite = magnitude < least_normal ? small : (magnitude - rebias) >> 13;
-  const std::uint32_t bounded = magnitude < too_large ? finite : magnitude < infinity ? 0x7bffu : 0x7c00u;
-  const std::uint32_t any = magnitude > infinity ? 0x7fffu : bits >> 31 << 15 | bounded;
-  return {static_cast<std::uint16_t>(any)};
+  const FloatParts parts(value);
+  // One less where the addition went up.
+  const bool up = parts.sum - FloatParts::half > std::bit_cast<float>(parts.magnitude);
+  return parts.half_of(parts.small() - (up ? 1u : 0u), (parts.magnitude - FloatParts::rebias) >> 13, 0x7bffu);
 #endif
 }
 
