@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include <slipstream/error.hpp>
 
@@ -30,11 +31,15 @@ struct Twin {
   std::int64_t source = 0, target = 0;
 };
 
+/// Of thin rows, one after the other, that are copied.
+bool may_have_twin(const Mover& m) {
+  return m.op == Op::copy && !m.source_ids && !m.target_ids && m.lines == Mover::Lines::none &&
+         m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
+}
+
 /// Where there is none to speak of: nothing.
 std::optional<Twin> twin(const Mover& a, const Mover& b) {
-  if (a.op != Op::copy || a.word != b.word || a.source_ids || a.target_ids || b.source_ids || b.target_ids) return {};
-  if (a.lines != Mover::Lines::none || b.lines != Mover::Lines::none) return {};
-  if (a.extent[0] * a.word >= thin_row || a.extent[1] * a.extent[2] < 2) return {};
+  if (!may_have_twin(a) || !may_have_twin(b) || a.word != b.word) return {};
   for (int d = 0; d < 3; ++d)
     if (a.extent[d] != b.extent[d] || a.source_stride[d] != b.source_stride[d] ||
         a.target_stride[d] != b.target_stride[d])
@@ -47,6 +52,46 @@ std::optional<Twin> twin(const Mover& a, const Mover& b) {
   if (!near(found.source, a.source_stride[1]) && !near(found.target, a.target_stride[1])) return {};
   return found;
 }
+
+/// Finds twins among the movers of a batch. Of a device with many blocks these are too many to try each with each; but
+/// one end of a twin is no further away than a row.
+class Twins {
+ public:
+  explicit Twins(const std::vector<Mover>& movers) : movers_(movers) {
+    for (std::size_t n = 0; n < movers.size(); ++n) {
+      if (!may_have_twin(movers[n])) continue;
+      for (const int end : {0, 1}) begins_[end].emplace_back(address(n, end), n);
+    }
+    for (auto& of_end : begins_) std::sort(of_end.begin(), of_end.end());
+  }
+
+  /// The first mover behind number n, and not taken, that is its twin; as many as there are where none is.
+  std::size_t of(std::size_t n, const std::vector<bool>& taken) const {
+    const Mover& m = movers_[n];
+    std::size_t first = movers_.size();
+    if (!may_have_twin(m)) return first;
+    for (const int end : {0, 1}) {
+      const std::int64_t row = m.word * (end == 0 ? m.source_stride[1] : m.target_stride[1]), at = address(n, end);
+      auto other = std::lower_bound(begins_[end].begin(), begins_[end].end(), Begin{at - row, 0});
+      for (; other != begins_[end].end() && other->first <= at + row; ++other) {
+        const std::size_t j = other->second;
+        if (j > n && j < first && !taken[j] && twin(m, movers_[j])) first = j;
+      }
+    }
+    return first;
+  }
+
+ private:
+  using Begin = std::pair<std::int64_t, std::size_t>;
+
+  std::int64_t address(std::size_t n, int end) const {
+    const std::byte* const at = end == 0 ? movers_[n].source : movers_[n].target;
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(at));
+  }
+
+  const std::vector<Mover>& movers_;
+  std::vector<Begin> begins_[2];  // of sources, of targets
+};
 
 bool is_dense(const std::int64_t (&stride)[3], const std::int64_t (&extent)[3]) {
   return stride[0] == 1 && stride[1] == extent[0] && stride[2] == extent[0] * extent[1];
@@ -153,17 +198,15 @@ Piece piece_of(const Mover& m) {
 
 /// The movers of a batch, twins joined.
 std::vector<Piece> pieces_of(const std::vector<Mover>& movers) {
+  const Twins twins(movers);
   std::vector<Piece> pieces;
   std::vector<bool> taken(movers.size());
   for (std::size_t i = 0; i < movers.size(); ++i) {
     if (taken[i] || movers[i].words() == 0) continue;
     Piece piece = piece_of(movers[i]);
-    for (std::size_t j = i + 1; j < movers.size(); ++j) {
-      const auto found = taken[j] ? std::nullopt : twin(movers[i], movers[j]);
-      if (!found) continue;
-      join(movers[i], movers[j], *found, piece);
+    if (const std::size_t j = twins.of(i, taken); j < movers.size()) {
+      join(movers[i], movers[j], *twin(movers[i], movers[j]), piece);
       taken[j] = true;
-      break;
     }
     pieces.push_back(piece);
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -159,6 +160,27 @@ TEST_P(Tiles, PackBothEndsOfThinRowsTogether) {
     SCOPED_TRACE("words of " + std::to_string(word) + " B");
     check_both(GetParam(), {word == 16 ? 2 : 3, 50, 20, 512, 600, word}, &ThinFaces::packing, true, Form::pair);
   }
+}
+
+TEST_P(Tiles, PackBothEndsOfEveryBlockTogetherAmongMany) {
+  std::vector<ThinFaces> blocks(150, {2, 20, 10, 32, 40});
+  std::vector<Mover> movers;
+  for (ThinFaces& block : blocks)
+    for (const bool low : {true, false}) movers.push_back(block.packing(low));
+  std::shuffle(movers.begin(), movers.end(), std::mt19937(4));
+  std::vector<ThinFaces> expected = blocks;
+  for (ThinFaces& block : expected)
+    for (const bool low : {true, false}) move_plainly(block.packing(low));
+  Batch batch;
+  batch.movers = {movers};
+  const Table table = cut_for(4, {batch});
+  EXPECT_EQ(std::count_if(table.tiles.begin(), table.tiles.end(),
+                          [](const Tile& t) { return t.first == 0 && t.work.form == Form::pair; }),
+            150);
+  EXPECT_TRUE(
+      std::all_of(table.tiles.begin(), table.tiles.end(), [](const Tile& t) { return t.work.form == Form::pair; }));
+  move_all(GetParam(), table);
+  for (std::size_t n = 0; n < blocks.size(); ++n) ASSERT_EQ(blocks[n].slot, expected[n].slot) << n;
 }
 
 TEST_P(Tiles, UnpackBothEndsOfThinRowsIntoWhatLiesBetweenThem) {
