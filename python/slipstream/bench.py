@@ -3,12 +3,13 @@
 import argparse
 import importlib
 import json
+import math
 import re
 import shlex
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -39,9 +40,10 @@ class Choice:
     streaming: str
     layout: str
     overlap: str
+    grid: str = ""  #: devices along x, y and z, as 2x2x1; as the machine is partitioned where it is left out
 
 
-def _case(choice: Choice, cells: Sequence[int], precision: str) -> Case:
+def _case(choice: Choice, cells: Sequence[int], precision: str, nodes: int = 1) -> Case:
     data = {
         "grid": {"cells": list(cells), "periodic": [True, True, True]},
         "lbm": {
@@ -56,7 +58,18 @@ def _case(choice: Choice, cells: Sequence[int], precision: str) -> Case:
         "machine": {"backend": choice.backend, "devices_per_rank": choice.devices, "threads": choice.threads},
         "exchange": {"overlap": choice.overlap},
     }
+    if choice.grid:
+        data["exchange"]["device_grid" if nodes == 1 else "node_grid"] = list(parse_grid(choice.grid))
     return parse(data, Source("bench"))
+
+
+def parse_grid(text: str, least: int = 1) -> tuple[int, int, int]:
+    """`2x2x1`; Raises CaseError unless there are three numbers, each of `least` or more."""
+    match = re.fullmatch(r"(\d+)x(\d+)x(\d+)", text)
+    x, y, z = (int(n) for n in match.groups()) if match else (0, 0, 0)
+    if min(x, y, z) < least:
+        raise CaseError(f"bench lbm: --grid {text}: takes three numbers from {least}, as {least}x{least}x{least}")
+    return x, y, z
 
 
 def grid_of(per_device: int, counts: Sequence[int]) -> list[int]:
@@ -86,8 +99,9 @@ def _seconds_a_step(lbm: Any) -> float:
 def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) -> dict[str, Any]:
     devices = len(machine.devices())
     # The partition of a cube of cubes says how many devices lie along each axis.
-    counts = _counts(engine.prepare(_case(choice, [cells] * 3, precision), machine, check_memory=False).plan)
-    case = _case(choice, grid_of(cells, counts), precision)
+    cube = _case(choice, [cells] * 3, precision, machine.nodes)
+    counts = _counts(engine.prepare(cube, machine, check_memory=False).plan)
+    case = _case(choice, grid_of(cells, counts), precision, machine.nodes)
     setup = engine.prepare(case, machine)
     lbm = engine.solver(setup)
     rate = case.cell_count / _seconds_a_step(lbm) / 1e6
@@ -95,6 +109,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) 
     return {
         "ranks": machine.ranks,
         "devices": devices,
+        "split": counts,
         "cells_per_device": [cells] * 3,
         "lattice": choice.lattice,
         "collision": choice.collision,
@@ -195,7 +210,9 @@ def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:
     cells = choice.cells or DEFAULT_CELLS[backend]
     if any(n < 4 for n in cells):
         raise CaseError("bench lbm: --cells needs 4 or more")
-    machine = engine.discover(_case(choice, [cells[0]] * 3, "f32"))
+    machine = engine.discover(_case(replace(choice, grid=""), [cells[0]] * 3, "f32"))
+    if choice.grid and math.prod(parse_grid(choice.grid)) != len(machine.devices()):
+        raise CaseError(f"bench lbm: --grid {choice.grid}: there are {len(machine.devices())} devices")
     rows = []
     for precision in choice.precisions:
         for n in cells:
@@ -203,8 +220,8 @@ def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:
             roof = predict.measure_memory(machine.devices())
             rows.append(_row(choice, machine, n, precision, roof))
     shown = [
-        (f"{row['cells_per_device'][0]}^3", row["storage"], row["devices"], f"{row['mlups']:.0f}", f"{row['gbs']:.1f}",
-         f"{row['roof_gbs']:.1f}", f"{row['percent_of_roof']:.0f}")
+        (f"{row['cells_per_device'][0]}^3", row["storage"], " x ".join(map(str, row["split"])),
+         f"{row['mlups']:.0f}", f"{row['gbs']:.1f}", f"{row['roof_gbs']:.1f}", f"{row['percent_of_roof']:.0f}")
         for row in rows
     ]  # fmt: skip
     columns = ["cells a device", "precision", "devices", "MLUPS", "GB/s", "roof GB/s", "% of roof"]
@@ -255,7 +272,7 @@ def _experiment(arguments: argparse.Namespace, console: Console, folder: Path | 
         arguments.grid,
     )
     if arguments.grid and arguments.experiment != "communication":
-        raise CaseError("bench lbm: --grid belongs to --experiment communication")
+        raise CaseError("bench lbm: of the experiments, --grid belongs to communication")
     importlib.import_module(f"slipstream.{benchmarks.EXPERIMENTS[arguments.experiment]}").run(choice, console, folder)
 
 
@@ -273,5 +290,6 @@ def command(arguments: argparse.Namespace, console: Console, folder: Path | None
         arguments.streaming,
         arguments.layout,
         arguments.overlap,
+        arguments.grid,
     )
     bench_lbm(choice, console, folder)

@@ -7,7 +7,6 @@ it stands the shortcut, a periodic block a device.
 """
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,15 +42,6 @@ PERIODIC, ALL = "periodic", "all"
 #: Exchanges, of which the fastest counts.
 EXCHANGES = 50
 CELLS = {"host": [8, 16], "cuda": [16, 32, 64, 128]}
-
-
-def parse_grid(text: str) -> Triple:
-    """`3x3x3`; Raises CaseError unless there is a block in the middle."""
-    match = re.fullmatch(r"(\d+)x(\d+)x(\d+)", text)
-    grid = tuple(int(n) for n in match.groups()) if match else (0, 0, 0)
-    if min(grid) < 3:
-        raise CaseError(f"bench lbm: --grid {text}: takes three numbers of blocks from 3, as 3x3x3")
-    return grid[0], grid[1], grid[2]
 
 
 def kind_of(place: Triple, grid: Triple) -> str:
@@ -202,7 +192,8 @@ class Blocks:
 
 def run(choice: Choice, console: Console, folder: Path | None) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
-    module, grid = core(), parse_grid(choice.grid)
+    module = core()
+    grid = bench.parse_grid(choice.grid, 3)  # so that there is a block in the middle
     backend = engine.choose_backend(choice.backend)
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     machine = engine.discover(any_case(choice, max(1, per_rank)))

@@ -107,7 +107,11 @@ OPTIONS: Mapping[str, Option] = {
         "of Risso 2017 or Zheng 2023, as a rule 200 steps, the smallest of 10 times",
         {"choices": list(EXPERIMENTS)},
     ),
-    "grid": Option("", "3x3x3: blocks of the experiment communication, open at all sides, against the periodic ones"),
+    "grid": Option(
+        "",
+        "2x2x1: devices along x, y and z; with --experiment communication 3x3x3: blocks, open at all sides, against "
+        "periodic ones",
+    ),
     "overlap": Option("auto", "", {"choices": ["auto", "on", "off"]}),
     "quick": Option(False, "few small sizes", {"action": "store_true"}),
     "device_buffers": Option(False, "give MPI addresses in GPU memory", {"action": "store_true"}),

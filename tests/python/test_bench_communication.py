@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from rich.console import Console
+from slipstream import bench
 from slipstream import bench_lbm_blocks as blocks
 from slipstream import bench_lbm_communication as communication
 from slipstream import bench_lbm_experiments as experiments
@@ -114,8 +115,8 @@ def test_open_blocks_receive_less_the_more_sides_of_the_box_they_lie_at(measured
 
 @pytest.mark.parametrize("grid", ["2x3x3", "3x3", "3 x 3 x 3", "0x0x0"])
 def test_grids_without_a_block_in_the_middle_are_refused(grid: str) -> None:
-    with pytest.raises(CaseError, match="takes three numbers of blocks from 3"):
-        blocks.parse_grid(grid)
+    with pytest.raises(CaseError, match="takes three numbers from 3"):
+        bench.parse_grid(grid, 3)
 
 
 def test_frame_goes_through_the_fourteen_scenarios_of_the_report(measured: Any) -> None:
@@ -178,7 +179,7 @@ def test_io_writes_checkpoints_that_wait_in_each_memory_and_leaves_none(
         (["frame", "--overlap", "on"], "takes no --overlap"),
         (["validation", "--cells", "18"], "is no multiple of 4 from 16"),
         (["io", "--cells", "3"], "--cells needs 4 or more"),
-        (["weak", "--grid", "3x3x3"], "belongs to --experiment communication"),
+        (["weak", "--grid", "3x3x3"], "--grid belongs to communication"),
     ],
 )
 def test_experiments_refuse_what_they_cannot_measure(cli: Cli, words: list[str], said: str) -> None:

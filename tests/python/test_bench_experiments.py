@@ -72,6 +72,27 @@ def test_layouts_are_measured_at_every_alignment(cli: Cli, tmp_path: Path) -> No
     assert found == [(layout, bytes_) for layout in ("soa", "aos") for bytes_ in experiments.ALIGNMENTS]
 
 
+def test_rates_can_be_measured_with_the_devices_in_a_grid(cli: Cli, tmp_path: Path) -> None:
+    words = ("--cells", "8", "--devices", "2", "--precision", "f32", "--grid", "2x1x1", "--folder", "out")
+    result = cli("bench", "lbm", "--backend", "host", *words)
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "lbm").glob("*.json")
+    (entry,) = json.loads(path.read_text())["rows"]
+    assert entry["split"] == [2, 1, 1] and entry["cells_per_device"] == [8, 8, 8] and entry["mlups"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--grid", "2x2x1"], "--grid 2x2x1: there are 2 devices"),
+        (["--grid", "2x1"], "--grid 2x1: takes three numbers from 1, as 1x1x1"),
+    ],
+)
+def test_rates_are_refused_on_grids_that_the_devices_do_not_fill(cli: Cli, words: list[str], said: str) -> None:
+    result = cli("bench", "lbm", "--backend", "host", "--no-write", "--cells", "8", "--devices", "2", *words)
+    assert result.returncode == 2 and said in " ".join(result.stderr.split()) and "Traceback" not in result.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
