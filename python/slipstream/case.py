@@ -10,12 +10,26 @@ import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, Discriminator, Field, Tag, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from slipstream import toml_text
+from slipstream.case_tables import (
+    RIM_FORMS,
+    CaseTable,
+    CheckpointTable,
+    ExchangeTable,
+    GridTable,
+    GuardTable,
+    LbmTable,
+    MachineTable,
+    OutputTable,
+    PhysicsTable,
+    RunTable,
+    UnitsTable,
+)
 from slipstream.errors import CaseError
 from slipstream.expression import evaluate
 from slipstream.flow_tables import DomainTable, ExactTable, ExpectedTable, InitialTable
@@ -23,224 +37,11 @@ from slipstream.sides import (
     Body,
     BoundariesTable,
     Boundary,
-    Count,
-    Finite,
-    Positive,
     Table,
     Wall,
     WallsTable,
 )
 from slipstream.units import Converter, Scales, whole
-
-Extent = tuple[Count, Count, Count]
-ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
-
-
-def _rim_form(value: Any) -> str:
-    return "word" if isinstance(value, str) else "widths"
-
-
-#: Cells per axis, or "auto"; told apart first, so that a mistake is one error.
-Rim = Annotated[
-    Annotated[ExtentOrZero, Tag("widths")] | Annotated[Literal["auto"], Tag("word")],
-    Discriminator(_rim_form),
-]
-_FORMS = frozenset({"widths", "word"})
-
-#: A route, alone or with a sign.
-RouteName = Annotated[str, Field(pattern=r"^[+-]?(kernel|direct|peer|colocated|nccl|nvshmem|gpu_mpi|staged)$")]
-
-
-class CaseTable(Table):
-    """[case]: what this is."""
-
-    name: Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z0-9_.-]+$")] = Field(
-        "case", description="Short name; the default output folder is results/<name>."
-    )
-    description: str = Field("", description="One sentence for the banner and the pictures.")
-
-
-class GridTable(Table):
-    """[grid]: the cells."""
-
-    cells: Extent = Field(description="Cells along x, y and z; nz = 1 for a 2-D lattice.")
-    periodic: tuple[bool, bool, bool] = Field((False, False, False), description="Axes that close on themselves.")
-
-
-class LbmTable(Table):
-    """[lbm]: the method."""
-
-    lattice: Literal["D2Q9", "D3Q19", "D3Q27"] = Field("D3Q19", description="Set of velocities.")
-    collision: Literal["SRT", "TRT", "MRT", "cumulant"] = Field(
-        "TRT", description="One relaxation time, two, one for each group of moments; cumulant: D3Q27 only."
-    )
-    magic: Positive = Field(
-        0.1875,
-        description="TRT and MRT: (tau+ - 1/2)(tau- - 1/2); 3/16 puts walls exactly half-way between cells.",
-    )
-    smagorinsky: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None,
-        description="Large eddies only: Smagorinsky's constant, 0.1 to 0.2 as a rule; the filter is one cell wide. "
-        "Left out: no model of eddies.",
-    )
-    precision: Literal["f16", "f32", "f64"] = Field(
-        "f32", description="Number format of the populations; f16 is computed with in f32."
-    )
-    streaming: Literal["two", "in_place"] = Field(
-        "two", description="Two arrays of populations, or one that is updated in place: half the memory, the same bits."
-    )
-    solids: Literal["auto", "dense", "flags", "sparse"] = Field(
-        "auto",
-        description="Cells inside of bodies: stored and computed, stored and skipped, or left out; auto: by their "
-        "share in each block. The same bits.",
-    )
-    layout: Literal["soa", "aos"] = Field("soa", description="Populations in arrays of their own, or side by side.")
-    alignment: Annotated[int, Field(ge=4, le=4096)] = Field(
-        128, description="Bytes to which the first interior cell of each row is aligned; a power of two."
-    )
-
-
-class UnitsTable(Table):
-    """[units]: in which ones [physics] and run.time are written, and the files of the run. Ratios (walls in the lid
-    speed, time_units, residual, output.every, guard.density) stay ratios."""
-
-    system: Literal["lattice", "SI"] = Field("lattice", description="Cells and steps, or metres, seconds and kg.")
-    cell: Positive | None = Field(None, description="SI: edge of a cell in m.")
-    density: Positive | None = Field(None, description="SI: of the fluid at rest in kg/m^3; water 998, air 1.2.")
-    lattice_speed: Positive | None = Field(
-        None,
-        description="SI: the lid speed in cells per step, from which the step follows in s. "
-        "Left out: 6.4 / length in cells, at most 0.1. Either this or step.",
-    )
-    step: Positive | None = Field(None, description="SI: a step in s. Either this or lattice_speed.")
-
-
-class PhysicsTable(Table):
-    """[physics]: the flow, in lattice units or in SI as units.system says."""
-
-    reynolds: Positive | None = Field(None, description="Lid speed x length / viscosity. Either this or viscosity.")
-    viscosity: Positive | None = Field(None, description="Kinematic viscosity in lattice units; SI: m^2/s.")
-    force: tuple[Finite, Finite, Finite] = Field(
-        (0.0, 0.0, 0.0),
-        description="On all of the fluid, per volume, in lattice units: at density 1 the acceleration in cells per "
-        "step squared; SI: N/m^3.",
-    )
-    lid_speed: Positive | None = Field(
-        None,
-        description="Speed of the lid in cells per step; the Mach number is sqrt(3) times it. "
-        "Left out: 6.4 / length, at most 0.1, so that the error of compressibility falls with that of the grid. "
-        "SI: m/s, to be given.",
-    )
-    pressure_drop: tuple[Finite, Finite, Finite] = Field(
-        (0.0, 0.0, 0.0),
-        description="Of a periodic axis: pressure at its low end less that at its high end, in lattice units (a third "
-        "of the density); SI: Pa.",
-    )
-    length: Positive | str | None = Field(
-        None,
-        description="Of the Reynolds number, in cells; SI: m; or an expression in the box's sides Lx, Ly, Lz: "
-        '"Lx/(2*pi)". Left out: from the lid to its opposite.',
-    )
-
-
-class RunTable(Table):
-    """[run]: when to stop, whichever comes first."""
-
-    steps: Count | None = Field(None, description="At most so many steps.")
-    time_units: Positive | None = Field(None, description="At most so many times length / lid speed.")
-    time: Positive | None = Field(None, description="SI: at most so many seconds of the flow.")
-    residual: Positive | None = Field(
-        None, description="Steady: largest change of velocity per length / lid speed, over the lid speed, below this."
-    )
-    check_every: Count | None = Field(None, description="Steps between residuals. Left out: length / lid speed.")
-
-
-class MachineTable(Table):
-    """[machine]: where it runs."""
-
-    backend: Literal["auto", "host", "cuda"] = Field("auto", description="auto: cuda where there is a GPU.")
-    devices_per_rank: Annotated[int, Field(ge=0)] = Field(0, description="0: all GPUs shared out, or one host device.")
-    ranks_per_node: Annotated[int, Field(ge=0)] = Field(0, description="k: let each k ranks act as a node.")
-    cyclic: bool = Field(False, description="With ranks_per_node: deal the ranks out in turn, not in blocks.")
-    bind: bool = Field(True, description="Bind each rank to the cores, memory and network card nearest its devices.")
-    threads: Annotated[int, Field(ge=0)] = Field(0, description="Threads of a rank's host kernels; 0: its cores.")
-
-
-class ExchangeTable(Table):
-    """[exchange]: how halos travel."""
-
-    routes: list[RouteName] = Field(
-        [],
-        description='Routes that may be used; none named: all; "+direct" adds one to those before it, or to all, '
-        '"-staged" takes one away.',
-    )
-    tune: Literal["rules", "measure"] = Field(
-        "rules", description="Routes by rules, or the fastest by measurement, remembered on disk."
-    )
-    retune: bool = Field(False, description="Measure again, whatever is remembered.")
-    overlap: Literal["auto", "on", "off"] = Field(
-        "auto",
-        description='Interior cells while the halos travel; "auto": between GPUs, unless blocks are cut across x.',
-    )
-    rim: Rim = Field(
-        (0, 0, 0),
-        description="Width of the rim that waits for halos, per axis; 0: one layer, or on GPUs in x what fills a "
-        'sector of memory; "auto": the fastest by measurement, as with overlap = "auto" whether to overlap, remembered '
-        "on disk.",
-    )
-    placement: Literal["trivial", "random", "theoretical", "measured"] = Field(
-        "theoretical", description="Which block goes to which device: by the links' rated or measured rates."
-    )
-    placement_seed: Annotated[int, Field(ge=0)] = Field(0, description="Of random.")
-    blocks_per_device: Extent = Field((1, 1, 1), description="Blocks of each device per axis.")
-    block: ExtentOrZero = Field(
-        (0, 0, 0),
-        description="Cells of a block; how many blocks there are, and each device has, follows. Zeros: "
-        "blocks_per_device counts.",
-    )
-    node_grid: ExtentOrZero = Field((0, 0, 0), description="Nodes per axis; zeros: by bisection.")
-    device_grid: ExtentOrZero = Field((0, 0, 0), description="Devices of a node per axis; zeros: by bisection.")
-    wait_limit: Positive = Field(60.0, description="Seconds after which a missing message is an error.")
-
-
-class OutputTable(Table):
-    """[output]: what stays."""
-
-    folder: str | None = Field(None, description="Left out: results/<name>.")
-    fields: bool = Field(True, description="Velocity, density and flags as fields.vtkhdf, for ParaView.")
-    every: Positive | None = Field(None, description="Length / lid speed between fields. Left out: the last only.")
-    profiles: bool = Field(True, description="Centreline profiles as profiles.csv, and the comparison.")
-    pictures: bool = Field(True, description="profiles.png and streamlines.png.")
-    report: bool = Field(True, description="report.html, the run on one page.")
-    energy: bool = Field(False, description="Energy and dissipation over time as energy.csv, a row per residual.")
-    reference: Literal["auto", "none", "ghia1982", "botella1998", "albensoeder2005", "taylor_green1600"] = Field(
-        "auto", description="Published flow to compare with; auto: the best cavity for this Reynolds number, if any."
-    )
-
-
-class CheckpointTable(Table):
-    """[checkpoint]: from what a run that ended early goes on (run --restart)."""
-
-    every: Count | None = Field(
-        None, description="Steps between checkpoints. Left out: only when SIGTERM, SIGUSR1 or the clock ends the run."
-    )
-    keep: Count = Field(2, description="Checkpoints that stay, the newest; one more is on the disk for a while.")
-    folder: str | None = Field(None, description="Left out: checkpoints in output.folder.")
-    snapshot: Literal["pinned", "device", "mpi"] = Field(
-        "pinned",
-        description="Where values wait until they are written: pinned host memory, or as much device memory again, "
-        "which holds up the steps much less; mpi: from there by MPI's own files, where MPI takes device memory.",
-    )
-    wall_clock_limit: Positive | None = Field(
-        None, description="Seconds after which the run makes a checkpoint and ends; leave it time to write."
-    )
-
-
-class GuardTable(Table):
-    """[guard]: when a run is given up."""
-
-    every: Annotated[int, Field(ge=0)] = Field(100, description="Steps between inspections of all cells; 0: none.")
-    density: tuple[Finite, Finite] = Field((0.2, 5.0), description="Lowest and highest density of a sound flow.")
 
 
 class Case(Table):
@@ -500,7 +301,7 @@ def _tables_with(key: str) -> list[str]:
 
 def _explain(error: Any, *table: str) -> str:
     """One of pydantic's errors in the words of a case file; of a table alone with its name."""
-    path, kind = (*table, *(part for part in error["loc"] if part not in _FORMS)), error["type"]
+    path, kind = (*table, *(part for part in error["loc"] if part not in RIM_FORMS)), error["type"]
     if kind == "missing":
         return f"{_show(path)}: missing; the case needs it"
     if kind == "extra_forbidden":

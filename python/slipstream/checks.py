@@ -26,6 +26,8 @@ GRID_REYNOLDS_HIGH = 20.0
 #: Inlets became unstable above this one, with magic = 3/16 and not with the second.
 INLET_REYNOLDS_HIGH = 10.0
 INLET_MAGIC = 0.05
+#: Largest change of a steady flow's velocity in f16, of the largest velocity, in small channels.
+RESTLESS = 1e-3
 
 Problem = tuple[Path, str]
 
@@ -58,7 +60,7 @@ def problems(case: Case) -> list[Problem]:
 
 def warnings(case: Case) -> list[str]:
     """What may go wrong and does not have to."""
-    return [*_fine_scales(case), *_inlet(case), *_driven_speed(case), *_long_length(case)]
+    return [*_fine_scales(case), *_inlet(case), *_driven_speed(case), *_long_length(case), *_restless(case)]
 
 
 def _fine_scales(case: Case) -> Iterator[str]:
@@ -70,6 +72,16 @@ def _fine_scales(case: Case) -> Iterator[str]:
         f"grid Reynolds number {scales.grid_reynolds:.1f} is above {GRID_REYNOLDS_HIGH:g}: the run may be unstable; "
         f"{cells} cells along the length would bring it down"
     )
+
+
+def _restless(case: Case) -> Iterator[str]:
+    """Halves are rounded by chance: their last digits go on changing."""
+    wanted = case.run.residual
+    if case.lbm.precision == "f16" and wanted is not None and wanted < RESTLESS:
+        yield (
+            f"run.residual = {wanted:g} may never be met: no flow in f16 stands still, its velocities go on changing "
+            f"by {RESTLESS:g} of the largest; end the run by run.time_units or run.steps, or take f32"
+        )
 
 
 def _inlet(case: Case) -> Iterator[str]:

@@ -7,6 +7,13 @@
 #include "exchange/schedule.hpp"
 
 namespace slipstream {
+namespace {
+
+/// Of begin and end, whose caller computes meanwhile: most of a device is left to that. A team for every fourth
+/// multiprocessor stores as fast as links carry. 0, all, on the host.
+int teams_beside(Device device) { return device.backend == Backend::host ? 0 : info(device).processors / 4; }
+
+}  // namespace
 
 SendSite Exchange::Impl::send_site(const Channel& channel, const Side& side) {
   SendSite site;
@@ -152,10 +159,10 @@ void Exchange::Impl::make_programs() {
     if (schedule.early.empty()) schedule.early.push_back({&nothing, 0, 0, 0});  // somebody must count the exchange
     std::vector<Scheduled> both = schedule.early;
     both.insert(both.end(), schedule.late.begin(), schedule.late.end());
-    const int teams = options.knobs.teams;
+    const int teams = options.knobs.teams, beside = teams > 0 ? teams : teams_beside(side.device);
     for (int b = 0; b < bindings; ++b) {
-      side.outgoing.emplace_back(side.device, schedule.early, b, teams);
-      side.incoming.emplace_back(side.device, schedule.late, b, teams);
+      side.outgoing.emplace_back(side.device, schedule.early, b, beside);
+      side.incoming.emplace_back(side.device, schedule.late, b, beside);
       side.whole.emplace_back(side.device, both, b, teams);
     }
     if (!gates.before.empty()) side.gates = Program(side.device, {{&gates, 0, 0, 0}}, 0, 1);

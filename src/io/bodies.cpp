@@ -11,7 +11,7 @@
 #include "io/cut_search.hpp"
 #include "io/solid_rows.hpp"
 #include "io/surfaces.hpp"
-#include "io/work_items.hpp"
+#include "device/work_items.hpp"
 
 namespace slipstream {
 namespace {

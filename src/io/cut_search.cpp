@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "io/work_items.hpp"
+#include "device/work_items.hpp"
 
 namespace slipstream {
 namespace {

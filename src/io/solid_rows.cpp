@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "io/work_items.hpp"
+#include "device/work_items.hpp"
 
 namespace slipstream {
 namespace {

@@ -65,17 +65,22 @@ class Twins {
     for (auto& of_end : begins_) std::sort(of_end.begin(), of_end.end());
   }
 
-  /// The first mover behind number n, and not taken, that is its twin; as many as there are where none is.
-  std::size_t of(std::size_t n, const std::vector<bool>& taken) const {
+  struct Found {
+    std::size_t mover;
+    Twin twin;
+  };
+  /// The first mover behind number n, and not taken, that is its twin.
+  std::optional<Found> of(std::size_t n, const std::vector<bool>& taken) const {
     const Mover& m = movers_[n];
-    std::size_t first = movers_.size();
+    std::optional<Found> first;
     if (!may_have_twin(m)) return first;
     for (const int end : {0, 1}) {
       const std::int64_t row = m.word * (end == 0 ? m.source_stride[1] : m.target_stride[1]), at = address(n, end);
       auto other = std::lower_bound(begins_[end].begin(), begins_[end].end(), Begin{at - row, 0});
       for (; other != begins_[end].end() && other->first <= at + row; ++other) {
         const std::size_t j = other->second;
-        if (j > n && j < first && !taken[j] && twin(m, movers_[j])) first = j;
+        if (j <= n || taken[j] || (first && j >= first->mover)) continue;
+        if (const auto found = twin(m, movers_[j])) first = {j, *found};
       }
     }
     return first;
@@ -204,9 +209,9 @@ std::vector<Piece> pieces_of(const std::vector<Mover>& movers) {
   for (std::size_t i = 0; i < movers.size(); ++i) {
     if (taken[i] || movers[i].words() == 0) continue;
     Piece piece = piece_of(movers[i]);
-    if (const std::size_t j = twins.of(i, taken); j < movers.size()) {
-      join(movers[i], movers[j], *twin(movers[i], movers[j]), piece);
-      taken[j] = true;
+    if (const auto other = twins.of(i, taken)) {
+      join(movers[i], movers[other->mover], other->twin, piece);
+      taken[other->mover] = true;
     }
     pieces.push_back(piece);
   }

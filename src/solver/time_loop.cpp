@@ -53,6 +53,7 @@ void TimeLoop::compute(const Stage& stage, Part part, std::vector<Stream>& strea
 
 /// The exchange, and the rim after it, on streams of their own.
 void TimeLoop::beside_interior(const Stage& stage, Marks* marks) {
+  stage.exchange->begin(streams_);
   for (std::size_t d = 0; d < streams_.size(); ++d) {
     const Event ready(streams_[d].device());
     streams_[d].record(ready);
@@ -81,10 +82,9 @@ void TimeLoop::run_stage(const Stage& stage, Marks* marks) {
   mark(marks, stage.name + " prepare", streams_.front());
   if (stage.exchange) {
     used_.insert(stage.exchange);
-    stage.exchange->begin(streams_);
+    if (overlap_) return beside_interior(stage, marks);
+    stage.exchange->run(streams_);
   }
-  if (stage.exchange && overlap_) return beside_interior(stage, marks);
-  if (stage.exchange) stage.exchange->end(streams_);
   mark(marks, stage.name + " exchange", streams_.front());
   compute(stage, Part::all, streams_);
   mark(marks, stage.name + " compute", streams_.front());

@@ -117,6 +117,14 @@ def test_run_says_what_was_expected_and_what_came(cli: Cli, tmp_path: Path) -> N
     assert [(e["quantity"], e["met"]) for e in run["expected"]] == [("exact.distance", False), ("no.such", False)]
 
 
+def test_residual_that_halves_do_not_reach_is_warned_of() -> None:
+    def warned(*words: str) -> bool:
+        return any("may never be met" in text for text in checks.warnings(load(CASES / "cavity.toml", words)))
+
+    assert warned("lbm.precision=f16", "run.residual=1e-5")
+    assert not warned("lbm.precision=f16", "run.residual=1e-2") and not warned("run.residual=1e-5")
+
+
 def test_inlet_that_is_too_fast_for_its_cells_is_warned_of() -> None:
     fast = ["physics.length=8", "physics.reynolds=100", "lbm.magic=0.1875"]
     assert any("may become unstable" in warning for warning in checks.warnings(load(CASES / "sphere.toml", fast)))

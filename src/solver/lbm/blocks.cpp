@@ -1,7 +1,9 @@
 // How the blocks of this rank keep their cells, and what is made of the bodies for them.
 #include <algorithm>
 
+#include "device/work_items.hpp"
 #include "solver/lbm/impl.hpp"
+#include "solver/lbm/neighbours.hpp"
 #include "solver/lbm/packed_halo.hpp"
 
 namespace slipstream::lbm {
@@ -44,8 +46,7 @@ void Lbm::Impl::make_blocks() {
     work.split = split_rim(work.cells, margins(block));
     const Surroundings s = surroundings_of(grid, block, options, flags.options().ghost, surfaces);
     flags_of(id, s.around, s.flags);
-    work.fluid_cells = 0;
-    for_each_cell(block.box, [&](const Extent& p) { work.fluid_cells += s.flags[index_in(s.around, p)] == fluid; });
+    work.fluid_cells = count_fluid(s, block.box);
     work.has_solids = work.fluid_cells < block.box.volume();
     Links links = make_links(grid, block, options, s);
     for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(device, list));
@@ -120,13 +121,14 @@ void Lbm::Impl::flags_of(std::int64_t id, const Box& around, const std::vector<s
   const BlockShape& shape = flags.shape(id);
   Buffer<std::uint8_t> host(flags.device(id), shape.elements, Memory::pinned);
   std::fill_n(host.data(), host.size(), fluid);
-  std::size_t n = 0;
   const Extent& g = flags.options().ghost;
-  for (std::int64_t z = 0; z < around.extent(2); ++z)
-    for (std::int64_t y = 0; y < around.extent(1); ++y)
-      for (std::int64_t x = 0; x < around.extent(0); ++x)
-        host.data()[shape.origin + (x - g[0]) * shape.stride[0] + (y - g[1]) * shape.stride[1] +
-                    (z - g[2]) * shape.stride[2]] = values[n++];
+  for_each_item(around.extent(2), [&](std::int64_t z) {
+    for (std::int64_t y = 0; y < around.extent(1); ++y) {
+      const std::uint8_t* const from = values.data() + (z * around.extent(1) + y) * around.extent(0);
+      std::uint8_t* const to = host.data() + shape.origin + (y - g[1]) * shape.stride[1] + (z - g[2]) * shape.stride[2];
+      for (std::int64_t x = 0; x < around.extent(0); ++x) to[(x - g[0]) * shape.stride[0]] = from[x];
+    }
+  });
   Stream stream(flags.device(id));
   copy(stream, flags.data(id), host.data(), host.bytes());
   stream.synchronize();

@@ -1,10 +1,12 @@
 // What lies round the cells of a block: fluid, sides of the domain, bodies.
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
+#include "device/work_items.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
-#include "solver/lbm/links.hpp"
+#include "solver/lbm/neighbours.hpp"
 
 namespace slipstream::lbm {
 namespace {
@@ -50,14 +52,16 @@ std::vector<Direction> directions_of(L) {
 
 void mark_bodies(const Grid& grid, const Surfaces& surfaces, Surroundings& s) {
   s.bodies.assign(s.around.volume(), 0);
-  for (const Piece& piece : pieces_of(grid, s.around)) {
-    const auto held = surfaces.solid(shifted(piece.box, piece.to_domain));
-    std::size_t n = 0;
-    for_each_cell(piece.box, [&](const Extent& p) {
-      const std::uint16_t body = held[n++];
-      if (body == 0) return;
-      s.bodies[index_in(s.around, p)] = body;
-      s.flags[index_in(s.around, p)] = solid;
+  for (const auto& [box, to_domain] : pieces_of(grid, s.around)) {
+    const auto held = surfaces.solid(shifted(box, to_domain));
+    for_each_item(box.extent(2), [&, &box = box](std::int64_t plane) {
+      const std::uint16_t* from = held.data() + plane * box.extent(1) * box.extent(0);
+      for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y, from += box.extent(0)) {
+        const std::int64_t row = index_in(s.around, {box.lo[0], y, box.lo[2] + plane});
+        std::copy_n(from, box.extent(0), s.bodies.begin() + row);
+        for (std::int64_t x = 0; x < box.extent(0); ++x)
+          if (from[x] != 0) s.flags[row + x] = solid;
+      }
     });
   }
 }
@@ -97,6 +101,17 @@ Margins beyond_sides(const Grid& grid, const Box& box) {
     layers.high[a] = std::max<std::int64_t>(0, box.hi[a] - grid.extent()[a]);
   }
   return layers;
+}
+
+std::int64_t count_fluid(const Surroundings& s, const Box& box) {
+  std::vector<std::int64_t> planes(box.extent(2));
+  for_each_item(box.extent(2), [&](std::int64_t plane) {
+    for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y) {
+      const auto row = s.flags.begin() + index_in(s.around, {box.lo[0], y, box.lo[2] + plane});
+      planes[plane] += std::count(row, row + box.extent(0), fluid);
+    }
+  });
+  return std::accumulate(planes.begin(), planes.end(), std::int64_t{0});
 }
 
 Surroundings surroundings_of(const Grid& grid, const Block& block, const Options& options, const Extent& ghost,

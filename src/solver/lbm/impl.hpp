@@ -265,8 +265,7 @@ struct Lbm::Impl {
     begin_steps();
     std::vector<Stream>& streams = loop->streams();
     for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::local, false);
-    exchange().begin(streams);
-    exchange().end(streams);
+    exchange().run(streams);
     for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged, false);
   }
 

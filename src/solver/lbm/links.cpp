@@ -2,68 +2,59 @@
 #include "solver/lbm/links.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
+#include "device/work_items.hpp"
 #include "solver/lbm/fields.hpp"
+#include "solver/lbm/neighbours.hpp"
 #include "solver/lbm/places.hpp"
 
 namespace slipstream::lbm {
 namespace {
 
+/// Makes the links of one plane of a block's cells: by cell, then by population.
 template <class L>
 class Maker {
  public:
   Maker(const Grid& grid, const Block& block, const Options& options, const Surroundings& s)
-      : grid_(grid), block_(block), options_(options), s_(s) {}
+      : grid_(grid), block_(block), options_(options), s_(s), neighbours_(grid, block, s) {}
 
-  Links links() {
-    const auto at = [this](const Extent& x) { at_cell(x); };
-    if (s_.bodies.empty()) {
-      // Without bodies only cells beside the domain's sides have links.
-      for (const Box& slab : split_rim(block_.box, beside_sides()).rim) for_each_cell(slab, at);
-    } else {
-      for_each_cell(block_.box, at);
-    }
-    for (LinkLists* lists : {&links_.local, &links_.exchanged}) {
-      sort(lists->added);
-      sort(lists->half_way);
-      sort(lists->resting);
-      sort(lists->weighted);
-      sort(lists->convective);
+  Links links(std::int64_t z) {
+    const Box& box = block_.box;
+    std::vector<std::uint8_t> marks(box.extent(0));
+    for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y) {
+      neighbours_.mark_others(y, z, marks);
+      mark_seams(y, z, marks);
+      for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x)
+        if (marks[x - box.lo[0]] != 0) at_cell({x, y, z});
     }
     return std::move(links_);
   }
 
  private:
-  /// The layers of cells with links where there are no bodies: beside sides, and beside seams with a drop.
-  Margins beside_sides() const {
-    Margins layers = beyond_sides(grid_, grown(block_.box, {1, 1, 1}));
-    for (int a = 0; a < 3; ++a) {
-      if (options_.density_drop[a] == 0) continue;
-      layers.low[a] = block_.box.lo[a] == 0 ? 1 : 0;
-      layers.high[a] = block_.box.hi[a] == grid_.extent()[a] ? 1 : 0;
-    }
-    return layers;
+  /// Cells beside a seam with a drop of the pressure have links, too.
+  void mark_seams(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& marks) const {
+    const Extent at{0, y, z};
+    for (int a = 1; a < 3; ++a)
+      if (options_.density_drop[a] != 0 && (at[a] == 0 || at[a] == grid_.extent()[a] - 1))
+        std::fill(marks.begin(), marks.end(), std::uint8_t{1});
+    if (options_.density_drop[0] == 0) return;
+    if (block_.box.lo[0] == 0) marks.front() = 1;
+    if (block_.box.hi[0] == grid_.extent()[0]) marks.back() = 1;
   }
 
   static Extent behind(const Extent& x, int i) {
     return {x[0] - L::velocity[i][0], x[1] - L::velocity[i][1], x[2] - L::velocity[i][2]};
   }
 
-  /// Where the kernel wraps round, the cells beyond a side are those at the block's other end.
-  Extent wrapped(Extent p) const {
-    for (int a = 0; a < 3; ++a)
-      if (s_.around.extent(a) == block_.box.extent(a) && grid_.periodic()[a])
-        p[a] = (p[a] + grid_.extent()[a]) % grid_.extent()[a];
-    return p;
-  }
+  Extent wrapped(const Extent& p) const { return neighbours_.wrapped(p); }
+  std::uint8_t flag(const Extent& p) const { return neighbours_.flag(p); }
 
   Cell local(const Extent& p) const {
     const auto part = [&](int a) { return static_cast<std::int32_t>(p[a] - block_.box.lo[a]); };
     return {part(0), part(1), part(2)};
   }
-
-  std::uint8_t flag(const Extent& p) const { return s_.flags[index_in(s_.around, wrapped(p))]; }
 
   /// Whether the exchange writes into a cell.
   bool brought(const Extent& p) const {
@@ -198,31 +189,88 @@ class Maker {
     return found != s_.cuts.end() && key(*found) == key(wanted) ? found->q : 0.5;
   }
 
-  /// In the order of memory, so that neighbouring threads touch neighbouring values.
-  template <class Item>
-  void sort(std::vector<Item>& items) const {
-    const bool soa = options_.layout == Layout::soa;
-    std::sort(items.begin(), items.end(), [soa](const Item& a, const Item& b) {
-      const auto key = [soa](const Item& l) {
-        return soa ? std::array<int, 4>{l.in.i, l.cell.z, l.cell.y, l.cell.x}
-                   : std::array<int, 4>{l.cell.z, l.cell.y, l.cell.x, l.in.i};
-      };
-      return key(a) < key(b);
-    });
-  }
-
   const Grid& grid_;
   const Block& block_;
   const Options& options_;
   const Surroundings& s_;
+  Neighbours neighbours_;
   Links links_;
 };
 
+template <class Item>
+void append(std::vector<Item>& to, const std::vector<Item>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+void append(LinkLists& to, const LinkLists& more) {
+  append(to.added, more.added);
+  append(to.half_way, more.half_way);
+  append(to.resting, more.resting);
+  append(to.weighted, more.weighted);
+  append(to.pressure, more.pressure);
+  append(to.convective, more.convective);
+}
+
+/// By population, each in the order of its cells: the order of memory in soa, so that neighbouring threads touch
+/// neighbouring values.
+template <class Item>
+void sort_by_population(std::vector<Item>& items) {
+  std::array<std::size_t, 28> first{};
+  for (const Item& item : items) ++first[item.in.i + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<Item> sorted(items.size());
+  for (const Item& item : items) sorted[first[item.in.i]++] = item;
+  items = std::move(sorted);
+}
+
 }  // namespace
 
+Neighbours::Neighbours(const Grid& grid, const Block& block, const Surroundings& s) : s_(s), box_(block.box) {
+  for (int a = 0; a < 3; ++a)
+    if (s.around.extent(a) == box_.extent(a) && grid.periodic()[a]) period_[a] = grid.extent()[a];
+}
+
+void Neighbours::mark_others(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& out) const {
+  const std::int64_t n = box_.extent(0);
+  // In two dimensions there are no planes above and below.
+  const bool planes = period_[2] != 0 || s_.around.extent(2) > box_.extent(2);
+  std::vector<std::uint8_t> near(n + 2);  // of the cells at x - 1
+  const Extent ends[2] = {wrapped({box_.lo[0] - 1, y, z}), wrapped({box_.hi[0], y, z})};
+  const bool beyond = period_[0] != 0 || s_.around.extent(0) > n;
+  for (std::int64_t dz = planes ? -1 : 0; dz <= (planes ? 1 : 0); ++dz)
+    for (std::int64_t dy = -1; dy <= 1; ++dy) {
+      const Extent start = wrapped({box_.lo[0], y + dy, z + dz});
+      const std::uint8_t* const row = s_.flags.data() + index_in(s_.around, start);
+      for (std::int64_t x = 0; x < n; ++x) near[x + 1] |= row[x];
+      if (!beyond) continue;
+      near[0] |= row[ends[0][0] - start[0]];
+      near[n + 1] |= row[ends[1][0] - start[0]];
+    }
+  for (std::int64_t x = 0; x < n; ++x) out[x] = near[x] | near[x + 1] | near[x + 2];
+}
+
 Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings) {
-  return with_lattice(options.lattice,
-                      [&]<class L>(L) { return Maker<L>(grid, block, options, surroundings).links(); });
+  std::vector<Links> planes(block.box.extent(2));
+  with_lattice(options.lattice, [&]<class L>(L) {
+    for_each_item(block.box.extent(2), [&](std::int64_t z) {
+      planes[z] = Maker<L>(grid, block, options, surroundings).links(block.box.lo[2] + z);
+    });
+  });
+  Links all;
+  for (const Links& plane : planes) {
+    append(all.local, plane.local);
+    append(all.exchanged, plane.exchanged);
+    for (const auto& [bearer, loads] : plane.loads) append(all.loads[bearer], loads);
+  }
+  if (options.layout == Layout::soa)
+    for (LinkLists* lists : {&all.local, &all.exchanged}) {
+      sort_by_population(lists->added);
+      sort_by_population(lists->half_way);
+      sort_by_population(lists->resting);
+      sort_by_population(lists->weighted);
+      sort_by_population(lists->convective);
+    }
+  return all;
 }
 
 }  // namespace slipstream::lbm

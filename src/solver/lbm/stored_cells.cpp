@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/work_items.hpp"
 #include "solver/lbm/fields.hpp"
+#include "solver/lbm/neighbours.hpp"
 
 namespace slipstream::lbm {
 namespace {
@@ -34,30 +36,40 @@ Kept kept_by(const Options& options, bool gpu, double solid_share) {
   return gpu && solid_share > 0 ? Kept::fluid : Kept::all;
 }
 
-/// Calls f with every cell of the surroundings that a step of the fluid cells may touch.
-template <class F>
-void for_each_touched(const Grid& grid, const Block& block, const Options& options, const Surroundings& s, F f) {
-  const auto wrapped = [&](Extent p) {
-    for (int a = 0; a < 3; ++a)
-      if (s.around.extent(a) == block.box.extent(a) && grid.periodic()[a])
-        p[a] = (p[a] + grid.extent()[a]) % grid.extent()[a];
-    return p;
-  };
-  const bool own_lie_here = options.streaming == Streaming::in_place;
-  with_lattice(options.lattice, [&]<class L>(L) {
-    for_each_cell(block.box, [&](const Extent& x) {
-      if (s.flags[index_in(s.around, x)] != fluid) return;
-      for (int i = 0; i < L::q; ++i) {
-        const auto& c = L::velocity[i];
-        const Extent p = wrapped({x[0] - c[0], x[1] - c[1], x[2] - c[2]});
-        // In place an odd population comes to the cell itself, and what the cell sends at the body there lies in it,
-        // too.
-        if (own_lie_here && i % 2 == 1 && s.flags[index_in(s.around, p)] == solid) continue;
-        f(p);
-      }
-    });
-  });
+/// Whether a step of the block's fluid cells may touch a cell of the surroundings.
+template <class L>
+bool touched(const Box& box, const Neighbours& neighbours, bool in_place, const Extent& p) {
+  const std::uint8_t own = neighbours.flag(p);
+  if (own == fluid && box.contains(p)) return true;
+  for (int i = 1; i < L::q; ++i) {
+    // In place an odd population comes to the cell itself, and what the cell sends at the body there lies in it, too.
+    if (in_place && i % 2 == 1 && own == solid) continue;
+    const auto& c = L::velocity[i];
+    const Extent x = neighbours.wrapped({p[0] + c[0], p[1] + c[1], p[2] + c[2]});
+    if (box.contains(x) && neighbours.flag(x) == fluid) return true;
+  }
+  return false;
 }
+
+/// Cells of a list in groups: when one of them begins.
+template <class Groups>
+class Grouping {
+ public:
+  /// In ascending order.
+  bool begins(std::uint32_t number) {
+    const bool full = held_ == Groups::size || number - first_ >= Groups::reach;
+    if (full) first_ = number;
+    held_ = full ? 1 : held_ + 1;
+    return full;
+  }
+  /// Of the group that the last cell has not filled.
+  int left() const { return Groups::size - held_; }
+  std::uint32_t first() const { return first_; }
+
+ private:
+  std::uint32_t first_ = 0;
+  int held_ = Groups::size;
+};
 
 }  // namespace
 
@@ -71,9 +83,15 @@ StoredCells::StoredCells(const Grid& grid, const Block& block, const Options& op
   numbering_.plane = static_cast<std::int32_t>(row * extent[1]);
   for (int a = 0; a < 3; ++a) numbering_.ghost[a] = static_cast<std::int32_t>(block.box.lo[a] - s.around.lo[a]);
   words_.resize(row * extent[1] * extent[2]);
-  for_each_touched(grid, block, options, s, [&](const Extent& p) {
-    const std::int64_t x = p[0] - s.around.lo[0], y = p[1] - s.around.lo[1], z = p[2] - s.around.lo[2];
-    words_[(z * extent[1] + y) * row + x / 32].stored |= std::uint32_t{1} << (x % 32);
+  const Neighbours neighbours(grid, block, s);
+  const bool in_place = options.streaming == Streaming::in_place;
+  with_lattice(options.lattice, [&]<class L>(L) {
+    for_each_item(extent[2], [&](std::int64_t z) {
+      for (std::int64_t y = 0; y < extent[1]; ++y)
+        for (std::int64_t x = 0; x < extent[0]; ++x)
+          if (touched<L>(block.box, neighbours, in_place, {s.around.lo[0] + x, s.around.lo[1] + y, s.around.lo[2] + z}))
+            words_[(z * extent[1] + y) * row + x / 32].stored |= std::uint32_t{1} << (x % 32);
+    });
   });
   for (CellWord& word : words_) {
     word.before = static_cast<std::uint32_t>(count_);
@@ -90,14 +108,18 @@ std::int64_t StoredCells::number(const Extent& local) const {
 }
 
 std::int64_t StoredCells::list_bytes(Lattice lattice) const {
-  std::vector<ListedCell> all;
-  all.reserve(count_);
-  for (std::size_t n = 0; n < words_.size(); ++n)
-    for (std::uint32_t x = 0; x < 32; ++x)
-      if ((words_[n].stored >> x & 1) != 0) all.push_back({static_cast<std::uint32_t>(32 * n + x)});
-  // The interior and the rim each have a last group.
-  constexpr std::int64_t another = CellGroups<9>::size + 1;
-  return (static_cast<std::int64_t>(listed_words(all, lattice).size()) + another) * std::int64_t{sizeof(std::uint32_t)};
+  std::int64_t words = 0;
+  with_lattice(lattice, [&]<class L>(L) {
+    using Groups = CellGroups<L::q>;
+    Grouping<Groups> grouping;
+    for (std::size_t n = 0; n < words_.size(); ++n)
+      for (std::uint32_t x = 0; x < 32; ++x)
+        if ((words_[n].stored >> x & 1) != 0 && grouping.begins(static_cast<std::uint32_t>(32 * n + x)))
+          words += Groups::size + 1;
+    // The interior and the rim each have a last group.
+    words += Groups::size + 1;
+  });
+  return words * std::int64_t{sizeof(std::uint32_t)};
 }
 
 Keeping::Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces)
@@ -114,8 +136,7 @@ const Keeping::Entry& Keeping::entry(std::int64_t id) {
   }
   const Block& block = grid_.block(id);
   const Surroundings s = surroundings_of(grid_, block, options_, ghost_layers(grid_, options_), surfaces_);
-  std::int64_t solids = 0;
-  for_each_cell(block.box, [&](const Extent& p) { solids += s.flags[index_in(s.around, p)] != fluid; });
+  const std::int64_t solids = block.box.volume() - count_fluid(s, block.box);
   const bool gpu = grid_.machine().device(block.device).local.backend == Backend::cuda;
   entry.kept = kept_by(options_, gpu, static_cast<double>(solids) / static_cast<double>(block.box.volume()));
   if (entry.kept == Kept::packed) entry.stored.emplace(grid_, block, options_, s);
@@ -182,7 +203,9 @@ std::uint32_t number_in(const Extent& extent, std::int64_t x, std::int64_t y, st
 }
 
 void sort_by_number(std::vector<ListedCell>& cells) {
-  std::sort(cells.begin(), cells.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  const auto before = [](const auto& a, const auto& b) { return a.number < b.number; };
+  // Those of a single box are.
+  if (!std::is_sorted(cells.begin(), cells.end(), before)) std::sort(cells.begin(), cells.end(), before);
 }
 
 }  // namespace
@@ -218,18 +241,16 @@ std::vector<std::uint32_t> listed_words(const std::vector<ListedCell>& cells, La
   std::vector<std::uint32_t> words;
   with_lattice(lattice, [&]<class L>(L) {
     using Groups = CellGroups<L::q>;
-    std::uint32_t first = 0;
-    int held = Groups::size;
+    Grouping<Groups> grouping;
     for (const ListedCell& cell : cells) {
-      if (held == Groups::size || cell.number - first >= Groups::reach) {
-        words.resize(words.size() + Groups::size - held, Groups::none);
-        words.push_back(first = cell.number);
-        held = 0;
+      const int left = grouping.left();
+      if (grouping.begins(cell.number)) {
+        words.resize(words.size() + left, Groups::none);
+        words.push_back(cell.number);
       }
-      words.push_back(Groups::word(cell.number - first, cell.walls));
-      ++held;
+      words.push_back(Groups::word(cell.number - grouping.first(), cell.walls));
     }
-    words.resize(words.size() + Groups::size - held, Groups::none);
+    words.resize(words.size() + grouping.left(), Groups::none);
   });
   return words;
 }

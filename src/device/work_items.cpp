@@ -1,4 +1,4 @@
-#include "io/work_items.hpp"
+#include "device/work_items.hpp"
 
 #include <atomic>
 #include <cstddef>
