@@ -375,6 +375,8 @@ def _findings(lbm: Any, case: Case, figures: dict[str, Any]) -> dict[str, float]
     if core().rank() != 0:
         return {}
     found = {} if distance is None else {"exact.distance": distance}
+    if "permeability" in figures:
+        found["permeability"] = figures["permeability"]["permeability"]
     if case.bodies:
         found |= expected.of_loads(case.folder / "loads.csv", case)
     if case.output.energy:

@@ -9,13 +9,12 @@
 
 namespace slipstream {
 
-void for_each_item(std::int64_t count, const std::function<void(std::int64_t)>& work) {
+void for_each_item(std::int64_t count, const std::function<void(std::int64_t)>& work, std::int64_t cost) {
   std::atomic<std::int64_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure;
   // The pool cuts evenly, but items differ: what it hands out are only turns.
-  constexpr std::int64_t worth_a_thread = 1 << 20;
-  detail::parallel(count, worth_a_thread, [&](std::int64_t, std::int64_t) {
+  detail::parallel(count, cost, [&](std::int64_t, std::int64_t) {
     try {
       for (std::int64_t item = next++; item < count; item = next++) work(item);
     } catch (...) {

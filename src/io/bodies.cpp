@@ -8,10 +8,10 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/work_items.hpp"
 #include "io/cut_search.hpp"
 #include "io/solid_rows.hpp"
 #include "io/surfaces.hpp"
-#include "device/work_items.hpp"
 
 namespace slipstream {
 namespace {
@@ -112,7 +112,7 @@ void Bodies::solid(const Box& cells, std::uint16_t* out) const {
   impl_->require_covered(cells);
   const SolidRows rows = impl_->rows(cells);
   if (cells.empty()) return;
-  for_each_item(cells.extent(2), [&](std::int64_t plane) {
+  const auto fill_plane = [&](std::int64_t plane) {
     std::uint16_t* first = out + plane * cells.extent(1) * cells.extent(0);
     for (std::int64_t y = cells.lo[1]; y < cells.hi[1]; ++y, first += cells.extent(0)) {
       std::fill_n(first, cells.extent(0), std::uint16_t{0});
@@ -120,7 +120,8 @@ void Bodies::solid(const Box& cells, std::uint16_t* out) const {
         std::fill(first + span.lo - cells.lo[0], first + span.hi - cells.lo[0],
                   static_cast<std::uint16_t>(span.body + 1));
     }
-  });
+  };
+  for_each_item(cells.extent(2), fill_plane, cells.extent(0) * cells.extent(1));
 }
 
 std::int64_t Bodies::solid_cells(const Box& cells) const {

@@ -42,14 +42,16 @@ TEST(SplitCandidates, AreNeverNone) {
   EXPECT_TRUE(found[0].overlap);
 }
 
-TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossXUnlessTheHostTakesPartOrSomebodySaysSo) {
+TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossXOrSendLittleUnlessTheHostTakesPartOrSomebodySaysSo) {
   Options o;
   o.cells = {32, 16, 16};
-  const auto on = [&](const Extent& blocks, bool by_devices) {
+  const auto on = [&](const Extent& blocks, bool by_devices, double bytes = 1e8) {
     GridOptions options;
     options.partition.blocks_per_device = blocks;
-    return usual_overlap(Grid(o.cells, machine_here(Backend::host, 1), 0, options), o, by_devices);
+    return usual_overlap(Grid(o.cells, machine_here(Backend::host, 1), 0, options), o, by_devices, bytes);
   };
+  EXPECT_EQ(on({1, 2, 2}, true, 1e6), Overlap::off);
+  EXPECT_EQ(on({1, 2, 2}, false, 1e6), Overlap::automatic);
   EXPECT_EQ(on({2, 1, 1}, true), Overlap::off);
   EXPECT_EQ(on({2, 1, 1}, false), Overlap::automatic);
   EXPECT_EQ(on({1, 2, 2}, true), Overlap::automatic);
@@ -60,7 +62,7 @@ TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossXUnlessTheHostTakesPartOrSomebod
   EXPECT_EQ(on({2, 1, 1}, true), Overlap::automatic);
   o.rim = {0, 0, 0};
   o.overlap = Overlap::on;
-  EXPECT_EQ(on({2, 1, 1}, true), Overlap::on);
+  EXPECT_EQ(on({2, 1, 1}, true, 1e6), Overlap::on);
 }
 
 /// Times that are made up, and a cache.

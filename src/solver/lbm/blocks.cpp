@@ -122,13 +122,14 @@ void Lbm::Impl::flags_of(std::int64_t id, const Box& around, const std::vector<s
   Buffer<std::uint8_t> host(flags.device(id), shape.elements, Memory::pinned);
   std::fill_n(host.data(), host.size(), fluid);
   const Extent& g = flags.options().ghost;
-  for_each_item(around.extent(2), [&](std::int64_t z) {
+  const auto plane = [&](std::int64_t z) {
     for (std::int64_t y = 0; y < around.extent(1); ++y) {
       const std::uint8_t* const from = values.data() + (z * around.extent(1) + y) * around.extent(0);
       std::uint8_t* const to = host.data() + shape.origin + (y - g[1]) * shape.stride[1] + (z - g[2]) * shape.stride[2];
       for (std::int64_t x = 0; x < around.extent(0); ++x) to[(x - g[0]) * shape.stride[0]] = from[x];
     }
-  });
+  };
+  for_each_item(around.extent(2), plane, around.extent(0) * around.extent(1));
   Stream stream(flags.device(id));
   copy(stream, flags.data(id), host.data(), host.bytes());
   stream.synchronize();

@@ -54,7 +54,7 @@ void mark_bodies(const Grid& grid, const Surfaces& surfaces, Surroundings& s) {
   s.bodies.assign(s.around.volume(), 0);
   for (const auto& [box, to_domain] : pieces_of(grid, s.around)) {
     const auto held = surfaces.solid(shifted(box, to_domain));
-    for_each_item(box.extent(2), [&, &box = box](std::int64_t plane) {
+    const auto mark = [&, &box = box](std::int64_t plane) {
       const std::uint16_t* from = held.data() + plane * box.extent(1) * box.extent(0);
       for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y, from += box.extent(0)) {
         const std::int64_t row = index_in(s.around, {box.lo[0], y, box.lo[2] + plane});
@@ -62,7 +62,8 @@ void mark_bodies(const Grid& grid, const Surfaces& surfaces, Surroundings& s) {
         for (std::int64_t x = 0; x < box.extent(0); ++x)
           if (from[x] != 0) s.flags[row + x] = solid;
       }
-    });
+    };
+    for_each_item(box.extent(2), mark, box.extent(0) * box.extent(1));
   }
 }
 
@@ -105,12 +106,13 @@ Margins beyond_sides(const Grid& grid, const Box& box) {
 
 std::int64_t count_fluid(const Surroundings& s, const Box& box) {
   std::vector<std::int64_t> planes(box.extent(2));
-  for_each_item(box.extent(2), [&](std::int64_t plane) {
+  const auto count = [&](std::int64_t plane) {
     for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y) {
       const auto row = s.flags.begin() + index_in(s.around, {box.lo[0], y, box.lo[2] + plane});
       planes[plane] += std::count(row, row + box.extent(0), fluid);
     }
-  });
+  };
+  for_each_item(box.extent(2), count, box.extent(0) * box.extent(1));
   return std::accumulate(planes.begin(), planes.end(), std::int64_t{0});
 }
 

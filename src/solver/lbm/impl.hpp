@@ -220,14 +220,37 @@ struct Lbm::Impl {
       }
       if (part == Part::all) collide(stream, work, work.cells);
       if (part == Part::interior) collide(stream, work, work.split.interior);
-      if (part == Part::rim)
-        for (const Box& slab : work.split.rim) collide(stream, work, slab);
+      if (part == Part::rim) collide_rim(stream, work);
+    }
+  }
+
+  /// Slabs are small launches: beside one another, each on a stream of its own.
+  void collide_rim(Stream& stream, const BlockWork& work) {
+    const std::vector<Box>& slabs = work.split.rim;
+    if (stream.device().backend == Backend::host || slabs.size() < 2) {
+      for (const Box& slab : slabs) collide(stream, work, slab);
+      return;
+    }
+    std::vector<Stream>& lanes = slab_streams[work.device];
+    while (lanes.size() + 1 < slabs.size()) lanes.emplace_back(stream.device(), Priority::high);
+    const Event ready(stream.device());
+    stream.record(ready);
+    collide(stream, work, slabs.front());
+    for (std::size_t n = 1; n < slabs.size(); ++n) {
+      Stream& lane = lanes[n - 1];
+      lane.wait(ready);
+      collide(lane, work, slabs[n]);
+      const Event done(stream.device());
+      lane.record(done);
+      stream.wait(done);
     }
   }
 
   // How steps are split -------------------------------------------------------------------------------------------
 
   void take(const Split& chosen);
+  /// To other devices, in one exchange, by the device that sends most.
+  double most_bytes_sent() const;
   /// Everything that the time of a step depends on.
   std::string split_key() const;
   /// Measures how to split the step, on steps of a fluid that is put to rest again.
@@ -292,6 +315,7 @@ struct Lbm::Impl {
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
   std::vector<Stage> stages;
+  std::map<std::size_t, std::vector<Stream>> slab_streams;  // by device
   State state;
   std::uint64_t serial = 0;  // of what recorded steps hold
   bool left_out = false;     // exchanges, for measuring

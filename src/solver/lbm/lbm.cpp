@@ -60,7 +60,8 @@ Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options, Surf
     : impl_(std::make_unique<Impl>(comm, machine, std::move(options), std::move(bodies))) {
   if (impl_->options.tune_rim) impl_->tune_rim(*this);
   const Options& o = impl_->options;
-  impl_->loop.emplace(*this, usual_overlap(impl_->grid, o, impl_->exchange().capturable()), o.exchange.trace);
+  const bool by_devices = impl_->exchange().capturable();
+  impl_->loop.emplace(*this, usual_overlap(impl_->grid, o, by_devices, impl_->most_bytes_sent()), o.exchange.trace);
   impl_->split.overlap = impl_->loop->overlapped();
   impl_->split.rim = impl_->options.rim;
 }

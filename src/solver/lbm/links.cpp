@@ -252,9 +252,10 @@ void Neighbours::mark_others(std::int64_t y, std::int64_t z, std::vector<std::ui
 Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings) {
   std::vector<Links> planes(block.box.extent(2));
   with_lattice(options.lattice, [&]<class L>(L) {
-    for_each_item(block.box.extent(2), [&](std::int64_t z) {
+    const auto plane = [&](std::int64_t z) {
       planes[z] = Maker<L>(grid, block, options, surroundings).links(block.box.lo[2] + z);
-    });
+    };
+    for_each_item(block.box.extent(2), plane, block.box.extent(0) * block.box.extent(1));
   });
   Links all;
   for (const Links& plane : planes) {

@@ -14,8 +14,8 @@ std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const 
 
 /// Whether to overlap where nobody measures it. Rims across x touch memory in pieces of 32 bytes, each in a row of its
 /// own: where blocks are cut there and the devices alone do the exchange (`by_devices`), hiding it costs more than it
-/// takes.
-Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices);
+/// takes. So it does where a device sends few bytes.
+Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices, double bytes);
 
 /// The candidate with the least `seconds`, which is asked on all ranks in the same order and tells the same to all.
 /// Remembered on disk under the key, by rank 0. Collective.

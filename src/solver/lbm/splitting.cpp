@@ -15,6 +15,16 @@ void Lbm::Impl::take(const Split& chosen) {
     if (work.fluid.size() == 0) work.split = split_rim(work.cells, margins(grid.block(work.id)));
 }
 
+double Lbm::Impl::most_bytes_sent() const {
+  std::map<int, std::int64_t> sent;
+  std::int64_t most = 0;
+  for (const MessageInfo& message : exchange().messages()) {
+    if (grid.machine().device(message.source).rank != comm.rank() || message.source == message.target) continue;
+    most = std::max(most, sent[message.source] += message.bytes);
+  }
+  return comm.max(static_cast<double>(most));
+}
+
 std::string Lbm::Impl::split_key() const {
   const std::string step = " | " + to_string(options.lattice) + ' ' + to_string(options.collision) + ' ' +
                            to_string(options.streaming) + (model.plain() ? "" : " model") + " walls " +

@@ -86,12 +86,13 @@ StoredCells::StoredCells(const Grid& grid, const Block& block, const Options& op
   const Neighbours neighbours(grid, block, s);
   const bool in_place = options.streaming == Streaming::in_place;
   with_lattice(options.lattice, [&]<class L>(L) {
-    for_each_item(extent[2], [&](std::int64_t z) {
+    const auto plane = [&](std::int64_t z) {
       for (std::int64_t y = 0; y < extent[1]; ++y)
         for (std::int64_t x = 0; x < extent[0]; ++x)
           if (touched<L>(block.box, neighbours, in_place, {s.around.lo[0] + x, s.around.lo[1] + y, s.around.lo[2] + z}))
             words_[(z * extent[1] + y) * row + x / 32].stored |= std::uint32_t{1} << (x % 32);
-    });
+    };
+    for_each_item(extent[2], plane, extent[0] * extent[1]);
   });
   for (CellWord& word : words_) {
     word.before = static_cast<std::uint32_t>(count_);
