@@ -14,6 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from slipstream import beads, bench, engine, report
+from slipstream import bench_lbm_counters as counters
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
@@ -62,7 +63,7 @@ def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
     return beads.mask(cells, centres, radius)
 
 
-def _case(choice: Choice, cells: tuple[int, int, int], way: str) -> Case:
+def case_of(choice: Choice, cells: tuple[int, int, int], way: str) -> Case:
     return parse(
         {
             "grid": {"cells": list(cells), "periodic": [True, True, True]},
@@ -83,7 +84,7 @@ def _case(choice: Choice, cells: tuple[int, int, int], way: str) -> Case:
 
 def measure(choice: Choice, cells: tuple[int, int, int], mask: np.ndarray, way: str, by_word: bool = False) -> Row:
     """One row: the smallest of REPEATS times. Collective."""
-    case = _case(choice, cells, way)
+    case = case_of(choice, cells, way)
     setup = engine.prepare(case, engine.discover(case))
     setup.options["flags_by_word"] = by_word
     lbm = engine.solver(setup)
@@ -132,6 +133,27 @@ def flagfield(choice: Choice, backend: str) -> list[Row]:
                 same = cells == PAPER_CELLS and share == PAPER_SHARE and way == "flags"
                 row["paper_ratio"] = bench.digits(PAPER_FLAGS) if same else None
                 rows.append(row)
+    return rows
+
+
+def count(choice: Choice) -> list[Row]:
+    """Hardware counters of one step, at the paper's cells and share, and of a cube with that share and a pack."""
+    side = choice.cells[0] if choice.cells else CUBES["cuda"][0]
+    rows = []
+    for cells, share in ((PAPER_CELLS, PAPER_SHARE), ((side,) * 3, PAPER_SHARE), ((side,) * 3, SHARES[-1])):
+        inputs = {
+            "ranks": 1,
+            "devices": 1,
+            "experiment": choice.experiment,
+            "cells_per_device": list(cells),
+            "solid_share": bench.digits(share),
+            "lattice": choice.lattice,
+            "collision": choice.collision,
+            "storage": choice.precision,
+            "streaming": choice.streaming,
+            "clock": "events",
+        }
+        rows += [inputs | row for row in counters.measure(choice, cells, share, WAYS)]
     return rows
 
 
@@ -191,6 +213,17 @@ def _table(choice: Choice, machine: str, rows: list[Row]) -> Any:
     return report.table(title, columns, shown, left=3)
 
 
+def _counter_table(choice: Choice, machine: str, rows: list[Row]) -> Any:
+    names = [name for name in counters.METRICS if not name.endswith("_requests") and name != "cycles"]
+    shown = [
+        (" x ".join(map(str, row["cells_per_device"])), f"{100 * row['solid_share']:.2g}", row["solids"],
+         *(f"{row[name]:.4g}" for name in names))
+        for row in rows
+    ]  # fmt: skip
+    columns = ["cells", "% solid", "solid cells", *(name.replace("_", " ") for name in names)]
+    return report.table(f"counters of one step, {choice.streaming} on {machine}", columns, shown, left=3)
+
+
 def run(choice: Choice, console: Console, folder: Path | None) -> None:
     """Measures, prints and writes. One rank with one device."""
     module = core()
@@ -204,11 +237,20 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
             "bench lbm --experiment simd: on GPUs f32 and f16 step by groups of cells, which look at all of their "
             "flags at once; take --precision f64"
         )
-    machine = engine.discover(_case(choice, PAPER_CELLS, "dense"))
+    machine = engine.discover(case_of(choice, PAPER_CELLS, "dense"))
     rows = (flagfield if choice.experiment == "flagfield" else simd)(choice, backend)
     console.print(_table(choice, machine.name, rows))
+    results = [(f"lbm_{choice.experiment}", rows, FIGURES)]
+    if choice.experiment == "flagfield" and backend == "cuda":
+        if counters.profiler():
+            counted = count(choice)
+            console.print(_counter_table(choice, machine.name, counted))
+            results.append(("lbm_counters", counted, frozenset(counters.METRICS)))
+        else:
+            console.print("no counters: Nsight Compute's ncu is not on the path")
     if folder is not None:
         build = module.build_info()
         described = bench.describe_machine(machine, build)
-        path = bench.write(folder, f"lbm_{choice.experiment}", described, build["commit"], rows, FIGURES)
-        console.print(f"written: {path}", soft_wrap=True)
+        for name, found, figures in results:
+            path = bench.write(folder, name, described, build["commit"], found, figures)
+            console.print(f"written: {path}", soft_wrap=True)

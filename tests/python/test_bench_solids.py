@@ -1,10 +1,13 @@
 """The experiments on solid cells."""
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 from rich.console import Console
+from slipstream import bench_lbm_counters as counters
 from slipstream import bench_lbm_solids as solids
 from slipstream.errors import CaseError
 
@@ -61,3 +64,41 @@ def test_simd_measures_single_cells_on_gpus(tmp_path: Path, monkeypatch: pytest.
 def test_simd_takes_one_size(tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="one --cells"):
         solids.run(choice("simd", [16, 32]), Console(quiet=True), tmp_path)
+
+
+#: Runs what it is given, and says that it counted every step.
+PROFILER = """#!{python}
+import json, subprocess, sys
+
+if {fails}:
+    sys.exit("==ERROR== ERR_NVGPUCTRPERM")
+at = sys.argv.index("-m")
+subprocess.run(sys.argv[at - 1 :], check=True)
+print("==PROF== Connected")
+print('"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"')
+for launch in range(2 * len(json.loads(sys.argv[at + 2])["ways"])):
+    for n, name in enumerate(sys.argv[sys.argv.index("--metrics") + 1].split(",")):
+        print(f'"{{launch}}","StreamCollide","{{name}}","unit","{{1000 * launch + n:,}}"')
+"""
+
+
+def profiler(folder: Path, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    program = folder / "ncu"
+    program.write_text(PROFILER.format(python=sys.executable, fails=fails))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_counters_are_those_of_the_last_step_of_each_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiler(tmp_path, monkeypatch, fails=False)
+    rows = counters.measure(choice("flagfield", []), (16, 8, 8), 0.05, ["dense", "sparse"])
+    assert [row["solids"] for row in rows] == ["dense", "sparse"]
+    names = list(counters.METRICS)
+    assert [row["dram_read_bytes"] for row in rows] == [1000 + names.index("dram_read_bytes"), 3000 + 12]
+    assert rows[0]["duration_us"] == pytest.approx(1.005, abs=1e-3)  # from nanoseconds
+
+
+def test_profiler_that_may_not_count_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiler(tmp_path, monkeypatch, fails=True)
+    with pytest.raises(CaseError, match="counted 0 of 2 steps .* ERR_NVGPUCTRPERM"):
+        counters.measure(choice("flagfield", []), (16, 8, 8), 0.05, ["dense"])
