@@ -174,9 +174,9 @@ class Exchange:
         self._exchange.end(self._open if stream is None else _streams(self.grid, stream))
 
     def run(self, stream: Any = None) -> None:
-        """begin and end."""
-        self.begin(stream)
-        self.end()
+        """begin and end, in one launch where no copy engine, library or host is in between: with nothing to compute
+        meanwhile it is faster."""
+        self._exchange.run(_streams(self.grid, stream))
 
     def progress(self) -> bool:
         """Drives routes that need the host, between begin and end; True when they need it no more."""

@@ -118,15 +118,14 @@ class ArrayExchange {
 
   void begin(const std::vector<std::uintptr_t>& natives) { exchange_->begin(streams(natives)); }
 
-  /// Host arrays belong to no stream that their user knows of: they are ready when this returns.
   void end(const std::vector<std::uintptr_t>& natives) {
-    std::vector<Stream>& used = streams(natives);
-    exchange_->end(used);
-    for (Stream& stream : used)
-      if (stream.device().backend == Backend::host) {
-        stream.synchronize();
-        exchange_->check();
-      }
+    exchange_->end(streams(natives));
+    finish();
+  }
+
+  void run(const std::vector<std::uintptr_t>& natives) {
+    exchange_->run(streams(natives));
+    finish();
   }
 
   void swap(const std::string& name) {
@@ -143,6 +142,15 @@ class ArrayExchange {
   }
 
  private:
+  /// Host arrays belong to no stream that their user knows of: they are ready when the last call returns.
+  void finish() {
+    for (Stream& stream : streams_)
+      if (stream.device().backend == Backend::host) {
+        stream.synchronize();
+        exchange_->check();
+      }
+  }
+
   /// The caller's streams, one per device; none given: the devices' default streams.
   std::vector<Stream>& streams(const std::vector<std::uintptr_t>& natives) {
     require(natives.empty() || natives.size() == devices_.size(),
@@ -274,6 +282,7 @@ void bind_exchange(nb::module_& m) {
           nb::arg("comm"), nb::arg("grid"), nb::arg("fields"), nb::arg("options"), nb::keep_alive<1, 3>())
       .def("begin", &ArrayExchange::begin, nb::arg("streams"), Release())
       .def("end", &ArrayExchange::end, nb::arg("streams"), Release())
+      .def("run", &ArrayExchange::run, nb::arg("streams"), Release())
       .def("swap", &ArrayExchange::swap, nb::arg("field"))
       .def(
           "progress", [](ArrayExchange& self) { return self.exchange().progress(); }, Release())

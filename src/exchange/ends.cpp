@@ -9,9 +9,9 @@
 namespace slipstream {
 namespace {
 
-/// Of begin and end, whose caller computes meanwhile: most of a device is left to that. A team for every fourth
-/// multiprocessor stores as fast as links carry. 0, all, on the host.
-int teams_beside(Device device) { return device.backend == Backend::host ? 0 : info(device).processors / 4; }
+/// Of begin and end, whose caller computes meanwhile: a team on every second multiprocessor, and half of that, leaves
+/// most of a device to it. 0, all, on the host.
+int teams_beside(Device device) { return device.backend == Backend::host ? 0 : info(device).processors / 2; }
 
 }  // namespace
 
