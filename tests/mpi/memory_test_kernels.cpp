@@ -10,7 +10,7 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/signal.hpp>
 
-#include "../support/machine_rig.hpp"
+#include "../support/device_rig.hpp"
 
 namespace {
 
@@ -18,24 +18,7 @@ using namespace slipstream;
 
 constexpr std::uint64_t minute_ns = 60ull * 1000000000ull;
 
-struct WriteRamp {
-  int* data;
-  int value;
-  SLIP_FN void operator()(int i, int, int) const { data[i] = value + i; }
-};
-
-struct Set {
-  Signal* signal;
-  std::uint64_t value;
-  template <class Team>
-  SLIP_FN void operator()(const Team& team) const {
-    team.each([&](int t) {
-      if (t == 0) store_release(signal, value);
-    });
-  }
-};
-
-struct WaitFor {
+struct WaitOrMiss {
   const Signal* signal;
   std::uint64_t value;
   int* missed;
@@ -46,17 +29,6 @@ struct WaitFor {
     });
   }
 };
-
-struct CheckRamp {
-  const int* data;
-  int value;
-  int* wrong;
-  SLIP_FN void operator()(int i, int, int) const {
-    if (data[i] != value + i) *wrong = 1;
-  }
-};
-
-Box row(int cells) { return {{0, 0, 0}, {cells, 1, 1}}; }
 
 /// Passes a value to the next rank of a ring and takes the previous one's.
 template <class T>
@@ -69,12 +41,6 @@ T from_previous(const Communicator& world, const T& mine) {
 }
 
 /// Reads the flags back, which are 0 where nothing went wrong.
-std::vector<int> read_back(Stream& stream, const Buffer<int>& buffer) {
-  const Buffer<int> pinned(stream.device(), buffer.size(), Memory::pinned);
-  copy(stream, pinned.data(), buffer.data(), buffer.bytes());
-  stream.synchronize();
-  return {pinned.span().begin(), pinned.span().end()};
-}
 
 class MemoryTest : public testing::TestWithParam<Backend> {
  protected:
@@ -153,10 +119,10 @@ TEST_P(MemoryTest, SignalsOrderDataBetweenProcesses) {
   world.barrier();
   for (int round = 0; round < rounds; ++round) {
     const auto past = static_cast<std::uint64_t>(round);
-    launch_teams(sender, 1, 1, 0, WaitFor{&counters.data()[1], past, &wrong.data()[0]});
+    launch_teams(sender, 1, 1, 0, WaitOrMiss{&counters.data()[1], past, &wrong.data()[0]});
     launch(sender, row(cells), WriteRamp{next_data, 100 * world.rank() + round});
     launch_teams(sender, 1, 1, 0, Set{&next_counters[0], past + 1});
-    launch_teams(receiver, 1, 1, 0, WaitFor{&counters.data()[0], past + 1, &wrong.data()[1]});
+    launch_teams(receiver, 1, 1, 0, WaitOrMiss{&counters.data()[0], past + 1, &wrong.data()[1]});
     launch(receiver, row(cells), CheckRamp{mine.data(), 100 * previous + round, &wrong.data()[2]});
     launch_teams(receiver, 1, 1, 0, Set{&previous_counters[1], past + 1});
   }
