@@ -42,14 +42,15 @@ void Lbm::Impl::make_blocks() {
     work.id = id;
     const Device device = populations->device(id);
     work.device = std::find(devices.begin(), devices.end(), device) - devices.begin();
+    Stream& stream = waited[work.device];
     work.cells = {{0, 0, 0}, block.box.extents()};
     work.split = split_rim(work.cells, margins(block));
     const Surroundings s = surroundings_of(grid, block, options, flags.options().ghost, surfaces);
-    flags_of(id, s.around, s.flags);
+    flags_of(stream, id, s.around, s.flags);
     work.fluid_cells = count_fluid(s, block.box);
     work.has_solids = work.fluid_cells < block.box.volume();
     Links links = make_links(grid, block, options, s);
-    for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(device, list));
+    for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(stream, list));
     work.kept = keeping->of(id);
     if (work.kept == Kept::packed) list_cells(work, s, links);
     work.local = links_of(work, std::move(links.local));
@@ -63,11 +64,10 @@ LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
     lists.half_way.insert(lists.half_way.end(), lists.resting.begin(), lists.resting.end());
     lists.resting.clear();
   }
-  const Device device = devices[work.device];
-  LinkBuffers buffers(device, lists);
+  Stream& stream = waited[work.device];
+  LinkBuffers buffers(stream, lists);
   if (lists.resting.empty()) return buffers;
-  const Buffer<Link> links = upload(device, lists.resting);
-  Stream stream(device);
+  const Buffer<Link> links = upload(stream, lists.resting);
   kernel.place_links(stream, {links.data(), links.size()}, own_arrays(work), buffers.resting.data());
   stream.synchronize();
   return buffers;
@@ -75,9 +75,9 @@ LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
 
 void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& links) {
   const StoredCells& stored = keeping->stored(work.id);
-  const Device device = devices[work.device];
+  Stream& stream = waited[work.device];
   const Box& cells = grid.block(work.id).box;
-  work.words = upload(device, stored.words());
+  work.words = upload(stream, stored.words());
   work.numbering = stored.numbering();
   work.numbering.words = work.words.data();
   const auto walls = resting_walls_of(cells, links);
@@ -85,7 +85,7 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& 
   work.interior_words = listed.size();
   const auto rim = listed_words(fluid_cells_of(cells, work.split.rim, s, walls), options.lattice);
   listed.insert(listed.end(), rim.begin(), rim.end());
-  work.fluid = upload(device, listed);
+  work.fluid = upload(stream, listed);
 }
 
 void Lbm::Impl::set(Surfaces bodies) {
@@ -117,7 +117,7 @@ Margins Lbm::Impl::margins(const Block& block) const {
   return m;
 }
 
-void Lbm::Impl::flags_of(std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values) {
+void Lbm::Impl::flags_of(Stream& stream, std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values) {
   const BlockShape& shape = flags.shape(id);
   Buffer<std::uint8_t> host(flags.device(id), shape.elements, Memory::pinned);
   std::fill_n(host.data(), host.size(), fluid);
@@ -130,7 +130,6 @@ void Lbm::Impl::flags_of(std::int64_t id, const Box& around, const std::vector<s
     }
   };
   for_each_item(around.extent(2), plane, around.extent(0) * around.extent(1));
-  Stream stream(flags.device(id));
   copy(stream, flags.data(id), host.data(), host.bytes());
   stream.synchronize();
 }

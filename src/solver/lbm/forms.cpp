@@ -9,7 +9,7 @@ void Lbm::Impl::rearrange(bool to_apart) {
   if (apart == to_apart) return;
   if (whole && to_apart) whole->make_arrays();
   for (const BlockWork& work : blocks) {
-    Stream stream(devices[work.device]);
+    Stream& stream = waited[work.device];
     const BlockArrays own = own_arrays(work);
     if (whole) {
       to_apart ? kernel.transcribe(stream, own, whole_arrays(work))
@@ -38,7 +38,7 @@ void Lbm::Impl::rearrange_in_place(Stream& stream, const BlockWork& work, BlockA
 
 void Lbm::Impl::start() {
   for (const BlockWork& work : blocks) {
-    Stream stream(devices[work.device]);
+    Stream& stream = waited[work.device];
     kernel.start(stream, work.cells, arrays(work), model);
     stream.synchronize();
   }
@@ -61,8 +61,8 @@ void Lbm::Impl::start_from(const BlockWork& work, const FlowOfBox& flow) {
     require(static_cast<std::int64_t>(values.size()) == around.volume(),
             "a flow to start from has " + std::to_string(values.size()) + " values for a box of " +
                 std::to_string(around.volume()) + " cells");
-    const auto there = upload(devices[work.device], values);
-    Stream stream(devices[work.device]);
+    Stream& stream = waited[work.device];
+    const auto there = upload(stream, values);
     kernel.start_from(stream, slab, arrays(work), model,
                       {there.data()->data(), shifted(around, {-low[0], -low[1], -low[2]})});
     stream.synchronize();
@@ -72,7 +72,7 @@ void Lbm::Impl::start_from(const BlockWork& work, const FlowOfBox& flow) {
 void Lbm::Impl::rest() {
   comm.barrier();
   for (const BlockWork& work : blocks) {
-    Stream stream(devices[work.device]);
+    Stream& stream = waited[work.device];
     const auto bytes = populations->shape(work.id).elements * static_cast<std::int64_t>(size_of(options.precision));
     for (int copy = 0; copy < populations->options().copies; ++copy)
       fill(stream, populations->data(work.id, copy), 0, static_cast<std::size_t>(bytes));

@@ -19,13 +19,13 @@ namespace slipstream::lbm {
 /// Links on a device.
 struct LinkBuffers {
   LinkBuffers() = default;
-  LinkBuffers(Device device, const LinkLists& lists)
-      : added(upload(device, lists.added)),
-        half_way(upload(device, lists.half_way)),
-        resting(device, lists.resting.size()),
-        weighted(upload(device, lists.weighted)),
-        pressure(upload(device, lists.pressure)),
-        convective(upload(device, lists.convective)) {}
+  LinkBuffers(Stream& stream, const LinkLists& lists)
+      : added(upload(stream, lists.added)),
+        half_way(upload(stream, lists.half_way)),
+        resting(stream.device(), lists.resting.size()),
+        weighted(upload(stream, lists.weighted)),
+        pressure(upload(stream, lists.pressure)),
+        convective(upload(stream, lists.convective)) {}
   LinkSpans spans() const {
     return {{added.data(), added.size()},       {half_way.data(), half_way.size()},
             {resting.data(), resting.size()},   {weighted.data(), weighted.size()},
@@ -128,7 +128,7 @@ struct Lbm::Impl {
   std::int64_t usual_rim(int axis) const;
   /// Rim layers where the halo brings values from another block (or this one, periodic).
   Margins margins(const Block& block) const;
-  void flags_of(std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values);
+  void flags_of(Stream& stream, std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values);
 
   Place place(const Field& field, std::int64_t block, int copy = 0) const {
     const BlockShape& shape = field.shape(block);
@@ -271,10 +271,9 @@ struct Lbm::Impl {
   std::vector<std::vector<double>> per_row(Run run, std::size_t each = 1) {
     std::vector<std::vector<double>> all;
     for (const BlockWork& work : blocks) {
-      const Device device = devices[work.device];
+      Stream& stream = waited[work.device];
       const std::size_t count = each * rows(work.cells);
-      Buffer<double> there(device, count), host(device, count, Memory::pinned);
-      Stream stream(device);
+      Buffer<double> there(stream.device(), count), host(stream.device(), count, Memory::pinned);
       run(stream, work, there.data());
       copy(stream, host.data(), there.data(), host.bytes());
       stream.synchronize();
@@ -310,6 +309,7 @@ struct Lbm::Impl {
   std::unique_ptr<Outlet> outlet;
   std::optional<Field> velocity, density;
   std::vector<Device> devices;
+  std::vector<Stream> waited;  // of each device: for what the host waits for at once
   Tuning tuning;
   Split split;
   std::vector<std::unique_ptr<Exchange>> exchanges;

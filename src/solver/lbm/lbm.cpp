@@ -35,7 +35,10 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
       kernel(kernels(options.lattice, options.precision)),
       flags(grid, flag_field(grid, options)),
       outlet(Outlet::make(grid, options)) {
-  for (const int device : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(device).local);
+  for (const int device : machine.devices_of_rank(comm.rank())) {
+    devices.push_back(machine.device(device).local);
+    waited.emplace_back(devices.back());
+  }
   state.fields["flags"] = &flags;
   state.fixed.insert("flags");
   if (outlet) state.fields["outlet"] = &outlet->field;
