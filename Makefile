@@ -10,7 +10,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: help demo test set-up build sanitize format gpu-test gpu-kit clean
+.PHONY: help demo test set-up build sanitize format gpu-test gpu-bench gpu-kit clean
 help:
 	@echo 'make demo      install what is missing, build, run the lid-driven cavity, compare it with the reference'
 	@echo 'make test      install what is missing, build, run every test that needs no GPU'
@@ -19,6 +19,7 @@ help:
 	@echo 'make sanitize  build the presets asan and tsan and run the C++ tests in them'
 	@echo 'make format    lay out C++ and Python as .clang-format and ruff have it'
 	@echo 'make gpu-test  build the preset cuda and run every test on the GPUs of this machine; needs no network'
+	@echo 'make gpu-bench build the preset cuda and measure all that bench/results holds; tools/gpu_bench.sh NAME... a part'
 	@echo 'make gpu-kit   fill gpu-kit/ with what a GPU machine without network lacks'
 	@echo 'make clean     remove what was built; .venv and results/ stay'
 
@@ -47,6 +48,9 @@ format:
 
 gpu-test:
 	tools/gpu_test.sh
+
+gpu-bench:
+	tools/gpu_bench.sh
 
 gpu-kit:
 	tools/gpu_kit.sh

@@ -173,25 +173,36 @@ def write(
     rows: list[dict[str, Any]],
     figures: frozenset[str] = FIGURES,
 ) -> Path:
-    """One result file, named for the machine and day; a later run of the same commit that day adds rows or
-    replaces those of the same inputs: all columns but `figures`."""
+    """One result file, named for the machine and day; a later run of the same commit that day adds its command, adds
+    rows or replaces those of the same inputs: all columns but `figures`."""
     today = date.today().isoformat()
     path = folder / benchmark / f"{slug(machine['name'])}-{today}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    before = json.loads(path.read_text()) if path.exists() else {"commit": None, "rows": []}
-    old = before["rows"] if before["commit"] == commit else []
+    before = json.loads(path.read_text()) if path.exists() else {}
+    if before.get("commit") != commit:
+        before = {"rows": [], "command": ""}
+    old = before["rows"]
     new = {_inputs(row, figures) for row in rows}
-    command = shlex.join(["slipstream", *sys.argv[1:]])
+    commands = [word for word in before["command"].split("; ") if word and word != _command()]
     result = {
         "benchmark": benchmark,
         "machine": machine,
         "commit": commit,
         "date": today,
-        "command": command,
+        "command": "; ".join([*commands, _command()]),
         "rows": [row for row in old if _inputs(row, figures) not in new] + rows,
     }
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def _command() -> str:
+    """As it would be typed again: where files go does not matter, and the ranks may be mpiexec's."""
+    words, ranks = sys.argv[1:], core().size()
+    if "--folder" in words:
+        at = words.index("--folder")
+        words = words[:at] + words[at + 2 :]
+    return shlex.join(["slipstream", *words, *(["-n", str(ranks)] if ranks > 1 else [])])
 
 
 def slug(name: str) -> str:

@@ -81,6 +81,18 @@ def test_rates_can_be_measured_with_the_devices_in_a_grid(cli: Cli, tmp_path: Pa
     assert entry["split"] == [2, 1, 1] and entry["cells_per_device"] == [8, 8, 8] and entry["mlups"] > 0
 
 
+def test_file_names_all_commands_that_filled_it(cli: Cli, tmp_path: Path) -> None:
+    words = ("bench", "lbm", "--backend", "host", "--precision", "f32", "--folder", "out", "--cells")
+    for more in (("8",), ("8", "-n", "2"), ("8",)):
+        result = cli(*words, *more)
+        assert result.returncode == 0, result.stderr
+    files = [json.loads(path.read_text()) for path in sorted((tmp_path / "out" / "lbm").glob("*.json"))]
+    commands = [command for file in files for command in file["command"].split("; ")]
+    plain = "slipstream bench lbm --backend host --precision f32 --cells 8"
+    assert sorted(commands) == [plain, f"{plain} -n 2"]
+    assert sorted(row["ranks"] for file in files for row in file["rows"]) == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
