@@ -83,15 +83,16 @@ def test_routes_are_added_and_taken_away(routes: str, expected: str) -> None:
     assert found == {expected}
 
 
-def test_trace_of_an_exchange_is_read_as_a_timeline(tmp_path: Path) -> None:
+@pytest.mark.parametrize("calls", [["run"], ["begin", "end"]])
+def test_trace_of_an_exchange_is_read_as_a_timeline(tmp_path: Path, calls: list[str]) -> None:
     halo = halo_of(trace=True, routes="kernel,staged")
-    for _ in range(3):
-        halo.run()
+    for call in 3 * calls:
+        getattr(halo, call)()
     halo.write_trace(tmp_path)
     rows = timeline.read([tmp_path / "rank0.json"])
     assert {"host", "host:0 exchange", "host:1 exchange"} <= {row.name for row in rows}
     names = {bar.name for row in rows for bar in row.bars}
-    assert {"begin", "end", "send", "receive"} <= names
+    assert {*calls, "send", "receive"} <= names
 
 
 def test_untraced_exchange_has_no_trace_to_write(tmp_path: Path) -> None:
