@@ -52,6 +52,16 @@ struct SumTree {
   }
 };
 
+/// What the launch before wrote at the other end, and one more: wrong wherever it is read too early.
+struct CountUp {
+  const int* from;
+  int* to;
+  int last;
+  bool may_start_early;
+  bool early() const { return may_start_early; }
+  SLIP_FN void operator()(int i, int, int) const { to[i] = from[last - i] + 1; }
+};
+
 class LaunchTest : public DeviceTest {};
 
 INSTANTIATE_TEST_SUITE_P(Backends, LaunchTest, testing::ValuesIn(backends_here()),
@@ -122,6 +132,25 @@ TEST_P(LaunchTest, TeamsReduceThroughPhases) {
 TEST_P(LaunchTest, TeamsMayShareMoreThan48Kilobytes) {
   Stream stream(device);
   check_team_sums(stream, 5, 256, 16 * 1024);
+}
+
+TEST_P(LaunchTest, EarlyLaunchesWaitForWhatWasBefore) {
+  constexpr int cells = 1 << 20, launches = 200;
+  Stream stream(device);
+  const auto even = zeroed<int>(stream, cells), odd = zeroed<int>(stream, cells);
+  const auto queue = [&] {
+    for (int n = 0; n < launches; ++n) {
+      const bool first = n % 2 == 0;
+      const CountUp kernel{first ? even.data() : odd.data(), first ? odd.data() : even.data(), cells - 1, n % 7 != 3};
+      launch(stream, row(cells), kernel);
+    }
+  };
+  queue();
+  stream.begin_capture();
+  queue();
+  const Graph graph = stream.end_capture();
+  graph.launch(stream);
+  EXPECT_EQ(read_back(stream, even), std::vector<int>(cells, 2 * launches));
 }
 
 }  // namespace

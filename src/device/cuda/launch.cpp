@@ -20,6 +20,14 @@ struct Functions {
   std::map<int, std::size_t> loaded;  // how many of `noted`, by device
 };
 
+/// Before compute capability 9.0 a kernel cannot wait for the one before it.
+bool starts_early(Device device) {
+  int major = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index), device,
+        "asking for the compute capability");
+  return major >= 9;
+}
+
 /// Kernels are noted by static initialisers of many files, so this must exist before any of them runs.
 Functions& functions() {
   static Functions* all = new Functions;
@@ -67,7 +75,7 @@ dim3 block_shape(const Box& box, int threads) {
 }
 
 void launch_function(Stream& stream, const void* function, dim3 grid, dim3 block, std::size_t shared_bytes,
-                     void** arguments) {
+                     void** arguments, bool early) {
   const Device device = stream.device();
   const DeviceScope scope(device);
   if (shared_bytes > shared_without_asking) {
@@ -78,7 +86,17 @@ void launch_function(Stream& stream, const void* function, dim3 grid, dim3 block
     }
   }
   const auto native = static_cast<cudaStream_t>(stream.native());
-  check(cudaLaunchKernel(function, grid, block, arguments, shared_bytes, native), device, "launching a kernel");
+  cudaLaunchAttribute overlapping{};
+  overlapping.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlapping.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t how{};
+  how.gridDim = grid;
+  how.blockDim = block;
+  how.dynamicSmemBytes = shared_bytes;
+  how.stream = native;
+  how.attrs = &overlapping;
+  how.numAttrs = early && starts_early(device) ? 1 : 0;
+  check(cudaLaunchKernelExC(&how, function, arguments), device, "launching a kernel");
 }
 
 }  // namespace slipstream::cuda

@@ -198,8 +198,11 @@ struct Lbm::Impl {
     }
   }
 
-  void collide(Stream& stream, const BlockWork& work, const Box& box) {
-    if (!box.empty()) kernel.stream_collide(stream, box, arrays(work), options.layout, model);
+  void collide(Stream& stream, const BlockWork& work, const Box& box, Part part) {
+    if (box.empty()) return;
+    BlockArrays block = arrays(work);
+    block.alone = part == Part::all;
+    kernel.stream_collide(stream, box, block, options.layout, model);
   }
 
   void collide_listed(Stream& stream, const BlockWork& work, Part part) {
@@ -218,8 +221,8 @@ struct Lbm::Impl {
         collide_listed(stream, work, part);
         continue;
       }
-      if (part == Part::all) collide(stream, work, work.cells);
-      if (part == Part::interior) collide(stream, work, work.split.interior);
+      if (part == Part::all) collide(stream, work, work.cells, part);
+      if (part == Part::interior) collide(stream, work, work.split.interior, part);
       if (part == Part::rim) collide_rim(stream, work);
     }
   }
@@ -228,18 +231,18 @@ struct Lbm::Impl {
   void collide_rim(Stream& stream, const BlockWork& work) {
     const std::vector<Box>& slabs = work.split.rim;
     if (stream.device().backend == Backend::host || slabs.size() < 2) {
-      for (const Box& slab : slabs) collide(stream, work, slab);
+      for (const Box& slab : slabs) collide(stream, work, slab, Part::rim);
       return;
     }
     std::vector<Stream>& lanes = slab_streams[work.device];
     while (lanes.size() + 1 < slabs.size()) lanes.emplace_back(stream.device(), Priority::high);
     const Event ready(stream.device());
     stream.record(ready);
-    collide(stream, work, slabs.front());
+    collide(stream, work, slabs.front(), Part::rim);
     for (std::size_t n = 1; n < slabs.size(); ++n) {
       Stream& lane = lanes[n - 1];
       lane.wait(ready);
-      collide(lane, work, slabs[n]);
+      collide(lane, work, slabs[n], Part::rim);
       const Event done(stream.device());
       lane.record(done);
       stream.wait(done);

@@ -48,6 +48,7 @@ struct BlockArrays {
   std::span<const std::uint32_t> cells;  ///< of a packed block: those that the step takes, in groups
   bool has_solids = false;               ///< some interior cell of the block is not fluid
   bool flags_by_word = false;            ///< the step looks at four flags at once
+  bool alone = false;                    ///< nothing else shall run on the device beside the step
   bool leave_solids = false;  ///< the step leaves them as they are, whatever they hold; else they are put at rest
 };
 

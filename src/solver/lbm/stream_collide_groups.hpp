@@ -32,6 +32,10 @@ struct StreamCollideGroups {
     Step first, last;
   };
   Cells cells;
+  bool alone = false;
+
+  /// Blocks that wait for the step before take the place of what would run beside it.
+  bool early() const { return alone; }
 
   SLIP_FN void operator()(int group, int j, int k) const {
     const int i = size * group, extent = wrap_x ? cells.wrap.extent[0] : 0;
@@ -153,7 +157,7 @@ bool launch_groups(Stream& stream, const Box& box, const BlockArrays& b, const C
   if constexpr (Groups::size > 1) {
     if (stream.device().backend != Backend::host && in_groups<Groups>(box, b)) {
       launch_on_gpu(stream, groups_of<Groups>(box),
-                    Groups{step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision)});
+                    Groups{step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision), b.alone});
       return true;
     }
   }

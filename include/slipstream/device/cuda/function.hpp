@@ -13,9 +13,10 @@ namespace slipstream::cuda {
 /// Throws Error where a coordinate of the box does not fit the kernels' int.
 dim3 block_shape(const Box& box, int threads);
 
-/// Launches on the stream's device; throws Error where the launch is refused.
+/// Launches on the stream's device; throws Error where the launch is refused. `early`: its blocks may be placed while
+/// the launch before it in the stream ends (programmatic dependent launch), where the device can do that.
 void launch_function(Stream& stream, const void* function, dim3 grid, dim3 block, std::size_t shared_bytes,
-                     void** arguments);
+                     void** arguments, bool early = false);
 
 /// Notes a kernel to be loaded on each device when a stream is next made there: a kernel that is loaded at its first
 /// launch may make the driver wait for the whole device, and so for a kernel that waits for that very launch.

@@ -33,9 +33,30 @@ constexpr int resident_of(int otherwise) {
 inline constexpr int cell_threads = 256;
 inline constexpr int most_threads = 1024;
 
+/// A functor may be launched early, where its `early()` says so: it then waits itself for the work before it, and lets
+/// what follows be placed as soon as all of its own blocks are.
+template <class Kernel>
+bool early(const Kernel& kernel) {
+  if constexpr (requires { kernel.early(); }) {
+    return kernel.early();
+  } else {
+    return false;
+  }
+}
+template <class Kernel>
+__device__ void await_predecessor() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  if constexpr (requires(const Kernel& kernel) { kernel.early(); }) {
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+  }
+#endif
+}
+
 template <class Kernel>
 __global__ void __launch_bounds__(threads_of<Kernel>(cell_threads), resident_of<Kernel>(0))
     run_cells(const Kernel kernel, int3 lo, int3 hi) {
+  await_predecessor<Kernel>();
   const int i = lo.x + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int j = lo.y + static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
   const int k = lo.z + static_cast<int>(blockIdx.z * blockDim.z + threadIdx.z);
@@ -68,7 +89,8 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
       int3 lo = corner(piece.lo), hi = corner(piece.hi);
       void* arguments[] = {&functor, &lo, &hi};
       launch_function(stream, CellsFunction<Kernel>::address(),
-                      dim3(blocks(0, block.x), blocks(1, block.y), blocks(2, block.z)), block, 0, arguments);
+                      dim3(blocks(0, block.x), blocks(1, block.y), blocks(2, block.z)), block, 0, arguments,
+                      early(kernel));
     }
   }
 }
