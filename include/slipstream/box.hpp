@@ -5,7 +5,7 @@
 
 namespace slipstream {
 
-/// Three cell counts or cell coordinates, x first (x is the contiguous axis of a `soa` field).
+/// Three cell counts or cell coordinates, x first (x is the contiguous axis of a `soa` field, z that of `soa_z`).
 using Extent = std::array<std::int64_t, 3>;
 
 constexpr std::int64_t volume(const Extent& e) { return e[0] * e[1] * e[2]; }

@@ -21,8 +21,16 @@ DType dtype_from_string(const std::string& name);
 template <class T>
 constexpr DType dtype_of();
 
-/// Order of the axes in memory, slowest first: soa = component, z, y, x; aos = z, y, x, component.
-enum class Layout : std::uint8_t { soa, aos };
+/// Order of the axes in memory, slowest first: soa = component, z, y, x; aos = z, y, x, component; soa_z = component,
+/// x, y, z. Ghosts on the last axis lie one by one, each in a piece of memory of its own, and are the dearest to
+/// exchange: soa_z is for blocks that are cut along x and not along z.
+enum class Layout : std::uint8_t { soa, aos, soa_z };
+/// The axis of the rows: cells along it are neighbours in memory.
+constexpr int row_axis(Layout layout) { return layout == Layout::soa_z ? 2 : 0; }
+/// What is given for x, y and z in the order of memory, rows first; and back again.
+constexpr Extent by_rows(Layout layout, const Extent& e) {
+  return row_axis(layout) == 2 ? Extent{e[2], e[1], e[0]} : e;
+}
 std::string to_string(Layout layout);
 Layout layout_from_string(const std::string& name);
 
@@ -37,7 +45,7 @@ struct FieldOptions {
   int alignment = 32;
   int copies = 1;       ///< 2 for a pair of arrays that a step swaps
   bool shared = false;  ///< mappable by other processes of the node (route `direct`)
-  /// Unused elements at the end of every row, rows at the end of every plane, planes at the end of every component.
+  /// Unused layers of elements behind the last ghosts of each axis.
   Extent padding{0, 0, 0};
   /// Of every block of the grid, by id: -1, or how many values of a component are stored, one after the other, in an
   /// order that only their owner knows. Exchanges reach those of such a block by lists of elements; nobody reads it by
@@ -48,7 +56,8 @@ struct FieldOptions {
       false;  ///< set by Field::adopt: the arrays are the caller's, and `shared` says whether they have a handle
 };
 
-/// An array of the caller: one block, one copy. Rows are contiguous in x (soa) or in components, then x (aos).
+/// An array of the caller: one block, one copy. Rows are contiguous in x (soa), in z (soa_z) or in components, then x
+/// (aos).
 struct OwnArray {
   void* data = nullptr;  ///< first value: component 0 of the corner of the ghosts
   /// As the caller believes them, in elements, x first; zeros are not compared. An axis one layer long may have any.
@@ -64,6 +73,7 @@ struct BlockShape {
   std::int64_t component_stride = 0;
   std::int64_t origin = 0;    ///< element of interior cell (0, 0, 0), component 0
   std::int64_t elements = 0;  ///< allocated
+  int row_axis = 0;           ///< along which cells are neighbours in memory
 };
 /// Of a block that is stored as a box.
 BlockShape block_shape(const Extent& extent, const FieldOptions& options);

@@ -14,9 +14,10 @@
 
 namespace slipstream {
 
-/// The first fault in a row of cells; a row without has none.
+/// The first fault in a row of cells, along the axis that shape.row_axis of the field's block names; a row without has
+/// none. Rows are counted along y first, then along the third axis.
 struct RowFinding {
-  std::int32_t x = -1;
+  std::int32_t at = -1;  ///< along the row
   double value = 0;
 };
 
@@ -26,7 +27,7 @@ struct Watched {
   /// Where nothing else is said, each of its components, f32 or f64.
   const Field* field = nullptr;
   /// For a quantity that is computed from the field: queues the inspection of a block, which leaves
-  /// rows[y + extent_y z] = the row's first value that is not at least `lowest` and at most `highest`.
+  /// rows[n] = row n's first value that is not at least `lowest` and at most `highest`.
   std::function<void(Stream&, std::int64_t block, double lowest, double highest, RowFinding* rows)> inspect = {};
 };
 

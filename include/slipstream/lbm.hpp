@@ -107,7 +107,8 @@ struct Options {
   Solids solids = Solids::automatic;
   /// Where a step looks at flags: four of them in one word, instead of one byte. The same bits; for measurements.
   bool flags_by_word = false;
-  Layout layout = Layout::soa;
+  /// Of the populations. None: soa; soa_z on GPUs where blocks are cut along x and not along z. The same bits.
+  std::optional<Layout> layout;
   int alignment = 128;
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
   std::map<Side, std::array<double, 3>> walls;
@@ -116,8 +117,8 @@ struct Options {
   ExchangeOptions exchange;             ///< its trace records the steps, too
   std::optional<TuneOptions> tune;      ///< given: the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
-  /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs in x as many cells as fill 32 bytes, which
-  /// memory moves at least. All 0: where x is cut only some planes have an interior, the others are rim as a whole.
+  /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs along rows as many cells as fill 32 bytes,
+  /// which memory moves at least.
   Extent rim{0, 0, 0};
   /// The rim is measured (unless overlap is off), or taken from the cache, and with Overlap::automatic whether to
   /// overlap, too. No bit of the flow depends on it.
@@ -144,6 +145,8 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 
 /// The messages that a run would send in every step; computed without allocating.
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
+/// Of the populations: what the options say, or what suits how the grid is cut.
+Layout layout_of(const Grid& grid, const Options& options);
 
 /// What collisions compute in, and velocity and density are stored as.
 DType arithmetic(DType precision);

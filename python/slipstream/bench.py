@@ -116,7 +116,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) 
         "storage": precision,
         "arithmetic": "f64" if precision == "f64" else "f32",
         "streaming": choice.streaming,
-        "layout": choice.layout,
+        "layout": setup.plan["layout"],
         "overlap": choice.overlap,
         "periodic": True,
         "clock": "host",
@@ -264,8 +264,8 @@ def _experiment(arguments: argparse.Namespace, console: Console, folder: Path | 
     from slipstream import bench_lbm_experiments as experiments
     from slipstream import benchmarks
 
-    if arguments.layout != "soa":
-        raise CaseError("bench lbm --experiment takes no --layout: `layout` measures both, the others soa")
+    if arguments.layout != "auto":
+        raise CaseError("bench lbm --experiment takes no --layout: `layout` measures soa and aos, the others auto")
     if len(arguments.precision or []) > 1:
         raise CaseError("bench lbm --experiment takes one --precision")
     if arguments.experiment in ("flagfield", "simd"):

@@ -74,7 +74,7 @@ class Setup:
     place: str  #: along the axis of the picture
     cells: int  #: cube of a block; of strong scaling in all
     split: tuple[int, int, int]
-    layout: str = "soa"
+    layout: str = "auto"
     alignment: int = 128
 
     @property
@@ -158,8 +158,8 @@ def measure(choice: Choice, setup: Setup) -> Row:
             "of them lie on one node, or one on each"
         )
     case = case_of(choice, setup, machine.nodes)
-    lbm = engine.solver(engine.prepare(case, machine))
-    seconds = smallest_time(lbm)
+    prepared = engine.prepare(case, machine)
+    seconds = smallest_time(engine.solver(prepared))
     cells = grid(choice.experiment, setup)
     return {
         "ranks": ranks,
@@ -173,7 +173,7 @@ def measure(choice: Choice, setup: Setup) -> Row:
         "collision": choice.collision,
         "storage": choice.precision,
         "arithmetic": choice.precision,
-        "layout": setup.layout,
+        "layout": prepared.plan["layout"],
         "alignment": setup.alignment,
         "overlap": choice.overlap,
         "periodic": choice.experiment != "imbalance",

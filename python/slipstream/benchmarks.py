@@ -101,7 +101,7 @@ OPTIONS: Mapping[str, Option] = {
     "lattice": Option("D3Q19", "", {"choices": ["D3Q19", "D3Q27"]}),
     "collision": Option("TRT", "", {"choices": ["SRT", "TRT", "MRT", "cumulant"]}),
     "streaming": Option("two", "two arrays of populations, or one", {"choices": ["two", "in_place"]}),
-    "layout": Option("soa", "", {"choices": ["soa", "aos"]}),
+    "layout": Option("auto", "of the populations", {"choices": ["auto", "soa", "aos", "soa_z"]}),
     "experiment": Option(
         None,
         "of Risso 2017 or Zheng 2023, as a rule 200 steps, the smallest of 10 times",

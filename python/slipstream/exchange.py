@@ -1,7 +1,8 @@
 """Halo exchanges of arrays that your program owns: NumPy on the host backend, CuPy, PyTorch or others on GPUs.
 
 Axes are named x, y, z with x contiguous, so an array of a block has the shape [z, y, x], [component, z, y, x]
-(layout "soa") or [z, y, x, component] (layout "aos"), ghost layers included. Grids of two extents have no z.
+(layout "soa") or [z, y, x, component] (layout "aos"), ghost layers included; with the layout "soa_z" z is contiguous and
+the shape [x, y, z] or [component, x, y, z]. Grids of two extents have no z.
 """
 
 import json
@@ -94,10 +95,12 @@ class Grid:
         """Shape that the array of a local block must have, ghosts on both sides and padding at the end included."""
         width, extra = self.triple(ghost), self.triple(padding)
         space = [n + 2 * g + p for n, g, p in zip(self.extent(block), width, extra, strict=True)]
-        space = space[: self.axes][::-1]
+        space = space[: self.axes]
+        if layout != "soa_z":
+            space.reverse()
         if components is None:
             return tuple(space)
-        return (components, *space) if layout == "soa" else (*space, components)
+        return (*space, components) if layout == "aos" else (components, *space)
 
     def triple(self, width: int | Sequence[int]) -> Triple:
         """One number per axis; a single number is for all axes that have more than one cell or were asked for."""
@@ -259,7 +262,7 @@ def _check(
     """The components of an array of the right shape, None where it has no such axis."""
     components = None
     if len(array.shape) == grid.axes + 1:
-        components = array.shape[0 if layout == "soa" else -1]
+        components = array.shape[-1 if layout == "aos" else 0]
     # Padding may lie behind the array or inside it.
     ghost, padding = (widths[key][: grid.axes] for key in ("ghost", "padding"))
     shapes = [grid.array_shape(ghost, components, block=block, layout=layout, padding=extra) for extra in (0, padding)]
@@ -282,8 +285,8 @@ def _placed(grid: Grid, array: arrays.Described, components: int | None, layout:
     strides = list(array.strides)
     component = 0
     if components is not None:
-        component = strides.pop(0 if layout == "soa" else -1)
-    x_first = (*strides[::-1], 0)[:3]
+        component = strides.pop(-1 if layout == "aos" else 0)
+    x_first = (*(strides if layout == "soa_z" else strides[::-1]), 0)[:3]
     return {"pointer": array.pointer, "stride": x_first, "component_stride": component}
 
 

@@ -88,12 +88,13 @@ def physics(case: Case) -> list[tuple[str, str]]:
         time = f"{scales.steps_per_time * converter.time:.6g} s = {time}"
         unit = "N/m^3"
     sides = [f"{side} {boundary.kind}" for side, boundary in case.boundaries.given()]
+    layout = "" if lbm.layout == "auto" else f" {lbm.layout}"
     in_place = ", one array in place" if lbm.streaming == "in_place" else ""
     eddies = "" if lbm.smagorinsky is None else f", Smagorinsky's constant {lbm.smagorinsky:g}"
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
         ("grid", f"{show_extent(cells)} = {case.cell_count:,} cells".replace(",", " ")),
-        ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision} {lbm.layout}{in_place}{eddies}"),
+        ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision}{layout}{in_place}{eddies}"),
         *([("sides", ", ".join(sides))] if sides else []),
         *([("bodies", ", ".join(case.bodies))] if case.bodies else []),
         ("Reynolds number", f"{scales.reynolds:.6g}"),
@@ -180,6 +181,7 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
         ("blocks", f"{len(plan['blocks'])}: nodes x devices x blocks = {split}"),
         ("routes", routes),
         ("memory", f"{megabytes(max(needed))} MB a device, of {megabytes(min(d['memory'] for d in found))}"),
+        ("populations", f"{plan['layout']}, rows along {'z' if plan['layout'] == 'soa_z' else 'x'}"),
         ("bytes a cell", f"{plan['bytes_per_cell']} read and written a step"),
         ("predicted", f"{prediction.mlups(setup.case.cell_count):.0f} MLUPS, {prediction.step * 1e3:.3g} ms a step"),
         *(("warning", text) for text in warnings(setup.case)),

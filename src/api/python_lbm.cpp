@@ -59,7 +59,7 @@ lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
   Reader reader(dict, "the solver");
   std::string lattice = "D3Q19", collision = "TRT", precision = "f32", streaming = "two", solids = "auto",
-              layout = "soa", overlap = "auto", placement = "theoretical";
+              layout = "auto", overlap = "auto", placement = "theoretical";
   std::map<std::string, std::array<double, 3>> walls;
   std::map<std::string, nb::dict> boundaries;
   std::vector<std::string> routes;
@@ -118,7 +118,7 @@ lbm::Options options_from(const nb::dict& dict) {
                                   {"flags", lbm::Solids::flags},
                                   {"sparse", lbm::Solids::sparse}},
                                  "way to keep solid cells");
-  o.layout = layout_from_string(layout);
+  if (layout != "auto") o.layout = layout_from_string(layout);
   o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
                               "overlap mode");
   o.grid.placement = placement_from_string(placement);
@@ -176,6 +176,7 @@ nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies
   counts["blocks"] = triple(grid.partition().blocks);
   result["partition"] = counts;
   result["arrays"] = arrays;
+  result["layout"] = to_string(lbm::layout_of(grid, o));
   result["messages"] = message_list(lbm::messages_needed(grid, o));
   result["bytes_per_cell"] = lbm::bytes_per_cell(o.lattice, o.precision);
   result["placement_cost"] = grid.placement_cost();

@@ -30,11 +30,11 @@ Mover shared_mover(const Contributor& c) {
 }
 
 /// Element of a packed leg that holds a cell and component of its target box.
-std::int64_t packed_at(const IndexSet& set, std::size_t component, const Extent& cell) {
-  const Extent e = set.box.extents();
-  return ((static_cast<std::int64_t>(component) * e[2] + cell[2] - set.box.lo[2]) * e[1] + cell[1] - set.box.lo[1]) *
-             e[0] +
-         cell[0] - set.box.lo[0];
+std::int64_t packed_at(const Leg& leg, std::size_t component, const Extent& cell) {
+  const Box& box = leg.transfer->target.box;
+  const Extent e = in_order(leg, box.extents()),
+               at = in_order(leg, {cell[0] - box.lo[0], cell[1] - box.lo[1], cell[2] - box.lo[2]});
+  return ((static_cast<std::int64_t>(component) * e[2] + at[2]) * e[1] + at[1]) * e[0] + at[0];
 }
 
 }  // namespace
@@ -103,27 +103,27 @@ void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mov
       const auto found = std::find(set.components.begin(), set.components.end(), component);
       if (found == set.components.end() || intersection(set.box, box) != box) continue;
       here.push_back(c);
-      const Extent e = set.box.extents();
       const bool mixed = rows_hold_components(leg);
       const std::int64_t wide = mixed ? leg.components : 1;
-      const std::int64_t at = mixed ? packed_at(set, 0, box.lo) * wide + component
-                                    : packed_at(set, static_cast<std::size_t>(found - set.components.begin()), box.lo);
+      const std::int64_t at = mixed ? packed_at(leg, 0, box.lo) * wide + component
+                                    : packed_at(leg, static_cast<std::size_t>(found - set.components.begin()), box.lo);
       Contribution from;
       from.base = c->arrived.values + at * static_cast<std::int64_t>(size_of(leg.type));
-      from.stride[0] = wide;
-      from.stride[1] = wide * e[0];
-      from.stride[2] = wide * e[0] * e[1];
+      const Extent e = in_order(leg, set.box.extents());
+      const Extent stride = by_rows(leg.layout, in_order(leg, {wide, wide * e[0], wide * e[0] * e[1]}));
+      std::copy(stride.begin(), stride.end(), from.stride);
       contributions.push_back(from);
     }
     if (here.empty()) return;
     Mover mover = shared_mover(*here.front());
     const Place& place = here.front()->target;
+    const std::int64_t* const own = place.shape.stride;
+    const Layout layout = here.front()->arrived.leg->layout;
+    const Extent extent = by_rows(layout, box.extents()), stride = by_rows(layout, {own[0], own[1], own[2]});
+    std::copy(extent.begin(), extent.end(), mover.extent);
+    std::copy(stride.begin(), stride.end(), mover.target_stride);
     std::int64_t corner = component * place.shape.component_stride;
-    for (int a = 0; a < 3; ++a) {
-      mover.extent[a] = box.extent(a);
-      mover.target_stride[a] = place.shape.stride[a];
-      corner += box.lo[a] * place.shape.stride[a];
-    }
+    for (int a = 0; a < 3; ++a) corner += box.lo[a] * own[a];
     mover.target = place.origin + corner * mover.word;
     mover.own = place_of_own(here);
     add(mover, contributions, out);

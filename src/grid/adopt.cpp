@@ -62,7 +62,7 @@ std::string Field::take(const std::vector<OwnArray>& arrays) {
              " elements, but must be " +
              strides_text({storage.shape.stride[0], storage.shape.stride[1], storage.shape.stride[2]},
                           storage.shape.component_stride) +
-             " (" + to_string(options_.layout) + "): pack the array, state its padding or choose the other layout";
+             " (" + to_string(options_.layout) + "): pack the array, state its padding or choose another layout";
     if (const std::string why = memory_problem(storage.device, array.data, bytes); !why.empty())
       return what + ": " + why;
     if (reinterpret_cast<std::uintptr_t>(array.data) % size != 0)

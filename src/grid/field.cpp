@@ -38,12 +38,12 @@ DType dtype_from_string(const std::string& text) {
   throw Error("no number format is named '" + text + "': choose u8, i32, i64, f16, f32 or f64");
 }
 
-std::string to_string(Layout layout) { return layout == Layout::soa ? "soa" : "aos"; }
+std::string to_string(Layout layout) { return layout == Layout::soa ? "soa" : layout == Layout::aos ? "aos" : "soa_z"; }
 
 Layout layout_from_string(const std::string& name) {
-  if (name == "soa") return Layout::soa;
-  if (name == "aos") return Layout::aos;
-  throw Error("no layout is named '" + name + "': choose soa or aos");
+  for (const Layout layout : {Layout::soa, Layout::aos, Layout::soa_z})
+    if (name == to_string(layout)) return layout;
+  throw Error("no layout is named '" + name + "': choose soa, aos or soa_z");
 }
 
 BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
@@ -53,24 +53,24 @@ BlockShape block_shape(const Extent& extent, const FieldOptions& options) {
                                 " bytes, which is no multiple of its values' " + std::to_string(size));
   const std::int64_t step = unit / size;  // elements
   const auto round_up = [&](std::int64_t n) { return (n + step - 1) / step * step; };
-  const bool soa = options.layout == Layout::soa;
-  const std::int64_t per_cell = soa ? 1 : options.components;
+  const bool apart = options.layout != Layout::aos;
+  const std::int64_t per_cell = apart ? 1 : options.components;
 
   BlockShape shape;
   shape.extent = extent;
   shape.ghost = options.ghost;
-  const std::int64_t wide = extent[0] + 2 * options.ghost[0], high = extent[1] + 2 * options.ghost[1],
-                     deep = extent[2] + 2 * options.ghost[2];
+  shape.row_axis = row_axis(options.layout);
+  const Extent cells = by_rows(options.layout, extent), ghost = by_rows(options.layout, options.ghost),
+               padding = by_rows(options.layout, options.padding);
+  const std::int64_t wide = cells[0] + 2 * ghost[0], high = cells[1] + 2 * ghost[1], deep = cells[2] + 2 * ghost[2];
   // The left ghosts of a row lie in the padding at the end of the row before it.
-  const std::int64_t row = round_up((wide + options.padding[0]) * per_cell),
-                     front = round_up(options.ghost[0] * per_cell);
-  shape.stride[0] = per_cell;
-  shape.stride[1] = row;
-  shape.stride[2] = row * (high + options.padding[1]);
-  const std::int64_t all = shape.stride[2] * (deep + options.padding[2]);
-  shape.component_stride = soa ? all : 1;
-  shape.origin = front + options.ghost[1] * shape.stride[1] + options.ghost[2] * shape.stride[2];
-  shape.elements = front + all * (soa ? options.components : 1);
+  const std::int64_t row = round_up((wide + padding[0]) * per_cell), front = round_up(ghost[0] * per_cell),
+                     plane = row * (high + padding[1]), all = plane * (deep + padding[2]);
+  const Extent stride = by_rows(options.layout, {per_cell, row, plane});
+  std::copy(stride.begin(), stride.end(), shape.stride);
+  shape.component_stride = apart ? all : 1;
+  shape.origin = front + ghost[1] * row + ghost[2] * plane;
+  shape.elements = front + all * (apart ? options.components : 1);
   return shape;
 }
 
@@ -80,8 +80,9 @@ BlockShape block_shape(const Grid& grid, std::int64_t block, const FieldOptions&
   if (values < 0) return block_shape(extent, options);
   BlockShape shape;
   shape.extent = extent;
-  shape.stride[0] = options.layout == Layout::soa ? 1 : options.components;
-  shape.component_stride = options.layout == Layout::soa ? values : 1;
+  const bool apart = options.layout != Layout::aos;
+  shape.stride[0] = apart ? 1 : options.components;
+  shape.component_stride = apart ? values : 1;
   shape.elements = values * options.components;
   return shape;
 }
@@ -158,8 +159,8 @@ std::int64_t Field::bytes_on(Device device) const {
 
 namespace {
 
-/// A region of a block as dense rows on the host, ordered as the field's layout has it: components outermost (soa)
-/// or innermost (aos).
+/// A region of a block as dense rows on the host, ordered as the field's layout has it: components outermost, or
+/// innermost (aos).
 struct Dense {
   Extent rows;  // bytes per row, rows, planes
   int passes;   // copies that make it up
@@ -167,28 +168,37 @@ struct Dense {
 };
 
 Dense dense(const Box& region, const FieldOptions& options) {
-  const bool soa = options.layout == Layout::soa;
+  const bool apart = options.layout != Layout::aos;
   const auto size = static_cast<std::int64_t>(size_of(options.type));
   Dense d;
-  d.rows = {region.extent(0) * size * (soa ? 1 : options.components), region.extent(1), region.extent(2)};
-  d.passes = soa ? options.components : 1;
+  d.rows = by_rows(options.layout, region.extents());
+  d.rows[0] *= size * (apart ? 1 : options.components);
+  d.passes = apart ? options.components : 1;
   d.pass_bytes = static_cast<std::size_t>(volume(d.rows));
   return d;
+}
+
+/// Bytes from row to row and from plane to plane of memory.
+Pitch pitch_of(const BlockShape& shape, std::size_t size) {
+  return {shape.stride[1] * size, shape.stride[2 - shape.row_axis] * size};
 }
 
 /// Calls f(offset in the dense region, offset in the caller's [z][y][x][component] array), in bytes, per value.
 template <class F>
 void for_each_value(const Box& region, const Box& box, const FieldOptions& options, F f) {
-  const bool soa = options.layout == Layout::soa;
+  const bool apart = options.layout != Layout::aos;
   const std::size_t size = size_of(options.type), components = options.components;
   const std::size_t cells = region.volume();
+  const Extent lo = by_rows(options.layout, region.lo), hi = by_rows(options.layout, region.hi),
+               step = by_rows(options.layout, {1, box.extent(0), box.extent(0) * box.extent(1)}),
+               corner = by_rows(options.layout, box.lo);
   std::size_t cell = 0;
-  for (std::int64_t z = region.lo[2]; z < region.hi[2]; ++z)
-    for (std::int64_t y = region.lo[1]; y < region.hi[1]; ++y)
-      for (std::int64_t x = region.lo[0]; x < region.hi[0]; ++x, ++cell) {
-        const std::size_t at = ((z - box.lo[2]) * box.extent(1) + (y - box.lo[1])) * box.extent(0) + (x - box.lo[0]);
+  for (std::int64_t k = lo[2]; k < hi[2]; ++k)
+    for (std::int64_t j = lo[1]; j < hi[1]; ++j)
+      for (std::int64_t i = lo[0]; i < hi[0]; ++i, ++cell) {
+        const std::size_t at = (k - corner[2]) * step[2] + (j - corner[1]) * step[1] + (i - corner[0]) * step[0];
         for (std::size_t c = 0; c < components; ++c)
-          f((soa ? c * cells + cell : cell * components + c) * size, (at * components + c) * size);
+          f((apart ? c * cells + cell : cell * components + c) * size, (at * components + c) * size);
       }
 }
 
@@ -209,8 +219,7 @@ void Field::read(const Box& box, void* to, int copy) const {
     const std::size_t row = d.rows[0], plane = d.rows[0] * d.rows[1];
     for (int c = 0; c < d.passes; ++c)
       copy_box(stream, host.data() + c * d.pass_bytes, {row, plane},
-               data(s.block, copy) + (offset + c * s.shape.component_stride) * size,
-               {s.shape.stride[1] * size, s.shape.stride[2] * size}, d.rows);
+               data(s.block, copy) + (offset + c * s.shape.component_stride) * size, pitch_of(s.shape, size), d.rows);
     stream.synchronize();
     for_each_value(region, box, options_, [&](std::size_t from, std::size_t at) {
       std::memcpy(static_cast<std::byte*>(to) + at, host.data() + from, size);
@@ -235,9 +244,8 @@ void Field::write(const Box& box, const void* from, int copy, bool ghosts) {
     for (int a = 0; a < 3; ++a) offset += (region.lo[a] - own.lo[a]) * s.shape.stride[a];
     const std::size_t row = d.rows[0], plane = d.rows[0] * d.rows[1];
     for (int c = 0; c < d.passes; ++c)
-      copy_box(stream, data(s.block, copy) + (offset + c * s.shape.component_stride) * size,
-               {s.shape.stride[1] * size, s.shape.stride[2] * size}, host.data() + c * d.pass_bytes, {row, plane},
-               d.rows);
+      copy_box(stream, data(s.block, copy) + (offset + c * s.shape.component_stride) * size, pitch_of(s.shape, size),
+               host.data() + c * d.pass_bytes, {row, plane}, d.rows);
     stream.synchronize();
   }
 }

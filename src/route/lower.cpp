@@ -29,13 +29,15 @@ std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
   for (auto set : {&Transfer::source, &Transfer::target}) {
     IndexSet &first = a.*set, &second = b.*set;
     const std::size_t components = first.components.size();
-    if (components > 1 && leg.layout == Layout::soa) {
+    if (components > 1 && leg.layout != Layout::aos) {
       second.components.erase(second.components.begin(),
                               second.components.begin() + static_cast<std::ptrdiff_t>(components / 2));
       first.components.resize(components / 2);
       continue;
     }
-    const int axis = first.box.extent(2) > 1 ? 2 : first.box.extent(1) > 1 ? 1 : 0;
+    const Extent extent = by_rows(leg.layout, first.box.extents());
+    const int slowest = extent[2] > 1 ? 2 : extent[1] > 1 ? 1 : 0;
+    const int axis = row_axis(leg.layout) == 2 ? 2 - slowest : slowest;
     first.box.hi[axis] = second.box.lo[axis] = first.box.lo[axis] + first.box.extent(axis) / 2;
   }
   return {a, b};
@@ -57,6 +59,11 @@ void pieces(const Leg& leg, const Transfer& whole, std::size_t limit, std::vecto
 
 }  // namespace
 
+Extent in_order(const Leg& leg, const Extent& by_axis) {
+  const bool listed = leg.transfer->source.ids || leg.transfer->target.ids;
+  return listed ? by_axis : by_rows(leg.layout, by_axis);
+}
+
 bool rows_hold_components(const Leg& leg) {
   const auto& listed = leg.transfer->source.components;
   if (leg.layout != Layout::aos || leg.transfer->source.ids || leg.transfer->target.ids) return false;
@@ -69,9 +76,9 @@ bool rows_hold_components(const Leg& leg) {
 std::size_t row_bytes(const Leg& leg) {
   const std::size_t size = size_of(leg.type);
   if (leg.transfer->source.ids || leg.transfer->target.ids) return size;
-  const auto width = static_cast<std::size_t>(leg.transfer->target.box.extent(0));
+  const auto width = static_cast<std::size_t>(leg.transfer->target.box.extent(row_axis(leg.layout)));
   if (rows_hold_components(leg)) return width * size * leg.components;
-  return leg.layout == Layout::soa || leg.components == 1 ? width * size : size;
+  return leg.layout != Layout::aos || leg.components == 1 ? width * size : size;
 }
 
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) {
@@ -154,18 +161,20 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
   end.base = place.origin;
   end.count = set.size();
   // Of a box that ends where the ghosts end.
-  const std::int64_t ghost = place.shape.ghost[0];
-  end.free_gaps = place.free_gaps && (set.box.lo[0] == -ghost || set.box.hi[0] == place.shape.extent[0] + ghost);
+  const int along = row_axis(leg.layout);
+  const std::int64_t ghost = place.shape.ghost[along];
+  end.free_gaps =
+      place.free_gaps && (set.box.lo[along] == -ghost || set.box.hi[along] == place.shape.extent[along] + ghost);
   if (set.ids) {
     end.ids = keep(*set.ids);
     return end;
   }
-  end.extent = set.box.extents();
+  end.extent = in_order(leg, set.box.extents());
+  const std::int64_t* const own = place.shape.stride;
+  const Extent stride = in_order(leg, {own[0], own[1], own[2]});
+  std::copy(stride.begin(), stride.end(), end.stride);
   std::int64_t corner = 0;
-  for (int a = 0; a < 3; ++a) {
-    end.stride[a] = place.shape.stride[a];
-    corner += set.box.lo[a] * place.shape.stride[a];
-  }
+  for (int a = 0; a < 3; ++a) corner += set.box.lo[a] * own[a];
   if (rows_hold_components(leg)) {
     end.extent[0] *= leg.components;
     end.stride[0] = 1;
@@ -334,7 +343,7 @@ std::vector<std::vector<Mover>> Lowering::from_slot(const std::vector<Leg>& legs
 bool sealable(const Leg& leg) {
   if (leg.transfer->source.ids || leg.transfer->target.ids) return false;
   const std::size_t size = size_of(leg.type);
-  return size == 4 || (size == 8 && (leg.layout == Layout::soa || leg.components == 1 || rows_hold_components(leg)));
+  return size == 4 || (size == 8 && (leg.layout != Layout::aos || leg.components == 1 || rows_hold_components(leg)));
 }
 
 std::size_t sealed_bytes(const Leg& leg) {

@@ -21,6 +21,9 @@ struct Cut {
 /// stay together. Depends on its arguments alone: both ends cut alike.
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 
+/// What is given for x, y and z by the rows of the leg's arrays, and back. Where one end lists elements, x stays first:
+/// so the lists go through boxes.
+Extent in_order(const Leg& leg, const Extent& by_axis);
 /// True where the components of a cell lie side by side and all travel: they are packed side by side too.
 bool rows_hold_components(const Leg& leg);
 /// Bytes of a leg that lie side by side in a row of the field; one value for lists.

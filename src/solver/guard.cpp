@@ -66,7 +66,8 @@ struct Guard::Impl {
         for (Side& side : sides)
           if (side.device == field.device(id)) {
             side.parts.push_back({q, id, side.rows});
-            side.rows += field.shape(id).extent[1] * field.shape(id).extent[2];
+            const BlockShape& shape = field.shape(id);
+            side.rows += volume(shape.extent) / shape.extent[shape.row_axis];
           }
     }
     for (Side& side : sides) {
@@ -125,11 +126,13 @@ struct Guard::Impl {
       for (const Part& other : side.parts)
         if (other.first_row <= first.row) part = &other;
       const Field& field = *watched[part->quantity].field;
-      const std::int64_t row = first.row - part->first_row, high = field.shape(part->block).extent[1];
-      const Extent& low = field.grid().block(part->block).box.lo;
-      told = {static_cast<std::int64_t>(part->quantity),
-              first.found.value,
-              {low[0] + first.found.x, low[1] + row % high, low[2] + row / high}};
+      const BlockShape& shape = field.shape(part->block);
+      const std::int64_t row = first.row - part->first_row, high = shape.extent[1];
+      Extent cell = field.grid().block(part->block).box.lo;
+      cell[1] += row % high;
+      cell[shape.row_axis] += first.found.at;
+      cell[2 - shape.row_axis] += row / high;
+      told = {static_cast<std::int64_t>(part->quantity), first.found.value, cell};
     }
     return told;
   }

@@ -35,7 +35,7 @@ struct FirstOfRows {
     std::int64_t* const firsts = team.template shared<std::int64_t>();
     team.each([=, &self](int thread) {
       std::int64_t row = thread;
-      while (row < self.count && self.rows[row].x < 0) row += fold_threads;
+      while (row < self.count && self.rows[row].at < 0) row += fold_threads;
       firsts[thread] = row < self.count ? row : self.count;
     });
     team.each([=, &self](int thread) {
@@ -56,7 +56,7 @@ struct FirstOfRows {
 
 void inspect_rows(Stream& stream, const Inspected& what, RowFinding* rows) {
   const auto run = [&]<class T>() {
-    find_row_faults(stream, what.shape.extent, FieldFaults<T>{reinterpret_cast<const T*>(what.origin), what}, rows);
+    find_row_faults(stream, what.shape, FieldFaults<T>{reinterpret_cast<const T*>(what.origin), what}, rows);
   };
   what.type == DType::f32 ? run.template operator()<float>() : run.template operator()<double>();
 }

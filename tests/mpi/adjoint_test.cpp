@@ -25,6 +25,7 @@ const std::vector<Shape>& shapes() {
       {"its_own_neighbour", {6, 5, 4}, {1, 1, 1}},
       {"eight_blocks"},
       {"aos", {12, 10, 8}, {2, 2, 2}, {true, true, true}, Reach::all, {1, 1, 1}, {1, 1, 1}, Layout::aos, 3},
+      {"soa_z", {12, 10, 8}, {2, 2, 2}, {true, true, true}, Reach::all, {1, 1, 1}, {1, 2, 1}, Layout::soa_z, 3},
       {"open_and_one_sided",
        {11, 13, 9},
        {3, 2, 2},

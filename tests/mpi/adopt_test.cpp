@@ -104,7 +104,8 @@ TEST_P(Adopted, ArraysAreExchangedLikeTheFieldsOwn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Memories, Adopted,
-                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(Layout::soa, Layout::aos),
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Values(Layout::soa, Layout::aos, Layout::soa_z),
                                           testing::Values(Memory::device, Memory::shared)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param)) +

@@ -53,6 +53,8 @@ const std::vector<Way> ways{{"all_ranks"},
                             {"two_devices", false, 2, {1, 2, 1}},
                             {"many_blocks_aos", true, 1, {3, 2, 2}, Layout::aos},
                             {"blocks_aos", false, 1, {1, 1, 2}, Layout::aos},
+                            {"along_z", false, 1, {2, 1, 1}, Layout::soa_z},
+                            {"along_z_in_place", true, 2, {2, 1, 1}, Layout::soa_z, lbm::Streaming::in_place},
                             {"in_place", false, 2, {1, 2, 2}, Layout::soa, lbm::Streaming::in_place},
                             {"in_place_alone", true, 1, {1, 1, 1}, Layout::soa, lbm::Streaming::in_place}};
 

@@ -131,7 +131,7 @@ TEST_P(GuardOnRanks, ChangesNoBit) {
 INSTANTIATE_TEST_SUITE_P(Guard, GuardOnRanks,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Values(DType::f16, DType::f32, DType::f64),
-                                          testing::Values(Layout::soa, Layout::aos),
+                                          testing::Values(Layout::soa, Layout::aos, Layout::soa_z),
                                           testing::Values(lbm::Streaming::two, lbm::Streaming::in_place)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param)) + "_" +

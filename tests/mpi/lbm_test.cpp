@@ -140,7 +140,7 @@ std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, 
   const Machine machine = machine_here(way.backend, way.devices_per_rank, way.ranks_per_node, comm);
   o.grid.partition.blocks_per_device = way.blocks;
   if (o.lattice == Lattice::d2q9) o.grid.partition.blocks_per_device[2] = 1;
-  o.layout = way.layout;
+  o.layout = o.lattice == Lattice::d2q9 && way.layout == Layout::soa_z ? Layout::soa : way.layout;
   o.alignment = way.alignment;
   o.exchange.routes = way.routes;
   o.overlap = way.overlap;
@@ -171,6 +171,8 @@ std::vector<Way> ways(Backend backend) {
        {R::kernel, R::colocated, R::staged},
        Overlap::on,
        {4, 2, 3}},
+      {"along_z", backend, 1, 0, {2, 2, 1}, Layout::soa_z},
+      {"along_z_cut_overlapped", backend, 1, 0, {1, 2, 2}, Layout::soa_z, 64, all_routes(), Overlap::on, {2, 1, 4}},
   };
   if (unavailable(backend, 2).empty()) {
     all.push_back(
@@ -189,6 +191,8 @@ std::vector<Way> ways(Backend backend) {
                                      {2, "in_place_aos"},
                                      {3, "in_place_staged"},
                                      {4, "in_place_direct_overlapped"},
+                                     {6, "in_place_along_z"},
+                                     {7, "in_place_along_z_cut_overlapped"},
                                      {5, "in_place_wide_rim"}})
     all.push_back(in_place(all[number], name));
   all.back().blocks = {2, 2, 1};
@@ -203,6 +207,9 @@ std::vector<Way> ways(Backend backend) {
        {std::tuple{0, Solids::flags, Streaming::two, "flags"},
         {1, Solids::flags, Streaming::in_place, "flags_in_place_blocks_27"},
         {2, Solids::flags, Streaming::two, "flags_by_word_aos"},
+        {6, Solids::flags, Streaming::two, "flags_along_z"},
+        {6, Solids::flags, Streaming::in_place, "flags_in_place_along_z"},
+        {7, Solids::sparse, Streaming::two, "sparse_along_z_cut_overlapped"},
         {0, Solids::sparse, Streaming::two, "sparse"},
         {1, Solids::sparse, Streaming::in_place, "sparse_in_place_blocks_27"},
         {2, Solids::sparse, Streaming::in_place, "sparse_in_place_aos"},

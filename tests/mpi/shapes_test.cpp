@@ -31,7 +31,8 @@ const std::vector<Shape>& shapes() {
       bytes{DType::u8, 2, Layout::soa, {1, 1, 1}, {2, 2, 2}, Reach::faces},
       longs{DType::i64, 1, Layout::soa, {1, 1, 1}, {1, 1, 1}, Reach::all},
       halves{DType::f16, 3, Layout::soa, {1, 1, 1}, {1, 2, 1}, Reach::all},
-      singles{DType::f32, 5, Layout::aos, {2, 2, 2}, {2, 2, 2}, Reach::all};
+      singles{DType::f32, 5, Layout::aos, {2, 2, 2}, {2, 2, 2}, Reach::all},
+      along_z{DType::f32, 2, Layout::soa_z, {3, 1, 2}, {1, 2, 2}, Reach::all, {1, 0, 2}};
   static const std::vector<Shape> list{
       {"more_devices_than_blocks", {9, 8, 7}, {1, 1, 1}},
       {"one_cell_thick", {1, 9, 8}, {1, 2, 3}},
@@ -42,7 +43,12 @@ const std::vector<Shape>& shapes() {
        {true, false, true},
        {{DType::f64, 1, Layout::soa, {3, 4, 3}, {4, 3, 3}}}},
       {"wider_below_than_above", {12, 10, 8}, {2, 2, 2}, {true, true, false}, {wide}},
-      {"fields_of_every_kind", {12, 10, 8}, {2, 3, 2}, {true, true, true}, {{}, wide, bytes, longs, halves, singles}},
+      {"fields_of_every_kind",
+       {12, 10, 8},
+       {2, 3, 2},
+       {true, true, true},
+       {{}, wide, bytes, longs, halves, singles, along_z}},
+      {"rows_along_z", {15, 12, 10}, {3, 2, 2}, {true, true, false}, {along_z, longs}},
       {"halves_aos", {11, 9, 7}, {2, 2, 2}, {true, true, true}, {{DType::f16, 5, Layout::aos, {1, 1, 1}, {1, 1, 1}}}},
       {"faces_open", {12, 10, 8}, {2, 2, 3}, {false, false, false}, {bytes}},
       {"flat_and_uneven",

@@ -158,7 +158,7 @@ def test_good_case_is_called_good(cli: Cli, small: Path) -> None:
 def test_check_shows_eddies_and_force(cli: Cli, small: Path) -> None:
     result = cli("check", "small.toml", "lbm.smagorinsky=0.1", "physics.force=[1e-5, 0, 0]", "lbm.lattice=D3Q27")
     assert result.returncode == 0
-    assert "D3Q27 TRT f32 soa, Smagorinsky's constant 0.1" in result.stdout
+    assert "D3Q27 TRT f32, Smagorinsky's constant 0.1" in result.stdout
     assert "(1e-05, 0, 0) a volume" in result.stdout
 
 

@@ -35,7 +35,7 @@ def scenarios(draw: st.DrawFn) -> dict[str, object]:
         "reach": draw(st.sampled_from(list(REACH))),
         "components": draw(st.sampled_from([None, 1, 3])),
         "dtype": draw(st.sampled_from([np.uint8, np.int32, np.int64, np.float32, np.float64, np.complex64])),
-        "layout": draw(st.sampled_from(["soa", "aos"])),
+        "layout": draw(st.sampled_from(["soa", "aos", "soa_z"])),
         "routes": draw(st.sampled_from(ROUTES)),
         "knobs": draw(st.sampled_from([{}, {"sealed": 0}, {"sealed": 0, "in_place": 8}, {"sealed": 0, "chunk": 64}])),
     }
@@ -86,9 +86,12 @@ def fill(array: np.ndarray, s: dict, whole: np.ndarray, block: dict) -> None:
 
 
 def component_first(array: np.ndarray, s: dict) -> np.ndarray:
+    """As [component, z, y, x]."""
     if s["components"] is None:
-        return array[None]
-    return np.moveaxis(array, -1, 0) if s["layout"] == "aos" else array
+        array = array[None]
+    elif s["layout"] == "aos":
+        array = np.moveaxis(array, -1, 0)
+    return array.transpose(0, 3, 2, 1) if s["layout"] == "soa_z" else array
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
@@ -107,7 +110,8 @@ def test_any_exchange_agrees_with_one_wrapped_array(s: dict) -> None:
         for block in range(len(grid.local))
     ]
     arrays = [np.full(shape, UNTOUCHED, s["dtype"]) for shape in shapes]
-    cut = tuple(slice(0, None if p == 0 else -p) for p in s["padding"][::-1])
+    padding = s["padding"] if s["layout"] == "soa_z" else s["padding"][::-1]
+    cut = tuple(slice(0, None if p == 0 else -p) for p in padding)
     space = cut if s["components"] is None else (*cut, slice(None)) if s["layout"] == "aos" else (slice(None), *cut)
     inner = [array[space] for array in arrays]
     widths = {key: s[key] for key in ("ghost", "low", "high", "padding")}

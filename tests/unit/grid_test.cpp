@@ -292,11 +292,11 @@ TEST_P(FieldShape, AlignsRowsAndGivesEveryValueItsOwnElement) {
       for (std::int64_t y = -c.ghost[1]; y < extent[1] + c.ghost[1]; ++y) {
         const std::int64_t row =
             shape.origin + comp * shape.component_stride + y * shape.stride[1] + z * shape.stride[2];
-        if (c.layout == Layout::soa || comp == 0) {
-          EXPECT_EQ(row * static_cast<std::int64_t>(size_of(c.type)) % std::max<std::int64_t>(1, c.alignment), 0);
-        }
         for (std::int64_t x = -c.ghost[0]; x < extent[0] + c.ghost[0]; ++x) {
           const std::int64_t at = row + x * shape.stride[0];
+          if ((c.layout == Layout::soa_z ? z : x) == 0 && (c.layout != Layout::aos || comp == 0)) {
+            EXPECT_EQ(at * static_cast<std::int64_t>(size_of(c.type)) % std::max<std::int64_t>(1, c.alignment), 0);
+          }
           ASSERT_GE(at, 0);
           ASSERT_LT(at, shape.elements);
           ASSERT_FALSE(used[at]);
@@ -310,6 +310,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, FieldShape,
                                          ShapeCase{Layout::aos, DType::f32, 4, 128, {1, 1, 1}},
                                          ShapeCase{Layout::soa, DType::f64, 19, 128, {3, 3, 3}},
                                          ShapeCase{Layout::aos, DType::f64, 19, 64, {2, 0, 1}},
+                                         ShapeCase{Layout::soa_z, DType::f32, 19, 128, {2, 1, 3}},
                                          ShapeCase{Layout::soa, DType::u8, 1, 1, {1, 1, 1}},
                                          ShapeCase{Layout::soa, DType::f32, 1, 0, {0, 0, 0}}));
 
@@ -322,7 +323,7 @@ TEST(FieldShape, SizesAre64Bit) {
 }
 
 TEST(Field, ReadGivesBackWhatWriteStored) {
-  for (const Layout layout : {Layout::soa, Layout::aos}) {
+  for (const Layout layout : {Layout::soa, Layout::aos, Layout::soa_z}) {
     GridOptions options;
     options.partition.blocks_per_device = {2, 1, 2};
     const Grid grid({6, 5, 4}, described(1, 1), 0, options);

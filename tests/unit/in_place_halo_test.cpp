@@ -149,7 +149,8 @@ TEST_P(InPlaceHaloOf, WritesNothingThatItReadsOrWritesElsewhere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, InPlaceHaloOf,
-                         testing::Combine(testing::ValuesIn(shapes), testing::Values(Layout::soa, Layout::aos),
+                         testing::Combine(testing::ValuesIn(shapes),
+                                          testing::Values(Layout::soa, Layout::aos, Layout::soa_z),
                                           testing::Values(Form::shared, Form::turned)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param).name) + "_" + to_string(std::get<1>(info.param)) +

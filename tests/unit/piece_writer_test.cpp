@@ -98,7 +98,7 @@ std::string name_of(const testing::TestParamInfo<Pieces::ParamType>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(PieceWriter, Pieces,
-                         testing::Combine(testing::Values(Layout::soa, Layout::aos),
+                         testing::Combine(testing::Values(Layout::soa, Layout::aos, Layout::soa_z),
                                           testing::Values(Snapshot::pinned, Snapshot::device)),
                          name_of);
 

@@ -68,7 +68,7 @@ TEST_F(Vtkhdf, HoldsEveryValueOfEveryStepInTheFieldsOwnType) {
   for (const Extent extent : {Extent{12, 9, 1}, Extent{11, 6, 5}})
     for (const Kind& k : {Kind{DType::f32, H5T_FLOAT}, Kind{DType::f64, H5T_FLOAT}, Kind{DType::u8, H5T_INTEGER}})
       for (const int components : {1, 3})
-        for (const Layout layout : {Layout::soa, Layout::aos})
+        for (const Layout layout : {Layout::soa, Layout::aos, Layout::soa_z})
           for (const bool collect : {false, true}) {
             SCOPED_TRACE(to_string(k.type) + " x " + std::to_string(components) + " " + to_string(layout) +
                          (collect ? " collected" : "") + (extent[2] == 1 ? " 2-D" : " 3-D"));

@@ -1,11 +1,26 @@
 #pragma once
 // How kernels find the values of a cell and of its neighbours.
 #include <cstdint>
+#include <utility>
 
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {
+
+/// A box, and arrays, for kernels that take z for x.
+inline Box along_z(const Box& box) { return {by_rows(Layout::soa_z, box.lo), by_rows(Layout::soa_z, box.hi)}; }
+inline BlockArrays along_z(BlockArrays b) {
+  for (Place* place : {&b.populations, &b.populations_out, &b.flags}) {
+    BlockShape& shape = place->shape;
+    shape.extent = by_rows(Layout::soa_z, shape.extent);
+    shape.ghost = by_rows(Layout::soa_z, shape.ghost);
+    std::swap(shape.stride[0], shape.stride[2]);
+    shape.row_axis = 0;
+  }
+  std::swap(b.wrap.extent[0], b.wrap.extent[2]);
+  return b;
+}
 
 /// What the compiler knows of strides: that neighbours in x, or populations, are neighbours in memory, or nothing.
 enum class Strides : std::uint8_t { soa, aos, any };

@@ -102,7 +102,8 @@ void Lbm::Impl::set(Surfaces bodies) {
 }
 
 std::int64_t Lbm::Impl::usual_rim(int axis) const {
-  if (axis != 0 || options.layout != Layout::soa || devices.front().backend == Backend::host) return 1;
+  const Layout layout = populations->options().layout;
+  if (axis != row_axis(layout) || layout == Layout::aos || devices.front().backend == Backend::host) return 1;
   return 32 / static_cast<std::int64_t>(size_of(options.precision));
 }
 

@@ -14,7 +14,7 @@ struct EnergySums {
   using T = typename S::Number;
   Cells<L, S> in;
   Scalars<const std::uint8_t> flags;
-  Box box;
+  CellRows rows;
   Force<T> force;
   double viscosity, constant;  ///< constant: Smagorinsky's
   double* sums;                ///< [row][energy, dissipation]
@@ -44,14 +44,13 @@ struct EnergySums {
   SLIP_FN void operator()(const Team& team) const {
     const EnergySums& self = *this;
     double* part = team.template shared<double>();
-    const int j = static_cast<int>(box.lo[1] + team.index() % box.extent(1));
-    const int k = static_cast<int>(box.lo[2] + team.index() / box.extent(1));
-    team.each([=, &self](int thread) {
+    team.each([=, &self, &team](int thread) {
       double mine[2] = {0, 0};
-      for (int i = static_cast<int>(self.box.lo[0]) + thread; i < self.box.hi[0]; i += row_threads) {
-        if (self.flags.origin[self.flags.at(i, j, k)] != 0) continue;
-        mine[0] += self.energy(i, j, k);
-        mine[1] += self.dissipation(i, j, k);
+      for (int n = thread; n < self.rows.length; n += row_threads) {
+        const Cell c = self.rows.cell(team.index(), n);
+        if (self.flags.origin[self.flags.at(c.x, c.y, c.z)] != 0) continue;
+        mine[0] += self.energy(c.x, c.y, c.z);
+        mine[1] += self.dissipation(c.x, c.y, c.z);
       }
       for (int c = 0; c < 2; ++c) part[2 * thread + c] = mine[c];
     });

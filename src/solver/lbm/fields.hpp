@@ -19,8 +19,8 @@ auto with_lattice(Lattice lattice, const F& f) {
   return f(D3Q27{});
 }
 
-/// Axes on which every block is its own periodic neighbour, so that kernels wrap round and no ghosts are needed. In x
-/// only on GPUs, with soa.
+/// Axes on which every block is its own periodic neighbour, so that kernels wrap round and no ghosts are needed. Along
+/// rows only on GPUs, and not with aos.
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& options);
 /// 1 on every axis that needs ghosts.
 Extent ghost_layers(const Grid& grid, const Options& options);

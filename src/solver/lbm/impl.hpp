@@ -202,7 +202,7 @@ struct Lbm::Impl {
     if (box.empty()) return;
     BlockArrays block = arrays(work);
     block.alone = part == Part::all;
-    kernel.stream_collide(stream, box, block, options.layout, model);
+    kernel.stream_collide(stream, box, block, populations->options().layout, model);
   }
 
   void collide_listed(Stream& stream, const BlockWork& work, Part part) {
@@ -210,7 +210,7 @@ struct Lbm::Impl {
     const std::size_t first = part == Part::rim ? work.interior_words : 0,
                       last = part == Part::interior ? work.interior_words : work.fluid.size();
     block.cells = {work.fluid.data() + first, last - first};
-    kernel.stream_collide(stream, work.cells, block, options.layout, model);
+    kernel.stream_collide(stream, work.cells, block, populations->options().layout, model);
   }
 
   void compute(Stream& stream, std::size_t device, Part part) {
@@ -275,7 +275,7 @@ struct Lbm::Impl {
     std::vector<std::vector<double>> all;
     for (const BlockWork& work : blocks) {
       Stream& stream = waited[work.device];
-      const std::size_t count = each * rows(work.cells);
+      const std::size_t count = each * rows(work.cells, arrays(work).populations.shape.row_axis);
       Buffer<double> there(stream.device(), count), host(stream.device(), count, Memory::pinned);
       run(stream, work, there.data());
       copy(stream, host.data(), there.data(), host.bytes());

@@ -103,32 +103,38 @@ class KernelsOf final : public Kernels {
 
   void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
                    double* change) const override {
-    launch_teams(stream, rows(box), row_threads, row_threads * sizeof(double),
+    launch_teams(stream, rows(box, b.populations.shape.row_axis), row_threads, row_threads * sizeof(double),
                  Macroscopic<L, S>{cells(b),
                                    Scalars<T>(b.velocity),
                                    Scalars<T>(b.density),
                                    Scalars<const std::uint8_t>(b.flags),
-                                   box,
+                                   {box, b.populations.shape.row_axis},
                                    {half(model, 0), half(model, 1), half(model, 2)},
                                    change});
   }
 
   void excess_mass(Stream& stream, const Box& box, const BlockArrays& b, double* sum) const override {
-    launch_teams(stream, rows(box), row_threads, row_threads * sizeof(double),
-                 ExcessMass<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), box, sum});
+    launch_teams(
+        stream, rows(box, b.populations.shape.row_axis), row_threads, row_threads * sizeof(double),
+        ExcessMass<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), {box, b.populations.shape.row_axis}, sum});
   }
 
   void energy(Stream& stream, const Box& box, const BlockArrays& b, const Model& model, double* sums) const override {
     const Force<T> force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]),
                          static_cast<T>(model.force[2])};
-    launch_teams(stream, rows(box), row_threads, 2 * row_threads * sizeof(double),
-                 EnergySums<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), box, force, model.viscosity,
-                                  model.smagorinsky.value_or(0), sums});
+    launch_teams(stream, rows(box, b.populations.shape.row_axis), row_threads, 2 * row_threads * sizeof(double),
+                 EnergySums<L, S>{cells(b),
+                                  Scalars<const std::uint8_t>(b.flags),
+                                  {box, b.populations.shape.row_axis},
+                                  force,
+                                  model.viscosity,
+                                  model.smagorinsky.value_or(0),
+                                  sums});
   }
 
   void inspect_density(Stream& stream, const BlockArrays& b, double lowest, double highest,
                        RowFinding* rows) const override {
-    find_row_faults(stream, b.populations.shape.extent,
+    find_row_faults(stream, b.populations.shape,
                     DensityFaults<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), lowest, highest}, rows);
   }
 
@@ -138,21 +144,32 @@ class KernelsOf final : public Kernels {
     using Raw = typename S::Raw;
     const Trt<L, T, Raw::unit> collision(model.plus, model.minus);
     if (b.numbering.words != nullptr) return launch_packed_step<L, Raw, in_place>(stream, b, collision);
+    if constexpr (L::dimensions == 3)
+      if (layout == Layout::soa_z)
+        return collide_rows<AlongZ<L>, in_place>(stream, along_z(box), along_z(b), Layout::soa, collision);
+    collide_rows<L, in_place>(stream, box, b, layout, collision);
+  }
+
+  /// `M`: the lattice as memory sees it.
+  template <class M, bool in_place, class Collision>
+  static void collide_rows(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
+                           const Collision& collision) {
+    using Raw = typename S::Raw;
     if (b.has_solids && b.leave_solids) {
-      if (layout == Layout::aos || !launch_groups<L, Raw, AtSolids::leave, true, in_place>(stream, box, b, collision))
-        launch_step<L, Raw, Strides::any, AtSolids::leave, true, in_place>(stream, box, b, collision);
+      if (layout == Layout::aos || !launch_groups<M, Raw, AtSolids::leave, true, in_place>(stream, box, b, collision))
+        launch_step<M, Raw, Strides::any, AtSolids::leave, true, in_place>(stream, box, b, collision);
       return;
     }
     const auto run = [&]<Strides strides, bool wrap_x>() {
       const auto step = [&]<AtSolids solids>() {
         if constexpr (strides == Strides::soa)
-          if (launch_groups<L, Raw, solids, wrap_x, in_place>(stream, box, b, collision)) return;
-        launch_step<L, Raw, strides, solids, wrap_x, in_place>(stream, box, b, collision);
+          if (launch_groups<M, Raw, solids, wrap_x, in_place>(stream, box, b, collision)) return;
+        launch_step<M, Raw, strides, solids, wrap_x, in_place>(stream, box, b, collision);
       };
       b.has_solids ? step.template operator()<AtSolids::rest>() : step.template operator()<AtSolids::none>();
     };
     if (layout == Layout::aos) {
-      run.template operator()<Strides::aos, false>();
+      if constexpr (std::is_same_v<M, L>) run.template operator()<Strides::aos, false>();
     } else if (b.wrap.extent[0] > 0) {
       run.template operator()<Strides::soa, true>();
     } else {

@@ -45,6 +45,19 @@ struct D2Q9 {
   static constexpr int family[families][4] = {{1}, {3}, {5, 7}};
 };
 
+/// A lattice as memory sees it whose rows lie along z: x and z have changed places. For addresses alone; what a
+/// population is for, collisions know by the lattice itself.
+template <class L>
+struct AlongZ {
+  static constexpr int dimensions = L::dimensions;
+  static constexpr int q = L::q;
+  static constexpr std::array<std::array<int, 3>, q> velocity = [] {
+    std::array<std::array<int, 3>, q> turned{};
+    for (int i = 0; i < q; ++i) turned[i] = {L::velocity[i][2], L::velocity[i][1], L::velocity[i][0]};
+    return turned;
+  }();
+};
+
 /// The number of a velocity.
 template <class L>
 constexpr int index_of(int x, int y, int z) {

@@ -121,7 +121,10 @@ Recording Lbm::recording() const {
 std::vector<Watched> Lbm::watched() {
   return {{"density", &*impl_->populations,
            [this](Stream& stream, std::int64_t block, double lowest, double highest, RowFinding* rows) {
-             impl_->kernel.inspect_density(stream, impl_->arrays(impl_->work(block)), lowest, highest, rows);
+             BlockArrays arrays = impl_->arrays(impl_->work(block));
+             // Rows are those of the field that is named, wherever its values lie now.
+             arrays.populations.shape.row_axis = impl_->populations->shape(block).row_axis;
+             impl_->kernel.inspect_density(stream, arrays, lowest, highest, rows);
            }}};
 }
 

@@ -214,7 +214,12 @@ void append(LinkLists& to, const LinkLists& more) {
 /// By population, each in the order of its cells: the order of memory in soa, so that neighbouring threads touch
 /// neighbouring values.
 template <class Item>
-void sort_by_population(std::vector<Item>& items) {
+void sort_by_population(std::vector<Item>& items, Layout layout) {
+  if (row_axis(layout) == 2) {
+    const auto place = [](const Item& item) { return std::tuple(item.in.i, item.cell.x, item.cell.y, item.cell.z); };
+    std::sort(items.begin(), items.end(), [&](const Item& a, const Item& b) { return place(a) < place(b); });
+    return;
+  }
   std::array<std::size_t, 28> first{};
   for (const Item& item : items) ++first[item.in.i + 1];
   std::partial_sum(first.begin(), first.end(), first.begin());
@@ -263,13 +268,14 @@ Links make_links(const Grid& grid, const Block& block, const Options& options, c
     append(all.exchanged, plane.exchanged);
     for (const auto& [bearer, loads] : plane.loads) append(all.loads[bearer], loads);
   }
-  if (options.layout == Layout::soa)
+  const Layout layout = layout_of(grid, options);
+  if (layout != Layout::aos)
     for (LinkLists* lists : {&all.local, &all.exchanged}) {
-      sort_by_population(lists->added);
-      sort_by_population(lists->half_way);
-      sort_by_population(lists->resting);
-      sort_by_population(lists->weighted);
-      sort_by_population(lists->convective);
+      sort_by_population(lists->added, layout);
+      sort_by_population(lists->half_way, layout);
+      sort_by_population(lists->resting, layout);
+      sort_by_population(lists->weighted, layout);
+      sort_by_population(lists->convective, layout);
     }
   return all;
 }

@@ -135,6 +135,8 @@ void check_drop(const Options& o) {
 }  // namespace
 
 void check(const Options& o) {
+  require(o.lattice != Lattice::d2q9 || o.layout != Layout::soa_z,
+          "on D2Q9 rows along z are one cell long: take the layout soa or aos");
   require(o.precision == DType::f16 || o.precision == DType::f32 || o.precision == DType::f64,
           "populations are f16, f32 or f64, not " + to_string(o.precision));
   for (int a = 0; a < 3; ++a) require(o.cells[a] >= 1, "the grid needs at least one cell on every axis");
@@ -157,11 +159,24 @@ Model model_of(const Options& o) {
   return {o.collision, o.viscosity, 1 / (plus + 0.5), 1 / (minus + 0.5), o.smagorinsky, o.force};
 }
 
+Layout layout_of(const Grid& grid, const Options& o) {
+  if (o.layout) return *o.layout;
+  constexpr std::int64_t long_row = 32;  // cells: a warp's
+  bool x_cut = false, rows_along_z = grid.machine().device(0).local.backend == Backend::cuda;
+  for (const Block& block : grid.blocks()) {
+    x_cut |= block.box.extent(0) < grid.extent()[0];
+    rows_along_z &= block.box.extent(2) == grid.extent()[2] && block.box.extent(2) >= long_row;
+  }
+  return x_cut && rows_along_z ? Layout::soa_z : Layout::soa;
+}
+
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
+  const Layout layout = layout_of(grid, o);
   std::array<bool, 3> wrapped{};
   for (int a = 0; a < grid.dimensions(); ++a) {
-    wrapped[a] = grid.periodic()[a] && o.density_drop[a] == 0 && (a > 0 || (gpu && o.layout == Layout::soa));
+    wrapped[a] =
+        grid.periodic()[a] && o.density_drop[a] == 0 && (a != row_axis(layout) || (gpu && layout != Layout::aos));
     for (const Block& block : grid.blocks()) wrapped[a] &= block.box.extent(a) == grid.extent()[a];
   }
   return wrapped;
@@ -181,7 +196,7 @@ FieldOptions population_field(const Grid& grid, const Options& o, bool shared) {
   field.type = o.precision;
   field.components = population_count(o.lattice);
   field.ghost = ghost_layers(grid, o);
-  field.layout = o.layout;
+  field.layout = layout_of(grid, o);
   field.alignment = o.alignment;
   field.copies = o.streaming == Streaming::two ? 2 : 1;
   field.shared = shared;
@@ -200,6 +215,7 @@ FieldOptions flag_field(const Grid& grid, const Options& o) {
   field.name = "flags";
   field.type = DType::u8;
   field.ghost = ghost_layers(grid, o);
+  field.layout = layout_of(grid, o) == Layout::soa_z ? Layout::soa_z : Layout::soa;
   field.alignment = 4;
   return field;
 }
@@ -329,7 +345,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
     b.flags += Field::bytes_needed(extent, flag_field(grid, options));
     b.macroscopic +=
         Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
-    b.partial += 2 * rows(block.box) * static_cast<std::int64_t>(sizeof(double));
+    b.partial += 2 * rows(block.box, row_axis(layout_of(grid, options))) * static_cast<std::int64_t>(sizeof(double));
     b.links += side_bytes(grid, block, options);
   }
   for (const auto& m : messages_needed(grid, options)) {

@@ -68,18 +68,34 @@ SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
 /// Threads of a team that shares one row; each adds up every 64th cell, the first then adds the 64 in order.
 constexpr int row_threads = 64;
 
+/// The cells of a box in rows along x or z, one row a team.
+struct CellRows {
+  int lo[3], length, high;
+  bool along_z;
+  CellRows(const Box& box, int axis)
+      : lo{static_cast<int>(box.lo[0]), static_cast<int>(box.lo[1]), static_cast<int>(box.lo[2])},
+        length(static_cast<int>(box.extent(axis))),
+        high(static_cast<int>(box.extent(1))),
+        along_z(axis == 2) {}
+  SLIP_FN Cell cell(std::int64_t row, int n) const {
+    const int j = static_cast<int>(row % high), last = static_cast<int>(row / high);
+    return {lo[0] + (along_z ? last : n), lo[1] + j, lo[2] + (along_z ? n : last)};
+  }
+};
+
 template <class L, class S>
 struct Macroscopic {
   using T = typename S::Number;
   Cells<L, S> in;
   Scalars<T> velocity, density;
   Scalars<const std::uint8_t> flags;
-  Box box;
+  CellRows rows;
   /// Half of the force: what is stored holds the whole of the last step's, the velocity of the flow half of it.
   T half[3];
   double* change;
 
-  SLIP_FN double cell(int i, int j, int k) const {
+  SLIP_FN double cell(const Cell& c) const {
+    const int i = c.x, j = c.y, k = c.z;
     const bool solid = flags.origin[flags.at(i, j, k)] != 0;
     const Moments<T> m = solid ? Moments<T>{T(0), T(0), T(0), T(0)} : cell_moments<L, S>(in, i, j, k);
     const T inverse = T(1) / (T(1) + m.excess);
@@ -88,11 +104,11 @@ struct Macroscopic {
     if (density.origin) density.origin[density.at(i, j, k)] = solid ? T(0) : T(1) + m.excess;
     double largest = 0;
     const std::int64_t at = velocity.at(i, j, k);
-    for (int c = 0; c < 3; ++c) {
+    for (int a = 0; a < 3; ++a) {
       const double moved =
-          static_cast<double>(u[c]) - static_cast<double>(velocity.origin[at + c * velocity.component]);
+          static_cast<double>(u[a]) - static_cast<double>(velocity.origin[at + a * velocity.component]);
       largest = larger(largest, moved < 0 ? -moved : moved);
-      velocity.origin[at + c * velocity.component] = u[c];
+      velocity.origin[at + a * velocity.component] = u[a];
     }
     return largest;
   }
@@ -101,12 +117,10 @@ struct Macroscopic {
   SLIP_FN void operator()(const Team& team) const {
     const Macroscopic& self = *this;
     double* largest = team.template shared<double>();
-    const int j = static_cast<int>(box.lo[1] + team.index() % box.extent(1));
-    const int k = static_cast<int>(box.lo[2] + team.index() / box.extent(1));
-    team.each([=, &self](int thread) {
+    team.each([=, &self, &team](int thread) {
       double mine = 0;
-      for (int i = static_cast<int>(self.box.lo[0]) + thread; i < self.box.hi[0]; i += row_threads)
-        mine = larger(mine, self.cell(i, j, k));
+      for (int n = thread; n < self.rows.length; n += row_threads)
+        mine = larger(mine, self.cell(self.rows.cell(team.index(), n)));
       largest[thread] = mine;
     });
     team.each([=, &self, &team](int thread) {
@@ -122,20 +136,20 @@ template <class L, class S>
 struct ExcessMass {
   Cells<L, S> in;
   Scalars<const std::uint8_t> flags;
-  Box box;
+  CellRows rows;
   double* sum;
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     const ExcessMass& self = *this;
     double* part = team.template shared<double>();
-    const int j = static_cast<int>(box.lo[1] + team.index() % box.extent(1));
-    const int k = static_cast<int>(box.lo[2] + team.index() / box.extent(1));
-    team.each([=, &self](int thread) {
+    team.each([=, &self, &team](int thread) {
       double mine = 0;
-      for (int i = static_cast<int>(self.box.lo[0]) + thread; i < self.box.hi[0]; i += row_threads)
-        if (self.flags.origin[self.flags.at(i, j, k)] == 0)
-          mine += static_cast<double>(cell_moments<L, S>(self.in, i, j, k).excess);
+      for (int n = thread; n < self.rows.length; n += row_threads) {
+        const Cell c = self.rows.cell(team.index(), n);
+        if (self.flags.origin[self.flags.at(c.x, c.y, c.z)] == 0)
+          mine += static_cast<double>(cell_moments<L, S>(self.in, c.x, c.y, c.z).excess);
+      }
       part[thread] = mine;
     });
     team.each([=, &self, &team](int thread) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* header = "slipstream tuned rim 2";
 /// One measurement lasts about so long: shorter ones are at the mercy of the host's scheduler.
-constexpr double trial_seconds = 0.01;
+constexpr double trial_seconds = 0.04;
 /// Bytes that a device sends, from which hiding them pays for the launches of the rim (four H200s: 1 % of a step gained
 /// at 5 MB, 4 % at 10 MB, 3 to 6 % lost at 1 MB).
 constexpr double worth_hiding = 5e6;
@@ -44,14 +44,15 @@ std::optional<Split> from_text(const std::string& key, const std::string& text) 
 
 }  // namespace
 
-std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut) {
+std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut,
+                                    Layout layout) {
   std::vector<Split> found;
   if (overlap != Overlap::on) found.push_back({});
   if (overlap == Overlap::off) return found;
-  // Wider rims leave fewer cells to hide the exchange behind, but thin ones across x touch memory in small pieces.
+  // Wider rims leave fewer cells to hide the exchange behind, but thin ones across rows touch memory in small pieces.
   constexpr Extent widths[] = {{0, 0, 0}, {8, 0, 0}, {32, 0, 0}, {4, 4, 4}, {8, 8, 8}, {16, 16, 16}};
   for (const Extent& wanted : widths) {
-    Split split{true, wanted, {}, {}, 0, {}};
+    Split split{true, by_rows(layout, wanted), {}, {}, 0, {}};
     bool interior = true;
     for (int a = 0; a < 3; ++a) {
       if (!cut[a]) split.rim[a] = 0;
@@ -67,9 +68,11 @@ std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const 
 
 Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices, double bytes) {
   if (options.overlap != Overlap::automatic || options.rim != Extent{0, 0, 0}) return options.overlap;
+  const Layout layout = layout_of(grid, options);
+  const int along = row_axis(layout);
   const bool cut = std::any_of(grid.blocks().begin(), grid.blocks().end(),
-                               [&](const Block& block) { return block.box.extent(0) < grid.extent()[0]; });
-  const bool slow_rim = cut && options.layout == Layout::soa;
+                               [&](const Block& block) { return block.box.extent(along) < grid.extent()[along]; });
+  const bool slow_rim = cut && layout != Layout::aos;
   return by_devices && (slow_rim || bytes < worth_hiding) ? Overlap::off : Overlap::automatic;
 }
 

@@ -10,11 +10,12 @@ namespace slipstream::lbm {
 
 /// Splits worth measuring for blocks that are no smaller than `block` and have neighbours along the axes of `cut`: none
 /// that leaves no interior, and no two that are the same. The first is what is taken unmeasured.
-std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut);
+std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut,
+                                    Layout layout = Layout::soa);
 
-/// Whether to overlap where nobody measures it. Rims across x touch memory in pieces of 32 bytes, each in a row of its
-/// own: where blocks are cut there and the devices alone do the exchange (`by_devices`), hiding it costs more than it
-/// takes. So it does where a device sends few bytes.
+/// Whether to overlap where nobody measures it. Rims across rows touch memory in pieces of 32 bytes, each in a row of
+/// its own: where blocks are cut there and the devices alone do the exchange (`by_devices`), hiding it costs more than
+/// it takes. So it does where a device sends few bytes.
 Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices, double bytes);
 
 /// The candidate with the least `seconds`, which is asked on all ranks in the same order and tells the same to all.

@@ -51,13 +51,14 @@ void Lbm::Impl::tune_rim(Lbm& owner) {
   const Overlap wanted = options.overlap;
   const std::string key = split_key();
   bool ran = false;
-  split = tune_split(comm, key, messages ? split_candidates(wanted, smallest, cut) : std::vector{asked}, how,
-                     [&](const Split& candidate) {
-                       ran = true;
-                       take(candidate);
-                       TimeLoop steps(owner, options.overlap);
-                       return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
-                     });
+  split = tune_split(
+      comm, key, messages ? split_candidates(wanted, smallest, cut, populations->options().layout) : std::vector{asked},
+      how, [&](const Split& candidate) {
+        ran = true;
+        take(candidate);
+        TimeLoop steps(owner, options.overlap);
+        return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
+      });
   if (messages) take(split);
   if (ran) rest();
 }

@@ -28,6 +28,7 @@ struct StreamCollide {
   std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
   Collision collision;
   bool leave_solids, flags_by_word;
+  bool along_z = false;  ///< cells are counted with z first
 
   /// The cells of one row.
   struct Row {
@@ -40,7 +41,13 @@ struct StreamCollide {
     return {
         *this, in.at(0, j, k), flags.at(0, j, k), {Step(in.row, j, wrap.extent[1]), Step(in.plane, k, wrap.extent[2])}};
   }
-  SLIP_FN void operator()(int i, int j, int k) const { row(j, k)(i); }
+  SLIP_FN void operator()(int i, int j, int k) const {
+    if (strides == Strides::any && along_z) {
+      row(j, i)(k);
+    } else {
+      row(j, k)(i);
+    }
+  }
 
   /// From population q of a cell's own to the one that arrives in it.
   template <int q>
@@ -64,8 +71,9 @@ struct StreamCollide {
 
   SLIP_FN void cell(const Row& row, int i) const {
     bool solid = false;
-    if constexpr (solids == AtSolids::rest) solid = flags.origin[row.flags_start + i] != 0;
-    if constexpr (solids == AtSolids::leave) solid = flagged(row.flags_start + i);
+    const std::int64_t flag = row.flags_start + (strides == Strides::any ? flags.at(i, 0, 0) : i);
+    if constexpr (solids == AtSolids::rest) solid = flags.origin[flag] != 0;
+    if constexpr (solids == AtSolids::leave) solid = flagged(flag);
     if constexpr (solids == AtSolids::leave)
       if (solid && leave_solids) return;
     const std::int64_t at = row.start + in.at(i, 0, 0);
@@ -99,7 +107,10 @@ StreamCollide<L, S, strides, solids, wrap_x, in_place, Collision> step_of(const 
 
 template <class L, class S, Strides strides, AtSolids solids, bool wrap_x, bool in_place, class Collision>
 void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-  launch(stream, box, step_of<L, S, strides, solids, wrap_x, in_place>(b, collision));
+  auto step = step_of<L, S, strides, solids, wrap_x, in_place>(b, collision);
+  // On a GPU threads beside one another take cells beside one another.
+  step.along_z = b.populations.shape.row_axis == 2 && stream.device().backend != Backend::host;
+  launch(stream, step.along_z ? along_z(box) : box, step);
 }
 
 }  // namespace slipstream::lbm

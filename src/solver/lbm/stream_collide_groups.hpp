@@ -100,7 +100,8 @@ struct StreamCollideGroups {
   /// Where the part of a group lies that another group begins or ends with.
   template <int q>
   SLIP_FN static std::int64_t beside(const Site& site) {
-    return L::velocity[q][0] > 0 ? site.first.below : size - 1 + site.last.above;
+    constexpr bool from_below = L::velocity[q][0] > 0;
+    return from_below ? site.first.below : size - 1 + site.last.above;
   }
 
   template <int q>
