@@ -75,7 +75,7 @@ class Exchange {
   /// Starts moving the fields' current arrays. streams[i] is the caller's stream on the i-th device of this rank:
   /// sending is ordered after what the stream holds. Returns without waiting for a device, but where Knobs::sync asks
   /// for it. Where the caller has nothing to compute until end(), run() is faster: the launches of begin() and end()
-  /// leave most of a GPU to what runs beside them, unless Knobs::teams says more.
+  /// leave most of a GPU to what runs beside them, and Knobs::teams may leave more.
   void begin(std::vector<Stream>& streams);
   /// Orders the streams' next work after arrival. Blocks the host only where a route needs it.
   void end(std::vector<Stream>& streams);

@@ -40,6 +40,7 @@ class Choice:
     quantities: int = 4
     radius: int = 3
     alignment: int = 32  #: bytes, of the first interior cell of every row
+    layout: str = "auto"  #: of the fields; auto: rows along z where x is cut and z is not, on GPUs
     routes: str = ""  #: as in +direct,-staged; default: all of this build
     parts: Sequence[str] = ("all",)
     quick: bool = False
@@ -97,12 +98,27 @@ class Meter:
         cells, periodic = setup.cells, (True, True, True)
         try:
             return core().BenchExchange(
-                self.machine, cells, choice.quantities, "f32", choice.radius, periodic, grid, choice.alignment, options
+                self.machine,
+                cells,
+                choice.quantities,
+                "f32",
+                choice.radius,
+                periodic,
+                grid,
+                choice.alignment,
+                self._layout(setup),
+                options,
             )
         except RuntimeError as error:
             if "no allowed route" in str(error):
                 raise Refused(exchange_tables.reasons(str(error))) from None
             raise
+
+    def _layout(self, setup: Setup) -> str:
+        if self.choice.layout != "auto":
+            return self.choice.layout
+        x_cut, z_cut = (self.machine.nodes == 1 and setup.grid[axis] > 1 for axis in (0, 2))
+        return "soa_z" if x_cut and not z_cut and self.devices[0]["backend"] == "cuda" else "soa"
 
     def _repeats(self, exchange: Any, setup: Setup) -> int:
         if self.choice.quick:
@@ -146,6 +162,7 @@ class Meter:
             "dtype": "f32",
             "radius": self.choice.radius,
             "alignment": self.choice.alignment,
+            "layout": self._layout(setup),
             "periodic": True,
             "clock": clock,
         }
@@ -276,6 +293,7 @@ def command(arguments: argparse.Namespace, console: Console, folder: Path | None
         arguments.quantities,
         arguments.radius,
         arguments.alignment,
+        arguments.layout,
         arguments.routes,
         arguments.part,
         arguments.quick,

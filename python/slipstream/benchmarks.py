@@ -46,7 +46,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "allreduce": Benchmark("bench_allreduce", ("devices", "quick")),
     "placement": Benchmark("bench_placement", ("cells", "devices", "machine", "nodes", "radius", "quantities")),
     "exchange": Benchmark(
-        "bench_exchange", ("devices", "sizes", "quantities", "radius", "alignment", "routes", "part", "quick")
+        "bench_exchange", ("devices", "sizes", "quantities", "radius", "alignment", "layout", "routes", "part", "quick")
     ),
 }
 
@@ -101,7 +101,7 @@ OPTIONS: Mapping[str, Option] = {
     "lattice": Option("D3Q19", "", {"choices": ["D3Q19", "D3Q27"]}),
     "collision": Option("TRT", "", {"choices": ["SRT", "TRT", "MRT", "cumulant"]}),
     "streaming": Option("two", "two arrays of populations, or one", {"choices": ["two", "in_place"]}),
-    "layout": Option("auto", "of the populations", {"choices": ["auto", "soa", "aos", "soa_z"]}),
+    "layout": Option("auto", "of the fields in memory", {"choices": ["auto", "soa", "aos", "soa_z"]}),
     "experiment": Option(
         None,
         "of Risso 2017 or Zheng 2023, as a rule 200 steps, the smallest of 10 times",

@@ -74,8 +74,8 @@ class LbmTable(Table):
     )
     layout: Literal["auto", "soa", "aos", "soa_z"] = Field(
         "auto",
-        description="Populations in arrays of their own with rows along x, side by side, or in arrays of their own with "
-        "rows along z; auto: along x, on GPUs along z where blocks are cut along x and not along z. The same bits.",
+        description="Populations in arrays of their own with rows along x, side by side, or in arrays of their own "
+        "with rows along z; auto: along x, on GPUs along z where devices cut x and not z. The same bits.",
     )
     alignment: Annotated[int, Field(ge=4, le=4096)] = Field(
         128, description="Bytes to which the first interior cell of each row is aligned; a power of two."

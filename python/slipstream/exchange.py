@@ -1,8 +1,8 @@
 """Halo exchanges of arrays that your program owns: NumPy on the host backend, CuPy, PyTorch or others on GPUs.
 
 Axes are named x, y, z with x contiguous, so an array of a block has the shape [z, y, x], [component, z, y, x]
-(layout "soa") or [z, y, x, component] (layout "aos"), ghost layers included; with the layout "soa_z" z is contiguous and
-the shape [x, y, z] or [component, x, y, z]. Grids of two extents have no z.
+(layout "soa") or [z, y, x, component] (layout "aos"), ghost layers included; with the layout "soa_z" z is contiguous
+and the shape [x, y, z] or [component, x, y, z]. Grids of two extents have no z.
 """
 
 import json

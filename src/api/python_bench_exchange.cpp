@@ -15,7 +15,8 @@ constexpr int runs_per_graph = 10;
 class BenchExchange {
  public:
   BenchExchange(const Machine& machine, const Extent& cells, int quantities, const std::string& dtype, int radius,
-                const std::array<bool, 3>& periodic, const Extent& device_grid, int alignment, ExchangeOptions options)
+                const std::array<bool, 3>& periodic, const Extent& device_grid, int alignment,
+                const std::string& layout, ExchangeOptions options)
       : machine_(machine),
         grid_(cells, machine_, world().rank(), grid_options(periodic, device_grid)),
         halo_(halo_options(radius)) {
@@ -24,6 +25,7 @@ class BenchExchange {
     field.ghost = {radius, radius, radius};
     field.shared = true;
     field.alignment = alignment;
+    field.layout = layout_from_string(layout);
     std::vector<ExchangeItem> items;
     for (int q = 0; q < quantities; ++q) {
       field.name = "quantity " + std::to_string(q);
@@ -109,16 +111,16 @@ void bind_bench_exchange(nb::module_& m) {
           "__init__",
           [](BenchExchange* self, const Machine& machine, const Extent& cells, int quantities, const std::string& dtype,
              int radius, const std::array<bool, 3>& periodic, const Extent& device_grid, int alignment,
-             const nb::dict& options) {
+             const std::string& layout, const nb::dict& options) {
             ExchangeOptions chosen = exchange_options(options);
             nb::gil_scoped_release release;
             new (self) BenchExchange(machine, cells, quantities, dtype, radius, periodic, device_grid, alignment,
-                                     std::move(chosen));
+                                     layout, std::move(chosen));
           },
           nb::arg("machine"), nb::arg("cells"), nb::arg("quantities") = 4, nb::arg("dtype") = "f32",
           nb::arg("radius") = 3, nb::arg("periodic") = std::array<bool, 3>{true, true, true},
           nb::arg("device_grid") = Extent{0, 0, 0}, nb::arg("alignment") = FieldOptions{}.alignment,
-          nb::arg("options") = nb::dict())
+          nb::arg("layout") = "soa", nb::arg("options") = nb::dict())
       .def("events_us", &BenchExchange::events_us, nb::arg("repeats") = 100, Release())
       .def("host_us", &BenchExchange::host_us, nb::arg("repeats") = 100, Release())
       .def("begin_us", &BenchExchange::begin_us, nb::arg("repeats") = 100, Release())

@@ -10,8 +10,13 @@ namespace slipstream {
 namespace {
 
 /// Of begin and end, whose caller computes meanwhile: a team on every second multiprocessor, and half of that, leaves
-/// most of a device to it. 0, all, on the host.
-int teams_beside(Device device) { return device.backend == Backend::host ? 0 : info(device).processors / 2; }
+/// most of a device to it. No more where a number is asked for, which was measured of exchanges alone. 0, all, on the
+/// host.
+int teams_beside(Device device, int asked) {
+  if (device.backend == Backend::host) return asked;
+  const int most = info(device).processors / 2;
+  return asked > 0 ? std::min(asked, most) : most;
+}
 
 }  // namespace
 
@@ -161,7 +166,7 @@ void Exchange::Impl::make_programs() {
     if (schedule.early.empty() && !alone) schedule.early.push_back({&nothing, 0, 0, 0});
     std::vector<Scheduled> both = schedule.early;
     both.insert(both.end(), schedule.late.begin(), schedule.late.end());
-    const int teams = options.knobs.teams, beside = teams > 0 ? teams : teams_beside(side.device);
+    const int teams = options.knobs.teams, beside = teams_beside(side.device, teams);
     for (int b = 0; b < bindings; ++b) {
       side.outgoing.emplace_back(side.device, schedule.early, b, beside);
       side.incoming.emplace_back(side.device, schedule.late, b, beside);

@@ -25,6 +25,8 @@ TEST(SplitCandidates, LeaveAnInteriorAndAreAllDifferent) {
   EXPECT_EQ(rims(split_candidates(Overlap::on, {64, 64, 64}, {true, true, true})),
             (Rims{{0, 0, 0}, {8, 0, 0}, {4, 4, 4}, {8, 8, 8}, {16, 16, 16}}));
   EXPECT_EQ(rims(split_candidates(Overlap::on, {12, 64, 64}, {true, true, true})), (Rims{{0, 0, 0}, {4, 4, 4}}));
+  EXPECT_EQ(rims(split_candidates(Overlap::on, {64, 64, 20}, {true, true, true}, Layout::soa_z)),
+            (Rims{{0, 0, 0}, {0, 0, 8}, {4, 4, 4}, {8, 8, 8}}));
   EXPECT_EQ(rims(split_candidates(Overlap::on, {12, 64, 64}, {false, true, false})),
             (Rims{{0, 0, 0}, {0, 4, 0}, {0, 8, 0}, {0, 16, 0}}));
 }
@@ -42,7 +44,7 @@ TEST(SplitCandidates, AreNeverNone) {
   EXPECT_TRUE(found[0].overlap);
 }
 
-TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossXOrSendLittleUnlessTheHostTakesPartOrSomebodySaysSo) {
+TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossRowsOrSendLittleUnlessTheHostTakesPartOrSomebodySaysSo) {
   Options o;
   o.cells = {32, 16, 16};
   const auto on = [&](const Extent& blocks, bool by_devices, double bytes = 1e8) {
@@ -61,8 +63,54 @@ TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossXOrSendLittleUnlessTheHostTakesP
   o.rim = {8, 0, 0};
   EXPECT_EQ(on({2, 1, 1}, true), Overlap::automatic);
   o.rim = {0, 0, 0};
+  o.layout = Layout::soa_z;
+  EXPECT_EQ(on({2, 1, 1}, true), Overlap::automatic);
+  EXPECT_EQ(on({1, 1, 2}, true), Overlap::off);
+  o.layout = Layout::soa;
   o.overlap = Overlap::on;
   EXPECT_EQ(on({2, 1, 1}, true, 1e6), Overlap::on);
+}
+
+/// Of four GPUs as in a machine file, each with so many blocks.
+Layout layout_on_gpus(const Extent& cells, const Extent& devices, const Extent& blocks = {1, 1, 1},
+                      std::optional<Layout> asked = {}, Backend backend = Backend::cuda) {
+  std::vector<MachineDevice> all(4);
+  for (int d = 0; d < 4; ++d) {
+    all[d].local = {backend, d};
+    all[d].memory = 1 << 30;
+  }
+  const Machine machine("four", all, std::vector<Link>(16, Link{LinkKind::nvlink, 100, true}));
+  GridOptions options;
+  options.partition.devices = devices;
+  options.partition.blocks_per_device = blocks;
+  Options o;
+  o.cells = cells;
+  o.layout = asked;
+  return layout_of(Grid(cells, machine, 0, options), o);
+}
+
+TEST(LayoutOf, HasRowsAlongZWhereDevicesShareTheGridAlongXAndNotAlongZ) {
+  const Extent cells{64, 64, 64};
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {4, 1, 1}), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {2, 1, 2}), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {1, 2, 2}), Layout::soa);
+  EXPECT_EQ(layout_on_gpus(cells, {1, 2, 2}, {2, 1, 1}), Layout::soa);
+  EXPECT_EQ(layout_on_gpus(cells, {2, 1, 2}), Layout::soa);
+  EXPECT_EQ(layout_on_gpus({64, 64, 31}, {2, 2, 1}), Layout::soa) << "rows of less than a warp's cells";
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 4}), Layout::soa) << "rows of less than a warp's cells";
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 1}, Layout::aos), Layout::aos);
+  EXPECT_EQ(layout_on_gpus(cells, {1, 2, 2}, {1, 1, 1}, Layout::soa_z), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 1}, {}, Backend::host), Layout::soa);
+}
+
+TEST(LayoutOf, HasNoRowsAlongZInTwoDimensions) {
+  Options o;
+  o.lattice = Lattice::d2q9;
+  o.cells = {16, 16, 1};
+  o.viscosity = 0.1;
+  o.layout = Layout::soa_z;
+  EXPECT_NE(error_of([&] { check(o); }).find("rows along z are one cell long"), std::string::npos);
 }
 
 /// Times that are made up, and a cache.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <sstream>
 
 #include "solver/lbm/fields.hpp"
@@ -162,12 +163,22 @@ Model model_of(const Options& o) {
 Layout layout_of(const Grid& grid, const Options& o) {
   if (o.layout) return *o.layout;
   constexpr std::int64_t long_row = 32;  // cells: a warp's
-  bool x_cut = false, rows_along_z = grid.machine().device(0).local.backend == Backend::cuda;
+  bool long_rows = grid.machine().device(0).local.backend == Backend::cuda;
+  std::map<int, Box> of_device;
   for (const Block& block : grid.blocks()) {
-    x_cut |= block.box.extent(0) < grid.extent()[0];
-    rows_along_z &= block.box.extent(2) == grid.extent()[2] && block.box.extent(2) >= long_row;
+    long_rows &= block.box.extent(2) >= long_row;
+    const auto [found, first] = of_device.emplace(block.device, block.box);
+    Box& all = found->second;
+    for (int a = 0; a < 3; ++a) {
+      all.lo[a] = std::min(all.lo[a], block.box.lo[a]);
+      all.hi[a] = std::max(all.hi[a], block.box.hi[a]);
+    }
   }
-  return x_cut && rows_along_z ? Layout::soa_z : Layout::soa;
+  const auto cut = [&](int axis) {
+    return std::any_of(of_device.begin(), of_device.end(),
+                       [&](const auto& one) { return one.second.extent(axis) < grid.extent()[axis]; });
+  };
+  return long_rows && cut(0) && !cut(2) ? Layout::soa_z : Layout::soa;
 }
 
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
