@@ -75,7 +75,7 @@ class LbmTable(Table):
     layout: Literal["auto", "soa", "aos", "soa_z"] = Field(
         "auto",
         description="Populations in arrays of their own with rows along x, side by side, or in arrays of their own "
-        "with rows along z; auto: along x, on GPUs along z where devices cut x and not z. The same bits.",
+        "with rows along z; auto: along x, on GPUs along z where devices share x and blocks are not cut in z.",
     )
     alignment: Annotated[int, Field(ge=4, le=4096)] = Field(
         128, description="Bytes to which the first interior cell of each row is aligned; a power of two."

@@ -81,6 +81,7 @@ class Line final : public Order {
       if (is_packed(*batch)) packed_ += bytes_of(*batch);
     }
     span_ = std::max({sent, copied, 1.0});
+    share_ = std::min(packed_ / std::max(sent, 1.0), 0.5);
   }
 
   Interval place_sent(const Batch& batch) override {
@@ -100,13 +101,13 @@ class Line final : public Order {
  private:
   bool large() const { return span_ > large_traffic; }
 
-  // Of large messages the first half packs, which waits for the link, and copies within the device, which does not; the
+  // Of large messages the first part packs, which waits for the link, and copies within the device, which does not; the
   // second stores rows in place, which waits for the link, and unpacks, which waits for memory. Teams that unpack too
-  // early would only wait.
-  Interval place_local() const { return large() ? Interval{0, 0.5 * span_} : Interval{span_, span_}; }
+  // early would only wait. Where nearly all is stored in place there is no first part, and copies lie between the rows.
+  Interval place_local() const { return large() ? Interval{0, (1 - share_) * span_} : Interval{span_, span_}; }
 
   Interval place_rows(const Batch& batch) {
-    if (large()) return {0.3 * span_, span_};
+    if (large()) return {0.6 * share_ * span_, span_};
     const double from = at_;
     at_ += bytes_of(batch);
     return {from, at_};
@@ -116,7 +117,7 @@ class Line final : public Order {
     const double from = at_;
     if (large()) {
       packed_at_ += bytes_of(batch);
-      at_ = 0.6 * span_ * packed_at_ / std::max(packed_, 1.0);
+      at_ = 1.2 * share_ * span_ * packed_at_ / std::max(packed_, 1.0);
     } else {
       at_ += bytes_of(batch);
     }
@@ -124,6 +125,7 @@ class Line final : public Order {
   }
 
   double span_ = 1, packed_ = 0, packed_at_ = 0, at_ = 0;
+  double share_ = 0;  ///< of what is packed in what is sent, at most a half
   std::map<int, double> round_sent_;
 };
 

@@ -90,6 +90,14 @@ TEST_F(Schedules, LargeCopiesWithinTheDeviceGoWithThePacking) {
   EXPECT_LT(of(theirs, schedule.late).from, of(rows, schedule.early).to);
 }
 
+TEST_F(Schedules, LargeCopiesWithinTheDeviceLieBetweenRowsWhereNothingElseIsSent) {
+  const Batch* copied = sent(local, 20'000'000);
+  const Batch* rows = sent(in_place, 20'000'000);
+  const Schedule schedule(traffic_);
+  EXPECT_EQ(of(copied, schedule.early).from, of(rows, schedule.early).from);
+  EXPECT_EQ(of(copied, schedule.early).to, of(rows, schedule.early).to);
+}
+
 TEST_F(Schedules, AChunkIsUnpackedAfterTheLikeWasSent) {
   const Batch* first = sent(packed, 3000, 0);
   sent(packed, 3000, 1);

@@ -95,12 +95,12 @@ TEST(LayoutOf, HasRowsAlongZWhereDevicesShareTheGridAlongXAndNotAlongZ) {
   const Extent cells{64, 64, 64};
   EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}), Layout::soa_z);
   EXPECT_EQ(layout_on_gpus(cells, {4, 1, 1}), Layout::soa_z);
-  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {2, 1, 2}), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {2, 1, 1}), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 2}), Layout::soa) << "rows that end at another block";
   EXPECT_EQ(layout_on_gpus(cells, {1, 2, 2}), Layout::soa);
   EXPECT_EQ(layout_on_gpus(cells, {1, 2, 2}, {2, 1, 1}), Layout::soa);
   EXPECT_EQ(layout_on_gpus(cells, {2, 1, 2}), Layout::soa);
   EXPECT_EQ(layout_on_gpus({64, 64, 31}, {2, 2, 1}), Layout::soa) << "rows of less than a warp's cells";
-  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 4}), Layout::soa) << "rows of less than a warp's cells";
   EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 1}, Layout::aos), Layout::aos);
   EXPECT_EQ(layout_on_gpus(cells, {1, 2, 2}, {1, 1, 1}, Layout::soa_z), Layout::soa_z);
   EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 1}, {}, Backend::host), Layout::soa);

@@ -163,22 +163,17 @@ Model model_of(const Options& o) {
 Layout layout_of(const Grid& grid, const Options& o) {
   if (o.layout) return *o.layout;
   constexpr std::int64_t long_row = 32;  // cells: a warp's
-  bool long_rows = grid.machine().device(0).local.backend == Backend::cuda;
-  std::map<int, Box> of_device;
+  if (grid.machine().device(0).local.backend != Backend::cuda || grid.extent()[2] < long_row) return Layout::soa;
+  std::map<int, Box> of_device;  // from the lowest to the highest x
   for (const Block& block : grid.blocks()) {
-    long_rows &= block.box.extent(2) >= long_row;
-    const auto [found, first] = of_device.emplace(block.device, block.box);
-    Box& all = found->second;
-    for (int a = 0; a < 3; ++a) {
-      all.lo[a] = std::min(all.lo[a], block.box.lo[a]);
-      all.hi[a] = std::max(all.hi[a], block.box.hi[a]);
-    }
+    if (block.box.extent(2) < grid.extent()[2]) return Layout::soa;
+    Box& all = of_device.emplace(block.device, block.box).first->second;
+    all.lo[0] = std::min(all.lo[0], block.box.lo[0]);
+    all.hi[0] = std::max(all.hi[0], block.box.hi[0]);
   }
-  const auto cut = [&](int axis) {
-    return std::any_of(of_device.begin(), of_device.end(),
-                       [&](const auto& one) { return one.second.extent(axis) < grid.extent()[axis]; });
-  };
-  return long_rows && cut(0) && !cut(2) ? Layout::soa_z : Layout::soa;
+  const bool shared = std::any_of(of_device.begin(), of_device.end(),
+                                  [&](const auto& one) { return one.second.extent(0) < grid.extent()[0]; });
+  return shared ? Layout::soa_z : Layout::soa;
 }
 
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
