@@ -73,16 +73,16 @@ def chosen_rows(rows: list[dict[str, Any]], where: dict[str, str]) -> list[dict[
 def table(folder: Path, columns: list[str] | None, where: dict[str, str]) -> str:
     """Markdown of one benchmark: a caption and a table a machine."""
     parts = []
-    for result in newest(folder):
-        rows = chosen_rows(result["rows"], where)
+    found = [(result, chosen_rows(result["rows"], where)) for result in newest(folder)]
+    known = {name for _, rows in found for row in rows for name in row}
+    if known and (unknown := [name for name in columns or () if name not in known]):
+        raise TableError(f"{folder.name}: no column {', '.join(unknown)} in the results")
+    for result, rows in found:
         if not rows:
             continue
-        chosen = columns or varying(rows)
-        unknown = [name for name in chosen if not any(name in row for row in rows)]
-        if unknown:
-            raise TableError(
-                f"{folder.name}: no column {', '.join(unknown)} in the results of {result['machine']['name']}"
-            )
+        # Older results may not have what newer ones tell.
+        here = {name for row in rows for name in row}
+        chosen = [name for name in columns if name in here] if columns else varying(rows)
         lines = [f"{result['machine']['name']}, {result['date']}, commit {result['commit']}:", ""]
         lines.append("| " + " | ".join(map(heading, chosen)) + " |")
         lines.append("|" + "|".join(" ---: " if _numeric(rows, name) else " --- " for name in chosen) + "|")

@@ -60,7 +60,8 @@ def _must(console: Console, rows: list[Row]) -> None:
         return
     times, costs = [], []
     for events in pick(must, clock="events"):
-        host = pick(must, clock="host", routes=events["routes"], cells=events["cells"])[0]
+        same = {key: events.get(key) for key in ("routes", "cells", "layout")}
+        host = pick(must, clock="host", **same)[0]
         name = (_size(events), events["travels_by"])
         goals = [(row["time_us"], row.get("at_most_us")) for row in (events, host)]
         times.append((*name, *(_number(us) for pair in goals for us in pair), _number(host.get("stencil_us"))))
@@ -297,6 +298,7 @@ def _whos(rows: list[Row]) -> list[str]:
 def _bars(rows: list[Row], who: str) -> dict[str, dict[str, Row]]:
     """By size, then by clock."""
     bars: dict[str, dict[str, Row]] = {}
-    for row in sorted((row for row in rows if _who(row) == who), key=lambda row: row["cells"]):
+    # Of several layouts the fastest counts.
+    for row in sorted((r for r in rows if _who(r) == who), key=lambda r: (r["cells"], -r["time_us"])):
         bars.setdefault(_size(row), {})[row["clock"]] = row
     return bars
