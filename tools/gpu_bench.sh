@@ -32,11 +32,12 @@ frame | 4 | 120 | bench lbm --experiment frame --cells 256 -n 4
 flagfield | 1 | 240 | bench lbm --experiment flagfield --precision f32 --cells 256
 flagfield | 1 | 240 | bench lbm --experiment flagfield --precision f32 --streaming in_place --cells 256
 simd | 1 | 60 | bench lbm --experiment simd --precision f64
-io | 4 | 300 | bench lbm --experiment io --cells 128 256 -n 4
+io | 4 | 240 | bench lbm --experiment io --cells 64 128 -n 4
 cavity | 1 | 300 | bench cavity --cells 64 128 192
 cavity | 1 | 180 | bench cavity --cells 192 --precision f16
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 120 | bench exchange --part must --devices 4
+exchange | 4 | 60 | bench exchange --part must --layout soa -n 4
 exchange1 | 1 | 60 | bench exchange --part must
 pingpong | 2 | 300 | bench pingpong -n 2
 copy | 4 | 120 | bench copy
