@@ -52,6 +52,19 @@ def test_bytes_over_links_are_those_of_the_halo(cli: Cli, tmp_path: Path) -> Non
     assert row["travels_by"] == "kernel+direct" and row["replayed"]
 
 
+def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(cli: Cli, tmp_path: Path) -> None:
+    for layout in ("soa", "soa_z", "auto"):
+        assert cli(*QUICK_WORDS, "--devices", "4", "--part", "must", "--layout", layout).returncode == 0
+    rows = [row for row in rows_of(tmp_path) if row["routes"] == "all" and row["clock"] == "events"]
+    # The emulator has no pieces of memory: auto is soa there.
+    assert sorted({row["layout"] for row in rows}) == ["soa", "soa_z"] and len(rows) == 2 * len(
+        {tuple(row["cells"]) for row in rows}
+    )
+    drawn = exchange_tables._bars(rows, exchange_tables._whos(rows)[0])
+    least = min(row["time_us"] for row in rows if row["cells"] == rows[0]["cells"])
+    assert drawn[exchange_tables._size(rows[0])]["events"]["time_us"] == least
+
+
 def test_ranks_say_when_one_device_is_missing_beside_them(cli: Cli, tmp_path: Path) -> None:
     result = cli(*QUICK_WORDS, "-n", "2", "--part", "scaling")
     assert result.returncode == 0, result.stderr
