@@ -100,6 +100,9 @@ class Exchange {
   bool needs_host() const;
   /// True where begin, end and run may be recorded into a graph of the caller's streams and replayed.
   bool capturable() const;
+  /// True where in such a graph, too, a wait for a neighbour that has stopped ends with an error. What a library waits
+  /// for has no limit there.
+  bool limited_in_graphs() const;
   /// Exchanges begun so far.
   std::uint64_t sequence() const;
   /// Bytes of device memory that the plan holds on a device of this rank: slots, packed values, tables, signals.

@@ -316,6 +316,8 @@ class Route {
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
   virtual bool needs_host() const = 0;
   virtual bool capturable() const { return !needs_host(); }
+  /// Whether what waits in a graph that is replayed gives up when its time is over.
+  virtual bool limited_in_graphs() const { return capturable(); }
   virtual std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const = 0;
   virtual std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const = 0;
   /// Collective, before the ends of an exchange are made, where any rank uses the route.

@@ -181,6 +181,7 @@ void Exchange::Impl::make_channels() {
     if (std::find(ways.begin(), ways.end(), &way) == ways.end()) ways.push_back(&way);
     host_driven |= way.needs_host();
     capturable &= way.capturable();
+    limited_in_graphs &= way.limited_in_graphs();
     channels.push_back(std::move(channel));
   }
   prove_answers();

@@ -283,6 +283,7 @@ std::vector<double> Exchange::arrival_us() { return impl_->arrival_us(); }
 const std::vector<MessageInfo>& Exchange::messages() const { return impl_->messages; }
 bool Exchange::needs_host() const { return impl_->host_driven; }
 bool Exchange::capturable() const { return impl_->capturable; }
+bool Exchange::limited_in_graphs() const { return impl_->limited_in_graphs; }
 std::uint64_t Exchange::sequence() const { return impl_->sequence; }
 
 std::int64_t Exchange::bytes_on(Device device) const {

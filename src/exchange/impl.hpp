@@ -146,7 +146,7 @@ struct Exchange::Impl {
   int binding = 0;
   std::map<int, std::vector<Graph>> recordings;  // of run(), per binding
   std::vector<const Route*> ways;                // each that a message of this rank takes, once
-  bool host_driven = false, capturable = true;
+  bool host_driven = false, capturable = true, limited_in_graphs = true;
   bool transfers = false;  // some end queues work between sending and arrival
   bool open = false;
   std::uint64_t sequence = 0;

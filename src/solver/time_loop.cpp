@@ -97,16 +97,12 @@ void TimeLoop::step(Marks* marks) {
   ++steps_;
 }
 
-/// What a library waits for in a graph has no limit, and a trace shows single steps.
+/// A trace shows single steps.
 bool TimeLoop::recordable() const {
-  if (trace_) return false;
-  for (const Stage& stage : simulation_.stages()) {
-    if (!stage.exchange) continue;
-    if (!stage.exchange->capturable()) return false;
-    for (const MessageInfo& message : stage.exchange->messages())
-      if (message.route == RouteKind::nccl || message.route == RouteKind::nvshmem) return false;
-  }
-  return true;
+  const std::vector<Stage>& stages = simulation_.stages();
+  return !trace_ && std::all_of(stages.begin(), stages.end(), [](const Stage& stage) {
+    return !stage.exchange || (stage.exchange->capturable() && stage.exchange->limited_in_graphs());
+  });
 }
 
 void TimeLoop::record(std::int64_t steps) {

@@ -143,6 +143,15 @@ TEST_P(Captured, BeginComputeEndGivesTheSameValues) {
   EXPECT_EQ(march(true, true), march(true, false));
 }
 
+TEST_P(Captured, SaysWhereWaitsInAGraphHaveNoLimit) {
+  if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
+  Field field(*grid, field_options);
+  const Exchange exchange(comm, *grid, {{&halo, &field}}, options);
+  bool library = false;
+  for (const MessageInfo& message : exchange.messages()) library |= message.route == RouteKind::nccl;
+  EXPECT_EQ(exchange.limited_in_graphs(), exchange.capturable() && !library);
+}
+
 TEST_P(Captured, RefusesRoutesThatTheHostDrives) {
   if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
   if (can_be_captured()) GTEST_SKIP() << "this route can be captured";

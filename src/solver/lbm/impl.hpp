@@ -188,12 +188,13 @@ struct Lbm::Impl {
     return {place(outlet->field, id, 0), place(outlet->field, id, 1), convective_side(options) / 2, state.step == 0};
   }
 
-  /// `for_step`: a step over a list of cells knows its resting walls.
-  void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, bool for_step) {
+  /// Who reads what links bring. A step over a list of cells knows its resting walls.
+  enum class Reader : std::uint8_t { step, others };
+  void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, Reader reader) {
     for (const BlockWork& work : blocks) {
       if (work.device != device) continue;
       LinkSpans spans = (work.*links).spans();
-      if (for_step && work.kept == Kept::packed) spans.resting = {};
+      if (reader == Reader::step && work.kept == Kept::packed) spans.resting = {};
       kernel.apply_links(stream, spans, arrays(work), model);
     }
   }
@@ -214,7 +215,7 @@ struct Lbm::Impl {
   }
 
   void compute(Stream& stream, std::size_t device, Part part) {
-    if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged, true);
+    if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged, Reader::step);
     for (const BlockWork& work : blocks) {
       if (work.device != device) continue;
       if (work.kept == Kept::packed) {
@@ -289,9 +290,9 @@ struct Lbm::Impl {
   void bring() {
     begin_steps();
     std::vector<Stream>& streams = loop->streams();
-    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::local, false);
+    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::local, Reader::others);
     exchange().run(streams);
-    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged, false);
+    for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged, Reader::others);
   }
 
   /// Force and moment of one block's links.

@@ -54,7 +54,9 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
   Stage stage;
   stage.name = "step";
   stage.exchange = &exchange();
-  stage.prepare = [this](Stream& stream, std::size_t device) { bounce(stream, device, &BlockWork::local, true); };
+  stage.prepare = [this](Stream& stream, std::size_t device) {
+    bounce(stream, device, &BlockWork::local, Reader::step);
+  };
   stage.compute = [this](Stream& stream, std::size_t device, Part part) { compute(stream, device, part); };
   stages.push_back(std::move(stage));
 }
