@@ -93,6 +93,11 @@ def test_three_dimensional_lattice_without_depth_is_refused(refused: Refused) ->
     assert "needs nz > 1" in refused("run", "small.toml", "grid.cells=[16,16,1]")
 
 
+def test_rows_along_z_in_two_dimensions_are_refused(refused: Refused) -> None:
+    words = ("lbm.lattice=D2Q9", "grid.cells=[16,16,1]", "lbm.layout=soa_z")
+    assert "lbm.layout: rows along z are one cell long in 2-D" in refused("run", "small.toml", *words)
+
+
 def test_cumulants_on_another_lattice_are_refused_with_what_would_do(refused: Refused) -> None:
     message = refused("run", "small.toml", "lbm.collision=cumulant")
     assert 'lbm.collision: "cumulant" runs on lbm.lattice = "D3Q27", not on "D3Q19"' in message
