@@ -162,11 +162,11 @@ class ExchangeTable(Table):
     retune: bool = Field(False, description="Measure again, whatever is remembered.")
     overlap: Literal["auto", "on", "off"] = Field(
         "auto",
-        description='Interior cells while the halos travel; "auto": between GPUs, unless blocks are cut across x.',
+        description='Interior cells while the halos travel; "auto": between GPUs, unless blocks are cut across rows.',
     )
     rim: Rim = Field(
         (0, 0, 0),
-        description="Width of the rim that waits for halos, per axis; 0: one layer, or on GPUs in x what fills a "
+        description="Width of the rim that waits for halos, per axis; 0: one layer, or on GPUs along rows what fills a "
         'sector of memory; "auto": the fastest by measurement, as with overlap = "auto" whether to overlap, remembered '
         "on disk.",
     )
