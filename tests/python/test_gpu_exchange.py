@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import slipstream as ss
 import slipstream._core as core
-from test_exchange import numbered, wrapped
+from test_exchange import check_large_messages, numbered, wrapped
 
 pytestmark = pytest.mark.skipif(not core.available("cuda"), reason="needs a GPU and a CUDA build")
 
@@ -96,3 +96,18 @@ def test_cupy_arrays_are_exchanged_on_their_stream() -> None:
         halo.run(stream)
         found = array.get()
     np.testing.assert_array_equal(found, wrapped(grid, 1, 0))
+
+
+@pytest.mark.parametrize("layout", ["soa", "soa_z"])
+@pytest.mark.parametrize("device_grid", [(1, 1, 1), (2, 1, 1), (2, 2, 1)])
+def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str, device_grid: tuple[int, ...]) -> None:
+    cupy = pytest.importorskip("cupy", reason="needs cupy")
+    devices = int(np.prod(device_grid))
+    if cupy.cuda.runtime.getDeviceCount() < devices:
+        pytest.skip(f"needs {devices} GPUs")
+
+    def put(array: np.ndarray, block: int) -> "cupy.ndarray":
+        with cupy.cuda.Device(block):
+            return cupy.asarray(array)
+
+    check_large_messages(layout, put, cupy.asnumpy, backend="cuda", devices_per_rank=devices, device_grid=device_grid)
