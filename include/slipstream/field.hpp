@@ -31,6 +31,9 @@ constexpr int row_axis(Layout layout) { return layout == Layout::soa_z ? 2 : 0; 
 constexpr Extent by_rows(Layout layout, const Extent& e) {
   return row_axis(layout) == 2 ? Extent{e[2], e[1], e[0]} : e;
 }
+/// Where exchanges cost least: soa_z on GPUs where devices share the grid along x and no block is cut along z; soa
+/// elsewhere, and where rows along z would be shorter than a warp.
+Layout suited_layout(const Grid& grid);
 std::string to_string(Layout layout);
 Layout layout_from_string(const std::string& name);
 

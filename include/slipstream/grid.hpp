@@ -93,6 +93,9 @@ class Grid {
   const Machine& machine() const { return machine_; }
   int rank() const { return rank_; }
   const Partition& partition() const { return partition_; }
+  /// Whether some block, or all that a device holds, is shorter than the grid along an axis.
+  bool cuts_blocks(int axis) const { return cuts_blocks_[axis]; }
+  bool cuts_devices(int axis) const { return cuts_devices_[axis]; }
   /// Cost of the placement in use and of the trivial one: seconds of link time, summed over all pairs of devices, for a
   /// halo of width 1 and one byte a cell; by the measured rates where they were given, else by the machine's.
   double placement_cost() const { return placement_cost_; }
@@ -111,6 +114,7 @@ class Grid {
   Partition partition_;
   std::vector<Block> blocks_;
   std::vector<std::vector<std::int64_t>> by_rank_;
+  std::array<bool, 3> cuts_blocks_{}, cuts_devices_{};
   std::shared_ptr<const detail::BoxIndex> index_;  ///< of blocks_
   double placement_cost_ = 0;
   double trivial_cost_ = 0;

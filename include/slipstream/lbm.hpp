@@ -107,8 +107,7 @@ struct Options {
   Solids solids = Solids::automatic;
   /// Where a step looks at flags: four of them in one word, instead of one byte. The same bits; for measurements.
   bool flags_by_word = false;
-  /// Of the populations. None: soa; soa_z on GPUs where devices share the grid along x and no block is cut along z.
-  /// The same bits.
+  /// Of the populations; none: suited_layout(grid). The same bits.
   std::optional<Layout> layout;
   int alignment = 128;
   /// Velocity of the wall on each side that is not periodic; sides left out rest.

@@ -85,7 +85,9 @@ class Meter:
         found = []
         for clock in setup.clocks:
             us = exchange.events_us(repeats) if clock == "events" else exchange.host_us(repeats)
-            found.append(self._inputs(setup, clock) | {"time_us": bench.digits(us)} | figures)
+            found.append(
+                self._inputs(setup, clock) | {"layout": exchange.layout, "time_us": bench.digits(us)} | figures
+            )
             found[-1]["gbs"] = bench.digits(figures["link_mb"] / us * 1e3)
             found[-1] |= self._goals(setup, clock)
         return found
@@ -106,19 +108,13 @@ class Meter:
                 periodic,
                 grid,
                 choice.alignment,
-                self._layout(setup),
+                choice.layout,
                 options,
             )
         except RuntimeError as error:
             if "no allowed route" in str(error):
                 raise Refused(exchange_tables.reasons(str(error))) from None
             raise
-
-    def _layout(self, setup: Setup) -> str:
-        if self.choice.layout != "auto":
-            return self.choice.layout
-        x_cut, z_cut = (self.machine.nodes == 1 and setup.grid[axis] > 1 for axis in (0, 2))
-        return "soa_z" if x_cut and not z_cut and self.devices[0]["backend"] == "cuda" else "soa"
 
     def _repeats(self, exchange: Any, setup: Setup) -> int:
         if self.choice.quick:
@@ -162,7 +158,6 @@ class Meter:
             "dtype": "f32",
             "radius": self.choice.radius,
             "alignment": self.choice.alignment,
-            "layout": self._layout(setup),
             "periodic": True,
             "clock": clock,
         }

@@ -78,6 +78,11 @@ class Grid:
             #: The number by which CuPy and others know the device in this process.
             block["device_index"] = self.machine.devices()[block["device"]]["index"]
 
+    @property
+    def suited_layout(self) -> str:
+        """The layout in which exchanges cost least: "soa_z" where GPUs share x and z is whole, else "soa"."""
+        return self._grid.suited_layout
+
     def extent(self, block: int = 0) -> Triple:
         """Cells of a local block along x, y and z, without ghosts."""
         lo, hi = self.local[block]["lo"], self.local[block]["hi"]

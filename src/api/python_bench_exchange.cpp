@@ -25,7 +25,8 @@ class BenchExchange {
     field.ghost = {radius, radius, radius};
     field.shared = true;
     field.alignment = alignment;
-    field.layout = layout_from_string(layout);
+    field.layout = layout == "auto" ? suited_layout(grid_) : layout_from_string(layout);
+    layout_ = to_string(field.layout);
     std::vector<ExchangeItem> items;
     for (int q = 0; q < quantities; ++q) {
       field.name = "quantity " + std::to_string(q);
@@ -72,6 +73,7 @@ class BenchExchange {
     return exchange_->arrival_us();
   }
   const std::vector<MessageInfo>& messages() const { return exchange_->messages(); }
+  const std::string& layout() const { return layout_; }
   double setup_seconds() const { return world().max(setup_seconds_); }
   bool capturable() const { return exchange_->capturable(); }
 
@@ -99,6 +101,7 @@ class BenchExchange {
   std::deque<Field> fields_;
   std::vector<Stream> streams_;
   std::unique_ptr<Exchange> exchange_;
+  std::string layout_;
   double setup_seconds_ = 0;
 };
 
@@ -120,12 +123,13 @@ void bind_bench_exchange(nb::module_& m) {
           nb::arg("machine"), nb::arg("cells"), nb::arg("quantities") = 4, nb::arg("dtype") = "f32",
           nb::arg("radius") = 3, nb::arg("periodic") = std::array<bool, 3>{true, true, true},
           nb::arg("device_grid") = Extent{0, 0, 0}, nb::arg("alignment") = FieldOptions{}.alignment,
-          nb::arg("layout") = "soa", nb::arg("options") = nb::dict())
+          nb::arg("layout") = "auto", nb::arg("options") = nb::dict())
       .def("events_us", &BenchExchange::events_us, nb::arg("repeats") = 100, Release())
       .def("host_us", &BenchExchange::host_us, nb::arg("repeats") = 100, Release())
       .def("begin_us", &BenchExchange::begin_us, nb::arg("repeats") = 100, Release())
       .def("arrival_us", &BenchExchange::arrival_us, Release())
       .def("messages", [](const BenchExchange& self) { return message_list(self.messages()); })
+      .def_prop_ro("layout", &BenchExchange::layout)
       .def_prop_ro("setup_seconds", &BenchExchange::setup_seconds)
       .def_prop_ro("capturable", &BenchExchange::capturable);
 }

@@ -257,7 +257,8 @@ void bind_grid(nb::module_& m) {
              for (const Block& block : grid.blocks()) all.append(block_dict(block));
              return all;
            })
-      .def("local", &Grid::local);
+      .def("local", &Grid::local)
+      .def_prop_ro("suited_layout", [](const Grid& grid) { return to_string(suited_layout(grid)); });
 }
 
 }  // namespace

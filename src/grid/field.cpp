@@ -38,6 +38,13 @@ DType dtype_from_string(const std::string& text) {
   throw Error("no number format is named '" + text + "': choose u8, i32, i64, f16, f32 or f64");
 }
 
+Layout suited_layout(const Grid& grid) {
+  constexpr std::int64_t long_row = 32;  // cells: a warp's
+  const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
+  const bool suits = gpu && grid.extent()[2] >= long_row && grid.cuts_devices(0) && !grid.cuts_blocks(2);
+  return suits ? Layout::soa_z : Layout::soa;
+}
+
 std::string to_string(Layout layout) { return layout == Layout::soa ? "soa" : layout == Layout::aos ? "aos" : "soa_z"; }
 
 Layout layout_from_string(const std::string& name) {

@@ -1,6 +1,9 @@
 #include <slipstream/error.hpp>
 #include <slipstream/grid.hpp>
 
+#include <algorithm>
+#include <map>
+
 #include "grid/box_index.hpp"
 #include "grid/placement.hpp"
 
@@ -66,6 +69,18 @@ void Grid::index() {
   std::vector<Box> boxes;
   for (const Block& block : blocks_) boxes.push_back(block.box);
   index_ = std::make_shared<const detail::BoxIndex>(std::move(boxes));
+
+  std::map<int, Box> of_device;  // the least box that holds all of its blocks
+  for (const Block& block : blocks_) {
+    Box& all = of_device.emplace(block.device, block.box).first->second;
+    for (int a = 0; a < 3; ++a) {
+      all.lo[a] = std::min(all.lo[a], block.box.lo[a]);
+      all.hi[a] = std::max(all.hi[a], block.box.hi[a]);
+      cuts_blocks_[a] |= block.box.extent(a) < extent_[a];
+    }
+  }
+  for (const auto& [device, all] : of_device)
+    for (int a = 0; a < 3; ++a) cuts_devices_[a] |= all.extent(a) < extent_[a];
 }
 
 std::vector<std::int64_t> Grid::overlapping(const Box& box) const { return index_->overlapping(box); }

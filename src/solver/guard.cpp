@@ -8,6 +8,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
+#include "solver/cell_rows.hpp"
 #include "solver/guard_kernels.hpp"
 
 namespace slipstream {
@@ -66,8 +67,7 @@ struct Guard::Impl {
         for (Side& side : sides)
           if (side.device == field.device(id)) {
             side.parts.push_back({q, id, side.rows});
-            const BlockShape& shape = field.shape(id);
-            side.rows += volume(shape.extent) / shape.extent[shape.row_axis];
+            side.rows += rows_of(field.shape(id)).count();
           }
     }
     for (Side& side : sides) {
@@ -126,13 +126,11 @@ struct Guard::Impl {
       for (const Part& other : side.parts)
         if (other.first_row <= first.row) part = &other;
       const Field& field = *watched[part->quantity].field;
-      const BlockShape& shape = field.shape(part->block);
-      const std::int64_t row = first.row - part->first_row, high = shape.extent[1];
-      Extent cell = field.grid().block(part->block).box.lo;
-      cell[1] += row % high;
-      cell[shape.row_axis] += first.found.at;
-      cell[2 - shape.row_axis] += row / high;
-      told = {static_cast<std::int64_t>(part->quantity), first.found.value, cell};
+      const auto cell = rows_of(field.shape(part->block)).cell(first.row - part->first_row, first.found.at);
+      const Extent& lo = field.grid().block(part->block).box.lo;
+      told = {static_cast<std::int64_t>(part->quantity),
+              first.found.value,
+              {lo[0] + cell.x, lo[1] + cell.y, lo[2] + cell.z}};
     }
     return told;
   }

@@ -56,7 +56,7 @@ struct FirstOfRows {
 
 void inspect_rows(Stream& stream, const Inspected& what, RowFinding* rows) {
   const auto run = [&]<class T>() {
-    find_row_faults(stream, what.shape, FieldFaults<T>{reinterpret_cast<const T*>(what.origin), what}, rows);
+    find_row_faults(stream, rows_of(what.shape), FieldFaults<T>{reinterpret_cast<const T*>(what.origin), what}, rows);
   };
   what.type == DType::f32 ? run.template operator()<float>() : run.template operator()<double>();
 }

@@ -3,6 +3,8 @@
 #include <slipstream/guard.hpp>
 #include <slipstream/launch.hpp>
 
+#include "solver/cell_rows.hpp"
+
 namespace slipstream {
 
 constexpr int fault_threads = 64;
@@ -12,19 +14,19 @@ constexpr int fault_threads = 64;
 template <class Cells>
 struct RowFaults {
   Cells cells;
-  int length, high;
-  bool along_z;
-  RowFinding* rows;
+  CellRows rows;
+  RowFinding* findings;
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     const RowFaults& self = *this;
     RowFinding* const firsts = team.template shared<RowFinding>();
-    const int j = static_cast<int>(team.index() % high), last = static_cast<int>(team.index() / high);
-    team.each([=, &self](int thread) {
+    team.each([=, &self, &team](int thread) {
       RowFinding mine;
-      for (int n = thread; n < self.length && mine.at < 0; n += fault_threads)
-        if (self.cells.fault(self.along_z ? last : n, j, self.along_z ? n : last, &mine.value)) mine.at = n;
+      for (int n = thread; n < self.rows.length && mine.at < 0; n += fault_threads) {
+        const CellRows::Cell c = self.rows.cell(team.index(), n);
+        if (self.cells.fault(c.x, c.y, c.z, &mine.value)) mine.at = n;
+      }
       firsts[thread] = mine;
     });
     team.each([=, &self, &team](int thread) {
@@ -32,18 +34,16 @@ struct RowFaults {
       RowFinding first;
       for (int t = 0; t < fault_threads; ++t)
         if (firsts[t].at >= 0 && (first.at < 0 || firsts[t].at < first.at)) first = firsts[t];
-      self.rows[team.index()] = first;
+      self.findings[team.index()] = first;
     });
   }
 };
 
-/// rows[n] = the first fault in row n; see RowFinding.
+/// findings[n] = the first fault in row n.
 template <class Cells>
-void find_row_faults(Stream& stream, const BlockShape& shape, const Cells& cells, RowFinding* rows) {
-  const std::int64_t length = shape.extent[shape.row_axis];
-  launch_teams(
-      stream, volume(shape.extent) / length, fault_threads, fault_threads * sizeof(RowFinding),
-      RowFaults<Cells>{cells, static_cast<int>(length), static_cast<int>(shape.extent[1]), shape.row_axis == 2, rows});
+void find_row_faults(Stream& stream, const CellRows& rows, const Cells& cells, RowFinding* findings) {
+  launch_teams(stream, rows.count(), fault_threads, fault_threads * sizeof(RowFinding),
+               RowFaults<Cells>{cells, rows, findings});
 }
 
 }  // namespace slipstream

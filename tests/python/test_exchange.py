@@ -48,18 +48,28 @@ def test_ghosts_take_the_values_of_neighbours() -> None:
         np.testing.assert_array_equal(array, wrapped(grid, 2, block))
 
 
-def check_large_messages(layout: str, put=lambda array, _: array, get=lambda array: array, **options: object) -> None:
-    """Three exchanges of more than 8 MB a device; put(array, block) brings an array to the device of its block."""
+def check_large_messages(
+    layout: str,
+    put=lambda array, _: array,
+    get=lambda array: array,
+    finish=lambda: None,
+    **options: object,
+) -> None:
+    """Three exchanges of more than 8 MB a device.
+
+    put(array, device) brings an array to its device, get(array) to the host; finish() waits for all assignments.
+    """
     grid = ss.Grid((14, 700, 600), periodic=(True,) * 3, **options)
     fields = numbered(grid, 3, np.int32)
     if layout == "soa_z":
         fields = [np.ascontiguousarray(array.T) for array in fields]
-    fields = [put(array, block) for block, array in enumerate(fields)]
+    fields = [put(array, block["device_index"]) for array, block in zip(fields, grid.local, strict=True)]
     halo = ss.Exchange(grid, {"u": fields}, ghost=3, layout=layout)
     assert sum(message["bytes"] for message in halo.messages()) > 8_000_000 * len(fields)
     for exchange in range(3):
         for array in fields:
             array[:3], array[-3:] = -exchange, exchange
+        finish()
         halo.run()
         for block, array in enumerate(fields):
             found = get(array)
@@ -77,6 +87,10 @@ def test_halves_travel() -> None:
     ss.Exchange(grid, {"u": arrays}).run()
     for block, array in enumerate(arrays):
         np.testing.assert_array_equal(array, wrapped(grid, 1, block, np.float16))
+
+
+def test_the_suited_layout_on_a_host_has_rows_along_x() -> None:
+    assert grid_of((64, 64, 64), devices_per_rank=2, device_grid=(2, 1, 1)).suited_layout == "soa"
 
 
 def test_one_block_needs_no_list() -> None:

@@ -98,6 +98,14 @@ def test_cupy_arrays_are_exchanged_on_their_stream() -> None:
     np.testing.assert_array_equal(found, wrapped(grid, 1, 0))
 
 
+def test_the_suited_layout_has_rows_along_z_where_devices_share_x() -> None:
+    grid = ss.Grid((64, 64, 64), backend="cuda", devices_per_rank=1, device_grid=(1, 1, 1))
+    assert grid.suited_layout == "soa"
+    if core.device_count("cuda") > 1:
+        pair = ss.Grid((64, 64, 64), backend="cuda", devices_per_rank=2, device_grid=(2, 1, 1))
+        assert pair.suited_layout == "soa_z"
+
+
 @pytest.mark.parametrize("layout", ["soa", "soa_z"])
 @pytest.mark.parametrize("device_grid", [(1, 1, 1), (2, 1, 1), (2, 2, 1)])
 def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str, device_grid: tuple[int, ...]) -> None:
@@ -106,8 +114,13 @@ def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str, devi
     if cupy.cuda.runtime.getDeviceCount() < devices:
         pytest.skip(f"needs {devices} GPUs")
 
-    def put(array: np.ndarray, block: int) -> "cupy.ndarray":
-        with cupy.cuda.Device(block):
+    def put(array: np.ndarray, device: int) -> "cupy.ndarray":
+        with cupy.cuda.Device(device):
             return cupy.asarray(array)
 
-    check_large_messages(layout, put, cupy.asnumpy, backend="cuda", devices_per_rank=devices, device_grid=device_grid)
+    def finish() -> None:
+        # CuPy assigns on a stream of the current device, wherever the array lies, and exchanges wait for their own.
+        cupy.cuda.Device().synchronize()
+
+    cut = {"devices_per_rank": devices, "device_grid": device_grid}
+    check_large_messages(layout, put, cupy.asnumpy, finish, backend="cuda", **cut)

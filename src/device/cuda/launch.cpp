@@ -22,10 +22,19 @@ struct Functions {
 
 /// Before compute capability 9.0 a kernel cannot wait for the one before it.
 bool starts_early(Device device) {
-  int major = 0;
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index), device,
-        "asking for the compute capability");
-  return major >= 9;
+  static const std::vector<bool> able = [] {
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess) return std::vector<bool>{};
+    std::vector<bool> found(devices);
+    for (int d = 0; d < devices; ++d) {
+      int major = 0;
+      check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d), {Backend::cuda, d},
+            "asking for the compute capability");
+      found[d] = major >= 9;
+    }
+    return found;
+  }();
+  return able.at(device.index);
 }
 
 /// Kernels are noted by static initialisers of many files, so this must exist before any of them runs.

@@ -47,7 +47,7 @@ struct EnergySums {
     team.each([=, &self, &team](int thread) {
       double mine[2] = {0, 0};
       for (int n = thread; n < self.rows.length; n += row_threads) {
-        const Cell c = self.rows.cell(team.index(), n);
+        const CellRows::Cell c = self.rows.cell(team.index(), n);
         if (self.flags.origin[self.flags.at(c.x, c.y, c.z)] != 0) continue;
         mine[0] += self.energy(c.x, c.y, c.z);
         mine[1] += self.dissipation(c.x, c.y, c.z);

@@ -9,6 +9,7 @@
 #include <slipstream/lbm.hpp>
 
 #include "device/upload.hpp"
+#include "solver/cell_rows.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/links.hpp"
@@ -276,7 +277,7 @@ struct Lbm::Impl {
     std::vector<std::vector<double>> all;
     for (const BlockWork& work : blocks) {
       Stream& stream = waited[work.device];
-      const std::size_t count = each * rows(work.cells, arrays(work).populations.shape.row_axis);
+      const std::size_t count = each * CellRows(work.cells, arrays(work).populations.shape.row_axis).count();
       Buffer<double> there(stream.device(), count), host(stream.device(), count, Memory::pinned);
       run(stream, work, there.data());
       copy(stream, host.data(), there.data(), host.bytes());

@@ -105,7 +105,8 @@ class Kernels {
   virtual void loads(Stream& stream, std::span<const LoadLink> links, const std::array<double, 3>& corner,
                      const BlockArrays& block, double* sums) const = 0;
   /// Velocity and density of the fluid cells; change[team] is the largest change of a velocity component.
-  /// There are rows(box, axis) teams, the axis that of the populations' rows; so for all sums by rows.
+  /// There is a team for each of the CellRows of the box along the axis of the populations' rows; so for all sums by
+  /// rows.
   virtual void macroscopic(Stream& stream, const Box& box, const BlockArrays& block, const Model& model,
                            double* change) const = 0;
   /// sum[row] = the row's sum over fluid cells of density less 1.
@@ -123,8 +124,6 @@ constexpr int links_per_team = 1024;
 inline std::int64_t load_teams(std::size_t links) {
   return (static_cast<std::int64_t>(links) + links_per_team - 1) / links_per_team;
 }
-/// Rows of a box along an axis.
-inline std::int64_t rows(const Box& box, int axis) { return box.volume() / box.extent(axis); }
 
 const Kernels& kernels(Lattice lattice, DType precision);
 

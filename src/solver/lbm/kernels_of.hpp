@@ -103,38 +103,35 @@ class KernelsOf final : public Kernels {
 
   void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
                    double* change) const override {
-    launch_teams(stream, rows(box, b.populations.shape.row_axis), row_threads, row_threads * sizeof(double),
+    const CellRows rows(box, b.populations.shape.row_axis);
+    launch_teams(stream, rows.count(), row_threads, row_threads * sizeof(double),
                  Macroscopic<L, S>{cells(b),
                                    Scalars<T>(b.velocity),
                                    Scalars<T>(b.density),
                                    Scalars<const std::uint8_t>(b.flags),
-                                   {box, b.populations.shape.row_axis},
+                                   rows,
                                    {half(model, 0), half(model, 1), half(model, 2)},
                                    change});
   }
 
   void excess_mass(Stream& stream, const Box& box, const BlockArrays& b, double* sum) const override {
-    launch_teams(
-        stream, rows(box, b.populations.shape.row_axis), row_threads, row_threads * sizeof(double),
-        ExcessMass<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), {box, b.populations.shape.row_axis}, sum});
+    const CellRows rows(box, b.populations.shape.row_axis);
+    launch_teams(stream, rows.count(), row_threads, row_threads * sizeof(double),
+                 ExcessMass<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), rows, sum});
   }
 
   void energy(Stream& stream, const Box& box, const BlockArrays& b, const Model& model, double* sums) const override {
     const Force<T> force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]),
                          static_cast<T>(model.force[2])};
-    launch_teams(stream, rows(box, b.populations.shape.row_axis), row_threads, 2 * row_threads * sizeof(double),
-                 EnergySums<L, S>{cells(b),
-                                  Scalars<const std::uint8_t>(b.flags),
-                                  {box, b.populations.shape.row_axis},
-                                  force,
-                                  model.viscosity,
-                                  model.smagorinsky.value_or(0),
-                                  sums});
+    const CellRows rows(box, b.populations.shape.row_axis);
+    launch_teams(stream, rows.count(), row_threads, 2 * row_threads * sizeof(double),
+                 EnergySums<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), rows, force, model.viscosity,
+                                  model.smagorinsky.value_or(0), sums});
   }
 
   void inspect_density(Stream& stream, const BlockArrays& b, double lowest, double highest,
                        RowFinding* rows) const override {
-    find_row_faults(stream, b.populations.shape,
+    find_row_faults(stream, rows_of(b.populations.shape),
                     DensityFaults<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), lowest, highest}, rows);
   }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <sstream>
 
+#include "solver/cell_rows.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/in_place_halo.hpp"
 #include "solver/lbm/lattice.hpp"
@@ -160,30 +161,15 @@ Model model_of(const Options& o) {
   return {o.collision, o.viscosity, 1 / (plus + 0.5), 1 / (minus + 0.5), o.smagorinsky, o.force};
 }
 
-Layout layout_of(const Grid& grid, const Options& o) {
-  if (o.layout) return *o.layout;
-  constexpr std::int64_t long_row = 32;  // cells: a warp's
-  if (grid.machine().device(0).local.backend != Backend::cuda || grid.extent()[2] < long_row) return Layout::soa;
-  std::map<int, Box> of_device;  // from the lowest to the highest x
-  for (const Block& block : grid.blocks()) {
-    if (block.box.extent(2) < grid.extent()[2]) return Layout::soa;
-    Box& all = of_device.emplace(block.device, block.box).first->second;
-    all.lo[0] = std::min(all.lo[0], block.box.lo[0]);
-    all.hi[0] = std::max(all.hi[0], block.box.hi[0]);
-  }
-  const bool shared = std::any_of(of_device.begin(), of_device.end(),
-                                  [&](const auto& one) { return one.second.extent(0) < grid.extent()[0]; });
-  return shared ? Layout::soa_z : Layout::soa;
-}
+Layout layout_of(const Grid& grid, const Options& o) { return o.layout ? *o.layout : suited_layout(grid); }
 
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
   const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   const Layout layout = layout_of(grid, o);
   std::array<bool, 3> wrapped{};
   for (int a = 0; a < grid.dimensions(); ++a) {
-    wrapped[a] =
-        grid.periodic()[a] && o.density_drop[a] == 0 && (a != row_axis(layout) || (gpu && layout != Layout::aos));
-    for (const Block& block : grid.blocks()) wrapped[a] &= block.box.extent(a) == grid.extent()[a];
+    wrapped[a] = grid.periodic()[a] && o.density_drop[a] == 0 && !grid.cuts_blocks(a) &&
+                 (a != row_axis(layout) || (gpu && layout != Layout::aos));
   }
   return wrapped;
 }
@@ -343,15 +329,17 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
     std::int64_t populations = 0, spare = 0, flags = 0, macroscopic = 0, partial = 0, slots = 0, links = 0;
   };
   std::vector<Bytes> bytes(grid.machine().devices());
+  const FieldOptions populations = population_field(grid, options, false), flags = flag_field(grid, options),
+                     velocity = velocity_field(options), density = density_field(options);
   for (const Block& block : grid.blocks()) {
     Bytes& b = bytes[block.device];
     const Extent extent = block.box.extents();
-    b.populations += Field::bytes_needed(extent, population_field(grid, options, false));
+    b.populations += Field::bytes_needed(extent, populations);
     if (options.streaming == Streaming::in_place) b.spare = std::max(b.spare, spare_bytes(extent, options.precision));
-    b.flags += Field::bytes_needed(extent, flag_field(grid, options));
-    b.macroscopic +=
-        Field::bytes_needed(extent, velocity_field(options)) + Field::bytes_needed(extent, density_field(options));
-    b.partial += 2 * rows(block.box, row_axis(layout_of(grid, options))) * static_cast<std::int64_t>(sizeof(double));
+    b.flags += Field::bytes_needed(extent, flags);
+    b.macroscopic += Field::bytes_needed(extent, velocity) + Field::bytes_needed(extent, density);
+    b.partial +=
+        2 * CellRows(block.box, row_axis(populations.layout)).count() * static_cast<std::int64_t>(sizeof(double));
     b.links += side_bytes(grid, block, options);
   }
   for (const auto& m : messages_needed(grid, options)) {

@@ -2,6 +2,7 @@
 // What is read out of the populations: velocity, density, mass and faults; and the populations of a fluid at rest.
 #include <slipstream/launch.hpp>
 
+#include "solver/cell_rows.hpp"
 #include "solver/lbm/access.hpp"
 #include "solver/lbm/collision/flow.hpp"
 #include "solver/lbm/places.hpp"
@@ -68,21 +69,6 @@ SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
 /// Threads of a team that shares one row; each adds up every 64th cell, the first then adds the 64 in order.
 constexpr int row_threads = 64;
 
-/// The cells of a box in rows along x or z, one row a team.
-struct CellRows {
-  int lo[3], length, high;
-  bool along_z;
-  CellRows(const Box& box, int axis)
-      : lo{static_cast<int>(box.lo[0]), static_cast<int>(box.lo[1]), static_cast<int>(box.lo[2])},
-        length(static_cast<int>(box.extent(axis))),
-        high(static_cast<int>(box.extent(1))),
-        along_z(axis == 2) {}
-  SLIP_FN Cell cell(std::int64_t row, int n) const {
-    const int j = static_cast<int>(row % high), last = static_cast<int>(row / high);
-    return {lo[0] + (along_z ? last : n), lo[1] + j, lo[2] + (along_z ? n : last)};
-  }
-};
-
 template <class L, class S>
 struct Macroscopic {
   using T = typename S::Number;
@@ -94,7 +80,7 @@ struct Macroscopic {
   T half[3];
   double* change;
 
-  SLIP_FN double cell(const Cell& c) const {
+  SLIP_FN double cell(const CellRows::Cell& c) const {
     const int i = c.x, j = c.y, k = c.z;
     const bool solid = flags.origin[flags.at(i, j, k)] != 0;
     const Moments<T> m = solid ? Moments<T>{T(0), T(0), T(0), T(0)} : cell_moments<L, S>(in, i, j, k);
@@ -146,7 +132,7 @@ struct ExcessMass {
     team.each([=, &self, &team](int thread) {
       double mine = 0;
       for (int n = thread; n < self.rows.length; n += row_threads) {
-        const Cell c = self.rows.cell(team.index(), n);
+        const CellRows::Cell c = self.rows.cell(team.index(), n);
         if (self.flags.origin[self.flags.at(c.x, c.y, c.z)] == 0)
           mine += static_cast<double>(cell_moments<L, S>(self.in, c.x, c.y, c.z).excess);
       }
