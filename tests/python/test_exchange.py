@@ -50,6 +50,7 @@ def test_ghosts_take_the_values_of_neighbours() -> None:
 
 def check_large_messages(
     layout: str,
+    device_grid: tuple[int, int, int],
     put=lambda array, _: array,
     get=lambda array: array,
     finish=lambda: None,
@@ -59,7 +60,8 @@ def check_large_messages(
 
     put(array, device) brings an array to its device, get(array) to the host; finish() waits for all assignments.
     """
-    grid = ss.Grid((14, 700, 600), periodic=(True,) * 3, **options)
+    cut = {"devices_per_rank": int(np.prod(device_grid)), "device_grid": device_grid}
+    grid = ss.Grid((14, 700 * device_grid[1], 600), periodic=(True,) * 3, **cut, **options)
     fields = numbered(grid, 3, np.int32)
     if layout == "soa_z":
         fields = [np.ascontiguousarray(array.T) for array in fields]
@@ -78,7 +80,7 @@ def check_large_messages(
 
 @pytest.mark.parametrize("layout", ["soa", "soa_z"])
 def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str) -> None:
-    check_large_messages(layout, backend="host", devices_per_rank=2, device_grid=(2, 1, 1))
+    check_large_messages(layout, (2, 1, 1), backend="host")
 
 
 def test_halves_travel() -> None:

@@ -108,7 +108,7 @@ def test_the_suited_layout_has_rows_along_z_where_devices_share_x() -> None:
 
 @pytest.mark.parametrize("layout", ["soa", "soa_z"])
 @pytest.mark.parametrize("device_grid", [(1, 1, 1), (2, 1, 1), (2, 2, 1)])
-def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str, device_grid: tuple[int, ...]) -> None:
+def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str, device_grid: tuple[int, int, int]) -> None:
     cupy = pytest.importorskip("cupy", reason="needs cupy")
     devices = int(np.prod(device_grid))
     if cupy.cuda.runtime.getDeviceCount() < devices:
@@ -122,5 +122,4 @@ def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str, devi
         # CuPy assigns on a stream of the current device, wherever the array lies, and exchanges wait for their own.
         cupy.cuda.Device().synchronize()
 
-    cut = {"devices_per_rank": devices, "device_grid": device_grid}
-    check_large_messages(layout, put, cupy.asnumpy, finish, backend="cuda", **cut)
+    check_large_messages(layout, device_grid, put, cupy.asnumpy, finish, backend="cuda")
