@@ -342,39 +342,49 @@ def _si_figures(case: Case, outcome: Outcome) -> dict[str, Any]:
 
 def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], console: Console) -> None:
     """Profiles, comparison and pictures. Collective; rank 0 writes."""
-    figures["findings"] = found = _findings(lbm, case, figures)
+    shown = case.output.profiles or case.output.pictures
+    lines = compare.profiles(lbm, case) if shown or reference else None
+    result = compare.compare(lines, reference) if lines is not None else None
+    figures["findings"] = found = _findings(lbm, case, figures, result)
     figures["expected"] = expected.against(case, found)
-    lines = compare.profiles(lbm, case) if case.output.profiles or case.output.pictures else None
     plane = compare.mid_plane(lbm, case) if case.output.pictures else None
     figures["spanwise"] = compare.spanwise(lbm, case)
     if core().rank() != 0:
         return
+    if shown:
+        assert lines is not None and result is not None
+        _show(lines, plane, result, case, figures, console)
+    if figures["expected"]:
+        console.print(report.expected(figures["expected"]))
+
+
+def _show(
+    lines: Any, plane: Any, result: compare.Comparison, case: Case, figures: dict[str, Any], console: Console
+) -> None:
+    """On rank 0."""
+    for part in report.comparison(result):
+        console.print(part)
+    if figures["spanwise"] and case.lbm.lattice != "D2Q9":
+        console.print(f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the lid speed")
     folder = case.folder
-    if lines is not None:
-        result = compare.compare(lines, reference)
-        for part in report.comparison(result):
-            console.print(part)
-        if figures["expected"]:
-            console.print(report.expected(figures["expected"]))
-        if figures["spanwise"] and case.lbm.lattice != "D2Q9":
-            console.print(f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the lid speed")
-        if case.output.profiles:
-            compare.write_profiles(folder / "profiles.csv", lines, case)
-            compare.write_json(folder / "comparison.json", result, figures)
-        if case.output.pictures:
-            from slipstream import plots
+    if case.output.profiles:
+        compare.write_profiles(folder / "profiles.csv", lines, case)
+        compare.write_json(folder / "comparison.json", result, figures)
+    if case.output.pictures:
+        from slipstream import plots
 
-            plots.profiles(folder / "profiles.png", lines, reference, case)
-            assert plane is not None
-            plots.streamlines(folder / "streamlines.png", plane, case)
+        plots.profiles(folder / "profiles.png", lines, result.reference, case)
+        plots.streamlines(folder / "streamlines.png", plane, case)
 
 
-def _findings(lbm: Any, case: Case, figures: dict[str, Any]) -> dict[str, float]:
+def _findings(lbm: Any, case: Case, figures: dict[str, Any], result: compare.Comparison | None) -> dict[str, float]:
     """What the case may expect a value of, by name; of rank 0. Collective."""
     distance = initial.distance(lbm, case) if case.exact else None
     if core().rank() != 0:
         return {}
     found = {} if distance is None else {"exact.distance": distance}
+    if result and result.largest_percent is not None:
+        found["reference.largest_error_percent"] = result.largest_percent
     if "permeability" in figures:
         found["permeability"] = figures["permeability"]["permeability"]
     if case.bodies:
