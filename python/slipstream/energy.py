@@ -1,6 +1,5 @@
 """The energy of a flow over time: what there is, what viscosity takes of it, and a published decay."""
 
-import csv
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from slipstream import rows
 from slipstream.case import Case
 from slipstream.core import core
 
@@ -37,7 +37,7 @@ class History:
         self._cells = lbm.fluid_cells()
         self.rows: list[tuple[int, float, float]] = []  #: step, energy, dissipation in the units of the file
         if core().rank() == 0 and goes_on and path.exists():
-            self.rows = [(int(r[0]), *map(float, r[2:4])) for r in _read(path) if int(r[0]) <= lbm.step]  # type: ignore[misc]
+            self.rows = [(int(r[0]), *map(float, r[2:4])) for r in rows.read(path)[1] if int(r[0]) <= lbm.step]  # type: ignore[misc]
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""
@@ -51,16 +51,12 @@ class History:
         table = np.array(self.rows)
         times = table[:, 0] * time
         decay = -np.gradient(table[:, 1], times) if len(table) > 1 else np.full(1, np.nan)
-        with self._path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(names)
-            for row, at, rate in zip(self.rows, times, decay, strict=True):
-                writer.writerow([row[0], *(f"{value:.9g}" for value in (at, *row[1:], rate))])
-
-
-def _read(path: Path) -> list[list[str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.reader(file))[1:]
+        lines = zip(self.rows, times, decay, strict=True)
+        rows.replace(
+            self._path,
+            names,
+            ([row[0], *(f"{value:.9g}" for value in (at, *row[1:], rate))] for row, at, rate in lines),
+        )
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ class Decay:
 
 
 def read(path: Path, case: Case) -> Decay:
-    table = np.array([[float(value) for value in row] for row in _read(path)])
+    table = np.array([[float(value) for value in row] for row in rows.read(path)[1]])
     _, time, energy, power = _units(case)
     scales = case.scales
     own = (1.0, 1.0 / (time * scales.steps_per_time), scales.lid_speed**-2 / energy)

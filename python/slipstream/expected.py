@@ -1,12 +1,12 @@
 """What a run found, in numbers with names, against what its case expects of them."""
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from slipstream import rows
 from slipstream.case import Case
 from slipstream.loads import AXES
 
@@ -26,15 +26,15 @@ def frequency(time: Array, values: Array) -> float | None:
 def of_loads(path: Path, case: Case) -> dict[str, float]:
     """Of each body with an area: its coefficients at the end, and their mean, least and largest over the last half of
     the run; and the Strouhal number, frequency x length / lid speed, of the part across x that swings most."""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    time = np.array([case.time_of(int(row["step"])) for row in rows])
+    header, lines = rows.read(path)
+    columns = dict(zip(header, np.array(lines, dtype=float).T, strict=True))
+    time = np.array([case.time_of(int(step)) for step in columns["step"]])
     last = time >= 0.5 * (time[0] + time[-1])
     found: dict[str, float] = {}
     for name, body in case.bodies.items():
         if body.area is None:
             continue
-        parts = {axis: np.array([float(row[f"{name} coefficient {axis}"]) for row in rows]) for axis in AXES}
+        parts = {axis: columns[f"{name} coefficient {axis}"] for axis in AXES}
         for axis, values in parts.items():
             late = values[last]
             kinds = {"last": values[-1], "mean": late.mean(), "least": late.min(), "largest": late.max()}

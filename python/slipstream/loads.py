@@ -1,12 +1,12 @@
 """Forces and moments on walls and bodies, in the units of the case, and their coefficients."""
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from slipstream.case import Case
 from slipstream.core import core
+from slipstream.rows import Rows
 
 AXES = "xyz"
 
@@ -38,15 +38,15 @@ def _columns(loads: dict[str, dict[str, Any]], unit: dict[str, str]) -> Iterator
 
 
 class History:
-    """The loads on the bodies of a run as rows of loads.csv, one for each look at the residual."""
+    """The loads on the bodies of a run as rows of loads.csv, one for each look at the residual. A restarted run goes on
+    with those up to its own step."""
 
     def __init__(self, lbm: Any, case: Case, path: Path, goes_on: bool) -> None:
-        self._lbm, self._case, self._path = lbm, case, path
+        self._lbm, self._case = lbm, case
         #: The newest ones, on every rank.
         self.last: dict[str, dict[str, Any]] = {}
         self._step = -1
-        if core().rank() == 0 and not goes_on:
-            path.unlink(missing_ok=True)
+        self._rows = Rows(path, lbm.step if goes_on else -1) if core().rank() == 0 else None
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""
@@ -54,16 +54,10 @@ class History:
             return
         self._step = self._lbm.step
         self.last = measure(self._lbm, self._case)
-        if core().rank() != 0:
+        if self._rows is None:
             return
         si = self._case.si
         unit = {"force": " (N)", "moment": " (N m)"} if si else {}
         bodies = {name: entry for name, entry in self.last.items() if name in self._case.bodies}
         time = self._step * self._case.converter.time if self._case.converter else self._case.time_of(self._step)
-        row = dict([("step", self._step), ("time (s)" if si else "time", time), *_columns(bodies, unit)])
-        new = not self._path.exists()
-        with self._path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(row))
-            if new:
-                writer.writeheader()
-            writer.writerow(row)
+        self._rows.add(dict([("step", self._step), ("time (s)" if si else "time", time), *_columns(bodies, unit)]))

@@ -136,7 +136,7 @@ def run(
     history = loads.History(lbm, case, case.folder / "loads.csv", resumed is not None) if case.bodies else None
     decay = energy.History(lbm, case, case.folder / energy.FILE, resumed is not None) if case.output.energy else None
     looks = [look.take for look in (history, decay) if look]
-    if decay:
+    if decay and not resumed:
         decay.take()
 
     def look() -> None:

@@ -94,7 +94,7 @@ def test_restarted_run_keeps_its_energy_rows(cli: Cli, tmp_path: Path) -> None:
         "grid.cells=[12,12,12]",
         "physics.reynolds=50",
         "run.check_every=4",
-        "checkpoint.every=8",
+        "checkpoint.every=6",
     ]
     results(cli, tmp_path, *case, "run.steps=20", "run.time_units=100")
     whole = (tmp_path / "r" / "energy.csv").read_text()

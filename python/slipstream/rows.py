@@ -1,0 +1,54 @@
+"""Tables as CSV that grow with a run, and are whole whenever the run is killed."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def replace(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Writes a table anew: who reads it, or kills the writer, finds the old one or the new one."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    new = path.with_name(path.name + ".new")
+    new.write_text(text.getvalue(), encoding="utf-8")
+    new.replace(path)
+
+
+def read(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of a table; a last line that was cut off is none."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    lines = list(csv.reader(text[: text.rfind("\n") + 1].splitlines()))
+    if not lines:
+        return [], []
+    return lines[0], [row for row in lines[1:] if len(row) == len(lines[0])]
+
+
+class Rows:
+    """A row a step, the step in the first column; each is appended as it comes."""
+
+    def __init__(self, path: Path, up_to: int) -> None:
+        """Goes on with the rows of the file up to a step; -1: with none."""
+        self._path, self._last = path, -1
+        header, rows = read(path)
+        kept = [row for row in rows if int(row[0]) <= up_to]
+        if kept:
+            self._last = int(kept[-1][0])
+            replace(path, header, kept)
+        else:
+            path.unlink(missing_ok=True)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Adds a row, unless there is one of its step."""
+        step = int(next(iter(row.values())))
+        if step <= self._last:
+            return
+        if self._last < 0:
+            replace(self._path, list(row), [list(row.values())])
+        else:
+            with self._path.open("a", newline="", encoding="utf-8") as file:
+                csv.writer(file, lineterminator="\n").writerow(row.values())
+        self._last = step
