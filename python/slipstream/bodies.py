@@ -64,7 +64,8 @@ def read(body: Body) -> Any:
     return mesh.oriented() if body.orient else mesh
 
 
-def _mesh(body: Body, case: Case) -> Any:
+def surface(body: Body, case: Case) -> Any:
+    """The mesh of a body, in the lengths of the case."""
     if body.mesh is not None:
         return read(body)
     if body.shape == "beads":
@@ -86,7 +87,7 @@ def link_memory(case: Case, blocks: list[dict[str, Any]]) -> dict[int, int]:
     boxes = [(block["lo"], block["hi"]) for block in blocks]
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}: "):
-            shares = _mesh(body, case).link_bytes(case.cell_edge, boxes, case.lbm.lattice)
+            shares = surface(body, case).link_bytes(case.cell_edge, boxes, case.lbm.lattice)
         for block, share in zip(blocks, shares, strict=True):
             needed[block["device"]] += share
     return needed
@@ -97,7 +98,7 @@ def make(case: Case) -> Any:
     named = []
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}: "):
-            mesh = _mesh(body, case)
+            mesh = surface(body, case)
             if body.shape not in ("cylinder", "beads"):
                 mesh.require_inside(name, case.cell_edge, case.grid.cells)
             named.append((name, mesh))

@@ -36,7 +36,12 @@ def add_render_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--q", type=float, metavar="Q", help="of the surface; default: one that holds 4 %% of cells")
     command.add_argument(
-        "--body", type=Path, action="append", default=[], metavar="FILE", help="surface as .stl, .obj, .ply or .vtp"
+        "--body",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="surface as .stl, .obj, .ply or .vtp; default: those in RESULTS, else the case's bodies, else solid cells",
     )
     command.add_argument("--body-scale", type=float, default=1.0, metavar="S", help="the file's numbers in m or L")
     command.add_argument(

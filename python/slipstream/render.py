@@ -2,22 +2,18 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from slipstream import derived, film, planes, plots, scene
+from slipstream import derived, film, planes, plots, scene, surfaces
 from slipstream.errors import CaseError
 from slipstream.picture_options import SCENES, check_film
 from slipstream.planes import Cut
 from slipstream.plot import report_files, report_film
 from slipstream.results import PICTURES, Results
 from slipstream.scene import Flow, Picture, View
-
-#: Files of surfaces, which are looked for in the folder of results too.
-MESHES = (".stl", ".obj", ".ply", ".vtp")
 
 
 def command(arguments: argparse.Namespace, console: Console) -> None:
@@ -29,7 +25,7 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     view = _view(arguments, shown)
     cuts = [planes.parse_cut(text, shown.case) for text in arguments.plane or "xyz"]
     pyvista = scene.load_pyvista()
-    artist = Artist(shown, pyvista, view, cuts, arguments.q, meshes(arguments, shown, pyvista))
+    artist = Artist(shown, pyvista, view, cuts, arguments.q, surfaces.find(arguments, shown, pyvista, console))
     try:
         if arguments.film:
             if len(arguments.scene) > 1:
@@ -57,45 +53,6 @@ def _view(arguments: argparse.Namespace, shown: Results) -> View:
     if not -89.0 <= elevation <= 89.0:
         raise CaseError(f"--view: an elevation of {elevation:g} degrees; -89 to 89 keep what is up up")
     return View(arguments.up or scene.default_up(shown.case), azimuth, elevation, tuple(arguments.size))
-
-
-def meshes(arguments: argparse.Namespace, shown: Results, pyvista: Any) -> Any | None:
-    """The bodies that were named, else those that lie beside the fields, as one surface; None where there are none."""
-    found = sorted(path for path in shown.folder.iterdir() if path.suffix.lower() in MESHES)
-    paths = arguments.body or found
-    surfaces = [read_mesh(path, pyvista) for path in paths]
-    if not surfaces:
-        return None
-    whole = surfaces[0].append_polydata(*surfaces[1:])
-    if arguments.body:
-        whole = whole.scale(arguments.body_scale, inplace=False).translate(arguments.body_move, inplace=False)
-    _check_inside(whole, paths, shown)
-    return whole.compute_normals(auto_orient_normals=False, split_vertices=False)
-
-
-def read_mesh(path: Path, pyvista: Any) -> Any:
-    """A surface from a file. Raises CaseError."""
-    if path.suffix.lower() not in MESHES:
-        raise CaseError(f"--body {path}: name a file that ends in {', '.join(MESHES)}")
-    if not path.exists():
-        raise CaseError(f"--body {path}: no such file")
-    with pyvista.vtk_verbosity("off"):
-        surface = pyvista.read(path)
-    if not isinstance(surface, pyvista.PolyData) or not surface.n_cells:
-        raise CaseError(f"--body {path}: holds no triangles")
-    return surface.triangulate()
-
-
-def _check_inside(surface: Any, paths: Sequence[Path], shown: Results) -> None:
-    low, high = np.array(surface.bounds[::2]), np.array(surface.bounds[1::2])
-    if (high <= 0).any() or (low >= np.array(shown.size)).any():
-        unit = "m" if shown.case.si else "L"
-        spans = ", ".join(f"{a} {lo:.4g} to {hi:.4g}" for a, lo, hi in zip("xyz", low, high, strict=True))
-        box = " x ".join(f"{edge:.4g}" for edge in shown.size)
-        raise CaseError(
-            f"--body {paths[0]}: {spans} {unit} lies outside of the box of {box} {unit}; --body-scale and --body-move "
-            "bring the file's coordinates to those of the fields"
-        )
 
 
 class Artist:

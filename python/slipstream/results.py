@@ -59,6 +59,14 @@ class Results:
     def size(self) -> tuple[float, float, float]:
         return box_size(self.case)
 
+    def find(self, name: str) -> Path:
+        """A file that the case names: from where the run was started, as far as output.folder tells it, else from
+        here."""
+        here, below = self.folder.absolute().parts, self.case.folder.parts
+        start = len(here) - len(below)
+        there = Path(*here[:start], name)
+        return there if here[start:] == below and there.exists() else Path(name)
+
     def read(self, frame: Frame, name: str, box: Slices = WHOLE) -> Array:
         """Values of a field at the cells box[x, y, z], as [z][y][x] or [z][y][x][component]."""
         try:

@@ -33,6 +33,13 @@ Mesh mesh_of(const Points& vertices, const Triangles& triangles) {
   return mesh;
 }
 
+/// A copy of rows of three values as an array [n][3].
+template <class T>
+nb::object rows_of(const std::vector<std::array<T, 3>>& rows) {
+  const nb::ndarray<nb::numpy, const T> view(reinterpret_cast<const T*>(rows.data()), {rows.size(), 3});
+  return nb::cast(view, nb::rv_policy::copy);
+}
+
 Mesh transformed_by(const Mesh& mesh, const std::string& units, double scale, const Point& rotate,
                     const Point& translate) {
   return transformed(mesh, {units, scale, rotate, translate});
@@ -191,6 +198,8 @@ void bind_bodies(nb::module_& m) {
       .def_static("sphere", &make_sphere, nb::arg("centre"), nb::arg("radius"), nb::arg("refinements"))
       .def_static("spheres", &spheres_of, nb::arg("centres"), nb::arg("radius"), nb::arg("refinements"))
       .def_static("box", &make_box, nb::arg("lo"), nb::arg("hi"))
+      .def_prop_ro("vertices", [](const Mesh& self) { return rows_of(self.vertices); })
+      .def_prop_ro("triangles", [](const Mesh& self) { return rows_of(self.triangles); })
       .def("part", &select_part, nb::arg("name"))
       .def("weld", &weld, nb::arg("tolerance"), Release())
       .def("oriented", &oriented, Release())

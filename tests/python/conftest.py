@@ -1,5 +1,6 @@
 """Shared by all tests: the command line as a subprocess, and small cases."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -29,6 +30,23 @@ lid_speed = 0.1
 steps = 40
 check_every = 20
 """
+
+#: In the first octant; its edges along the axes are 0.2 long.
+TETRAHEDRON = """\
+o tetrahedron
+v 0.4 0.4 0.4
+v 0.6 0.4 0.4
+v 0.4 0.6 0.4
+v 0.4 0.4 0.6
+f 1 3 2
+f 1 2 4
+f 1 4 3
+f 2 3 4
+"""
+
+needs_pyvista = pytest.mark.skipif(
+    importlib.util.find_spec("pyvista") is None, reason="PyVista is not installed (tools/setup.sh render)"
+)
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -1,7 +1,5 @@
 """Pictures in three dimensions. What draws needs PyVista and is skipped, with the reason, where that is missing."""
 
-import argparse
-import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,29 +9,12 @@ import h5py
 import numpy as np
 import pytest
 import slipstream as slip
-from conftest import SMALL, Cli
+from conftest import SMALL, TETRAHEDRON, Cli, needs_pyvista
 from PIL import Image
 from slipstream import scene
 from slipstream.core import core
 from slipstream.errors import CaseError
-from slipstream.render import meshes
 from slipstream.results import Results
-
-needs_pyvista = pytest.mark.skipif(
-    importlib.util.find_spec("pyvista") is None, reason="PyVista is not installed (tools/setup.sh render)"
-)
-
-TETRAHEDRON = """\
-o tetrahedron
-v 0.4 0.4 0.4
-v 0.6 0.4 0.4
-v 0.4 0.6 0.4
-v 0.4 0.4 0.6
-f 1 3 2
-f 1 2 4
-f 1 4 3
-f 2 3 4
-"""
 
 
 @pytest.fixture(scope="module")
@@ -142,22 +123,12 @@ def test_body_from_a_file_is_drawn_where_its_file_says(cli: Cli, results: Path) 
 
 
 @needs_pyvista
-def test_surfaces_in_the_folder_of_results_are_bodies_together(ball: Path, tmp_path: Path) -> None:
-    (tmp_path / "one.obj").write_text(TETRAHEDRON)
-    (tmp_path / "two.obj").write_text(TETRAHEDRON)
-    arguments = argparse.Namespace(body=[], body_scale=1.0, body_move=(0.0, 0.0, 0.0))
-    shown = Results(ball)
-    shown.folder = tmp_path
-    found = meshes(arguments, shown, scene.load_pyvista())
-    assert found is not None and found.n_cells == 8
-
-
-@needs_pyvista
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("part.step", "", "name a file that ends in .stl"),
         ("part.obj", "# nothing", "holds no triangles"),
+        ("lines.obj", "v 0 0 0\nv 1 0 0\nv 1 1 0\nl 1 2 3\n", "holds no triangles"),
         ("none.stl", None, "no such file"),
     ],
 )
@@ -180,6 +151,16 @@ def test_body_shows_the_higher_pressure_on_the_side_of_the_flow(ball: Path) -> N
     value: Any = np.asarray(found["pressure"])
     middle = along.mean()
     assert value[along < middle].mean() > value[along > middle].mean()
+
+
+@needs_pyvista
+def test_body_that_touches_the_sides_of_the_box_has_a_pressure_there(ball: Path) -> None:
+    shown, pyvista = Results(ball), scene.load_pyvista()
+    flow = scene.Flow(shown, shown.frame(), pyvista)
+    box = pyvista.Box([edge for n in shown.size for edge in (0.0, n)])
+    found = scene._inside_of_sides(flow, box).sample(flow.grid)
+    assert (found["vtkValidPointMask"] == 1).all()
+    np.testing.assert_allclose(found.points, box.points, atol=1e-5)
 
 
 @needs_pyvista
