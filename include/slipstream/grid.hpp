@@ -93,8 +93,9 @@ class Grid {
   const Machine& machine() const { return machine_; }
   int rank() const { return rank_; }
   const Partition& partition() const { return partition_; }
-  /// Whether some block, or all that a device holds, is shorter than the grid along an axis.
+  /// Whether some block is shorter than the grid along an axis.
   bool cuts_blocks(int axis) const { return cuts_blocks_[axis]; }
+  /// Whether the least box round all blocks of some device is shorter than the grid along an axis.
   bool cuts_devices(int axis) const { return cuts_devices_[axis]; }
   /// Cost of the placement in use and of the trivial one: seconds of link time, summed over all pairs of devices, for a
   /// halo of width 1 and one byte a cell; by the measured rates where they were given, else by the machine's.

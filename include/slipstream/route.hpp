@@ -46,7 +46,8 @@ struct Knobs {
   Lanes streams = Lanes::per_direction;
   Grouping grouping = Grouping::devices;
   bool sync = false;  ///< the host waits after every packing and every unpacking
-  int teams = 0;      ///< thread blocks of a launch; 0, and at most: as many as the device holds at once
+  int teams = 0;      ///< thread blocks of a launch; 0, and at most: as many as the device holds at once; of begin and
+                      ///< end on GPUs at most a half of its multiprocessors
   std::int64_t in_place =
       -1;  ///< `direct` stores rows of at least so many bytes into ghosts, packs others; -1: by size
   /// Messages of `direct` of at most so many bytes travel in lines that carry the exchange's number, where the link

@@ -212,7 +212,7 @@ class Case(Table):
             "density_drop": self.density_drop,
             "walls": walls,
             "boundaries": {side: self._boundary_options(side, b) for side, b in self.boundaries.given()},
-            **exchange.model_dump(exclude={"block", "rim"}),
+            **exchange.model_dump(exclude={"block", "rim"}, exclude_none=True),
             **({"tune_rim": True} if exchange.rim == "auto" else {"rim": exchange.rim}),
         }
 

@@ -160,6 +160,22 @@ class ExchangeTable(Table):
         "rules", description="Routes by rules, or the fastest by measurement, remembered on disk."
     )
     retune: bool = Field(False, description="Measure again, whatever is remembered.")
+    pack: Literal["fused", "per_direction", "memcpy3d", "zero_copy"] | None = Field(
+        None,
+        description="How staged and gpu_mpi pack: one kernel, one a message, copies, or (staged) straight into host "
+        "memory. Left out, as the keys down to chunk: fused, or what was measured.",
+    )
+    streams: Literal["one", "per_direction"] | None = Field(
+        None, description="Whether what belongs to one message alone shares a stream with others."
+    )
+    sync: bool | None = Field(None, description="Let the host wait after every packing and unpacking.")
+    grouping: Literal["devices", "nodes"] | None = Field(
+        None, description="Between nodes, one message for each pair of devices, or of nodes."
+    )
+    teams: Annotated[int, Field(ge=0)] | None = Field(None, description="Thread blocks of a launch, at most; 0: many.")
+    chunk: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Bytes of a message that are sent at once; 0: by its size."
+    )
     overlap: Literal["auto", "on", "off"] = Field(
         "auto",
         description='Interior cells while the halos travel; "auto": between GPUs, unless blocks are cut across rows.',

@@ -130,10 +130,11 @@ class Exchange:
         every way, takes the fastest and remembers it on disk. retune=True measures again.
     trace: record what streams and messages do, for write_trace().
     grouping: what `staged` gives to MPI between nodes: one message per pair of "devices" or one per pair of "nodes".
-    More options: wait_limit (seconds), tuner_cache (folder); and what the tuner would choose, as numbers of bytes:
-        sealed (messages of `direct` up to which travel in lines that carry the exchange's number), in_place (rows from
-        which are stored into ghosts), chunk (signalled at once), ring (landing slots of one message); teams (thread
-        blocks of a launch).
+    More options: wait_limit (seconds), tuner_cache (folder); and what the tuner would choose: pack ("fused",
+        "per_direction", "memcpy3d" or, of `staged`, "zero_copy": how staged and gpu_mpi pack), streams ("one" or
+        "per_direction"), sync (wait after every packing); as numbers of bytes sealed (messages of `direct` up to which
+        travel in lines that carry the exchange's number), in_place (rows from which are stored into ghosts), chunk
+        (signalled at once), ring (landing slots of one message); teams (thread blocks of a launch).
 
     On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
     NumPy arrays are ready when end returns. begin(), work on the interior, end() overlaps the two.

@@ -32,25 +32,12 @@ namespace {
 ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   ExchangeOptions options;
   std::vector<std::string> routes;
-  std::string pack = to_string(options.knobs.pack), streams = to_string(options.knobs.streams),
-              grouping = to_string(options.knobs.grouping);
   Reader reader(dict, "an exchange");
   reader.read("routes", routes);
   reader.read("wait_limit", options.wait_limit);
-  reader.read("pack", pack);
-  reader.read("streams", streams);
-  reader.read("grouping", grouping);
-  reader.read("sync", options.knobs.sync);
-  reader.read("teams", options.knobs.teams);
-  reader.read("in_place", options.knobs.in_place);
-  reader.read("sealed", options.knobs.sealed);
-  reader.read("chunk", options.knobs.chunk);
-  reader.read("ring", options.knobs.ring);
+  read_knobs(reader, options.knobs);
   if (watched) *watched = read_watched(reader);
   reader.finish();
-  options.knobs.pack = pack_from_string(pack);
-  options.knobs.streams = lanes_from_string(streams);
-  options.knobs.grouping = grouping_from_string(grouping);
   options.routes = routes_from(routes);
   return options;
 }
@@ -216,6 +203,17 @@ nb::dict array_facts(const nb::ndarray<>& array) {
   return facts;
 }
 
+/// The schemes of Risso's thesis by their names: route and knobs, as options of an exchange.
+nb::dict scheme_dict(const std::string& name) {
+  const Scheme scheme = named_scheme(name);
+  nb::dict entry;
+  entry["routes"] = std::vector<std::string>{to_string(scheme.route)};
+  entry["pack"] = to_string(scheme.knobs.pack);
+  entry["streams"] = to_string(scheme.knobs.streams);
+  entry["sync"] = scheme.knobs.sync;
+  return entry;
+}
+
 void bind_communicator(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Communicator>(m, "Communicator", "Ranks that work together, on a communicator of their own.")
@@ -268,6 +266,7 @@ void bind_exchange(nb::module_& m) {
   bind_communicator(m);
   bind_grid(m);
   m.def("array_facts", &array_facts, nb::arg("array"));
+  m.def("scheme", &scheme_dict, nb::arg("name"));
   nb::class_<ArrayExchange>(m, "ArrayExchange", "Halos of arrays that the caller owns.")
       .def(
           "__init__",

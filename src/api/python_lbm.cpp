@@ -91,10 +91,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("rim", o.rim);
   reader.read("tune_rim", o.tune_rim);
   reader.read("wait_limit", o.exchange.wait_limit);
-  std::string pack = to_string(o.exchange.knobs.pack), streams = to_string(o.exchange.knobs.streams);
-  reader.read("pack", pack);
-  reader.read("streams", streams);
-  reader.read("sync", o.exchange.knobs.sync);
+  read_knobs(reader, o.exchange.knobs);
   std::vector<std::array<std::int64_t, 7>> boxes;  // low x, y, z, high, device
   reader.read("boxes", boxes);
   const Watched watched = read_watched(reader);
@@ -125,8 +122,6 @@ lbm::Options options_from(const nb::dict& dict) {
   for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
   for (const auto& [name, boundary] : boundaries) o.boundaries[side_from(name)] = boundary_from(boundary);
   o.exchange.routes = routes_from(routes);
-  o.exchange.knobs.pack = pack_from_string(pack);
-  o.exchange.knobs.streams = lanes_from_string(streams);
   for (const auto& b : boxes) {
     Block block;
     block.box = {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}};

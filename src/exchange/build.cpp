@@ -76,10 +76,27 @@ Exchange::Impl::~Impl() {
   own.reset();
 }
 
+std::string Exchange::Impl::described() const {
+  std::string text;
+  for (const auto& item : items) {
+    const FieldOptions& field = item.field->options();
+    text += (text.empty() ? "" : ", ") + field.name + " (" + std::to_string(field.components) + " x " +
+            to_string(field.type) + ", " + to_string(field.layout) + ", by " + item.pattern->name() + ")";
+  }
+  const Extent& cells = grid.extent();
+  return text + " on " + std::to_string(cells[0]) + " x " + std::to_string(cells[1]) + " x " +
+         std::to_string(cells[2]) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
+}
+
 void Exchange::Impl::agree() const {
-  for (const auto other : comm.all_gather(static_cast<std::int64_t>(hash)))
-    require(other == static_cast<std::int64_t>(hash),
-            "the ranks construct different exchanges: grids, fields, patterns, routes and codecs must be the same");
+  const std::vector<std::int64_t> hashes = comm.all_gather(static_cast<std::int64_t>(hash));
+  const auto other = std::find_if(hashes.begin(), hashes.end(), [&](auto h) { return h != hashes.front(); });
+  if (other == hashes.end()) return;
+  const std::vector<std::string> texts = comm.all_gather(described());
+  const auto rank = static_cast<std::size_t>(other - hashes.begin());
+  throw Error("the ranks construct different exchanges: rank 0 one of " + texts.front() + ", rank " +
+              std::to_string(rank) + " one of " + texts[rank] +
+              (texts[rank] == texts.front() ? ", with other ghosts, blocks, routes, knobs or codec" : ""));
 }
 
 /// Both ends of every message must list the same transfers.

@@ -9,9 +9,8 @@
 namespace slipstream {
 namespace {
 
-/// Of begin and end, whose caller computes meanwhile: a team on every second multiprocessor, and half of that, leaves
-/// most of a device to it. No more where a number is asked for, which was measured of exchanges alone. 0, all, on the
-/// host.
+/// Of begin and end, whose caller computes meanwhile: a team on every second multiprocessor leaves most of a device to
+/// it. No more where a number is asked for, which was measured of exchanges alone. 0, all, on the host.
 int teams_beside(Device device, int asked) {
   if (device.backend == Backend::host) return asked;
   const int most = info(device).processors / 2;

@@ -7,6 +7,7 @@
 
 #include "exchange/impl.hpp"
 #include "machine/patience.hpp"
+#include "route/carriage.hpp"
 
 namespace slipstream {
 
@@ -215,6 +216,20 @@ void Exchange::Impl::trace_states() const {
   }
 }
 
+/// How people would know one exchange from another.
+std::string Exchange::Impl::name(std::uint64_t number) const {
+  std::string fields;
+  for (const auto& item : items) fields += (fields.empty() ? " of " : ", ") + item.field->options().name;
+  return "exchange " + std::to_string(number) + fields;
+}
+
+/// What a Timeout says: who waited, and for whom where `who` does not say it.
+std::string Exchange::Impl::too_late(std::uint64_t number, const std::string& who, const std::string& whom) const {
+  return name(number) + ": " + who + " longer than " + std::to_string(options.wait_limit) + " s" +
+         (whom.empty() ? "" : " for " + whom) +
+         "; a rank that has stopped, or that calls its exchanges in another order, keeps others waiting";
+}
+
 std::string Exchange::Impl::who_waits() const {
   // They know more of a message with many parts than who waits for one of them.
   for (const auto& [kind, state] : states)
@@ -234,8 +249,7 @@ std::string Exchange::Impl::who_waits() const {
 
 void Exchange::Impl::drive_host_routes() {
   if (!asked_until([this] { return progress(); }, options.wait_limit))
-    throw Timeout("exchange " + std::to_string(sequence) + ": " + who_waits() + " longer than " +
-                  std::to_string(options.wait_limit) + " s");
+    throw Timeout(too_late(sequence, who_waits(), ""));
 }
 
 void Exchange::Impl::check() {
@@ -243,10 +257,9 @@ void Exchange::Impl::check() {
   for (const auto& side : sides) {
     const Failure* failure = side->failure.data();
     if (!load_acquire(&failure->set)) continue;
-    throw Timeout("exchange " + std::to_string(failure->sequence) + ": device " + std::to_string(side->index) +
-                  " on rank " + std::to_string(grid.rank()) + " waited longer than " +
-                  std::to_string(options.wait_limit) + " s for device " + std::to_string(failure->peer) + " on rank " +
-                  std::to_string(grid.machine().device(static_cast<int>(failure->peer)).rank));
+    const int peer = static_cast<int>(failure->peer);
+    throw Timeout(too_late(failure->sequence, end_of(side->index, grid.rank()) + " waited",
+                           end_of(peer, grid.machine().device(peer).rank)));
   }
 }
 

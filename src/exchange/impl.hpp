@@ -67,6 +67,7 @@ struct Exchange::Impl {
   // build.cpp
   void on_all_ranks(const std::function<void()>& step) const;
   void agree() const;
+  std::string described() const;
   void agree_on_messages() const;
   void make_channels();
   void make_message(Channel& channel, int most_devices);
@@ -122,6 +123,8 @@ struct Exchange::Impl {
   bool drive_states();
   bool progress();
   void trace_states() const;
+  std::string name(std::uint64_t number) const;
+  std::string too_late(std::uint64_t number, const std::string& who, const std::string& whom) const;
   std::string who_waits() const;
   void drive_host_routes();
   void check();

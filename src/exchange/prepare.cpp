@@ -7,6 +7,7 @@
 
 #include "exchange/impl.hpp"
 #include "machine/patience.hpp"
+#include "route/carriage.hpp"
 
 namespace slipstream {
 namespace {
@@ -75,9 +76,7 @@ void Exchange::Impl::set_watchdog() {
 
 /// The library does not say which of its neighbours a device waits for. Runs in the watchdog's thread.
 void Exchange::Impl::tell_of(std::uint64_t number, std::size_t late) {
-  const auto name = [&](int device) {
-    return "device " + std::to_string(device) + " on rank " + std::to_string(grid.machine().device(device).rank);
-  };
+  const auto place = [&](int device) { return end_of(device, grid.machine().device(device).rank); };
   const int me = sides[late]->index;
   std::set<int> others;
   for (const Channel& channel : channels) {
@@ -88,9 +87,8 @@ void Exchange::Impl::tell_of(std::uint64_t number, std::size_t late) {
   }
   others.erase(me);
   std::string whom;
-  for (const int other : others) whom += (whom.empty() ? "" : " or ") + name(other);
-  watchdog->complain("exchange " + std::to_string(number) + ": " + name(me) + " waited longer than " +
-                     std::to_string(options.wait_limit) + " s for " + whom);
+  for (const int other : others) whom += (whom.empty() ? "" : " or ") + place(other);
+  watchdog->complain(too_late(number, place(me) + " waited", whom));
   for (const auto& [kind, state] : states)
     if (state->waits_for_ever()) state->abandon();
 }

@@ -137,6 +137,12 @@ class Tuner {
     const bool lanes = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::gpu_mpi ||
                        kind == RouteKind::staged;
     if (lanes && asked.streams == plain.streams) also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
+    const bool host = kind == RouteKind::gpu_mpi || kind == RouteKind::staged;
+    if (host && asked.pack == plain.pack)
+      for (const Pack way : {Pack::per_direction, Pack::memcpy3d, Pack::zero_copy})
+        if (way != Pack::zero_copy || kind == RouteKind::staged)
+          also(", " + to_string(way) + " packing", [&](Knobs& k) { k.pack = way; });
+    if (host && !asked.sync) also(", waiting for every packing", [](Knobs& k) { k.sync = true; });
     if (kind == RouteKind::staged && asked.grouping == plain.grouping && grid_.machine().nodes() > 1)
       also(", one message per pair of nodes", [](Knobs& k) { k.grouping = Grouping::nodes; });
     const bool chunks = kind == RouteKind::direct || kind == RouteKind::staged;
@@ -288,6 +294,11 @@ class Tuner {
         mixed.knobs.teams = knobs.teams;
       }
       if (staged) mixed.knobs.grouping = knobs.grouping;
+      const bool device_memory = used.contains(RouteKind::gpu_mpi);
+      if (kind == RouteKind::gpu_mpi || (staged && !(device_memory && knobs.pack == Pack::zero_copy))) {
+        mixed.knobs.pack = knobs.pack;
+        mixed.knobs.sync = knobs.sync;
+      }
       if (direct || (staged && !used.contains(RouteKind::direct))) mixed.knobs.chunk = knobs.chunk;
       if (!direct && kind != RouteKind::kernel) mixed.knobs.streams = knobs.streams;
     }

@@ -35,7 +35,9 @@ TEST(Mismatch, OtherFieldsOnOneRankAreAnErrorOnAll) {
   Pieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   Field field(p.grid, Pieces::named("u", p.comm.rank() == 1 ? 2 : 1));
-  EXPECT_THROW(Exchange(p.comm, p.grid, {{&p.halo, &field}}), Error);
+  const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &field}}); });
+  EXPECT_NE(error.find("rank 0 one of u (1 x f32"), std::string::npos) << error;
+  EXPECT_NE(error.find("rank 1 one of u (2 x f32"), std::string::npos) << error;
 }
 
 TEST(Mismatch, AnotherOrderOnOneRankIsAnErrorOnAll) {
@@ -43,7 +45,9 @@ TEST(Mismatch, AnotherOrderOnOneRankIsAnErrorOnAll) {
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   Field u(p.grid, Pieces::named("u")), v(p.grid, Pieces::named("v"));
   Field& first = p.comm.rank() == 1 ? v : u;
-  EXPECT_THROW(Exchange(p.comm, p.grid, {{&p.halo, &first}}), Error);
+  const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &first}}); });
+  EXPECT_NE(error.find("rank 0 one of u ("), std::string::npos) << error;
+  EXPECT_NE(error.find("rank 1 one of v ("), std::string::npos) << error;
 }
 
 TEST(Mismatch, OtherTransfersOnOneRankAreAnErrorOnAll) {
@@ -54,6 +58,16 @@ TEST(Mismatch, OtherTransfersOnOneRankAreAnErrorOnAll) {
   if (p.comm.rank() == 1) narrow.low = {0, 0, 0};
   const Halo other(narrow);
   EXPECT_THROW(Exchange(p.comm, p.grid, {{&other, &u}}), Error);
+}
+
+TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  ExchangeOptions options;
+  if (p.comm.rank() == 1) options.routes = {RouteKind::kernel, RouteKind::staged};
+  const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &u}}, options); });
+  EXPECT_NE(error.find("with other ghosts, blocks, routes, knobs or codec"), std::string::npos) << error;
 }
 
 class OneRankAlone : public testing::TestWithParam<RouteKind> {};
@@ -88,6 +102,40 @@ TEST_P(OneRankAlone, TimesOutAndSaysWhoWaitedForWhom) {
     p.comm.barrier();
   }
 }
+
+/// Two exchanges that ranks begin in different orders.
+class OtherOrder : public testing::TestWithParam<RouteKind> {};
+
+TEST_P(OtherOrder, IsAnErrorOnAllRanksThatNamesTheFieldsAndTheOrder) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u")), v(p.grid, Pieces::named("v"));
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, GetParam()};
+  options.wait_limit = 0.3;
+  std::string message;
+  {
+    Exchange of_u(p.comm, p.grid, {{&p.halo, &u}}, options), of_v(p.comm, p.grid, {{&p.halo, &v}}, options);
+    std::vector<Stream> streams = streams_of(p.grid);
+    const bool turned = p.comm.rank() == 1;
+    try {
+      for (Exchange* exchange : {turned ? &of_v : &of_u, turned ? &of_u : &of_v}) {
+        exchange->run(streams);
+        finish(streams);
+        exchange->check();
+      }
+    } catch (const Timeout& timeout) {
+      message = timeout.what();
+    }
+    p.comm.barrier();
+  }
+  if (p.comm.rank() > 1) return;
+  EXPECT_NE(message.find(p.comm.rank() == 1 ? "exchange 1 of v" : "exchange 1 of u"), std::string::npos) << message;
+  EXPECT_NE(message.find("in another order"), std::string::npos) << message;
+}
+INSTANTIATE_TEST_SUITE_P(Routes, OtherOrder,
+                         testing::Values(RouteKind::direct, RouteKind::colocated, RouteKind::staged),
+                         [](const auto& info) { return to_string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(Routes, OneRankAlone,
                          testing::Values(RouteKind::direct, RouteKind::colocated, RouteKind::staged),

@@ -58,6 +58,12 @@ def test_options_hold_every_key_of_the_solver(small: Path) -> None:
     assert set(load(small).options()) == keys | {"placement_seed", "wait_limit", "tune", "retune"}
 
 
+def test_what_a_user_pins_of_an_exchange_reaches_the_solver(small: Path) -> None:
+    pins = {"pack": "memcpy3d", "streams": "one", "sync": True, "grouping": "nodes", "teams": 8, "chunk": 65536}
+    options = load(small, [f"exchange.{key}={json.dumps(value)}" for key, value in pins.items()]).options()
+    assert {key: options[key] for key in pins} == pins
+
+
 def test_eddies_and_force_reach_the_solver(small: Path) -> None:
     options = load(small, ["lbm.smagorinsky=0.1", "physics.force=[1e-5, 0, 0]"]).options()
     assert options["smagorinsky"] == 0.1

@@ -70,6 +70,19 @@ def test_measured_routes_are_remembered(tmp_path: Path) -> None:
     assert halo_of(retune=True, tuner_cache=str(tmp_path)).tuning["source"] == "measured"
 
 
+@pytest.mark.parametrize("pack", ["per_direction", "memcpy3d", "zero_copy"])
+def test_pinned_packing_changes_no_bit(cli: Cli, small: Path, pack: str) -> None:
+    words = ["run", "small.toml", "machine.devices_per_rank=2", "machine.backend=host", "--routes=staged,kernel",
+             "output.pictures=false", "output.report=false"]  # fmt: skip
+    pins = [f'exchange.pack="{pack}"', "exchange.sync=true", 'exchange.streams="one"']
+    found = []
+    for folder, more in (("usual", []), (pack, pins)):
+        result = cli(*words, *more, f"output.folder={folder}")
+        assert result.returncode == 0, result.stderr
+        found.append((small.parent / folder / "profiles.csv").read_bytes())
+    assert found[0] == found[1]
+
+
 def test_damaged_cache_is_warned_of(tmp_path: Path) -> None:
     file = Path(halo_of(tune="measure", tuner_cache=str(tmp_path)).tuning["file"])
     file.write_text(file.read_text()[:-9])

@@ -23,12 +23,11 @@ struct Functions {
 /// Before compute capability 9.0 a kernel cannot wait for the one before it.
 bool starts_early(Device device) {
   static const std::vector<bool> able = [] {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess) return std::vector<bool>{};
-    std::vector<bool> found(devices);
-    for (int d = 0; d < devices; ++d) {
+    std::vector<bool> found(device_count(Backend::cuda));
+    for (std::size_t d = 0; d < found.size(); ++d) {
       int major = 0;
-      check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d), {Backend::cuda, d},
+      const Device one{Backend::cuda, static_cast<int>(d)};
+      check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, one.index), one,
             "asking for the compute capability");
       found[d] = major >= 9;
     }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <sstream>
 
 #include "solver/cell_rows.hpp"
