@@ -1,6 +1,7 @@
 """`slipstream bench exchange` on the emulator, and what it compares with."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from conftest import Cli
 from rich.console import Console
 from slipstream import exchange_setups, exchange_tables
+from slipstream.bench_exchange import Choice
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import QUICK, SCALES, Setup
 
@@ -148,6 +150,16 @@ def test_each_rung_adds_one_route() -> None:
         routes = [routes for name, _, routes in exchange_setups.ladders(exchange_setups.ROUTES) if name == base]
         assert routes[0] == (base,) and routes[-1] == (base, "colocated", "peer", "kernel", "direct")
         assert [len(rung) for rung in routes] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("grid", [(1, 1, 1), (2, 2, 1)])
+def test_sizes_asked_for_are_measured_once(grid: tuple[int, int, int]) -> None:
+    scale = Choice(sizes=(256, 64)).scale("cuda")
+    devices = math.prod(grid)
+    for setups in exchange_setups.ladder(scale, grid, 1, devices, ("staged", "kernel")):
+        assert [setup.cells for setup in setups] == [exchange_setups.cube_of(side, devices) for side in (64, 256)]
+    cells = [setup.cells for setup in exchange_setups.must(scale, grid, ("kernel",), "all")]
+    assert len(cells) == len(set(cells))
 
 
 def scaling_row(devices: int, us: float, least: float) -> Row:
