@@ -19,7 +19,7 @@ help:
 	@echo 'make sanitize  build the presets asan and tsan and run the C++ tests in them'
 	@echo 'make format    lay out C++ and Python as .clang-format and ruff have it'
 	@echo 'make gpu-test  build the preset cuda and run every test on the GPUs of this machine; needs no network'
-	@echo 'make gpu-bench build the preset cuda and measure all that bench/results holds; tools/gpu_bench.sh NAME... a part'
+	@echo 'make gpu-bench build the preset cuda and measure what bench/results holds of GPUs; tools/gpu_bench.sh NAME... a part'
 	@echo 'make gpu-kit   fill gpu-kit/ with what a GPU machine without network lacks'
 	@echo 'make clean     remove what was built; .venv and results/ stay'
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+#: Columns of every row that say when it was measured, and of what.
+PROVENANCE = ("date", "commit")
 MARKED = re.compile(
     r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,]+))?(?: where=(?P<where>[\w:,^+-]+))?"
     r"(?P<optional> optional)? -->\n).*?(?P<end><!-- end -->)",
@@ -61,9 +63,17 @@ def heading(column: str) -> str:
 
 
 def varying(rows: list[dict[str, Any]]) -> list[str]:
-    """Columns that differ between rows; with a single row, all."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    """Columns that differ between rows; with a single row, all. The caption says what `PROVENANCE` does."""
+    names = list(dict.fromkeys(name for row in rows for name in row if name not in PROVENANCE))
     return [n for n in names if len(rows) == 1 or len({json.dumps(row.get(n)) for row in rows}) > 1]
+
+
+def provenance(result: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """`2026-11-21, 2026-11-22, commits 3dbe929, cd5515a`: of the rows that a table shows, the oldest first."""
+    measured = sorted({(row.get("date", result["date"]), row.get("commit", result["commit"])) for row in rows})
+    dates, commits = (list(dict.fromkeys(column)) for column in zip(*measured, strict=True))
+    short = [re.sub(r"^(\w{7})\w+", r"\1", commit) for commit in commits]
+    return f"{', '.join(dates)}, commit{'s' if len(short) > 1 else ''} {', '.join(short)}"
 
 
 def chosen_rows(rows: list[dict[str, Any]], where: dict[str, str]) -> list[dict[str, Any]]:
@@ -83,7 +93,7 @@ def table(folder: Path, columns: list[str] | None, where: dict[str, str]) -> str
         # Older results may not have what newer ones tell.
         here = {name for row in rows for name in row}
         chosen = [name for name in columns if name in here] if columns else varying(rows)
-        lines = [f"{result['machine']['name']}, {result['date']}, commit {result['commit']}:", ""]
+        lines = [f"{result['machine']['name']}, {provenance(result, rows)}:", ""]
         lines.append("| " + " | ".join(map(heading, chosen)) + " |")
         lines.append("|" + "|".join(" ---: " if _numeric(rows, name) else " --- " for name in chosen) + "|")
         lines += ["| " + " | ".join(show(row.get(name)) for name in chosen) + " |" for row in rows]

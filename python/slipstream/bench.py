@@ -161,6 +161,8 @@ def describe_machine(machine: Any, build: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+#: Columns that `write` adds to a row.
+PROVENANCE = frozenset({"commit", "date"})
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"mlups", "gbs", "roof_gbs", "percent_of_roof"})
 
@@ -173,24 +175,22 @@ def write(
     rows: list[dict[str, Any]],
     figures: frozenset[str] = FIGURES,
 ) -> Path:
-    """One result file, named for the machine and day; a later run of the same commit that day adds its command, adds
-    rows or replaces those of the same inputs: all columns but `figures`."""
+    """One result file, named for the machine and day, that goes on with the machine's newest: rows of the same inputs,
+    all columns but `figures`, are replaced, others stay as they were measured, and so do the commands."""
     today = date.today().isoformat()
-    path = folder / benchmark / f"{slug(machine['name'])}-{today}.json"
+    name = slug(machine["name"])
+    path = folder / benchmark / f"{name}-{today}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    before = json.loads(path.read_text()) if path.exists() else {}
-    if before.get("commit") != commit:
-        before = {"rows": [], "command": ""}
-    old = before["rows"]
-    new = {_inputs(row, figures) for row in rows}
-    commands = [word for word in before["command"].split("; ") if word and word != _command()]
+    earlier = sorted(path.parent.glob(f"{name}-????-??-??.json"))
+    before = json.loads(earlier[-1].read_text(encoding="utf-8")) if earlier else {"rows": [], "command": ""}
+    measured = [row | {"commit": commit, "date": today} for row in rows]
     result = {
         "benchmark": benchmark,
         "machine": machine,
         "commit": commit,
         "date": today,
-        "command": "; ".join([*commands, _command()]),
-        "rows": [row for row in old if _inputs(row, figures) not in new] + rows,
+        "command": "; ".join(dict.fromkeys([*filter(None, before["command"].split("; ")), _command()])),
+        "rows": [*{_inputs(row, figures): row for row in [*before["rows"], *measured]}.values()],
     }
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return path
@@ -211,7 +211,8 @@ def slug(name: str) -> str:
 
 
 def _inputs(row: dict[str, Any], figures: frozenset[str]) -> str:
-    return json.dumps({key: value for key, value in row.items() if key not in figures}, sort_keys=True)
+    hidden = figures | PROVENANCE
+    return json.dumps({key: value for key, value in row.items() if key not in hidden}, sort_keys=True)
 
 
 def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:

@@ -264,15 +264,22 @@ def bench_exchange(choice: Choice, console: Console, folder: Path | None) -> Non
     build = core().build_info()
     described = bench.describe_machine(session.meter.machine, build)
     rows: list[Row] = []
-    path = None
+    path: Path | None = None
+
+    def keep(new: list[Row]) -> list[Row]:
+        """All rows that there are: of this run and, where a file is written, of earlier ones."""
+        nonlocal path
+        rows.extend(new)
+        if folder is None or core().rank() != 0:
+            return rows
+        path = bench.write(folder, "exchange", described, build["commit"], new, FIGURES)
+        return json.loads(path.read_text(encoding="utf-8"))["rows"]
+
+    everything = rows
     for part in parts:
-        measured = [*session.rows(part)]
-        rows += [*measured, *exchange_tables.findings(measured)]
         # Part by part, so that what comes later cannot take along what was measured.
-        if folder is not None and core().rank() == 0:
-            path = bench.write(folder, "exchange", described, build["commit"], rows, FIGURES)
-    # Rows of earlier runs, on other numbers of ranks, are part of the explanation and of the pictures.
-    everything = json.loads(path.read_text(encoding="utf-8"))["rows"] if path else rows
+        measured = [*session.rows(part)]
+        everything = keep(exchange_tables.findings(measured, keep(measured)))
     exchange_tables.show(console, described["name"], rows, everything)
     if path:
         pictures = exchange_tables.pictures(path, described["name"], everything)

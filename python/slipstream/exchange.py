@@ -80,7 +80,8 @@ class Grid:
 
     @property
     def suited_layout(self) -> str:
-        """The layout in which exchanges cost least: "soa_z" where GPUs share x and z is whole, else "soa"."""
+        """The layout in which exchanges cost least: "soa_z" where GPUs share x, and z is whole and 32 cells long or
+        more, else "soa"."""
         return self._grid.suited_layout
 
     def extent(self, block: int = 0) -> Triple:

@@ -134,7 +134,7 @@ def parse_routes(text: str, built: Sequence[str]) -> tuple[str, ...]:
 def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
     """The table of times to be reached: all routes, and the host's alone at one size."""
     devices = grid[0] * grid[1] * grid[2]
-    for cells in [*(cubes(side, grid) for side in scale.sizes), cube_of(scale.cube, devices)]:
+    for cells in dict.fromkeys([*(cubes(side, grid) for side in scale.sizes), cube_of(scale.cube, devices)]):
         yield Setup("must", cells, grid, routes, {"routes": name})
     if "staged" in routes:
         side = WHERE if WHERE in scale.sizes else max(scale.sizes)
@@ -158,7 +158,7 @@ def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence
     devices = grid[0] * grid[1] * grid[2]
     for base, rung, routes in ladders(allowed):
         setups = []
-        for side in sorted((*scale.sizes, scale.cube)):
+        for side in sorted({*scale.sizes, scale.cube}):
             cells = cube_of(side, devices)
             named = label(nodes, ranks, devices, cells[0], base == "gpu_mpi")
             inputs = {"label": named, "base": base, "rung": rung, "routes": "+".join(routes)}

@@ -116,11 +116,12 @@ def _percent(gain: float | None) -> str:
 
 
 def _alone(rows: list[Row], row: Row) -> Row | None:
-    """The same on one device: the same cells of a device, or the same in all."""
+    """The same on one device: the same cells of a device, or the same in all. Its layout may be another: rows along z
+    are for grids that are cut across x, and of several layouts the fastest counts."""
     keys = ("part", "scaling", "quantities", "radius", "routes", "clock", "backend")
     size = "cells_per_device" if row["scaling"] == "weak" else "cells"
     found = pick(rows, devices=1, **{key: row[key] for key in (*keys, size)})
-    return found[0] if found else None
+    return min(found, key=lambda one: one["time_us"], default=None)
 
 
 def _beyond(row: Row, one: Row) -> tuple[float, float]:
@@ -231,8 +232,12 @@ def _risso(rows: list[Row]) -> Iterable[Row]:
                 yield _finding(schemes[0], f"{base}: {scheme} over {usual}, in rate", there, RISSO, here)
 
 
-def _explained(rows: list[Row]) -> Iterable[Row]:
-    for row, one in _beside_one(rows, "weak"):
+def _explained(rows: list[Row], everything: list[Row]) -> Iterable[Row]:
+    """Pairs of which this run measured either."""
+    measured = {_shares(row) for row in pick(rows, part="scaling")}
+    for row, one in _beside_one(everything, "weak"):
+        if measured.isdisjoint({_shares(row), _shares(one)}):
+            continue
         size = show_extent(row["cells_per_device"])
         question = f"{row['devices']} devices over 1, {size} each, {row['clock']} clock: more time"
         allowed = f"at most {row['least_us']:.4g} us, {row['link_mb']:.4g} MB over a link"
@@ -240,9 +245,9 @@ def _explained(rows: list[Row]) -> Iterable[Row]:
         yield _finding(row, question, allowed, source, f"{_beyond(row, one)[0]:+.4g} us")
 
 
-def findings(rows: list[Row]) -> list[Row]:
-    """What papers and the links' rates say, beside what these rows say."""
-    return [*_pearson(rows), *_risso(rows), *_explained(rows)]
+def findings(rows: list[Row], everything: list[Row]) -> list[Row]:
+    """What papers and the links' rates say, beside what these rows say; scaling may be beside rows of earlier runs."""
+    return [*_pearson(rows), *_risso(rows), *_explained(rows, everything)]
 
 
 def show(console: Console, machine: str, rows: list[Row], everything: list[Row]) -> None:
@@ -259,7 +264,7 @@ def show(console: Console, machine: str, rows: list[Row], everything: list[Row])
 
 
 def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:
-    """Beside the result file: the ladders, and the times to be reached."""
+    """Beside the result file: the ladders, weak scaling, and the times to be reached."""
     from slipstream import curves, plots
 
     drawn = []
@@ -279,10 +284,25 @@ def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:
     if panels:
         drawn.append(path.with_name(f"{path.stem}-ladder.png"))
         curves.draw(drawn[-1], f"Routes added one by one\n{machine}, host clock", panels, min(3, len(panels)))
+    if weak := pick(rows, part="scaling", scaling="weak"):
+        drawn.append(path.with_name(f"{path.stem}-scaling.png"))
+        clocks = [_weak_panel(pick(weak, clock=clock), clock) for clock in ("events", "host")]
+        curves.draw(drawn[-1], f"Weak scaling of an exchange\n{machine}", clocks)
     if goals := [row for row in pick(rows, part="must") if row["routes"] != "staged"]:
         drawn.append(path.with_name(f"{path.stem}-must.png"))
         plots.exchange_goals(drawn[-1], f"Halo exchange on {machine}", {who: _bars(goals, who) for who in _whos(goals)})
     return drawn
+
+
+def _weak_panel(rows: list[Row], clock: str) -> Any:
+    from slipstream import curves
+
+    found = []
+    for who in _whos(rows):
+        line = sorted((row for row in rows if _who(row) == who), key=lambda row: row["cells"])
+        sides = [row["cells_per_device"][0] for row in line]
+        found.append(curves.Curve(who, sides, [row["time_us"] for row in line]))
+    return curves.Panel(f"{clock} clock", "us", found, "side of a device's cube", counts=True)
 
 
 def _configuration(row: Row) -> str:

@@ -1,6 +1,7 @@
 """`slipstream bench exchange` on the emulator, and what it compares with."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from conftest import Cli
 from rich.console import Console
 from slipstream import exchange_setups, exchange_tables
+from slipstream.bench_exchange import Choice
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import QUICK, SCALES, Setup
 
@@ -38,7 +40,7 @@ def test_one_rank_measures_every_part(cli: Cli, tmp_path: Path) -> None:
     for rung in ("alone", "+ colocated", "+ peer", "+ kernel", "+ direct"):
         assert ("staged", rung) in configurations(rows)
     assert {row["scheme"] for row in timed if row["part"] == "schemes"} == set(exchange_setups.SCHEMES)
-    assert len(list((tmp_path / "out" / "exchange").glob("*.png"))) == 2
+    assert len(list((tmp_path / "out" / "exchange").glob("*.png"))) == 3
 
 
 def test_bytes_over_links_are_those_of_the_halo(cli: Cli, tmp_path: Path) -> None:
@@ -150,6 +152,16 @@ def test_each_rung_adds_one_route() -> None:
         assert [len(rung) for rung in routes] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("grid", [(1, 1, 1), (2, 2, 1)])
+def test_sizes_asked_for_are_measured_once(grid: tuple[int, int, int]) -> None:
+    scale = Choice(sizes=(256, 64)).scale("cuda")
+    devices = math.prod(grid)
+    for setups in exchange_setups.ladder(scale, grid, 1, devices, ("staged", "kernel")):
+        assert [setup.cells for setup in setups] == [exchange_setups.cube_of(side, devices) for side in (64, 256)]
+    cells = [setup.cells for setup in exchange_setups.must(scale, grid, ("kernel",), "all")]
+    assert len(cells) == len(set(cells))
+
+
 def scaling_row(devices: int, us: float, least: float) -> Row:
     return {"ranks": 1, "devices": devices, "backend": "cuda", "part": "scaling", "scaling": "weak", "routes": "all",
             "cells": [512 * devices, 512, 512], "cells_per_device": [512] * 3, "quantities": 4, "radius": 3,
@@ -157,9 +169,22 @@ def scaling_row(devices: int, us: float, least: float) -> Row:
 
 
 def test_findings_put_more_time_beside_what_the_links_bytes_need() -> None:
-    (found,) = exchange_tables.findings([scaling_row(1, 100.0, 0.0), scaling_row(2, 140.0, 64.0)])
+    earlier, rows = [scaling_row(1, 100.0, 0.0), scaling_row(4, 150.0, 90.0)], [scaling_row(2, 140.0, 64.0)]
+    (found,) = exchange_tables.findings(rows, earlier + rows)
     assert found["question"] == "2 devices over 1, 512^3 each, events clock: more time"
     assert found["published"] == "at most 64 us, 25 MB over a link" and found["here"] == "+40 us"
+
+
+def test_one_device_measured_again_renews_the_findings_beside_it() -> None:
+    earlier, rows = [scaling_row(2, 140.0, 64.0), scaling_row(4, 150.0, 90.0)], [scaling_row(1, 100.0, 0.0)]
+    found = exchange_tables.findings(rows, earlier + rows)
+    assert [(row["devices"], row["here"]) for row in found] == [(2, "+40 us"), (4, "+50 us")]
+
+
+def test_of_one_devices_layouts_the_fastest_is_compared_with() -> None:
+    rows = [scaling_row(1, us, 0.0) | {"layout": layout} for layout, us in (("soa_z", 120.0), ("soa", 100.0))]
+    several = scaling_row(2, 140.0, 64.0) | {"layout": "soa_z"}
+    assert exchange_tables._alone([*rows, several], several) is rows[1]
 
 
 def test_scaling_says_what_the_links_do_not_explain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +200,7 @@ def test_findings_put_gains_beside_the_papers() -> None:
          "rung": rung, "cells": [1191] * 3, "cells_per_device": [596, 596, 1191], "time_us": us}
         for rung, us in (("alone", 60.0), ("+ kernel", 12.0), ("+ direct", 4.0))
     ]  # fmt: skip
-    found = exchange_tables.findings(rows)
+    found = exchange_tables.findings(rows, rows)
     assert [(row["published"], row["here"]) for row in found] == [
         ("6x, 6 ranks on 6 V100", "5x"),
         ("-", "15x"),
@@ -189,7 +214,7 @@ def test_findings_put_ways_to_pack_beside_the_thesis() -> None:
          "cells": [512, 512, 256], "cells_per_device": [256] * 3, "time_us": us}
         for scheme, us in zip(exchange_setups.SCHEMES, (300.0, 200.0, 400.0), strict=True)
     ]  # fmt: skip
-    here = [row["here"] for row in exchange_tables.findings(rows)]
+    here = [row["here"] for row in exchange_tables.findings(rows, rows)]
     assert here == ["+50 % at 256^3, the most", "-25 % at 256^3, the most"]
 
 

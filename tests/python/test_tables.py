@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
+import pytest
 from conftest import ROOT
 from slipstream import bench
 
@@ -35,7 +37,44 @@ def test_result_file_is_named_for_machine_and_day(tmp_path: Path) -> None:
 def test_later_rows_replace_like_ones_and_join_others(tmp_path: Path) -> None:
     bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0), row(128, 20.0)])
     path = bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 11.0)])
-    assert [r["mlups"] for r in json.loads(path.read_text())["rows"]] == [20.0, 11.0]
+    assert [r["mlups"] for r in json.loads(path.read_text())["rows"]] == [11.0, 20.0]
+
+
+def test_rows_keep_the_commit_and_date_that_they_were_measured_at(tmp_path: Path) -> None:
+    path = bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0), row(128, 20.0)])
+    earlier = path.with_name("a-box-2-cores-2001-02-03.json")
+    earlier.write_text(path.read_text().replace(date.today().isoformat(), "2001-02-03"))
+    path.unlink()
+    path = bench.write(tmp_path, "lbm", MACHINE, "def", [row(64, 11.0)])
+    result = json.loads(path.read_text())
+    assert [(r["mlups"], r["commit"]) for r in result["rows"]] == [(11.0, "def"), (20.0, "abc")]
+    assert [r["date"] for r in result["rows"]] == [date.today().isoformat(), "2001-02-03"]
+    assert result["commit"] == "def" and path != earlier
+
+
+def test_files_of_other_machines_are_left_alone(tmp_path: Path) -> None:
+    bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0)])
+    path = bench.write(tmp_path, "lbm", {"name": "A box, 2"}, "abc", [row(128, 20.0)])
+    assert [r["mlups"] for r in json.loads(path.read_text())["rows"]] == [20.0]
+
+
+def test_commands_are_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words in (["bench", "lbm"], ["bench", "lbm", "--cells", "64"], ["bench", "lbm"]):
+        monkeypatch.setattr(sys, "argv", ["slipstream", *words])
+        path = bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0)])
+    assert json.loads(path.read_text())["command"] == "slipstream bench lbm; slipstream bench lbm --cells 64"
+
+
+def test_caption_names_the_commits_and_dates_of_the_rows_shown(tmp_path: Path) -> None:
+    folder = tmp_path / "bench" / "results"
+    bench.write(folder, "lbm", MACHINE, "0123456789ab", [row(64, 10.0), row(128, 20.0)])
+    bench.write(folder, "lbm", MACHINE, "ba9876543210+changes", [row(64, 11.0)])
+    path, today = document(tmp_path), date.today().isoformat()
+    tables(tmp_path)
+    assert f"A box, 2 cores, {today}, commits 0123456, ba98765+changes:" in path.read_text()
+    document(tmp_path, "lbm where=cells_per_device:128^3")
+    tables(tmp_path)
+    assert f"A box, 2 cores, {today}, commit 0123456:" in path.read_text()
 
 
 def test_table_is_written_between_its_marks(tmp_path: Path) -> None:
