@@ -35,6 +35,8 @@ simd | 1 | 60 | bench lbm --experiment simd --precision f64
 io | 4 | 240 | bench lbm --experiment io --cells 64 128 -n 4
 cavity | 1 | 300 | bench cavity --cells 64 128 192
 cavity | 1 | 180 | bench cavity --cells 192 --precision f16
+cases | 1 | 300 | bench cases
+cases_fine | 1 | 420 | bench cases --variant fine
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 120 | bench exchange --part must --devices 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4

@@ -101,13 +101,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    """argparse takes no more a.b=c after an option has come between; here they may stand anywhere."""
+    """argparse takes no more a.b=c, or names, after an option has come between; here they may stand anywhere."""
     parser = _parser()
     arguments, rest = parser.parse_known_args(words)
-    if rest and (any(word.startswith("-") for word in rest) or not hasattr(arguments, "overrides")):
+    many = next((key for key in ("overrides", "names") if hasattr(arguments, key)), None)
+    if rest and (any(word.startswith("-") for word in rest) or many is None):
         parser.error(f"unknown: {' '.join(rest)}")
-    if rest:
-        arguments.overrides = [*arguments.overrides, *rest]
+    if rest and many:
+        setattr(arguments, many, [*getattr(arguments, many), *rest])
     return arguments
 
 
