@@ -104,7 +104,7 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
 def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[dict[str, Any]]:
     """A row for each quantity that the case expects, or one without; of a failed run, where `run` is empty, with no
     figures."""
-    common = {
+    inputs = {
         "ranks": run.get("ranks", machine.ranks),
         "devices": run.get("devices", len(machine.devices())),
         "backend": machine.devices()[0]["backend"],
@@ -115,17 +115,19 @@ def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[di
         "precision": case.lbm.precision,
         "cells": list(case.grid.cells),
         "clock": "host",
+    }
+    speed = {
         "steps": run.get("steps"),
         "seconds": bench.digits(run["seconds"]) if run else None,
         "mlups": bench.digits(run["mlups"]) if run else None,
     }
     found = {quantity["quantity"]: quantity for quantity in run.get("expected", ())}
-    wanted = [
-        {"quantity": name, "low": low, "high": high, **_finding(found.get(name))}
+    made = [
+        inputs | {"quantity": name, "low": low, "high": high} | speed | _finding(found.get(name))
         for name, (low, high) in case.expected.items()
     ]
-    nothing = {"quantity": None, "low": None, "high": None, "found": None, "met": None if run else False}
-    return [common | quantity for quantity in wanted or [nothing]]
+    nothing = {"quantity": None, "low": None, "high": None, **speed, "found": None, "met": None if run else False}
+    return made or [inputs | nothing]
 
 
 def _finding(quantity: dict[str, Any] | None) -> dict[str, Any]:
