@@ -41,6 +41,8 @@ cavity | 1 | 300 | bench cavity --cells 64 128 192
 cavity | 1 | 180 | bench cavity --cells 64 128 --precision f64
 cavity | 1 | 180 | bench cavity --cells 192 --precision f16
 exchange | 4 | 180 | bench exchange --part must scaling --devices 4
+cases | 1 | 300 | bench cases
+cases_fine | 1 | 420 | bench cases --variant fine
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4
 ladder | 4 | 180 | bench exchange --part ladder --sizes 64 256 512 --devices 4

@@ -41,6 +41,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         ),
     ),
     "cavity": Benchmark("bench_cavity", ("precision", "cells")),
+    "cases": Benchmark("bench_cases", ("names", "variant")),
     "copy": Benchmark("bench_copy", ("cells", "quick")),
     "pingpong": Benchmark("bench_pingpong", ("quick", "device_buffers", "label")),
     "allreduce": Benchmark("bench_allreduce", ("devices", "quick")),
@@ -113,22 +114,28 @@ OPTIONS: Mapping[str, Option] = {
         "periodic ones",
     ),
     "overlap": Option("auto", "", {"choices": ["auto", "on", "off"]}),
+    "variant": Option(
+        [], "variants to run in place of the cases, of those that have them", {"nargs": "+", "metavar": "NAME"}
+    ),
     "quick": Option(False, "few small sizes", {"action": "store_true"}),
     "device_buffers": Option(False, "give MPI addresses in GPU memory", {"action": "store_true"}),
     "label": Option("", "name of the way MPI moves messages; or OMPI_MCA_pml"),
 }
 
 
-def takers(option: str) -> list[str]:
+def _takers(option: str) -> str:
     """Benchmarks that take an option."""
-    return [name for name, benchmark in BENCHMARKS.items() if option in benchmark.options]
+    return ", ".join(name for name, benchmark in BENCHMARKS.items() if option in benchmark.options)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("benchmark", choices=list(BENCHMARKS))
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of a case, or path of a case file or folder ({_takers('names')})"
+    )
     parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     for name, option in OPTIONS.items():
-        who = f"{option.help} ({', '.join(takers(name))})".strip()
+        who = f"{option.help} ({_takers(name)})".strip()
         parser.add_argument(_flag(name), default=option.default, help=who, **option.argument)
     parser.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
     parser.add_argument("--no-write", action="store_true", help="print only")
@@ -142,7 +149,9 @@ def _check_options(arguments: argparse.Namespace) -> None:
     taken = BENCHMARKS[arguments.benchmark].options
     for name, option in OPTIONS.items():
         if getattr(arguments, name) != option.default and name not in taken:
-            raise CaseError(f"bench {arguments.benchmark} takes no {_flag(name)}: {', '.join(takers(name))} only")
+            raise CaseError(f"bench {arguments.benchmark} takes no {_flag(name)}: {_takers(name)} only")
+    if arguments.names and "names" not in taken:
+        raise CaseError(f"bench {arguments.benchmark} takes no names: {_takers('names')} only")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:

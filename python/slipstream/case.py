@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from slipstream import toml_text
+from slipstream import toml_text, variants
 from slipstream.case_tables import (
     RIM_FORMS,
     CaseTable,
@@ -249,25 +249,51 @@ def _usual_speed(length: float) -> float:
 
 def schema() -> dict[str, Any]:
     """JSON Schema of a case file, for editors."""
-    return Case.model_json_schema(by_alias=True) | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    described = variants.schema(Case.model_json_schema(by_alias=True))
+    return described | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 
 
 class Source:
     """Where a case came from, to say where its faults are."""
 
-    def __init__(self, name: str, text: str = "", overrides: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str = "",
+        overrides: Sequence[str] = (),
+        variant: str | None = None,
+        tables: dict[str, Any] | None = None,
+    ) -> None:
+        """`tables` are those of the variant."""
         self.name = name
         self.text = text
         self.overrides = {toml_text.parse_override(text)[0]: text for text in overrides}
+        self.variant = variant
+        self._tables = tables or {}
+
+    def _override(self, names: tuple[str, ...]) -> str | None:
+        return next((text for key, text in self.overrides.items() if names[: len(key)] == key), None)
 
     def locate(self, path: toml_text.Path) -> str:
         """`cavity.toml:12` or `override 'a.b=c'`."""
         names = tuple(part for part in path if isinstance(part, str))
-        for key, text in self.overrides.items():
-            if names[: len(key)] == key:
-                return f"override '{text}'"
-        line = toml_text.find_line(self.text, path)
+        if override := self._override(names):
+            return f"override '{override}'"
+        line = toml_text.find_line(self.text, (*self._within(path), *path))
         return f"{self.name}:{line}" if line else self.name
+
+    def _within(self, path: toml_text.Path) -> tuple[str, ...]:
+        """The table of the variant, where the key comes from there."""
+        names = tuple(part for part in path if isinstance(part, str))
+        if self.variant is None or self._override(names) or not variants.hold(self._tables, names):
+            return ()
+        return (variants.KEY, self.variant)
+
+    def fault(self, path: toml_text.Path, said: str) -> str:
+        """`said`, which begins with the key, with its place."""
+        within = self._within(path)
+        of_variant = f" (variant {self.variant})" if self.variant is not None and not within else ""
+        return f"{self.locate(path)}: {''.join(f'{part}.' for part in within)}{said}{of_variant}"
 
 
 def _show(path: toml_text.Path) -> str:
@@ -281,7 +307,7 @@ _OPTIONAL = {"domain": DomainTable, "initial": InitialTable, "exact": ExactTable
 def _keys_at(path: toml_text.Path) -> list[str]:
     """Keys that the table at `path` may have."""
     if not path:
-        return list(Case.model_fields)
+        return [*Case.model_fields, variants.KEY]
     model = _OPTIONAL.get(str(path[0])) or Case.model_fields[str(path[0])].annotation
     if path[0] == "expected":
         return []
@@ -327,25 +353,25 @@ def parse(data: dict[str, Any], source: Source) -> Case:
         if "domain" in data:
             data = domain.fitted(data)
     except ValidationError as error:
-        faults = [("domain", e) for e in error.errors(include_url=False)]
-        raise CaseError("\n  ".join(f"{source.locate((t, *e['loc']))}: {_explain(e, t)}" for t, e in faults)) from None
+        faults = error.errors(include_url=False)
+        said = [source.fault(("domain", *e["loc"]), _explain(e, "domain")) for e in faults]
+        raise CaseError("\n  ".join(said)) from None
     except CaseError as error:
-        raise CaseError(f"{source.locate(('domain',))}: domain: {error}") from None
+        raise CaseError(source.fault(("domain",), f"domain: {error}")) from None
     try:
         # Read as JSON, because only there do strict types take an array for a tuple.
         case = Case.model_validate_json(json.dumps(data, default=str))
     except ValidationError as error:
-        faults = [f"{source.locate(tuple(e['loc']))}: {_explain(e)}" for e in error.errors(include_url=False)]
-        raise CaseError("\n  ".join(faults)) from None
-    found = [f"{source.locate(path)}: {_show(path)}: {message}" for path, message in problems(case)]
+        said = [source.fault(tuple(e["loc"]), _explain(e)) for e in error.errors(include_url=False)]
+        raise CaseError("\n  ".join(said)) from None
+    found = [source.fault(path, f"{_show(path)}: {message}") for path, message in problems(case)]
     if found:
         raise CaseError("\n  ".join(found))
     return case
 
 
-def load(path: str | Path, overrides: Sequence[str] = ()) -> Case:
-    """Reads, overrides and checks a case file."""
-    path = Path(path)
+def _read(path: Path) -> tuple[str, dict[str, Any], dict[str, variants.Tables]]:
+    """The text of a case file, its tables, and those of its variants."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -356,7 +382,46 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Case:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CaseError(f"{path}: not valid TOML: {error}") from None
-    source = Source(str(path), text, overrides)
+    try:
+        found = variants.take(data)
+    except CaseError as error:
+        raise CaseError(f"{Source(str(path), text).locate((variants.KEY,))}: {error}") from None
+    return text, data, found
+
+
+def variant_names(path: str | Path) -> list[str]:
+    """Of a case file."""
+    return list(_read(Path(path))[2])
+
+
+def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = None) -> Case:
+    """Reads a case file, merges one of its variants into it, overrides and checks it."""
+    path = Path(path)
+    text, data, known = _read(path)
+    tables: variants.Tables = {}
+    if variant is not None:
+        try:
+            tables = variants.choose(known, variant)
+        except CaseError as error:
+            raise CaseError(f"{path}: {error}") from None
+        data = variants.merged(data, variant, tables)
+    source = Source(str(path), text, overrides, variant, tables)
     for override in overrides:
-        toml_text.apply_override(data, *toml_text.parse_override(override))
+        key, value = toml_text.parse_override(override)
+        if key[0] == variants.KEY:
+            raise CaseError(f"override '{override}': overrides come after a variant; name the case's own key")
+        toml_text.apply_override(data, key, value)
     return parse(data, source)
+
+
+def check_variants(path: str | Path) -> list[str]:
+    """The names of a file's variants, each as the file has it. Raises CaseError with the faults of all of them."""
+    names, faults = variant_names(path), []
+    for name in names:
+        try:
+            load(path, variant=name)
+        except CaseError as error:
+            faults.append(str(error))
+    if faults:
+        raise CaseError("\n  ".join(faults))
+    return names

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from slipstream import __version__, benchmarks, core, failure, picture_options, start
-from slipstream.case import Case, load, schema
+from slipstream.case import Case, check_variants, load, schema
 from slipstream.errors import CaseError, RunError
 
 USER_ERROR = 2
@@ -32,6 +32,7 @@ def _parser() -> argparse.ArgumentParser:
     def takes_case(command: argparse.ArgumentParser, optional: bool = False) -> None:
         command.add_argument("case", nargs="?" if optional else None, help="case file (TOML)")
         command.add_argument("overrides", nargs="*", metavar="a.b=c", help="keys of the case file to change")
+        command.add_argument("--variant", metavar="NAME", help="with the keys of [variants.NAME] of the case file")
 
     def takes_ranks(command: argparse.ArgumentParser) -> None:
         command.add_argument("-n", dest="ranks", type=int, metavar="RANKS", help="start on so many ranks")
@@ -100,13 +101,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    """argparse takes no more a.b=c after an option has come between; here they may stand anywhere."""
+    """argparse takes no more a.b=c, or names, after an option has come between; here they may stand anywhere."""
     parser = _parser()
     arguments, rest = parser.parse_known_args(words)
-    if rest and (any(word.startswith("-") for word in rest) or not hasattr(arguments, "overrides")):
+    many = next((key for key in ("overrides", "names") if hasattr(arguments, key)), None)
+    if rest and (any(word.startswith("-") for word in rest) or many is None):
         parser.error(f"unknown: {' '.join(rest)}")
-    if rest:
-        arguments.overrides = [*arguments.overrides, *rest]
+    if rest and many:
+        setattr(arguments, many, [*getattr(arguments, many), *rest])
     return arguments
 
 
@@ -123,7 +125,7 @@ def _overrides(arguments: argparse.Namespace) -> list[str]:
 
 
 def _load(arguments: argparse.Namespace) -> Case:
-    return load(arguments.case, _overrides(arguments))
+    return load(arguments.case, _overrides(arguments), arguments.variant)
 
 
 def _run(arguments: argparse.Namespace, console: Console) -> None:
@@ -166,7 +168,12 @@ def _check(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import checks, report
 
     rows = report.physics(case) + [("warning", text) for text in checks.warnings(case)]
-    console.print(report.table(f"{arguments.case}: a good case", ["", ""], rows, left=2))
+    title = str(arguments.case)
+    if arguments.variant:
+        title += f", variant {arguments.variant}"
+    elif names := check_variants(arguments.case):
+        rows.append(("variants", f"good, too: {', '.join(names)}"))
+    console.print(report.table(f"{title}: a good case", ["", ""], rows, left=2))
     if conversion := report.conversion(case):
         console.print(conversion)
 

@@ -70,12 +70,13 @@ def _keys_by_line(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def find_line(text: str, path: Path) -> int | None:
-    """The line of the key at `path`, or of the nearest table or key around it; None where nothing of it is there."""
+    """The line of the key at `path`, of the first one below it, or of the nearest table or key around it; None where
+    nothing of it is there."""
     wanted = tuple(part for part in path if isinstance(part, str))
     best, best_length = None, 0
     for number, key in _keys_by_line(text):
-        length = len(key)
-        if length <= len(wanted) and key == wanted[:length] and length > best_length:
+        length = min(len(key), len(wanted))
+        if key[:length] == wanted[:length] and length > best_length:
             best, best_length = number, length
     return best
 

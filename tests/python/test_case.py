@@ -144,7 +144,7 @@ def test_resolved_case_keeps_what_depends_on_other_keys(small: Path) -> None:
 
 def test_schema_knows_every_table_and_forbids_others() -> None:
     described = schema()
-    assert set(described["properties"]) == set(Case.model_fields)
+    assert set(described["properties"]) == {*Case.model_fields, "variants"}
     assert described["additionalProperties"] is False
     assert "y+" in described["$defs"]["WallsTable"]["properties"]
 

@@ -1,0 +1,134 @@
+"""`slipstream bench cases`: which case files it runs, what it writes, and what it says of those that fall short."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import CASES, SMALL, Cli
+from slipstream import bench_cases
+from slipstream.bench_cases import Entry, entries, files
+from slipstream.errors import CaseError
+
+#: A flow that decays from a known start, and a variant that asks too much.
+DECAY = """\
+[grid]
+cells = [4, 8, 1]
+periodic = [true, true, false]
+[lbm]
+lattice = "D2Q9"
+precision = "f64"
+[physics]
+reynolds = 10
+length = 8
+lid_speed = 0.05
+[walls]
+[initial]
+velocity = ["sin(2*pi*y/Ly)", 0, 0]
+[exact]
+velocity = ["sin(2*pi*y/Ly)*exp(-(2*pi)^2*t/10)", 0, 0]
+[run]
+time_units = 0.1
+[output]
+reference = "none"
+[expected]
+"exact.distance" = [0, 0.1]
+[variants.strict.expected]
+"exact.distance" = [0, 1e-9]
+"no.such" = [0, 1]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two case files."""
+    there = tmp_path / "mine"
+    there.mkdir()
+    (there / "decay.toml").write_text(DECAY)
+    (there / "small.toml").write_text(SMALL)
+    return there
+
+
+def written(folder: Path) -> list[dict[str, Any]]:
+    (path,) = (folder / "out" / "cases").glob("*.json")
+    return json.loads(path.read_text())["rows"]
+
+
+def test_all_shipped_cases_are_run_unless_some_are_named() -> None:
+    assert files([]) == sorted(CASES.glob("*.toml"))
+    assert files(["sphere", "car", "sphere"]) == [CASES / "sphere.toml", CASES / "car.toml"]
+
+
+def test_files_and_folders_are_named_by_their_paths(folder: Path) -> None:
+    assert files([str(folder)]) == [folder / "decay.toml", folder / "small.toml"]
+    assert files([str(folder / "small.toml")]) == [folder / "small.toml"]
+
+
+def test_names_that_are_no_cases_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        CaseError, match="spere: no such case; give a name of .*sphere.* or the path of a file or folder"
+    ):
+        files(["spere"])
+    with pytest.raises(CaseError, match="no case file"):
+        files([str(tmp_path)])
+
+
+def test_an_installed_package_asks_for_a_folder_or_files(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setattr(bench_cases, "CASES", folder / "none")
+    with pytest.raises(CaseError, match="has no cases; name a folder of case files, or files"):
+        files([])
+    assert len(files([str(folder)])) == 2
+
+
+def test_variants_are_run_of_the_cases_that_have_them(folder: Path) -> None:
+    paths = files([str(folder)])
+    assert entries(paths, []) == [Entry(path) for path in paths]
+    assert entries(paths, ["strict"]) == [Entry(folder / "decay.toml", "strict")]
+    with pytest.raises(CaseError, match="none of the cases has a variant 'fine'; there are: strict"):
+        entries(paths, ["strict", "fine"])
+
+
+def test_cheap_cases_find_what_they_expect(cli: Cli, tmp_path: Path) -> None:
+    names = ["poiseuille", "couette", "bead_array"]
+    result = cli("bench", "cases", *names, "--backend", "host", "--folder", "out")
+    assert result.returncode == 0, result.stdout + result.stderr
+    rows = written(tmp_path)
+    assert [row["case"] for row in rows] == names
+    assert all(row["met"] and row["low"] <= row["found"] <= row["high"] for row in rows)
+    assert {path.name for path in tmp_path.iterdir()} == {"out"}
+
+
+@pytest.mark.parametrize("ranks", ["1", "2"])
+def test_what_falls_short_is_named_at_the_end(cli: Cli, tmp_path: Path, folder: Path, ranks: str) -> None:
+    words = ["--variant", "strict", "--backend", "host", "--folder", "out", "mine", "-n", ranks]
+    result = cli("bench", "cases", *words)
+    assert result.returncode == 1, result.stderr
+    rows = written(tmp_path)
+    assert [(row["quantity"], row["met"]) for row in rows] == [("exact.distance", False), ("no.such", False)]
+    assert rows[0]["found"] > 1e-9 and rows[1]["found"] is None
+    assert {row["variant"] for row in rows} == {"strict"} and {row["ranks"] for row in rows} == {int(ranks)}
+    said = "1 of 1 did not find what they expect: decay strict (exact.distance, no.such)"
+    assert result.stderr.count(said) == 1
+
+
+def test_case_that_fails_is_named_and_the_others_are_run(cli: Cli, tmp_path: Path, folder: Path) -> None:
+    unstable = {
+        "lid_speed = 0.1": "lid_speed = 0.17",
+        "reynolds = 100": "reynolds = 3500",
+        "steps = 40": "steps = 4000",
+    }
+    text = SMALL + '[lbm]\ncollision = "SRT"\n'
+    for old, new in unstable.items():
+        text = text.replace(old, new)
+    (folder / "bad.toml").write_text(text)
+    result = cli("bench", "cases", "mine", "--backend", "host", "--folder", "out")
+    assert result.returncode == 1, result.stderr
+    assert "1 of 3 did not find what they expect: bad (failed: the flow is no longer sound" in result.stderr
+    rows = {row["case"]: row for row in written(tmp_path)}
+    assert [rows[name]["met"] for name in ("bad", "decay", "small")] == [False, True, None]
+    assert rows["bad"]["seconds"] is None and rows["decay"]["steps"] == 16
+
+
+def test_other_benchmarks_take_no_names(cli: Cli) -> None:
+    result = cli("bench", "lbm", "sphere")
+    assert result.returncode == 2 and "bench lbm takes no names: cases only" in result.stderr
