@@ -62,9 +62,11 @@ class Scheme:
 def schemes(overlap: str) -> list[Scheme]:
     """The thesis's three, and the tuner's choice of everything."""
     found = []
-    for name, knobs in SCHEMES.items():
-        routes = DEVICE if name == "GPUBufferedScheme" else HOST
-        found.append(Scheme(name, {**knobs, "routes": list(routes)}, "off" if name == "GPUPackInfo" else overlap))
+    for name, scheme in SCHEMES.items():
+        knobs = core().scheme(scheme)
+        # Where MPI takes no device memory, its messages go through the host, too.
+        routes = {"routes": list(DEVICE if knobs["routes"] == ["gpu_mpi"] else HOST)}
+        found.append(Scheme(name, knobs | routes, "off" if name == "GPUPackInfo" else overlap))
     return [*found, Scheme(TUNED, {"tune": "measure", "tune_rim": True}, overlap)]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from slipstream.core import core
 from slipstream.errors import CaseError
 
 Triple = tuple[int, int, int]
@@ -15,11 +16,11 @@ PARTS = ("must", "ladder", "schemes", "scaling")
 BASES = ("staged", "gpu_mpi")
 RUNGS = ("colocated", "peer", "kernel", "direct")
 LIBRARIES = ("nccl", "nvshmem")
-#: Ways to pack of Risso's thesis, 4.2.
-SCHEMES: Mapping[str, Mapping[str, Any]] = {
-    "GPUPackInfo": {"pack": "per_direction", "streams": "one", "sync": True},
-    "asynchronous GPUPackInfo": {"pack": "per_direction", "streams": "per_direction", "sync": False},
-    "GPUBufferedScheme": {"pack": "fused", "streams": "one", "sync": False},
+#: Risso's thesis, 4.2, and what the library calls them: the first was there before, the others are the thesis's own.
+SCHEMES: Mapping[str, str] = {
+    "GPUPackInfo": "gpu_pack_info",
+    "asynchronous GPUPackInfo": "gpu_pack_info_async",
+    "GPUBufferedScheme": "gpu_buffered",
 }
 
 PEARSON = "Pearson et al.: Node-aware stencil communication for heterogeneous supercomputers, 2020, fig. 12"
@@ -167,12 +168,14 @@ def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence
 
 
 def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list[Setup]]:
-    """Risso's three ways to pack, under either base; copies within a device are nobody's message there either."""
-    for base in (base for base in BASES if base in allowed):
+    """Risso's three; copies within a device are nobody's message there either."""
+    for name, scheme in SCHEMES.items():
+        (base,), knobs = (found := core().scheme(scheme))["routes"], {k: v for k, v in found.items() if k != "routes"}
+        if base not in allowed:
+            continue
         routes = (base, "kernel")
-        for scheme, knobs in SCHEMES.items():
-            inputs = {"scheme": scheme, "base": base, "routes": "+".join(routes), **knobs}
-            yield [Setup("schemes", cubes(side, grid), grid, routes, inputs, knobs, ("host",)) for side in scale.sizes]
+        inputs = {"scheme": name, "base": base, "routes": "+".join(routes), **knobs}
+        yield [Setup("schemes", cubes(side, grid), grid, routes, inputs, knobs, ("host",)) for side in scale.sizes]
 
 
 def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
