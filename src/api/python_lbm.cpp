@@ -202,8 +202,13 @@ nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
       e[a] = shape[a] == 1 ? 1 : std::max<std::int64_t>(1, std::llround(static_cast<double>(shape[a]) * n / longest));
     return e;
   };
+  double memory = 0;
+  for (int d = 0; d < machine.devices(); ++d) memory += static_cast<double>(machine.device(d).memory);
   const auto full = [&](std::int64_t n) {
     o.cells = scaled(n);
+    // Each cell takes more than a byte; counts of bytes far beyond that would overflow.
+    if (static_cast<double>(o.cells[0]) * static_cast<double>(o.cells[1]) * static_cast<double>(o.cells[2]) > memory)
+      return 2.0;
     try {
       return fullness(machine, o);
     } catch (const Error&) {

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import slipstream._core as core
 from conftest import CASES, ROOT, Cli
+from slipstream import engine
+from slipstream.case import load
 
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json"}
 RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
@@ -129,6 +131,23 @@ def test_plan_prints_the_dry_run_and_writes_nothing(cli: Cli, small: Path) -> No
         assert name in said
     assert "largest grid that fits:" in said
     assert [path.name for path in small.parent.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.parametrize("cells", [(16, 16, 16), (120, 80, 80), (660, 123, 1)])
+def test_largest_grid_fits_and_a_little_larger_one_does_not(small: Path, cells: tuple[int, ...]) -> None:
+    flat = ['lbm.lattice="D2Q9"'] if cells[2] == 1 else []
+    case = load(small, [f"grid.cells={list(cells)}", "machine.backend=host", *flat])
+    machine = engine.discover(case)
+    memory = machine.devices()[0]["memory"]
+
+    def needed(size: tuple[int, ...]) -> int:
+        plan = core.plan(machine, case.options() | {"cells": size})
+        return sum(array["bytes"] for array in plan["arrays"])
+
+    largest = core.largest_grid(machine, case.options())
+    assert needed(largest) <= memory
+    larger = tuple(n if n == 1 else round(1.05 * n) for n in largest)
+    assert needed(larger) > memory
 
 
 def test_plan_of_a_machine_that_is_not_there(cli: Cli, small: Path) -> None:
