@@ -36,6 +36,8 @@ PAPER_SIMD = {"outside": 20.707 / 20.719, "inside": 3.577 / 2.104, "step": 699.9
 #: Sides of the cubes, beside the paper's cells, and shares of solid cells; radius of the beads of a pack over the side.
 CUBES = {"host": [48], "cuda": [256, 512]}
 SHARES = (PAPER_SHARE, 0.05, 0.6)
+#: Of cubes more of them: where in between `auto` changes from one way to another.
+CUBE_SHARES = (PAPER_SHARE, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 #: Share of the body in a box with walls on all sides.
 WALLED_SHARE = 0.05
 BEAD = 0.1
@@ -140,7 +142,8 @@ def flagfield(choice: Choice, backend: str) -> list[Row]:
     for cells in grids:
         empty = measure(choice, cells, None, "dense")
         found = [[empty]]
-        for share, walls in [*((share, False) for share in SHARES), (WALLED_SHARE, True)]:
+        shares = SHARES if cells == PAPER_CELLS else CUBE_SHARES
+        for share, walls in [*((share, False) for share in shares), (WALLED_SHARE, True)]:
             mask = solids(cells, share)
             found.append([measure(choice, cells, mask, way, walls) for way in WAYS])
             if cells == PAPER_CELLS and share == PAPER_SHARE:

@@ -33,6 +33,7 @@ def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(solids, "SHARES", (solids.PAPER_SHARE, 0.3))
+    monkeypatch.setattr(solids, "CUBE_SHARES", (0.1, 0.5))
     solids.run(choice("flagfield", [32]), Console(quiet=True), tmp_path)
     rows = rows_of(tmp_path, "flagfield")
     ways = ["dense", "flags", "sparse"]
@@ -42,6 +43,8 @@ def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
         assert row["mflups"] == pytest.approx(row["mlups"] * (1 - row["solid_share"]), rel=1e-3)
     assert rows[1]["solid_share"] == pytest.approx(solids.PAPER_SHARE, abs=5e-4)
     assert rows[4]["solid_share"] == pytest.approx(0.3, abs=0.02)
+    # Of cubes more shares, between which `auto` chooses.
+    assert [row["solid_share"] for row in rows[11:17:3]] == pytest.approx([0.1, 0.5], abs=0.02)
     # What the paper measured stands beside the one row that is its own.
     assert [row["paper_ratio"] for row in rows if row["paper_ratio"]] == [pytest.approx(1.2042, abs=1e-3)]
 
@@ -51,6 +54,7 @@ def test_flagfield_measures_fluid_cells_by_the_empty_box_of_the_same_run_and_cel
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(solids, "SHARES", (0.05,))
+    monkeypatch.setattr(solids, "CUBE_SHARES", (0.05,))
     solids.run(choice("flagfield", [16]), Console(quiet=True), tmp_path)
     rows = rows_of(tmp_path, "flagfield")
     for alike in (rows[:7], rows[7:]):
