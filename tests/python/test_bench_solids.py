@@ -119,6 +119,15 @@ def test_counters_are_those_of_the_last_step_of_each_way(tmp_path: Path, monkeyp
     assert rows[0]["duration_us"] == pytest.approx(1.005, abs=1e-3)  # from nanoseconds
 
 
+def test_counted_times_stand_beside_those_of_the_paper_under_its_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"dense": 12.0, "flags": 8.0, "sparse": 6.0}
+    counted = [{"solids": way, "duration_us": time} for way, time in times.items()]
+    monkeypatch.setattr(counters, "measure", lambda *_: [dict(row) for row in counted])
+    rows = solids.count(choice("flagfield", [64]))
+    assert [row["profiled_ratio"] for row in rows] == [1.0, 1.5, 2.0] * 3
+    assert [row["paper_ratio"] for row in rows] == [None, pytest.approx(1.116, abs=1e-3)] + [None] * 7
+
+
 def test_profiler_that_may_not_count_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profiler(tmp_path, monkeypatch, fails=True)
     with pytest.raises(CaseError, match="counted 0 of 2 steps .* ERR_NVGPUCTRPERM"):
