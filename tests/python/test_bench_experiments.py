@@ -70,6 +70,18 @@ def test_layouts_are_measured_at_every_alignment(cli: Cli, tmp_path: Path) -> No
     rows = measured(cli, tmp_path, "layout", "--cells", "8", "--precision", "f32")
     found = [(entry["layout"], entry["alignment"]) for entry in rows]
     assert found == [(layout, bytes_) for layout in ("soa", "aos") for bytes_ in experiments.ALIGNMENTS]
+    # Rows end in ghosts, so that each alignment is another layout.
+    assert len({entry["populations_mb"] for entry in rows[:6]}) == 6
+
+
+@pytest.mark.parametrize("cells", experiments.CELLS["layout"]["cuda"])
+def test_rows_of_the_measured_cubes_have_another_length_at_each_alignment(cells: int) -> None:
+    lengths = {-(-8 * (cells + 2) // (unit or 8)) * (unit or 8) for unit in experiments.ALIGNMENTS}
+    assert len(lengths) == len(experiments.ALIGNMENTS)
+
+
+def test_layouts_of_several_devices_are_cut_across_rows() -> None:
+    assert {setup.split for setup in experiments.setups("layout", [8], 2, 1)} == {(2, 1, 1)}
 
 
 def test_rates_can_be_measured_with_the_devices_in_a_grid(cli: Cli, tmp_path: Path) -> None:
