@@ -1,12 +1,15 @@
 """`slipstream bench lbm --experiment`: what is measured, and what it is compared with."""
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
+from rich.console import Console
 from slipstream import bench_lbm_experiments as experiments
+from slipstream import benchmarks
 from slipstream.bench_lbm_experiments import Setup
 
 
@@ -52,6 +55,18 @@ def test_thesis_says_nothing_of_other_cubes_or_strong_scaling() -> None:
     experiments.compare("strong", strong)
     assert small[0]["paper_percent"] is None and strong[0]["paper_percent"] is None
     assert strong[0]["percent"] is None
+
+
+@pytest.mark.parametrize("experiment", ["weak", "strong"])
+def test_scaling_unasked_is_the_protocol_of_the_thesis(experiment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[experiments.Choice] = []
+    monkeypatch.setattr(experiments, "run", lambda choice, console, folder: found.append(choice))
+    parser = argparse.ArgumentParser()
+    benchmarks.add_options(parser)
+    words = ["lbm", "--experiment", experiment, "--no-write"]
+    benchmarks.run(parser.parse_args(words), Console(quiet=True))
+    (choice,) = found
+    assert choice.precision == "f64" and not choice.cells and experiments.CELLS[experiment]["cuda"] == [256]
 
 
 def test_weak_scaling_leaves_rows_of_both_decompositions(cli: Cli, tmp_path: Path) -> None:
