@@ -30,8 +30,10 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(experiments, "REPEATS", 2)
     monkeypatch.setattr(blocks, "EXCHANGES", 3)
 
-    def run(module: ModuleType, name: str, cells: list[int], devices: int = 2, grid: str = "") -> list[Row]:
-        choice = Choice(name, "host", devices, 0, cells, "D3Q19", "TRT", "f64", "auto", grid)
+    def run(
+        module: ModuleType, name: str, cells: list[int], devices: int = 2, grid: str = "", overlap: str = "auto"
+    ) -> list[Row]:
+        choice = Choice(name, "host", devices, 0, cells, "D3Q19", "TRT", "f64", overlap, grid)
         module.run(choice, Console(quiet=True), tmp_path)
         (path,) = tmp_path.glob("lbm_*/*.json")
         return json.loads(path.read_text())["rows"]
@@ -49,6 +51,12 @@ def test_communication_measures_each_scheme_and_the_tuned_one_over_one_block(mea
         part = 100 * row["mlups"] / (row["devices"] * row["one_block_mlups"])
         assert row["percent"] == pytest.approx(part, rel=1e-3)
         assert row["travels_by"] == "staged" if row["scheme"].endswith("PackInfo") else row["travels_by"]
+
+
+def test_rows_name_a_rim_where_the_step_was_overlapped_only(measured: Any) -> None:
+    rows = measured(communication, "communication", [8], overlap="on")
+    assert [row["overlapped"] for row in rows] == [False, True, True, True]
+    assert all((row["rim"] is not None) == row["overlapped"] for row in rows)
 
 
 def test_step_without_exchange_stands_beside_the_tuned_one_only(measured: Any) -> None:
