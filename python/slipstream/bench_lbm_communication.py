@@ -121,7 +121,7 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
         "clock": "host",
         "travels_by": travels_by(lbm.report()),
         "overlapped": split["overlap"],
-        "rim": list(split["rim"]),
+        "rim": list(split["rim"]) if split["overlap"] else None,
         "time_ms": bench.digits(1e3 * seconds),
         "mlups": bench.digits(rate),
         "one_block_mlups": bench.digits(one),

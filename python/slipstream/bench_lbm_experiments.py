@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 STEPS, REPEATS = 200, 10
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"time_ms", "mlups", "percent", "paper_percent"})
+FIGURES = frozenset({"time_ms", "mlups", "populations_mb", "percent", "paper_percent"})
 #: What `percent` is of, by experiment.
 PERCENT_OF = {
     "layout": "% of the fastest",
@@ -41,9 +41,12 @@ ALIGNMENTS = (0, 32, 64, 128, 256, 512)
 #: buffered scheme; 100 with the other one), and of four, split in y and z (the asynchronous scheme), cubes of 256.
 PAPER_ONE = 550.0
 PAPER = {("weak", "xz", 2): 854.0, ("weak", "yz", 4): 1149.0}
-#: Cubes of cells of a block where none are named: small on a host, so that a minute is enough.
+#: Those whose sides are walls, beyond which lie ghosts, along rows too, as the thesis's arrays always have.
+CAVITIES = ("layout", "imbalance")
+#: Cubes of cells of a block where none are named: small on a host, so that a minute is enough. Those of `layout` have,
+#: with their two ghosts, rows whose length is another at each alignment; 321 is odd.
 CELLS = {
-    "layout": {"host": [64], "cuda": [128, 256, 320]},
+    "layout": {"host": [64], "cuda": [128, 256, 321]},
     "imbalance": {"host": [16, 32, 64], "cuda": [16, 32, 64, 128, 256]},
     "weak": {"host": [64], "cuda": [256]},
     "strong": {"host": [64], "cuda": [256]},
@@ -86,7 +89,7 @@ def setups(experiment: str, cells: Sequence[int], most: int, least: int) -> Iter
     """What an experiment measures with `least` to `most` devices."""
     for n in cells:
         if experiment == "layout":
-            split = (1, 1, most)
+            split = (most, 1, 1)  # so that messages leave from the ends of rows
             for layout in ("soa", "aos"):
                 for alignment in ALIGNMENTS:
                     yield Setup(f"{layout}, {n}^3", str(alignment), n, split, layout, alignment)
@@ -106,7 +109,7 @@ def grid(experiment: str, setup: Setup) -> list[int]:
 
 def case_of(choice: Choice, setup: Setup, nodes: int) -> Case:
     """A cavity, or, for the scaling, a box that is periodic in all directions: so each block has all its neighbours."""
-    periodic = choice.experiment != "imbalance"
+    periodic = choice.experiment not in CAVITIES
     value = {"f32": 4, "f64": 8}[choice.precision]
     data: dict[str, Any] = {
         "grid": {"cells": grid(choice.experiment, setup), "periodic": [periodic] * 3},
@@ -176,13 +179,18 @@ def measure(choice: Choice, setup: Setup) -> Row:
         "layout": prepared.plan["layout"],
         "alignment": setup.alignment,
         "overlap": choice.overlap,
-        "periodic": choice.experiment != "imbalance",
+        "periodic": choice.experiment not in CAVITIES,
         "steps": STEPS,
         "repeats": REPEATS,
         "clock": "host",
         "time_ms": bench.digits(1e3 * seconds),
         "mlups": bench.digits(case.cell_count * STEPS / seconds / 1e6),
+        "populations_mb": bench.digits(_bytes_of_populations(prepared.plan) / 1e6),
     }
+
+
+def _bytes_of_populations(plan: Row) -> int:
+    return sum(array["bytes"] for array in plan["arrays"] if array["array"].startswith("populations"))
 
 
 def compare(experiment: str, rows: list[Row]) -> None:

@@ -23,7 +23,11 @@ Row = dict[str, Any]
 
 EXPERIMENTS = ("flagfield", "simd")
 STEPS, REPEATS = 200, 10
-FIGURES = frozenset({"time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "paper_ratio"})
+FIGURES = frozenset(
+    {"time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "to_empty", "paper_ratio"}
+)
+#: The same of the rows of counters.
+COUNTED = frozenset(counters.METRICS) | {"profiled_ratio", "paper_ratio"}
 WAYS = ("dense", "flags", "sparse")
 #: Table 1.6: 65 536 cells, of which 0.6 % are solid (734.668 / 739.293 of the updates are of fluid cells).
 PAPER_CELLS, PAPER_SHARE = (64, 32, 32), 1.0 - 734.668 / 739.293
@@ -34,6 +38,10 @@ PAPER_SIMD = {"outside": 20.707 / 20.719, "inside": 3.577 / 2.104, "step": 699.9
 #: Sides of the cubes, beside the paper's cells, and shares of solid cells; radius of the beads of a pack over the side.
 CUBES = {"host": [48], "cuda": [256, 512]}
 SHARES = (PAPER_SHARE, 0.05, 0.6)
+#: Of cubes more of them: where in between `auto` changes from one way to another.
+CUBE_SHARES = (PAPER_SHARE, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+#: Share of the body in a box with walls on all sides.
+WALLED_SHARE = 0.05
 BEAD = 0.1
 #: The toy kernels' words and rounds of the loop: the paper's on a GPU.
 TOY = {"host": (64 * 1024, 200), "cuda": (1024 * 1024, 100_000)}
@@ -63,10 +71,11 @@ def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
     return beads.mask(cells, centres, radius)
 
 
-def case_of(choice: Choice, cells: tuple[int, int, int], way: str) -> Case:
+def case_of(choice: Choice, cells: tuple[int, int, int], way: str, walls: bool = False) -> Case:
+    """Periodic in all directions, or with walls at rest on all sides."""
     return parse(
         {
-            "grid": {"cells": list(cells), "periodic": [True, True, True]},
+            "grid": {"cells": list(cells), "periodic": [not walls] * 3},
             "lbm": {
                 "precision": choice.precision,
                 "lattice": choice.lattice,
@@ -82,13 +91,21 @@ def case_of(choice: Choice, cells: tuple[int, int, int], way: str) -> Case:
     )
 
 
-def measure(choice: Choice, cells: tuple[int, int, int], mask: np.ndarray, way: str, by_word: bool = False) -> Row:
-    """One row: the smallest of REPEATS times. Collective."""
-    case = case_of(choice, cells, way)
+def measure(
+    choice: Choice,
+    cells: tuple[int, int, int],
+    mask: np.ndarray | None,
+    way: str,
+    walls: bool = False,
+    by_word: bool = False,
+) -> Row:
+    """One row: the smallest of REPEATS times; without a mask the box is empty. Collective."""
+    case = case_of(choice, cells, way, walls)
     setup = engine.prepare(case, engine.discover(case))
     setup.options["flags_by_word"] = by_word
     lbm = engine.solver(setup)
-    lbm.set_solid(mask)
+    if mask is not None:
+        lbm.set_solid(mask)
     seconds = float("inf")
     for _ in range(REPEATS):
         began = time.perf_counter()
@@ -100,6 +117,7 @@ def measure(choice: Choice, cells: tuple[int, int, int], mask: np.ndarray, way: 
         "devices": 1,
         "experiment": choice.experiment,
         "cells_per_device": list(cells),
+        "walls": walls,
         "solid_share": bench.digits(1.0 - fluid / case.cell_count),
         "lattice": choice.lattice,
         "collision": choice.collision,
@@ -119,25 +137,34 @@ def measure(choice: Choice, cells: tuple[int, int, int], mask: np.ndarray, way: 
 
 
 def flagfield(choice: Choice, backend: str) -> list[Row]:
-    """Solid cells computed, skipped, left out; ratios of updates of fluid cells to those of the first."""
+    """The empty box, then solid cells computed, skipped, left out; ratios of updates of fluid cells to those of the
+    first way and to those of the empty box."""
     rows = []
     grids = [PAPER_CELLS, *((n, n, n) for n in choice.cells or CUBES[backend])]
     for cells in grids:
-        for share in SHARES:
+        empty = measure(choice, cells, None, "dense")
+        found = [[empty]]
+        shares = SHARES if cells == PAPER_CELLS else CUBE_SHARES
+        for share, walls in [*((share, False) for share in shares), (WALLED_SHARE, True)]:
             mask = solids(cells, share)
-            base = None
-            for way in WAYS:
-                row = measure(choice, cells, mask, way)
-                base = base or row["mflups"]
-                row["ratio"] = bench.digits(row["mflups"] / base)
-                same = cells == PAPER_CELLS and share == PAPER_SHARE and way == "flags"
-                row["paper_ratio"] = bench.digits(PAPER_FLAGS) if same else None
-                rows.append(row)
+            found.append([measure(choice, cells, mask, way, walls) for way in WAYS])
+            if cells == PAPER_CELLS and share == PAPER_SHARE:
+                found[-1][WAYS.index("flags")]["paper_ratio"] = bench.digits(PAPER_FLAGS)
+        for alike in found:
+            rows += [{"paper_ratio": None} | row | _ratios(row, alike[0], empty) for row in alike]
     return rows
 
 
+def _ratios(row: Row, dense: Row, empty: Row) -> Row:
+    return {
+        "ratio": bench.digits(row["mflups"] / dense["mflups"]),
+        "to_empty": bench.digits(row["mflups"] / empty["mflups"]),
+    }
+
+
 def count(choice: Choice) -> list[Row]:
-    """Hardware counters of one step, at the paper's cells and share, and of a cube with that share and a pack."""
+    """Hardware counters of one step, at the paper's cells and share, and of a cube with that share and a pack; its
+    time computed over its time skipped or left out, beside the paper's updates under the profiler."""
     side = choice.cells[0] if choice.cells else CUBES["cuda"][0]
     rows = []
     for cells, share in ((PAPER_CELLS, PAPER_SHARE), ((side,) * 3, PAPER_SHARE), ((side,) * 3, SHARES[-1])):
@@ -153,7 +180,14 @@ def count(choice: Choice) -> list[Row]:
             "streaming": choice.streaming,
             "clock": "events",
         }
-        rows += [inputs | row for row in counters.measure(choice, cells, share, WAYS)]
+        found = counters.measure(choice, cells, share, WAYS)
+        for row in found:
+            same = (cells, share, row["solids"]) == (PAPER_CELLS, PAPER_SHARE, "flags")
+            ratios = {
+                "profiled_ratio": bench.digits(found[0]["duration_us"] / row["duration_us"]),
+                "paper_ratio": bench.digits(PAPER_FLAGS_PROFILED) if same else None,
+            }
+            rows.append(inputs | row | ratios)
     return rows
 
 
@@ -202,25 +236,28 @@ def _table(choice: Choice, machine: str, rows: list[Row]) -> Any:
         columns = ["if", "test", "ms", "speed-up", "Zheng's"]
         return report.table(f"flags by word on {machine}, {choice.precision}", columns, shown, left=2)
     shown = [
-        (" x ".join(map(str, row["cells_per_device"])), f"{100 * row['solid_share']:.2g}", row["solids"],
-         number(row["mlups"]), number(row["mflups"]), number(row["steps_per_second"]),
-         f"{row['bytes_per_fluid_cell']:.0f}", number(row["ratio"], ".2f"), number(row["paper_ratio"], ".2f"))
+        (" x ".join(map(str, row["cells_per_device"])), "yes" if row["walls"] else "no",
+         f"{100 * row['solid_share']:.2g}", row["solids"], number(row["mlups"]), number(row["mflups"]),
+         number(row["steps_per_second"]), f"{row['bytes_per_fluid_cell']:.0f}", number(row["to_empty"], ".3f"),
+         number(row["ratio"], ".2f"), number(row["paper_ratio"], ".2f"))
         for row in rows
     ]  # fmt: skip
-    columns = ["cells", "% solid", "solid cells", "MLUPS", "MFLUPS", "steps/s", "B a fluid cell", "to dense", "Zheng's"]
+    columns = ["cells", "walls", "% solid", "solid cells", "MLUPS", "MFLUPS", "steps/s", "B a fluid cell",
+               "to empty box", "to dense", "Zheng's"]  # fmt: skip
     title = f"solid cells, {choice.lattice} {choice.collision} {choice.precision}, {choice.streaming} on {machine}: "
-    title += f"{STEPS} steps, the smallest of {REPEATS} times (Zheng's under a profiler: {PAPER_FLAGS_PROFILED:.2f})"
-    return report.table(title, columns, shown, left=3)
+    title += f"{STEPS} steps, the smallest of {REPEATS} times"
+    return report.table(title, columns, shown, left=4)
 
 
 def _counter_table(choice: Choice, machine: str, rows: list[Row]) -> Any:
     names = [name for name in counters.METRICS if not name.endswith("_requests") and name != "cycles"]
     shown = [
         (" x ".join(map(str, row["cells_per_device"])), f"{100 * row['solid_share']:.2g}", row["solids"],
-         *(f"{row[name]:.4g}" for name in names))
+         *(f"{row[name]:.4g}" for name in names), f"{row['profiled_ratio']:.2f}",
+         f"{row['paper_ratio']:.2f}" if row["paper_ratio"] else "-")
         for row in rows
     ]  # fmt: skip
-    columns = ["cells", "% solid", "solid cells", *(name.replace("_", " ") for name in names)]
+    columns = ["cells", "% solid", "solid cells", *(name.replace("_", " ") for name in names), "to dense", "Zheng's"]
     return report.table(f"counters of one step, {choice.streaming} on {machine}", columns, shown, left=3)
 
 
@@ -245,7 +282,7 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
         if counters.profiler():
             counted = count(choice)
             console.print(_counter_table(choice, machine.name, counted))
-            results.append(("lbm_counters", counted, frozenset(counters.METRICS)))
+            results.append(("lbm_counters", counted, COUNTED))
         else:
             console.print("no counters: Nsight Compute's ncu is not on the path")
     if folder is not None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Cli
 from rich.console import Console
@@ -30,8 +31,10 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(experiments, "REPEATS", 2)
     monkeypatch.setattr(blocks, "EXCHANGES", 3)
 
-    def run(module: ModuleType, name: str, cells: list[int], devices: int = 2, grid: str = "") -> list[Row]:
-        choice = Choice(name, "host", devices, 0, cells, "D3Q19", "TRT", "f64", "auto", grid)
+    def run(
+        module: ModuleType, name: str, cells: list[int], devices: int = 2, grid: str = "", overlap: str = "auto"
+    ) -> list[Row]:
+        choice = Choice(name, "host", devices, 0, cells, "D3Q19", "TRT", "f64", overlap, grid)
         module.run(choice, Console(quiet=True), tmp_path)
         (path,) = tmp_path.glob("lbm_*/*.json")
         return json.loads(path.read_text())["rows"]
@@ -49,6 +52,12 @@ def test_communication_measures_each_scheme_and_the_tuned_one_over_one_block(mea
         part = 100 * row["mlups"] / (row["devices"] * row["one_block_mlups"])
         assert row["percent"] == pytest.approx(part, rel=1e-3)
         assert row["travels_by"] == "staged" if row["scheme"].endswith("PackInfo") else row["travels_by"]
+
+
+def test_rows_name_a_rim_where_the_step_was_overlapped_only(measured: Any) -> None:
+    rows = measured(communication, "communication", [8], overlap="on")
+    assert [row["overlapped"] for row in rows] == [False, True, True, True]
+    assert all((row["rim"] is not None) == row["overlapped"] for row in rows)
 
 
 def test_step_without_exchange_stands_beside_the_tuned_one_only(measured: Any) -> None:
@@ -79,14 +88,32 @@ def test_communication_runs_on_two_ranks(cli: Cli, tmp_path: Path) -> None:
     assert [row["split"] for row in rows] == [[1, 1, 2]] * 4 and all(row["ranks"] == 2 for row in rows)
 
 
-def test_a_fluid_at_rest_has_the_same_bits_without_the_exchange() -> None:
-    setup = Setup("", "", 6, (1, 1, 2))
-    choice = Choice("communication", "host", 2, 0, [6], "D3Q19", "TRT", "f64", "auto")
+def whirls(low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
+    """Density less 1 and velocity of cells [z][y][x]: another one in each, across all cuts."""
+    z, y, x = np.meshgrid(*[np.arange(a, b) for a, b in zip(low[::-1], high[::-1], strict=True)], indexing="ij")
+    parts = [np.sin(0.7 * x + 1.1 * y + 1.7 * z + phase) for phase in range(4)]
+    return np.ascontiguousarray(0.02 * np.stack(parts, axis=-1))
+
+
+@pytest.mark.parametrize("overlap", ["off", "on"])
+def test_a_moving_fluid_needs_the_exchange_that_is_left_out_and_has_its_bits_once_it_is_taken_back(
+    overlap: str,
+) -> None:
+    choice = Choice("communication", "host", 2, 0, [8], "D3Q19", "TRT", "f64", overlap)
+    options = experiments.case_of(choice, Setup("", "", 8, (1, 1, 2)), 1).options()
     machine = core().Machine.discover("host", devices_per_rank=2)
-    lbm = core().Lbm(machine, experiments.case_of(choice, setup, 1).options())
-    lbm.leave_out_exchange(True)
-    lbm.advance(5)
-    assert lbm.step == 5 and not lbm.populations().any()
+
+    def after_steps(*left_out: bool) -> np.ndarray:
+        lbm = core().Lbm(machine, options)
+        lbm.start_from(whirls)
+        for value in left_out:
+            lbm.leave_out_exchange(value)
+        lbm.advance(3)
+        return np.asarray(lbm.populations())
+
+    whole = after_steps()
+    assert not np.array_equal(after_steps(True), whole)
+    assert np.array_equal(after_steps(True, False), whole)
 
 
 def test_blocks_of_an_open_box_have_as_many_neighbours_as_the_thesis_counts() -> None:
@@ -165,7 +192,8 @@ def test_io_writes_checkpoints_that_wait_in_each_memory_and_leaves_none(
     assert len({row["state_gb"] for row in rows}) == 1 and rows[0]["state_gb"] > 8**3 * 19 * 8 / 1e9
     for row in rows:
         assert row["gbs"] == pytest.approx(row["state_gb"] / row["written_s"], rel=1e-3)
-        assert row["steps_meanwhile"] > 0 and 0 < row["begin_ms"] < 1e3 * row["written_s"]
+        # Steps go on between two looks at what has been written.
+        assert row["steps_meanwhile"] > 0
     assert not list(tmp_path.glob(".slipstream-io-*"))
 
 

@@ -1,12 +1,15 @@
 """`slipstream bench lbm --experiment`: what is measured, and what it is compared with."""
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
+from rich.console import Console
 from slipstream import bench_lbm_experiments as experiments
+from slipstream import benchmarks
 from slipstream.bench_lbm_experiments import Setup
 
 
@@ -54,6 +57,18 @@ def test_thesis_says_nothing_of_other_cubes_or_strong_scaling() -> None:
     assert strong[0]["percent"] is None
 
 
+@pytest.mark.parametrize("experiment", ["weak", "strong"])
+def test_scaling_unasked_is_the_protocol_of_the_thesis(experiment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[experiments.Choice] = []
+    monkeypatch.setattr(experiments, "run", lambda choice, console, folder: found.append(choice))
+    parser = argparse.ArgumentParser()
+    benchmarks.add_options(parser)
+    words = ["lbm", "--experiment", experiment, "--no-write"]
+    benchmarks.run(parser.parse_args(words), Console(quiet=True))
+    (choice,) = found
+    assert choice.precision == "f64" and not choice.cells and experiments.CELLS[experiment]["cuda"] == [256]
+
+
 def test_weak_scaling_leaves_rows_of_both_decompositions(cli: Cli, tmp_path: Path) -> None:
     rows = measured(cli, tmp_path, "weak", "--cells", "8", "--devices", "2")
     assert [entry["split"] for entry in rows] == [[1, 1, 1], [2, 1, 1], [1, 1, 1], [1, 2, 1]]
@@ -70,6 +85,18 @@ def test_layouts_are_measured_at_every_alignment(cli: Cli, tmp_path: Path) -> No
     rows = measured(cli, tmp_path, "layout", "--cells", "8", "--precision", "f32")
     found = [(entry["layout"], entry["alignment"]) for entry in rows]
     assert found == [(layout, bytes_) for layout in ("soa", "aos") for bytes_ in experiments.ALIGNMENTS]
+    # Rows end in ghosts, so that each alignment is another layout.
+    assert len({entry["populations_mb"] for entry in rows[:6]}) == 6
+
+
+@pytest.mark.parametrize("cells", experiments.CELLS["layout"]["cuda"])
+def test_rows_of_the_measured_cubes_have_another_length_at_each_alignment(cells: int) -> None:
+    lengths = {-(-8 * (cells + 2) // (unit or 8)) * (unit or 8) for unit in experiments.ALIGNMENTS}
+    assert len(lengths) == len(experiments.ALIGNMENTS)
+
+
+def test_layouts_of_several_devices_are_cut_across_rows() -> None:
+    assert {setup.split for setup in experiments.setups("layout", [8], 2, 1)} == {(2, 1, 1)}
 
 
 def test_rates_can_be_measured_with_the_devices_in_a_grid(cli: Cli, tmp_path: Path) -> None:

@@ -33,16 +33,37 @@ def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(solids, "SHARES", (solids.PAPER_SHARE, 0.3))
+    monkeypatch.setattr(solids, "CUBE_SHARES", (0.1, 0.5))
     solids.run(choice("flagfield", [32]), Console(quiet=True), tmp_path)
     rows = rows_of(tmp_path, "flagfield")
-    assert [row["solids"] for row in rows] == ["dense", "flags", "sparse"] * 4
-    assert [row["cells_per_device"] for row in rows[::6]] == [[64, 32, 32], [32, 32, 32]]
+    ways = ["dense", "flags", "sparse"]
+    assert [row["solids"] for row in rows] == (["dense"] + ways * 3) * 2
+    assert [row["cells_per_device"] for row in rows[::10]] == [[64, 32, 32], [32, 32, 32]]
     for row in rows:
         assert row["mflups"] == pytest.approx(row["mlups"] * (1 - row["solid_share"]), rel=1e-3)
-    assert rows[0]["solid_share"] == pytest.approx(solids.PAPER_SHARE, abs=5e-4)
-    assert rows[3]["solid_share"] == pytest.approx(0.3, abs=0.02)
+    assert rows[1]["solid_share"] == pytest.approx(solids.PAPER_SHARE, abs=5e-4)
+    assert rows[4]["solid_share"] == pytest.approx(0.3, abs=0.02)
+    # Of cubes more shares, between which `auto` chooses.
+    assert [row["solid_share"] for row in rows[11:17:3]] == pytest.approx([0.1, 0.5], abs=0.02)
     # What the paper measured stands beside the one row that is its own.
     assert [row["paper_ratio"] for row in rows if row["paper_ratio"]] == [pytest.approx(1.2042, abs=1e-3)]
+
+
+@pytest.mark.usefixtures("short")
+def test_flagfield_measures_fluid_cells_by_the_empty_box_of_the_same_run_and_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(solids, "SHARES", (0.05,))
+    monkeypatch.setattr(solids, "CUBE_SHARES", (0.05,))
+    solids.run(choice("flagfield", [16]), Console(quiet=True), tmp_path)
+    rows = rows_of(tmp_path, "flagfield")
+    for alike in (rows[:7], rows[7:]):
+        empty = alike[0]
+        assert (empty["solid_share"], empty["walls"], empty["to_empty"]) == (0.0, False, 1.0)
+        assert [row["walls"] for row in alike[1:]] == [False] * 3 + [True] * 3
+        for row in alike[1:]:
+            assert row["solid_share"] == pytest.approx(0.05, abs=0.01)
+            assert row["to_empty"] == pytest.approx(row["mflups"] / empty["mflups"], rel=1e-3)
 
 
 @pytest.mark.usefixtures("short")
@@ -96,6 +117,15 @@ def test_counters_are_those_of_the_last_step_of_each_way(tmp_path: Path, monkeyp
     names = list(counters.METRICS)
     assert [row["dram_read_bytes"] for row in rows] == [1000 + names.index("dram_read_bytes"), 3000 + 12]
     assert rows[0]["duration_us"] == pytest.approx(1.005, abs=1e-3)  # from nanoseconds
+
+
+def test_counted_times_stand_beside_those_of_the_paper_under_its_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"dense": 12.0, "flags": 8.0, "sparse": 6.0}
+    counted = [{"solids": way, "duration_us": time} for way, time in times.items()]
+    monkeypatch.setattr(counters, "measure", lambda *_: [dict(row) for row in counted])
+    rows = solids.count(choice("flagfield", [64]))
+    assert [row["profiled_ratio"] for row in rows] == [1.0, 1.5, 2.0] * 3
+    assert [row["paper_ratio"] for row in rows] == [None, pytest.approx(1.116, abs=1e-3)] + [None] * 7
 
 
 def test_profiler_that_may_not_count_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
