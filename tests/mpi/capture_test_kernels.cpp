@@ -131,6 +131,18 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
   const Halo halo{Halo::Options{}};
 };
 
+TEST_P(Captured, AreAllButWhatTheHostDrives) {
+  if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
+  const auto driven = [](RouteKind kind) {
+    return kind == RouteKind::staged || kind == RouteKind::gpu_mpi || kind == RouteKind::nvshmem;
+  };
+  Field field(*grid, field_options);
+  const Exchange exchange(comm, *grid, {{&halo, &field}}, options);
+  const auto& messages = exchange.messages();
+  EXPECT_EQ(exchange.capturable(),
+            std::none_of(messages.begin(), messages.end(), [&](const auto& m) { return driven(m.route); }));
+}
+
 TEST_P(Captured, RunGivesTheSameValues) {
   if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
   if (!can_be_captured()) GTEST_SKIP() << "the host drives this route";

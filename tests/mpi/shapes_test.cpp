@@ -26,6 +26,11 @@ struct Shape {
   std::vector<Values> fields{{}};
 };
 
+Values three_wide(Layout layout) { return {DType::f32, 2, layout, {3, 3, 3}, {3, 3, 3}}; }
+
+/// The last ones, which take too long for every route.
+constexpr std::size_t large_messages = 2;
+
 const std::vector<Shape>& shapes() {
   const Values wide{DType::i32, 3, Layout::aos, {3, 2, 0}, {0, 1, 3}, Reach::faces_and_edges, {1, 0, 2}},
       bytes{DType::u8, 2, Layout::soa, {1, 1, 1}, {2, 2, 2}, Reach::faces},
@@ -56,6 +61,9 @@ const std::vector<Shape>& shapes() {
        {3, 4, 1},
        {true, false, false},
        {{DType::f32, 2, Layout::soa, {2, 1, 0}, {1, 3, 0}}, {DType::u8, 1, Layout::soa, {1, 1, 0}, {1, 1, 0}}}},
+      // Above 8 MB a device, which go in another order; see large_messages.
+      {"rows_along_x_of_large_messages", {12, 700, 600}, {2, 2, 1}, {true, true, true}, {three_wide(Layout::soa)}},
+      {"rows_along_z_of_large_messages", {12, 700, 600}, {2, 2, 1}, {true, true, true}, {three_wide(Layout::soa_z)}},
   };
   return list;
 }
@@ -166,14 +174,28 @@ TEST_P(Shapes, FillTheGhostsAndNothingElse) {
   }
 }
 
+std::string name_of_shape(const testing::TestParamInfo<Shapes::ParamType>& info) {
+  return name_of(std::get<0>(info.param), std::get<1>(info.param), shapes()[std::get<2>(info.param)].name);
+}
+
 INSTANTIATE_TEST_SUITE_P(Routes, Shapes,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range<std::size_t>(0, all_ways().size()),
-                                          testing::Range<std::size_t>(0, shapes().size())),
-                         [](const auto& info) {
-                           return name_of(std::get<0>(info.param), std::get<1>(info.param),
-                                          shapes()[std::get<2>(info.param)].name);
-                         });
+                                          testing::Range<std::size_t>(0, shapes().size() - large_messages)),
+                         name_of_shape);
+
+std::vector<std::size_t> ways_by_rules() {
+  std::vector<std::size_t> found;
+  for (std::size_t n = 0; n < all_ways().size(); ++n)
+    if (all_ways()[n].name.starts_with("rules")) found.push_back(n);
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(LargeMessages, Shapes,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::ValuesIn(ways_by_rules()),
+                                          testing::Range<std::size_t>(shapes().size() - large_messages,
+                                                                      shapes().size())),
+                         name_of_shape);
 
 /// All tests here share GPUs where there are more ranks than GPUs; this says by which routes. Virtual devices of the
 /// host belong to one rank each.
