@@ -279,7 +279,7 @@ def _experiment(arguments: argparse.Namespace, console: Console, folder: Path | 
         arguments.cells,
         arguments.lattice,
         arguments.collision,
-        (arguments.precision or ["f64"])[0],
+        (arguments.precision or ["f32" if arguments.experiment == "methods" else "f64"])[0],
         arguments.overlap,
         arguments.grid,
     )

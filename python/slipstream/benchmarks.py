@@ -64,6 +64,7 @@ EXPERIMENTS: Mapping[str, str] = {
     "io": "bench_lbm_io",
     "flagfield": "bench_lbm_solids",
     "simd": "bench_lbm_solids",
+    "methods": "bench_lbm_methods",
 }
 
 
@@ -105,7 +106,7 @@ OPTIONS: Mapping[str, Option] = {
     "layout": Option("auto", "of the fields in memory", {"choices": ["auto", "soa", "aos", "soa_z"]}),
     "experiment": Option(
         None,
-        "of Risso 2017 or Zheng 2023, as a rule 200 steps, the smallest of 10 times",
+        "of Risso 2017 or Zheng 2023, as a rule 200 steps, the smallest of 10 times; and methods",
         {"choices": list(EXPERIMENTS)},
     ),
     "grid": Option(
