@@ -33,8 +33,9 @@ layout | 1 | 240 | bench lbm --experiment layout --cells 256
 validation | 4 | 600 | bench lbm --experiment validation --cells 64 -n 4
 frame2 | 2 | 120 | bench lbm --experiment frame --cells 256 -n 2
 frame | 4 | 120 | bench lbm --experiment frame --cells 256 -n 4
-flagfield | 1 | 240 | bench lbm --experiment flagfield --precision f32 --cells 256
-flagfield | 1 | 240 | bench lbm --experiment flagfield --precision f32 --streaming in_place --cells 256
+flagfield | 1 | 420 | bench lbm --experiment flagfield --precision f32 --cells 256
+flagfield | 1 | 420 | bench lbm --experiment flagfield --precision f32 --streaming in_place --cells 256
+methods | 1 | 240 | bench lbm --experiment methods --precision f32
 simd | 1 | 60 | bench lbm --experiment simd --precision f64
 io | 4 | 240 | bench lbm --experiment io --cells 64 128 -n 4
 cavity | 1 | 300 | bench cavity --cells 64 128 192
