@@ -50,7 +50,7 @@ def test_that_a_late_rank_causes_ends_that_rank_too(tmp_path: Path) -> None:
     script = "import time\nhalo.run() if grid.comm.rank == 0 else time.sleep(90)\n"
     result = run(tmp_path, 2, script, wait_limit=1)
     assert result.returncode == 1
-    assert "TimeoutError: exchange 2: device 0 on rank 0 waited" in result.stderr
+    assert "TimeoutError: exchange 2 of u: device 0 on rank 0 waited" in result.stderr
     assert "slipstream: rank 0 failed, and ends all 2 ranks" in result.stderr
 
 

@@ -88,7 +88,7 @@ def run_on(
 
 def names_both(text: str) -> bool:
     waited = "device 0 on rank 0 waited" in text and "device 1 on rank 1" in text
-    return waited and text.startswith("exchange 2:") and f" {WAIT_LIMIT}" in text
+    return waited and text.startswith("exchange 2 of u:") and f" {WAIT_LIMIT}" in text
 
 
 @pytest.mark.parametrize("route", ["direct", "colocated", "staged"])
