@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace slipstream {
@@ -9,6 +10,8 @@ namespace slipstream {
 using Extent = std::array<std::int64_t, 3>;
 
 constexpr std::int64_t volume(const Extent& e) { return e[0] * e[1] * e[2]; }
+/// "a x b x c".
+std::string to_string(const Extent& e);
 
 // Constant expressions, so that kernels may call them too.
 /// A half-open box of cells [lo, hi). Two-dimensional boxes have one layer in z.

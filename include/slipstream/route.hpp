@@ -282,7 +282,7 @@ class Receiver {
   std::vector<Wait> gate;
   std::vector<Batch> batches;
   std::vector<Arrived> arrived;
-  virtual void post(std::uint64_t) {}
+  virtual void post(Stream&, std::uint64_t) {}
   /// True where transfer() queues work at begin.
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
@@ -316,9 +316,10 @@ class Route {
   virtual std::string refusal(const Pair& pair) const = 0;
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
   virtual bool needs_host() const = 0;
-  virtual bool capturable() const { return !needs_host(); }
+  /// Whether a graph may replay messages between these two.
+  virtual bool capturable(const Pair&) const { return !needs_host(); }
   /// Whether what waits in a graph that is replayed gives up when its time is over.
-  virtual bool limited_in_graphs() const { return capturable(); }
+  virtual bool limited_in_graphs(const Pair& pair) const { return capturable(pair); }
   virtual std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const = 0;
   virtual std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const = 0;
   /// Collective, before the ends of an exchange are made, where any rank uses the route.

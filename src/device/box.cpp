@@ -4,6 +4,10 @@
 
 namespace slipstream {
 
+std::string to_string(const Extent& e) {
+  return std::to_string(e[0]) + " x " + std::to_string(e[1]) + " x " + std::to_string(e[2]);
+}
+
 bool Box::contains(const Extent& p) const {
   for (int a = 0; a < 3; ++a)
     if (p[a] < lo[a] || p[a] >= hi[a]) return false;

@@ -83,9 +83,7 @@ std::string Exchange::Impl::described() const {
     text += (text.empty() ? "" : ", ") + field.name + " (" + std::to_string(field.components) + " x " +
             to_string(field.type) + ", " + to_string(field.layout) + ", by " + item.pattern->name() + ")";
   }
-  const Extent& cells = grid.extent();
-  return text + " on " + std::to_string(cells[0]) + " x " + std::to_string(cells[1]) + " x " +
-         std::to_string(cells[2]) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
+  return text + " on " + to_string(grid.extent()) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
 }
 
 void Exchange::Impl::agree() const {
@@ -197,8 +195,8 @@ void Exchange::Impl::make_channels() {
                         static_cast<std::int64_t>(b.bytes), static_cast<std::int64_t>(b.legs.size())});
     if (std::find(ways.begin(), ways.end(), &way) == ways.end()) ways.push_back(&way);
     host_driven |= way.needs_host();
-    capturable &= way.capturable();
-    limited_in_graphs &= way.limited_in_graphs();
+    capturable &= way.capturable(pair);
+    limited_in_graphs &= way.limited_in_graphs(pair);
     channels.push_back(std::move(channel));
   }
   prove_answers();

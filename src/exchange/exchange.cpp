@@ -52,16 +52,17 @@ bool Exchange::Impl::drive_states() {
 
 std::string Exchange::Impl::why_not_captured() const {
   for (const Channel& c : channels)
-    if (const Route& way = route(c.choice.route); !way.capturable())
+    if (!route(c.choice.route).capturable(c.pair))
       return "an exchange was begun on a stream that is being captured, but its message from device " +
              std::to_string(c.message.source) + " to device " + std::to_string(c.message.target) + " travels by " +
-             to_string(c.choice.route) + ", which the host drives and a graph cannot replay: capture the work around " +
-             "the exchange, or allow routes that can be captured (kernel, direct, peer, colocated)";
+             to_string(c.choice.route) + ", which a graph cannot replay here (slipstream info routes says why): " +
+             "capture the work around the exchange, or allow routes that can be captured (kernel, direct, peer, " +
+             "colocated)";
   return {};
 }
 
 void Exchange::Impl::send(Side& side, Stream& stream) {
-  for (auto& receiver : side.receivers) receiver->post(sequence);
+  for (auto& receiver : side.receivers) receiver->post(stream, sequence);
   const DeviceSpan span(options.trace, stream, "exchange", "send", "kernel");
   side.outgoing[binding].run(stream, pulse(side), true);
   if (options.knobs.sync && host_driven) stream.synchronize();
@@ -234,11 +235,9 @@ std::string Exchange::Impl::who_waits() const {
   // They know more of a message with many parts than who waits for one of them.
   for (const auto& [kind, state] : states)
     if (const auto what = state->waiting_for(); !what.empty())
-      return "device " + std::to_string(sides.front()->index) + " on rank " + std::to_string(grid.rank()) +
-             " waited for " + what;
+      return end_of(sides.front()->index, grid.rank()) + " waited for " + what;
   for (const auto& side : sides) {
-    const std::string me =
-        "device " + std::to_string(side->index) + " on rank " + std::to_string(grid.rank()) + " waited for ";
+    const std::string me = end_of(side->index, grid.rank()) + " waited for ";
     for (const auto& receiver : side->receivers)
       if (const auto what = receiver->waiting_for(); !what.empty()) return me + what;
     for (const auto& sender : side->senders)

@@ -2,11 +2,11 @@
 
 #include <sstream>
 
+#include "route/carriage.hpp"
+
 namespace slipstream {
 
-std::string ReduceTeam::name(int device) const {
-  return "device " + std::to_string(device) + " on rank " + std::to_string(machine.device(device).rank);
-}
+std::string ReduceTeam::name(int device) const { return end_of(device, machine.device(device).rank); }
 
 std::string ReduceTeam::missed(std::uint64_t number, const std::string& who, const std::string& whom) const {
   std::ostringstream text;

@@ -24,8 +24,7 @@ Extent bisect(const Extent& extent, int parts, Tie tie) {
       // Pieces are extent / count long; compared without rounding.
       if (longest < 0 || extent[a] * counts[longest] > extent[longest] * counts[a]) longest = a;
     }
-    require(longest >= 0, "a grid of " + std::to_string(extent[0]) + " x " + std::to_string(extent[1]) + " x " +
-                              std::to_string(extent[2]) + " cells cannot be cut into " + std::to_string(parts) +
+    require(longest >= 0, "a grid of " + to_string(extent) + " cells cannot be cut into " + std::to_string(parts) +
                               " blocks: use fewer devices, ranks or blocks, or more cells");
     counts[longest] *= factor;
   }
@@ -55,14 +54,10 @@ std::vector<Box> cut(const std::vector<Box>& boxes, const Extent& counts) {
   return pieces;
 }
 
-std::string text(const Extent& e) {
-  return std::to_string(e[0]) + " x " + std::to_string(e[1]) + " x " + std::to_string(e[2]);
-}
-
 Extent chosen(const Extent& wanted, const Extent& extent, int parts, Tie tie, const std::string& what) {
   if (volume(wanted) == 0) return bisect(extent, parts, tie);
-  require(volume(wanted) == parts, "the " + what + " grid " + text(wanted) + " has " + std::to_string(volume(wanted)) +
-                                       " places for " + std::to_string(parts));
+  require(volume(wanted) == parts, "the " + what + " grid " + to_string(wanted) + " has " +
+                                       std::to_string(volume(wanted)) + " places for " + std::to_string(parts));
   return wanted;
 }
 
@@ -70,7 +65,7 @@ Extent chosen(const Extent& wanted, const Extent& extent, int parts, Tie tie, co
 
 Partition partition(const Extent& extent, int nodes, int devices_per_node, const PartitionOptions& options) {
   require(volume(extent) > 0 && extent[0] > 0 && extent[1] > 0,
-          "a grid of " + text(extent) + " cells has no cells: every extent must be at least 1");
+          "a grid of " + to_string(extent) + " cells has no cells: every extent must be at least 1");
   Partition result;
   result.nodes = chosen(options.nodes, extent, nodes, options.tie, "node");
   const std::vector<Box> whole{{{0, 0, 0}, extent}};
@@ -81,8 +76,8 @@ Partition partition(const Extent& extent, int nodes, int devices_per_node, const
   require(volume(result.blocks) >= 1, "blocks_per_device must be at least 1 on every axis");
   result.boxes = cut(result.device_boxes, result.blocks);
   for (const Box& box : result.boxes)
-    require(!box.empty(), "a grid of " + text(extent) + " cells cannot be cut into " + text(result.nodes) +
-                              " nodes of " + text(result.devices) + " devices of " + text(result.blocks) +
+    require(!box.empty(), "a grid of " + to_string(extent) + " cells cannot be cut into " + to_string(result.nodes) +
+                              " nodes of " + to_string(result.devices) + " devices of " + to_string(result.blocks) +
                               " blocks: some blocks would have no cells");
   return result;
 }

@@ -11,10 +11,6 @@
 namespace slipstream {
 namespace {
 
-std::string show(const Extent& e) {
-  return std::to_string(e[0]) + " x " + std::to_string(e[1]) + " x " + std::to_string(e[2]);
-}
-
 std::string show_field(DType type, int components) {
   return to_string(type) + " with " + std::to_string(components) + (components == 1 ? " component" : " components");
 }
@@ -92,8 +88,8 @@ void make_missing(const Communicator& comm, const CheckpointInfo& info, State& s
       require(there || state.made_when_asked.contains(name),
               "the checkpoint '" + info.path + "' is of another case: it has no field '" + name + "'");
       require(field->grid().extent() == info.extent, "the checkpoint '" + info.path + "' is of another case: it has " +
-                                                         show(info.extent) + " cells, this run " +
-                                                         show(field->grid().extent()));
+                                                         to_string(info.extent) + " cells, this run " +
+                                                         to_string(field->grid().extent()));
     }
     for (const std::string& name : info.fields)
       require(state.fields.contains(name) || state.made_when_asked.contains(name),

@@ -183,7 +183,7 @@ void HostReceiver::open_places(std::uint64_t sequence) {
   while (opened_ < last && place_is_free(opened_ + 1)) inlet_->open(++opened_);
 }
 
-void HostReceiver::post(std::uint64_t sequence) {
+void HostReceiver::post(Stream&, std::uint64_t sequence) {
   waiting_ = true;
   uploaded_ = 0;
   open_places(sequence);

@@ -49,7 +49,7 @@ class HostSender final : public Sender {
 class HostReceiver final : public Receiver {
  public:
   HostReceiver(const Message& message, const ReceiveSite& site, bool staged);
-  void post(std::uint64_t sequence) override;
+  void post(Stream&, std::uint64_t sequence) override;
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
   bool progress(std::uint64_t sequence) override;

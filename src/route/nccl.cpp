@@ -89,7 +89,7 @@ class NcclRoute final : public Route {
     return nccl_missing();
   }
   bool needs_host() const override { return false; }
-  bool limited_in_graphs() const override { return false; }
+  bool limited_in_graphs(const Pair&) const override { return false; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return nccl_clique(setup); }
   void open_group() const override { nccl_group_start(); }
   void close_group(Device here) const override { nccl_group_end(here); }

@@ -1,9 +1,12 @@
-// GPUs of one process each: pack, put into a slot of the target's symmetric memory with a counter, unpack. A message
-// has two slots in turn, so that the target frees a slot at its next begin and the source asks for it one begin later.
+// GPUs of one process each: pack, put into the slot in the target's symmetric memory with a counter, unpack. The
+// counter grows by one with each message: nothing that a graph would freeze is an argument of the put.
 #include "route/nvshmem.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include <slipstream/error.hpp>
 
 #include "route/lower.hpp"
 #include "route/routes.hpp"
@@ -19,9 +22,9 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
     auto& place = layout.places[{letter.source, letter.target}];
     place.full = take(counters[letter.target], line);
     place.free = take(counters[letter.source], line);
-    place.slot_bytes = round_up(letter.wire_bytes, slot_alignment);
-    place.slot = take(values[letter.target], place.slot_bytes * SymmetricLayout::depth);
-    place.outgoing = take(values[letter.source], place.slot_bytes);
+    place.bytes = round_up(letter.wire_bytes, slot_alignment);
+    place.slot = take(values[letter.target], place.bytes);
+    place.outgoing = take(values[letter.source], place.bytes);
   }
   for (const auto& [device, end] : counters) layout.counter_bytes = std::max(layout.counter_bytes, end);
   layout.counter_bytes = round_up(layout.counter_bytes, slot_alignment);
@@ -36,11 +39,6 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
 
 namespace {
 
-/// The slot of exchange n.
-std::size_t slot_of(const SymmetricLayout::Place& place, std::uint64_t sequence) {
-  return place.slot + (sequence - 1) % SymmetricLayout::depth * place.slot_bytes;
-}
-
 /// What both ends know of their message's place.
 class End {
  public:
@@ -50,6 +48,7 @@ class End {
         place(block.layout.places.at({message.source, message.target})) {}
 
   Signal* signal(std::size_t counter) const { return reinterpret_cast<Signal*>(block.at(counter)); }
+  std::byte* slot() const { return block.at(place.slot); }
 
   const Message message;
   NvshmemBlock& block;
@@ -66,17 +65,16 @@ class NvshmemSender final : public Sender {
     }
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {packed, {}});
-    batch.before.push_back({end_.signal(end_.place.free), SymmetricLayout::depth, message.target});
+    batch.before.push_back({end_.signal(end_.place.free), 1, message.target});
     batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
-  void transfer(Stream& stream, std::uint64_t sequence) override {
+  void transfer(Stream& stream, std::uint64_t) override {
     const Message& m = end_.message;
     std::byte* outgoing = end_.block.at(end_.place.outgoing);
     if (!m.codec->identity()) m.codec->encode(stream, values_.data(), m.bytes, outgoing);
-    end_.block.put(stream, slot_of(end_.place, sequence), outgoing, m.wire_bytes, end_.place.full, sequence,
-                   m.target_rank);
+    end_.block.put(stream, end_.place.slot, outgoing, m.wire_bytes, end_.place.full, m.target_rank);
   }
 
   std::int64_t bytes() const override { return bytes_of(lowering_, values_); }
@@ -87,45 +85,42 @@ class NvshmemSender final : public Sender {
   Buffer<std::byte> values_;
 };
 
-/// Unpacks from the slot, or from values taken out of it where they are coded or combined (from one place always).
+/// Unpacks from the slot, or from values decoded out of it. On a node kernels wait for the slot and free it; between
+/// nodes the library does both, and frees it at the next begin.
 class NvshmemReceiver final : public Receiver {
  public:
   NvshmemReceiver(const Message& message, const ReceiveSite& site)
-      : end_(message), lowering_(site.device), mapped_(end_.block.mapped(message.source_rank)) {
-    const bool taken = message.combines || !message.codec->identity();
-    Slot slot{end_.block.at(end_.place.slot),
-              {static_cast<std::int64_t>(end_.place.slot_bytes), SymmetricLayout::depth, 1, 0}};
-    if (taken) {
-      values_ = Buffer<std::byte>(site.device, message.bytes);
-      slot = {values_.data(), {}};
-    }
+      : end_(message),
+        lowering_(site.device),
+        free_(reinterpret_cast<Signal*>(end_.block.mapped(end_.place.free, message.source_rank))) {
+    const bool coded = !message.codec->identity();
+    if (coded) values_ = Buffer<std::byte>(site.device, message.bytes);
+    std::byte* const values = coded ? values_.data() : end_.slot();
     Batch batch;
-    const Wait full{end_.signal(end_.place.full), 0, message.source};
-    if (mapped_) (taken ? gate : batch.before).push_back(full);
+    if (free_) {
+      (coded ? gate : batch.before).push_back({end_.signal(end_.place.full), 0, message.source});
+      batch.after.push_back(free_);
+    }
     if (message.combines) {
-      arrived = arrived_at(site.legs, values_.data());
+      arrived = arrived_at(site.legs, values);
     } else {
-      batch.movers = lowering_.from_slot(site.legs, site.targets, slot);
+      batch.movers = lowering_.from_slot(site.legs, site.targets, {values, {}});
     }
     batches.push_back(std::move(batch));
   }
 
-  bool transfers() const override { return true; }
-  /// The last exchange's slot has been emptied by what the stream holds.
-  void transfer(Stream& stream, std::uint64_t sequence) override {
-    if (sequence > 1) end_.block.set(stream, end_.place.free, sequence - 1, end_.message.source_rank);
+  void post(Stream& stream, std::uint64_t sequence) override {
+    if (!free_ && sequence > 1) end_.block.set(stream, end_.place.free, sequence - 1, end_.message.source_rank);
   }
 
-  bool delivers() const override { return !mapped_ || values_.data(); }
+  bool delivers() const override { return !free_ || values_.data(); }
   void deliver(Stream& stream, std::uint64_t sequence) override {
     const Message& m = end_.message;
-    if (!mapped_) end_.block.wait(stream, end_.place.full, sequence);
-    const std::byte* slot = end_.block.at(slot_of(end_.place, sequence));
-    if (!m.codec->identity()) {
-      m.codec->decode(stream, slot, m.bytes, values_.data());
-    } else if (values_.data()) {
-      copy(stream, values_.data(), slot, m.bytes);
-    }
+    require(free_ || !stream.capturing(),
+            "NVSHMEM does not map a neighbour's memory that this device reaches: capture " +
+                std::string("the work around the exchange, or leave the route out"));
+    if (!free_) end_.block.wait(stream, end_.place.full, sequence);
+    if (values_.data()) m.codec->decode(stream, end_.slot(), m.bytes, values_.data());
   }
 
   std::int64_t bytes() const override { return bytes_of(lowering_, values_); }
@@ -133,7 +128,7 @@ class NvshmemReceiver final : public Receiver {
  private:
   End end_;
   Lowering lowering_;
-  bool mapped_;
+  Signal* free_;  // at the source; null between nodes
   Buffer<std::byte> values_;
 };
 
@@ -147,7 +142,7 @@ class NvshmemRoute final : public Route {
             {"origin of memory", "any; messages lie in the library's own heap"},
             {"ranks per device", "1"},
             {"devices per rank", "1"},
-            {"capturable", "no: the number of the exchange is an argument of its calls"}};
+            {"capturable", "on a node; between nodes no: its waits take the number of the exchange as an argument"}};
   }
   Facts execution() const override {
     return {{"host work in begin", "queues kernels, puts and counters"},
@@ -164,7 +159,7 @@ class NvshmemRoute final : public Route {
     return nvshmem_missing();
   }
   bool needs_host() const override { return false; }
-  bool capturable() const override { return false; }
+  bool capturable(const Pair& pair) const override { return pair.same_node && pair.peer; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return nvshmem_block(setup); }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
     return std::make_unique<NvshmemSender>(message, site);

@@ -10,13 +10,12 @@ namespace slipstream {
 
 /// Where each message has its places in a block of memory that every rank has, at the same offsets.
 struct SymmetricLayout {
-  static constexpr int depth = 2;  ///< slots of a message
   struct Place {
     std::size_t full = 0;      ///< counter at the target
     std::size_t free = 0;      ///< counter at the source
-    std::size_t slot = 0;      ///< at the target; the second follows after `slot_bytes`
+    std::size_t slot = 0;      ///< at the target
     std::size_t outgoing = 0;  ///< at the source: the library sends from memory that it knows
-    std::size_t slot_bytes = 0;
+    std::size_t bytes = 0;     ///< of each of the two
   };
   std::map<std::pair<int, int>, Place> places;  ///< by source and target
   std::size_t counter_bytes = 0;                ///< at the block's start
@@ -29,11 +28,11 @@ class NvshmemBlock : public RouteState {
  public:
   /// In this rank's block.
   virtual std::byte* at(std::size_t offset) const = 0;
-  /// True where values and counters of that rank arrive by loads and stores, as those of this rank's kernels do.
-  virtual bool mapped(int rank) const = 0;
-  /// Copies to the same block of another rank and then sets a counter there.
+  /// In that rank's block, where this rank's kernels reach it by loads and stores; else null.
+  virtual std::byte* mapped(std::size_t offset, int rank) const = 0;
+  /// Copies to the same block of another rank and then adds 1 to a counter there.
   virtual void put(Stream& stream, std::size_t to, const std::byte* from, std::size_t bytes, std::size_t counter,
-                   std::uint64_t value, int rank) = 0;
+                   int rank) = 0;
   virtual void set(Stream& stream, std::size_t counter, std::uint64_t value, int rank) = 0;
   /// Until a counter of this rank has reached the value and what was put before it can be read.
   virtual void wait(Stream& stream, std::size_t counter, std::uint64_t value) = 0;

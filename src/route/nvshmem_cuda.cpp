@@ -139,7 +139,7 @@ class HeapBlock final : public NvshmemBlock {
     stream.synchronize();
     const cuda::DeviceScope scope(device_);
     for (int rank = 0; rank < setup.comm.size(); ++rank)
-      mapped_.push_back(rank == setup.comm.rank() || library_.pointer(base_, rank) != nullptr);
+      mapped_.push_back(rank == setup.comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank)));
   }
   ~HeapBlock() override {
     if (!abandoned_) chunks()[chunk_].used = false;
@@ -148,12 +148,15 @@ class HeapBlock final : public NvshmemBlock {
   void abandon() override { abandoned_ = true; }
 
   std::byte* at(std::size_t offset) const override { return base_ + offset; }
-  bool mapped(int rank) const override { return mapped_[static_cast<std::size_t>(rank)]; }
+  std::byte* mapped(std::size_t offset, int rank) const override {
+    std::byte* const base = mapped_[static_cast<std::size_t>(rank)];
+    return base ? base + offset : nullptr;
+  }
 
   void put(Stream& stream, std::size_t to, const std::byte* from, std::size_t bytes, std::size_t counter,
-           std::uint64_t value, int rank) override {
+           int rank) override {
     const cuda::DeviceScope scope(device_);
-    library_.put(base_ + to, from, bytes, signal(counter), value, NVSHMEM_SIGNAL_SET, rank, native(stream));
+    library_.put(base_ + to, from, bytes, signal(counter), 1, NVSHMEM_SIGNAL_ADD, rank, native(stream));
   }
   void set(Stream& stream, std::size_t counter, std::uint64_t value, int rank) override {
     const cuda::DeviceScope scope(device_);
@@ -172,7 +175,7 @@ class HeapBlock final : public NvshmemBlock {
   Device device_;
   std::size_t chunk_ = 0;
   std::byte* base_ = nullptr;
-  std::vector<bool> mapped_;
+  std::vector<std::byte*> mapped_;
   bool abandoned_ = false;
 };
 

@@ -20,8 +20,8 @@ std::vector<Range> ranges_of(const SymmetricLayout& layout) {
     const auto [source, target] = devices;
     ranges.push_back({target, place.full, place.full + sizeof(Signal)});
     ranges.push_back({source, place.free, place.free + sizeof(Signal)});
-    ranges.push_back({target, place.slot, place.slot + SymmetricLayout::depth * place.slot_bytes});
-    ranges.push_back({source, place.outgoing, place.outgoing + place.slot_bytes});
+    ranges.push_back({target, place.slot, place.slot + place.bytes});
+    ranges.push_back({source, place.outgoing, place.outgoing + place.bytes});
   }
   return ranges;
 }
@@ -51,7 +51,7 @@ TEST(SymmetricLayout, HasRoomForEachMessage) {
   const SymmetricLayout layout = symmetric_layout(letters);
   ASSERT_EQ(layout.places.size(), letters.size());
   for (const auto& letter : letters)
-    EXPECT_GE(layout.places.at({letter.source, letter.target}).slot_bytes, letter.wire_bytes);
+    EXPECT_GE(layout.places.at({letter.source, letter.target}).bytes, letter.wire_bytes);
 }
 
 }  // namespace
