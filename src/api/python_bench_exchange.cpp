@@ -2,6 +2,7 @@
 #include <deque>
 
 #include <slipstream/exchange.hpp>
+#include <slipstream/tuner.hpp>
 
 #include "api/python_common.hpp"
 #include "api/timed_loops.hpp"
@@ -19,7 +20,8 @@ class BenchExchange {
                 const std::string& layout, ExchangeOptions options)
       : machine_(machine),
         grid_(cells, machine_, world().rank(), grid_options(periodic, device_grid)),
-        halo_(halo_options(radius)) {
+        halo_(halo_options(radius)),
+        options_(std::move(options)) {
     FieldOptions field;
     field.type = dtype_from_string(dtype);
     field.ghost = {radius, radius, radius};
@@ -27,18 +29,14 @@ class BenchExchange {
     field.alignment = alignment;
     field.layout = layout == "auto" ? suited_layout(grid_) : layout_from_string(layout);
     layout_ = to_string(field.layout);
-    std::vector<ExchangeItem> items;
     for (int q = 0; q < quantities; ++q) {
       field.name = "quantity " + std::to_string(q);
       fields_.emplace_back(grid_, field);
-      items.push_back({&halo_, &fields_.back()});
+      items_.push_back({&halo_, &fields_.back()});
     }
     for (const int d : machine_.devices_of_rank(world().rank()))
       streams_.emplace_back(machine_.device(d).local, Priority::high);
-    world().barrier();
-    const double start = seconds_now();
-    exchange_ = std::make_unique<Exchange>(world(), grid_, std::move(items), std::move(options));
-    setup_seconds_ = seconds_now() - start;
+    exchange_ = std::make_unique<Exchange>(world(), grid_, items_, options_);
     exchange_->run(streams_);
     synchronize(streams_);
     exchange_->check();
@@ -68,13 +66,38 @@ class BenchExchange {
         repeats, [&] { exchange_->begin(streams_); }, finish));
   }
 
+  /// begin and end by the host's clock, as where something is computed between them.
+  double begin_end_us(int repeats) {
+    return checked(python::host_us(repeats, [&] {
+      exchange_->begin(streams_);
+      exchange_->end(streams_);
+      synchronize(streams_);
+    }));
+  }
+
+  /// Of another exchange of the same fields: from asking the tuner, whose cache in the folder is warm, to the return of
+  /// the first begin, on the slowest rank.
+  double setup_seconds(const std::string& cache_folder) {
+    TuneOptions how;
+    how.cache_folder = cache_folder;
+    tune(world(), grid_, items_, options_, how);
+    world().barrier();
+    const double start = seconds_now();
+    Exchange first(world(), grid_, items_, tuned(world(), grid_, items_, options_, how));
+    first.begin(streams_);
+    const double seconds = seconds_now() - start;
+    first.end(streams_);
+    synchronize(streams_);
+    first.check();
+    return world().max(seconds);
+  }
+
   std::vector<double> arrival_us() {
     exchange_->run(streams_);
     return exchange_->arrival_us();
   }
   const std::vector<MessageInfo>& messages() const { return exchange_->messages(); }
   const std::string& layout() const { return layout_; }
-  double setup_seconds() const { return world().max(setup_seconds_); }
   bool capturable() const { return exchange_->capturable(); }
 
  private:
@@ -98,11 +121,12 @@ class BenchExchange {
   Machine machine_;
   Grid grid_;
   Halo halo_;
+  ExchangeOptions options_;
   std::deque<Field> fields_;
+  std::vector<ExchangeItem> items_;
   std::vector<Stream> streams_;
   std::unique_ptr<Exchange> exchange_;
   std::string layout_;
-  double setup_seconds_ = 0;
 };
 
 }  // namespace
@@ -127,10 +151,11 @@ void bind_bench_exchange(nb::module_& m) {
       .def("events_us", &BenchExchange::events_us, nb::arg("repeats") = 100, Release())
       .def("host_us", &BenchExchange::host_us, nb::arg("repeats") = 100, Release())
       .def("begin_us", &BenchExchange::begin_us, nb::arg("repeats") = 100, Release())
+      .def("begin_end_us", &BenchExchange::begin_end_us, nb::arg("repeats") = 100, Release())
+      .def("setup_seconds", &BenchExchange::setup_seconds, nb::arg("cache_folder"), Release())
       .def("arrival_us", &BenchExchange::arrival_us, Release())
       .def("messages", [](const BenchExchange& self) { return message_list(self.messages()); })
       .def_prop_ro("layout", &BenchExchange::layout)
-      .def_prop_ro("setup_seconds", &BenchExchange::setup_seconds)
       .def_prop_ro("capturable", &BenchExchange::capturable);
 }
 
