@@ -107,6 +107,9 @@ struct Options {
   Solids solids = Solids::automatic;
   /// Where a step looks at flags: four of them in one word, instead of one byte. The same bits; for measurements.
   bool flags_by_word = false;
+  /// Whether the step itself knows which cells lie beside resting walls of the domain, or links are applied before it.
+  /// None: on GPUs. The same bits; for measurements.
+  std::optional<bool> walls_in_step;
   /// Of the populations; none: suited_layout(grid). The same bits.
   std::optional<Layout> layout;
   int alignment = 128;
@@ -120,6 +123,8 @@ struct Options {
   /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs along rows as many cells as fill 32 bytes,
   /// which memory moves at least.
   Extent rim{0, 0, 0};
+  /// Multiprocessors of a GPU that the rim's kernels may fill at once, about; the interior has the others. 0: all.
+  int rim_processors = 0;
   /// The rim is measured (unless overlap is off), or taken from the cache, and with Overlap::automatic whether to
   /// overlap, too. No bit of the flow depends on it.
   bool tune_rim = false;
@@ -129,6 +134,7 @@ struct Options {
 struct Split {
   bool overlap = false;
   Extent rim{1, 1, 1};
+  int rim_processors = 0;
   std::string source = "options";  ///< or "measured", "cache"
   std::string file;                ///< of the cache; empty where there is none
   double seconds = 0;

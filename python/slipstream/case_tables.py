@@ -186,6 +186,9 @@ class ExchangeTable(Table):
         'sector of memory; "auto": the fastest by measurement, as with overlap = "auto" whether to overlap, remembered '
         "on disk.",
     )
+    rim_processors: Annotated[int, Field(ge=0)] = Field(
+        0, description="Multiprocessors of a GPU that the rim's kernels may fill at once, about; 0: all."
+    )
     placement: Literal["trivial", "random", "theoretical", "measured"] = Field(
         "theoretical", description="Which block goes to which device: by the links' rated or measured rates."
     )

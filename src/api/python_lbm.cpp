@@ -89,6 +89,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("routes", routes);
   reader.read("overlap", overlap);
   reader.read("rim", o.rim);
+  reader.read("rim_processors", o.rim_processors);
   reader.read("tune_rim", o.tune_rim);
   reader.read("wait_limit", o.exchange.wait_limit);
   read_knobs(reader, o.exchange.knobs);
@@ -321,6 +322,7 @@ nb::dict split_dict(const lbm::Split& split) {
   nb::dict d;
   d["overlap"] = split.overlap;
   d["rim"] = triple(split.rim);
+  d["rim_processors"] = split.rim_processors;
   d["source"] = split.source;
   d["file"] = split.file;
   d["seconds"] = split.seconds;

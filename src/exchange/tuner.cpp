@@ -118,8 +118,8 @@ class Tuner {
       change(knobs);
       list.push_back({name, knobs});
     };
+    const bool gpu = grid_.machine().device(0).local.backend == Backend::cuda;
     if (kind == RouteKind::direct) {
-      const bool gpu = grid_.machine().device(0).local.backend == Backend::cuda;
       for (const int teams : {0, 64}) {
         if (teams && (!gpu || asked.teams != plain.teams)) continue;
         const std::string with = teams ? ", 64 teams" : "";
@@ -134,6 +134,8 @@ class Tuner {
         also(", a ring of 8 MiB", [](Knobs& k) { k.ring = small_ring; });
       if (asked.sealed == plain.sealed) also(", all in lines", [](Knobs& k) { k.sealed = std::int64_t{1} << 60; });
     }
+    const bool packs = kind != RouteKind::direct && kind != RouteKind::kernel;
+    if (packs && gpu && asked.teams == plain.teams) also(", 64 teams", [](Knobs& k) { k.teams = 64; });
     const bool lanes = kind == RouteKind::peer || kind == RouteKind::colocated || kind == RouteKind::gpu_mpi ||
                        kind == RouteKind::staged;
     if (lanes && asked.streams == plain.streams) also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
@@ -291,8 +293,8 @@ class Tuner {
         mixed.knobs.in_place = knobs.in_place;
         mixed.knobs.sealed = knobs.sealed;
         mixed.knobs.ring = knobs.ring;
-        mixed.knobs.teams = knobs.teams;
       }
+      if (direct || (kind != RouteKind::kernel && !used.contains(RouteKind::direct))) mixed.knobs.teams = knobs.teams;
       if (staged) mixed.knobs.grouping = knobs.grouping;
       const bool device_memory = used.contains(RouteKind::gpu_mpi);
       if (kind == RouteKind::gpu_mpi || (staged && !(device_memory && knobs.pack == Pack::zero_copy))) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
@@ -128,6 +129,7 @@ struct Way {
   Extent rim{1, 1, 1};
   Streaming streaming = Streaming::two;
   Solids solids = Solids::dense;
+  std::optional<bool> walls_in_step = {};
 };
 
 void set(Lbm& lbm, Obstacles obstacles) {
@@ -148,6 +150,7 @@ std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, 
   o.streaming = way.streaming;
   o.solids = way.solids;
   o.flags_by_word = way.layout == Layout::aos;
+  o.walls_in_step = way.walls_in_step;
   Lbm lbm(comm, machine, o);
   set(lbm, obstacles);
   lbm.advance(steps);
@@ -218,6 +221,24 @@ std::vector<Way> ways(Backend backend) {
         {5, Solids::sparse, Streaming::in_place, "sparse_in_place_wide_rim"},
         {1, Solids::automatic, Streaming::two, "auto_blocks_27"}})
     all.push_back(with_solids(all[number], solids, streaming, name));
+  // Walls by links where the step usually knows them, and the other way round.
+  constexpr auto with_walls = [](Way way, bool in_step, Streaming streaming, Solids solids, const char* name) {
+    way.name = name;
+    way.streaming = streaming;
+    way.solids = solids;
+    way.walls_in_step = in_step;
+    return way;
+  };
+  for (const auto& [number, in_step, streaming, solids, name] :
+       {std::tuple{0, false, Streaming::two, Solids::dense, "walls_by_links"},
+        {0, true, Streaming::two, Solids::dense, "walls_in_step"},
+        {1, true, Streaming::two, Solids::flags, "walls_in_step_blocks_27"},
+        {4, true, Streaming::two, Solids::dense, "walls_in_step_direct_overlapped"},
+        {7, true, Streaming::two, Solids::dense, "walls_in_step_along_z"},
+        {0, true, Streaming::in_place, Solids::dense, "walls_in_step_in_place"},
+        {1, true, Streaming::in_place, Solids::flags, "walls_in_step_in_place_blocks_27"},
+        {6, true, Streaming::in_place, Solids::dense, "walls_in_step_in_place_along_z"}})
+    all.push_back(with_walls(all[number], in_step, streaming, solids, name));
   const int ranks = Communicator::world().size();
   if (ranks % 2 == 0) all.push_back({"two_nodes", backend, 1, ranks / 2, {2, 1, 1}});
   return all;

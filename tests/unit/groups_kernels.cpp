@@ -38,8 +38,8 @@ Place place(const Buffer<T>& buffer, const BlockShape& shape) {
 enum class By : std::uint8_t { cells, groups };
 
 /// What a step leaves in the array that it writes.
-template <class L, class S, AtSolids solids, bool wrap_x, bool in_place>
-std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form form) {
+template <class L, class S, AtSolids solids, Sides sides, bool in_place>
+std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form form, int walls = 0) {
   using Word = typename S::Word;
   const BlockShape shape = shape_of(L::q), flag_shape = shape_of(1);
   const auto count = static_cast<std::size_t>(shape.elements);
@@ -62,16 +62,17 @@ std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form 
   b.form = form;
   b.has_solids = solids != AtSolids::none;
   b.leave_solids = solids == AtSolids::leave;
-  if (wrap_x) b.wrap.extent[0] = static_cast<int>(extent[0]);
-  b.wrap.extent[2] = static_cast<int>(extent[2]);
+  b.walls = static_cast<std::uint8_t>(walls);
+  for (const int a : {0, 2})
+    if ((a != 0 || sides != Sides::open) && (walls >> (2 * a) & 3) == 0) b.wrap.extent[a] = static_cast<int>(extent[a]);
   using Model = Trt<L, typename S::Number, S::unit>;
   const Model collision(1.7, 1.3);
   if (by == By::groups) {
-    using Groups = StreamCollideGroups<L, S, solids, wrap_x, in_place, Model>;
+    using Groups = StreamCollideGroups<L, S, solids, sides, in_place, Model>;
     EXPECT_TRUE(in_groups<Groups>(box, b));
-    launch(stream, groups_of<Groups>(box), Groups{step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision)});
+    launch(stream, groups_of<Groups>(box), Groups{step_of<L, S, Strides::soa, solids, sides, in_place>(b, collision)});
   } else {
-    launch(stream, box, step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision));
+    launch(stream, box, step_of<L, S, Strides::soa, solids, sides, in_place>(b, collision));
   }
   const Buffer<Word>& written = in_place ? from : to;
   copy(stream, result.data(), written.data(), written.bytes());
@@ -80,20 +81,35 @@ std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form 
   return result;
 }
 
-template <class L, class S, AtSolids solids, bool wrap_x, bool in_place>
-void compare(Backend backend, const Box& box, Form form) {
-  const auto cells = step<L, S, solids, wrap_x, in_place>(backend, By::cells, box, form);
-  const auto groups = step<L, S, solids, wrap_x, in_place>(backend, By::groups, box, form);
+template <class L, class S, AtSolids solids, Sides sides, bool in_place>
+std::vector<typename S::Word> compare(Backend backend, const Box& box, Form form, int walls = 0) {
+  const auto cells = step<L, S, solids, sides, in_place>(backend, By::cells, box, form, walls);
+  const auto groups = step<L, S, solids, sides, in_place>(backend, By::groups, box, form, walls);
   EXPECT_EQ(std::memcmp(cells.data(), groups.data(), cells.size() * sizeof(typename S::Word)), 0)
-      << "form " << static_cast<int>(form) << ", " << L::q << " velocities, " << sizeof(typename S::Word) << " bytes";
+      << "form " << static_cast<int>(form) << ", " << L::q << " velocities, " << sizeof(typename S::Word)
+      << " bytes, walls " << walls;
+  return groups;
+}
+
+/// Walls at some sides; none at all are what wrapping round is.
+template <class L, class S, bool in_place>
+void compare_walls(Backend backend, const Box& whole, const Box& part, Form form) {
+  const auto wrapped = step<L, S, AtSolids::none, Sides::wrap, in_place>(backend, By::cells, whole, form);
+  const auto without = compare<L, S, AtSolids::none, Sides::walls, in_place>(backend, whole, form);
+  EXPECT_EQ(std::memcmp(without.data(), wrapped.data(), without.size() * sizeof(typename S::Word)), 0);
+  for (const int walls : {1, 2, 3, 4, 8, 4 | 3, 63, 63 & ~2 & ~4}) {
+    const auto found = compare<L, S, AtSolids::none, Sides::walls, in_place>(backend, whole, form, walls);
+    EXPECT_NE(std::memcmp(found.data(), wrapped.data(), found.size() * sizeof(typename S::Word)), 0) << walls;
+    compare<L, S, AtSolids::rest, Sides::walls, in_place>(backend, part, form, walls);
+  }
 }
 
 /// Solid cells are left alone or put at rest, all others are as by single cells.
 template <class L, class S, bool in_place>
 void compare_left_alone(Backend backend, const Box& box, Form form) {
-  const auto left = step<L, S, AtSolids::leave, true, in_place>(backend, By::cells, box, form);
-  const auto rested = step<L, S, AtSolids::rest, true, in_place>(backend, By::cells, box, form);
-  const auto groups = step<L, S, AtSolids::leave, true, in_place>(backend, By::groups, box, form);
+  const auto left = step<L, S, AtSolids::leave, Sides::walls, in_place>(backend, By::cells, box, form);
+  const auto rested = step<L, S, AtSolids::rest, Sides::walls, in_place>(backend, By::cells, box, form);
+  const auto groups = step<L, S, AtSolids::leave, Sides::walls, in_place>(backend, By::groups, box, form);
   const auto same = [](auto a, auto b) { return std::memcmp(&a, &b, sizeof a) == 0; };
   std::size_t wrong = 0, kept = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -107,13 +123,15 @@ void compare_left_alone(Backend backend, const Box& box, Form form) {
 template <class L, class S>
 void compare_all(Backend backend) {
   const Box whole{{0, 0, 0}, extent}, part{{4, 1, 0}, {8, 4, 4}};
-  compare<L, S, AtSolids::none, true, false>(backend, whole, Form::apart);
-  compare<L, S, AtSolids::rest, false, false>(backend, part, Form::apart);
+  compare<L, S, AtSolids::none, Sides::wrap, false>(backend, whole, Form::apart);
+  compare<L, S, AtSolids::rest, Sides::open, false>(backend, part, Form::apart);
   compare_left_alone<L, S, false>(backend, whole, Form::apart);
+  compare_walls<L, S, false>(backend, whole, part, Form::apart);
   for (const Form form : {Form::shared, Form::turned}) {
-    compare<L, S, AtSolids::none, true, true>(backend, whole, form);
-    compare<L, S, AtSolids::rest, false, true>(backend, part, form);
+    compare<L, S, AtSolids::none, Sides::wrap, true>(backend, whole, form);
+    compare<L, S, AtSolids::rest, Sides::open, true>(backend, part, form);
     compare_left_alone<L, S, true>(backend, whole, form);
+    compare_walls<L, S, true>(backend, whole, part, form);
   }
 }
 
@@ -127,7 +145,7 @@ TEST_P(Groups, LeaveTheBitsOfSingleCells) {
 }
 
 TEST_P(Groups, AreLeftAloneWhereRowsAreNotMadeOfThem) {
-  using Quads = StreamCollideGroups<D2Q9, RawF16, AtSolids::none, false, false, Trt<D2Q9, float, RawF16::unit>>;
+  using Quads = StreamCollideGroups<D2Q9, RawF16, AtSolids::none, Sides::open, false, Trt<D2Q9, float, RawF16::unit>>;
   const BlockShape shape = shape_of(D2Q9::q);
   const Buffer<Half> array({GetParam(), 0}, static_cast<std::size_t>(shape.elements));
   BlockArrays b;

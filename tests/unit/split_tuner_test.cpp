@@ -38,6 +38,15 @@ TEST(SplitCandidates, DoWithoutOverlapUnlessItIsAskedFor) {
   EXPECT_EQ(split_candidates(Overlap::off, {64, 64, 64}, {true, true, true}).size(), 1u);
 }
 
+TEST(SplitCandidates, LeaveMultiprocessorsOfAGpuToTheInterior) {
+  const auto found = split_candidates(Overlap::on, {12, 64, 64}, {true, true, true}, Layout::soa, 132);
+  ASSERT_EQ(rims(found), (Rims{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {4, 4, 4}}));
+  EXPECT_EQ(found[0].rim_processors, 0);
+  EXPECT_EQ(found[1].rim_processors, 66);
+  EXPECT_EQ(found[2].rim_processors, 16);
+  EXPECT_EQ(found[3].rim_processors, 0);
+}
+
 TEST(SplitCandidates, AreNeverNone) {
   const auto found = split_candidates(Overlap::on, {2, 2, 2}, {true, true, true});
   ASSERT_EQ(found.size(), 1u);

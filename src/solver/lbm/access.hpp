@@ -19,6 +19,8 @@ inline BlockArrays along_z(BlockArrays b) {
     shape.row_axis = 0;
   }
   std::swap(b.wrap.extent[0], b.wrap.extent[2]);
+  constexpr int x = 3, y = 12;  // bits of the sides
+  b.walls = static_cast<std::uint8_t>((b.walls & x) << 4 | (b.walls & y) | b.walls >> 4);
   return b;
 }
 

@@ -53,10 +53,28 @@ void Lbm::Impl::make_blocks() {
     for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(stream, list));
     work.kept = keeping->of(id);
     if (work.kept == Kept::packed) list_cells(work, s, links);
+    work.walls = known_walls(work);
     work.local = links_of(work, std::move(links.local));
     work.exchanged = links_of(work, std::move(links.exchanged));
     blocks.push_back(std::move(work));
   }
+}
+
+/// Sides of the block that are resting walls, where the step shall know them: not on the host, whose loops along rows
+/// could not become vector instructions, unless somebody asks for it.
+std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
+  const bool gpu = devices[work.device].backend != Backend::host;
+  if (!options.walls_in_step.value_or(gpu) || work.kept == Kept::packed) return 0;
+  if (populations->options().layout == Layout::aos) return 0;
+  const Box& box = grid.block(work.id).box;
+  std::uint8_t walls = 0;
+  for (int side = 0; side < 2 * grid.dimensions(); ++side) {
+    const int a = side / 2;
+    const bool high = side % 2 != 0, here = high ? box.hi[a] == grid.extent()[a] : box.lo[a] == 0;
+    const bool rests = is_wall(options, side) && wall_velocity(options, side) == std::array<double, 3>{0, 0, 0};
+    if (here && !grid.periodic()[a] && rests) walls |= side_bit(a, high);
+  }
+  return walls;
 }
 
 LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
@@ -65,7 +83,17 @@ LinkBuffers Lbm::Impl::links_of(const BlockWork& work, LinkLists lists) {
     lists.resting.clear();
   }
   Stream& stream = waited[work.device];
+  const auto known = [&](const Link& link) {
+    const std::int32_t at[] = {link.cell.x, link.cell.y, link.cell.z};
+    const std::int8_t in[] = {link.in.x, link.in.y, link.in.z};
+    for (int a = 0; a < 3; ++a)
+      if (in[a] != 0 && at[a] == (in[a] > 0 ? 0 : work.cells.extent(a) - 1) && work.walls & side_bit(a, in[a] < 0))
+        return true;
+    return work.kept == Kept::packed;
+  };
+  const auto others = std::stable_partition(lists.resting.begin(), lists.resting.end(), known);
   LinkBuffers buffers(stream, lists);
+  buffers.known = static_cast<std::size_t>(others - lists.resting.begin());
   if (lists.resting.empty()) return buffers;
   const Buffer<Link> links = upload(stream, lists.resting);
   kernel.place_links(stream, {links.data(), links.size()}, own_arrays(work), buffers.resting.data());
@@ -105,6 +133,22 @@ std::int64_t Lbm::Impl::usual_rim(int axis) const {
   const Layout layout = populations->options().layout;
   if (axis != row_axis(layout) || layout == Layout::aos || devices.front().backend == Backend::host) return 1;
   return 32 / static_cast<std::int64_t>(size_of(options.precision));
+}
+
+std::vector<Box> Lbm::Impl::rim_launches(const BlockWork& work) const {
+  if (options.rim_processors == 0) return work.split.rim;
+  constexpr std::int64_t cells_a_processor = 1024;
+  const std::int64_t most = options.rim_processors * cells_a_processor;
+  const int along = row_axis(populations->options().layout);
+  std::vector<Box> launches;
+  for (const Box& slab : work.split.rim) {
+    Extent counts{1, 1, 1};
+    int longest = (along + 1) % 3;  // of the axes across rows
+    if (const int other = (along + 2) % 3; slab.extent(other) > slab.extent(longest)) longest = other;
+    counts[longest] = std::min(slab.extent(longest), (slab.volume() + most - 1) / most);
+    for (Extent at{0, 0, 0}; at[longest] < counts[longest]; ++at[longest]) launches.push_back(piece(slab, counts, at));
+  }
+  return launches;
 }
 
 Margins Lbm::Impl::margins(const Block& block) const {

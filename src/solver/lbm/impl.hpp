@@ -35,6 +35,7 @@ struct LinkBuffers {
   Buffer<Link> added;
   Buffer<Link> half_way;
   Buffer<Bounce> resting;
+  std::size_t known = 0;  ///< of the resting ones, which come first: the step needs them not
   Buffer<WeightedLink> weighted;
   Buffer<PressureCell> pressure;
   Buffer<ConvectiveLink> convective;
@@ -53,6 +54,7 @@ struct BlockWork {
   Buffer<CellWord> words;
   Buffer<std::uint32_t> fluid;  // of a packed block: cells of the interior, then of the rim, in groups
   std::size_t interior_words = 0;
+  std::uint8_t walls = 0;  // of BlockArrays
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
 };
@@ -92,6 +94,7 @@ struct Lbm::Impl {
   void make_blocks();
   void list_cells(BlockWork& work, const Surroundings& s, const Links& links);
   LinkBuffers links_of(const BlockWork& work, LinkLists lists);
+  std::uint8_t known_walls(const BlockWork& work) const;
   void set(Surfaces bodies);
   /// What the blocks were made of may go.
   void forget_bodies() {
@@ -175,6 +178,7 @@ struct Lbm::Impl {
     const auto wrapped = wrapped_axes(grid, options);
     for (int axis = 0; axis < 3; ++axis)
       if (wrapped[axis]) a.wrap.extent[axis] = static_cast<int>(work.cells.extent(axis));
+    a.walls = work.walls;
     a.has_solids = work.has_solids;
     a.leave_solids = work.kept == Kept::fluid;
     a.flags_by_word = options.flags_by_word;
@@ -189,14 +193,17 @@ struct Lbm::Impl {
     return {place(outlet->field, id, 0), place(outlet->field, id, 1), convective_side(options) / 2, state.step == 0};
   }
 
-  /// Who reads what links bring. A step over a list of cells knows its resting walls.
+  /// Who reads what links bring. A step over a list of cells knows its resting walls, and one over boxes may know those
+  /// at the sides of the block.
   enum class Reader : std::uint8_t { step, others };
   void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, Reader reader) {
     for (const BlockWork& work : blocks) {
       if (work.device != device) continue;
       LinkSpans spans = (work.*links).spans();
-      if (reader == Reader::step && work.kept == Kept::packed) spans.resting = {};
-      kernel.apply_links(stream, spans, arrays(work), model);
+      if (reader == Reader::step) spans.resting = spans.resting.subspan((work.*links).known);
+      BlockArrays block = arrays(work);
+      block.alone = reader == Reader::step && stages.front().exchange == nullptr;
+      kernel.apply_links(stream, spans, block, model);
     }
   }
 
@@ -229,10 +236,11 @@ struct Lbm::Impl {
     }
   }
 
-  /// Slabs are small launches: beside one another, each on a stream of its own.
+  /// Slabs are small launches: beside one another, each on a stream of its own. Where the rim shall not fill the
+  /// device, one after the other, in pieces.
   void collide_rim(Stream& stream, const BlockWork& work) {
-    const std::vector<Box>& slabs = work.split.rim;
-    if (stream.device().backend == Backend::host || slabs.size() < 2) {
+    const std::vector<Box> slabs = rim_launches(work);
+    if (stream.device().backend == Backend::host || slabs.size() < 2 || options.rim_processors > 0) {
       for (const Box& slab : slabs) collide(stream, work, slab, Part::rim);
       return;
     }
@@ -250,6 +258,9 @@ struct Lbm::Impl {
       stream.wait(done);
     }
   }
+
+  /// Slabs, cut into pieces of as many cells as the multiprocessors that the rim may fill work on at once.
+  std::vector<Box> rim_launches(const BlockWork& work) const;
 
   // How steps are split -------------------------------------------------------------------------------------------
 

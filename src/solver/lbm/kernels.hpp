@@ -17,6 +17,8 @@ namespace slipstream::lbm {
 struct Wrap {
   int extent[3] = {0, 0, 0};
 };
+/// The bit of a side of a block.
+constexpr std::uint8_t side_bit(int axis, bool high) { return static_cast<std::uint8_t>(1 << (2 * axis + high)); }
 
 /// Where the populations of a cell lie between steps.
 ///   apart    each in the cell that it left, as its own component
@@ -43,12 +45,13 @@ struct BlockArrays {
   Place flags;
   OutletArrays outlet;
   Wrap wrap;
+  std::uint8_t walls = 0;  ///< bit 2 a + (high): a resting wall at that side of the block, which the step knows itself
   Form form = Form::apart;
   Numbering numbering;                   ///< of a packed block
   std::span<const std::uint32_t> cells;  ///< of a packed block: those that the step takes, in groups
   bool has_solids = false;               ///< some interior cell of the block is not fluid
   bool flags_by_word = false;            ///< the step looks at four flags at once
-  bool alone = false;                    ///< nothing else shall run on the device beside the step
+  bool alone = false;                    ///< nothing else shall run on the device beside the step, or the links
   bool leave_solids = false;  ///< the step leaves them as they are, whatever they hold; else they are put at rest
 };
 

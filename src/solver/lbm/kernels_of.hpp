@@ -76,18 +76,18 @@ class KernelsOf final : public Kernels {
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
     Word* const origin = reinterpret_cast<Word*>(b.populations.origin);
     const Places places(b);
-    launch_per_link(stream, links.added.size(), Added<S>{origin, places, links.added.data()});
-    launch_per_link(stream, links.half_way.size(), HalfWay<S>{origin, places, links.half_way.data()});
-    launch_per_link(stream, links.resting.size(),
-                    Rebound<Word>{origin - b.populations.shape.origin, links.resting.data(), b.form == Form::turned});
-    launch_per_link(stream, links.weighted.size(), Weighted<S>{origin, places, links.weighted.data()});
-    launch_per_link(
-        stream, links.pressure.size(),
-        Pressure<L, S>{origin, places, {half(model, 0), half(model, 1), half(model, 2)}, links.pressure.data()});
+    const auto apply = [&](std::size_t count, const auto& work) { launch_per_link(stream, count, work, b.alone); };
+    apply(links.added.size(), Added<S>{origin, places, links.added.data()});
+    apply(links.half_way.size(), HalfWay<S>{origin, places, links.half_way.data()});
+    apply(links.resting.size(),
+          Rebound<Word>{origin - b.populations.shape.origin, links.resting.data(), b.form == Form::turned});
+    apply(links.weighted.size(), Weighted<S>{origin, places, links.weighted.data()});
+    apply(links.pressure.size(),
+          Pressure<L, S>{origin, places, {half(model, 0), half(model, 1), half(model, 2)}, links.pressure.data()});
     if (links.convective.empty()) return;
-    launch_per_link(stream, links.convective.size(),
-                    Convective<S>{origin, places, Scalars<const Word>(b.outlet.before), Scalars<Word>(b.outlet.after),
-                                  b.outlet.axis, b.outlet.first, links.convective.data()});
+    apply(links.convective.size(),
+          Convective<S>{origin, places, Scalars<const Word>(b.outlet.before), Scalars<Word>(b.outlet.after),
+                        b.outlet.axis, b.outlet.first, links.convective.data()});
   }
 
   void loads(Stream& stream, std::span<const LoadLink> links, const std::array<double, 3>& corner, const BlockArrays& b,
@@ -153,24 +153,28 @@ class KernelsOf final : public Kernels {
                            const Collision& collision) {
     using Raw = typename S::Raw;
     if (b.has_solids && b.leave_solids) {
-      if (layout == Layout::aos || !launch_groups<M, Raw, AtSolids::leave, true, in_place>(stream, box, b, collision))
-        launch_step<M, Raw, Strides::any, AtSolids::leave, true, in_place>(stream, box, b, collision);
+      constexpr Sides known = Sides::walls;
+      if (layout == Layout::aos || !launch_groups<M, Raw, AtSolids::leave, known, in_place>(stream, box, b, collision))
+        launch_step<M, Raw, Strides::any, AtSolids::leave, known, in_place>(stream, box, b, collision);
       return;
     }
-    const auto run = [&]<Strides strides, bool wrap_x>() {
-      const auto step = [&]<AtSolids solids>() {
-        if constexpr (strides == Strides::soa)
-          if (launch_groups<M, Raw, solids, wrap_x, in_place>(stream, box, b, collision)) return;
-        launch_step<M, Raw, strides, solids, wrap_x, in_place>(stream, box, b, collision);
-      };
-      b.has_solids ? step.template operator()<AtSolids::rest>() : step.template operator()<AtSolids::none>();
+    const auto run = [&]<Strides strides, AtSolids solids, Sides sides>() {
+      if constexpr (strides == Strides::soa)
+        if (launch_groups<M, Raw, solids, sides, in_place>(stream, box, b, collision)) return;
+      launch_step<M, Raw, strides, solids, sides, in_place>(stream, box, b, collision);
     };
+    using enum Sides;
+    constexpr AtSolids none = AtSolids::none, rest = AtSolids::rest;
+    constexpr Strides soa = Strides::soa, aos = Strides::aos;
     if (layout == Layout::aos) {
-      if constexpr (std::is_same_v<M, L>) run.template operator()<Strides::aos, false>();
+      if constexpr (std::is_same_v<M, L>)
+        b.has_solids ? run.template operator()<aos, rest, open>() : run.template operator()<aos, none, open>();
+    } else if (b.walls != 0) {
+      b.has_solids ? run.template operator()<soa, rest, walls>() : run.template operator()<soa, none, walls>();
     } else if (b.wrap.extent[0] > 0) {
-      run.template operator()<Strides::soa, true>();
+      b.has_solids ? run.template operator()<soa, rest, walls>() : run.template operator()<soa, none, wrap>();
     } else {
-      run.template operator()<Strides::soa, false>();
+      b.has_solids ? run.template operator()<soa, rest, open>() : run.template operator()<soa, none, open>();
     }
   }
 

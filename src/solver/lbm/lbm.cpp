@@ -69,6 +69,7 @@ Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options, Surf
   impl_->loop.emplace(*this, usual_overlap(impl_->grid, o, by_devices, impl_->most_bytes_sent()), o.exchange.trace);
   impl_->split.overlap = impl_->loop->overlapped();
   impl_->split.rim = impl_->options.rim;
+  impl_->split.rim_processors = impl_->options.rim_processors;
 }
 
 Lbm::~Lbm() = default;

@@ -12,7 +12,7 @@
 namespace slipstream::lbm {
 namespace {
 
-constexpr const char* header = "slipstream tuned rim 2";
+constexpr const char* header = "slipstream tuned rim 3";
 /// One measurement lasts about so long: shorter ones are at the mercy of the host's scheduler.
 constexpr double trial_seconds = 0.04;
 /// Bytes that a device sends, from which hiding them pays for the launches of the rim (four H200s: 1 % of a step gained
@@ -25,7 +25,7 @@ std::string to_text(const std::string& key, const Split& split) {
   std::ostringstream text;
   text << header << "\nkey " << key << "\nsplit " << split.overlap;
   for (const std::int64_t width : split.rim) text << ' ' << width;
-  text << '\n';
+  text << ' ' << split.rim_processors << '\n';
   return sealed(text.str());
 }
 
@@ -37,22 +37,22 @@ std::optional<Split> from_text(const std::string& key, const std::string& text) 
   if (!std::getline(lines, first) || first != header) return {};
   if (!std::getline(lines, second) || second != "key " + key) return {};
   Split split;
-  lines >> word >> split.overlap >> split.rim[0] >> split.rim[1] >> split.rim[2];
+  lines >> word >> split.overlap >> split.rim[0] >> split.rim[1] >> split.rim[2] >> split.rim_processors;
   if (!lines || word != "split") return {};
   return split;
 }
 
 }  // namespace
 
-std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut,
-                                    Layout layout) {
+std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut, Layout layout,
+                                    int processors) {
   std::vector<Split> found;
   if (overlap != Overlap::on) found.push_back({});
   if (overlap == Overlap::off) return found;
   // Wider rims leave fewer cells to hide the exchange behind, but thin ones across rows touch memory in small pieces.
   constexpr Extent widths[] = {{0, 0, 0}, {8, 0, 0}, {32, 0, 0}, {4, 4, 4}, {8, 8, 8}, {16, 16, 16}};
   for (const Extent& wanted : widths) {
-    Split split{true, by_rows(layout, wanted), {}, {}, 0, {}};
+    Split split{true, by_rows(layout, wanted), 0, {}, {}, 0, {}};
     bool interior = true;
     for (int a = 0; a < 3; ++a) {
       if (!cut[a]) split.rim[a] = 0;
@@ -60,7 +60,13 @@ std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const 
     }
     const bool known = std::any_of(found.begin(), found.end(),
                                    [&](const Split& other) { return other.overlap && other.rim == split.rim; });
-    if ((interior && !known) || found.empty()) found.push_back(split);
+    if (known || (!interior && !found.empty())) continue;
+    found.push_back(split);
+    if (wanted != Extent{0, 0, 0}) continue;
+    for (const int part : {2, 8}) {
+      split.rim_processors = processors / part;
+      if (split.rim_processors > 0) found.push_back(split);
+    }
   }
   for (Split& split : found) split.source = "options";
   return found;

@@ -10,6 +10,7 @@ namespace slipstream::lbm {
 void Lbm::Impl::take(const Split& chosen) {
   options.overlap = chosen.overlap ? Overlap::on : Overlap::off;
   options.rim = chosen.rim;
+  options.rim_processors = chosen.rim_processors;
   // Packed blocks keep the lists that they have.
   for (BlockWork& work : blocks)
     if (work.fluid.size() == 0) work.split = split_rim(work.cells, margins(grid.block(work.id)));
@@ -35,7 +36,7 @@ std::string Lbm::Impl::split_key() const {
 }
 
 void Lbm::Impl::tune_rim(Lbm& owner) {
-  const Split asked{options.overlap == Overlap::on, options.rim, "options", {}, 0, {}};
+  const Split asked{options.overlap == Overlap::on, options.rim, options.rim_processors, "options", {}, 0, {}};
   Extent smallest = grid.extent();
   for (const Block& block : grid.blocks())
     for (int a = 0; a < 3; ++a) smallest[a] = std::min(smallest[a], block.box.extent(a));
@@ -49,16 +50,18 @@ void Lbm::Impl::tune_rim(Lbm& owner) {
   const bool messages = comm.max(static_cast<double>(exchange().messages().size())) > 0;
   const TuneOptions how = options.tune.value_or(TuneOptions{});
   const Overlap wanted = options.overlap;
+  const int processors = devices.front().backend == Backend::host ? 0 : info(devices.front()).processors;
+  const Layout layout = populations->options().layout;
   const std::string key = split_key();
   bool ran = false;
-  split = tune_split(
-      comm, key, messages ? split_candidates(wanted, smallest, cut, populations->options().layout) : std::vector{asked},
-      how, [&](const Split& candidate) {
-        ran = true;
-        take(candidate);
-        TimeLoop steps(owner, options.overlap);
-        return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
-      });
+  split =
+      tune_split(comm, key, messages ? split_candidates(wanted, smallest, cut, layout, processors) : std::vector{asked},
+                 how, [&](const Split& candidate) {
+                   ran = true;
+                   take(candidate);
+                   TimeLoop steps(owner, options.overlap);
+                   return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
+                 });
   if (messages) take(split);
   if (ran) rest();
 }

@@ -14,10 +14,15 @@ namespace slipstream::lbm {
 /// so can become vector instructions; or, where the block asks for that, it reads nothing of them but their flag.
 enum class AtSolids : std::uint8_t { none, rest, leave };
 
+/// What kernels know of the sides of a block: nothing; that x wraps round; that, and resting walls, where a cell reads
+/// what it sent itself. Links do that elsewhere, in a pass of its own that touches a sector of memory for each end of a
+/// row.
+enum class Sides : std::uint8_t { open, wrap, walls };
+
 /// Pulls the populations of a cell, collides them and writes them. In place it writes where it has read (Form says
 /// where that is), and nowhere else: each place is one cell's alone in a step, so that cells may be taken in any order,
 /// interior and rim among them.
-template <class L, class S, Strides strides, AtSolids solids, bool wrap_x, bool in_place, class Collision>
+template <class L, class S, Strides strides, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollide {
   using Word = typename S::Word;
   using T = typename S::Number;
@@ -28,6 +33,8 @@ struct StreamCollide {
   std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
   Collision collision;
   bool leave_solids, flags_by_word;
+  std::uint8_t walls;    ///< of BlockArrays
+  int last[3];           ///< cell of the block on each axis
   bool along_z = false;  ///< cells are counted with z first
 
   /// The cells of one row.
@@ -35,11 +42,33 @@ struct StreamCollide {
     StreamCollide kernel;
     std::int64_t start, flags_start;
     Steps<L> steps;
+    std::uint8_t walls;  ///< across y and z
     SLIP_FN void operator()(int i) const { kernel.cell(*this, i); }
   };
   SLIP_FN Row row(int j, int k) const {
-    return {
-        *this, in.at(0, j, k), flags.at(0, j, k), {Step(in.row, j, wrap.extent[1]), Step(in.plane, k, wrap.extent[2])}};
+    return {*this,
+            in.at(0, j, k),
+            flags.at(0, j, k),
+            {Step(in.row, j, wrap.extent[1]), Step(in.plane, k, wrap.extent[2])},
+            static_cast<std::uint8_t>(walls_at<1>(j, j) | walls_at<2>(k, k))};
+  }
+  /// The walls across an axis beside the cells from `first` to `to`.
+  template <int axis>
+  SLIP_FN std::uint8_t walls_at(int first, int to) const {
+    if constexpr (sides != Sides::walls) return 0;
+    return static_cast<std::uint8_t>((first == 0 ? walls & side_bit(axis, false) : 0) |
+                                     (to == last[axis] ? walls & side_bit(axis, true) : 0));
+  }
+  /// Whether population q comes out of one of the walls.
+  template <int q>
+  SLIP_FN static bool comes_from(std::uint8_t walls) {
+    constexpr int mask = out_of<q>(0) | out_of<q>(1) | out_of<q>(2);
+    return sides == Sides::walls && (walls & mask) != 0;
+  }
+  template <int q>
+  static constexpr int out_of(int axis) {
+    const int c = L::velocity[q][axis];
+    return c == 0 ? 0 : side_bit(axis, c < 0);
   }
   SLIP_FN void operator()(int i, int j, int k) const {
     if (strides == Strides::any && along_z) {
@@ -49,15 +78,18 @@ struct StreamCollide {
     }
   }
 
-  /// From population q of a cell's own to the one that arrives in it.
+  /// From population q of a cell's own to the one that arrives in it; from a wall that is what the cell sent. In place
+  /// it lies where the other form would have what comes in.
   template <int q>
-  SLIP_FN std::int64_t incoming(const Steps<L>& steps, const Step& x) const {
-    if constexpr (!in_place || q == 0) {
-      return steps.template upstream<q>(x);
-    } else if constexpr (q % 2 == 1) {
-      return turn;
+  SLIP_FN std::int64_t incoming(const Steps<L>& steps, const Step& x, bool wall = false) const {
+    if constexpr (q == 0) {
+      return 0;
+    } else if constexpr (!in_place) {
+      return wall ? (opposite_of(q) - q) * in.component : steps.template upstream<q>(x);
     } else {
-      return steps.template upstream<q>(x) - turn;
+      const std::int64_t turned = wall ? in.component - turn : turn;
+      if constexpr (q % 2 == 1) return turned;
+      return steps.template upstream<q>(x) - turned;
     }
   }
 
@@ -77,10 +109,13 @@ struct StreamCollide {
     if constexpr (solids == AtSolids::leave)
       if (solid && leave_solids) return;
     const std::int64_t at = row.start + in.at(i, 0, 0);
-    const Step x(in.at(1, 0, 0), i, wrap_x ? wrap.extent[0] : 0);
+    const Step x(in.at(1, 0, 0), i, sides == Sides::open ? 0 : wrap.extent[0]);
+    const auto beside = static_cast<std::uint8_t>(row.walls | walls_at<0>(i, i));
     T g[L::q];
-    unrolled<0, L::q>(
-        [&](auto q) { g[q()] = S::load(in.template population<q()>()[at + incoming<q()>(row.steps, x)]); });
+    unrolled<0, L::q>([&](auto q) {
+      const bool wall = comes_from<q()>(beside);
+      g[q()] = S::load(in.template population<q()>()[at + incoming<q()>(row.steps, x, wall)]);
+    });
     collision(g);
     const typename S::Rounding rounded(g[0]);
     unrolled<0, L::q>([&](auto q) {
@@ -91,9 +126,10 @@ struct StreamCollide {
   }
 };
 
-template <class L, class S, Strides strides, AtSolids solids, bool wrap_x, bool in_place, class Collision>
-StreamCollide<L, S, strides, solids, wrap_x, in_place, Collision> step_of(const BlockArrays& b,
-                                                                          const Collision& collision) {
+template <class L, class S, Strides strides, AtSolids solids, Sides sides, bool in_place, class Collision>
+StreamCollide<L, S, strides, solids, sides, in_place, Collision> step_of(const BlockArrays& b,
+                                                                         const Collision& collision) {
+  const Extent& n = b.populations.shape.extent;
   using Word = typename S::Word;
   return {Access<L, const Word, strides>(b.populations),
           Access<L, Word, strides>(in_place ? b.populations : b.populations_out),
@@ -102,12 +138,14 @@ StreamCollide<L, S, strides, solids, wrap_x, in_place, Collision> step_of(const 
           b.form == Form::turned ? b.populations.shape.component_stride : 0,
           collision,
           b.leave_solids,
-          b.flags_by_word};
+          b.flags_by_word,
+          b.walls,
+          {static_cast<int>(n[0]) - 1, static_cast<int>(n[1]) - 1, static_cast<int>(n[2]) - 1}};
 }
 
-template <class L, class S, Strides strides, AtSolids solids, bool wrap_x, bool in_place, class Collision>
+template <class L, class S, Strides strides, AtSolids solids, Sides sides, bool in_place, class Collision>
 void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-  auto step = step_of<L, S, strides, solids, wrap_x, in_place>(b, collision);
+  auto step = step_of<L, S, strides, solids, sides, in_place>(b, collision);
   // On a GPU threads beside one another take cells beside one another.
   step.along_z = b.populations.shape.row_axis == 2 && stream.device().backend != Backend::host;
   launch(stream, step.along_z ? along_z(box) : box, step);

@@ -11,11 +11,11 @@ namespace slipstream::lbm {
 /// wherever a population is not shifted in x, and in an aligned group and one cell beside it where it is. The bits are
 /// those of StreamCollide; why it is faster says docs/notes/performance.md. Solid cells that shall be left alone are so
 /// by whole groups; beside a fluid cell of their group they are put at rest, which is as good for what they hold.
-template <class L, class S, AtSolids solids, bool wrap_x, bool in_place, class Collision>
+template <class L, class S, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollideGroups {
   using Word = typename S::Word;
   using T = typename S::Number;
-  using Cells = StreamCollide<L, S, Strides::soa, solids, wrap_x, in_place, Collision>;
+  using Cells = StreamCollide<L, S, Strides::soa, solids, sides, in_place, Collision>;
   static constexpr int size = 8 / sizeof(Word);
   // Registers for all values of a thread, 128 or 170, and as many threads as these leave, in small blocks.
   static constexpr int threads = size == 4 ? 64 : 128;
@@ -26,10 +26,12 @@ struct StreamCollideGroups {
   struct alignas(size) Flags {
     std::uint8_t flag[size];
   };
-  /// A row, and the steps in x from the first cell of the group and from the last.
+  /// A row, the steps in x from the first cell of the group and from the last, and the walls along the row and at the
+  /// group's ends.
   struct Site {
     Steps<L> steps;
     Step first, last;
+    std::uint8_t walls, end_walls;
   };
   Cells cells;
   bool alone = false;
@@ -38,13 +40,14 @@ struct StreamCollideGroups {
   bool early() const { return alone; }
 
   SLIP_FN void operator()(int group, int j, int k) const {
-    const int i = size * group, extent = wrap_x ? cells.wrap.extent[0] : 0;
+    const int i = size * group, extent = sides == Sides::open ? 0 : cells.wrap.extent[0];
     const auto row = cells.row(j, k);
     const std::int64_t at = row.start + i;
     const Flags solid = flags_of(row.flags_start + i);
     if constexpr (solids == AtSolids::leave)
       if (all(solid)) return;
-    const Site site{row.steps, Step(1, i, extent), Step(1, i + size - 1, extent)};
+    const Site site{row.steps, Step(1, i, extent), Step(1, i + size - 1, extent), row.walls,
+                    cells.template walls_at<0>(i, i + size - 1)};
     Group words[L::q];
     unrolled<0, L::q>([&](auto q) { words[q()] = read<q()>(cells.in.template population<q()>() + at, site); });
     unrolled<0, size>([&](auto n) {
@@ -90,8 +93,8 @@ struct StreamCollideGroups {
 
   /// From population q of a group's own to the row that it is read from.
   template <int q>
-  SLIP_FN std::int64_t row_of(const Site& site) const {
-    return cells.template incoming<q>(site.steps, Step(0, 1, 0));
+  SLIP_FN std::int64_t row_of(const Site& site, bool wall = false) const {
+    return cells.template incoming<q>(site.steps, Step(0, 1, 0), wall);
   }
   template <int q>
   static constexpr bool shifted() {
@@ -106,14 +109,26 @@ struct StreamCollideGroups {
 
   template <int q>
   SLIP_FN Group read(const Word* own, const Site& site) const {
-    const Word* const row = own + row_of<q>(site);
-    const Group aligned = *reinterpret_cast<const Group*>(row);
-    if constexpr (!shifted<q>()) return aligned;
+    const bool wall = Cells::template comes_from<q>(site.walls),
+               end_wall = Cells::template comes_from<q>(site.end_walls);
+    const Word* const row = own + row_of<q>(site, wall);
+    Group aligned = *reinterpret_cast<const Group*>(row);
+    if constexpr (L::velocity[q][0] == 0) return aligned;
     constexpr bool from_below = L::velocity[q][0] > 0;
+    constexpr int end = from_below ? 0 : size - 1;
+    const Word* const end_row = own + row_of<q>(site, wall || end_wall);
+    if constexpr (!shifted<q>()) {
+      if (end_wall) aligned.word[end] = end_row[end];
+      return aligned;
+    }
+    // By two arrays a wall gives back what lies in the cell itself.
+    const bool own_cell = !in_place && wall;
     Group found;
-    found.word[from_below ? 0 : size - 1] = row[beside<q>(site)];
-    unrolled<1, size>(
-        [&](auto n) { found.word[from_below ? n() : n() - 1] = aligned.word[from_below ? n() - 1 : n()]; });
+    found.word[end] = end_row[!in_place && (wall || end_wall) ? end : beside<q>(site)];
+    unrolled<1, size>([&](auto n) {
+      constexpr int to = from_below ? n() : n() - 1, from = from_below ? n() - 1 : n();
+      found.word[to] = aligned.word[own_cell ? to : from];
+    });
     return found;
   }
   template <int q>
@@ -152,13 +167,13 @@ Box groups_of(Box box) {
 }
 
 /// Whether the step was launched in groups: where GPUs can. The host's vector instructions want cells one by one.
-template <class L, class S, AtSolids solids, bool wrap_x, bool in_place, class Collision>
+template <class L, class S, AtSolids solids, Sides sides, bool in_place, class Collision>
 bool launch_groups(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-  using Groups = StreamCollideGroups<L, S, solids, wrap_x, in_place, Collision>;
+  using Groups = StreamCollideGroups<L, S, solids, sides, in_place, Collision>;
   if constexpr (Groups::size > 1) {
     if (stream.device().backend != Backend::host && in_groups<Groups>(box, b)) {
       launch_on_gpu(stream, groups_of<Groups>(box),
-                    Groups{step_of<L, S, Strides::soa, solids, wrap_x, in_place>(b, collision), b.alone});
+                    Groups{step_of<L, S, Strides::soa, solids, sides, in_place>(b, collision), b.alone});
       return true;
     }
   }
