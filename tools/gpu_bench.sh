@@ -29,7 +29,7 @@ imbalance | 2 | 60 | bench lbm --experiment imbalance --devices 2
 weak | 4 | 90 | bench lbm --experiment weak --devices 4
 strong | 4 | 120 | bench lbm --experiment strong --precision f32 --cells 512 --devices 4
 strong | 4 | 120 | bench lbm --experiment strong --precision f64 --cells 256 --devices 4
-layout | 1 | 240 | bench lbm --experiment layout --cells 256
+layout | 1 | 420 | bench lbm --experiment layout
 validation | 4 | 600 | bench lbm --experiment validation --cells 64 -n 4
 frame2 | 2 | 120 | bench lbm --experiment frame --cells 256 -n 2
 frame | 4 | 120 | bench lbm --experiment frame --cells 256 -n 4
@@ -41,9 +41,9 @@ io | 4 | 240 | bench lbm --experiment io --cells 64 128 -n 4
 cavity | 1 | 300 | bench cavity --cells 64 128 192
 cavity | 1 | 180 | bench cavity --cells 64 128 --precision f64
 cavity | 1 | 180 | bench cavity --cells 192 --precision f16
-exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 cases | 1 | 300 | bench cases
 cases_fine | 1 | 420 | bench cases --variant fine
+exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4
 ladder | 4 | 180 | bench exchange --part ladder --sizes 64 256 512 --devices 4
