@@ -10,18 +10,19 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: help demo test set-up build sanitize format gpu-test gpu-bench gpu-kit clean
+.PHONY: help demo test set-up build sanitize format gpu-test gpu-sanitize gpu-bench gpu-kit clean
 help:
-	@echo 'make demo      install what is missing, build, run the lid-driven cavity, compare it with the reference'
-	@echo 'make test      install what is missing, build, run every test that needs no GPU'
-	@echo 'make set-up    install what is missing'
-	@echo 'make build     build the preset host: library, tests, Python module'
-	@echo 'make sanitize  build the presets asan and tsan and run the C++ tests in them'
-	@echo 'make format    lay out C++ and Python as .clang-format and ruff have it'
-	@echo 'make gpu-test  build the preset cuda and run every test on the GPUs of this machine; needs no network'
-	@echo 'make gpu-bench build the preset cuda and measure what bench/results holds of GPUs; tools/gpu_bench.sh NAME... a part'
-	@echo 'make gpu-kit   fill gpu-kit/ with what a GPU machine without network lacks'
-	@echo 'make clean     remove what was built; .venv and results/ stay'
+	@echo 'make demo         install what is missing, build, run the lid-driven cavity, compare it with the reference'
+	@echo 'make test         install what is missing, build, run every test that needs no GPU'
+	@echo 'make set-up       install what is missing'
+	@echo 'make build        build the preset host: library, tests, Python module'
+	@echo 'make sanitize     build the presets asan and tsan and run the C++ tests in them'
+	@echo 'make format       lay out C++ and Python as .clang-format and ruff have it'
+	@echo 'make gpu-test     build the preset cuda and run every test on the GPUs of this machine; needs no network'
+	@echo 'make gpu-sanitize build the preset cuda and run C++ tests under compute-sanitizer; tools/gpu_sanitize.sh NAME... a part'
+	@echo 'make gpu-bench    build the preset cuda and measure what bench/results holds of GPUs; tools/gpu_bench.sh NAME... a part'
+	@echo 'make gpu-kit      fill gpu-kit/ with what a GPU machine without network lacks'
+	@echo 'make clean        remove what was built; .venv and results/ stay'
 
 set-up:
 	@tools/setup.sh
@@ -48,6 +49,9 @@ format:
 
 gpu-test:
 	tools/gpu_test.sh
+
+gpu-sanitize:
+	tools/gpu_sanitize.sh
 
 gpu-bench:
 	tools/gpu_bench.sh

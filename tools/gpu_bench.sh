@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# name | GPUs | seconds at most | settings of the environment and arguments of `slipstream`
+# name | GPUs | seconds at most | settings of the environment and arguments of `slipstream`, or a tool of Python's
 benchmarks() {
   local format streaming label
   for format in f32 f16 f64; do
@@ -29,7 +29,7 @@ imbalance | 2 | 60 | bench lbm --experiment imbalance --devices 2
 weak | 4 | 90 | bench lbm --experiment weak --devices 4
 strong | 4 | 120 | bench lbm --experiment strong --precision f32 --cells 512 --devices 4
 strong | 4 | 120 | bench lbm --experiment strong --precision f64 --cells 256 --devices 4
-layout | 1 | 240 | bench lbm --experiment layout --cells 256
+layout | 1 | 420 | bench lbm --experiment layout
 validation | 4 | 600 | bench lbm --experiment validation --cells 64 -n 4
 frame2 | 2 | 120 | bench lbm --experiment frame --cells 256 -n 2
 frame | 4 | 120 | bench lbm --experiment frame --cells 256 -n 4
@@ -41,9 +41,9 @@ io | 4 | 240 | bench lbm --experiment io --cells 64 128 -n 4
 cavity | 1 | 300 | bench cavity --cells 64 128 192
 cavity | 1 | 180 | bench cavity --cells 64 128 --precision f64
 cavity | 1 | 180 | bench cavity --cells 192 --precision f16
-exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 cases | 1 | 300 | bench cases
 cases_fine | 1 | 420 | bench cases --variant fine
+exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4
 ladder | 4 | 180 | bench exchange --part ladder --sizes 64 256 512 --devices 4
@@ -55,6 +55,7 @@ allreduce | 4 | 60 | bench allreduce -n 4
 allreduce | 4 | 60 | bench allreduce --devices 4
 placement | 4 | 60 | bench placement -n 4
 placement | 4 | 60 | bench placement --devices 4
+trace | 2 | 60 | tools/trace_exchange.py --routes direct staged
 EOF
   for label in 'ob1, smcuda' ucx; do
     echo "device_buffers | 2 | 300 | OMPI_MCA_pml=${label%,*} bench pingpong --device-buffers --label '$label' -n 2"
@@ -89,10 +90,12 @@ while IFS='|' read -r name needed limit arguments; do
     settings+=("${words[0]}")
     words=("${words[@]:1}")
   done
+  program=(-m slipstream)
+  if [[ ${words[0]} == tools/* ]]; then program=(); fi
   number=$((number + 1)) start=$SECONDS verdict=done
   # One GPU must not be taken for a quarter of four.
   visible=$(seq -s, 0 $((needed - 1)))
-  env "${settings[@]}" CUDA_VISIBLE_DEVICES="$visible" timeout -k 10 "$limit" "$python" -m slipstream "${words[@]}" \
+  env "${settings[@]}" CUDA_VISIBLE_DEVICES="$visible" timeout -k 10 "$limit" "$python" "${program[@]}" "${words[@]}" \
     --backend cuda --folder "$folder" >"$logs/$number-$name.log" 2>&1 </dev/null || { verdict=FAILED failed=1; }
   cat "$logs/$number-$name.log"
   summary+=("$(printf '%-8s %-14s %5d s  %s' "$verdict" "$name" $((SECONDS - start)) "$arguments")")

@@ -1,4 +1,5 @@
-# Sourced by gpu_test.sh and gpu_bench.sh in the root of the tree: builds the preset cuda, all of it or the targets given.
+# Sourced by gpu_test.sh, gpu_sanitize.sh and gpu_bench.sh in the root of the tree: builds the preset cuda, all of it or the
+# targets given.
 # Touches no network: what the machine lacks comes from gpu-kit/, which 'make gpu-kit' fills elsewhere.
 # GPU_TEST_ARCHITECTURES (default: this machine's) names what to compile for. Sets python and PYTHONPATH.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -174,9 +174,11 @@ def write(
     commit: str,
     rows: list[dict[str, Any]],
     figures: frozenset[str] = FIGURES,
+    command: str = "",
 ) -> Path:
     """One result file, named for the machine and day, that goes on with the machine's newest: rows of the same inputs,
-    all columns but `figures`, are replaced, others stay as they were measured, and so do the commands."""
+    all columns but `figures`, are replaced, others stay as they were measured, and so do the commands. `command`: what
+    was typed, where that is not this process's own command line."""
     today = date.today().isoformat()
     name = slug(machine["name"])
     path = folder / benchmark / f"{name}-{today}.json"
@@ -189,7 +191,7 @@ def write(
         "machine": machine,
         "commit": commit,
         "date": today,
-        "command": "; ".join(dict.fromkeys([*filter(None, before["command"].split("; ")), _command()])),
+        "command": "; ".join(dict.fromkeys([*filter(None, before["command"].split("; ")), command or _command()])),
         "rows": [*{_inputs(row, figures): row for row in [*before["rows"], *measured]}.values()],
     }
     path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

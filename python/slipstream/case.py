@@ -271,13 +271,14 @@ class Source:
         self.variant = variant
         self._tables = tables or {}
 
-    def _override(self, names: tuple[str, ...]) -> str | None:
+    def override(self, names: tuple[str, ...]) -> str | None:
+        """The override that gave a key."""
         return next((text for key, text in self.overrides.items() if names[: len(key)] == key), None)
 
     def locate(self, path: toml_text.Path) -> str:
         """`cavity.toml:12` or `override 'a.b=c'`."""
         names = tuple(part for part in path if isinstance(part, str))
-        if override := self._override(names):
+        if override := self.override(names):
             return f"override '{override}'"
         line = toml_text.find_line(self.text, (*self._within(path), *path))
         return f"{self.name}:{line}" if line else self.name
@@ -285,7 +286,7 @@ class Source:
     def _within(self, path: toml_text.Path) -> tuple[str, ...]:
         """The table of the variant, where the key comes from there."""
         names = tuple(part for part in path if isinstance(part, str))
-        if self.variant is None or self._override(names) or not variants.hold(self._tables, names):
+        if self.variant is None or self.override(names) or not variants.hold(self._tables, names):
             return ()
         return (variants.KEY, self.variant)
 
@@ -394,8 +395,31 @@ def variant_names(path: str | Path) -> list[str]:
     return list(_read(Path(path))[2])
 
 
-def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = None) -> Case:
-    """Reads a case file, merges one of its variants into it, overrides and checks it."""
+def _find_meshes(data: dict[str, Any], folder: Path, source: Source) -> None:
+    """Makes mesh files relative to the working directory. A relative path is looked for in the folder of the case file,
+    then in the working directory; one of an override the other way round."""
+    faults = []
+    bodies = data.get("bodies")
+    for name, body in bodies.items() if isinstance(bodies, dict) else ():
+        mesh = body.get("mesh") if isinstance(body, dict) else None
+        if not isinstance(mesh, str) or Path(mesh).is_absolute():
+            continue
+        places = [folder / mesh, Path(mesh)]
+        if source.override(("bodies", name, "mesh")):
+            places.reverse()
+        if found := next((place for place in places if place.is_file()), None):
+            body["mesh"] = str(found)
+        else:
+            looked = " and ".join(dict.fromkeys(str(place.absolute()) for place in places))
+            said = f"bodies.{name}.mesh: there is no such mesh file '{mesh}'; looked for {looked}"
+            faults.append(source.fault(("bodies", name, "mesh"), said))
+    if faults:
+        raise CaseError("\n  ".join(faults))
+
+
+def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = None, find_meshes: bool = True) -> Case:
+    """Reads a case file, merges one of its variants into it, overrides and checks it. Its mesh files must be there,
+    unless `find_meshes` is False."""
     path = Path(path)
     text, data, known = _read(path)
     tables: variants.Tables = {}
@@ -411,6 +435,8 @@ def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = 
         if key[0] == variants.KEY:
             raise CaseError(f"override '{override}': overrides come after a variant; name the case's own key")
         toml_text.apply_override(data, key, value)
+    if find_meshes:
+        _find_meshes(data, path.parent, source)
     return parse(data, source)
 
 

@@ -40,7 +40,8 @@ class Results:
             raise CaseError(f"{folder}: no such folder of results; `slipstream run` makes one, results/<name>")
         if not (self.folder / CASE).exists():
             raise CaseError(f"{folder}: holds no results of a run ({CASE} is missing)")
-        self.case: Case = load(self.folder / CASE)
+        # What a run has left can be shown without its meshes.
+        self.case: Case = load(self.folder / CASE, find_meshes=False)
         self.frames = _frames(self.folder)
 
     def frame(self, time: float | None = None) -> Frame:

@@ -359,9 +359,14 @@ def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], cons
 
 
 def _show(
-    lines: Any, plane: Any, result: compare.Comparison, case: Case, figures: dict[str, Any], console: Console
+    lines: tuple[compare.Profile, compare.Profile],
+    plane: compare.Array | None,
+    result: compare.Comparison,
+    case: Case,
+    figures: dict[str, Any],
+    console: Console,
 ) -> None:
-    """On rank 0."""
+    """On rank 0; there is a plane where pictures are wanted."""
     for part in report.comparison(result):
         console.print(part)
     if figures["spanwise"] and case.lbm.lattice != "D2Q9":
@@ -370,7 +375,7 @@ def _show(
     if case.output.profiles:
         compare.write_profiles(folder / "profiles.csv", lines, case)
         compare.write_json(folder / "comparison.json", result, figures)
-    if case.output.pictures:
+    if plane is not None:
         from slipstream import plots
 
         plots.profiles(folder / "profiles.png", lines, result.reference, case)

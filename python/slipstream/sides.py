@@ -81,7 +81,11 @@ class BoundariesTable(SidesTable[Boundary]):
 class Body(Table):
     """[bodies.NAME]: a solid in the flow, at rest: a mesh from a file, or a simple shape. In cells, or m in SI."""
 
-    mesh: str | None = Field(None, description="An OBJ or STL file, its surface closed. Either this or shape.")
+    mesh: str | None = Field(
+        None,
+        description="An OBJ or STL file, its surface closed: beside the case file, or else from the working directory. "
+        "Either this or shape.",
+    )
     shape: Literal["cylinder", "sphere", "beads"] | None = Field(
         None, description="A cylinder goes through the whole box; beads are a disordered pack of spheres that fills it."
     )

@@ -29,10 +29,16 @@ def check_launcher(ranks: int) -> str:
     return mpiexec
 
 
-def command(mpiexec: str, ranks: int, arguments: Sequence[str], open_mpi: bool) -> list[str]:
-    """The command line that runs slipstream with `arguments` on `ranks` ranks."""
+#: What Python shall run.
+SLIPSTREAM = ("-m", "slipstream")
+
+
+def command(
+    mpiexec: str, ranks: int, arguments: Sequence[str], open_mpi: bool, program: Sequence[str] = SLIPSTREAM
+) -> list[str]:
+    """The command line that runs slipstream, or another program of Python's, with `arguments` on `ranks` ranks."""
     flags = ["--quiet", "--oversubscribe", "--bind-to", "none"] if open_mpi else []
-    return [mpiexec, "-n", str(ranks), *flags, sys.executable, "-m", "slipstream", *arguments]
+    return [mpiexec, "-n", str(ranks), *flags, sys.executable, *program, *arguments]
 
 
 def environment(open_mpi: bool) -> dict[str, str]:
@@ -45,13 +51,13 @@ def environment(open_mpi: bool) -> dict[str, str]:
     return result
 
 
-def start(ranks: int, arguments: Sequence[str]) -> int:
-    """Runs slipstream on `ranks` ranks and returns their exit code."""
+def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTREAM) -> int:
+    """Runs slipstream, or another program of Python's, on `ranks` ranks and returns their exit code."""
     mpiexec = check_launcher(ranks)
     version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
     open_mpi = "Open MPI" in version or "OpenRTE" in version
     sys.stdout.flush()
-    with subprocess.Popen(command(mpiexec, ranks, arguments, open_mpi), env=environment(open_mpi)) as job:
+    with subprocess.Popen(command(mpiexec, ranks, arguments, open_mpi, program), env=environment(open_mpi)) as job:
         # mpiexec would kill its ranks a second after SIGTERM; SIGUSR1 it hands on, and a run then ends in its own time.
         requests = (signal.SIGTERM, signal.SIGUSR1)
         before = [signal.signal(number, lambda *_: job.send_signal(signal.SIGUSR1)) for number in requests]

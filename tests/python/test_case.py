@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
-from conftest import CASES, SMALL, Cli
+from conftest import CASES, SMALL, TETRAHEDRON, Cli
 from slipstream import engine
 from slipstream.case import Case, load, schema
 from slipstream.errors import CaseError
@@ -15,6 +15,54 @@ from slipstream.toml_text import find_line, parse_override
 @pytest.mark.parametrize("name", sorted(path.name for path in CASES.glob("*.toml")))
 def test_shipped_case_is_good(name: str) -> None:
     load(CASES / name)
+
+
+@pytest.fixture
+def with_mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A case whose mesh is named without a folder; the working directory is another than its own."""
+    for folder in ("there", "here"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "there" / "case.toml").write_text(SMALL + '[bodies.rock]\nmesh = "rock.obj"\nscale = 20\n')
+    monkeypatch.chdir(tmp_path / "here")
+    return Path("../there/case.toml")
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "words", "taken"),
+    [
+        (True, False, [], "there"),
+        (False, True, [], "here"),
+        (True, True, [], "there"),
+        (True, False, ['bodies.rock.mesh="rock.obj"'], "there"),
+        (True, True, ['bodies.rock.mesh="rock.obj"'], "here"),
+    ],
+)
+def test_mesh_is_looked_for_beside_the_case_then_here(
+    with_mesh: Path, there: bool, here: bool, words: list[str], taken: str
+) -> None:
+    for folder, has in (("there", there), ("here", here)):
+        if has:
+            (Path("..") / folder / "rock.obj").write_text(TETRAHEDRON)
+    found = load(with_mesh, words).bodies["rock"].mesh
+    assert found and Path(found).samefile(Path("..") / taken / "rock.obj")
+
+
+def test_mesh_that_is_nowhere_is_told_with_both_places(with_mesh: Path, tmp_path: Path) -> None:
+    with pytest.raises(CaseError) as error:
+        load(with_mesh)
+    said = str(error.value)
+    assert said.startswith("../there/case.toml:18: bodies.rock.mesh: there is no such mesh file 'rock.obj'"), said
+    assert str(Path("../there/rock.obj").absolute()) in said and str(tmp_path / "here" / "rock.obj") in said
+
+
+def test_case_with_a_mesh_beside_it_runs_from_another_folder(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "rock.obj").write_text(TETRAHEDRON)
+    body = '[bodies.rock]\nmesh = "rock.obj"\nscale = 20\n'
+    (tmp_path / "cases" / "small.toml").write_text(SMALL + body)
+    out = cli("run", "cases/small.toml", "run.steps=2", "output.pictures=false", "machine.backend=host")
+    assert out.returncode == 0, out.stdout + out.stderr
+    assert 'mesh = "cases/rock.obj"' in (tmp_path / "results" / "small" / "case.resolved.toml").read_text()
 
 
 def test_viscosity_follows_from_reynolds_number(small: Path) -> None:

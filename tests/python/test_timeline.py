@@ -1,11 +1,14 @@
 """`slipstream trace`: what is read from Chrome-trace files, and the picture."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli
+from conftest import ROOT, Cli
 from slipstream import timeline
 from slipstream.errors import CaseError
 
@@ -118,3 +121,27 @@ def test_trace_names_the_file_that_is_missing_or_cannot_be_written(cli: Cli, tmp
     rank_file(tmp_path, 0)
     unknown = cli("trace", "rank0.json", "-o", "x.nosuch")
     assert unknown.returncode == 2 and "x.nosuch cannot be written" in unknown.stderr
+
+
+def test_tool_records_exchanges_by_one_route_after_another(tmp_path: Path) -> None:
+    search = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
+    words = ["--backend", "host", "--cells", "8", "--folder", str(tmp_path)]
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "trace_exchange.py"), *words],
+        env=os.environ | {"PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    for route in ("direct", "staged"):
+        files = [tmp_path / "trace" / f"{route}-rank{rank}.json" for rank in (0, 1)]
+        for path in files:
+            told = json.loads(path.read_text())["otherData"]
+            assert told["route"] == route and told["commit"] and told["cells_per_device"] == [8, 8, 8]
+            assert path.stat().st_size < 100_000
+        rows = timeline.read(files)
+        assert {row.rank for row in rows} == {"rank 0", "rank 1"}
+        assert sum(bar.name == "send" for row in rows for bar in row.bars) == 18
+        assert (tmp_path / "trace" / f"{route}.png").exists()
