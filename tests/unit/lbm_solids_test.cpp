@@ -321,6 +321,40 @@ TEST(Solids, FillBlocksThatTakeNoMemoryForPopulations) {
   EXPECT_EQ(all(with), all(without));
 }
 
+TEST(Solids, AreKeptAsSuitsTheirShareAndShape) {
+  Options o;
+  o.cells = {64, 10, 8};
+  const Grid grid(o.cells, machine_here(Backend::host, 1), 0);
+  const auto solidity = [&](int row_axis, const auto& solid) {
+    Surfaces some;
+    some.names = {"some"};
+    some.solid = [&](const Box& box) {
+      std::vector<std::uint16_t> all;
+      for_each_cell(box, [&](const Extent& p) { all.push_back(solid(p) ? 1 : 0); });
+      return all;
+    };
+    return solidity_of(grid.block(0), surroundings_of(grid, grid.block(0), o, {1, 1, 1}, some), row_axis);
+  };
+  const auto bar = [](const Extent& p) { return p[0] >= 32 && p[1] < 2; };
+  const auto beads = [](const Extent& p) { return p[0] % 16 < 3; };
+  EXPECT_DOUBLE_EQ(solidity(0, bar).share, 0.1);
+  EXPECT_DOUBLE_EQ(solidity(0, bar).long_share, 1);
+  EXPECT_DOUBLE_EQ(solidity(2, bar).long_share, 0);
+  EXPECT_DOUBLE_EQ(solidity(0, beads).share, 3.0 / 16);
+  EXPECT_DOUBLE_EQ(solidity(0, beads).long_share, 0);
+  const auto kept = [&](bool gpu, Streaming streaming, const Solidity& of) {
+    o.streaming = streaming;
+    return kept_by(o, gpu, of);
+  };
+  EXPECT_EQ(kept(true, Streaming::two, {0.1, 1}), Kept::fluid);
+  EXPECT_EQ(kept(true, Streaming::two, {0.1, 0.1}), Kept::all);
+  EXPECT_EQ(kept(true, Streaming::in_place, {0.1, 0.1}), Kept::fluid);
+  EXPECT_EQ(kept(true, Streaming::two, {0.45, 1}), Kept::packed);
+  EXPECT_EQ(kept(true, Streaming::in_place, {0.35, 0}), Kept::packed);
+  EXPECT_EQ(kept(false, Streaming::in_place, {0.6, 1}), Kept::all);
+  EXPECT_EQ(kept(false, Streaming::two, {0.9, 1}), Kept::packed);
+}
+
 TEST(Solids, MayBeLeftOutOfSomeBlocksOnly) {
   // A plate with a slit, as thick as the block in the middle: nine tenths of it are solid.
   Surfaces plate;

@@ -2,25 +2,54 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "device/work_items.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/neighbours.hpp"
 
 namespace slipstream::lbm {
-namespace {
 
-/// Solid share of a block from which `automatic` stores fluid cells only: on GPUs where that is as fast as to skip
-/// solid cells (H200, f32: by the rates at 5 and 60 %), on the host where what is left out is worth more than vector
-/// instructions.
-double packing_share(const Options& options, bool gpu) {
-  if (!gpu) return 0.85;
-  return options.streaming == Streaming::in_place ? 0.3 : 0.5;
+Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis) {
+  constexpr std::int64_t stretch = 32;
+  const Extent n = block.box.extents();
+  const int across = row_axis == 0 ? 1 : 0, planes = 3 - row_axis - across;
+  std::vector<std::int64_t> solids(n[planes]), in_stretches(n[planes]);
+  const auto plane = [&](std::int64_t k) {
+    Extent at = block.box.lo;
+    at[planes] += k;
+    for (std::int64_t j = 0; j < n[across]; ++j) {
+      at[across] = block.box.lo[across] + j;
+      std::int64_t here = 0;  // in the stretch
+      for (std::int64_t i = 0; i < n[row_axis]; ++i) {
+        at[row_axis] = block.box.lo[row_axis] + i;
+        here = i % stretch == 0 ? 0 : here;
+        here += s.flags[index_in(s.around, at)] != fluid;
+        if (here == stretch) in_stretches[k] += stretch;
+        solids[k] += s.flags[index_in(s.around, at)] != fluid;
+      }
+    }
+  };
+  for_each_item(n[planes], plane, n[row_axis] * n[across]);
+  const auto all = static_cast<double>(std::accumulate(solids.begin(), solids.end(), std::int64_t{0}));
+  const auto whole = static_cast<double>(std::accumulate(in_stretches.begin(), in_stretches.end(), std::int64_t{0}));
+  return {all / static_cast<double>(block.box.volume()), all > 0 ? whole / all : 0};
 }
 
-Kept kept_by(const Options& options, bool gpu, double solid_share) {
+namespace {
+
+/// Solid share of a block from which `automatic` stores fluid cells only: on GPUs where that is as fast as all others
+/// (H200, f32: packs of beads), on the host where what is left out is worth more than vector instructions.
+double packing_share(const Options& options, bool gpu) {
+  if (!gpu) return 0.85;
+  return options.streaming == Streaming::in_place ? 0.3 : 0.4;
+}
+
+}  // namespace
+
+Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
   // Nothing to compute, and nothing to store.
-  if (solid_share == 1 && options.solids != Solids::dense) return Kept::packed;
+  if (solidity.share == 1 && options.solids != Solids::dense) return Kept::packed;
   switch (options.solids) {
     case Solids::dense:
       return Kept::all;
@@ -31,10 +60,14 @@ Kept kept_by(const Options& options, bool gpu, double solid_share) {
     case Solids::automatic:
       break;
   }
-  if (solid_share >= packing_share(options, gpu)) return Kept::packed;
-  // A decision for each cell costs the host its vector instructions.
-  return gpu && solid_share > 0 ? Kept::fluid : Kept::all;
+  if (solidity.share >= packing_share(options, gpu)) return Kept::packed;
+  // A decision for each cell costs the host its vector instructions, and with two arrays a GPU more than it gains from
+  // solid cells that are scattered.
+  const bool gains = options.streaming == Streaming::in_place ? solidity.share > 0 : solidity.long_share > 0.5;
+  return gpu && gains ? Kept::fluid : Kept::all;
 }
+
+namespace {
 
 /// Whether a step of the block's fluid cells may touch a cell of the surroundings.
 template <class L>
@@ -132,14 +165,13 @@ const Keeping::Entry& Keeping::entry(std::int64_t id) {
   if (const auto known = entries_.find(id); known != entries_.end()) return known->second;
   Entry& entry = entries_[id];
   if (options_.solids == Solids::dense || (!surfaces_.solid && options_.solids != Solids::sparse)) {
-    entry.kept = kept_by(options_, false, 0);
+    entry.kept = kept_by(options_, false, {});
     return entry;
   }
   const Block& block = grid_.block(id);
   const Surroundings s = surroundings_of(grid_, block, options_, ghost_layers(grid_, options_), surfaces_);
-  const std::int64_t solids = block.box.volume() - count_fluid(s, block.box);
   const bool gpu = grid_.machine().device(block.device).local.backend == Backend::cuda;
-  entry.kept = kept_by(options_, gpu, static_cast<double>(solids) / static_cast<double>(block.box.volume()));
+  entry.kept = kept_by(options_, gpu, solidity_of(block, s, row_axis(layout_of(grid_, options_))));
   if (entry.kept == Kept::packed) entry.stored.emplace(grid_, block, options_, s);
   return entry;
 }

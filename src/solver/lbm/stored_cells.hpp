@@ -40,6 +40,14 @@ enum class Kept : std::uint8_t {
   packed  ///< only those that are needed in memory
 };
 
+/// What that depends on, where nobody says it.
+struct Solidity {
+  double share = 0;       ///< of the block's cells
+  double long_share = 0;  ///< of the solid ones, those that fill a stretch of a row such as a warp takes
+};
+Solidity solidity_of(const Block& block, const Surroundings& s, int row_axis);
+Kept kept_by(const Options& options, bool gpu, const Solidity& solidity);
+
 /// How those of each block are kept. Any rank can tell for any block, as long as the surfaces may be asked.
 class Keeping {
  public:
