@@ -76,6 +76,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("streaming", streaming);
   reader.read("solids", solids);
   reader.read("flags_by_word", o.flags_by_word);
+  reader.read("walls_in_step", o.walls_in_step);
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("walls", walls);
