@@ -207,6 +207,7 @@ class Case(Table):
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,
             **lbm.model_dump(),
+            "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
             "viscosity": scales.viscosity,
             "force": self.force,
             "density_drop": self.density_drop,

@@ -77,8 +77,10 @@ class LbmTable(Table):
         description="Populations in arrays of their own with rows along x, side by side, or in arrays of their own "
         "with rows along z; auto: along x, on GPUs along z where devices share x and blocks are not cut in z.",
     )
-    alignment: Annotated[int, Field(ge=4, le=4096)] = Field(
-        128, description="Bytes to which the first interior cell of each row is aligned; a power of two."
+    alignment: Annotated[int, Field(ge=4, le=4096)] | Literal["auto"] = Field(
+        "auto",
+        description="Bytes to which the first interior cell of each row is aligned, a power of two; auto: 256 on GPUs, "
+        "128 on the host.",
     )
 
 

@@ -123,7 +123,7 @@ def _shapes(case: Case) -> Iterator[Problem]:
         yield ("grid", "cells"), 'a 3-D lattice needs nz > 1; or take lbm.lattice = "D2Q9" for a 2-D flow'
     if case.lbm.lattice == "D2Q9" and case.lbm.layout == "soa_z":
         yield ("lbm", "layout"), 'rows along z are one cell long in 2-D; take "auto", "soa" or "aos"'
-    if case.lbm.alignment & (case.lbm.alignment - 1):
+    if case.lbm.alignment != "auto" and case.lbm.alignment & (case.lbm.alignment - 1):
         yield ("lbm", "alignment"), f"must be a power of two, it is {case.lbm.alignment}"
     for name in ("node_grid", "device_grid"):
         counts = getattr(case.exchange, name)

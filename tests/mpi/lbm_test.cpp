@@ -222,23 +222,18 @@ std::vector<Way> ways(Backend backend) {
         {1, Solids::automatic, Streaming::two, "auto_blocks_27"}})
     all.push_back(with_solids(all[number], solids, streaming, name));
   // Walls by links where the step usually knows them, and the other way round.
-  constexpr auto with_walls = [](Way way, bool in_step, Streaming streaming, Solids solids, const char* name) {
+  constexpr auto with_walls = [](Way way, bool in_step, Solids solids, const char* name) {
     way.name = name;
-    way.streaming = streaming;
     way.solids = solids;
     way.walls_in_step = in_step;
     return way;
   };
-  for (const auto& [number, in_step, streaming, solids, name] :
-       {std::tuple{0, false, Streaming::two, Solids::dense, "walls_by_links"},
-        {0, true, Streaming::two, Solids::dense, "walls_in_step"},
-        {1, true, Streaming::two, Solids::flags, "walls_in_step_blocks_27"},
-        {4, true, Streaming::two, Solids::dense, "walls_in_step_direct_overlapped"},
-        {7, true, Streaming::two, Solids::dense, "walls_in_step_along_z"},
-        {0, true, Streaming::in_place, Solids::dense, "walls_in_step_in_place"},
-        {1, true, Streaming::in_place, Solids::flags, "walls_in_step_in_place_blocks_27"},
-        {6, true, Streaming::in_place, Solids::dense, "walls_in_step_in_place_along_z"}})
-    all.push_back(with_walls(all[number], in_step, streaming, solids, name));
+  for (const auto& [number, in_step, solids, name] : {std::tuple{0, false, Solids::dense, "walls_by_links"},
+                                                      {0, true, Solids::dense, "walls_in_step"},
+                                                      {1, true, Solids::flags, "walls_in_step_blocks_27"},
+                                                      {4, true, Solids::dense, "walls_in_step_direct_overlapped"},
+                                                      {7, true, Solids::flags, "walls_in_step_along_z"}})
+    all.push_back(with_walls(all[number], in_step, solids, name));
   const int ranks = Communicator::world().size();
   if (ranks % 2 == 0) all.push_back({"two_nodes", backend, 1, ranks / 2, {2, 1, 1}});
   return all;

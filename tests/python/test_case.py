@@ -102,6 +102,7 @@ def test_options_hold_every_key_of_the_solver(small: Path) -> None:
         "routes",
         "overlap",
         "rim",
+        "rim_processors",
     }
     assert set(load(small).options()) == keys | {"placement_seed", "wait_limit", "tune", "retune"}
 

@@ -61,7 +61,7 @@ std::vector<typename S::Word> step(Backend backend, By by, const Box& box, Form 
   b.flags = place(flags, flag_shape);
   b.form = form;
   b.has_solids = solids != AtSolids::none;
-  b.leave_solids = solids == AtSolids::leave;
+  b.leave_solids = b.skip_solids = solids == AtSolids::leave;
   b.walls = static_cast<std::uint8_t>(walls);
   for (const int a : {0, 2})
     if ((a != 0 || sides != Sides::open) && (walls >> (2 * a) & 3) == 0) b.wrap.extent[a] = static_cast<int>(extent[a]);
@@ -92,24 +92,25 @@ std::vector<typename S::Word> compare(Backend backend, const Box& box, Form form
 }
 
 /// Walls at some sides; none at all are what wrapping round is.
-template <class L, class S, bool in_place>
-void compare_walls(Backend backend, const Box& whole, const Box& part, Form form) {
-  const auto wrapped = step<L, S, AtSolids::none, Sides::wrap, in_place>(backend, By::cells, whole, form);
-  const auto without = compare<L, S, AtSolids::none, Sides::walls, in_place>(backend, whole, form);
+template <class L, class S>
+void compare_walls(Backend backend, const Box& whole, const Box& part) {
+  constexpr Form form = Form::apart;
+  const auto wrapped = step<L, S, AtSolids::none, Sides::wrap, false>(backend, By::cells, whole, form);
+  const auto without = compare<L, S, AtSolids::none, Sides::walls, false>(backend, whole, form);
   EXPECT_EQ(std::memcmp(without.data(), wrapped.data(), without.size() * sizeof(typename S::Word)), 0);
   for (const int walls : {1, 2, 3, 4, 8, 4 | 3, 63, 63 & ~2 & ~4}) {
-    const auto found = compare<L, S, AtSolids::none, Sides::walls, in_place>(backend, whole, form, walls);
+    const auto found = compare<L, S, AtSolids::none, Sides::walls, false>(backend, whole, form, walls);
     EXPECT_NE(std::memcmp(found.data(), wrapped.data(), found.size() * sizeof(typename S::Word)), 0) << walls;
-    compare<L, S, AtSolids::rest, Sides::walls, in_place>(backend, part, form, walls);
+    compare<L, S, AtSolids::rest, Sides::walls, false>(backend, part, form, walls);
   }
 }
 
 /// Solid cells are left alone or put at rest, all others are as by single cells.
-template <class L, class S, bool in_place>
+template <class L, class S, AtSolids solids, bool in_place>
 void compare_left_alone(Backend backend, const Box& box, Form form) {
-  const auto left = step<L, S, AtSolids::leave, Sides::walls, in_place>(backend, By::cells, box, form);
-  const auto rested = step<L, S, AtSolids::rest, Sides::walls, in_place>(backend, By::cells, box, form);
-  const auto groups = step<L, S, AtSolids::leave, Sides::walls, in_place>(backend, By::groups, box, form);
+  const auto left = step<L, S, solids, Sides::wrap, in_place>(backend, By::cells, box, form);
+  const auto rested = step<L, S, AtSolids::rest, Sides::wrap, in_place>(backend, By::cells, box, form);
+  const auto groups = step<L, S, solids, Sides::wrap, in_place>(backend, By::groups, box, form);
   const auto same = [](auto a, auto b) { return std::memcmp(&a, &b, sizeof a) == 0; };
   std::size_t wrong = 0, kept = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -125,13 +126,14 @@ void compare_all(Backend backend) {
   const Box whole{{0, 0, 0}, extent}, part{{4, 1, 0}, {8, 4, 4}};
   compare<L, S, AtSolids::none, Sides::wrap, false>(backend, whole, Form::apart);
   compare<L, S, AtSolids::rest, Sides::open, false>(backend, part, Form::apart);
-  compare_left_alone<L, S, false>(backend, whole, Form::apart);
-  compare_walls<L, S, false>(backend, whole, part, Form::apart);
+  compare_left_alone<L, S, AtSolids::leave, false>(backend, whole, Form::apart);
+  compare_left_alone<L, S, AtSolids::keep, false>(backend, whole, Form::apart);
+  compare_walls<L, S>(backend, whole, part);
   for (const Form form : {Form::shared, Form::turned}) {
     compare<L, S, AtSolids::none, Sides::wrap, true>(backend, whole, form);
     compare<L, S, AtSolids::rest, Sides::open, true>(backend, part, form);
-    compare_left_alone<L, S, true>(backend, whole, form);
-    compare_walls<L, S, true>(backend, whole, part, form);
+    compare_left_alone<L, S, AtSolids::leave, true>(backend, whole, form);
+    compare_left_alone<L, S, AtSolids::keep, true>(backend, whole, form);
   }
 }
 

@@ -21,7 +21,7 @@ void collide_forced(Stream& stream, const Box& box, const BlockArrays& block, La
                                      : launch_packed_step<L, S, true>(stream, block, forced);
   const bool leave = block.has_solids && block.leave_solids;
   if (block.form != Form::apart) {
-    launch_step<L, S, Strides::any, AtSolids::leave, Sides::walls, true>(stream, box, block, forced);
+    launch_step<L, S, Strides::any, AtSolids::leave, Sides::wrap, true>(stream, box, block, forced);
   } else if (layout == Layout::soa && block.wrap.extent[0] == 0 && block.walls == 0 && !leave) {
     launch_step<L, S, Strides::soa, AtSolids::rest, Sides::open, false>(stream, box, block, forced);
   } else {

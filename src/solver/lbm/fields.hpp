@@ -24,6 +24,8 @@ auto with_lattice(Lattice lattice, const F& f) {
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& options);
 /// 1 on every axis that needs ghosts.
 Extent ghost_layers(const Grid& grid, const Options& options);
+bool on_gpus(const Grid& grid);
+int alignment_of(const Options& options, bool gpu);
 FieldOptions population_field(const Grid& grid, const Options& options, bool shared);
 /// The populations as others see them, beside packed blocks.
 FieldOptions whole_field(const Grid& grid, const Options& options);

@@ -180,7 +180,10 @@ struct Lbm::Impl {
       if (wrapped[axis]) a.wrap.extent[axis] = static_cast<int>(work.cells.extent(axis));
     a.walls = work.walls;
     a.has_solids = work.has_solids;
-    a.leave_solids = work.kept == Kept::fluid;
+    // A GPU writes nothing more than it must.
+    const bool gpu = devices[work.device].backend != Backend::host;
+    a.skip_solids = work.kept == Kept::fluid;
+    a.leave_solids = a.skip_solids || (gpu && work.kept == Kept::all && layout_of(grid, options) != Layout::aos);
     a.flags_by_word = options.flags_by_word;
     return a;
   }
@@ -201,9 +204,7 @@ struct Lbm::Impl {
       if (work.device != device) continue;
       LinkSpans spans = (work.*links).spans();
       if (reader == Reader::step) spans.resting = spans.resting.subspan((work.*links).known);
-      BlockArrays block = arrays(work);
-      block.alone = reader == Reader::step && stages.front().exchange == nullptr;
-      kernel.apply_links(stream, spans, block, model);
+      kernel.apply_links(stream, spans, arrays(work), model);
     }
   }
 

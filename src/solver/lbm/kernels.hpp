@@ -51,8 +51,9 @@ struct BlockArrays {
   std::span<const std::uint32_t> cells;  ///< of a packed block: those that the step takes, in groups
   bool has_solids = false;               ///< some interior cell of the block is not fluid
   bool flags_by_word = false;            ///< the step looks at four flags at once
-  bool alone = false;                    ///< nothing else shall run on the device beside the step, or the links
+  bool alone = false;                    ///< nothing else shall run on the device beside the step
   bool leave_solids = false;  ///< the step leaves them as they are, whatever they hold; else they are put at rest
+  bool skip_solids = false;   ///< then it does not read them, either
 };
 
 /// A flow in and beside some cells of a block: density less 1 and velocity, [z][y][x][4], on the device.

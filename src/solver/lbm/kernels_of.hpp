@@ -12,6 +12,13 @@
 
 namespace slipstream::lbm {
 
+/// Whether a step can know resting walls: by one array it touches the ghosts beside them in any case, and groups of
+/// four cells have no registers left for it.
+template <class S>
+constexpr bool step_knows_walls(bool in_place) {
+  return !in_place && sizeof(typename S::Word) >= 4;
+}
+
 /// The step by a model that is not plain; written in collide_by_model.hpp and instantiated in files of its own.
 template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
@@ -76,7 +83,7 @@ class KernelsOf final : public Kernels {
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
     Word* const origin = reinterpret_cast<Word*>(b.populations.origin);
     const Places places(b);
-    const auto apply = [&](std::size_t count, const auto& work) { launch_per_link(stream, count, work, b.alone); };
+    const auto apply = [&](std::size_t count, const auto& work) { launch_per_link(stream, count, work); };
     apply(links.added.size(), Added<S>{origin, places, links.added.data()});
     apply(links.half_way.size(), HalfWay<S>{origin, places, links.half_way.data()});
     apply(links.resting.size(),
@@ -152,29 +159,34 @@ class KernelsOf final : public Kernels {
   static void collide_rows(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
                            const Collision& collision) {
     using Raw = typename S::Raw;
-    if (b.has_solids && b.leave_solids) {
-      constexpr Sides known = Sides::walls;
-      if (layout == Layout::aos || !launch_groups<M, Raw, AtSolids::leave, known, in_place>(stream, box, b, collision))
-        launch_step<M, Raw, Strides::any, AtSolids::leave, known, in_place>(stream, box, b, collision);
-      return;
-    }
+    using enum Sides;
+    constexpr AtSolids none = AtSolids::none, rest = AtSolids::rest, keep = AtSolids::keep, leave = AtSolids::leave;
+    constexpr Strides soa = Strides::soa, aos = Strides::aos, any = Strides::any;
     const auto run = [&]<Strides strides, AtSolids solids, Sides sides>() {
-      if constexpr (strides == Strides::soa)
-        if (launch_groups<M, Raw, solids, sides, in_place>(stream, box, b, collision)) return;
+      // Nobody puts cells at rest on a GPU.
+      if constexpr (strides != aos && solids != rest)
+        if (layout != Layout::aos && launch_groups<M, Raw, solids, sides, in_place>(stream, box, b, collision)) return;
       launch_step<M, Raw, strides, solids, sides, in_place>(stream, box, b, collision);
     };
-    using enum Sides;
-    constexpr AtSolids none = AtSolids::none, rest = AtSolids::rest;
-    constexpr Strides soa = Strides::soa, aos = Strides::aos;
-    if (layout == Layout::aos) {
-      if constexpr (std::is_same_v<M, L>)
-        b.has_solids ? run.template operator()<aos, rest, open>() : run.template operator()<aos, none, open>();
-    } else if (b.walls != 0) {
-      b.has_solids ? run.template operator()<soa, rest, walls>() : run.template operator()<soa, none, walls>();
-    } else if (b.wrap.extent[0] > 0) {
-      b.has_solids ? run.template operator()<soa, rest, walls>() : run.template operator()<soa, none, wrap>();
+    const auto step = [&]<Strides strides, Sides sides>() {
+      b.has_solids ? run.template operator()<strides, rest, sides>() : run.template operator()<strides, none, sides>();
+    };
+    const auto step_leaving = [&]<Sides sides>() {
+      b.skip_solids ? run.template operator()<any, leave, sides>() : run.template operator()<any, keep, sides>();
+    };
+    const bool knows_walls = b.walls != 0;
+    if (b.has_solids && b.leave_solids) {
+      if constexpr (step_knows_walls<S>(in_place))
+        if (knows_walls) return step_leaving.template operator()<walls>();
+      step_leaving.template operator()<wrap>();
+    } else if (layout == Layout::aos) {
+      if constexpr (std::is_same_v<M, L>) step.template operator()<aos, open>();
+    } else if (b.wrap.extent[0] == 0 && !knows_walls) {
+      step.template operator()<soa, open>();
     } else {
-      b.has_solids ? run.template operator()<soa, rest, open>() : run.template operator()<soa, none, open>();
+      if constexpr (step_knows_walls<S>(in_place))
+        if (knows_walls) return step.template operator()<soa, walls>();
+      step.template operator()<soa, wrap>();
     }
   }
 

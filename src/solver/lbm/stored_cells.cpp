@@ -181,7 +181,7 @@ const StoredCells& Keeping::stored(std::int64_t block) { return *entry(block).st
 
 std::int64_t Keeping::values(std::int64_t block) {
   const auto size = static_cast<std::int64_t>(size_of(options_.precision));
-  const std::int64_t unit = std::max<std::int64_t>(1, options_.alignment / size);
+  const std::int64_t unit = std::max<std::int64_t>(1, alignment_of(options_, on_gpus(grid_)) / size);
   return (stored(block).count() + unit - 1) / unit * unit;
 }
 

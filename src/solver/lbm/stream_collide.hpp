@@ -11,8 +11,9 @@
 namespace slipstream::lbm {
 
 /// What the step does with solid cells: there are none; their populations are put at rest, which needs no decision and
-/// so can become vector instructions; or, where the block asks for that, it reads nothing of them but their flag.
-enum class AtSolids : std::uint8_t { none, rest, leave };
+/// so can become vector instructions; they are read, while the flag is still on its way, but not written; or, where the
+/// block asks for that, nothing of them is read but their flag.
+enum class AtSolids : std::uint8_t { none, rest, keep, leave };
 
 /// What kernels know of the sides of a block: nothing; that x wraps round; that, and resting walls, where a cell reads
 /// what it sent itself. Links do that elsewhere, in a pass of its own that touches a sector of memory for each end of a
@@ -24,6 +25,7 @@ enum class Sides : std::uint8_t { open, wrap, walls };
 /// interior and rim among them.
 template <class L, class S, Strides strides, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollide {
+  static_assert(!in_place || sides != Sides::walls, "by one array a step touches the ghosts beside walls in any case");
   using Word = typename S::Word;
   using T = typename S::Number;
   Access<L, const Word, strides> in;
@@ -78,18 +80,17 @@ struct StreamCollide {
     }
   }
 
-  /// From population q of a cell's own to the one that arrives in it; from a wall that is what the cell sent. In place
-  /// it lies where the other form would have what comes in.
+  /// From population q of a cell's own to the one that arrives in it; from a wall that is what the cell sent.
   template <int q>
-  SLIP_FN std::int64_t incoming(const Steps<L>& steps, const Step& x, bool wall = false) const {
+  SLIP_FN std::int64_t incoming(const Steps<L>& steps, const Step& x, [[maybe_unused]] bool wall = false) const {
     if constexpr (q == 0) {
       return 0;
     } else if constexpr (!in_place) {
       return wall ? (opposite_of(q) - q) * in.component : steps.template upstream<q>(x);
+    } else if constexpr (q % 2 == 1) {
+      return turn;
     } else {
-      const std::int64_t turned = wall ? in.component - turn : turn;
-      if constexpr (q % 2 == 1) return turned;
-      return steps.template upstream<q>(x) - turned;
+      return steps.template upstream<q>(x) - turn;
     }
   }
 
@@ -104,7 +105,7 @@ struct StreamCollide {
   SLIP_FN void cell(const Row& row, int i) const {
     bool solid = false;
     const std::int64_t flag = row.flags_start + (strides == Strides::any ? flags.at(i, 0, 0) : i);
-    if constexpr (solids == AtSolids::rest) solid = flags.origin[flag] != 0;
+    if constexpr (solids == AtSolids::rest || solids == AtSolids::keep) solid = flags.origin[flag] != 0;
     if constexpr (solids == AtSolids::leave) solid = flagged(flag);
     if constexpr (solids == AtSolids::leave)
       if (solid && leave_solids) return;
@@ -117,6 +118,8 @@ struct StreamCollide {
       g[q()] = S::load(in.template population<q()>()[at + incoming<q()>(row.steps, x, wall)]);
     });
     collision(g);
+    if constexpr (solids == AtSolids::keep)
+      if (solid) return;
     const typename S::Rounding rounded(g[0]);
     unrolled<0, L::q>([&](auto q) {
       constexpr int to = in_place ? opposite_of(q()) : q();

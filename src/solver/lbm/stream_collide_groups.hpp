@@ -50,6 +50,8 @@ struct StreamCollideGroups {
                     cells.template walls_at<0>(i, i + size - 1)};
     Group words[L::q];
     unrolled<0, L::q>([&](auto q) { words[q()] = read<q()>(cells.in.template population<q()>() + at, site); });
+    if constexpr (solids == AtSolids::keep)
+      if (all(solid)) return;
     unrolled<0, size>([&](auto n) {
       T g[L::q];
       unrolled<0, L::q>([&](auto q) { g[q()] = S::load(words[q()].word[n()]); });
@@ -109,25 +111,19 @@ struct StreamCollideGroups {
 
   template <int q>
   SLIP_FN Group read(const Word* own, const Site& site) const {
-    const bool wall = Cells::template comes_from<q>(site.walls),
-               end_wall = Cells::template comes_from<q>(site.end_walls);
+    const bool wall = Cells::template comes_from<q>(site.walls);
     const Word* const row = own + row_of<q>(site, wall);
-    Group aligned = *reinterpret_cast<const Group*>(row);
-    if constexpr (L::velocity[q][0] == 0) return aligned;
+    const Group aligned = *reinterpret_cast<const Group*>(row);
+    if constexpr (!shifted<q>()) return aligned;
     constexpr bool from_below = L::velocity[q][0] > 0;
     constexpr int end = from_below ? 0 : size - 1;
-    const Word* const end_row = own + row_of<q>(site, wall || end_wall);
-    if constexpr (!shifted<q>()) {
-      if (end_wall) aligned.word[end] = end_row[end];
-      return aligned;
-    }
-    // By two arrays a wall gives back what lies in the cell itself.
-    const bool own_cell = !in_place && wall;
+    // A wall gives back what lies in the cell itself.
+    const bool end_wall = wall || Cells::template comes_from<q>(site.end_walls);
     Group found;
-    found.word[end] = end_row[!in_place && (wall || end_wall) ? end : beside<q>(site)];
+    found.word[end] = end_wall ? own[row_of<q>(site, true) + end] : row[beside<q>(site)];
     unrolled<1, size>([&](auto n) {
       constexpr int to = from_below ? n() : n() - 1, from = from_below ? n() - 1 : n();
-      found.word[to] = aligned.word[own_cell ? to : from];
+      found.word[to] = aligned.word[wall ? to : from];
     });
     return found;
   }
