@@ -237,18 +237,22 @@ TEST(WideHalo, ThatWrapsMoreThanOnceIsAnError) {
 
 class LargeField : public testing::TestWithParam<std::tuple<Backend, RouteKind>> {};
 
-/// Rims beyond element 2^31. Pages that nobody touches are not there, but a GPU's are.
+/// Rims beyond element 2^31, of a block that is its own neighbour or of two on two devices. Pages that nobody touches
+/// are not there, but a GPU's are.
 TEST_P(LargeField, IsAddressedBeyondTwoToThe31) {
   const auto [backend, kind] = GetParam();
   const Communicator comm = Communicator::world();
-  if (comm.size() > 1) GTEST_SKIP() << "one block on one rank is enough";
-  const Machine machine = machine_here(backend, 1);
+  const int devices = kind == RouteKind::direct ? 2 : 1;
+  if (comm.size() > 1) GTEST_SKIP() << "one rank is enough";
+  if (const auto missing = unavailable(backend, devices); !missing.empty()) GTEST_SKIP() << missing;
+  const Machine machine = machine_here(backend, devices);
   const std::int64_t free = info(machine.device(0).local).memory_free;
   if (free < std::int64_t{6} << 30) GTEST_SKIP() << "needs 6 GB, " << free << " bytes are free";
   GridOptions grid_options;
   grid_options.periodic = {false, false, true};
+  grid_options.partition.devices = {1, 1, devices};
   const Extent cells{1300, 1300, 1300};
-  const Grid grid(cells, machine, comm.rank(), grid_options);
+  const Grid grid({cells[0], cells[1], cells[2] * devices}, machine, comm.rank(), grid_options);
   FieldOptions options;
   options.name = "bytes";
   options.type = DType::u8;
@@ -261,37 +265,44 @@ TEST_P(LargeField, IsAddressedBeyondTwoToThe31) {
   halo_options.reach = Reach::faces;
   const Halo halo(halo_options);
   ExchangeOptions exchange_options;
-  exchange_options.routes = {kind};
+  exchange_options.routes = devices > 1 ? std::vector{RouteKind::kernel, kind} : std::vector{kind};
   Exchange exchange(comm, grid, {{&halo, &field}}, exchange_options);
   std::vector<Stream> streams = streams_of(grid);
-  std::byte* origin = field.data(0) + shape.origin;
-  const auto plane = static_cast<std::size_t>(shape.stride[2]);
-  std::vector<std::uint8_t> first(plane), last(plane), below(plane), above(plane);
-  for (std::size_t n = 0; n < plane; ++n) {
-    first[n] = static_cast<std::uint8_t>(n % 251);
-    last[n] = static_cast<std::uint8_t>(n % 241 + 7);
-  }
-  copy(streams[0], origin, first.data(), plane);
-  copy(streams[0], origin + (cells[2] - 1) * shape.stride[2], last.data(),
-       plane - static_cast<std::size_t>(shape.origin % shape.stride[1]));
+  const auto plane = static_cast<std::size_t>(shape.stride[2] - shape.origin % shape.stride[1]);
+  const auto value = [](std::int64_t block, bool high, std::size_t n) {
+    return static_cast<std::uint8_t>((n % (high ? 241 : 251) + static_cast<std::size_t>(17 * block + 7 * high)) % 256);
+  };
+  const auto at = [&](std::int64_t block, std::int64_t z) {
+    return field.data(block) + shape.origin + z * shape.stride[2];
+  };
+  std::vector<std::uint8_t> values(plane);
+  for (int block = 0; block < devices; ++block)
+    for (const bool high : {false, true}) {
+      for (std::size_t n = 0; n < plane; ++n) values[n] = value(block, high, n);
+      copy(streams[block], at(block, high ? cells[2] - 1 : 0), values.data(), plane);
+      streams[block].synchronize();
+    }
   exchange.run(streams);
-  copy(streams[0], below.data(), origin - shape.stride[2], plane);
-  copy(streams[0], above.data(), origin + cells[2] * shape.stride[2],
-       plane - static_cast<std::size_t>(shape.origin % shape.stride[1]));
   finish(streams);
   exchange.check();
   int wrong = 0;
-  for (std::int64_t y = 0; y < cells[1]; ++y)
-    for (std::int64_t x = 0; x < cells[0]; ++x) {
-      const std::int64_t n = y * shape.stride[1] + x;
-      wrong += below[n] != last[n] || above[n] != first[n];
+  for (int block = 0; block < devices; ++block)
+    for (const bool high : {false, true}) {
+      copy(streams[block], values.data(), at(block, high ? cells[2] : -1), plane);
+      streams[block].synchronize();
+      const int other = (block + 1) % devices;  // above and below
+      for (std::int64_t y = 0; y < cells[1]; ++y)
+        for (std::int64_t x = 0; x < cells[0]; ++x) {
+          const auto n = static_cast<std::size_t>(y * shape.stride[1] + x);
+          wrong += values[n] != value(other, !high, n);
+        }
     }
   EXPECT_EQ(wrong, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, LargeField,
                          testing::Combine(testing::ValuesIn(backends_here()),
-                                          testing::Values(RouteKind::kernel, RouteKind::staged)),
+                                          testing::Values(RouteKind::kernel, RouteKind::direct, RouteKind::staged)),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param));
                          });

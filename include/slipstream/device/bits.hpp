@@ -15,6 +15,13 @@ SLIP_FN int bits_set(std::uint32_t word) {
 #endif
 }
 
+/// Makes the compiler have a word by here: what loads it is not put off until behind a decision that comes next.
+SLIP_FN void have_by_now([[maybe_unused]] std::uint32_t& word) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("" : "+r"(word));
+#endif
+}
+
 /// Which of the four bytes of two words differ: 1 in each that does, 0 in the others.
 SLIP_FN std::uint32_t bytes_that_differ(std::uint32_t a, std::uint32_t b) {
 #if defined(__CUDA_ARCH__)

@@ -1,6 +1,9 @@
 #pragma once
 // The step of a cell. Populations are stored as deviations from the weights, g_i = f_i - w_i, so that f32 keeps its
 // digits where the flow is nearly at rest.
+#include <array>
+#include <bit>
+
 #include <slipstream/launch.hpp>
 
 #include <slipstream/device/bits.hpp>
@@ -102,6 +105,13 @@ struct StreamCollide {
     return (bytes_that_differ(word, 0) >> (8 * (at - first)) & 1) != 0;
   }
 
+  SLIP_FN static void read_by_now(T& value) {
+    using Words = std::array<std::uint32_t, sizeof(T) / sizeof(std::uint32_t)>;
+    auto words = std::bit_cast<Words>(value);
+    unrolled<0, static_cast<int>(words.size())>([&](auto n) { have_by_now(words[n()]); });
+    value = std::bit_cast<T>(words);
+  }
+
   SLIP_FN void cell(const Row& row, int i) const {
     bool solid = false;
     const std::int64_t flag = row.flags_start + (strides == Strides::any ? flags.at(i, 0, 0) : i);
@@ -117,9 +127,11 @@ struct StreamCollide {
       const bool wall = comes_from<q()>(beside);
       g[q()] = S::load(in.template population<q()>()[at + incoming<q()>(row.steps, x, wall)]);
     });
-    collision(g);
-    if constexpr (solids == AtSolids::keep)
+    if constexpr (solids == AtSolids::keep) {
+      unrolled<0, L::q>([&](auto q) { read_by_now(g[q()]); });
       if (solid) return;
+    }
+    collision(g);
     const typename S::Rounding rounded(g[0]);
     unrolled<0, L::q>([&](auto q) {
       constexpr int to = in_place ? opposite_of(q()) : q();

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstdint>
 
+#include <slipstream/device/bits.hpp>
+
 #include "solver/lbm/stream_collide.hpp"
 
 namespace slipstream::lbm {
@@ -50,8 +52,10 @@ struct StreamCollideGroups {
                     cells.template walls_at<0>(i, i + size - 1)};
     Group words[L::q];
     unrolled<0, L::q>([&](auto q) { words[q()] = read<q()>(cells.in.template population<q()>() + at, site); });
-    if constexpr (solids == AtSolids::keep)
+    if constexpr (solids == AtSolids::keep) {
+      unrolled<0, L::q>([&](auto q) { read_by_now(words[q()]); });
       if (all(solid)) return;
+    }
     unrolled<0, size>([&](auto n) {
       T g[L::q];
       unrolled<0, L::q>([&](auto q) { g[q()] = S::load(words[q()].word[n()]); });
@@ -78,6 +82,13 @@ struct StreamCollideGroups {
   SLIP_FN static void put(Word* there, const Group& group) {
     const auto half = std::bit_cast<Halves>(group);
     *reinterpret_cast<std::uint64_t*>(there) = half.part[0] | std::uint64_t{half.part[1]} << 32;
+  }
+
+  SLIP_FN static void read_by_now(Group& group) {
+    auto half = std::bit_cast<Halves>(group);
+    have_by_now(half.part[0]);
+    have_by_now(half.part[1]);
+    group = std::bit_cast<Group>(half);
   }
 
   SLIP_FN Flags flags_of(std::int64_t at) const {
