@@ -112,7 +112,7 @@ struct Options {
   std::optional<bool> walls_in_step;
   /// Of the populations; none: suited_layout(grid). The same bits.
   std::optional<Layout> layout;
-  int alignment = 0;  ///< bytes, of the first interior cell of every row; 0: 256 on GPUs, 128 on the host
+  int alignment = 0;  ///< bytes, of the first interior cell of every row; 0: 256 on GPUs, 64 on the host
   /// Velocity of the wall on each side that is not periodic; sides left out rest.
   std::map<Side, std::array<double, 3>> walls;
   std::map<Side, Boundary> boundaries;  ///< sides that are neither periodic nor walls

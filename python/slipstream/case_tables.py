@@ -80,7 +80,7 @@ class LbmTable(Table):
     alignment: Annotated[int, Field(ge=4, le=4096)] | Literal["auto"] = Field(
         "auto",
         description="Bytes to which the first interior cell of each row is aligned, a power of two; auto: 256 on GPUs, "
-        "128 on the host.",
+        "64 on the host.",
     )
 
 
