@@ -157,7 +157,9 @@ def test_bodies_of_a_case_are_drawn_together_after_files_and_names() -> None:
 
 @needs_pyvista
 def test_body_whose_mesh_is_gone_is_told_in_one_sentence() -> None:
+    Path("gone.obj").write_text(TETRAHEDRON)
     shown = results(IN_CELLS, '[bodies.part]\nmesh = "gone.obj"\n')
+    Path("gone.obj").unlink()
     surface, said = found(shown)
     assert surface is None
     assert said.startswith("warning: bodies.part: gone.obj: there is no such mesh file") and said.count("\n") == 1
