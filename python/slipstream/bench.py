@@ -1,14 +1,17 @@
 """`slipstream bench`: updates a second of an empty periodic box, beside the roof measured in the same run."""
 
 import argparse
+import fcntl
 import importlib
 import json
 import math
+import os
 import re
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -178,24 +181,36 @@ def write(
 ) -> Path:
     """One result file, named for the machine and day, that goes on with the machine's newest: rows of the same inputs,
     all columns but `figures`, are replaced, others stay as they were measured, and so do the commands. `command`: what
-    was typed, where that is not this process's own command line."""
+    was typed, where that is not this process's own command line. Processes that write at once wait for each other."""
     today = date.today().isoformat()
     name = slug(machine["name"])
     path = folder / benchmark / f"{name}-{today}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    earlier = sorted(path.parent.glob(f"{name}-????-??-??.json"))
-    before = json.loads(earlier[-1].read_text(encoding="utf-8")) if earlier else {"rows": [], "command": ""}
     measured = [row | {"commit": commit, "date": today} for row in rows]
-    result = {
-        "benchmark": benchmark,
-        "machine": machine,
-        "commit": commit,
-        "date": today,
-        "command": "; ".join(dict.fromkeys([*filter(None, before["command"].split("; ")), command or _command()])),
-        "rows": [*{_inputs(row, figures): row for row in [*before["rows"], *measured]}.values()],
-    }
-    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    with _locked(path.parent):
+        earlier = sorted(path.parent.glob(f"{name}-????-??-??.json"))
+        before = json.loads(earlier[-1].read_text(encoding="utf-8")) if earlier else {"rows": [], "command": ""}
+        result = {
+            "benchmark": benchmark,
+            "machine": machine,
+            "commit": commit,
+            "date": today,
+            "command": "; ".join(dict.fromkeys([*filter(None, before["command"].split("; ")), command or _command()])),
+            "rows": [*{_inputs(row, figures): row for row in [*before["rows"], *measured]}.values()],
+        }
+        path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Holds off other processes that ask for the same folder, for as long as it is entered."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
 
 
 def _command() -> str:

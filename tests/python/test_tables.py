@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
@@ -50,6 +51,12 @@ def test_rows_keep_the_commit_and_date_that_they_were_measured_at(tmp_path: Path
     assert [(r["mlups"], r["commit"]) for r in result["rows"]] == [(11.0, "def"), (20.0, "abc")]
     assert [r["date"] for r in result["rows"]] == [date.today().isoformat(), "2001-02-03"]
     assert result["commit"] == "def" and path != earlier
+
+
+def test_no_row_is_lost_by_writing_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        paths = list(pool.map(lambda n: bench.write(tmp_path, "lbm", MACHINE, "abc", [row(n, 1.0)]), range(64)))
+    assert sorted(r["cells_per_device"][0] for r in json.loads(paths[0].read_text())["rows"]) == [*range(64)]
 
 
 def test_files_of_other_machines_are_left_alone(tmp_path: Path) -> None:
