@@ -26,12 +26,12 @@ enum class Streaming : std::uint8_t { two, in_place };
 ///   dense      all cells are stored and computed
 ///   flags      all are stored; of those inside a step reads nothing but their flag
 ///   sparse     only fluid cells and the layer of a body beside them are stored; a step runs along a list
-///   automatic  by the share and the shape of the solid cells in each block
+///   automatic  by the share and the shape of the solid cells in each block, or with `tune` by measurement
 enum class Solids : std::uint8_t { dense, flags, sparse, automatic };
 std::string to_string(Lattice lattice);
 std::string to_string(Collision collision);
-std::string to_string(Streaming streaming);
 std::string to_string(Solids solids);
+std::string to_string(Streaming streaming);
 
 /// Sides of the domain, in the order in which two that meet are given the corner: later ones win, unless only
 /// one of the two rests, which then wins.
@@ -141,6 +141,14 @@ struct Split {
   std::vector<std::string> notes;  ///< on rank 0
 };
 
+/// How blocks with solid cells are kept, where that was measured; of all ranks.
+struct SolidBlocks {
+  std::string source = "rules";  ///< or "measured", "cache"
+  std::int64_t dense = 0, flags = 0, sparse = 0;
+  double seconds = 0;
+  std::vector<std::string> notes;  ///< of this rank
+};
+
 /// Arrays and their bytes, for one device; computed without allocating.
 struct ArrayBytes {
   int device = 0;
@@ -226,6 +234,8 @@ class Lbm final : public Simulation {
   const Tuning& tuning() const;
   /// How steps are split round the exchange.
   const Split& split() const;
+  /// How blocks with solid cells are kept; its source is "rules" where nothing was measured.
+  const SolidBlocks& solid_blocks() const;
   TimeLoop& time_loop();
 
  private:

@@ -70,7 +70,7 @@ class LbmTable(Table):
     solids: Literal["auto", "dense", "flags", "sparse"] = Field(
         "auto",
         description="Cells inside of bodies: stored and computed, stored and skipped, or left out; auto: by their "
-        "share in each block. The same bits.",
+        "share in each block, or the fastest where exchange.tune measures. The same bits.",
     )
     layout: Literal["auto", "soa", "aos", "soa_z"] = Field(
         "auto",

@@ -138,3 +138,13 @@ def split_lines(split: Mapping[str, Any]) -> list[str]:
             how = f"measured in {split['seconds']:.2f} s" + (f", kept in {split['file']}" if split["file"] else "")
         lines.append(f"rim: {what}, {how}")
     return lines + [f"rim: {note}" for note in split["notes"]]
+
+
+def solid_lines(blocks: Mapping[str, Any]) -> list[str]:
+    """How blocks with solid cells are kept, for the terminal; none where the rules say it."""
+    lines = []
+    if blocks["source"] != "rules":
+        what = ", ".join(f"{way} in {report.count(n, 'block')}" for way, n in blocks["blocks"].items() if n)
+        how = f"measured in {blocks['seconds']:.2f} s" if blocks["source"] == "measured" else "measured before"
+        lines.append(f"solids: {what}, {how}")
+    return lines + [f"solids: {note}" for note in blocks["notes"]]

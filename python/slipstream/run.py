@@ -27,7 +27,7 @@ from slipstream import (
 from slipstream.case import Case
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError
-from slipstream.exchange_report import Report, split_lines, tuning_lines
+from slipstream.exchange_report import Report, solid_lines, split_lines, tuning_lines
 from slipstream.live import LiveLine
 from slipstream.march import Diverged, Outcome, march
 from slipstream.record import Record
@@ -124,7 +124,7 @@ def run(
         console.print(topology.bindings(machine))
     trace = module.Trace() if watch.trace else None
     lbm = engine.solver(setup, trace)
-    for line in tuning_lines(lbm.tuning()) + split_lines(lbm.split()):
+    for line in tuning_lines(lbm.tuning()) + solid_lines(lbm.solid_blocks()) + split_lines(lbm.split()):
         console.print(line, soft_wrap=True)
     if resumed:
         resumed.fill(lbm)

@@ -331,6 +331,18 @@ nb::dict split_dict(const lbm::Split& split) {
   return d;
 }
 
+nb::dict solid_blocks_dict(const lbm::SolidBlocks& blocks) {
+  nb::dict d, ways;
+  d["source"] = blocks.source;
+  ways["dense"] = blocks.dense;
+  ways["flags"] = blocks.flags;
+  ways["sparse"] = blocks.sparse;
+  d["blocks"] = ways;
+  d["seconds"] = blocks.seconds;
+  d["notes"] = nb::cast(blocks.notes);
+  return d;
+}
+
 void set_solid(Lbm& self, const nb::ndarray<const bool, nb::c_contig, nb::device::cpu>& mask) {
   const Extent& cells = self.grid().extent();
   require(mask.ndim() == 3 && static_cast<std::int64_t>(mask.shape(0)) == cells[2] &&
@@ -452,6 +464,7 @@ void bind_lbm(nb::module_& m) {
       .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
       .def("tuning", [](Lbm& self) { return tuning_dict(self.tuning()); })
       .def("split", [](Lbm& self) { return split_dict(self.split()); })
+      .def("solid_blocks", [](Lbm& self) { return solid_blocks_dict(self.solid_blocks()); })
       .def("report", [](Lbm& self) {
         std::vector<ReportRow> rows;
         {

@@ -337,6 +337,89 @@ TEST_P(MeasuredRim, OverlapsOnlyWhereItMay) {
 INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredRim, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
+/// Ways of keeping solid cells, measured with a cache of their own.
+class MeasuredSolids : public MeasuredRim {
+ protected:
+  static std::string shown(const SolidBlocks& kept) {
+    return std::to_string(kept.dense) + " dense, " + std::to_string(kept.flags) + " flags, " +
+           std::to_string(kept.sparse) + " sparse";
+  }
+  static std::int64_t blocks(const SolidBlocks& kept) { return kept.dense + kept.flags + kept.sparse; }
+};
+
+TEST_P(MeasuredSolids, ChangeNoBit) {
+  const Communicator self(MPI_COMM_SELF);
+  for (const int number : {3, 7, 9, 15}) {
+    SCOPED_TRACE(flows[number].name);
+    const Options plain = flows[number].options(DType::f32);
+    const auto alone = run(self, plain, {"alone", GetParam()}, flows[number].obstacles, 25);
+    for (const Streaming streaming : {Streaming::two, Streaming::in_place}) {
+      Options o = measured(plain);
+      o.streaming = streaming;
+      Lbm lbm(world, machine_here(GetParam(), 1), o);
+      EXPECT_EQ(lbm.solid_blocks().source, "rules");
+      set(lbm, flows[number].obstacles);
+      EXPECT_EQ(lbm.solid_blocks().source, "measured");
+      EXPECT_GT(blocks(lbm.solid_blocks()), 0);
+      lbm.advance(25);
+      const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
+      if (world.rank() != 0) continue;
+      ASSERT_EQ(cut.size(), alone.size());
+      EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
+    }
+  }
+}
+
+TEST_P(MeasuredSolids, AreTheSameOnAllRanksAndRemembered) {
+  const Options o = measured(channel(DType::f32));
+  const auto kept = [&](const Options& options) {
+    Lbm lbm(world, machine_here(GetParam(), 1), options);
+    set(lbm, Obstacles::cells);
+    return lbm.solid_blocks();
+  };
+  const SolidBlocks first = kept(o), second = kept(o);
+  EXPECT_EQ(first.source, "measured");
+  EXPECT_EQ(second.source, "cache");
+  EXPECT_EQ(shown(first), shown(second));
+  for (const std::string& other : world.all_gather(shown(first))) EXPECT_EQ(other, shown(first));
+  Options again = o;
+  again.tune->retune = true;
+  EXPECT_EQ(kept(again).source, "measured");
+}
+
+TEST_P(MeasuredSolids, AreLeftWhereTheyAreGivenOrThereAreNone) {
+  Options o = measured(channel(DType::f32));
+  Lbm without(world, machine_here(GetParam(), 1), o);
+  EXPECT_EQ(without.solid_blocks().source, "rules");
+  EXPECT_EQ(blocks(without.solid_blocks()), 0);
+  o.solids = Solids::flags;
+  Lbm given(world, machine_here(GetParam(), 1), o);
+  set(given, Obstacles::cells);
+  EXPECT_EQ(given.solid_blocks().source, "rules");
+}
+
+/// A device that cannot hold all cells of its blocks keeps them by the rules, and says so.
+TEST_P(MeasuredSolids, AreLeftToTheRulesWithoutMemoryForAllCells) {
+  if (GetParam() != Backend::host) GTEST_SKIP() << "asks for memory of the host";
+  const Machine here = machine_here(GetParam(), 1);
+  std::vector<MachineDevice> devices;
+  std::vector<slipstream::Link> links;
+  for (int a = 0; a < here.devices(); ++a) {
+    devices.push_back(here.device(a));
+    devices.back().memory = 1000;
+    for (int b = 0; b < here.devices(); ++b) links.push_back(here.link(a, b));
+  }
+  Options o = measured(channel(DType::f32));
+  Lbm lbm(world, Machine(here.name(), devices, links), o);
+  set(lbm, Obstacles::cells);
+  EXPECT_EQ(lbm.solid_blocks().source, "rules");
+  ASSERT_EQ(lbm.solid_blocks().notes.size(), 1);
+  EXPECT_NE(lbm.solid_blocks().notes[0].find("has no room for all cells of its blocks"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredSolids, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
+
 TEST(HostAgainstCuda, PopulationsAgreeAfter100StepsInF64) {
   if (!available(Backend::cuda)) GTEST_SKIP() << "needs a GPU";
   const Communicator self(MPI_COMM_SELF);

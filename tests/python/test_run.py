@@ -1,13 +1,14 @@
 """Whole runs through the command line, on a grid that takes a moment."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 import slipstream._core as core
-from conftest import CASES, ROOT, Cli
+from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli
 from slipstream import engine
 from slipstream.case import load
 
@@ -100,6 +101,24 @@ def test_rim_is_measured_once_and_gives_the_same_profiles(cli: Cli, small: Path,
         assert result.returncode == 0, result.stderr
         (line,) = [line for line in result.stdout.splitlines() if line.startswith("rim: ")]
         assert said in line and "cache/slipstream/tuned-" in line
+        assert profiles.read_bytes() == right
+
+
+@pytest.mark.parametrize("ranks", ["1", "2"])
+def test_solids_are_measured_once_and_give_the_same_profiles(cli: Cli, small: Path, tmp_path: Path, ranks: str) -> None:
+    (tmp_path / "part.obj").write_text(TETRAHEDRON)
+    body = '[bodies.part]\nmesh = "part.obj"\nscale = 40\ntranslate = [-12, -12, -12]\n'
+    (tmp_path / "small.toml").write_text(f"{SMALL}{body}")
+    words = ["run", "small.toml", "machine.backend=host", "output.pictures=false", "-n", ranks, "--overwrite"]
+    profiles, cache = tmp_path / "results/small/profiles.csv", {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    plain = cli(*words)
+    assert plain.returncode == 0 and "solids: " not in plain.stdout
+    right = profiles.read_bytes()
+    for said in ("measured in", "measured before"):
+        result = cli(*words, "exchange.tune=measure", **cache)
+        assert result.returncode == 0, result.stderr
+        (line,) = [line for line in result.stdout.splitlines() if line.startswith("solids: ")]
+        assert said in line and re.search(r"(dense|flags|sparse) in [12] block", line)
         assert profiles.read_bytes() == right
 
 

@@ -5,6 +5,7 @@
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/neighbours.hpp"
 #include "solver/lbm/packed_halo.hpp"
+#include "solver/lbm/solids_tuner.hpp"
 
 namespace slipstream::lbm {
 
@@ -12,7 +13,11 @@ void Lbm::Impl::make_populations() {
   exchanges.clear();
   populations.reset();
   whole.reset();
-  keeping = std::make_shared<Keeping>(grid, options, surfaces);
+  KeptBlocks kept;
+  if (options.tune && options.solids == Solids::automatic && surfaces.solid)
+    kept = measure_kept(comm, grid, options, surfaces);
+  solid_blocks = std::move(kept.told);
+  keeping = std::make_shared<Keeping>(grid, options, surfaces, std::move(kept.of));
   FieldOptions field = population_field(grid, options, comm.size() > 1);
   if (const auto packed = keeping->packed(comm)) {
     whole.emplace(grid, whole_field(grid, options));

@@ -318,6 +318,7 @@ struct Lbm::Impl {
   Model model;
   const Kernels& kernel;
   std::shared_ptr<Keeping> keeping;
+  SolidBlocks solid_blocks;
   std::vector<std::unique_ptr<Pattern>> patterns;
   Field flags;
   std::optional<Field> populations;

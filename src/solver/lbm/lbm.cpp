@@ -92,6 +92,7 @@ const Communicator& Lbm::communicator() const { return impl_->comm; }
 Exchange& Lbm::exchange() { return *impl_->exchanges.front(); }
 const Tuning& Lbm::tuning() const { return impl_->tuning; }
 const Split& Lbm::split() const { return impl_->split; }
+const SolidBlocks& Lbm::solid_blocks() const { return impl_->solid_blocks; }
 TimeLoop& Lbm::time_loop() { return *impl_->loop; }
 void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }
 

@@ -156,8 +156,9 @@ std::int64_t StoredCells::list_bytes(Lattice lattice) const {
   return words * std::int64_t{sizeof(std::uint32_t)};
 }
 
-Keeping::Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces)
-    : grid_(grid), options_(options), surfaces_(surfaces) {
+Keeping::Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces,
+                 std::map<std::int64_t, Kept> chosen)
+    : grid_(grid), options_(options), surfaces_(surfaces), chosen_(std::move(chosen)) {
   surfaces_.cuts = {};
 }
 
@@ -171,7 +172,10 @@ const Keeping::Entry& Keeping::entry(std::int64_t id) {
   const Block& block = grid_.block(id);
   const Surroundings s = surroundings_of(grid_, block, options_, ghost_layers(grid_, options_), surfaces_);
   const bool gpu = grid_.machine().device(block.device).local.backend == Backend::cuda;
-  entry.kept = kept_by(options_, gpu, solidity_of(block, s, row_axis(layout_of(grid_, options_))));
+  const auto chosen = chosen_.find(id);
+  entry.kept = chosen != chosen_.end()
+                   ? chosen->second
+                   : kept_by(options_, gpu, solidity_of(block, s, row_axis(layout_of(grid_, options_))));
   if (entry.kept == Kept::packed) entry.stored.emplace(grid_, block, options_, s);
   return entry;
 }

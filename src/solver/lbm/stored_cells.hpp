@@ -51,7 +51,8 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity);
 /// How those of each block are kept. Any rank can tell for any block, as long as the surfaces may be asked.
 class Keeping {
  public:
-  Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces);
+  /// `chosen`: blocks for which it is known already.
+  Keeping(const Grid& grid, const Options& options, const Surfaces& surfaces, std::map<std::int64_t, Kept> chosen = {});
 
   Kept of(std::int64_t block);
   /// Values of a component of a packed block.
@@ -74,6 +75,7 @@ class Keeping {
   const Grid& grid_;
   const Options& options_;
   Surfaces surfaces_;
+  std::map<std::int64_t, Kept> chosen_;
   std::map<std::int64_t, Entry> entries_;
   bool any_packed_ = false;
 };
