@@ -31,7 +31,8 @@ weak | 4 | 90 | bench lbm --experiment weak --devices 4
 strong | 4 | 120 | bench lbm --experiment strong --precision f32 --cells 512 --devices 4
 strong | 4 | 120 | bench lbm --experiment strong --precision f64 --cells 256 --devices 4
 layout | 1+ | 420 | bench lbm --experiment layout
-validation | 4 | 600 | bench lbm --experiment validation --cells 64 -n 4
+validation | 4 | 240 | bench lbm --experiment validation --cells 64 -n 4
+validation_whole | 4 | 600 | bench lbm --experiment validation --cells 128 -n 4
 frame2 | 2 | 120 | bench lbm --experiment frame --cells 256 -n 2
 frame | 4 | 120 | bench lbm --experiment frame --cells 256 -n 4
 flagfield | 1+ | 420 | bench lbm --experiment flagfield --precision f32 --cells 256
@@ -44,6 +45,7 @@ cavity | 1+ | 180 | bench cavity --cells 64 128 --precision f64
 cavity | 1+ | 180 | bench cavity --cells 192 --precision f16
 cases | 1+ | 300 | bench cases
 cases_fine | 1+ | 420 | bench cases --variant fine
+cases_finest | 1+ | 420 | bench cases --variant finest
 exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4

@@ -8,6 +8,7 @@ import math
 import os
 import re
 import shlex
+import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -25,8 +26,10 @@ from slipstream.core import core
 from slipstream.errors import CaseError
 
 DEFAULT_CELLS = {"host": [64, 128], "cuda": [128, 256, 512]}
-#: Seconds that one measurement lasts.
+#: Seconds that the steps of one measurement last, in so many parts: before each the roof is measured, which drifts where
+#: others use the machine, too. Rates are the medians, the share of the roof is the median of the pairs' shares.
 DURATION = 2.0
+PAIRS = 7
 
 
 @dataclass(frozen=True)
@@ -84,31 +87,35 @@ def _counts(plan: dict[str, Any]) -> list[int]:
     return [n * d for n, d in zip(plan["partition"]["nodes"], plan["partition"]["devices"], strict=True)]
 
 
-def _seconds_a_step(lbm: Any) -> float:
-    """Barrier, steps, wait, by rank 0's clock; as many steps as fill DURATION, after a warm-up. Collective."""
+def _timed(lbm: Any, steps: int) -> float:
+    """Seconds of these steps: barrier, steps, wait, by rank 0's clock. Collective."""
     module = core()
-    steps = 2
-    while True:
-        module.barrier()
-        began = time.perf_counter()
-        lbm.advance(steps)
-        module.barrier()
-        seconds = float(module.broadcast(repr(time.perf_counter() - began), 0))
-        if seconds >= DURATION:
-            return seconds / steps
-        steps = max(2 * steps, min(8 * steps, int(1.2 * DURATION * steps / max(seconds, 1e-6))))
+    module.barrier()
+    began = time.perf_counter()
+    lbm.advance(steps)
+    module.barrier()
+    return float(module.broadcast(repr(time.perf_counter() - began), 0))
 
 
-def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) -> dict[str, Any]:
+def _pairs(lbm: Any, devices: list[dict[str, Any]]) -> list[tuple[float, float]]:
+    """PAIRS of the seconds of a step and of the roof measured right before it, after a warm-up. Collective."""
+    steps, least = 2, DURATION / PAIRS
+    while (seconds := _timed(lbm, steps)) < least:
+        steps = max(2 * steps, min(8 * steps, int(1.2 * least * steps / max(seconds, 1e-6))))
+    return [(predict.measure_memory(devices), _timed(lbm, steps) / steps) for _ in range(PAIRS)]
+
+
+def _row(choice: Choice, machine: Any, cells: int, precision: str) -> dict[str, Any]:
     devices = len(machine.devices())
     # The partition of a cube of cubes says how many devices lie along each axis.
     cube = _case(choice, [cells] * 3, precision, machine.nodes)
     counts = _counts(engine.prepare(cube, machine, check_memory=False).plan)
     case = _case(choice, grid_of(cells, counts), precision, machine.nodes)
     setup = engine.prepare(case, machine)
-    lbm = engine.solver(setup)
-    rate = case.cell_count / _seconds_a_step(lbm) / 1e6
-    gbs = rate * setup.plan["bytes_per_cell"] / 1e3
+    roofs, seconds = zip(*_pairs(engine.solver(setup), machine.devices()), strict=True)
+    rate = case.cell_count / statistics.median(seconds) / 1e6
+    bytes_a_step = case.cell_count * setup.plan["bytes_per_cell"]
+    percents = [100 * bytes_a_step / s / (1e9 * roof * devices) for roof, s in zip(roofs, seconds, strict=True)]
     return {
         "ranks": machine.ranks,
         "devices": devices,
@@ -124,9 +131,10 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str, roof: float) 
         "periodic": True,
         "clock": "host",
         "mlups": digits(rate),
-        "gbs": digits(gbs),
-        "roof_gbs": digits(roof * devices),
-        "percent_of_roof": digits(100 * gbs / (roof * devices)),
+        "gbs": digits(rate * setup.plan["bytes_per_cell"] / 1e3),
+        "roof_gbs": digits(statistics.median(roofs) * devices),
+        "percent_of_roof": digits(statistics.median(percents)),
+        "percents": [digits(p) for p in sorted(percents)],
     }
 
 
@@ -167,7 +175,7 @@ def describe_machine(machine: Any, build: dict[str, Any]) -> dict[str, Any]:
 #: Columns that `write` adds to a row.
 PROVENANCE = frozenset({"commit", "date"})
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"mlups", "gbs", "roof_gbs", "percent_of_roof"})
+FIGURES = frozenset({"mlups", "gbs", "roof_gbs", "percent_of_roof", "percents"})
 
 
 def write(
@@ -245,15 +253,14 @@ def bench_lbm(choice: Choice, console: Console, folder: Path | None) -> None:
     rows = []
     for precision in choice.precisions:
         for n in cells:
-            # The roof drifts with the machine's temper: measured next to each row.
-            roof = predict.measure_memory(machine.devices())
-            rows.append(_row(choice, machine, n, precision, roof))
+            rows.append(_row(choice, machine, n, precision))
     shown = [
         (f"{row['cells_per_device'][0]}^3", row["storage"], " x ".join(map(str, row["split"])),
-         f"{row['mlups']:.0f}", f"{row['gbs']:.1f}", f"{row['roof_gbs']:.1f}", f"{row['percent_of_roof']:.0f}")
+         f"{row['mlups']:.0f}", f"{row['gbs']:.1f}", f"{row['roof_gbs']:.1f}", f"{row['percent_of_roof']:.0f}",
+         f"{row['percents'][0]:.0f} to {row['percents'][-1]:.0f}")
         for row in rows
     ]  # fmt: skip
-    columns = ["cells a device", "precision", "devices", "MLUPS", "GB/s", "roof GB/s", "% of roof"]
+    columns = ["cells a device", "precision", "devices", "MLUPS", "GB/s", "roof GB/s", "% of roof", "of all pairs"]
     arrays = ", in place" if choice.streaming == "in_place" else ""
     title = f"lattice Boltzmann {choice.lattice} {choice.collision}{arrays} on {machine.name}"
     console.print(report.table(title, columns, shown, left=2))

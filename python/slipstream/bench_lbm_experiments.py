@@ -78,7 +78,7 @@ class Setup:
     cells: int  #: cube of a block; of strong scaling in all
     split: tuple[int, int, int]
     layout: str = "auto"
-    alignment: int = 128
+    alignment: int | str = "auto"
 
     @property
     def blocks(self) -> int:

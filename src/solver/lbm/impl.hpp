@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/links.hpp"
 #include "solver/lbm/stored_cells.hpp"
+#include "solver/part_sums.hpp"
 
 namespace slipstream::lbm {
 
@@ -285,18 +287,11 @@ struct Lbm::Impl {
 
   /// Runs a kernel that leaves so many doubles per row of each block, and brings them to the host, per block.
   template <class Run>
-  std::vector<std::vector<double>> per_row(Run run, std::size_t each = 1) {
-    std::vector<std::vector<double>> all;
-    for (const BlockWork& work : blocks) {
-      Stream& stream = waited[work.device];
-      const std::size_t count = each * CellRows(work.cells, arrays(work).populations.shape.row_axis).count();
-      Buffer<double> there(stream.device(), count), host(stream.device(), count, Memory::pinned);
-      run(stream, work, there.data());
-      copy(stream, host.data(), there.data(), host.bytes());
-      stream.synchronize();
-      all.emplace_back(host.data(), host.data() + count);
-    }
-    return all;
+  std::vector<std::span<const double>> per_row(Run run, std::size_t each = 1) {
+    std::vector<PartSums::Part> parts;
+    for (const BlockWork& work : blocks)
+      parts.push_back({work.device, each * CellRows(work.cells, arrays(work).populations.shape.row_axis).count()});
+    return sums.of(waited, parts, [&](std::size_t b, Stream& stream, double* place) { run(stream, blocks[b], place); });
   }
 
   /// Puts in place all that the coming step reads.
@@ -307,9 +302,6 @@ struct Lbm::Impl {
     exchange().run(streams);
     for (std::size_t d = 0; d < streams.size(); ++d) bounce(streams[d], d, &BlockWork::exchanged, Reader::others);
   }
-
-  /// Force and moment of one block's links.
-  std::array<double, 6> load(const BlockWork& work, const Buffer<LoadLink>& links, const std::array<double, 3>& about);
 
   Communicator comm;
   Options options;
@@ -328,6 +320,7 @@ struct Lbm::Impl {
   std::optional<Field> velocity, density;
   std::vector<Device> devices;
   std::vector<Stream> waited;  // of each device: for what the host waits for at once
+  PartSums sums;
   Tuning tuning;
   Split split;
   std::vector<std::unique_ptr<Exchange>> exchanges;

@@ -22,22 +22,6 @@ std::vector<Partial> by_block(const Communicator& comm, const std::vector<Partia
   return all;
 }
 
-std::array<double, 6> Lbm::Impl::load(const BlockWork& work, const Buffer<LoadLink>& links,
-                                      const std::array<double, 3>& about) {
-  std::array<double, 3> corner;
-  for (int a = 0; a < 3; ++a) corner[a] = static_cast<double>(grid.block(work.id).box.lo[a]) + 0.5 - about[a];
-  const Device device = devices[work.device];
-  Stream& stream = loop->streams()[work.device];
-  const std::int64_t teams = load_teams(links.size());
-  Buffer<double> there(device, 6 * teams), host(device, 6 * teams, Memory::pinned);
-  kernel.loads(stream, {links.data(), links.size()}, corner, arrays(work), there.data());
-  copy(stream, host.data(), there.data(), host.bytes());
-  stream.synchronize();
-  std::array<double, 6> sum{};
-  for (std::int64_t n = 0; n < 6 * teams; ++n) sum[n % 6] += host.data()[n];
-  return sum;
-}
-
 std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
   std::vector<Load> loads;
   std::map<int, std::size_t> place;
@@ -52,9 +36,24 @@ std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
     loads.push_back({name, {}, {}});
   }
   impl_->bring();
+  // A part for each bearer of each block: teams leave forces and moments one after the other.
+  std::vector<std::pair<const BlockWork*, const Buffer<LoadLink>*>> borne;
+  std::vector<PartSums::Part> parts;
   std::vector<Partial> mine;
   for (const BlockWork& work : impl_->blocks)
-    for (const auto& [bearer, links] : work.loads) mine.push_back({work.id, bearer, impl_->load(work, links, about)});
+    for (const auto& [bearer, links] : work.loads) {
+      borne.emplace_back(&work, &links);
+      parts.push_back({work.device, static_cast<std::size_t>(6 * load_teams(links.size()))});
+      mine.push_back({work.id, bearer});
+    }
+  const auto sums = impl_->sums.of(impl_->loop->streams(), parts, [&](std::size_t n, Stream& stream, double* place) {
+    const auto& [work, links] = borne[n];
+    std::array<double, 3> corner;
+    for (int a = 0; a < 3; ++a) corner[a] = static_cast<double>(impl_->grid.block(work->id).box.lo[a]) + 0.5 - about[a];
+    impl_->kernel.loads(stream, {links->data(), links->size()}, corner, impl_->arrays(*work), place);
+  });
+  for (std::size_t n = 0; n < sums.size(); ++n)
+    for (std::size_t i = 0; i < sums[n].size(); ++i) mine[n].values[i % 6] += sums[n][i];
   for (const Partial& part : by_block(impl_->comm, mine)) {
     Load& load = loads[place.at(static_cast<int>(part.quantity))];
     for (int a = 0; a < 3; ++a) {

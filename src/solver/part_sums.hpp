@@ -1,0 +1,53 @@
+#pragma once
+// Doubles that kernels leave for parts of their work, on the way to the host.
+#include <span>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream {
+
+/// Memory for them on each device and, pinned, on the host. It grows as it is needed and is kept.
+class PartSums {
+ public:
+  struct Part {
+    int device = 0;  ///< in the order of the streams
+    std::size_t count = 0;
+  };
+
+  /// Calls `run(i, stream, place)` for each part, to leave so many doubles at the place, and waits once a device. The
+  /// values of each part hold until the next call.
+  template <class Run>
+  std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
+    sides_.resize(streams.size());
+    std::vector<std::size_t> used(streams.size(), 0), first;
+    for (const Part& part : parts) {
+      first.push_back(used[part.device]);
+      used[part.device] += part.count;
+    }
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      if (sides_[d].there.size() >= used[d]) continue;
+      sides_[d] = {};
+      sides_[d].there = Buffer<double>(streams[d].device(), used[d]);
+      sides_[d].host = Buffer<double>(streams[d].device(), used[d], Memory::pinned);
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      run(i, streams[parts[i].device], sides_[parts[i].device].there.data() + first[i]);
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      if (used[d] > 0) copy(streams[d], sides_[d].host.data(), sides_[d].there.data(), used[d] * sizeof(double));
+    std::vector<std::span<const double>> all;
+    for (Stream& stream : streams) stream.synchronize();
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      all.emplace_back(sides_[parts[i].device].host.data() + first[i], parts[i].count);
+    return all;
+  }
+
+ private:
+  struct Side {
+    Buffer<double> there, host;
+  };
+  std::vector<Side> sides_;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include "solver/part_sums.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Leaves a number and the part's in each place, as kernels of the host do.
+void number(std::size_t part, std::span<double> places) {
+  for (std::size_t n = 0; n < places.size(); ++n)
+    places[n] = 100.0 * static_cast<double>(part) + static_cast<double>(n);
+}
+
+TEST(PartSums, AreThoseOfEachPartWhateverDeviceItLiesOn) {
+  std::vector<Stream> streams;
+  for (int device = 0; device < 3; ++device) streams.emplace_back(Device{Backend::host, device});
+  PartSums sums;
+  // More, then fewer, then none of a device.
+  for (const std::vector<PartSums::Part>& parts :
+       {std::vector<PartSums::Part>{{1, 2}, {0, 3}, {1, 5}}, {{1, 1}, {0, 40}}, {{2, 4}, {2, 0}}, {}}) {
+    const auto all = sums.of(streams, parts, [&](std::size_t i, Stream& stream, double* place) {
+      EXPECT_EQ(stream.device().index, parts[i].device);
+      number(i, {place, parts[i].count});
+    });
+    ASSERT_EQ(all.size(), parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      ASSERT_EQ(all[i].size(), parts[i].count);
+      for (std::size_t n = 0; n < parts[i].count; ++n)
+        EXPECT_EQ(all[i][n], 100.0 * static_cast<double>(i) + static_cast<double>(n));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace slipstream
