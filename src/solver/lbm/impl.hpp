@@ -214,6 +214,7 @@ struct Lbm::Impl {
     if (box.empty()) return;
     BlockArrays block = arrays(work);
     block.alone = part == Part::all;
+    block.past_caches = past_caches;
     kernel.stream_collide(stream, box, block, populations->options().layout, model);
   }
 
@@ -314,6 +315,7 @@ struct Lbm::Impl {
   std::vector<std::unique_ptr<Pattern>> patterns;
   Field flags;
   std::optional<Field> populations;
+  bool past_caches = false;
   // Where some blocks are packed: the populations as others see them, without arrays while steps are done.
   std::optional<Field> whole;
   std::unique_ptr<Outlet> outlet;

@@ -52,6 +52,7 @@ struct BlockArrays {
   bool has_solids = false;               ///< some interior cell of the block is not fluid
   bool flags_by_word = false;            ///< the step looks at four flags at once
   bool alone = false;                    ///< nothing else shall run on the device beside the step
+  bool past_caches = false;              ///< on the host, by two arrays: what a step writes falls out of the caches
   bool leave_solids = false;  ///< the step leaves them as they are, whatever they hold; else they are put at rest
   bool skip_solids = false;   ///< then it does not read them, either
 };

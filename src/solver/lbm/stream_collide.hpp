@@ -8,6 +8,7 @@
 
 #include <slipstream/device/bits.hpp>
 
+#include "device/streaming_stores.hpp"
 #include "solver/lbm/access.hpp"
 #include "solver/lbm/storage.hpp"
 
@@ -38,9 +39,10 @@ struct StreamCollide {
   std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
   Collision collision;
   bool leave_solids, flags_by_word;
-  std::uint8_t walls;    ///< of BlockArrays
-  int last[3];           ///< cell of the block on each axis
-  bool along_z = false;  ///< cells are counted with z first
+  std::uint8_t walls;        ///< of BlockArrays
+  int last[3];               ///< cell of the block on each axis
+  bool along_z = false;      ///< cells are counted with z first
+  bool past_caches = false;  ///< what the host writes is not read soon
 
   /// The cells of one row.
   struct Row {
@@ -48,8 +50,41 @@ struct StreamCollide {
     std::int64_t start, flags_start;
     Steps<L> steps;
     std::uint8_t walls;  ///< across y and z
-    SLIP_FN void operator()(int i) const { kernel.cell(*this, i); }
+    SLIP_FN void operator()(int i) const {
+      kernel.cell(*this, i,
+                  [&](auto q, std::int64_t there, Word word) { kernel.out.template population<q()>()[there] = word; });
+    }
+    /// On the host.
+    void cells(int first, int end) const {
+      if constexpr (may_go_past_caches)
+        if (kernel.past_caches) return cells_past_caches(first, end);
+#pragma GCC ivdep
+      for (int i = first; i < end; ++i) (*this)(i);
+    }
+
+   private:
+    /// The two arrays take turns: what is written is read in the next step, when the caches hold other cells. So some
+    /// cells are collided into memory that stays, and leave it population by population, by lines.
+    void cells_past_caches(int first, int end) const {
+      constexpr int line = static_cast<int>(cache_line / sizeof(Word)), values = 4 * line;
+      Word kept[L::q][values];
+      const auto begun = reinterpret_cast<std::uintptr_t>(kernel.out.template population<0>() + start + first);
+      int count = values - static_cast<int>(begun % cache_line / sizeof(Word));
+      for (int from = first; from < end; from += count, count = values) {
+        count = std::min(end - from, count);
+#pragma GCC ivdep
+        for (int i = 0; i < count; ++i)
+          kernel.cell(*this, from + i, [&](auto q, std::int64_t, Word word) { kept[q()][i] = word; });
+        unrolled<0, L::q>(
+            [&](auto q) { store_past_caches(kernel.out.template population<q()>() + start + from, kept[q()], count); });
+      }
+      streaming_stores_done();
+    }
   };
+  // Halves are bound by their conversion.
+  static constexpr bool may_go_past_caches = !in_place && strides == Strides::soa && sides == Sides::open &&
+                                             (solids == AtSolids::none || solids == AtSolids::rest) &&
+                                             sizeof(Word) >= 4;
   SLIP_FN Row row(int j, int k) const {
     return {*this,
             in.at(0, j, k),
@@ -112,7 +147,9 @@ struct StreamCollide {
     value = std::bit_cast<T>(words);
   }
 
-  SLIP_FN void cell(const Row& row, int i) const {
+  /// `store(population, element, word)` takes what the cell has become.
+  template <class Store>
+  SLIP_FN void cell(const Row& row, int i, const Store& store) const {
     bool solid = false;
     const std::int64_t flag = row.flags_start + (strides == Strides::any ? flags.at(i, 0, 0) : i);
     if constexpr (solids == AtSolids::rest || solids == AtSolids::keep) solid = flags.origin[flag] != 0;
@@ -136,7 +173,7 @@ struct StreamCollide {
     unrolled<0, L::q>([&](auto q) {
       constexpr int to = in_place ? opposite_of(q()) : q();
       const std::int64_t there = in_place ? at + incoming<to>(row.steps, x) : at;
-      out.template population<to>()[there] = rounded(solids != AtSolids::none && solid ? T(0) : g[q()]);
+      store(std::integral_constant<int, to>(), there, rounded(solids != AtSolids::none && solid ? T(0) : g[q()]));
     });
   }
 };
@@ -163,6 +200,7 @@ void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Col
   auto step = step_of<L, S, strides, solids, sides, in_place>(b, collision);
   // On a GPU threads beside one another take cells beside one another.
   step.along_z = b.populations.shape.row_axis == 2 && stream.device().backend != Backend::host;
+  step.past_caches = b.past_caches;
   launch(stream, step.along_z ? along_z(box) : box, step);
 }
 

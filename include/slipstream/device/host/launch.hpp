@@ -27,8 +27,12 @@ template <class Kernel>
     const int j = static_cast<int>(box.lo[1] + row % rows), k = static_cast<int>(box.lo[2] + row / rows);
     if constexpr (requires { local.row(j, k); }) {
       const auto cells = local.row(j, k);
+      if constexpr (requires { cells.cells(lo, hi); }) {
+        cells.cells(lo, hi);
+      } else {
 #pragma GCC ivdep
-      for (int i = lo; i < hi; ++i) cells(i);
+        for (int i = lo; i < hi; ++i) cells(i);
+      }
     } else {
 #pragma GCC ivdep
       for (int i = lo; i < hi; ++i) local(i, j, k);
