@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from slipstream import bodies as solids
 from slipstream import checkpoint, compare, engine, loads, report
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
+from slipstream.errors import CaseError
 from slipstream.live import LiveLine
 from slipstream.march import Outcome, march
 
@@ -147,8 +149,23 @@ class Simulation:
 
     def set_solid(self, mask: np.ndarray) -> None:
         """Makes the cells where mask[z][y][x] is true solid walls at rest, in place of any `bodies`; the mask covers
-        the whole grid."""
-        self._lbm.set_solid(np.ascontiguousarray(mask, dtype=bool))
+        the whole grid and is the same on every rank. The fluid starts anew: at rest, or from `initial`.
+
+        Raises CaseError once steps were made, and for a mask of another shape, or one that leaves no fluid in the box
+        or at a side through which it flows.
+        """
+        if self.step:
+            raise CaseError(f"set_solid: {self.step} steps were made; set solid cells before the first one")
+        mask, cells = np.ascontiguousarray(mask, dtype=bool), self.case.grid.cells
+        if mask.shape != cells[::-1]:
+            raise CaseError(f"set_solid: the mask is {list(mask.shape)}; it must be [z][y][x] = {list(cells[::-1])}")
+
+        def solid_cells(low: Sequence[int], high: Sequence[int]) -> int:
+            return np.count_nonzero(mask[tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))])
+
+        solids.check_room(self.case, solid_cells, "solid cells")
+        self._lbm.set_solid(mask)
+        engine.start(self._lbm, self.case)
 
     def profiles(self) -> tuple[compare.Profile, compare.Profile] | None:
         """Velocity along x = z = 1/2 and y = z = 1/2, in units of the lid speed, on rank 0."""
