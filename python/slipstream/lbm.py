@@ -180,11 +180,15 @@ class Simulation:
         """Largest |w| of the mean of the two middle planes z, in units of the lid speed, on rank 0: 0 by symmetry."""
         return compare.spanwise(self._lbm, self.case)
 
-    def loads(self) -> dict[str, dict[str, Any]]:
-        """Force and moment (about the low corner) of the fluid on each wall and body, by its name (x-, ..., those of
-        `bodies`; "solid" for set_solid), in cells and steps at density 1. The pressure at rest is left out. Bodies with
-        an `area` have a coefficient, too. Collective."""
-        return loads.measure(self._lbm, self.case)
+    def loads(self, about: Sequence[float] | None = None) -> dict[str, dict[str, Any]]:
+        """What the fluid does to each wall and body, by its name (x-, ..., those of `bodies`; "solid" for set_solid):
+        `force` and `moment`, three numbers each, in cells and steps at density 1. The pressure at rest is left out.
+
+        Moments are about the point `about`, in cells from the low corner of the box; without it about the body's own
+        `about`, or that corner. A body with an `area` has a `coefficient`, force / (lid_speed^2 area / 2), and where a
+        point is given a `moment_coefficient`, moment / (lid_speed^2 area length / 2). Collective.
+        """
+        return loads.measure(self._lbm, self.case, about)
 
     @property
     def mass(self) -> float:

@@ -109,3 +109,8 @@ class Body(Table):
         None,
         description="For the coefficients of drag and lift; in 2-D that of one cell's depth. Left out: forces only.",
     )
+    about: Vector | None = Field(
+        None,
+        description="The point about which its moment is taken, as translate and centre say places; with an area the "
+        "moment gets a coefficient, too. Left out: the low corner of the box, and no coefficient.",
+    )
