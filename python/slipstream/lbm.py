@@ -22,7 +22,6 @@ from slipstream.march import Outcome, march
 
 #: Long enough for any run whose end `run` is told.
 _NEVER = 2**62
-LID = {"y+": (1.0, 0.0, 0.0)}
 
 
 class Energy(NamedTuple):
@@ -47,7 +46,8 @@ class Simulation:
     "kept"}, which `run` makes on its way; and `domain`: the box round the meshes of the bodies, in place of `cells`.
     With `units`, {"system": "SI", "cell": 0.001, "density": 998}, what is given and what the members return is in m, s
     and kg: `lid_speed` in m/s, `viscosity` in m^2/s, `length` and places of bodies in m, `force` in N/m^3,
-    `pressure_drop` in Pa. Velocities of walls, boundaries and `initial` stay ratios to the lid speed.
+    `pressure_drop` in Pa. Velocities of walls, boundaries and `initial` stay ratios to the lid speed, or with "speeds":
+    "m/s" among the units are in m/s; a pressure side takes its `pressure` in Pa.
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
     collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"].
     Raises CaseError where the numbers do not make a flow that this method can compute.
@@ -61,7 +61,7 @@ class Simulation:
         *,
         viscosity: float | None = None,
         length: float | str | None = None,
-        walls: Mapping[str, Sequence[float]] = LID,
+        walls: Mapping[str, Sequence[float]] | None = None,
         periodic: Sequence[bool] = (False, False, False),
         force: Sequence[float] = (0.0, 0.0, 0.0),
         pressure_drop: Sequence[float] = (0.0, 0.0, 0.0),
@@ -80,6 +80,9 @@ class Simulation:
         tables["lbm"]["lattice"] = "D2Q9" if cells is not None and cells[2] == 1 else "D3Q19"
         for key, value in options.items():
             tables[_table_of(key)][key] = value
+        if walls is None:
+            in_si = bool(units and units.get("speeds"))
+            walls = {"y+": (lid_speed if in_si and lid_speed else 1.0, 0.0, 0.0)}
         physics = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed, "length": length}
         physics["force"] = list(map(float, force))
         physics["pressure_drop"] = list(map(float, pressure_drop))
