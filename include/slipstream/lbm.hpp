@@ -191,12 +191,13 @@ class Lbm final : public Simulation {
   Recording recording() const override;
   std::vector<Watched> watched() override;  ///< the density
 
-  /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Before the first step.
+  /// Makes cells solid (resting walls): mask[z][y][x] of the whole grid, non-zero is solid. Before the first step, and
+  /// before start_from: the fluid is at rest after it. Collective.
   void set_solid(const std::vector<std::uint8_t>& mask);
   /// The bodies in the flow, at rest: cells inside are solid, links that are cut follow Bouzidi, Firdaouss & Lallemand
   /// 2001 (linear). A link with q < 1/2 needs a second fluid cell behind the first, or counts as cut half-way. A wall
   /// thinner than a link, between two fluid cells, is not seen. Replaces what was set before, and asks `bodies` nothing
-  /// after its return. Before the first step.
+  /// after its return. Before the first step, and before start_from: the fluid is at rest after it. Collective.
   void set_bodies(Surfaces bodies);
   /// Force on each wall of the domain and each body by the exchange of momentum along its links (Ladd 1994), and
   /// its moment about a point (the domain's low corner is the origin), in the coming step. Sums have the same bits on

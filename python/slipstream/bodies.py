@@ -1,6 +1,7 @@
 """The bodies of a case: from mesh files, or simple ones from numbers, to what the solver takes."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from slipstream.core import as_case_error, core
 from slipstream.errors import CaseError
 from slipstream.sides import Body
 
+Corner = tuple[int, ...]
 #: Sides of the prism that stands for a cylinder: it misses the circle by 1.2e-6 of the radius.
 CYLINDER_SIDES = 2048
 #: A sphere has 20 x 4^n triangles: it misses the sphere by less than 1e-4 of the radius.
@@ -104,15 +106,16 @@ def make(case: Case) -> Any:
             named.append((name, mesh))
     with as_case_error("bodies: "):
         made = core().make_bodies(named, case.cell_edge, case.grid.cells)
-    _check_room(case, made)
+    check_room(case, made.solid_cells, "bodies")
     return made
 
 
-def _check_room(case: Case, made: Any) -> None:
-    """Refuses bodies that leave no fluid in the box, or at a side through which it flows."""
+def check_room(case: Case, solid_cells: Callable[[Corner, Corner], int], who: str) -> None:
+    """Refuses solid cells that leave no fluid in the box, or at a side through which it flows. `solid_cells` counts
+    those between two corners of a box."""
     cells = case.grid.cells
-    if made.solid_cells((0, 0, 0), cells) == case.cell_count:
-        raise CaseError("bodies: they fill the whole box and leave no fluid; check their scale and translate")
+    if solid_cells((0, 0, 0), cells) == case.cell_count:
+        raise CaseError(f"{who}: they fill the whole box and leave no fluid; check their scale and place")
     for side, boundary in case.boundaries.given():
         axis = "xyz".index(side[0])
         low, high = [0, 0, 0], list(cells)
@@ -120,8 +123,8 @@ def _check_room(case: Case, made: Any) -> None:
             high[axis] = 1
         else:
             low[axis] = cells[axis] - 1
-        if boundary.kind != "slip" and made.solid_cells(low, high) == case.cell_count // cells[axis]:
+        if boundary.kind != "slip" and solid_cells((*low,), (*high,)) == case.cell_count // cells[axis]:
             raise CaseError(
-                f"boundaries.{side}: bodies fill all cells of this side, so that nothing can flow through it; move the "
-                "bodies or give the box more cells there"
+                f"boundaries.{side}: {who} fill all cells of this side, so that nothing can flow through it; move them "
+                "or give the box more cells there"
             )

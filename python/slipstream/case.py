@@ -1,7 +1,8 @@
 """The case file: its tables, its keys, and the options of the solver that follow from them.
 
 Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1. With units.system = "SI"
-the keys of [physics] are in metres and seconds, and the converter that follows from [units] brings them to the lattice.
+the keys of [physics] are in metres and seconds, and the converter that follows from [units] brings them to the lattice;
+velocities elsewhere are ratios to the lid speed, unless units.speeds says that they are in m/s.
 """
 
 import difflib
@@ -133,6 +134,21 @@ class Case(Table):
         """What expressions in the coordinates know."""
         return {"x": x, "y": y, "z": z, **self._sides(), "L": self.scales.length * self.cell_edge}
 
+    def in_lid_speeds(self, velocity: Any) -> Any:
+        """A velocity of [walls], [boundaries], [initial] or [exact], a number or an array, over the lid speed."""
+        return velocity / self.physics.lid_speed if self.units.speeds else velocity
+
+    def wall_velocity(self, side: str) -> tuple[float, float, float]:
+        """Of a side of the box that is a wall, in units of the lid speed."""
+        x, y, z = self.walls.velocity(side)
+        return (self.in_lid_speeds(x), self.in_lid_speeds(y), self.in_lid_speeds(z))
+
+    def side_density(self, boundary: Boundary) -> float:
+        """Of a side at which the pressure is given, over that of the fluid at rest."""
+        if boundary.pressure is not None and self.converter:
+            return 1.0 + 3.0 * boundary.pressure / self.converter.pressure
+        return boundary.density or 1.0
+
     def time_of(self, step: int) -> float:
         """In length / lid speed."""
         return step / self.scales.steps_per_time
@@ -146,14 +162,15 @@ class Case(Table):
         z, y, x = np.meshgrid(place[2], place[1], place[0], indexing="ij")
         names = self.names(x, y, z)
         parts = [evaluate(p, names) if isinstance(p, str) else p for p in boundary.velocity or (0.0, 0.0, 0.0)]
-        return np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1)
+        return self.in_lid_speeds(np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1))
 
     def _boundary_options(self, side: str, boundary: Boundary) -> dict[str, Any]:
         options: dict[str, Any] = {"kind": boundary.kind}
         if boundary.kind == "pressure":
-            options["density"] = boundary.density or 1.0
+            options["density"] = self.side_density(boundary)
         if boundary.kind == "convective":
-            options["speed"] = (boundary.speed or 1.0) * self.scales.lid_speed
+            speed = self.in_lid_speeds(boundary.speed) if boundary.speed else 1.0
+            options["speed"] = speed * self.scales.lid_speed
         if boundary.kind == "velocity":
             options["profile"] = np.ascontiguousarray(self.profile(side, boundary) * self.scales.lid_speed)
         return options
@@ -192,6 +209,14 @@ class Case(Table):
         return min(limits)
 
     @property
+    def output_every(self) -> int | None:
+        """Steps between fields; None: the last only."""
+        output, converter = self.output, self.converter
+        if output.every_time and converter:
+            return max(1, round(output.every_time / converter.time))
+        return max(1, round(output.every * self.scales.steps_per_time)) if output.every else None
+
+    @property
     def folder(self) -> Path:
         return Path(self.output.folder or f"results/{self.case.name}")
 
@@ -202,7 +227,8 @@ class Case(Table):
     def options(self) -> dict[str, Any]:
         """The flat dictionary that the compiled solver reads; walls in lattice units."""
         scales, lbm, exchange = self.scales, self.lbm, self.exchange
-        walls = {side: tuple(part * scales.lid_speed for part in wall.velocity) for side, wall in self.walls.given()}
+        velocities = {side: self.wall_velocity(side) for side, _ in self.walls.given()}
+        walls = {side: tuple(part * scales.lid_speed for part in velocity) for side, velocity in velocities.items()}
         return {
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,

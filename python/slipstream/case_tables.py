@@ -85,8 +85,8 @@ class LbmTable(Table):
 
 
 class UnitsTable(Table):
-    """[units]: in which ones [physics] and run.time are written, and the files of the run. Ratios (walls in the lid
-    speed, time_units, residual, output.every, guard.density) stay ratios."""
+    """[units]: in which ones [physics], run.time and output.every_time are written, and the files of the run. Ratios
+    (time_units, residual, output.every, guard.density, and without speeds velocities in the lid speed) stay ratios."""
 
     system: Literal["lattice", "SI"] = Field("lattice", description="Cells and steps, or metres, seconds and kg.")
     cell: Positive | None = Field(None, description="SI: edge of a cell in m.")
@@ -97,6 +97,11 @@ class UnitsTable(Table):
         "Left out: 6.4 / length in cells, at most 0.1. Either this or step.",
     )
     step: Positive | None = Field(None, description="SI: a step in s. Either this or lattice_speed.")
+    speeds: Literal["m/s"] | None = Field(
+        None,
+        description="SI: the velocities of [walls], [boundaries], [initial] and [exact] are in m/s, with them "
+        "initial.pressure in Pa and the time of [exact] in s. Left out: in units of the lid speed.",
+    )
 
 
 class PhysicsTable(Table):
@@ -212,6 +217,7 @@ class OutputTable(Table):
     folder: str | None = Field(None, description="Left out: results/<name>.")
     fields: bool = Field(True, description="Velocity, density and flags as fields.vtkhdf, for ParaView.")
     every: Positive | None = Field(None, description="Length / lid speed between fields. Left out: the last only.")
+    every_time: Positive | None = Field(None, description="SI: seconds of the flow between fields. Or every.")
     profiles: bool = Field(True, description="Centreline profiles as profiles.csv, and the comparison.")
     pictures: bool = Field(True, description="profiles.png and streamlines.png.")
     report: bool = Field(True, description="report.html, the run on one page.")

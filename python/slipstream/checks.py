@@ -50,6 +50,7 @@ def problems(case: Case) -> list[Problem]:
     return found or [
         *_si_length(case),
         *_profiles(case),
+        *_side_density(case),
         *_initial(case),
         *_exact(case),
         *_mach(case),
@@ -169,8 +170,11 @@ def _boundaries(case: Case) -> Iterator[Problem]:
             yield path, "a 2-D lattice has no sides along z"
         if (boundary.kind == "velocity") != (boundary.velocity is not None):
             yield (*path, "velocity"), 'belongs to kind = "velocity", and only there; give both or none'
-        if boundary.kind != "pressure" and boundary.density is not None:
-            yield (*path, "density"), 'belongs to kind = "pressure"'
+        for key in ("density", "pressure"):
+            if boundary.kind != "pressure" and getattr(boundary, key) is not None:
+                yield (*path, key), 'belongs to kind = "pressure"'
+        if boundary.density is not None and boundary.pressure is not None:
+            yield (*path, "pressure"), "density says it, too; drop one of the two"
         if boundary.kind != "convective" and boundary.speed is not None:
             yield (*path, "speed"), 'belongs to kind = "convective"'
         if case.lbm.lattice == "D2Q9" and boundary.velocity and boundary.velocity[2]:
@@ -240,6 +244,22 @@ def _profiles(case: Case) -> Iterator[Problem]:
             yield ("boundaries", side, "velocity"), str(error)
 
 
+def _side_density(case: Case) -> Iterator[Problem]:
+    """Pressures in Pa that the fluid of this method could not bear."""
+    low, high = case.guard.density
+    for side, boundary in case.boundaries.given():
+        density = case.side_density(boundary)
+        if boundary.pressure is None or low <= density <= high:
+            continue
+        # What a Pa is in the lattice grows with the square of the step.
+        remedy = _step_remedy(case, math.sqrt(((high if density > 1 else low) - 1.0) / (density - 1.0)))[1]
+        yield (
+            ("boundaries", side, "pressure"),
+            f"the density that follows is {density:.3g} of that at rest, and guard.density reaches from {low:g} to "
+            f"{high:g}; pressure counts from that at rest; take a smaller one, or {remedy}",
+        )
+
+
 def _initial(case: Case) -> Iterator[Problem]:
     if case.initial is None:
         return
@@ -300,7 +320,10 @@ def _units(case: Case) -> Iterator[Problem]:
     units = case.units
     if not case.si:
         given = [("units", key) for key in type(units).model_fields if key != "system" and getattr(units, key)]
-        for path in given + ([("run", "time")] if case.run.time else []):
+        given += [("run", "time")] if case.run.time else []
+        given += [("output", "every_time")] if case.output.every_time else []
+        sides = [("boundaries", side, "pressure") for side, b in case.boundaries.given() if b.pressure is not None]
+        for path in given + sides:
             yield (
                 path,
                 'belongs to a case in SI, and this one is in cells and steps: take units.system = "SI" and write '
@@ -319,6 +342,8 @@ def _units(case: Case) -> Iterator[Problem]:
             ("physics", "lid_speed"),
             "missing; a case in SI needs the speed of the lid, or another that is typical, in m/s",
         )
+    if case.output.every and case.output.every_time:
+        yield ("output", "every_time"), "every (length / lid speed) or every_time (s): give only one of them"
     if units.step and units.lattice_speed:
         yield ("units", "step"), "step (s) or lattice_speed (the lid speed in cells per step): give only one of them"
 
@@ -342,7 +367,7 @@ def _long_length(case: Case) -> Iterator[str]:
 
 def _top_speed(case: Case) -> float:
     """Of the fastest wall or inlet, in units of the lid speed."""
-    speeds = [math.hypot(*wall.velocity) for _, wall in case.walls.given()] + [1.0]
+    speeds = [math.hypot(*case.wall_velocity(side)) for side, _ in case.walls.given()] + [1.0]
     for side, boundary in case.boundaries.given():
         try:
             speeds.append(float(np.linalg.norm(case.profile(side, boundary), axis=1).max()))

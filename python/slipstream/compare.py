@@ -112,7 +112,7 @@ def _with_ends(case: Case, axis: int, line: Array) -> tuple[Array, Array]:
         wrapped = np.concatenate([line[-2:], line[:2]])
         first = last = lagrange_weights((np.arange(-2, 2) + 0.5) / count, 0.0) @ wrapped
     else:
-        first, last = (np.array(case.walls.velocity(f"{'xyz'[axis]}{sign}")) for sign in "-+")
+        first, last = (np.array(case.wall_velocity(f"{'xyz'[axis]}{sign}")) for sign in "-+")
         # What flows through a side, or along it, is known half a cell from it.
         open_sides = {side for side, _ in case.boundaries.given()}
         first = line[0] if f"{'xyz'[axis]}-" in open_sides else first
@@ -154,7 +154,7 @@ def reference_for(case: Case) -> Reference | None:
         return None
     dimension = 2 if case.lbm.lattice == "D2Q9" else 3
     sides = case.grid.cells[:dimension]
-    moving = {side: wall.velocity for side, wall in case.walls.given() if any(wall.velocity)}
+    moving = {side: case.wall_velocity(side) for side, wall in case.walls.given() if any(wall.velocity)}
     cavity = len(set(sides)) == 1 and moving == {"y+": (1.0, 0.0, 0.0)} and not any(case.grid.periodic[:dimension])
     cavity = cavity and not any(case.physics.force) and not case.bodies and not [*case.boundaries.given()]
     if wanted == "auto":

@@ -19,7 +19,7 @@ def side_velocity(case: Case, side: str) -> Array | None:
     if case.grid.periodic["xyz".index(side[0])] or side in dict(case.boundaries.given()):
         return None
     speed = case.physics.lid_speed if case.si else 1.0
-    return np.asarray(case.walls.velocity(side)) * speed
+    return np.asarray(case.wall_velocity(side)) * speed
 
 
 def coordinates(cells: int, spacing: float) -> Array:

@@ -51,8 +51,14 @@ def _list(bodies: dict[str, Any]) -> str:
 
 def _moved(body: dict[str, Any], origin: list[float]) -> dict[str, Any]:
     key = "translate" if "mesh" in body else "centre"
-    place = body.get(key, [0.0, 0.0, 0.0])
-    return body | {key: [a - b for a, b in zip(place, origin, strict=True)]}
+    places = {key: body.get(key, [0.0, 0.0, 0.0])} | ({"about": body["about"]} if "about" in body else {})
+    for name, place in places.items():
+        if not (
+            isinstance(place, (list, tuple)) and len(place) == 3 and all(isinstance(n, (int, float)) for n in place)
+        ):
+            return body  # refused, with its place, when the case is parsed
+        places[name] = [a - b for a, b in zip(place, origin, strict=True)]
+    return body | places
 
 
 def share_blocks(case: Any, devices: int) -> Any:

@@ -26,6 +26,14 @@ def _units(case: Case) -> tuple[list[str], float, float, float]:
     return ["step", "time", "kinetic energy", "dissipation", "decay"], time, speed**-2, speed**-2 / time
 
 
+def measure(lbm: Any, case: Case) -> tuple[float, float]:
+    """Means over the fluid of u^2 / 2 and of its dissipation 2 nu S:S, in the units of energy.csv. Collective."""
+    _, _, energy, power = _units(case)
+    kinetic, dissipation = lbm.energy()
+    cells = lbm.fluid_cells()
+    return kinetic / cells * energy, dissipation / cells * power
+
+
 class History:
     """Rows of energy.csv, one for each look at the residual: means over the fluid of u^2 / 2 and of its dissipation
     2 nu S:S (by the stress in the populations, that of modelled eddies with it; over a periodic box 2 nu times the
@@ -34,20 +42,18 @@ class History:
 
     def __init__(self, lbm: Any, case: Case, path: Path, goes_on: bool) -> None:
         self._lbm, self._case, self._path = lbm, case, path
-        self._cells = lbm.fluid_cells()
         self.rows: list[tuple[int, float, float]] = []  #: step, energy, dissipation in the units of the file
         if core().rank() == 0 and goes_on and path.exists():
             self.rows = [(int(r[0]), *map(float, r[2:4])) for r in rows.read(path)[1] if int(r[0]) <= lbm.step]  # type: ignore[misc]
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""
-        kinetic, dissipation = self._lbm.energy()
+        means = measure(self._lbm, self._case)
         if core().rank() != 0 or (self.rows and self.rows[-1][0] >= self._lbm.step):
             return
-        names, time, energy, power = _units(self._case)
-        sums = (kinetic / self._cells * energy, dissipation / self._cells * power)
+        names, time, _, _ = _units(self._case)
         # As the file has them, so that a restart goes on with the same.
-        self.rows.append((self._lbm.step, *(float(f"{value:.9g}") for value in sums)))  # type: ignore[arg-type]
+        self.rows.append((self._lbm.step, *(float(f"{value:.9g}") for value in means)))  # type: ignore[arg-type]
         table = np.array(self.rows)
         times = table[:, 0] * time
         decay = -np.gradient(table[:, 1], times) if len(table) > 1 else np.full(1, np.nan)

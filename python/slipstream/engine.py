@@ -142,9 +142,14 @@ def solver(setup: Setup, trace: Any = None) -> Any:
     """
     made = bodies.make(setup.case) if setup.case.bodies else None
     lbm = core().Lbm(setup.machine, setup.options, trace, made)
-    if setup.case.initial:
-        lbm.start_from(initial.starter(setup.case))
+    start(lbm, setup.case)
     guard = setup.case.guard
     if guard.every:
         lbm.guard(guard.every, guard.density, setup.case.spacing)
     return lbm
+
+
+def start(lbm: Any, case: Case) -> None:
+    """Puts the fluid of a new solver, or of one with new solid cells, into the flow that the case gives."""
+    if case.initial:
+        lbm.start_from(initial.starter(case))

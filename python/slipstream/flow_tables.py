@@ -17,9 +17,13 @@ _NAMES = (
 class InitialTable(Table):
     """[initial]: the flow at the start; left out: at rest."""
 
-    velocity: tuple[Part, Part, Part] = Field((0.0, 0.0, 0.0), description=f"In units of the lid speed. {_NAMES}.")
+    velocity: tuple[Part, Part, Part] = Field(
+        (0.0, 0.0, 0.0), description=f"In units of the lid speed, or in m/s with units.speeds. {_NAMES}."
+    )
     pressure: Part = Field(
-        0.0, description="Above that at rest, in density x lid speed^2; the density follows. A number or an expression."
+        0.0,
+        description="Above that at rest, in density x lid speed^2, or in Pa with units.speeds; the density follows. A "
+        "number or an expression.",
     )
 
 
@@ -27,7 +31,8 @@ class ExactTable(Table):
     """[exact]: the velocity that is known for the end of the run; its distance goes to comparison.json."""
 
     velocity: tuple[Part, Part, Part] = Field(
-        description=f"In units of the lid speed. {_NAMES}, and the time t in length / lid speed."
+        description=f"In units of the lid speed. {_NAMES}, and the time t in length / lid speed. With units.speeds in "
+        "m/s and s."
     )
 
 

@@ -31,16 +31,19 @@ def flow(case: Case, cells: Sequence[Array]) -> Array:
     Raises ValueError for an expression that has no value.
     """
     assert case.initial is not None
-    speed = case.scales.lid_speed
-    u, v, w, pressure = _fields(case, [*case.initial.velocity, case.initial.pressure], cells, {})
+    speed, converter = case.scales.lid_speed, case.converter
+    *velocity, pressure = _fields(case, [*case.initial.velocity, case.initial.pressure], cells, {})
+    unit = 1.0 / converter.pressure if case.units.speeds and converter else speed**2
     # Pressure is a third of the density.
-    return np.stack([3.0 * speed**2 * pressure, speed * u, speed * v, speed * w], axis=-1)
+    return np.stack([3.0 * unit * pressure, *(speed * case.in_lid_speeds(part) for part in velocity)], axis=-1)
 
 
 def exact(case: Case, cells: Sequence[Array], time: float) -> Array:
     """The velocity of case.exact in units of the lid speed, [z][y][x][3], after a time in length / lid speed."""
     assert case.exact is not None
-    return np.stack(_fields(case, case.exact.velocity, cells, {"t": time}), axis=-1)
+    if case.units.speeds and case.converter:
+        time *= case.scales.steps_per_time * case.converter.time  # s
+    return case.in_lid_speeds(np.stack(_fields(case, case.exact.velocity, cells, {"t": time}), axis=-1))
 
 
 def sample(case: Case) -> list[Array]:

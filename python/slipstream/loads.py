@@ -1,8 +1,10 @@
 """Forces and moments on walls and bodies, in the units of the case, and their coefficients."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from slipstream.case import Case
 from slipstream.core import core
@@ -11,21 +13,32 @@ from slipstream.rows import Rows
 AXES = "xyz"
 
 
-def measure(lbm: Any, case: Case) -> dict[str, dict[str, Any]]:
-    """By name of the wall or the body: force, moment about the domain's low corner, and for a body with an area the
-    coefficients force / (density lid_speed^2 area / 2). In cells and steps, or in N and N m. Collective."""
-    converter, scales = case.converter, case.scales
+def measure(lbm: Any, case: Case, about: Sequence[float] | None = None) -> dict[str, dict[str, Any]]:
+    """By name of the wall or the body: force and moment, in cells and steps, or in N and N m. Collective.
+
+    Moments are about the point `about` in the box, in cells or m; without it about that of the body, or the low corner
+    of the box. A body with an area has the coefficient force / (density lid_speed^2 area / 2), and where a point is
+    given the moment_coefficient moment / (density lid_speed^2 area length / 2).
+    """
+    converter, scales, edge = case.converter, case.scales, case.cell_edge
     force, length = (converter.force, converter.length) if converter else (1.0, 1.0)
     found: dict[str, dict[str, Any]] = {}
     for load in core().loads(lbm, (0.0, 0.0, 0.0)):
+        body = case.bodies.get(load["name"])
+        point = about if about is not None or body is None else body.about
+        moment = load["moment"]
+        if point is not None:
+            # About a point p: the sum of (x - p) x f.
+            moment = np.subtract(moment, np.cross(np.divide(point, edge), load["force"])).tolist()
         entry: dict[str, Any] = {
             "force": [part * force for part in load["force"]],
-            "moment": [part * force * length for part in load["moment"]],
+            "moment": [part * force * length for part in moment],
         }
-        body = case.bodies.get(load["name"])
         if body is not None and body.area is not None:
-            area = body.area / case.cell_edge**2
-            entry["coefficient"] = [2.0 * part / (scales.lid_speed**2 * area) for part in load["force"]]
+            push = scales.lid_speed**2 * (body.area / edge**2)
+            entry["coefficient"] = [2.0 * part / push for part in load["force"]]
+            if point is not None:
+                entry["moment_coefficient"] = [2.0 * part / (push * scales.length) for part in moment]
         found[load["name"]] = entry
     return found
 
@@ -34,7 +47,7 @@ def _columns(loads: dict[str, dict[str, Any]], unit: dict[str, str]) -> Iterator
     for name, entry in loads.items():
         for quantity, parts in entry.items():
             for axis, part in zip(AXES, parts, strict=True):
-                yield f"{name} {quantity} {axis}{unit.get(quantity, '')}", part
+                yield f"{name} {quantity.replace('_', ' ')} {axis}{unit.get(quantity, '')}", part
 
 
 class History:

@@ -73,9 +73,9 @@ def march(
     """Advances to `last_step`, or to the steady state that the case asks for. Collective.
 
     The residual is the largest change of velocity in any cell since the last look, per length / lid speed, over the lid
-    speed. `write` is called every case.output.every, `look` with each residual. `keeper` makes checkpoints, says where
-    to go on from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no
-    longer sound.
+    speed. `write` is called every case.output_every steps, `look` with each residual. `keeper` makes checkpoints, says
+    where to go on from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is
+    no longer sound.
     """
     try:
         return _march(lbm, case, last_step, bytes_per_cell, show, write, keeper, look)
@@ -96,7 +96,7 @@ def _march(
     look: Callable[[], None] | None,
 ) -> Outcome:
     scales, check_every = case.scales, case.check_every
-    every = max(1, round(case.output.every * scales.steps_per_time)) if case.output.every and write else None
+    every = case.output_every if write else None
     chunk = Chunk(core().rank())
     marks = keeper.marks if keeper else None
     if marks is None:

@@ -124,13 +124,14 @@ def conversion(case: Case) -> Group | None:
 
 
 def loads(found: dict[str, dict[str, Any]], case: Case) -> Group:
-    """Forces on the bodies, and their coefficients where an area was given."""
+    """Forces on the bodies, moments about the points that were given, and their coefficients where an area was."""
     rows = []
     for name, entry in found.items():
-        for quantity in ("force", "coefficient"):
+        moments = ["moment", "moment_coefficient"] if case.bodies[name].about else []
+        for quantity in ("force", "coefficient", *moments):
             if quantity in entry:
-                rows.append((name, quantity, *(f"{part:.6g}" for part in entry[quantity])))
-    unit = "N" if case.si else "density 1 x cells^4 / steps^2"
+                rows.append((name, quantity.replace("_", " "), *(f"{part:.6g}" for part in entry[quantity])))
+    unit = "N, moments in N m" if case.si else "density 1 x cells^4 / steps^2, moments times cells"
     return table(f"loads on bodies (forces in {unit})", ["body", "", "x", "y", "z"], rows, left=2)
 
 

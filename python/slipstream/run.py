@@ -28,6 +28,7 @@ from slipstream.case import Case
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError
 from slipstream.exchange_report import Report, solid_lines, split_lines, tuning_lines
+from slipstream.fields import Fields
 from slipstream.live import LiveLine
 from slipstream.march import Diverged, Outcome, march
 from slipstream.record import Record
@@ -259,28 +260,15 @@ def _steps(
     if not case.output.fields:
         with LiveLine(console) as line:
             return march(lbm, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
-    scales, converter = case.scales, case.converter
-    written = -1
-    spacing = (case.spacing,) * 3
-    name = "fields.vtkhdf" if keeper.marks is None else FIELDS_FROM.format(lbm.step)
-    series = core().Series(lbm, str(case.folder / name), spacing, (0.0, 0.0, 0.0), True)
-
-    def write() -> None:
-        nonlocal written
-        if converter:
-            velocity, density = (converter.velocity, "m/s"), (converter.density, "kg/m^3")
-            series.write(lbm.step * converter.time, velocity, density)
-        else:
-            series.write(lbm.step / scales.steps_per_time, (1.0 / scales.lid_speed, ""), (1.0, ""))
-        written = lbm.step
-
+    name = FIELDS if keeper.marks is None else FIELDS_FROM.format(lbm.step)
+    fields = Fields(lbm, case, case.folder / name)
     try:
         with LiveLine(console) as line:
-            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, write, keeper, look)
-        if written != lbm.step and not outcome.stopped:
-            write()
+            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, fields.write, keeper, look)
+        if not outcome.stopped:
+            fields.write()
     finally:
-        series.close()
+        fields.close()
     return outcome
 
 

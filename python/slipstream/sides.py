@@ -42,14 +42,16 @@ class SidesTable(Table, Generic[Side]):
 class Wall(Table):
     """A wall that moves in its own plane."""
 
-    velocity: tuple[Finite, Finite, Finite] = Field((0.0, 0.0, 0.0), description="In units of the lid speed.")
+    velocity: tuple[Finite, Finite, Finite] = Field(
+        (0.0, 0.0, 0.0), description="In units of the lid speed; in m/s with units.speeds."
+    )
 
 
 class WallsTable(SidesTable[Wall]):
     """[walls]: the sides of the box; sides that are neither here nor periodic are walls at rest."""
 
     def velocity(self, side: str) -> tuple[float, float, float]:
-        """Velocity of a side, in units of the lid speed."""
+        """Velocity of a side, in the unit of the case."""
         return next((wall.velocity for name, wall in self.given() if name == side), (0.0, 0.0, 0.0))
 
 
@@ -62,15 +64,21 @@ class Boundary(Table):
     )
     velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
         None,
-        description="Of kind velocity, in units of the lid speed; parts may be expressions in x, y, z (cells, or m in "
-        "SI, from the box's low corner), the box's sides Lx, Ly, Lz and physics.length L: "
+        description="Of kind velocity, in units of the lid speed, or in m/s with units.speeds; parts may be "
+        "expressions in x, y, z (cells, or m in SI, from the box's low corner), the box's sides Lx, Ly, Lz and "
+        "physics.length L: "
         '"4*y*(Ly-y)/Ly^2".',
     )
     density: Positive | None = Field(
         None, description="Of kind pressure, over that of the fluid at rest: pressure is density / 3. Left out: 1."
     )
+    pressure: Finite | None = Field(
+        None, description="SI, of kind pressure, in place of density: above that of the fluid at rest, in Pa."
+    )
     speed: Positive | None = Field(
-        None, description="Of kind convective: that of what leaves, in units of the lid speed. Left out: 1."
+        None,
+        description="Of kind convective: that of what leaves, in units of the lid speed, or in m/s with units.speeds. "
+        "Left out: the lid speed.",
     )
 
 
@@ -108,4 +116,9 @@ class Body(Table):
     area: Positive | None = Field(
         None,
         description="For the coefficients of drag and lift; in 2-D that of one cell's depth. Left out: forces only.",
+    )
+    about: Vector | None = Field(
+        None,
+        description="The point about which its moment is taken, as translate and centre say places; with an area the "
+        "moment gets a coefficient, too. Left out: the low corner of the box, and no coefficient.",
     )

@@ -14,6 +14,7 @@ from slipstream.errors import CaseError
 from slipstream.lbm import Simulation
 
 PARABOLA = "6*y*(Ly-y)/Ly^2"
+PILLAR = {"shape": "cylinder", "centre": (6, 6, 0), "radius": 2, "area": 4}
 
 
 def channel(**keys: object) -> Simulation:
@@ -99,6 +100,30 @@ def test_a_mesh_and_the_shape_it_stands_for_bear_the_same_drag(tmp_path: Path) -
     assert drag[1] == pytest.approx(drag[0], rel=0.01)
 
 
+def test_moment_about_a_point_is_that_about_the_corner_less_that_of_the_force_there() -> None:
+    centre, area = (8.0, 7.0, 7.0), math.pi * 9
+    flow = flow_past({"shape": "sphere", "centre": centre, "radius": 3.0, "area": area, "about": [0.0, 3.0, 7.0]})
+    ball = flow.loads()["ball"]
+    drag = ball["force"][0]
+    # The force acts along x through the centre, 4 cells above the point.
+    assert ball["moment"] == pytest.approx([0.0, 0.0, -4 * drag], abs=0.01 * drag)
+    push = 0.5 * 0.03**2 * area
+    assert ball["moment_coefficient"] == pytest.approx([part / (push * 6) for part in ball["moment"]])
+    assert flow.loads(about=centre)["ball"]["moment"] == pytest.approx([0.0] * 3, abs=0.01 * drag)
+    for name, about_corner in flow.loads(about=(0, 0, 0)).items():
+        found = flow.loads(about=(1, -2, 5))[name]
+        shift = np.cross((1, -2, 5), about_corner["force"])
+        np.testing.assert_allclose(found["moment"], np.array(about_corner["moment"]) - shift, rtol=1e-12, atol=1e-15)
+
+
+def test_body_without_a_point_has_its_moment_about_the_corner_and_no_coefficient_of_it() -> None:
+    flow = Simulation(cells=(12, 12), reynolds=10, bodies={"pillar": PILLAR}, periodic=(True, False, False))
+    flow.run(steps=20, quiet=True)
+    found = flow.loads()["pillar"]
+    assert found["moment"] == flow.loads(about=(0, 0, 0))["pillar"]["moment"]
+    assert "coefficient" in found and "moment_coefficient" not in found
+
+
 def test_drag_is_what_pressure_and_momentum_lose_past_the_body() -> None:
     flow = flow_past({"shape": "sphere", "centre": (8.0, 7.0, 7.0), "radius": 3.0})
     velocity, density = flow.velocity, flow.density
@@ -174,6 +199,7 @@ shape = "cylinder"
 centre = [9, 5.5, 0]
 radius = 3
 area = 6
+about = [8, 2, 0]
 [run]
 steps = 40
 """
@@ -182,9 +208,9 @@ steps = 40
 def test_case_in_metres_has_the_profile_the_bodies_and_the_coefficients_of_its_twin_in_cells(tmp_path: Path) -> None:
     in_metres = IN_CELLS.replace("length = 6", "length = 0.03").replace("lid_speed = 0.05", "lid_speed = 2")
     in_metres = in_metres.replace("[9, 5.5, 0]", "[0.045, 0.0275, 0]").replace("radius = 3", "radius = 0.015")
-    in_metres = in_metres.replace("area = 6", "area = 0.00015")
+    in_metres = in_metres.replace("area = 6", "area = 0.00015").replace("[8, 2, 0]", "[0.04, 0.01, 0]")
     in_metres += '[units]\nsystem = "SI"\ncell = 0.005\ndensity = 998\nlattice_speed = 0.05\n'
-    coefficients, forces, profiles, converter = [], [], [], None
+    coefficients, forces, moments, profiles, converter = [], [], [], [], None
     for name, text in (("cells.toml", IN_CELLS), ("metres.toml", in_metres)):
         (tmp_path / name).write_text(text)
         case = load(tmp_path / name, ["machine.backend=host"])
@@ -192,13 +218,15 @@ def test_case_in_metres_has_the_profile_the_bodies_and_the_coefficients_of_its_t
         lbm = engine.solver(engine.prepare(case, engine.discover(case)))
         lbm.advance(40)
         found = loads.measure(lbm, case)["pillar"]
-        coefficients.append(found["coefficient"])
+        coefficients.append(found["coefficient"] + found["moment_coefficient"])
         forces.append(found["force"])
+        moments.append(found["moment"])
         converter = case.converter or converter
     assert converter is not None
     np.testing.assert_allclose(profiles[0], profiles[1], rtol=1e-12)
     np.testing.assert_allclose(coefficients[0], coefficients[1], rtol=1e-3)
     np.testing.assert_allclose(np.array(forces[0]) * converter.force, forces[1], rtol=1e-3)
+    np.testing.assert_allclose(np.array(moments[0]) * converter.force * converter.length, moments[1], rtol=1e-3)
     assert coefficients[0][0] > 1
 
 
@@ -215,13 +243,23 @@ def test_run_writes_the_loads_on_its_bodies(cli: Cli, tmp_path: Path) -> None:
         "bodies.cylinder.centre=[20,20,0]",
         "bodies.cylinder.radius=5",
     ]
-    small += ["bodies.cylinder.area=10", "run.time_units=20", "run.check_every=2000", "output.pictures=false"]
+    small += [
+        "bodies.cylinder.area=10",
+        "bodies.cylinder.about=[20,20,0]",
+        "run.time_units=20",
+        "run.check_every=2000",
+        "output.pictures=false",
+    ]
     result = cli("run", str(CASES / "cylinder.toml"), *small, "output.folder=out", "machine.backend=host")
     assert result.returncode == 0, result.stderr
     assert "loads on bodies" in result.stdout
     rows = (tmp_path / "out" / "loads.csv").read_text().splitlines()
     assert rows[0].startswith("step,time,cylinder force x,")
+    assert rows[0].endswith("cylinder moment coefficient x,cylinder moment coefficient y,cylinder moment coefficient z")
+    assert "moment coefficient" in result.stdout
     assert len(rows) >= 4
     loads = json.loads((tmp_path / "out" / "comparison.json").read_text())["run"]["loads"]
     # Half the length of the channel and half the cells of the shipped case.
     assert loads["cylinder"]["coefficient"][0] == pytest.approx(5.58, rel=0.03)
+    # About its axis the fluid turns it much less than the drag would, a radius away from it.
+    assert abs(loads["cylinder"]["moment"][2]) < 0.1 * 5 * loads["cylinder"]["force"][0]

@@ -54,6 +54,21 @@ def test_box_round_a_mesh_holds_whole_blocks_and_the_margins(car: Path) -> None:
     assert low[2] == pytest.approx(0.0, abs=1e-9)  # on the road
 
 
+def test_point_of_the_moments_moves_along_with_its_body(car: Path) -> None:
+    before = bodies.read(load(car).bodies["car"]).bounds()[0]
+    case = load(car, ["bodies.car.about=[1,2,3]", "bodies.car.translate=[10,0,-2]"])
+    body = case.bodies["car"]
+    assert body.about is not None
+    assert bodies.read(body).bounds()[0] == pytest.approx(before, abs=1e-9)
+    # The displacement of the box's corner from the place where the body was said to be.
+    assert body.about == pytest.approx(
+        [p + b - a for p, b, a in zip((1, 2, 3), body.translate, (10, 0, -2), strict=True)]
+    )
+    ball = ['bodies.ball.shape="sphere"', "bodies.ball.centre=[1,1,1]", "bodies.ball.radius=1"]
+    with pytest.raises(CaseError, match=r"bodies.ball.about"):
+        load(car, [*ball, "bodies.ball.about=[1,2]"])
+
+
 def test_resolved_case_with_the_box_is_read_back_as_it_is(car: Path, tmp_path: Path) -> None:
     case = load(car).resolved("host")
     (tmp_path / "again.toml").write_text(case.to_toml())

@@ -7,10 +7,11 @@ import h5py
 import numpy as np
 import pytest
 from conftest import CASES, SMALL, Cli
-from slipstream import engine
+from slipstream import derived, engine, initial
 from slipstream.case import Case, load
 from slipstream.checks import warnings
 from slipstream.errors import CaseError
+from slipstream.lbm import Simulation
 
 #: The flow of SMALL: 1.6 m of something thick under a lid that slides at 2 m/s.
 SI = SMALL.replace(
@@ -171,6 +172,177 @@ def test_faults_of_units_are_refused_with_their_key_and_the_choices(
     with pytest.raises(CaseError) as caught:
         load(si)
     assert [part for part in parts if part not in str(caught.value)] == []
+
+
+#: A channel of 0.12 m, twice: with ratios to 2 m/s, and with velocities in m/s.
+CHANNEL = """
+[grid]
+cells = [24, 12, 1]
+[lbm]
+lattice = "D2Q9"
+precision = "f64"
+[units]
+system = "SI"
+cell = 0.01
+density = 800
+lattice_speed = 0.02
+[physics]
+reynolds = 4
+length = 0.12
+lid_speed = 2
+[walls]
+"y+" = { velocity = [0.25, 0, 0] }
+[boundaries]
+"x-" = { kind = "velocity", velocity = ["1.5*6*y*(Ly-y)/Ly^2", 0.125, 0] }
+"x+" = { kind = "convective", speed = 0.5 }
+[initial]
+velocity = ["0.5*y/Ly", 0, 0]
+pressure = "0.25*x/Lx"
+[exact]
+velocity = ["exp(-2*t)*y/Ly", 0, 0]
+[run]
+steps = 40
+[machine]
+backend = "host"
+"""
+IN_SI = {
+    "lattice_speed = 0.02": 'lattice_speed = 0.02\nspeeds = "m/s"',
+    "[0.25, 0, 0]": "[0.5, 0, 0]",
+    '["1.5*6*y*(Ly-y)/Ly^2", 0.125, 0]': '["3*6*y*(Ly-y)/Ly^2", 0.25, 0]',
+    "speed = 0.5": "speed = 1.0",
+    '["0.5*y/Ly", 0, 0]': '["y/Ly", 0, 0]',
+    '"0.25*x/Lx"': '"800*x/Lx"',  # 800 kg/m^3 times 4 m^2/s^2
+    "exp(-2*t)*y/Ly": "2*exp(-2*t/0.06)*y/Ly",  # 0.12 m at 2 m/s take 0.06 s
+}
+
+
+def channel_in_si(path: Path, **more: str) -> Path:
+    text = CHANNEL
+    for old, new in (IN_SI | more).items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path.write_text(text)
+    return path
+
+
+def test_velocities_in_metres_a_second_are_those_of_the_twin_in_lid_speeds(tmp_path: Path) -> None:
+    (tmp_path / "ratios.toml").write_text(CHANNEL)
+    ratios, si = load(tmp_path / "ratios.toml"), load(channel_in_si(tmp_path / "si.toml"))
+    ours, theirs = si.options(), ratios.options()
+    assert ours["walls"]["y+"] == pytest.approx((0.005, 0, 0)) == theirs["walls"]["y+"]
+    assert ours["boundaries"]["x+"]["speed"] == pytest.approx(0.01) == theirs["boundaries"]["x+"]["speed"]
+    inlets = [options["boundaries"]["x-"]["profile"] for options in (ours, theirs)]
+    np.testing.assert_allclose(*inlets, rtol=1e-12)
+    assert inlets[0][12] == pytest.approx((0.02 * 1.5 * 1.5, 0.02 * 0.125, 0))
+    cells = initial.sample(si)
+    np.testing.assert_allclose(initial.flow(si, cells), initial.flow(ratios, cells), rtol=1e-12)
+    np.testing.assert_allclose(initial.exact(si, cells, 0.7), initial.exact(ratios, cells, 0.7), rtol=1e-12)
+    np.testing.assert_allclose(velocity_after(si, 40), velocity_after(ratios, 40), rtol=1e-9, atol=1e-12)
+    ends = [derived.side_velocity(case, "y+") for case in (si, ratios)]
+    np.testing.assert_allclose(*ends)
+    (tmp_path / "again.toml").write_text(si.resolved().to_toml())
+    assert load(tmp_path / "again.toml") == si.resolved()
+
+
+OUTLET = {'kind = "convective", speed = 1.0': 'kind = "pressure", pressure = 4800'}
+
+
+def test_pressure_in_pascal_is_what_the_fluid_has_at_that_side(tmp_path: Path) -> None:
+    open_side = {
+        '"3*6*y*(Ly-y)/Ly^2", 0.25, 0': '"0.3*6*y*(Ly-y)/Ly^2", 0, 0',
+        '"y+" = { velocity = [0.5, 0, 0] }': "",
+        'pressure = "800*x/Lx"': "pressure = 4800",
+    }
+    path = tmp_path / "outlet.toml"
+    text = channel_in_si(path).read_text()
+    for old, new in (OUTLET | open_side).items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path.write_text(text)
+    case = load(path)
+    # A lattice unit of pressure is 800 kg/m^3 times the square of 2 / 0.02 m/s.
+    assert case.options()["boundaries"]["x+"]["density"] == pytest.approx(1 + 3 * 4800 / 8e6)
+    flow = Simulation.from_case(case)
+    flow.run(steps=3000, quiet=True)
+    density, velocity = flow.density, flow.velocity
+    assert density is not None and velocity is not None
+    above = (density[0, :, -1, 0] / 800 - 1) * 8e6 / 3
+    # The centres of the last cells lie 5 mm before the side: 12 density viscosity speed / height^2 is 12 kPa/m.
+    np.testing.assert_allclose(above, 4860, rtol=1e-3)
+    y = (np.arange(12) + 0.5) / 12
+    np.testing.assert_allclose(velocity[0, :, 15, 0], 0.3 * 6 * y * (1 - y), atol=0.015 * 0.45)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"speed = 1.0 }": "pressure = 1.0 }"}, 'boundaries.x+.pressure: belongs to kind = "pressure"'),
+        (
+            {'"convective", speed = 1.0': '"pressure", pressure = 10, density = 1'},
+            "boundaries.x+.pressure: density says it, too",
+        ),
+        (
+            {'"convective", speed = 1.0': '"pressure", pressure = 1e8'},
+            "boundaries.x+.pressure: the density that follows is 38.5 of that at rest, and guard.density reaches from "
+            "0.2 to 5; pressure counts from that at rest; take a smaller one, or units.lattice_speed <= 0.00653",
+        ),
+        (
+            {'"convective", speed = 1.0': '"pressure", pressure = -5e6'},
+            "boundaries.x+.pressure: the density that follows is -0.875",
+        ),
+        ({"[0.5, 0, 0]": "[50, 0, 0]"}, "units.lattice_speed: Mach number 0.866"),
+        ({'speeds = "m/s"': 'speeds = "km/h"'}, "units.speeds: should be 'm/s'"),
+        ({"[machine]": "[output]\nevery = 1\nevery_time = 1\n[machine]"}, "output.every_time: every (length"),
+    ],
+)
+def test_faults_of_sides_in_si_are_refused(tmp_path: Path, more: dict[str, str], said: str) -> None:
+    path = tmp_path / "si.toml"
+    text = channel_in_si(path).read_text()
+    for old, new in more.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path.write_text(text)
+    with pytest.raises(CaseError) as caught:
+        load(path)
+    assert said in str(caught.value)
+
+
+def test_remedy_for_a_pressure_out_of_range_mends_it(tmp_path: Path) -> None:
+    path = tmp_path / "si.toml"
+    text = channel_in_si(path).read_text().replace('"convective", speed = 1.0', '"pressure", pressure = 1e8')
+    path.write_text(text)
+    # More viscous, so that so short a step leaves tau in its range.
+    load(path, ["units.lattice_speed=0.00653", "physics.reynolds=0.5"])
+    with pytest.raises(CaseError, match="density that follows"):
+        load(path, ["units.lattice_speed=0.0066", "physics.reynolds=0.5"])
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ('[boundaries]\n"x+" = { kind = "pressure", pressure = 1 }', r"boundaries\.x\+\.pressure"),
+        ('[units]\nspeeds = "m/s"', r"units\.speeds"),
+        ("[output]\nevery_time = 1", r"output\.every_time"),
+    ],
+)
+def test_keys_in_si_of_a_case_in_cells_are_refused(small: Path, table: str, key: str) -> None:
+    small.write_text(f"{SMALL}{table}\n")
+    with pytest.raises(CaseError, match=rf"{key}: belongs to a case in SI"):
+        load(small)
+
+
+def test_fields_are_written_every_so_many_seconds(cli: Cli, si: Path, tmp_path: Path) -> None:
+    quick = ["output.every_time=0.05", "output.pictures=false", "output.report=false", "machine.backend=host"]
+    result = cli("run", str(si), *quick, "output.folder=out")
+    assert result.returncode == 0, result.stderr
+    with h5py.File(tmp_path / "out" / "fields.vtkhdf") as file:
+        np.testing.assert_allclose(file["VTKHDF/Steps/Values"][:], [0.05, 0.1, 0.15, 0.2])
+
+
+def test_lid_left_out_moves_at_the_lid_speed_in_metres_a_second() -> None:
+    units = {"system": "SI", "cell": 0.1, "density": 800, "speeds": "m/s"}
+    flow = Simulation((8, 8), 10, 2.0, units=units, backend="host")
+    assert flow.case.options()["walls"]["y+"][0] == flow.case.scales.lid_speed
 
 
 def test_time_in_seconds_of_a_case_in_cells_is_refused(small: Path) -> None:

@@ -110,6 +110,21 @@ TEST_P(Start, LosesTheEnergyThatItDissipates) {
   EXPECT_NEAR(lost, taken, 0.02 * taken);
 }
 
+TEST_P(Start, IsAtRestOnceCellsWereMadeSolidHoweverTheyAreKept) {
+  for (const Solids solids : {Solids::dense, Solids::flags, Solids::sparse}) {
+    Options o = options();
+    o.solids = solids;
+    HostRun run(o);
+    run.lbm.start_from(flow);
+    std::vector<std::uint8_t> mask(volume(o.cells), 0);
+    mask[7] = 1;
+    run.lbm.set_solid(mask);
+    for (const double u : run.numbers("velocity")) EXPECT_EQ(u, 0) << to_string(solids);
+    const auto density = run.numbers("density");
+    for (std::size_t n = 0; n < density.size(); ++n) EXPECT_EQ(density[n], mask[n] ? 0 : 1) << to_string(solids);
+  }
+}
+
 TEST(StartFrom, IsRefusedAfterTheFirstStep) {
   Options o;
   o.lattice = Lattice::d2q9;

@@ -133,7 +133,10 @@ void Lbm::Impl::set(Surfaces bodies) {
   const bool anew = options.solids != Solids::dense;
   if (anew) make_populations();
   make_blocks();
-  if (anew && model.forced()) start();
+  if (!anew)
+    rest();
+  else if (model.forced())
+    start();
   ++serial;
   forget_bodies();
   macroscopic_step.first = -1;

@@ -1,0 +1,34 @@
+"""Velocity, density and flags of a run over time, in one file that ParaView opens."""
+
+from pathlib import Path
+from typing import Any
+
+from slipstream.case import Case
+from slipstream.core import core
+
+
+class Fields:
+    """A VTKHDF series: lengths and times in the length and length / lid speed, velocity in the lid speed, density over
+    that at rest; or all of them in SI. Between two writes the file is closed and whole."""
+
+    def __init__(self, lbm: Any, case: Case, path: Path) -> None:
+        """Makes the file, in place of one that is there. Collective."""
+        self._lbm, self._case = lbm, case
+        self._written = -1
+        self._series = core().Series(lbm, str(path), (case.spacing,) * 3, (0.0, 0.0, 0.0), True)
+
+    def write(self) -> None:
+        """Adds this step, if it is not there. Collective."""
+        step, converter, scales = self._lbm.step, self._case.converter, self._case.scales
+        if step == self._written:
+            return
+        if converter:
+            velocity, density = (converter.velocity, "m/s"), (converter.density, "kg/m^3")
+            self._series.write(step * converter.time, velocity, density)
+        else:
+            self._series.write(step / scales.steps_per_time, (1.0 / scales.lid_speed, ""), (1.0, ""))
+        self._written = step
+
+    def close(self) -> None:
+        """Ends the series."""
+        self._series.close()

@@ -1,0 +1,269 @@
+"""The solver as Python calls it: solid cells, case files, units, files and checkpoints."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import slipstream as slip
+import slipstream._core  # noqa: F401
+from conftest import ROOT, SMALL, TETRAHEDRON, Cli
+from slipstream import march
+from slipstream.case import load
+from slipstream.lbm import Simulation
+
+CELLS = (12, 10, 8)
+
+
+def block() -> np.ndarray:
+    mask = np.zeros(CELLS[::-1], dtype=bool)
+    mask[2:5, 3:6, 4:8] = True
+    return mask
+
+
+@pytest.mark.parametrize("solids", ["auto", "dense", "flags", "sparse"])
+def test_flow_with_solid_cells_starts_from_the_flow_that_was_given(solids: str) -> None:
+    flow = Simulation(
+        CELLS,
+        20,
+        0.05,
+        walls={},
+        periodic=(True, True, True),
+        initial={"velocity": ("sin(2*pi*y/Ly)", 0.5, 0)},
+        precision="f64",
+        backend="host",
+        solids=solids,
+    )
+    flow.set_solid(block())
+    velocity = flow.velocity
+    assert velocity is not None
+    y = (np.arange(10) + 0.5) / 10
+    wanted = np.broadcast_to(0.05 * np.sin(2 * np.pi * y)[None, :, None], CELLS[::-1])
+    np.testing.assert_allclose(velocity[..., 0], np.where(block(), 0, wanted), atol=1e-12)
+    np.testing.assert_allclose(velocity[..., 1], np.where(block(), 0, 0.025), atol=1e-12)
+
+
+def outlet_filled() -> np.ndarray:
+    mask = np.zeros(CELLS[::-1], dtype=bool)
+    mask[:, :, -1] = True
+    return mask
+
+
+@pytest.mark.parametrize(
+    ("mask", "says"),
+    [
+        (np.ones(CELLS[::-1], dtype=bool), "solid cells: they fill the whole box and leave no fluid"),
+        (outlet_filled(), r"boundaries.x\+: solid cells fill all cells of this side"),
+        (np.zeros(CELLS, dtype=bool), r"the mask is \[12, 10, 8\]; it must be \[z\]\[y\]\[x\] = \[8, 10, 12\]"),
+    ],
+)
+def test_solid_cells_that_leave_no_way_for_the_flow_are_refused(mask: np.ndarray, says: str) -> None:
+    sides = {"x-": {"kind": "velocity", "velocity": (1, 0, 0)}, "x+": {"kind": "pressure"}}
+    flow = Simulation(CELLS, 20, 0.05, walls={}, boundaries=sides, backend="host")
+    with pytest.raises(slip.CaseError, match=says):
+        flow.set_solid(mask)
+
+
+def test_solid_cells_are_refused_after_the_first_step() -> None:
+    flow = Simulation(CELLS, 20, 0.05, backend="host")
+    flow.run(steps=1, quiet=True)
+    with pytest.raises(slip.CaseError, match="1 steps were made; set solid cells before the first one"):
+        flow.set_solid(block())
+
+
+@pytest.fixture
+def case_file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL + "[machine]\nbackend = 'host'\n[variants.exact]\nlbm.precision = 'f64'\n")
+    return path
+
+
+def test_simulation_of_a_case_file_is_that_of_its_keys(case_file: Path) -> None:
+    flow = Simulation.from_case(case_file, ["grid.cells=[8,9,10]", "run.steps=7"], variant="exact")
+    outcome = flow.run(quiet=True)
+    assert outcome.steps == flow.step == 7
+    twin = Simulation((8, 9, 10), 100, 0.1, precision="f64", backend="host")
+    twin.run(steps=7, quiet=True)
+    assert np.array_equal(flow.solver.populations(), twin.solver.populations())
+
+
+def test_simulation_of_a_loaded_case_ends_when_it_is_steady(case_file: Path) -> None:
+    case = load(case_file, ["grid.cells=[8,8,8]", "run.steps=4000", "run.residual=0.5", "physics.reynolds=10"])
+    outcome = Simulation.from_case(case).run(quiet=True)
+    assert outcome.steady and outcome.steps < 4000
+    with pytest.raises(ValueError, match="belong to a case file"):
+        Simulation.from_case(case, ["run.steps=1"])
+
+
+def test_faults_of_a_case_file_are_told_with_their_place(case_file: Path) -> None:
+    with pytest.raises(slip.CaseError, match=r"override 'grid.cels=1': grid.cels: unknown key; did you mean 'cells'"):
+        Simulation.from_case(case_file, ["grid.cels=1"])
+
+
+def test_run_without_an_end_is_refused() -> None:
+    with pytest.raises(ValueError, match="say when to stop"):
+        Simulation(CELLS, 20, 0.05, backend="host").run(quiet=True)
+
+
+METRES = {"system": "SI", "cell": 0.005, "density": 998.0, "lattice_speed": 0.05}
+
+
+def pillar(edge: float, units: dict[str, object] | None, lid_speed: float) -> Simulation:
+    return Simulation(
+        (16, 12),
+        10,
+        lid_speed,
+        length=6 * edge,
+        units=units,
+        bodies={"pillar": {"shape": "cylinder", "centre": (8 * edge, 5 * edge, 0), "radius": 2 * edge}},
+        precision="f64",
+        backend="host",
+    )
+
+
+def test_simulation_in_si_is_its_twin_in_cells_and_returns_metres_seconds_and_newtons() -> None:
+    si, cells = pillar(0.005, METRES, 2.0), pillar(1.0, None, 0.05)
+    step = 0.05 * 0.005 / 2.0  # s
+    assert si.run(until=40 * step, quiet=True).steps == 40
+    cells.run(steps=40, quiet=True)
+    assert np.array_equal(si.solver.populations(), cells.solver.populations())
+    assert si.time == pytest.approx(40 * step)
+    speed, mass = 0.005 / step, 998 * 0.005**3
+    for mine, other, unit in ((si.velocity, cells.velocity, speed), (si.density, cells.density, 998.0)):
+        assert mine is not None and other is not None
+        np.testing.assert_allclose(mine, other * unit, rtol=1e-12)
+    assert si.mass == pytest.approx(cells.mass * mass)
+    force = [part * 998 * speed**2 * 0.005**2 for part in cells.loads()["pillar"]["force"]]
+    assert si.loads()["pillar"]["force"] == pytest.approx(force)
+    assert si.energy().kinetic == pytest.approx(cells.energy().kinetic * 2.0**2)
+    assert si.energy().dissipation == pytest.approx(cells.energy().dissipation * 2.0**3 / 0.03)
+
+
+def test_energy_is_that_of_the_velocity() -> None:
+    wave = {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}
+    flow = Simulation((8, 32), 20, 0.05, walls={}, periodic=(True, True, True), initial=wave, backend="host")
+    kinetic, dissipation = flow.energy()
+    assert kinetic == pytest.approx(0.25, rel=1e-3)
+    # nu (du/dy)^2 on the mean, in lid_speed^3 / length: the length is 8 cells.
+    assert dissipation == pytest.approx(0.5 * (2 * np.pi * 8 / 32) ** 2 / 20, rel=0.02)
+
+
+def test_guard_of_a_simulation_has_the_range_and_the_period_that_were_given() -> None:
+    close = {"every": 5, "density": (0.9999, 1.0001)}
+    with pytest.raises(march.Diverged, match="no longer sound"):
+        Simulation((8, 8, 8), 20, 0.1, guard=close, backend="host").run(steps=40, quiet=True)
+    Simulation((8, 8, 8), 20, 0.1, guard=close | {"every": 0}, backend="host").run(steps=40, quiet=True)
+
+
+def test_box_round_the_meshes_of_a_simulation_holds_whole_blocks(tmp_path: Path) -> None:
+    (tmp_path / "tetrahedron.obj").write_text(TETRAHEDRON)
+    flow = Simulation(
+        reynolds=10,
+        domain={"margin_low": (2, 2, 2), "margin_high": (2, 2, 2), "block": (4, 4, 4)},
+        bodies={"pyramid": {"mesh": str(tmp_path / "tetrahedron.obj"), "scale": 20.0, "about": (8, 8, 8)}},
+        backend="host",
+    )
+    assert flow.case.grid.cells == (8, 8, 8)
+    # Between margins of 2 cells lie the 4 of the mesh; its corner was at (8, 8, 8).
+    assert flow.case.bodies["pyramid"].about == pytest.approx((2, 2, 2))
+    assert flow.solver.fluid_cells() < 8**3
+
+
+def test_box_needs_cells_or_a_domain() -> None:
+    with pytest.raises(slip.CaseError, match="grid.cells: missing"):
+        Simulation(reynolds=10)
+
+
+@pytest.mark.parametrize(("units", "lid_speed"), [(None, 0.05), (METRES, 2.0)], ids=["cells", "SI"])
+def test_fields_of_a_simulation_are_a_series_for_paraview(
+    tmp_path: Path, units: dict[str, object] | None, lid_speed: float
+) -> None:
+    flow = pillar(0.005 if units else 1.0, units, lid_speed)
+    path = tmp_path / "flow.vtkhdf"
+    times = []
+    for _ in range(2):
+        flow.run(steps=10, quiet=True)
+        flow.write(path)
+        flow.write(path)  # the same step again is no other one
+        times.append(flow.time)
+    velocity = flow.velocity
+    assert velocity is not None
+    with h5py.File(path) as file:
+        assert file["VTKHDF/Steps"].attrs["NSteps"] == 2
+        np.testing.assert_allclose(file["VTKHDF/Steps/Values"][:], times)
+        last = np.asarray(file["VTKHDF/CellData/velocity"][-1:])
+        np.testing.assert_allclose(last[0], velocity if units else velocity / lid_speed, rtol=1e-6)
+
+
+def test_run_makes_the_checkpoints_that_were_asked_for(tmp_path: Path) -> None:
+    def flow() -> Simulation:
+        kept = {"every": 10, "keep": 2, "folder": str(tmp_path / "kept")}
+        return Simulation((8, 9, 10), 20, 0.1, precision="f64", backend="host", checkpoint=kept)
+
+    first = flow()
+    for steps in (25, 20):
+        first.run(steps=steps, quiet=True)
+    assert [path.name[-5:] for path in sorted((tmp_path / "kept").iterdir())] == ["30.h5", "40.h5"]
+    second = flow()
+    second.restore()
+    assert second.step == 40
+    second.run(steps=5, quiet=True)
+    assert np.array_equal(first.solver.populations(), second.solver.populations())
+
+
+def test_run_of_a_case_goes_on_from_a_simulation_of_it(
+    case_file: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    flow = Simulation.from_case(case_file)
+    flow.run(steps=20, quiet=True)
+    assert Path(flow.save()).parent == Path("results/small/checkpoints")
+    result = cli("run", "small.toml", "--restart", "last", "output.pictures=false", "output.report=false")
+    assert result.returncode == 0, result.stderr
+    assert "restarted at step 20" in result.stdout
+
+
+ON_RANKS = """
+import sys, numpy as np, slipstream as slip
+flow = slip.lbm.Simulation.from_case("small.toml", ["grid.cells=[8,9,10]", "lbm.precision='f64'"])
+flow.run(steps=7, quiet=True)
+flow.write("flow.vtkhdf")
+flow.save("kept")
+flow.run(quiet=True)
+kinetic, dissipation = flow.energy()
+sys.stdout.write(f"{flow.step} {kinetic.hex()} {dissipation.hex()} {flow.loads(about=(1, 2, 3))['y+']['moment']}\\n")
+flow.restore("kept/checkpoint-000000000007.h5")
+mask = np.zeros((10, 9, 8), dtype=bool)
+mask[3:5, 3:5, 3:5] = True
+other = slip.lbm.Simulation.from_case("small.toml", ["grid.cells=[8,9,10]", "initial.velocity=[1,0,0]"])
+other.set_solid(mask)
+sys.stdout.write(f"{flow.step} {other.energy().kinetic.hex()}\\n")
+"""
+
+
+def test_ranks_see_the_same_figures_and_files_as_one(case_file: Path, tmp_path: Path) -> None:
+    said, found = [], []
+    (tmp_path / "script.py").write_text(ON_RANKS)
+    search = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PYTHONPATH": search}
+    for ranks in (1, 2):
+        result = subprocess.run(
+            ["mpiexec", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", sys.executable, "script.py"],
+            cwd=tmp_path,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+        lines = sorted(result.stdout.splitlines())
+        assert len(lines) == 2 * ranks
+        said.append(sorted(set(lines)))
+        with h5py.File(tmp_path / "flow.vtkhdf") as file:
+            found.append(np.asarray(file["VTKHDF/CellData/velocity"]))
+    assert len(said[0]) == 2 and said[1][0].startswith("40 ")
+    assert np.array_equal(found[0], found[1])
