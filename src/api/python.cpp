@@ -117,6 +117,7 @@ NB_MODULE(_core, m) {
   bind_bench_pingpong(m);
   bind_placement(m);
   bind_exchange(m);
+  bind_allreduce(m);
   bind_bench_exchange(m);
   bind_doctor(m);
 }
