@@ -214,8 +214,15 @@ class _Session:
     def __init__(self, choice: Choice, console: Console) -> None:
         self.choice, self.console = choice, console
         backend = engine.choose_backend(choice.backend)
-        self.built = [route["name"] for route in core().routes()]
-        self.allowed = exchange_setups.parse_routes(choice.routes, self.built)
+        # What one rank lacks, none can use.
+        self.missing = {
+            route["name"]: route["missing"]
+            for routes in _of_all_ranks(core().routes(backend))
+            for route in routes
+            if route["missing"]
+        }
+        here = [name for name in ROUTES if name not in self.missing]
+        self.allowed = exchange_setups.parse_routes(choice.routes, here)
         self.scale = choice.scale(backend)
         if choice.radius < 1 or choice.quantities < 1:
             raise CaseError("bench exchange: --radius and --quantities count from 1")
@@ -264,10 +271,10 @@ class _Session:
                 count *= 2
         yield self.meter
 
-    def missing(self) -> list[str]:
-        """Routes of which rows would be there if this build had them."""
+    def left_out(self) -> dict[str, str]:
+        """Routes of which rows would be there if they could be used here, and why they cannot."""
         wanted = (*exchange_setups.BASES, *exchange_setups.LIBRARIES)
-        return [name for name in wanted if name not in self.built]
+        return {name: self.missing[name] for name in wanted if name in self.missing}
 
 
 def bench_exchange(choice: Choice, console: Console, folder: Path | None) -> None:
@@ -276,8 +283,8 @@ def bench_exchange(choice: Choice, console: Console, folder: Path | None) -> Non
     session = _Session(choice, console)
     parts = [part for part in PARTS if part in choice.parts or "all" in choice.parts]
     if "ladder" in parts or "schemes" in parts:
-        for name in session.missing():
-            console.print(f"refused: {name}: this build has no such route (`slipstream info routes`)")
+        for name, why in session.left_out().items():
+            console.print(f"refused: {name}: {why}")
     build = core().build_info()
     described = bench.describe_machine(session.meter.machine, build)
     rows: list[Row] = []
