@@ -47,8 +47,8 @@ STENCIL_US = {
 #: What one rank that drives all four may take more, and what one GPU and the host's route may take at 512^3.
 ONE_RANK = 1.3
 ONE_GPU_US, STAGED_US, WHERE = 100.0, 5000.0, 512
-#: Until begin gives the host back, and from the constructor to the first begin.
-BEGIN_US, SETUP_S = 10.0, 1.0
+#: Until begin gives the host back, and from asking the tuner, whose file is warm, to the return of the first begin.
+BEGIN_US, WARM_SETUP_S = 10.0, 1.0
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream import exchange_setups, exchange_tables
-from slipstream.bench_exchange import Choice
+from slipstream import bench, exchange_setups, exchange_tables
+from slipstream.bench_exchange import FIGURES, Choice
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import QUICK, SCALES, Setup
 
@@ -54,6 +54,14 @@ def test_bytes_over_links_are_those_of_the_halo(cli: Cli, tmp_path: Path) -> Non
     # The plan rounds pieces up to whole words of a copy.
     assert row["link_mb"] == pytest.approx(around / 1e6, rel=0.01)
     assert row["travels_by"] == "kernel+direct" and row["replayed"]
+    assert row["warm_setup_s"] > 0 and row["begin_us"] > 0
+
+
+def test_rows_replace_like_ones_that_hold_other_figures(tmp_path: Path) -> None:
+    for figure in ("setup_s", "warm_setup_s"):
+        path = bench.write(tmp_path, "exchange", {"name": "M"}, "abc", [{"part": "must", figure: 0.1}], FIGURES)
+    (row,) = json.loads(path.read_text())["rows"]
+    assert row["warm_setup_s"] == 0.1
 
 
 def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(cli: Cli, tmp_path: Path) -> None:
