@@ -1,14 +1,52 @@
-"""Random grids, widths, types, devices and routes against one array that NumPy wraps around."""
+"""Random grids, widths, types, devices, routes and knobs against one array that NumPy wraps around.
+
+All ranks draw the same, and what one of them finds fails on all: Hypothesis tries an example again that failed.
+"""
+
+from pathlib import Path
 
 import numpy as np
 import slipstream as ss
-from hypothesis import given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from slipstream.core import launched_size
+from test_exchange import run_on
 
-#: Sets of routes that together serve any pair of devices of one process.
-ROUTES = [[], ["staged"], ["kernel", "staged"], ["kernel", "direct"], ["kernel", "peer"], ["peer", "staged"]]
+#: Sets of routes that together serve any pair of devices of one node.
+ROUTES = [
+    [],
+    ["staged"],
+    ["gpu_mpi"],
+    ["kernel", "staged"],
+    ["kernel", "gpu_mpi"],
+    ["kernel", "direct"],
+    ["kernel", "peer", "colocated"],
+    ["peer", "staged"],
+    ["colocated", "gpu_mpi"],
+]
+BETWEEN_NODES = {"gpu_mpi", "staged"}
+KNOBS = {
+    "pack": ["fused", "per_direction", "memcpy3d", "zero_copy"],
+    "streams": ["one", "per_direction"],
+    "grouping": ["devices", "nodes"],
+    "sync": [False, True],
+    "teams": [0, 1],
+    "sealed": [-1, 0],
+    "in_place": [-1, 8],
+    "chunk": [0, 64],
+}
 REACH = {"faces": 1, "faces_and_edges": 2, "all": 3}
 UNTOUCHED = 251
+ALONE = launched_size() in (None, 1)
+
+
+def tried(examples: int, on_ranks: int) -> settings:
+    """Nothing may depend on how long something takes on one rank, and several ranks look for no smaller example: an
+    exchange of theirs takes its time."""
+    phases = [Phase.generate, Phase.shrink] if ALONE else [Phase.generate]
+    count = examples if ALONE else on_ranks
+    quiet = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+    return settings(derandomize=True, max_examples=count, phases=phases, **quiet)
 
 
 @st.composite
@@ -17,17 +55,29 @@ def scenarios(draw: st.DrawFn) -> dict[str, object]:
     cells = tuple(draw(st.lists(st.integers(1, 9), min_size=3, max_size=3)))
     periodic = tuple(draw(st.lists(st.booleans(), min_size=3, max_size=3)))
     ghost = tuple(draw(st.integers(0, min(4, n))) for n in cells)
-    devices = draw(st.integers(1, 4))
+    ranks = ss.world().size
+    nodes = draw(st.sampled_from([1, ranks]))
+    devices = draw(st.integers(1, 4 if ranks == 1 else 2))
     blocks = draw(st.sampled_from([(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (2, 2, 1), (1, 3, 2)]))
-    cuts = [cut for cut in _cuts(devices) if all(c * b <= n for c, b, n in zip(cut, blocks, cells, strict=True))]
+    cuts = [(a, b) for a in _cuts(nodes) for b in _cuts(devices * ranks // nodes) if _fits(cells, a, b, blocks)]
     if not cuts:
-        devices, blocks, cuts = 1, (1, 1, 1), [(1, 1, 1)]
+        cells, ghost = tuple(max(n, 4) for n in cells), tuple(map(min, ghost, (4, 4, 4)))
+        devices, blocks, cuts = 1, (1, 1, 1), [(a, b) for a in _cuts(nodes) for b in _cuts(ranks // nodes)]
+    node_grid, cut = draw(st.sampled_from(cuts))
+    routes = draw(st.sampled_from(ROUTES))
+    if nodes > 1 and routes and not BETWEEN_NODES & set(routes):
+        routes = [*routes, "staged"]
+    knobs = {name: draw(st.sampled_from(values)) for name, values in KNOBS.items()}
+    if knobs["pack"] == "zero_copy" and (not routes or "gpu_mpi" in routes):
+        knobs["pack"] = "fused"  # it packs into host memory, which gpu_mpi refuses
     return {
         "cells": cells,
         "periodic": periodic,
         "devices": devices,
+        "nodes": nodes,
+        "node_grid": node_grid,
         "blocks": blocks,
-        "cut": draw(st.sampled_from(cuts)),
+        "cut": cut,
         "ghost": ghost,
         "low": tuple(draw(st.integers(0, g)) for g in ghost),
         "high": tuple(draw(st.integers(0, g)) for g in ghost),
@@ -36,9 +86,46 @@ def scenarios(draw: st.DrawFn) -> dict[str, object]:
         "components": draw(st.sampled_from([None, 1, 3])),
         "dtype": draw(st.sampled_from([np.uint8, np.int32, np.int64, np.float32, np.float64, np.complex64])),
         "layout": draw(st.sampled_from(["soa", "aos", "soa_z"])),
-        "routes": draw(st.sampled_from(ROUTES)),
-        "knobs": draw(st.sampled_from([{}, {"sealed": 0}, {"sealed": 0, "in_place": 8}, {"sealed": 0, "chunk": 64}])),
+        "routes": routes,
+        "knobs": knobs,
+        "at_once": draw(st.booleans()),
     }
+
+
+def _fits(cells: tuple[int, ...], *cuts: tuple[int, ...]) -> bool:
+    """Whether every part has a cell when the parts of one cut are cut by the next, the shorter ones too."""
+    for n, *counts in zip(cells, *cuts, strict=True):
+        for count in counts:
+            n //= count
+        if n < 1:
+            return False
+    return True
+
+
+def grid_of(s: dict) -> ss.Grid:
+    ranks = ss.world().size
+    return ss.Grid(
+        s["cells"],
+        periodic=s["periodic"],
+        backend="host",
+        devices_per_rank=s["devices"],
+        ranks_per_node=ranks // s["nodes"],
+        node_grid=s["node_grid"],
+        device_grid=s["cut"],
+        blocks_per_device=s["blocks"],
+    )
+
+
+def agree_that_equal(found: list[np.ndarray], wanted: list[np.ndarray]) -> None:
+    """Collective."""
+    problem = ""
+    try:
+        for have, want in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(have, want)
+    except AssertionError as error:
+        problem = str(error)
+    problems = ss.world().all_gather(problem)
+    assert not any(problems), problems
 
 
 def _cuts(devices: int) -> list[tuple[int, int, int]]:
@@ -94,17 +181,10 @@ def component_first(array: np.ndarray, s: dict) -> np.ndarray:
     return array.transpose(0, 3, 2, 1) if s["layout"] == "soa_z" else array
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@tried(150, on_ranks=50)
 @given(scenarios())
 def test_any_exchange_agrees_with_one_wrapped_array(s: dict) -> None:
-    grid = ss.Grid(
-        s["cells"],
-        periodic=s["periodic"],
-        backend="host",
-        devices_per_rank=s["devices"],
-        device_grid=s["cut"],
-        blocks_per_device=s["blocks"],
-    )
+    grid = grid_of(s)
     shapes = [
         grid.array_shape(s["ghost"], s["components"], block=block, layout=s["layout"], padding=s["padding"])
         for block in range(len(grid.local))
@@ -115,30 +195,32 @@ def test_any_exchange_agrees_with_one_wrapped_array(s: dict) -> None:
     space = cut if s["components"] is None else (*cut, slice(None)) if s["layout"] == "aos" else (slice(None), *cut)
     inner = [array[space] for array in arrays]
     widths = {key: s[key] for key in ("ghost", "low", "high", "padding")}
-    halo = ss.Exchange(
-        grid, {"u": inner}, reach=s["reach"], layout=s["layout"], routes=s["routes"], **s["knobs"], **widths
-    )
-    for round_number in (1, 2):
-        whole = whole_grid(s, 5 * round_number)
-        for array, block in zip(inner, grid.local, strict=True):
-            fill(component_first(array, s), s, whole, block)
-        halo.begin()
-        halo.end()
-        for array, block in zip(inner, grid.local, strict=True):
-            np.testing.assert_array_equal(component_first(array, s), expected(s, whole, block))
+    how = {key: s[key] for key in ("reach", "layout", "routes")}
+    with ss.Exchange(grid, {"u": inner}, **how, **s["knobs"], **widths) as halo:
+        for round_number in (1, 2):
+            whole = whole_grid(s, 5 * round_number)
+            for array, block in zip(inner, grid.local, strict=True):
+                fill(component_first(array, s), s, whole, block)
+            if s["at_once"]:
+                halo.run()
+            else:
+                halo.begin()
+                halo.end()
+            found = [component_first(array, s) for array in inner]
+            agree_that_equal(found, [expected(s, whole, block) for block in grid.local])
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
+@tried(25, on_ranks=10)
 @given(scenarios(), scenarios())
 def test_two_fields_in_one_exchange_agree_with_their_own_arrays(s: dict, other: dict) -> None:
-    """The second scenario lends its type, components and widths to a second field on the first one's grid."""
-    second = s | {key: other[key] for key in ("components", "dtype")}
+    """The second scenario lends its type, components, widths, layout and reach to a field on the first one's grid."""
+    second = s | {key: other[key] for key in ("components", "dtype", "layout", "reach")}
     second |= {key: tuple(map(min, other[key], s["cells"])) for key in ("ghost", "low", "high")}
-    both = {"a": s | {"layout": "soa"}, "b": second | {"layout": "soa"}}
-    grid = ss.Grid(s["cells"], periodic=s["periodic"], backend="host", blocks_per_device=s["blocks"])
+    both = {"a": s, "b": second}
+    grid = grid_of(s)
     arrays = {
         name: [
-            np.empty(grid.array_shape(f["ghost"], f["components"], block=block), f["dtype"])
+            np.empty(grid.array_shape(f["ghost"], f["components"], block=block, layout=f["layout"]), f["dtype"])
             for block in range(len(grid.local))
         ]
         for name, f in both.items()
@@ -146,9 +228,18 @@ def test_two_fields_in_one_exchange_agree_with_their_own_arrays(s: dict, other: 
     for name, f in both.items():
         for array, block in zip(arrays[name], grid.local, strict=True):
             fill(component_first(array, f), f, whole_grid(f, 3), block)
-    widths = {key: {name: f[key] for name, f in both.items()} for key in ("ghost", "low", "high")}
-    ss.Exchange(grid, arrays, reach=s["reach"], **widths).run()
+    by_name = {key: {name: f[key] for name, f in both.items()} for key in ("ghost", "low", "high", "layout", "reach")}
+    with ss.Exchange(grid, arrays, routes=s["routes"], **s["knobs"], **by_name) as halo:
+        halo.run()
     for name, f in both.items():
-        for array, block in zip(arrays[name], grid.local, strict=True):
-            want = expected(f | {"reach": s["reach"]}, whole_grid(f, 3), block)
-            np.testing.assert_array_equal(component_first(array, f), want)
+        found = [component_first(array, f) for array in arrays[name]]
+        agree_that_equal(found, [expected(f, whole_grid(f, 3), block) for block in grid.local])
+
+
+def test_the_same_holds_on_two_ranks(tmp_path: Path) -> None:
+    path = tmp_path / "two.py"
+    words = ["-q", "-p", "no:cacheprovider", "-k", "agree", __file__]
+    path.write_text(f"import sys, pytest\nsys.exit(pytest.main({words!r}))\n")
+    result = run_on(2, path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count("2 passed") == 2, result.stdout
