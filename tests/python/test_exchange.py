@@ -230,21 +230,11 @@ def test_options_of_the_wrong_type_are_refused_by_name() -> None:
 
 
 def run_on(ranks: int, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        "mpiexec",
-        "-n",
-        str(ranks),
-        "--oversubscribe",
-        "--bind-to",
-        "none",
-        sys.executable,
-        str(path),
-        *arguments,
-    ]
+    command = ["mpiexec", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", sys.executable, str(path)]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     search = os.pathsep.join([str(ROOT / "python"), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
-        command,
+        [*command, *arguments],
         env=os.environ | environment | {"PYTHONPATH": search},
         capture_output=True,
         text=True,
