@@ -1,48 +1,68 @@
-// Ghost cells of arrays that this program allocated itself, on its own communicator, boxes and stream.
+// Ghost cells of arrays that this program allocated itself, on its own communicator, boxes and stream. What it writes
+// for Slipstream stands between the marks; the rest is its own.
 #include <cuda_runtime.h>
 
 #include <cstdio>
 
+// <slipstream>
 #include <slipstream/exchange.hpp>
-
 namespace ss = slipstream;
+// </slipstream>
+
 constexpr int n = 64, g = 2, wide = n + 2 * g;  // cells a side, ghost layers, both
+
+/// [z][y][x], ghosts included; every byte is 1 + the rank.
+float* own_array(int device, int rank) {
+  float* u = nullptr;
+  cudaSetDevice(device);
+  cudaMalloc(&u, sizeof(float) * wide * wide * wide);
+  cudaMemset(u, 1 + rank, sizeof(float) * wide * wide * wide);
+  return u;
+}
+
+cudaStream_t own_stream(int device) {
+  cudaStream_t stream = nullptr;
+  cudaSetDevice(device);
+  cudaStreamCreate(&stream);
+  return stream;
+}
+
+/// Prints what lies left of the first interior cell; whether it is not the left rank's.
+bool wrong_ghost(const float* u, int rank, int ranks) {
+  unsigned char ghost = 0;
+  cudaMemcpy(&ghost, u + (g * wide + g) * wide, 1, cudaMemcpyDeviceToHost);
+  std::printf("rank %d: ghosts on the left hold %d\n", rank, ghost);
+  return ghost != 1 + (rank + ranks - 1) % ranks;
+}
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  float* u = nullptr;  // own array [z][y][x], ghosts included
-  int wrong = 0;
+  float* u = nullptr;
+  bool wrong = false;
   {
+    // <slipstream>
     const ss::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
     const ss::Machine machine = ss::Machine::discover(comm, {ss::Backend::cuda, 1, 0, false, false});
     const ss::Device gpu = machine.device(machine.devices_of_rank(comm.rank())[0]).local;
-
-    ss::GridOptions cut;
-    cut.periodic = {true, true, true};
+    ss::GridOptions cut{.periodic = {true, true, true}};
     for (int r = 0; r < comm.size(); ++r)  // own boxes: rank r holds a cube, in a row along x
       cut.boxes.push_back({r, {{r * n, 0, 0}, {(r + 1) * n, n, n}}, machine.devices_of_rank(r)[0]});
     const ss::Grid grid({comm.size() * n, n, n}, machine, comm.rank(), cut);
 
-    cudaSetDevice(gpu.index);
-    cudaMalloc(&u, sizeof(float) * wide * wide * wide);
-    cudaMemset(u, 1 + comm.rank(), sizeof(float) * wide * wide * wide);
+    u = own_array(gpu.index, comm.rank());
+    cudaStream_t mine = own_stream(gpu.index);  // what it holds comes before, what follows sees the ghosts
     ss::Field field = ss::Field::adopt(comm, grid, {.name = "u", .ghost = {g, g, g}}, {{u}});
-
-    cudaStream_t mine;  // own stream: the exchange starts after what it holds and what follows sees the ghosts
-    cudaStreamCreate(&mine);
     std::vector<ss::Stream> streams;
     streams.push_back(ss::Stream::wrap(gpu, mine));
-
     const ss::Halo halo({.reach = ss::Reach::all, .low = {g, g, g}, .high = {g, g, g}});
     ss::Exchange exchange(comm, grid, {{&halo, &field}});
+
     exchange.begin(streams);  // kernels on the interior may be queued here
     exchange.end(streams);
-
-    unsigned char ghost = 0;  // every byte of a neighbour's array is 1 + its rank
-    cudaMemcpyAsync(&ghost, u + (g * wide + g) * wide, 1, cudaMemcpyDeviceToHost, mine);
     cudaStreamSynchronize(mine);
-    std::printf("rank %d: ghosts on the left hold %d\n", comm.rank(), ghost);
-    wrong = ghost != 1 + (comm.rank() + comm.size() - 1) % comm.size();
+    exchange.check();  // throws where a neighbour did not come; the next begin does it too
+    // </slipstream>
+    wrong = wrong_ghost(u, comm.rank(), comm.size());
   }  // the library's objects end before the array and MPI do
   cudaFree(u);
   MPI_Finalize();

@@ -2,8 +2,8 @@
 
 A document holds `<!-- table: lbm -->` and `<!-- end -->`; what is between them is replaced by the rows of
 bench/results/lbm/*.json, of each machine the newest file. `<!-- table: lbm columns=devices,storage,mlups -->` picks
-columns, then `where=clock:host,ranks:4` rows; `optional`, at the end, allows that nothing is measured yet. `--check`
-changes nothing and fails where a table is out of date.
+columns, of which `mlups?` may be in no row, then `where=clock:host,ranks:4` rows; `optional`, at the end, allows that
+nothing is measured yet. `--check` changes nothing and fails where a table is out of date.
 """
 
 import argparse
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Columns of every row that say when it was measured, and of what.
 PROVENANCE = ("date", "commit")
 MARKED = re.compile(
-    r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,]+))?(?: where=(?P<where>[\w:,^+-]+))?"
+    r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,?]+))?(?: where=(?P<where>[\w:,^+-]+))?"
     r"(?P<optional> optional)? -->\n).*?(?P<end><!-- end -->)",
     re.DOTALL,
 )
@@ -85,14 +85,14 @@ def table(folder: Path, columns: list[str] | None, where: dict[str, str]) -> str
     parts = []
     found = [(result, chosen_rows(result["rows"], where)) for result in newest(folder)]
     known = {name for _, rows in found for row in rows for name in row}
-    if known and (unknown := [name for name in columns or () if name not in known]):
+    if known and (unknown := [name for name in columns or () if name not in known and not name.endswith("?")]):
         raise TableError(f"{folder.name}: no column {', '.join(unknown)} in the results")
     for result, rows in found:
         if not rows:
             continue
         # Older results may not have what newer ones tell.
         here = {name for row in rows for name in row}
-        chosen = [name for name in columns if name in here] if columns else varying(rows)
+        chosen = [name for one in columns if (name := one.removesuffix("?")) in here] if columns else varying(rows)
         lines = [f"{result['machine']['name']}, {provenance(result, rows)}:", ""]
         lines.append("| " + " | ".join(map(heading, chosen)) + " |")
         lines.append("|" + "|".join(" ---: " if _numeric(rows, name) else " --- " for name in chosen) + "|")

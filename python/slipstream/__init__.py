@@ -8,11 +8,12 @@ from slipstream.errors import CaseError
 
 if TYPE_CHECKING:
     from slipstream import lbm
+    from slipstream.allreduce import AllReduce
     from slipstream.exchange import Exchange, Grid, communicator, world
 
     __version__: str
 
-__all__ = ["CaseError", "Exchange", "Grid", "__version__", "communicator", "lbm", "world"]
+__all__ = ["AllReduce", "CaseError", "Exchange", "Grid", "__version__", "communicator", "lbm", "world"]
 
 _EXCHANGE = ("Exchange", "Grid", "communicator", "world")
 
@@ -29,6 +30,8 @@ def _version() -> str:
 def __getattr__(name: str) -> Any:
     if name == "lbm":
         return import_module("slipstream.lbm")
+    if name == "AllReduce":
+        return import_module("slipstream.allreduce").AllReduce
     if name in _EXCHANGE:
         return getattr(import_module("slipstream.exchange"), name)
     if name == "__version__":

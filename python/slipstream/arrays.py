@@ -5,8 +5,8 @@ from typing import Any
 
 from slipstream.core import core
 
-#: Number formats by NumPy's kind and size in bytes. Exchanges move values and do not compute with them, so formats of
-#: one size may stand for each other.
+#: Number formats by NumPy's kind and size in bytes. What only moves values may let formats of one size stand for each
+#: other.
 _FORMATS = {("f", 2): "f16", ("f", 4): "f32", ("f", 8): "f64", ("i", 4): "i32", ("i", 8): "i64", ("u", 1): "u8"}
 _BY_SIZE = {1: "u8", 2: "f16", 4: "i32", 8: "i64"}
 #: DLPack's type codes as NumPy's kinds.
@@ -21,6 +21,7 @@ class Described:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     format: str
+    exact: bool  #: whether the values are numbers of this format, and not others of its size
     on_host: bool
 
 
@@ -42,7 +43,7 @@ def describe(array: Any) -> Described:
         facts["pointer"],
         tuple(facts["shape"]),
         tuple(facts["strides"]),
-        _format(kind, facts["bits"] // 8),
+        *_format(kind, facts["bits"] // 8),
         facts["host"],
     )
 
@@ -58,20 +59,22 @@ def _from_interface(interface: dict[str, Any], on_host: bool) -> Described:
         packed = [1]
         for extent in shape[:0:-1]:
             packed.insert(0, packed[0] * extent)
-        return Described(pointer, shape, tuple(packed[: len(shape)]), _format(kind, size), on_host)
+        return Described(pointer, shape, tuple(packed[: len(shape)]), *_format(kind, size), on_host)
     if any(stride % size for stride in strides):
         raise ValueError(f"strides of {strides} bytes are no multiples of the {size} bytes of a value: copy the array")
-    return Described(pointer, shape, tuple(s // size for s in strides), _format(kind, size), on_host)
+    return Described(pointer, shape, tuple(s // size for s in strides), *_format(kind, size), on_host)
 
 
-def _format(kind: str, size: int) -> str:
-    found = _FORMATS.get((kind, size)) or (_BY_SIZE.get(size) if kind in "biufc" else None)
+def _format(kind: str, size: int) -> tuple[str, bool]:
+    """The format that stands for the numbers, and whether they are of it."""
+    exact = _FORMATS.get((kind, size))
+    found = exact or (_BY_SIZE.get(size) if kind in "biufc" else None)
     if found is None:
         raise TypeError(
             f"values of kind '{kind}' and {size} bytes cannot be exchanged: use numbers of 1, 2, 4 or 8 bytes "
             "(complex128: exchange the real and the imaginary parts as components)"
         )
-    return found
+    return found, exact is not None
 
 
 def stream_pointer(stream: Any) -> int:

@@ -24,15 +24,19 @@ FIGURES = frozenset(
         "time_us",
         "begin_us",
         "begin_end_us",
-        "setup_s",
+        "warm_setup_s",
+        "setup_s",  # of the constructor alone, which older rows hold
         "link_mb",
         "gbs",
         "link_gbs",
         "least_us",
         "travels_by",
         "at_most_us",
+        "stencil_us",
+        "replayed",
+        "published",
+        "here",
     }
-    | {"at_most_us", "stencil_us", "replayed", "published", "here"}
 )
 #: Exchanges that a figure is the median of; where the clock allows it, for slow ones fewer.
 REPEATS, FEWEST, QUICK_REPEATS = 100, 10, 3
@@ -92,7 +96,7 @@ class Meter:
         if setup.part == "must":
             figures["begin_us"] = bench.digits(exchange.begin_us(repeats))
             figures["begin_end_us"] = bench.digits(exchange.begin_end_us(repeats))
-            figures["setup_s"] = bench.digits(_warm_setup_seconds(exchange))
+            figures["warm_setup_s"] = bench.digits(_warm_setup_seconds(exchange))
         found = []
         for clock in setup.clocks:
             us = exchange.events_us(repeats) if clock == "events" else exchange.host_us(repeats)
@@ -191,7 +195,7 @@ class Meter:
 def _warm_setup_seconds(exchange: Any) -> float:
     """With a cache of its own, for which the tuner measures first."""
     with tempfile.TemporaryDirectory(prefix="slipstream-tuned-") as folder:
-        return exchange.setup_seconds(core().broadcast(folder, 0))
+        return exchange.warm_setup_seconds(core().broadcast(folder, 0))
 
 
 def _of_all_ranks(value: Any) -> list[Any]:
@@ -214,8 +218,15 @@ class _Session:
     def __init__(self, choice: Choice, console: Console) -> None:
         self.choice, self.console = choice, console
         backend = engine.choose_backend(choice.backend)
-        self.built = [route["name"] for route in core().routes()]
-        self.allowed = exchange_setups.parse_routes(choice.routes, self.built)
+        # What one rank lacks, none can use.
+        self.missing = {
+            route["name"]: route["missing"]
+            for routes in _of_all_ranks(core().routes(backend))
+            for route in routes
+            if route["missing"]
+        }
+        here = [name for name in ROUTES if name not in self.missing]
+        self.allowed = exchange_setups.parse_routes(choice.routes, here)
         self.scale = choice.scale(backend)
         if choice.radius < 1 or choice.quantities < 1:
             raise CaseError("bench exchange: --radius and --quantities count from 1")
@@ -264,10 +275,10 @@ class _Session:
                 count *= 2
         yield self.meter
 
-    def missing(self) -> list[str]:
-        """Routes of which rows would be there if this build had them."""
+    def left_out(self) -> dict[str, str]:
+        """Routes of which rows would be there if they could be used here, and why they cannot."""
         wanted = (*exchange_setups.BASES, *exchange_setups.LIBRARIES)
-        return [name for name in wanted if name not in self.built]
+        return {name: self.missing[name] for name in wanted if name in self.missing}
 
 
 def bench_exchange(choice: Choice, console: Console, folder: Path | None) -> None:
@@ -276,8 +287,8 @@ def bench_exchange(choice: Choice, console: Console, folder: Path | None) -> Non
     session = _Session(choice, console)
     parts = [part for part in PARTS if part in choice.parts or "all" in choice.parts]
     if "ladder" in parts or "schemes" in parts:
-        for name in session.missing():
-            console.print(f"refused: {name}: this build has no such route (`slipstream info routes`)")
+        for name, why in session.left_out().items():
+            console.print(f"refused: {name}: {why}")
     build = core().build_info()
     described = bench.describe_machine(session.meter.machine, build)
     rows: list[Row] = []

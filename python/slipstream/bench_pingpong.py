@@ -67,7 +67,7 @@ def _routes(
     module, (where, a, b) = core(), pair
     rows: list[Row] = []
     refused: dict[str, str] = {}
-    for route in (entry["name"] for entry in module.routes()):
+    for route in (entry["name"] for entry in module.routes(backend)):
         messages = module.RoutePingPongs(machine, a, b, route)
         if messages.refused:
             refused[route] = _why(route, messages.refused)

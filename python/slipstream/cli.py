@@ -5,8 +5,9 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -215,11 +216,14 @@ def _topo(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _info(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream import report
+    from slipstream import engine, report
 
     module = core.core()
     if arguments.topic == "routes":
-        routes = module.routes()
+        backend = engine.choose_backend("auto")
+        routes = module.routes(backend)
+        rows = [(route["name"], _available(route)) for route in routes]
+        console.print(report.table(f"available here, backend {backend}", ["route", "available"], rows, left=2))
         for kind in ("capability", "execution"):
             keys = list(dict.fromkeys(key for route in routes for key in route[kind]))
             rows = [(route["name"], *(route[kind].get(key, "-") for key in keys)) for route in routes]
@@ -238,6 +242,14 @@ def _info(arguments: argparse.Namespace, console: Console) -> None:
         if module.available(name):
             rows.append((f"{name} backend", f"{module.device_count(name)} devices"))
     console.print(report.table(f"slipstream {__version__}", ["", ""], rows, left=2))
+
+
+def _available(route: Mapping[str, Any]) -> str:
+    if route["missing"]:
+        return f"no: {route['missing']}"
+    if route["name"] == "gpu_mpi":
+        return "if MPI is right to say so: every exchange that would use it proves it first"
+    return "yes, between devices as below"
 
 
 def _plot(arguments: argparse.Namespace, console: Console) -> None:

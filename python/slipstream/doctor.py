@@ -6,7 +6,7 @@ Every rank examines its own process; the answers are gathered, and equal ones be
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -59,6 +59,7 @@ def examine(machine: Any) -> list[Said]:
     comm = core().Communicator.world()
     checks: list[Callable[[], list[Finding]]] = [
         mpi,
+        lambda: [gpu_mpi(core().mpi_facts()["gpu_aware"], machine.devices(), core().gpu_mpi_problem(machine))],
         lambda: launcher(comm.size),
         gpus,
         lambda: peers(machine),
@@ -68,7 +69,7 @@ def examine(machine: Any) -> list[Said]:
         doctor_host.memory_files,
         doctor_host.locked_memory,
         doctor_host.single_copy,
-        doctor_host.libraries,
+        lambda: libraries(core().missing_libraries()),
     ]
     mine = [finding for check in checks for finding in attempt(check)]
     gathered = comm.all_gather(json.dumps([asdict(finding) for finding in mine]))
@@ -96,7 +97,7 @@ def merged(by_rank: list[list[Finding]]) -> list[Said]:
 
 
 def mpi() -> list[Finding]:
-    """Library, thread level, and whether it says that it takes device memory."""
+    """Library and thread level."""
     facts = core().mpi_facts()
     library = facts["library"].partition(",")[0].strip()
     found = [Finding("MPI", FINE, f"{library}, standard {facts['standard']}")]
@@ -106,15 +107,21 @@ def mpi() -> list[Finding]:
         found.append(Finding("threads of MPI", MEND, "MPI_THREAD_SINGLE, but streams run in threads", remedy))
     else:
         found.append(Finding("threads of MPI", FINE, level))
-    aware = facts["gpu_aware"]
-    if aware is None:
-        found.append(
-            Finding("GPU-aware MPI", NOTE, "this MPI does not say", "routes through host memory serve instead")
-        )
-    else:
-        remedy = "" if aware else "staged serves instead; an MPI built with CUDA (UCX) would say yes"
-        found.append(Finding("GPU-aware MPI", FINE if aware else NOTE, f"says {'yes' if aware else 'no'}", remedy))
     return found
+
+
+def gpu_mpi(says: bool | None, devices: Sequence[Mapping[str, Any]], problem: str) -> Finding:
+    """What MPI says of device memory against what messages from it proved; `problem` is empty where they arrived."""
+    name, staged = "GPU-aware MPI", "routes through host memory serve instead"
+    claim = {None: "this MPI does not say", True: "says yes", False: "says no"}[says]
+    if any(device["backend"] != "cuda" for device in devices):
+        return Finding(name, NOTE, f"{claim}; no GPU here to prove it with", staged)
+    if not problem:
+        return Finding(name, FINE, "messages from GPU memory arrived as they were sent")
+    if not says:
+        return Finding(name, NOTE, problem, f"{staged}; an MPI built with CUDA (UCX) would say yes")
+    remedy = f"{staged}; mend what MPI was built or started with: UCX with CUDA, its transports, the driver"
+    return Finding(name, MEND, f"{claim}, but: {problem}", remedy)
 
 
 def launcher(ranks: int) -> list[Finding]:
@@ -182,10 +189,10 @@ def peers(machine: Any) -> list[Finding]:
 
 
 def mapping(machine: Any, rank: int) -> list[Finding]:
-    """Maps memory of the next rank of the node and reads what it wrote. Collective."""
-    mine = next((device for device in machine.devices() if device["rank"] == rank), None)
-    backend, index = (mine["backend"], mine["index"]) if mine else (choose_backend("auto"), 0)
-    problem = core().map_neighbour(backend, index)
+    """Maps memory of the next rank of the node, on all devices, and reads what it wrote. Collective."""
+    mine = [device for device in machine.devices() if device["rank"] == rank]
+    backend = mine[0]["backend"] if mine else choose_backend("auto")
+    problem = core().map_neighbour(backend, [device["index"] for device in mine] or [0])
     name = "memory of neighbours"
     if problem is None:
         return [Finding(name, NOTE, "one rank on this node: nothing to map", "try mpiexec -n 2 slipstream doctor")]
@@ -195,7 +202,20 @@ def mapping(machine: Any, rank: int) -> list[Finding]:
             "(docker --ipc=host --pid=host), CUDA IPC a bare-metal or passed-through GPU"
         )
         return [Finding(name, MEND, problem, remedy)]
-    return [Finding(name, FINE, "mapped and read from the next rank")]
+    devices = f" by {len(mine)} devices" if len(mine) > 1 else ""
+    return [Finding(name, FINE, f"mapped and read from the next rank{devices}")]
+
+
+def libraries(missing: Mapping[str, str]) -> list[Finding]:
+    """NCCL and NVSHMEM, which are optional; `missing` says why their routes cannot use them."""
+    found = []
+    for name, file in (("nccl", "libnccl.so"), ("nvshmem", "libnvshmem_host.so")):
+        if missing[name]:
+            remedy = f"optional, for the route {name}: a CUDA build with its header, and SLIPSTREAM_{name.upper()}_FILE"
+            found.append(Finding(name.upper(), NOTE, missing[name], f"{remedy} names the library"))
+        else:
+            found.append(Finding(name.upper(), FINE, doctor_host.loaded_file(file)))
+    return found
 
 
 def _bus_ids(machine: Any, rank: int) -> list[str]:

@@ -1,7 +1,5 @@
 """What `slipstream doctor` reads from the operating system. Paths are arguments, so that tests can show it others."""
 
-import ctypes.util
-import importlib.util
 import os
 import resource
 from dataclasses import dataclass
@@ -115,22 +113,10 @@ def single_copy(scope: Path = Path("/proc/sys/kernel/yama/ptrace_scope")) -> lis
     return [Finding("copies between processes", NOTE, f"ptrace_scope is {level}", remedy)]
 
 
-def libraries() -> list[Finding]:
-    """NCCL and NVSHMEM, which are optional."""
-    found = []
-    for name, library, package in (("NCCL", "nccl", "nvidia.nccl"), ("NVSHMEM", "nvshmem_host", "nvidia.nvshmem")):
-        path = ctypes.util.find_library(library) or _package(package)
-        if path:
-            found.append(Finding(name, FINE, path))
-        else:
-            found.append(Finding(name, NOTE, "not found", f"optional; its routes need lib{library}.so"))
-    return found
-
-
-def _package(name: str) -> str | None:
-    """Where a library's Python package lies."""
+def loaded_file(name: str, maps: Path = Path("/proc/self/maps")) -> str:
+    """The file of a library in this process; its name where the system does not tell."""
     try:
-        spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:
-        return None
-    return next(iter(spec.submodule_search_locations or []), None) if spec else None
+        words = maps.read_text().split()
+    except OSError:
+        words = []
+    return next((word for word in words if Path(word).name.startswith(name)), name)

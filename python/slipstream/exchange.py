@@ -9,7 +9,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from slipstream import arrays
 from slipstream.core import core
@@ -42,8 +42,11 @@ class Grid:
     backend: "host", "cuda", or "auto": cuda where there is a GPU. devices_per_rank: 0 shares the node's GPUs out.
     ranks_per_node: k lets each k ranks act as a node, to try on one host what several would do.
     boxes: own blocks as (lo, hi, device) with global cells lo <= cell < hi and devices counted over all ranks.
-    More options: blocks_per_device, device_grid, node_grid (three counts each), placement ("trivial", "random",
-        "theoretical").
+    placement: which device holds which part: "trivial" (in order), "random" (placement_seed shuffles), "theoretical"
+        (by the rates that the links are known to have) or "measured" (by rates that are measured here and now, some
+        seconds long).
+    cyclic: with ranks_per_node, deals the ranks out to the nodes in turn, not in blocks.
+    More options: blocks_per_device, device_grid, node_grid (three counts each).
     """
 
     def __init__(
@@ -57,6 +60,8 @@ class Grid:
         ranks_per_node: int = 0,
         boxes: Sequence[tuple[Sequence[int], Sequence[int], int]] | None = None,
         bind: bool = False,
+        cyclic: bool = False,
+        placement: str = "theoretical",
         **options: Any,
     ) -> None:
         if len(cells) not in (2, 3):
@@ -67,11 +72,19 @@ class Grid:
         self.comm = communicator(comm)
         self.backend = choose_backend(backend)
         self.machine = core().Machine.discover(
-            self.backend, devices_per_rank=devices_per_rank, ranks_per_node=ranks_per_node, bind=bind, comm=self.comm
+            self.backend,
+            devices_per_rank=devices_per_rank,
+            ranks_per_node=ranks_per_node,
+            cyclic=cyclic,
+            bind=bind,
+            comm=self.comm,
         )
         if boxes is not None:
             options["boxes"] = [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in boxes]
-        self._grid = core().Grid(self.cells, self.machine, self.comm.rank, {"periodic": self.periodic, **options})
+        elif placement == "measured":
+            options["measured_gb_per_s"] = core().measure_rates(self.machine, comm=self.comm)
+        options |= {"periodic": self.periodic, "placement": placement}
+        self._grid = core().Grid(self.cells, self.machine, self.comm.rank, options)
         self.blocks: list[dict[str, Any]] = self._grid.blocks()
         self.local = [self.blocks[block] for block in self._grid.local()]
         for block in self.local:
@@ -118,13 +131,17 @@ class Grid:
 
 
 class Exchange:
-    """Fills the ghost cells of arrays from the neighbouring blocks. All ranks construct, begin and end together.
+    """Fills the ghost cells of arrays from the neighbouring blocks. All ranks construct, begin, end and close together.
 
     fields: by name, an array for each local block of the grid (a list where there are several), or a tuple of such for
         copies that swap() exchanges, without planning again. The arrays must stay where they are while this lives.
     ghost, low, high, padding: layers in the arrays; layers filled on the low and the high side (ghost unless given);
         unused elements at the end of each axis. A number, one per axis (x first), or a dict of these by field name.
     reach: "faces", "faces_and_edges" or "all".
+    layout: "soa", "aos" or "soa_z". It, reach and combine may be dicts by field name, too.
+    combine: None fills ghosts. "add", "min", "max" or "multiply" goes the other way: what the ghosts hold is combined
+        into the cells that they would be filled from, and ghosts stay as they are. Of f32, f64, i32, i64 or u8. With H
+        as filling ghosts, "add" is its transpose: <H x, y> = <x, H* y>. Bits do not depend on ranks, devices or routes.
     routes: those that may be used, as in `slipstream info routes`: names alone are the only ones; "+direct,-staged"
         adds to all and takes away; a string or a list.
     tune: "rules" takes the first route that can serve a pair of devices; "measure" exchanges the arrays some times by
@@ -139,6 +156,9 @@ class Exchange:
 
     On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
     NumPy arrays are ready when end returns. begin(), work on the interior, end() overlaps the two.
+
+    Its end is collective, by close(), by leaving a `with` or when Python drops it: other ranks' kernels store into its
+    memory and, by some routes, into the arrays.
     """
 
     def __init__(
@@ -150,8 +170,9 @@ class Exchange:
         low: Any = None,
         high: Any = None,
         padding: Any = 0,
-        reach: str = "all",
-        layout: str = "soa",
+        reach: Any = "all",
+        layout: Any = "soa",
+        combine: Any = None,
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -161,11 +182,12 @@ class Exchange:
         problem, items = "", []
         try:
             for name, value in fields.items():
-                widths = {"ghost": grid.triple(_of(ghost, name)), "padding": grid.triple(_of(padding, name))}
+                widths = {k: grid.triple(_of(of, name, k)) for k, of in (("ghost", ghost), ("padding", padding))}
                 for key, given in (("low", low), ("high", high)):
-                    chosen = None if given is None else _of(given, name)
-                    widths[key] = widths["ghost"] if chosen is None else grid.triple(chosen)
-                items.append(_item(grid, name, value, widths, reach, layout))
+                    layers = _of(given, name, key)
+                    widths[key] = widths["ghost"] if layers is None else grid.triple(layers)
+                how = {key: _of(of, name, key) for key, of in (("reach", reach), ("combine", combine))}
+                items.append(_item(grid, name, value, widths, _of(layout, name, "layout"), how))
         except (TypeError, ValueError) as error:
             problem = str(error)
         _agree(grid.comm, problem, items)
@@ -176,21 +198,41 @@ class Exchange:
 
     def begin(self, stream: Any = None) -> None:
         """Starts moving values. stream: the caller's, or a list with one for each device of this rank."""
-        self._open = _streams(self.grid, stream)
+        self._open = native_streams(self.grid, stream)
         self._exchange.begin(self._open)
 
     def end(self, stream: Any = None) -> None:
         """Orders the stream's next work after arrival; without one, the stream given to begin."""
-        self._exchange.end(self._open if stream is None else _streams(self.grid, stream))
+        self._exchange.end(self._open if stream is None else native_streams(self.grid, stream))
 
     def run(self, stream: Any = None) -> None:
         """begin and end, in one launch where no copy engine, library or host is in between: with nothing to compute
         meanwhile it is faster."""
-        self._exchange.run(_streams(self.grid, stream))
+        self._exchange.run(native_streams(self.grid, stream))
 
     def progress(self) -> bool:
         """Drives routes that need the host, between begin and end; True when they need it no more."""
         return self._exchange.progress()
+
+    def check(self) -> None:
+        """Raises TimeoutError where an earlier exchange gave up waiting for a neighbour, whose values are then not in
+        the ghosts, and RuntimeError where a library failed. On GPUs call it when the stream has been synchronized and
+        before the values count, also after replays of a graph of your own that holds exchanges: begin() and run() call
+        it too, but nobody looks at the last one. On the host end() and run() have looked. The exchange is of no use
+        after an error."""
+        self._exchange.check()
+
+    def close(self) -> None:
+        """Lets go of the arrays, which may be freed then. Collective: waits for what is under way and for the other
+        ranks, for those that do not come some seconds only. A second call does nothing; others raise RuntimeError."""
+        self._exchange.close()
+        self._arrays.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def swap(self, field: str) -> None:
         """Makes the next copy of a field the current one."""
@@ -221,21 +263,34 @@ class Exchange:
         return self._exchange.needs_host
 
     @property
+    def capturable(self) -> bool:
+        """True where begin, end and run may be recorded into a graph of the caller's stream and replayed."""
+        return self._exchange.capturable
+
+    @property
+    def limited_in_graphs(self) -> bool:
+        """True where in such a graph, too, waits end after wait_limit, for check() to tell. What a library waits for
+        has no limit there."""
+        return self._exchange.limited_in_graphs
+
+    @property
     def sequence(self) -> int:
         """Exchanges begun so far."""
         return self._exchange.sequence
 
 
-def _of(value: Any, name: str) -> Any:
-    """The value for one field."""
+def _of(value: Any, name: str, what: str) -> Any:
+    """The value for one field of what was given for all, or by name."""
     if not isinstance(value, Mapping):
         return value
     if name not in value:
-        raise ValueError(f"a width was given by field name, but none for '{name}'")
+        raise ValueError(f"{what} was given by field name, but none for '{name}'")
     return value[name]
 
 
-def _item(grid: Grid, name: str, value: Any, widths: dict[str, Triple], reach: str, layout: str) -> dict[str, Any]:
+def _item(
+    grid: Grid, name: str, value: Any, widths: dict[str, Triple], layout: str, how: dict[str, str | None]
+) -> dict[str, Any]:
     """One field as the compiled module takes it."""
     copies = value if isinstance(value, tuple) else (value,)
     lists = [copy if isinstance(copy, list) else [copy] for copy in copies]
@@ -246,6 +301,11 @@ def _item(grid: Grid, name: str, value: Any, widths: dict[str, Triple], reach: s
     for block in range(len(grid.local)):
         for given in lists:
             array = arrays.describe(given[block])
+            if how["combine"] and not array.exact:
+                raise ValueError(
+                    f"field '{name}' is to be combined by '{how['combine']}', but its values are not of f32, f64, i32, "
+                    "i64 or u8: exchanges compute with these only"
+                )
             components = _check(grid, name, block, array, widths, layout)
             found.append((array, components))
     if len({(array.format, components) for array, components in found}) > 1:
@@ -258,7 +318,7 @@ def _item(grid: Grid, name: str, value: Any, widths: dict[str, Triple], reach: s
         "copies": len(copies),
         **widths,
         "layout": layout,
-        "reach": reach,
+        **{key: chosen for key, chosen in how.items() if chosen is not None},
         "arrays": [_placed(grid, array, components, layout) for array, components in found],
     }
 
@@ -316,7 +376,8 @@ def _agree(comm: Any, problem: str, items: list[dict[str, Any]]) -> None:
             item.update(zip(_KIND, known, strict=True))
 
 
-def _streams(grid: Grid, stream: Any) -> list[int]:
+def native_streams(grid: Grid, stream: Any) -> list[int]:
+    """Addresses of the caller's streams; none where none is given."""
     if stream is None:
         return []
     if grid.backend == "host":

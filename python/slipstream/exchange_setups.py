@@ -47,8 +47,8 @@ STENCIL_US = {
 #: What one rank that drives all four may take more, and what one GPU and the host's route may take at 512^3.
 ONE_RANK = 1.3
 ONE_GPU_US, STAGED_US, WHERE = 100.0, 5000.0, 512
-#: Until begin gives the host back, and from the constructor to the first begin.
-BEGIN_US, SETUP_S = 10.0, 1.0
+#: Until begin gives the host back, and from asking the tuner, whose file is warm, to the return of the first begin.
+BEGIN_US, WARM_SETUP_S = 10.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ def label(nodes: int, ranks: int, devices: int, edge: int, gpu_mpi: bool) -> str
     return f"{nodes}n/{ranks // nodes}r/{devices // nodes}g/{edge}" + ("/ca" if gpu_mpi else "")
 
 
-def parse_routes(text: str, built: Sequence[str]) -> tuple[str, ...]:
-    """`+a,-b`: all routes of this build, among them a, without b. Without signs: these and no others."""
+def parse_routes(text: str, here: Sequence[str]) -> tuple[str, ...]:
+    """`+a,-b`: all routes that can be used here, among them a, without b. Without signs: these and no others."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     names = [word.lstrip("+-") for word in words]
     if unknown := [name for name in names if name not in ROUTES]:
@@ -124,9 +124,12 @@ def parse_routes(text: str, built: Sequence[str]) -> tuple[str, ...]:
         raise CaseError(f"--routes={text}: either all with a sign, as in +direct,-staged, or none")
     removed = {name for name, word in zip(names, words, strict=True) if word.startswith("-")}
     wanted = set(names) - removed
-    if missing := [name for name in ROUTES if name in wanted and name not in built]:
-        raise CaseError(f"--routes={text}: this build has no route {', '.join(missing)}; it has {', '.join(built)}")
-    chosen = wanted if signs == {False} else set(built) - removed
+    if missing := [name for name in ROUTES if name in wanted and name not in here]:
+        raise CaseError(
+            f"--routes={text}: {', '.join(missing)} cannot be used here (slipstream info routes says why), "
+            f"but {', '.join(here)} can"
+        )
+    chosen = wanted if signs == {False} else set(here) - removed
     if not chosen:
         raise CaseError(f"--routes={text} leaves no route")
     return tuple(name for name in ROUTES if name in chosen)

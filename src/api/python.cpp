@@ -3,6 +3,7 @@
 #include <slipstream/copy_rate.hpp>
 
 #include "api/python_common.hpp"
+#include "machine/gpu_mpi.hpp"
 
 namespace slipstream::python {
 
@@ -36,7 +37,20 @@ nb::dict build_info() {
   return info;
 }
 
-nb::list routes() {
+/// The pair of devices that a route asks for, if this machine has one.
+Pair best_pair(RouteKind kind, Backend backend) {
+  Pair pair;
+  pair.same_device = kind == RouteKind::kernel;
+  pair.same_process = kind == RouteKind::kernel || kind == RouteKind::peer;
+  pair.same_node = pair.peer = true;
+  pair.host = backend == Backend::host;
+  if (kind == RouteKind::gpu_mpi) pair.gpu_mpi = gpu_mpi_claim(backend);
+  return pair;
+}
+
+/// `missing`: why no devices of the backend can use the route here; empty where some may, for which the tables say what
+/// they must be like.
+nb::list routes(const std::string& backend) {
   nb::list all;
   for (const RouteKind kind : all_routes()) {
     const auto facts = [](const Route::Facts& table) {
@@ -48,6 +62,7 @@ nb::list routes() {
     entry["name"] = to_string(kind);
     entry["capability"] = facts(route(kind).capability());
     entry["execution"] = facts(route(kind).execution());
+    entry["missing"] = route(kind).refusal(best_pair(kind, backend_from_string(backend)));
     all.append(entry);
   }
   return all;
@@ -99,7 +114,7 @@ NB_MODULE(_core, m) {
   m.def("set_host_threads", &set_host_threads);
   m.def("host_threads", &host_threads);
   m.def("build_info", &build_info);
-  m.def("routes", &routes);
+  m.def("routes", &routes, nb::arg("backend"));
   m.def(
       "copy_bandwidth",
       [](const std::string& backend, std::size_t bytes, double seconds, int index) {
@@ -117,6 +132,7 @@ NB_MODULE(_core, m) {
   bind_bench_pingpong(m);
   bind_placement(m);
   bind_exchange(m);
+  bind_allreduce(m);
   bind_bench_exchange(m);
   bind_doctor(m);
 }

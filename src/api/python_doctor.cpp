@@ -7,6 +7,9 @@
 #include <slipstream/stream.hpp>
 
 #include "api/python_common.hpp"
+#include "machine/gpu_mpi.hpp"
+#include "route/nccl.hpp"
+#include "route/nvshmem.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -76,40 +79,68 @@ void read_neighbour(Device device, const std::string& handle_bytes, int neighbou
                                            std::to_string(seen.data()[0]) + " instead of what was written there");
 }
 
-/// Collective. Every rank maps memory of the next rank of its node. None where a rank is alone on its node; else what
-/// went wrong, which is nothing where all is well.
-nb::object map_neighbour(const std::string& backend_name, int index) {
+/// Collective on the node. Maps what the next rank exports of its device of this turn; returns what went wrong.
+std::string map_on(Device device, const Communicator& node) {
+  std::string problem;
+  const auto note = [&](const Error& error) { problem = to_string(device) + ": " + error.what(); };
+  Buffer<int> mine;
+  std::string handle_bytes;
+  try {
+    mine = Buffer<int>(device, 1, Memory::shared);
+    const Buffer<int> value(device, 1, Memory::pinned);
+    value.data()[0] = node.rank();
+    Stream stream(device);
+    copy(stream, mine.data(), value.data(), sizeof(int));
+    stream.synchronize();
+    const MemoryHandle handle = export_memory(device, mine.data());
+    handle_bytes.assign(reinterpret_cast<const char*>(&handle), sizeof handle);
+  } catch (const Error& error) {
+    note(error);
+  }
+  const std::vector<std::string> handles = node.all_gather(handle_bytes);
+  const int neighbour = (node.rank() + 1) % node.size();
+  try {
+    if (!handles[neighbour].empty()) read_neighbour(device, handles[neighbour], neighbour);
+  } catch (const Error& error) {
+    note(error);
+  }
+  node.barrier();  // memory outlives its mappings
+  return problem;
+}
+
+/// Collective. Every rank maps memory of the next rank of its node: each of its devices at least once, and each of the
+/// other's. None where a rank is alone on its node; else what went wrong, which is nothing where all is well.
+nb::object map_neighbour(const std::string& backend_name, const std::vector<int>& indices) {
   std::string problem;
   bool alone = false;
   {
     nb::gil_scoped_release release;
-    const Device device{backend_from_string(backend_name), index};
+    require(!indices.empty(), "a rank without devices cannot map memory of another");
     const Communicator node = node_of(world());
     alone = node.size() == 1;
-    Buffer<int> mine;
-    std::string handle_bytes;
-    try {
-      mine = Buffer<int>(device, 1, Memory::shared);
-      const Buffer<int> value(device, 1, Memory::pinned);
-      value.data()[0] = node.rank();
-      Stream stream(device);
-      copy(stream, mine.data(), value.data(), sizeof(int));
-      stream.synchronize();
-      const MemoryHandle handle = export_memory(device, mine.data());
-      handle_bytes.assign(reinterpret_cast<const char*>(&handle), sizeof handle);
-    } catch (const Error& error) {
-      problem = error.what();
+    const auto turns = alone ? 0 : static_cast<std::size_t>(node.max(static_cast<double>(indices.size())));
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      const std::string found = map_on({backend_from_string(backend_name), indices[turn % indices.size()]}, node);
+      if (problem.empty()) problem = found;
     }
-    const std::vector<std::string> handles = node.all_gather(handle_bytes);
-    const int neighbour = (node.rank() + 1) % node.size();
-    try {
-      if (!alone && !handles[neighbour].empty()) read_neighbour(device, handles[neighbour], neighbour);
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-    node.barrier();  // memory outlives its mappings
   }
   return alone ? nb::none() : nb::cast(problem);
+}
+
+/// Why device memory of this machine cannot be given to MPI; empty where messages proved that it can. Collective.
+std::string gpu_mpi_problem(const Machine& machine) {
+  std::vector<Device> mine;
+  for (const int device : machine.devices_of_rank(world().rank())) mine.push_back(machine.device(device).local);
+  if (!world().all(!mine.empty())) return "a rank has no device to prove it with";
+  return prove_gpu_mpi(world(), mine);
+}
+
+/// Why the optional libraries cannot be used, as their routes say it; empty where they can.
+nb::dict missing_libraries() {
+  nb::dict missing;
+  missing["nccl"] = nccl_missing();
+  missing["nvshmem"] = nvshmem_missing();
+  return missing;
 }
 
 }  // namespace
@@ -118,7 +149,9 @@ void bind_doctor(nb::module_& m) {
   m.def("mpi_facts", &mpi_facts);
   m.def("device_facts", &device_facts, nb::arg("backend"));
   m.def("driver_versions", [](const std::string& name) { return driver_versions(backend_from_string(name)); });
-  m.def("map_neighbour", &map_neighbour, nb::arg("backend"), nb::arg("index"));
+  m.def("map_neighbour", &map_neighbour, nb::arg("backend"), nb::arg("indices"));
+  m.def("gpu_mpi_problem", &gpu_mpi_problem, nb::arg("machine"), nb::call_guard<nb::gil_scoped_release>());
+  m.def("missing_libraries", &missing_libraries);
 }
 
 }  // namespace slipstream::python

@@ -7,6 +7,7 @@
 
 #include <slipstream/exchange.hpp>
 
+#include "api/caller_streams.hpp"
 #include "api/python_report.hpp"
 #include "api/reading.hpp"
 
@@ -52,12 +53,13 @@ namespace {
 struct Wanted {
   FieldOptions field;
   Halo::Options halo;
+  Op op = Op::copy;  ///< copy: ghosts are filled; others: what they hold goes the other way
   std::vector<OwnArray> arrays;
 };
 
 Wanted wanted_from(const nb::dict& dict) {
   Wanted w;
-  std::string type, layout = "soa", reach = "all";
+  std::string type, layout = "soa", reach = "all", combine;
   std::vector<nb::dict> arrays;
   Reader reader(dict, "a field");
   reader.read("name", w.field.name);
@@ -70,12 +72,14 @@ Wanted wanted_from(const nb::dict& dict) {
   reader.read("low", w.halo.low);
   reader.read("high", w.halo.high);
   reader.read("reach", reach);
+  reader.read("combine", combine);
   reader.read("arrays", arrays);
   reader.finish();
   w.field.type = dtype_from_string(type);
   w.field.layout = layout_from_string(layout);
   w.halo.reach = one_of<Reach>(
       reach, {{"faces", Reach::faces}, {"faces_and_edges", Reach::faces_and_edges}, {"all", Reach::all}}, "reach");
+  if (!combine.empty()) w.op = op_from(combine);
   for (const nb::dict& array : arrays)
     w.arrays.push_back({reinterpret_cast<void*>(nb::cast<std::uintptr_t>(array["pointer"])),
                         nb::cast<Extent>(array["stride"]), nb::cast<std::int64_t>(array["component_stride"])});
@@ -87,15 +91,17 @@ class ArrayExchange {
  public:
   ArrayExchange(const Communicator& comm, const Grid& grid, std::vector<Wanted> wanted, ExchangeOptions options,
                 const Watched& watched)
-      : comm_(comm) {
+      : streams_(grid.machine(), grid.rank()), comm_(comm) {
     std::vector<ExchangeItem> items;
     for (Wanted& w : wanted) {
       fields_.push_back(Field::adopt(comm, grid, w.field, w.arrays));
-      halos_.emplace_back(w.halo);
-      items.push_back({&halos_.back(), &fields_.back()});
+      if (w.op == Op::copy) {
+        patterns_.push_back(std::make_unique<Halo>(w.halo));
+      } else {
+        patterns_.push_back(std::make_unique<HaloAdjoint>(w.halo, w.op));
+      }
+      items.push_back({patterns_.back().get(), &fields_.back()});
     }
-    for (const int device : grid.machine().devices_of_rank(grid.rank()))
-      devices_.push_back(grid.machine().device(device).local);
     if (watched.trace) options.trace = &trace_.emplace();
     tuning_.options = options;
     tuning_.source = "rules";
@@ -103,25 +109,36 @@ class ArrayExchange {
     exchange_.emplace(comm, grid, std::move(items), tuning_.options);
   }
 
-  void begin(const std::vector<std::uintptr_t>& natives) { exchange_->begin(streams(natives)); }
+  void begin(const std::vector<std::uintptr_t>& natives) { exchange().begin(streams_.of(natives)); }
 
   void end(const std::vector<std::uintptr_t>& natives) {
-    exchange_->end(streams(natives));
+    exchange().end(streams_.of(natives));
     finish();
   }
 
   void run(const std::vector<std::uintptr_t>& natives) {
-    exchange_->run(streams(natives));
+    exchange().run(streams_.of(natives));
     finish();
   }
 
   void swap(const std::string& name) {
+    exchange();
     for (Field& field : fields_)
       if (field.options().name == name) return field.swap();
     throw Error("the exchange has no field named '" + name + "'");
   }
 
-  Exchange& exchange() { return *exchange_; }
+  /// Lets go of the caller's arrays. Collective.
+  void close() {
+    exchange_.reset();
+    patterns_.clear();
+    fields_.clear();
+  }
+
+  Exchange& exchange() {
+    require(exchange_.has_value(), "the exchange was closed: construct another");
+    return *exchange_;
+  }
   const Tuning& tuning() const { return tuning_; }
   void write_trace(const std::string& folder) {
     require(trace_.has_value(), "the exchange was not traced: construct it with trace=True");
@@ -129,34 +146,13 @@ class ArrayExchange {
   }
 
  private:
-  /// Host arrays belong to no stream that their user knows of: they are ready when the last call returns.
   void finish() {
-    for (Stream& stream : streams_)
-      if (stream.device().backend == Backend::host) {
-        stream.synchronize();
-        exchange_->check();
-      }
-  }
-
-  /// The caller's streams, one per device; none given: the devices' default streams.
-  std::vector<Stream>& streams(const std::vector<std::uintptr_t>& natives) {
-    require(natives.empty() || natives.size() == devices_.size(),
-            std::to_string(natives.size()) + " streams were given for the " + std::to_string(devices_.size()) +
-                " devices of this rank: give one for each");
-    if (streams_.empty() || natives != natives_) {
-      streams_.clear();
-      for (std::size_t i = 0; i < devices_.size(); ++i)
-        streams_.push_back(Stream::wrap(devices_[i], natives.empty() ? nullptr : reinterpret_cast<void*>(natives[i])));
-      natives_ = natives;
-    }
-    return streams_;
+    if (streams_.finish()) exchange_->check();
   }
 
   std::deque<Field> fields_;
-  std::deque<Halo> halos_;
-  std::vector<Device> devices_;
-  std::vector<std::uintptr_t> natives_;
-  std::vector<Stream> streams_;
+  std::vector<std::unique_ptr<const Pattern>> patterns_;
+  CallerStreams streams_;
   Communicator comm_;
   std::optional<Trace> trace_;
   Tuning tuning_;
@@ -173,6 +169,8 @@ Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::
   reader.read("node_grid", options.partition.nodes);
   reader.read("device_grid", options.partition.devices);
   reader.read("placement", placement);
+  reader.read("placement_seed", options.placement_seed);
+  reader.read("measured_gb_per_s", options.measured_gb_per_s);
   reader.read("boxes", boxes);
   reader.finish();
   options.placement = placement_from_string(placement);
@@ -287,6 +285,9 @@ void bind_exchange(nb::module_& m) {
       .def(
           "progress", [](ArrayExchange& self) { return self.exchange().progress(); }, Release())
       .def("check", [](ArrayExchange& self) { self.exchange().check(); })
+      .def("close", &ArrayExchange::close, Release())
+      .def_prop_ro("capturable", [](ArrayExchange& self) { return self.exchange().capturable(); })
+      .def_prop_ro("limited_in_graphs", [](ArrayExchange& self) { return self.exchange().limited_in_graphs(); })
       .def_prop_ro("needs_host", [](ArrayExchange& self) { return self.exchange().needs_host(); })
       .def_prop_ro("sequence", [](ArrayExchange& self) { return self.exchange().sequence(); })
       .def("messages", [](ArrayExchange& self) { return message_list(self.exchange().messages()); })

@@ -52,16 +52,17 @@ void bind_placement(nb::module_& m) {
         "included.");
   m.def(
       "measure_rates",
-      [](const Machine& machine, std::size_t bytes, std::size_t most_bytes, double seconds) {
+      [](const Machine& machine, std::size_t bytes, std::size_t most_bytes, double seconds, const Communicator* comm) {
         MeasureOptions options;
         options.bytes = bytes;
         options.most_bytes = most_bytes;
         options.seconds = seconds;
-        return measure_rates(world(), machine, options);
+        return measure_rates(comm ? *comm : world(), machine, options);
       },
       nb::arg("machine"), nb::arg("bytes") = std::size_t{4} << 20, nb::arg("most_bytes") = 0, nb::arg("seconds") = 10.0,
-      nb::call_guard<nb::gil_scoped_release>(),
-      "Collective. GB/s from each device to each other, while the other way is as busy, as one list: "
+      nb::arg("comm").none() = nb::none(), nb::call_guard<nb::gil_scoped_release>(),
+      "Collective, over the ranks that the machine was discovered with. GB/s from each device to each other, while the "
+      "other way is as busy, as one list: "
       "rates[source * devices + target].");
 }
 

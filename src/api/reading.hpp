@@ -2,6 +2,8 @@
 // Options that arrive from Python as a dict, and names that stand for values.
 #include <algorithm>
 
+#include <slipstream/transfer.hpp>
+
 #include "api/python_common.hpp"
 
 namespace slipstream::python {
@@ -14,6 +16,12 @@ Value one_of(const std::string& text, std::initializer_list<std::pair<const char
     names += (names.empty() ? "" : ", ") + std::string(name);
   }
   throw Error(std::string("no ") + what + " is named '" + text + "': choose among " + names);
+}
+
+/// What is done with values that meet.
+inline Op op_from(const std::string& name) {
+  return one_of<Op>(name, {{"add", Op::add}, {"min", Op::min}, {"max", Op::max}, {"multiply", Op::multiply}},
+                    "combination");
 }
 
 /// Reads options one by one and knows which were not asked for.

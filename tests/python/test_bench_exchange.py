@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream import exchange_setups, exchange_tables
-from slipstream.bench_exchange import Choice
+from slipstream import bench, exchange_setups, exchange_tables
+from slipstream.bench_exchange import FIGURES, Choice
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import QUICK, SCALES, Setup
 
@@ -54,6 +54,14 @@ def test_bytes_over_links_are_those_of_the_halo(cli: Cli, tmp_path: Path) -> Non
     # The plan rounds pieces up to whole words of a copy.
     assert row["link_mb"] == pytest.approx(around / 1e6, rel=0.01)
     assert row["travels_by"] == "kernel+direct" and row["replayed"]
+    assert row["warm_setup_s"] > 0 and row["begin_us"] > 0
+
+
+def test_rows_replace_like_ones_that_hold_other_figures(tmp_path: Path) -> None:
+    for figure in ("setup_s", "warm_setup_s"):
+        path = bench.write(tmp_path, "exchange", {"name": "M"}, "abc", [{"part": "must", figure: 0.1}], FIGURES)
+    (row,) = json.loads(path.read_text())["rows"]
+    assert row["warm_setup_s"] == 0.1
 
 
 def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(cli: Cli, tmp_path: Path) -> None:
@@ -105,15 +113,24 @@ def test_what_cannot_be_measured_is_said(cli: Cli, words: tuple[str, ...], messa
     assert result.returncode == 2 and message in result.stderr
 
 
+def test_routes_that_cannot_be_used_are_refused_before_their_rows(cli: Cli) -> None:
+    result = cli(*QUICK_WORDS, "--part", "schemes", "--backend", "host")
+    assert result.returncode == 0, result.stderr
+    for name in ("nccl", "nvshmem"):
+        assert f"refused: {name}: it joins GPUs, and these are devices of the host backend" in result.stdout
+    result = cli(*QUICK_WORDS, "--routes", "+nccl", "--backend", "host")
+    assert result.returncode == 2 and "nccl cannot be used here" in result.stderr
+
+
 def test_routes_are_chosen_by_signs_or_by_name() -> None:
-    built = ("kernel", "direct", "staged")
-    assert exchange_setups.parse_routes("", built) == built
-    assert exchange_setups.parse_routes("+direct,-staged", built) == ("kernel", "direct")
-    assert exchange_setups.parse_routes("staged,kernel", built) == ("kernel", "staged")
-    with pytest.raises(CaseError, match="this build has no route nccl; it has kernel, direct, staged"):
-        exchange_setups.parse_routes("+nccl", built)
+    here = ("kernel", "direct", "staged")
+    assert exchange_setups.parse_routes("", here) == here
+    assert exchange_setups.parse_routes("+direct,-staged", here) == ("kernel", "direct")
+    assert exchange_setups.parse_routes("staged,kernel", here) == ("kernel", "staged")
+    with pytest.raises(CaseError, match="nccl cannot be used here .* but kernel, direct, staged can"):
+        exchange_setups.parse_routes("+nccl", here)
     with pytest.raises(CaseError, match="leaves no route"):
-        exchange_setups.parse_routes("-kernel,-direct,-staged", built)
+        exchange_setups.parse_routes("-kernel,-direct,-staged", here)
 
 
 @pytest.mark.parametrize(("devices", "grid"), [(1, (1, 1, 1)), (2, (2, 1, 1)), (4, (2, 2, 1)), (6, (3, 2, 1))])

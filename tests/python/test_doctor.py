@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+import slipstream._core as core
 from conftest import Cli
 from slipstream import doctor, doctor_host
 from slipstream.doctor import Said
 from slipstream.doctor_host import FINE, MEND, NOTE, Finding
+from test_exchange import run_on
 
 
 def findings(cli: Cli, *words: str) -> dict[str, dict]:
@@ -31,6 +33,59 @@ def test_two_ranks_map_each_others_memory(cli: Cli) -> None:
     assert found["memory of neighbours"]["found"] == "mapped and read from the next rank"
     assert found["memory of neighbours"]["ranks"] == [0, 1]
     assert "2 ranks" in found["launcher"]["found"]
+
+
+MAPPED_ON_TWO = """
+import sys
+import slipstream._core as module
+for indices in ([0], [0, 1], [0, 1, 2][: 1 + 2 * module.rank()], [0, -1]):
+    sys.stdout.write(f"{module.map_neighbour('host', indices)!r}\\n")
+"""
+
+
+def test_every_device_of_a_rank_maps_memory_of_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "mapped.py"
+    path.write_text(MAPPED_ON_TWO)
+    result = run_on(2, path)
+    assert result.returncode == 0, result.stderr
+    said = result.stdout.splitlines()
+    assert said.count("''") == 6 and len(said) == 8, said
+    assert all("negative device" in line for line in said if line != "''")
+
+
+@pytest.mark.skipif(core.build_info()["cuda"], reason="asks a build without CUDA")
+def test_libraries_are_what_the_engine_can_use(cli: Cli) -> None:
+    found = findings(cli)
+    for name in ("NCCL", "NVSHMEM"):
+        assert found[name]["status"] == NOTE and found[name]["found"].startswith(f"this build has no {name}")
+
+
+def test_a_library_that_is_loaded_is_shown_by_its_file(tmp_path: Path) -> None:
+    maps = tmp_path / "maps"
+    maps.write_text("7f00-7f10 r-xp 00000000 08:01 42 /lib/libc.so.6\n7f20-7f30 r-xp 0 08:01 43 /opt/libnccl.so.2.28\n")
+    assert doctor_host.loaded_file("libnccl.so", maps) == "/opt/libnccl.so.2.28"
+    assert doctor_host.loaded_file("libnvshmem_host.so", maps) == "libnvshmem_host.so"
+    nccl, nvshmem = doctor.libraries({"nccl": "", "nvshmem": "no library could be loaded"})
+    assert (nccl.check, nccl.status) == ("NCCL", FINE)
+    assert (nvshmem.found, nvshmem.status) == ("no library could be loaded", NOTE)
+    assert "SLIPSTREAM_NVSHMEM_FILE" in nvshmem.remedy
+
+
+@pytest.mark.parametrize(
+    ("says", "backend", "problem", "status"),
+    [
+        (True, "cuda", "", FINE),
+        (True, "cuda", "the MPI library crashed", MEND),
+        (None, "cuda", "it does not say", NOTE),
+        (False, "cuda", "it says no", NOTE),
+        (True, "host", "", NOTE),
+        (None, "host", "", NOTE),
+    ],
+)
+def test_gpu_aware_mpi_is_believed_after_a_proof(says: bool | None, backend: str, problem: str, status: str) -> None:
+    finding = doctor.gpu_mpi(says, [{"backend": backend}], problem)
+    assert finding.status == status and (finding.remedy or status == FINE)
+    assert problem in finding.found
 
 
 def test_table_ends_with_how_much_is_to_mend(cli: Cli) -> None:

@@ -229,12 +229,12 @@ def test_options_of_the_wrong_type_are_refused_by_name() -> None:
         ss.Exchange(grid, {"u": numbered(grid, 1)}, wait_limit="long")
 
 
-def run_on(ranks: int, path: Path) -> subprocess.CompletedProcess[str]:
+def run_on(ranks: int, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = ["mpiexec", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", sys.executable, str(path)]
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     search = os.pathsep.join([str(ROOT / "python"), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     return subprocess.run(
-        command,
+        [*command, *arguments],
         env=os.environ | environment | {"PYTHONPATH": search},
         capture_output=True,
         text=True,
@@ -368,15 +368,20 @@ def test_a_rank_without_blocks_takes_part(tmp_path: Path) -> None:
     assert sorted(result.stdout.splitlines()) == ["0 1 True", "1 0 True"], result.stderr
 
 
-def page_example() -> str:
-    return re.search(r"<!-- example -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL).group(1)
+def page_example(name: str = "example") -> str:
+    page = PAGE.read_text(encoding="utf-8")
+    return re.search(rf"<!-- {name} -->\n```python\n(.*?)```", page, re.DOTALL).group(1)
 
 
 def test_the_pages_example_runs(tmp_path: Path) -> None:
     path = tmp_path / "example.py"
     path.write_text(
         page_example()
-        + "\nassert u.min() == 1 and u.max() == 1 + comm.size - 1\nimport sys; sys.stdout.write('good\\n')\n"
+        + "\nassert u.min() == 1 and u.max() == 1 + comm.size - 1\n"
+        + "u[:] = 1 + comm.rank\n"
+        + page_example("all-reduce")
+        + "\nassert list(sums) == [3 * u.size, 5 * u.size], sums\nhalo.close()\n"
+        + "import sys; sys.stdout.write('good\\n')\n"
     )
     result = run_on(2, path)
     assert result.stdout.split() == ["good", "good"], result.stdout + result.stderr

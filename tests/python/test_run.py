@@ -211,6 +211,26 @@ def test_info_shows_what_routes_can_do(cli: Cli) -> None:
     assert "capability" in result.stdout and "staged" in result.stdout
 
 
+@pytest.mark.skipif(core.available("cuda"), reason="asks a build without CUDA, or a machine without GPUs")
+def test_info_says_which_routes_are_not_available_and_why(cli: Cli) -> None:
+    words = [line.split(maxsplit=1) for line in cli("info", "routes").stdout.splitlines() if line.strip()]
+    said = {line[0]: line[1].strip() for line in reversed(words) if len(line) > 1}
+    assert said["available"] == "here, backend host"
+    for name in ("nccl", "nvshmem"):
+        assert said[name] == "no: it joins GPUs, and these are devices of the host backend"
+    for name in ("kernel", "direct", "peer", "colocated", "staged"):
+        assert said[name] == "yes, between devices as below"
+    assert "proves" in said["gpu_mpi"]
+
+
+@pytest.mark.skipif(core.build_info()["cuda"], reason="asks a build without CUDA")
+def test_routes_of_libraries_say_what_the_build_lacks() -> None:
+    missing = {route["name"]: route["missing"] for route in core.routes("cuda")}
+    assert missing["nccl"].startswith("this build has no NCCL")
+    assert missing["nvshmem"].startswith("this build has no NVSHMEM")
+    assert {name for name, why in missing.items() if not why} >= {"kernel", "direct", "peer", "colocated", "staged"}
+
+
 def test_info_shows_what_collectives_can_do(cli: Cli) -> None:
     result = cli("info", "collectives")
     assert result.returncode == 0, result.stderr

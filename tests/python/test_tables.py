@@ -100,6 +100,24 @@ def test_columns_can_be_chosen(tmp_path: Path) -> None:
     assert "| storage | mlups |" in path.read_text()
 
 
+@pytest.mark.parametrize(
+    ("columns", "heads"),
+    [("storage,seconds?,mlups", "| storage | mlups |"), ("storage?,mlups", "| storage | mlups |")],
+)
+def test_a_column_may_be_in_no_row_on_demand(tmp_path: Path, columns: str, heads: str) -> None:
+    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    path = document(tmp_path, f"lbm columns={columns}")
+    assert tables(tmp_path).returncode == 0
+    assert heads in path.read_text()
+
+
+def test_a_column_that_no_row_has_is_an_error(tmp_path: Path) -> None:
+    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    document(tmp_path, "lbm columns=storage,seconds")
+    result = tables(tmp_path)
+    assert result.returncode != 0 and "no column seconds" in result.stderr
+
+
 def test_check_finds_an_old_table_and_leaves_it(tmp_path: Path) -> None:
     bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
     path = document(tmp_path)

@@ -1,0 +1,91 @@
+"""A few values, as of dot products and residuals, reduced over all devices; NumPy, CuPy, PyTorch or other arrays."""
+
+import math
+from typing import Any, Self
+
+from slipstream import arrays
+from slipstream.core import core
+from slipstream.exchange import Grid, native_streams
+
+
+class AllReduce:
+    """Adds (multiplies, takes the minimum or maximum of) the values of all devices of a grid, in place: every device
+    holds the result. All ranks construct, run and close together.
+
+    grid: whose devices take part. values: how many each has, 1 to 1024. dtype: "f64", "f32" or "i64".
+    op: "add", "multiply", "min" or "max". method: "peer" (kernels store into each other's memory), "nccl", "mpi" (the
+        host in the loop) or "automatic", the first of these that can serve.
+    wait_limit: seconds after which a wait gives up.
+
+    The order depends on the number of devices and on nothing else, and so do the bits. NaN stays NaN.
+    Its end is collective, by close(), by leaving a `with` or when Python drops it.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        values: int,
+        dtype: str = "f64",
+        op: str = "add",
+        *,
+        method: str = "automatic",
+        wait_limit: float = 30.0,
+    ) -> None:
+        self.grid, self.values, self.dtype = grid, values, dtype
+        self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
+        self._reduce = core().ArrayAllReduce(grid.comm, grid._grid, values, dtype, op, method, wait_limit)
+
+    def run(self, values: Any, stream: Any = None) -> None:
+        """Reduces in place. values: an array, or a list with one for each device of this rank, of any shape, rows
+        packed. stream: the caller's, or a list with one for each device; the result is there for its next work, NumPy
+        arrays hold it when run returns. Runs follow one another."""
+        given = values if isinstance(values, list | tuple) else [values]
+        if len(given) != self._devices:
+            raise ValueError(f"{len(given)} arrays for the {self._devices} devices of this rank: give one for each")
+        self._reduce.run([self._address(array) for array in given], native_streams(self.grid, stream))
+
+    def check(self) -> None:
+        """Raises TimeoutError where an earlier run gave up waiting for another rank. On GPUs call it when the stream
+        has been synchronized and before the result counts; run() calls it too. The object is of no use after it."""
+        self._reduce.check()
+
+    def close(self) -> None:
+        """Collective. A second call does nothing; others raise RuntimeError."""
+        self._reduce.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def method(self) -> str:
+        """The one that serves."""
+        return self._reduce.method
+
+    @property
+    def reason(self) -> str:
+        """Why this method and none before it."""
+        return self._reduce.reason
+
+    @property
+    def needs_host(self) -> bool:
+        """True where run() blocks the host; else a graph of the caller's stream may record and replay it."""
+        return self._reduce.needs_host
+
+    def _address(self, array: Any) -> int:
+        found = arrays.describe(array)
+        size = math.prod(found.shape)
+        if size != self.values or found.format != self.dtype or not found.exact:
+            kind = found.format if found.exact else "another format"
+            raise ValueError(f"an array holds {size} values of {kind}, but {self.values} of {self.dtype} are reduced")
+        if found.on_host != (self.grid.backend == "host"):
+            here = "host" if found.on_host else "GPU"
+            raise ValueError(f"an array lies in {here} memory, but the grid's backend is {self.grid.backend}")
+        expected = 1
+        for extent, stride in zip(reversed(found.shape), reversed(found.strides), strict=True):
+            if extent > 1 and stride != expected:
+                raise ValueError(f"an array has the strides {found.strides}: its values must lie side by side")
+            expected *= extent
+        return found.pointer

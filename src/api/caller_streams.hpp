@@ -1,0 +1,53 @@
+#pragma once
+// The streams on which a Python program has an engine's object work.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <slipstream/machine.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream::python {
+
+/// The caller's streams, one for each device of a rank, kept from call to call.
+class CallerStreams {
+ public:
+  CallerStreams(const Machine& machine, int rank) {
+    for (const int device : machine.devices_of_rank(rank)) devices_.push_back(machine.device(device).local);
+  }
+
+  const std::vector<Device>& devices() const { return devices_; }
+
+  /// By their native handles; none given: the devices' default streams.
+  std::vector<Stream>& of(const std::vector<std::uintptr_t>& natives) {
+    require(natives.empty() || natives.size() == devices_.size(),
+            std::to_string(natives.size()) + " streams were given for the " + std::to_string(devices_.size()) +
+                " devices of this rank: give one for each");
+    if (streams_.empty() || natives != natives_) {
+      streams_.clear();
+      for (std::size_t i = 0; i < devices_.size(); ++i)
+        streams_.push_back(Stream::wrap(devices_[i], natives.empty() ? nullptr : reinterpret_cast<void*>(natives[i])));
+      natives_ = natives;
+    }
+    return streams_;
+  }
+
+  /// Host arrays belong to no stream that their user knows of: they are ready when the last call returns. True where
+  /// some were waited for.
+  bool finish() {
+    bool waited = false;
+    for (Stream& stream : streams_)
+      if (stream.device().backend == Backend::host) {
+        stream.synchronize();
+        waited = true;
+      }
+    return waited;
+  }
+
+ private:
+  std::vector<Device> devices_;
+  std::vector<std::uintptr_t> natives_;
+  std::vector<Stream> streams_;
+};
+
+}  // namespace slipstream::python
