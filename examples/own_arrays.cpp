@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
     exchange.begin(streams);  // work on the interior goes here
     exchange.end(streams);
     streams[0].synchronize();
+    exchange.check();  // throws where a neighbour did not send in time
 
     const float ghost = u[(g * wide + g) * wide];  // left of the first interior cell
     const int left = (comm.rank() + comm.size() - 1) % comm.size();

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
     unsigned char ghost = 0;  // every byte of a neighbour's array is 1 + its rank
     cudaMemcpyAsync(&ghost, u + (g * wide + g) * wide, 1, cudaMemcpyDeviceToHost, mine);
     cudaStreamSynchronize(mine);
+    exchange.check();  // throws where a neighbour did not send in time
     std::printf("rank %d: ghosts on the left hold %d\n", comm.rank(), ghost);
     wrong = ghost != 1 + (comm.rank() + comm.size() - 1) % comm.size();
   }  // the library's objects end before the array and MPI do

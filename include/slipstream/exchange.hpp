@@ -77,21 +77,25 @@ class Exchange {
   /// for it. Where the caller has nothing to compute until end(), run() is faster: the launches of begin() and end()
   /// leave most of a GPU to what runs beside them, and Knobs::teams may leave more.
   void begin(std::vector<Stream>& streams);
-  /// Orders the streams' next work after arrival. Blocks the host only where a route needs it.
+  /// Orders the streams' next work after arrival. Blocks the host only where a route needs it. Elsewhere it does not
+  /// see a time-out of its own: check() does, once the streams are synchronized.
   void end(std::vector<Stream>& streams);
   /// Drives routes that need the host, between begin and end; true when they need it no more.
   bool progress();
-  /// Throws Timeout where a wait of an earlier exchange gave up on a device. begin() calls it too.
+  /// Throws Timeout where a wait gave up on a device in what has run so far. Call it after the streams have been
+  /// synchronized behind the last exchange; begin(), end(), run(), arrival_us() and report() call it too.
   void check();
 
   /// begin and end on the caller's own streams. Routes that need neither host nor copy engine take one launch a device;
   /// what else needs no host is recorded at the first run with these arrays, and replayed as one graph a device.
   void run(std::vector<Stream>& streams);
   /// Device time in microseconds from the beginning of the last exchange to the arrival of each message that reaches
-  /// this rank, in the order of messages(); below 0 where the message leaves this rank. Waits for the exchange.
+  /// this rank, in the order of messages(); below 0 where the message leaves this rank. Waits for the exchange, and
+  /// throws Timeout where it failed.
   std::vector<double> arrival_us();
 
   /// All messages of all ranks with the times of the last exchange, sorted by source and target. Collective; waits.
+  /// Throws on all ranks where the exchange failed on one.
   std::vector<ReportRow> report();
 
   /// Messages that leave or reach this rank's devices.

@@ -20,9 +20,10 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
     sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
   bundles = bundle(grid, planned, grid.rank());
   agree_on_messages();
-  on_all_ranks([&] { make_channels(); });
+  const std::string failure = "an exchange could not be made";
+  on_all_ranks(failure, [&] { make_channels(); });
   prepare_routes();
-  on_all_ranks([&] {
+  on_all_ranks(failure, [&] {
     count_bindings();
     make_landing_places();
     make_host_landings();
@@ -31,14 +32,14 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
   directory.gather(comm);
   prove_host_landings();
   // It ends together, too: nobody stores before everybody's signals are zero.
-  on_all_ranks([&] {
+  on_all_ranks(failure, [&] {
     make_ends();
     make_programs();
   });
 }
 
 /// Where one rank fails, all throw, and none waits for it.
-void Exchange::Impl::on_all_ranks(const std::function<void()>& step) const {
+void Exchange::Impl::on_all_ranks(const std::string& failure, const std::function<void()>& step) const {
   std::exception_ptr thrown;
   std::string message;
   try {
@@ -50,8 +51,7 @@ void Exchange::Impl::on_all_ranks(const std::function<void()>& step) const {
   const auto messages = comm.all_gather(message);
   if (thrown) std::rethrow_exception(thrown);
   for (int rank = 0; rank < comm.size(); ++rank)
-    if (!messages[rank].empty())
-      throw Error("an exchange could not be made, rank " + std::to_string(rank) + " says: " + messages[rank]);
+    if (!messages[rank].empty()) throw Error(failure + ", rank " + std::to_string(rank) + " says: " + messages[rank]);
 }
 
 Exchange::Impl::~Impl() {

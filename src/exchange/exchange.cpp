@@ -35,10 +35,10 @@ void Exchange::Impl::start(const std::vector<Stream>& streams) {
   const std::size_t count = streams.size();
   require(count == sides.size(), "an exchange was given " + std::to_string(count) + " streams for the " +
                                      std::to_string(sides.size()) + " devices of this rank");
+  check();
   require(!open, "an exchange was begun again before its end");
   if (!capturable)
     for (const Stream& stream : streams) require(!stream.capturing(), why_not_captured());
-  check();
   ++sequence;
   binding = current_binding();
   if (host_driven) drive_states();
@@ -126,6 +126,7 @@ void Exchange::Impl::begin(std::vector<Stream>& streams) {
 void Exchange::Impl::end(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "end");
   require(open, "an exchange was ended that was not begun");
+  check();
   if (host_driven) drive_host_routes();
   open = false;
   for (std::size_t i = 0; i < sides.size(); ++i) {
@@ -270,6 +271,7 @@ std::vector<double> Exchange::Impl::arrival_us() {
     synchronize(side.device);
     copy(side.stream, stamps.data(), side.stamps.data(), stamps.bytes());
     side.stream.synchronize();
+    check();
     std::vector<double> by_channel(channels.size(), -1);
     for (std::size_t r = 0; r < side.received.size(); ++r) {
       const int stamp = side.message_stamp[r];

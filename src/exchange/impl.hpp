@@ -65,7 +65,7 @@ struct Exchange::Impl {
   ~Impl();
 
   // build.cpp
-  void on_all_ranks(const std::function<void()>& step) const;
+  void on_all_ranks(const std::string& failure, const std::function<void()>& step) const;
   void agree() const;
   std::string described() const;
   void agree_on_messages() const;

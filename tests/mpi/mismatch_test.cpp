@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 
 #include "../support/exchange_rig.hpp"
 
@@ -101,6 +102,50 @@ TEST_P(OneRankAlone, TimesOutAndSaysWhoWaitedForWhom) {
     }
     p.comm.barrier();
   }
+}
+
+/// Of rank 0 alone, the others doing nothing: rows go straight into the neighbours' ghosts, which must be open first.
+class LastExchange : public testing::Test {
+ protected:
+  static ExchangeOptions into_ghosts() {
+    ExchangeOptions options;
+    options.routes = {RouteKind::kernel, RouteKind::direct};
+    options.wait_limit = 0.3;
+    options.knobs.sealed = 0;
+    options.knobs.in_place = 1;
+    return options;
+  }
+  void SetUp() override {
+    if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+    exchange.emplace(p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}}, into_ghosts());
+  }
+  void TearDown() override { p.comm.barrier(); }
+
+  Pieces p{1};
+  Field u{p.grid, Pieces::named("u")};
+  std::vector<Stream> streams = streams_of(p.grid);
+  std::optional<Exchange> exchange;
+};
+
+TEST_F(LastExchange, ThatFailsInBeginIsToldByEnd) {
+  if (p.comm.rank() > 0) return;
+  exchange->begin(streams);
+  synchronize(streams.front().device());
+  EXPECT_THROW(exchange->end(streams), Timeout);
+}
+
+TEST_F(LastExchange, ThatFailsIsToldByCheckAndByItsTimes) {
+  if (p.comm.rank() > 0) return;
+  exchange->run(streams);
+  finish(streams);
+  EXPECT_THROW(exchange->check(), Timeout);
+  EXPECT_THROW(exchange->arrival_us(), Timeout);
+}
+
+TEST_F(LastExchange, ThatFailsOnOneRankIsToldByTheReportOnAll) {
+  if (p.comm.rank() == 0) exchange->run(streams);
+  const std::string error = error_of([&] { exchange->report(); });
+  EXPECT_NE(error.find("exchange 1 of u: device 0 on rank 0 waited"), std::string::npos) << error;
 }
 
 /// Two exchanges that ranks begin in different orders.
