@@ -160,7 +160,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   if (states.empty()) return;
   // For await_or_abandon().
   for (std::size_t i = 0; i < sides.size(); ++i)
-    if (!streams[i].capturing()) streams[i].record(sides[i]->after);
+    if (!streams[i].capturing()) streams[i].record(sides[i]->ran);
 }
 
 /// All of an exchange whose routes queue work between sending and arrival.

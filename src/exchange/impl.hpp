@@ -35,12 +35,13 @@ struct Channel {
 /// What one device of this rank does in an exchange.
 struct Side {
   Side(int index, Device device)
-      : index(index), device(device), stream(device, Priority::high), before(device), after(device) {}
+      : index(index), device(device), stream(device, Priority::high), before(device), after(device), ran(device) {}
 
   int index;  // in the machine's numbering
   Device device;
   Stream stream;
   Event before, after;
+  Event ran;               // behind what the last run() queued on the caller's stream; never recorded in a capture
   Buffer<Signal> signals;  // the exchange's number and whether a wait gave up, then one per line
   Buffer<std::byte> slots, host_slots, mapped_host_slots;
   Buffer<Failure> failure;
@@ -79,7 +80,8 @@ struct Exchange::Impl {
   void prepare_routes();
   void set_watchdog();
   void tell_of(std::uint64_t number, std::size_t late);
-  void await_or_abandon();
+  bool over() const;
+  void await_or_abandon() noexcept;
 
   // landings.cpp
   void count_bindings();

@@ -93,15 +93,22 @@ void Exchange::Impl::tell_of(std::uint64_t number, std::size_t late) {
     if (state->waits_for_ever()) state->abandon();
 }
 
+/// Whether what begin, end and run queued has ended, as it has where a device failed. Replays of a caller's graph are
+/// not seen.
+bool Exchange::Impl::over() const {
+  return std::all_of(sides.begin(), sides.end(), [](const auto& side) {
+    try {
+      return side->stream.idle() && side->ran.done();
+    } catch (const Error&) {
+      return true;
+    }
+  });
+}
+
 /// A library's kernels wait for a dead rank for ever, and so would a stream that is synchronized.
-void Exchange::Impl::await_or_abandon() {
-  if (states.empty()) return;
+void Exchange::Impl::await_or_abandon() noexcept {
   watchdog.reset();
-  const auto over = [this] {
-    return std::all_of(sides.begin(), sides.end(),
-                       [](const auto& side) { return side->stream.idle() && side->after.done(); });
-  };
-  if (asked_until(over, options.wait_limit)) return;
+  if (asked_until([this] { return over(); }, options.wait_limit)) return;
   for (const auto& [kind, state] : states) state->abandon();
 }
 
