@@ -5,6 +5,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "exchange/agreement.hpp"
 #include "exchange/impl.hpp"
 #include "machine/gpu_mpi.hpp"
 
@@ -14,7 +15,7 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
     : comm(world), grid(grid), items(std::move(wanted)), options(std::move(chosen)) {
   for (const auto& item : items) planned.push_back({item.pattern, item.field->options()});
   hash = plan_hash(grid, planned, options);
-  agree();
+  agree(comm, hash, described(grid, planned));
   own = std::make_unique<Parting>(comm, "an exchange");
   for (const int device : grid.machine().devices_of_rank(grid.rank()))
     sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
@@ -74,27 +75,6 @@ Exchange::Impl::~Impl() {
   directory.release();
   // Memory that neighbours map outlives their last store.
   own.reset();
-}
-
-std::string Exchange::Impl::described() const {
-  std::string text;
-  for (const auto& item : items) {
-    const FieldOptions& field = item.field->options();
-    text += (text.empty() ? "" : ", ") + field.name + " (" + std::to_string(field.components) + " x " +
-            to_string(field.type) + ", " + to_string(field.layout) + ", by " + item.pattern->name() + ")";
-  }
-  return text + " on " + to_string(grid.extent()) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
-}
-
-void Exchange::Impl::agree() const {
-  const std::vector<std::int64_t> hashes = comm.all_gather(static_cast<std::int64_t>(hash));
-  const auto other = std::find_if(hashes.begin(), hashes.end(), [&](auto h) { return h != hashes.front(); });
-  if (other == hashes.end()) return;
-  const std::vector<std::string> texts = comm.all_gather(described());
-  const auto rank = static_cast<std::size_t>(other - hashes.begin());
-  throw Error("the ranks construct different exchanges: rank 0 one of " + texts.front() + ", rank " +
-              std::to_string(rank) + " one of " + texts[rank] +
-              (texts[rank] == texts.front() ? ", with other ghosts, blocks, routes, knobs or codec" : ""));
 }
 
 /// Both ends of every message must list the same transfers.
