@@ -87,6 +87,7 @@ struct Exchange::Impl {
   void make_host_landings();
   void prove_host_landings();
   void publish_fields();
+  void in_room_for(const char* what, const Side& side, const std::function<void()>& make) const;
   Landing landing_of(const Channel& channel, Device user);
   Place place_of(const Leg& leg, std::int64_t block, std::byte* array) const;
   std::vector<std::vector<Place>> places(const Channel& channel, bool at_source, bool through_directory, Device user);
