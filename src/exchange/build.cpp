@@ -74,7 +74,7 @@ Exchange::Impl::~Impl() {
   for (const auto& [kind, state] : states) state->part();
   directory.release();
   // Memory that neighbours map outlives their last store.
-  own.reset();
+  if (!own->part(Parting::patience(options.wait_limit, late()))) keep_memory();
 }
 
 /// Both ends of every message must list the same transfers.

@@ -31,10 +31,12 @@ class NcclReduction final : public Reduction {
       folded_.emplace_back(team_.local(device));
     }
     if (!clique_) return;
-    watchdog_ = std::make_unique<Watchdog>(team_.wait_limit, [this](std::uint64_t number, std::size_t late) {
-      watchdog_->complain(team_.missed(number, team_.name(team_.devices[late]), others_than(team_.devices[late])));
-      clique_->abandon();
-    });
+    watchdog_ =
+        std::make_unique<Watchdog>(team_.wait_limit, [this](std::uint64_t number, std::size_t late, double seconds) {
+          watchdog_->complain(
+              team_.missed(number, team_.name(team_.devices[late]), others_than(team_.devices[late]), seconds));
+          clique_->abandon();
+        });
   }
 
   /// The library's kernels wait for a dead rank for ever: after the limit they are ended.

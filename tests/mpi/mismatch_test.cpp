@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <deque>
+#include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "../support/exchange_rig.hpp"
 
@@ -185,6 +188,62 @@ INSTANTIATE_TEST_SUITE_P(Routes, OtherOrder,
 INSTANTIATE_TEST_SUITE_P(Routes, OneRankAlone,
                          testing::Values(RouteKind::direct, RouteKind::colocated, RouteKind::staged),
                          [](const auto& info) { return to_string(info.param); });
+
+/// Why an exchange of so many fields that swap between two arrays could not be made; empty where it could.
+std::string problem_of_swapping(std::size_t count) {
+  const Pieces p(1);
+  std::deque<Field> fields;
+  std::vector<ExchangeItem> items;
+  for (std::size_t n = 0; n < count; ++n) {
+    FieldOptions options = Pieces::named(std::string(1, static_cast<char>('a' + n)));
+    options.copies = 2;
+    items.push_back({&p.halo, &fields.emplace_back(p.grid, options)});
+  }
+  return error_of([&] { Exchange(p.comm, p.grid, items); });
+}
+
+TEST(Copies, OfSixFieldsThatSwapFitIntoOneExchange) { EXPECT_EQ(problem_of_swapping(6), ""); }
+
+TEST(Copies, OfSevenFieldsThatSwapAreToBePutIntoTwo) {
+  const std::string error = problem_of_swapping(7);
+  EXPECT_NE(error.find("128 combinations, and at most 64"), std::string::npos) << error;
+  EXPECT_NE(error.find("put fields that swap into two exchanges"), std::string::npos) << error;
+}
+
+/// Memory files of this process.
+int memory_files() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    count += std::filesystem::read_symlink(entry, gone).string().find("memfd:slipstream") != std::string::npos;
+  }
+  return count;
+}
+
+TEST(End, WaitsForRanksThatComeLate) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  const int before = memory_files();
+  std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}});
+  if (p.comm.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(6));
+  exchange.reset();
+  EXPECT_EQ(memory_files(), before);
+}
+
+TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  ExchangeOptions options;
+  options.wait_limit = 0.3;
+  const int before = memory_files();
+  std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}}, options);
+  EXPECT_GT(memory_files(), before);
+  if (p.comm.rank() == 0) exchange.reset();
+  EXPECT_GT(memory_files(), before);
+  p.comm.barrier();
+}
 
 /// Asks for more room in flight than there is.
 class Bloated final : public Codec {
