@@ -74,15 +74,32 @@ TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
   EXPECT_NE(error.find("with other ghosts, blocks, routes, knobs or codec"), std::string::npos) << error;
 }
 
-class OneRankAlone : public testing::TestWithParam<RouteKind> {};
+/// Every way of the host's devices that waits for others.
+class RanksApart : public testing::TestWithParam<std::size_t> {
+ protected:
+  static inline const std::vector<Way> ways = all_ways();
+  const Way& way = ways[GetParam()];
 
-TEST_P(OneRankAlone, TimesOutAndSaysWhoWaitedForWhom) {
-  Pieces p(1);
-  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  ExchangeOptions impatient() const {
+    ExchangeOptions options;
+    options.routes = way.routes;
+    options.knobs.grouping = way.grouping;
+    options.wait_limit = 0.3;
+    return options;
+  }
+  /// Why there is no such exchange here; empty where there is.
+  std::string missing() const {
+    if (Communicator::world().size() == 1) return "needs two ranks";
+    if (auto why = unavailable(Backend::host, way); !why.empty()) return why;
+    const Pieces p(way.devices, way.ranks_per_node);
+    return refusal_of(p.grid, {{&p.halo, Pieces::named("u")}}, impatient());
+  }
+};
+TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
+  if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
+  Pieces p(way.devices, way.ranks_per_node);
   Field u(p.grid, Pieces::named("u"));
-  ExchangeOptions options;
-  options.routes = {RouteKind::kernel, GetParam()};
-  options.wait_limit = 0.3;
+  const ExchangeOptions options = impatient();
   {
     Exchange exchange(p.comm, p.grid, {{&p.halo, &u}}, options);
     std::vector<Stream> streams = streams_of(p.grid);
@@ -98,8 +115,9 @@ TEST_P(OneRankAlone, TimesOutAndSaysWhoWaitedForWhom) {
         message = timeout.what();
       }
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
-      EXPECT_NE(message.find("device 0 on rank 0 waited"), std::string::npos) << message;
-      EXPECT_NE(message.find("device "), message.rfind("device ")) << "names both: " << message;
+      EXPECT_NE(message.find(" on rank 0 waited"), std::string::npos) << message;
+      const std::string named = message.substr(0, message.find("; a rank that"));
+      EXPECT_NE(named.find("rank "), named.rfind("rank ")) << "names both: " << message;
       EXPECT_NE(message.find("exchange 1"), std::string::npos) << message;
       EXPECT_GE(taken.count(), 0.25);
     }
@@ -151,16 +169,11 @@ TEST_F(LastExchange, ThatFailsOnOneRankIsToldByTheReportOnAll) {
   EXPECT_NE(error.find("exchange 1 of u: device 0 on rank 0 waited"), std::string::npos) << error;
 }
 
-/// Two exchanges that ranks begin in different orders.
-class OtherOrder : public testing::TestWithParam<RouteKind> {};
-
-TEST_P(OtherOrder, IsAnErrorOnAllRanksThatNamesTheFieldsAndTheOrder) {
-  Pieces p(1);
-  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+TEST_P(RanksApart, TimeOutInAnotherOrderAndNameTheFieldsAndTheOrder) {
+  if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
+  Pieces p(way.devices, way.ranks_per_node);
   Field u(p.grid, Pieces::named("u")), v(p.grid, Pieces::named("v"));
-  ExchangeOptions options;
-  options.routes = {RouteKind::kernel, GetParam()};
-  options.wait_limit = 0.3;
+  const ExchangeOptions options = impatient();
   std::string message;
   {
     Exchange of_u(p.comm, p.grid, {{&p.halo, &u}}, options), of_v(p.comm, p.grid, {{&p.halo, &v}}, options);
@@ -181,13 +194,8 @@ TEST_P(OtherOrder, IsAnErrorOnAllRanksThatNamesTheFieldsAndTheOrder) {
   EXPECT_NE(message.find(p.comm.rank() == 1 ? "exchange 1 of v" : "exchange 1 of u"), std::string::npos) << message;
   EXPECT_NE(message.find("in another order"), std::string::npos) << message;
 }
-INSTANTIATE_TEST_SUITE_P(Routes, OtherOrder,
-                         testing::Values(RouteKind::direct, RouteKind::colocated, RouteKind::staged),
-                         [](const auto& info) { return to_string(info.param); });
-
-INSTANTIATE_TEST_SUITE_P(Routes, OneRankAlone,
-                         testing::Values(RouteKind::direct, RouteKind::colocated, RouteKind::staged),
-                         [](const auto& info) { return to_string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Routes, RanksApart, testing::Range<std::size_t>(0, all_ways().size()),
+                         [](const auto& info) { return name_of(Backend::host, info.param); });
 
 /// Why an exchange of so many fields that swap between two arrays could not be made; empty where it could.
 std::string problem_of_swapping(std::size_t count) {
