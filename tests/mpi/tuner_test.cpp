@@ -151,6 +151,7 @@ TEST_F(Tuned, LeavesOutDeviceMemoryThatMpiDoesNotTake) {
   EXPECT_NE(why.find("arrived changed"), std::string::npos) << why;
   const Tuning tuning = tune(own, grid_, items_, {}, how_);
   EXPECT_EQ(tuning.source, "measured");
+  EXPECT_TRUE(tuning.notes.empty()) << tuning.notes.front();
   for (const auto& [pair, kind] : tuning.options.chosen) EXPECT_NE(kind, RouteKind::gpu_mpi);
   for (const auto& [pair, reason] : tuning.options.reasons)
     EXPECT_EQ(reason.find("gpu_mpi"), std::string::npos) << reason;
