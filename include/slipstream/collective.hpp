@@ -22,7 +22,9 @@ ReduceMethod reduce_method_from_string(const std::string& name);
 
 struct AllReduceOptions {
   ReduceMethod method = ReduceMethod::automatic;
-  double wait_limit = 30;  ///< seconds after which a wait gives up and the next call throws Timeout
+  /// Seconds after which a wait gives up and the next call throws Timeout; of the method nccl at least 60 in the first
+  /// run, in which that library connects the devices.
+  double wait_limit = 30;
 };
 
 /// A few values, as of dot products and residuals, reduced over all devices of a machine; the result stays on them.

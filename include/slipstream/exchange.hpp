@@ -18,7 +18,9 @@ struct ExchangeOptions {
   /// Routes that may be used; for each pair of devices the first, in the order of RouteKind, that can serve it.
   std::vector<RouteKind> routes = all_routes();
   std::shared_ptr<const Codec> codec = raw_codec();  ///< for routes that pack
-  double wait_limit = 30;  ///< seconds after which a wait gives up and the exchange throws Timeout
+  /// Seconds after which a wait gives up and the exchange throws Timeout. What a library waits for has at least 60 in
+  /// the first exchange, in which NCCL connects the devices; the time-out's text has the seconds that were waited.
+  double wait_limit = 30;
   Knobs knobs;
   /// Given routes for pairs of devices (source, target), before the rules: what a tuner found.
   std::map<std::pair<int, int>, RouteKind> chosen;
@@ -63,12 +65,19 @@ std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<Plann
 
 /// Patterns of fields compiled once, for the devices of this rank; begin and end a million times.
 ///
-/// One object may be used by one host thread at a time. All ranks of the communicator construct it together and
-/// call begin and end in the same order. The grid and the fields
-/// must outlive it.
+/// One object may be used by one host thread at a time. All ranks of the communicator construct it together and call
+/// begin and end in the same order. The grid and the fields must outlive it. Fields that have copies share an exchange
+/// of at most 64 combinations of them, so that six that swap between two arrays may.
+///
+/// Between begin() and end(), several exchanges may be in flight on a device. Of run() only one: its launch waits with
+/// as many thread blocks as the device holds, so that two on different streams may keep each other out, on one rank
+/// this one and on its neighbour that. Run them on one stream, or begin and end them.
 class Exchange {
  public:
   Exchange(const Communicator& comm, const Grid& grid, std::vector<ExchangeItem> items, ExchangeOptions options = {});
+  /// Collective, too: waits for this rank's devices and then for the other ranks, whose last stores go to its memory.
+  /// For ranks that do not come it waits for wait_limit, at least 5 s, and only these where a wait has given up or an
+  /// exception is under way; the memory that they may still store to is never freed then. Fields must outlive that.
   ~Exchange();
   Exchange(Exchange&&) noexcept;
 
@@ -77,21 +86,26 @@ class Exchange {
   /// for it. Where the caller has nothing to compute until end(), run() is faster: the launches of begin() and end()
   /// leave most of a GPU to what runs beside them, and Knobs::teams may leave more.
   void begin(std::vector<Stream>& streams);
-  /// Orders the streams' next work after arrival. Blocks the host only where a route needs it.
+  /// Orders the streams' next work after arrival. Blocks the host only where a route needs it. Elsewhere it does not
+  /// see a time-out of its own: check() does, once the streams are synchronized.
   void end(std::vector<Stream>& streams);
   /// Drives routes that need the host, between begin and end; true when they need it no more.
   bool progress();
-  /// Throws Timeout where a wait of an earlier exchange gave up on a device. begin() calls it too.
+  /// Throws Timeout where a wait gave up on a device in what has run so far. Call it after the streams have been
+  /// synchronized behind the last exchange; begin(), end(), run(), arrival_us() and report() call it too.
   void check();
 
-  /// begin and end on the caller's own streams. Routes that need neither host nor copy engine take one launch a device;
-  /// what else needs no host is recorded at the first run with these arrays, and replayed as one graph a device.
+  /// begin and end on the caller's own streams, one exchange of a device at a time (see above). Routes that need
+  /// neither host nor copy engine take one launch a device; what else needs no host is recorded at the first run with
+  /// these arrays, and replayed as one graph a device.
   void run(std::vector<Stream>& streams);
   /// Device time in microseconds from the beginning of the last exchange to the arrival of each message that reaches
-  /// this rank, in the order of messages(); below 0 where the message leaves this rank. Waits for the exchange.
+  /// this rank, in the order of messages(); below 0 where the message leaves this rank. Waits for the exchange, and
+  /// throws Timeout where it failed.
   std::vector<double> arrival_us();
 
   /// All messages of all ranks with the times of the last exchange, sorted by source and target. Collective; waits.
+  /// Throws on all ranks where the exchange failed on one.
   std::vector<ReportRow> report();
 
   /// Messages that leave or reach this rank's devices.

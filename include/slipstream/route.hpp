@@ -136,10 +136,17 @@ class RouteState {
   virtual std::string remark(int /*source*/, int /*target*/) const { return {}; }
   /// Lets go of what other ranks own, after the ends: they free it when all have.
   virtual void part() {}
+  /// Keeps for ever what other ranks may still store to: they did not all part.
+  virtual void keep_memory() {}
+  /// Whether a graph may replay the message, now that it is known what memory is mapped; the same at both its ends.
+  virtual bool capturable(int /*source*/, int /*target*/) const { return true; }
   /// True where what is queued waits on the devices without a limit: a watchdog calls abandon() then.
   virtual bool waits_for_ever() const { return false; }
-  /// Ends what waits on the devices for ranks that are gone; from any thread.
-  virtual void abandon() {}
+  /// True where deliver() queues what waits without a limit.
+  virtual bool waits_in_deliver() const { return false; }
+  /// Ends what waits on the devices for ranks that are gone; from any thread. False where nothing can: the job must
+  /// end.
+  virtual bool abandon() { return true; }
 };
 
 /// All messages of one route, whoever sends them; the same on all ranks.

@@ -20,13 +20,14 @@ struct Tuning {
   std::string source;       ///< "measured", "cache", or "rules" where there was nothing to measure
   std::string file;         ///< of the cache; empty where there is none
   double seconds = 0;
-  std::vector<std::string> notes;  ///< candidates that refused, caches that could not be read; on rank 0
+  std::vector<std::string> notes;  ///< candidates that refused or timed out, caches not read; on rank 0
 };
 
 /// Measures the routes that the options allow, with the exchange's own messages, and keeps for each pair of devices
 /// the fastest, but no mixture that is slower as a whole than one route for all. Remembered on disk by machine, version
 /// and shape. Runs exchanges of the fields: their ghosts are overwritten. Patterns that combine values are not
-/// measured, because an exchange would change what it sums: they follow the rules. Collective; rank 0 decides.
+/// measured, because an exchange would change what it sums: they follow the rules. Collective; rank 0 decides. Throws
+/// Error on all ranks where they do not all tune the same exchange with as many trials.
 Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
             const ExchangeOptions& options, const TuneOptions& how = {});
 

@@ -5,6 +5,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "exchange/agreement.hpp"
 #include "exchange/impl.hpp"
 #include "machine/gpu_mpi.hpp"
 
@@ -14,15 +15,16 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
     : comm(world), grid(grid), items(std::move(wanted)), options(std::move(chosen)) {
   for (const auto& item : items) planned.push_back({item.pattern, item.field->options()});
   hash = plan_hash(grid, planned, options);
-  agree();
+  agree(comm, hash, described(grid, planned));
   own = std::make_unique<Parting>(comm, "an exchange");
   for (const int device : grid.machine().devices_of_rank(grid.rank()))
     sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
   bundles = bundle(grid, planned, grid.rank());
   agree_on_messages();
-  on_all_ranks([&] { make_channels(); });
+  const std::string failure = "an exchange could not be made";
+  on_all_ranks(failure, [&] { make_channels(); });
   prepare_routes();
-  on_all_ranks([&] {
+  on_all_ranks(failure, [&] {
     count_bindings();
     make_landing_places();
     make_host_landings();
@@ -31,14 +33,14 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
   directory.gather(comm);
   prove_host_landings();
   // It ends together, too: nobody stores before everybody's signals are zero.
-  on_all_ranks([&] {
+  on_all_ranks(failure, [&] {
     make_ends();
     make_programs();
   });
 }
 
 /// Where one rank fails, all throw, and none waits for it.
-void Exchange::Impl::on_all_ranks(const std::function<void()>& step) const {
+void Exchange::Impl::on_all_ranks(const std::string& failure, const std::function<void()>& step) const {
   std::exception_ptr thrown;
   std::string message;
   try {
@@ -50,8 +52,7 @@ void Exchange::Impl::on_all_ranks(const std::function<void()>& step) const {
   const auto messages = comm.all_gather(message);
   if (thrown) std::rethrow_exception(thrown);
   for (int rank = 0; rank < comm.size(); ++rank)
-    if (!messages[rank].empty())
-      throw Error("an exchange could not be made, rank " + std::to_string(rank) + " says: " + messages[rank]);
+    if (!messages[rank].empty()) throw Error(failure + ", rank " + std::to_string(rank) + " says: " + messages[rank]);
 }
 
 Exchange::Impl::~Impl() {
@@ -73,28 +74,7 @@ Exchange::Impl::~Impl() {
   for (const auto& [kind, state] : states) state->part();
   directory.release();
   // Memory that neighbours map outlives their last store.
-  own.reset();
-}
-
-std::string Exchange::Impl::described() const {
-  std::string text;
-  for (const auto& item : items) {
-    const FieldOptions& field = item.field->options();
-    text += (text.empty() ? "" : ", ") + field.name + " (" + std::to_string(field.components) + " x " +
-            to_string(field.type) + ", " + to_string(field.layout) + ", by " + item.pattern->name() + ")";
-  }
-  return text + " on " + to_string(grid.extent()) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
-}
-
-void Exchange::Impl::agree() const {
-  const std::vector<std::int64_t> hashes = comm.all_gather(static_cast<std::int64_t>(hash));
-  const auto other = std::find_if(hashes.begin(), hashes.end(), [&](auto h) { return h != hashes.front(); });
-  if (other == hashes.end()) return;
-  const std::vector<std::string> texts = comm.all_gather(described());
-  const auto rank = static_cast<std::size_t>(other - hashes.begin());
-  throw Error("the ranks construct different exchanges: rank 0 one of " + texts.front() + ", rank " +
-              std::to_string(rank) + " one of " + texts[rank] +
-              (texts[rank] == texts.front() ? ", with other ghosts, blocks, routes, knobs or codec" : ""));
+  if (!own->part(Parting::patience(options.wait_limit, late()))) keep_memory();
 }
 
 /// Both ends of every message must list the same transfers.

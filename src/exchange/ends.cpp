@@ -147,7 +147,7 @@ void Exchange::Impl::make_programs() {
   for (auto& pointer : sides) {
     Side& side = *pointer;
     if (std::any_of(side.received.begin(), side.received.end(), [&](auto c) { return channels[c].message.combines; }))
-      combine(side);
+      in_room_for("the tables of what is combined", side, [&] { combine(side); });
     note_transfers(side);
     Batch opening, gates;
     for (const auto& receiver : side.receivers) {
@@ -156,7 +156,9 @@ void Exchange::Impl::make_programs() {
     }
     Schedule schedule = schedule_of(side, opening);
     side.message_stamp = schedule.message_stamp;
-    side.stamps = Buffer<std::uint64_t>(side.device, static_cast<std::size_t>(schedule.stamps) + 1);
+    in_room_for("the times", side, [&] {
+      side.stamps = Buffer<std::uint64_t>(side.device, static_cast<std::size_t>(schedule.stamps) + 1);
+    });
     fill(side.stream, side.stamps.data(), 0, side.stamps.bytes());
     side.stream.synchronize();
     const Batch nothing;
@@ -166,12 +168,14 @@ void Exchange::Impl::make_programs() {
     std::vector<Scheduled> both = schedule.early;
     both.insert(both.end(), schedule.late.begin(), schedule.late.end());
     const int teams = options.knobs.teams, beside = teams_beside(side.device, teams);
-    for (int b = 0; b < bindings; ++b) {
-      side.outgoing.emplace_back(side.device, schedule.early, b, beside);
-      side.incoming.emplace_back(side.device, schedule.late, b, beside);
-      side.whole.emplace_back(side.device, both, b, teams);
-    }
-    if (!gates.before.empty()) side.gates = Program(side.device, {{&gates, 0, 0, 0}}, 0, 1);
+    in_room_for("the tables of the launches", side, [&] {
+      for (int b = 0; b < bindings; ++b) {
+        side.outgoing.emplace_back(side.device, schedule.early, b, beside);
+        side.incoming.emplace_back(side.device, schedule.late, b, beside);
+        side.whole.emplace_back(side.device, both, b, teams);
+      }
+      if (!gates.before.empty()) side.gates = Program(side.device, {{&gates, 0, 0, 0}}, 0, 1);
+    });
   }
 }
 

@@ -35,10 +35,10 @@ void Exchange::Impl::start(const std::vector<Stream>& streams) {
   const std::size_t count = streams.size();
   require(count == sides.size(), "an exchange was given " + std::to_string(count) + " streams for the " +
                                      std::to_string(sides.size()) + " devices of this rank");
+  check();
   require(!open, "an exchange was begun again before its end");
   if (!capturable)
     for (const Stream& stream : streams) require(!stream.capturing(), why_not_captured());
-  check();
   ++sequence;
   binding = current_binding();
   if (host_driven) drive_states();
@@ -50,9 +50,14 @@ bool Exchange::Impl::drive_states() {
   return done;
 }
 
+bool Exchange::Impl::captured(const Channel& c) {
+  return route(c.choice.route).capturable(c.pair) &&
+         (!c.message.state || c.message.state->capturable(c.message.source, c.message.target));
+}
+
 std::string Exchange::Impl::why_not_captured() const {
   for (const Channel& c : channels)
-    if (!route(c.choice.route).capturable(c.pair))
+    if (!captured(c))
       return "an exchange was begun on a stream that is being captured, but its message from device " +
              std::to_string(c.message.source) + " to device " + std::to_string(c.message.target) + " travels by " +
              to_string(c.choice.route) + ", which a graph cannot replay here (slipstream info routes says why): " +
@@ -108,6 +113,14 @@ void Exchange::Impl::receive(Side& side, Stream& stream) {
   if (options.knobs.sync && host_driven) stream.synchronize();
 }
 
+void Exchange::Impl::receive(const std::vector<Stream*>& streams) {
+  const auto all = [&] {
+    for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
+  };
+  if (waits_in_deliver) return watched(streams, all);
+  all();
+}
+
 void Exchange::Impl::begin(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "begin");
   start(streams);
@@ -126,11 +139,14 @@ void Exchange::Impl::begin(std::vector<Stream>& streams) {
 void Exchange::Impl::end(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "end");
   require(open, "an exchange was ended that was not begun");
+  check();
   if (host_driven) drive_host_routes();
   open = false;
+  std::vector<Stream*> own;
+  for (auto& side : sides) own.push_back(&side->stream);
+  receive(own);
   for (std::size_t i = 0; i < sides.size(); ++i) {
     Side& side = *sides[i];
-    receive(side, side.stream);
     side.stream.record(side.after);
     streams[i].wait(side.after);
   }
@@ -159,7 +175,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   if (states.empty()) return;
   // For await_or_abandon().
   for (std::size_t i = 0; i < sides.size(); ++i)
-    if (!streams[i].capturing()) streams[i].record(sides[i]->after);
+    if (!streams[i].capturing()) streams[i].record(sides[i]->ran);
 }
 
 /// All of an exchange whose routes queue work between sending and arrival.
@@ -169,7 +185,7 @@ void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   transfer(streams);
   if (host_driven) drive_host_routes();
   open = false;
-  for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
+  receive(streams);
 }
 
 /// A graph of the exchange's own, unless the caller records one or wants to see the parts.
@@ -182,14 +198,33 @@ bool Exchange::Impl::replayed(const std::vector<Stream>& streams) const {
 const std::vector<Graph>& Exchange::Impl::recording() {
   std::vector<Graph>& graphs = recordings[binding];
   if (!graphs.empty()) return graphs;
-  std::vector<Stream*> own;
-  for (auto& side : sides) {
-    side->stream.begin_capture();
-    own.push_back(&side->stream);
+  std::vector<Graph> made;
+  try {
+    std::vector<Stream*> own;
+    for (auto& side : sides) {
+      side->stream.begin_capture();
+      own.push_back(&side->stream);
+    }
+    queue(own);
+    for (auto& side : sides) made.push_back(side->stream.end_capture());
+  } catch (...) {
+    stop_recording();
+    throw;
   }
-  queue(own);
-  for (auto& side : sides) graphs.push_back(side->stream.end_capture());
-  return graphs;
+  return graphs = std::move(made);
+}
+
+/// Nothing of it has run.
+void Exchange::Impl::stop_recording() noexcept {
+  open = false;
+  --sequence;
+  for (auto& side : sides) {
+    try {
+      if (side->stream.capturing()) side->stream.end_capture();
+    } catch (const Error&) {
+      // It has ended all the same; whoever recorded is told why.
+    }
+  }
 }
 
 bool Exchange::Impl::progress() {
@@ -225,8 +260,9 @@ std::string Exchange::Impl::name(std::uint64_t number) const {
 }
 
 /// What a Timeout says: who waited, and for whom where `who` does not say it.
-std::string Exchange::Impl::too_late(std::uint64_t number, const std::string& who, const std::string& whom) const {
-  return name(number) + ": " + who + " longer than " + std::to_string(options.wait_limit) + " s" +
+std::string Exchange::Impl::too_late(std::uint64_t number, const std::string& who, const std::string& whom,
+                                     double seconds) const {
+  return name(number) + ": " + who + " longer than " + std::to_string(seconds) + " s" +
          (whom.empty() ? "" : " for " + whom) +
          "; a rank that has stopped, or that calls its exchanges in another order, keeps others waiting";
 }
@@ -247,8 +283,9 @@ std::string Exchange::Impl::who_waits() const {
 }
 
 void Exchange::Impl::drive_host_routes() {
-  if (!asked_until([this] { return progress(); }, options.wait_limit))
-    throw Timeout(too_late(sequence, who_waits(), ""));
+  if (asked_until([this] { return progress(); }, options.wait_limit)) return;
+  gave_up = true;
+  throw Timeout(too_late(sequence, who_waits(), "", options.wait_limit));
 }
 
 void Exchange::Impl::check() {
@@ -258,7 +295,7 @@ void Exchange::Impl::check() {
     if (!load_acquire(&failure->set)) continue;
     const int peer = static_cast<int>(failure->peer);
     throw Timeout(too_late(failure->sequence, end_of(side->index, grid.rank()) + " waited",
-                           end_of(peer, grid.machine().device(peer).rank)));
+                           end_of(peer, grid.machine().device(peer).rank), options.wait_limit));
   }
 }
 
@@ -270,6 +307,7 @@ std::vector<double> Exchange::Impl::arrival_us() {
     synchronize(side.device);
     copy(side.stream, stamps.data(), side.stamps.data(), stamps.bytes());
     side.stream.synchronize();
+    check();
     std::vector<double> by_channel(channels.size(), -1);
     for (std::size_t r = 0; r < side.received.size(); ++r) {
       const int stamp = side.message_stamp[r];

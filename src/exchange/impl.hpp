@@ -35,12 +35,13 @@ struct Channel {
 /// What one device of this rank does in an exchange.
 struct Side {
   Side(int index, Device device)
-      : index(index), device(device), stream(device, Priority::high), before(device), after(device) {}
+      : index(index), device(device), stream(device, Priority::high), before(device), after(device), ran(device) {}
 
   int index;  // in the machine's numbering
   Device device;
   Stream stream;
   Event before, after;
+  Event ran;               // behind what the last run() queued on the caller's stream; never recorded in a capture
   Buffer<Signal> signals;  // the exchange's number and whether a wait gave up, then one per line
   Buffer<std::byte> slots, host_slots, mapped_host_slots;
   Buffer<Failure> failure;
@@ -65,9 +66,7 @@ struct Exchange::Impl {
   ~Impl();
 
   // build.cpp
-  void on_all_ranks(const std::function<void()>& step) const;
-  void agree() const;
-  std::string described() const;
+  void on_all_ranks(const std::string& failure, const std::function<void()>& step) const;
   void agree_on_messages() const;
   void make_channels();
   void make_message(Channel& channel, int most_devices);
@@ -78,11 +77,17 @@ struct Exchange::Impl {
   int first_free_tag() const;
   void prepare_routes();
   void set_watchdog();
-  void tell_of(std::uint64_t number, std::size_t late);
-  void await_or_abandon();
+  std::string late_in_library(std::uint64_t number, std::size_t late, double seconds) const;
+  void tell_of(std::uint64_t number, std::size_t late, double seconds);
+  [[noreturn]] void end_job(const std::string& why) const;
+  bool over() const;
+  void await_or_abandon() noexcept;
+  bool late() noexcept;
+  void keep_memory();
 
   // landings.cpp
   void count_bindings();
+  void in_room_for(const char* what, const Side& side, const std::function<void()>& make) const;
   void make_landing_places();
   void make_host_landings();
   void prove_host_landings();
@@ -108,23 +113,26 @@ struct Exchange::Impl {
   int current_binding() const;
   Pulse pulse(const Side& side) const;
   void start(const std::vector<Stream>& streams);
+  static bool captured(const Channel& channel);
   std::string why_not_captured() const;
   void send(Side& side, Stream& stream);
   void transfer(const std::vector<Stream*>& streams);
   void start_transfers(const std::vector<Stream*>& streams);
   void watched(const std::vector<Stream*>& streams, const std::function<void()>& work);
   void receive(Side& side, Stream& stream);
+  void receive(const std::vector<Stream*>& streams);
   void begin(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);
   void run(std::vector<Stream>& streams);
   void queue(const std::vector<Stream*>& streams);
   bool replayed(const std::vector<Stream>& streams) const;
   const std::vector<Graph>& recording();
+  void stop_recording() noexcept;
   bool drive_states();
   bool progress();
   void trace_states() const;
   std::string name(std::uint64_t number) const;
-  std::string too_late(std::uint64_t number, const std::string& who, const std::string& whom) const;
+  std::string too_late(std::uint64_t number, const std::string& who, const std::string& whom, double seconds) const;
   std::string who_waits() const;
   void drive_host_routes();
   void check();
@@ -144,6 +152,7 @@ struct Exchange::Impl {
   std::deque<ReceiveSite> receive_sites;                    // receivers' `arrived` point to their legs
   std::map<RouteKind, std::shared_ptr<RouteState>> states;  // of routes that any rank uses
   std::unique_ptr<Watchdog> watchdog;                       // where one of them waits for ever
+  bool waits_in_deliver = false;                            // one of them does so when messages are delivered
   std::vector<std::unique_ptr<Side>> sides;
   int bindings = 1;
   int binding = 0;
@@ -152,6 +161,7 @@ struct Exchange::Impl {
   bool host_driven = false, capturable = true, limited_in_graphs = true;
   bool transfers = false;  // some end queues work between sending and arrival
   bool open = false;
+  bool gave_up = false;  // a Timeout has been thrown
   std::uint64_t sequence = 0;
   std::unique_ptr<Parting> own;  // goes first
 };

@@ -12,6 +12,7 @@ namespace {
 using What = Directory::What;
 
 constexpr std::size_t page = 4096;
+constexpr int most_bindings = 64;  // programs of a launch, one for each
 
 std::size_t device_bytes(const Channel& c) { return c.need.slot_bytes * static_cast<std::size_t>(c.need.depth); }
 std::size_t host_bytes(const Channel& c) { return round_up(c.need.host_bytes, page); }
@@ -34,15 +35,33 @@ std::string by_message(const std::vector<Channel>& channels, int target, std::si
 }  // namespace
 
 void Exchange::Impl::count_bindings() {
-  bindings = 1;
-  for (const auto& item : items) bindings *= item.field->options().copies;
-  require(bindings <= 64, "the fields of one exchange have too many copies between them");
+  std::int64_t combinations = 1;
+  std::string copies;
+  for (const auto& item : items) {
+    combinations = std::min(combinations * item.field->options().copies, std::int64_t{1} << 32);
+    copies += (copies.empty() ? "" : " x ") + std::to_string(item.field->options().copies);
+  }
+  require(combinations <= most_bindings, "the fields of one exchange have " + copies +
+                                             " copies, which can be current in " + std::to_string(combinations) +
+                                             " combinations, and at most " + std::to_string(most_bindings) +
+                                             " are compiled: put fields that swap into two exchanges or more");
+  bindings = static_cast<int>(combinations);
 }
 
 /// The array of each item that is current in a binding.
 int Exchange::Impl::array_in(int binding, std::size_t item) const {
   for (std::size_t i = 0; i < item; ++i) binding /= items[i].field->options().copies;
   return binding % items[item].field->options().copies;
+}
+
+/// Makes what is small beside slots and buffers of messages.
+void Exchange::Impl::in_room_for(const char* what, const Side& side, const std::function<void()>& make) const {
+  try {
+    make();
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory("no room on device " + std::to_string(side.index) + " of rank " + std::to_string(grid.rank()) +
+                      " for " + what + " of an exchange: " + error.what());
+  }
 }
 
 void Exchange::Impl::make_landing_places() {
@@ -70,16 +89,20 @@ void Exchange::Impl::make_landing_places() {
         slot_bytes += device_bytes(channel);
       }
     }
-    side->signals = Buffer<Signal>(side->device, signals * signal_line, Memory::shared);
+    in_room_for("the counters", *side, [&] {
+      side->signals = Buffer<Signal>(side->device, signals * signal_line, Memory::shared);
+      side->failure = Buffer<Failure>(side->device, 1, Memory::pinned);
+    });
     try {
       if (slot_bytes) side->slots = Buffer<std::byte>(side->device, slot_bytes, Memory::shared);
     } catch (const Error& error) {
       throw OutOfMemory("no room on device " + std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) +
                         " for the landing slots of an exchange, " + std::to_string(slot_bytes) +
                         " B in all: " + by_message(channels, side->index, device_bytes) + " (" + error.what() +
-                        "); a smaller knobs.ring or fields of fewer ghost layers take less");
+                        "); fewer ghost layers, quantities or cells of a device take less, and of large messages a "
+                        "smaller ring (Knobs::ring, "
+                        "in Python ring=...)");
     }
-    side->failure = Buffer<Failure>(side->device, 1, Memory::pinned);
     side->failure.data()[0] = Failure{};
     fill(side->stream, side->signals.data(), 0, side->signals.bytes());
     // Lines that an earlier exchange left in the same memory must not pass for this one's.

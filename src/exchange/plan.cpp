@@ -95,17 +95,21 @@ Pair Pairs::of(int source, int target) const {
 
 Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& options) {
   const auto& allowed = options.routes;
+  std::string refused;
+  const auto refuse = [&](const std::string& what, RouteKind kind, const std::string& why) {
+    refused += (refused.empty() ? "" : "; ") + what + " " + to_string(kind) + ": " + why;
+  };
   if (const auto given = options.chosen.find({source, target}); given != options.chosen.end()) {
     const std::string why = route(given->second).refusal(pair);
     const auto reason = options.reasons.find({source, target});
     if (why.empty()) return {given->second, reason == options.reasons.end() ? "chosen by measurement" : reason->second};
+    refuse("chosen, but refused,", given->second, why);
   }
-  std::string refused;
   for (const RouteKind kind : all_routes()) {
     const bool listed = std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
     const std::string why = listed ? route(kind).refusal(pair) : "turned off";
     if (why.empty()) return {kind, refused.empty() ? "first in the rules" : refused};
-    refused += (refused.empty() ? "not " : "; not ") + to_string(kind) + ": " + why;
+    refuse("not", kind, why);
   }
   throw Error("no allowed route joins two of the devices (" + refused + "): allow more routes, staged serves any pair");
 }

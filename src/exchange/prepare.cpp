@@ -1,5 +1,6 @@
 // What all ranks of an exchange set up together for their routes before its ends are made.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <set>
 
@@ -59,6 +60,10 @@ void Exchange::Impl::prepare_routes() {
   for (Channel& channel : channels)
     if (const auto found = states.find(channel.choice.route); found != states.end())
       channel.message.state = found->second;
+  for (const Channel& channel : channels) {
+    capturable &= captured(channel);
+    limited_in_graphs &= captured(channel);
+  }
   for (MessageInfo& m : messages)
     if (const auto found = states.find(m.route); found != states.end())
       if (const std::string remark = found->second->remark(m.source, m.target); !remark.empty())
@@ -70,12 +75,14 @@ void Exchange::Impl::set_watchdog() {
   if (sides.empty()) return;
   const auto waits = [](const auto& entry) { return entry.second->waits_for_ever(); };
   if (std::any_of(states.begin(), states.end(), waits))
-    watchdog = std::make_unique<Watchdog>(options.wait_limit,
-                                          [this](std::uint64_t number, std::size_t late) { tell_of(number, late); });
+    watchdog = std::make_unique<Watchdog>(
+        options.wait_limit,
+        [this](std::uint64_t number, std::size_t late, double seconds) { tell_of(number, late, seconds); });
+  for (const auto& [kind, state] : states) waits_in_deliver |= state->waits_in_deliver();
 }
 
-/// The library does not say which of its neighbours a device waits for. Runs in the watchdog's thread.
-void Exchange::Impl::tell_of(std::uint64_t number, std::size_t late) {
+/// The library does not say which of its neighbours a device waits for.
+std::string Exchange::Impl::late_in_library(std::uint64_t number, std::size_t late, double seconds) const {
   const auto place = [&](int device) { return end_of(device, grid.machine().device(device).rank); };
   const int me = sides[late]->index;
   std::set<int> others;
@@ -88,21 +95,69 @@ void Exchange::Impl::tell_of(std::uint64_t number, std::size_t late) {
   others.erase(me);
   std::string whom;
   for (const int other : others) whom += (whom.empty() ? "" : " or ") + place(other);
-  watchdog->complain(too_late(number, place(me) + " waited", whom));
+  return too_late(number, place(me) + " waited", whom, seconds);
+}
+
+/// Runs in the watchdog's thread.
+void Exchange::Impl::tell_of(std::uint64_t number, std::size_t late, double seconds) {
+  const std::string text = late_in_library(number, late, seconds);
+  watchdog->complain(text);
+  bool ended = true;
   for (const auto& [kind, state] : states)
-    if (state->waits_for_ever()) state->abandon();
+    if (state->waits_for_ever()) ended &= state->abandon();
+  if (!ended) end_job(text);
+}
+
+/// Where nothing ends what a stream waits for, whoever waits for the stream would wait for ever.
+void Exchange::Impl::end_job(const std::string& why) const {
+  std::fprintf(stderr, "rank %d: %s; the library cannot give up: the job ends\n", grid.rank(), why.c_str());
+  std::fflush(stderr);
+  comm.abort(1);
+}
+
+/// Whether what begin, end and run queued has ended, as it has where a device failed. Replays of a caller's graph are
+/// not seen.
+bool Exchange::Impl::over() const {
+  return std::all_of(sides.begin(), sides.end(), [](const auto& side) {
+    try {
+      return side->stream.idle() && side->ran.done();
+    } catch (const Error&) {
+      return true;
+    }
+  });
+}
+
+/// Whether a wait has given up.
+bool Exchange::Impl::late() noexcept {
+  try {
+    check();
+  } catch (const Error&) {
+    return true;
+  }
+  return gave_up;
+}
+
+/// Landing places of ranks that did not part: others may still store to them. Nobody frees them any more.
+void Exchange::Impl::keep_memory() {
+  static auto* const signals = new std::vector<Buffer<Signal>>;
+  static auto* const slots = new std::vector<Buffer<std::byte>>;
+  for (auto& side : sides) {
+    signals->push_back(std::move(side->signals));
+    slots->push_back(std::move(side->slots));
+    slots->push_back(std::move(side->mapped_host_slots));
+  }
+  for (const auto& [kind, state] : states) state->keep_memory();
 }
 
 /// A library's kernels wait for a dead rank for ever, and so would a stream that is synchronized.
-void Exchange::Impl::await_or_abandon() {
-  if (states.empty()) return;
+void Exchange::Impl::await_or_abandon() noexcept {
+  gave_up |= late();
   watchdog.reset();
-  const auto over = [this] {
-    return std::all_of(sides.begin(), sides.end(),
-                       [](const auto& side) { return side->stream.idle() && side->after.done(); });
-  };
-  if (asked_until(over, options.wait_limit)) return;
-  for (const auto& [kind, state] : states) state->abandon();
+  if (asked_until([this] { return over(); }, options.wait_limit)) return;
+  gave_up = true;
+  bool ended = true;
+  for (const auto& [kind, state] : states) ended &= state->abandon();
+  if (!ended) end_job(late_in_library(sequence, 0, options.wait_limit));
 }
 
 }  // namespace slipstream

@@ -8,9 +8,10 @@ namespace slipstream {
 
 std::string ReduceTeam::name(int device) const { return end_of(device, machine.device(device).rank); }
 
-std::string ReduceTeam::missed(std::uint64_t number, const std::string& who, const std::string& whom) const {
+std::string ReduceTeam::missed(std::uint64_t number, const std::string& who, const std::string& whom,
+                               double seconds) const {
   std::ostringstream text;
-  text << "all-reduce " << number << ": " << who << " waited longer than " << wait_limit << " s for " << whom
+  text << "all-reduce " << number << ": " << who << " waited longer than " << seconds << " s for " << whom
        << ": did all ranks call run equally often, and does that one still live?";
   return text.str();
 }

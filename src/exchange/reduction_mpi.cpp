@@ -123,7 +123,7 @@ class MpiReduction final : public Reduction {
     for (const Request& request : requests_) {
       if (request.done) continue;
       broken_ = team_.missed(number_, "rank " + std::to_string(team_.rank),
-                             team_.name(team_.machine.devices_of_rank(request.rank).front()));
+                             team_.name(team_.machine.devices_of_rank(request.rank).front()), team_.wait_limit);
       break;
     }
     throw Timeout(broken_);

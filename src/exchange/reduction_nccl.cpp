@@ -31,19 +31,18 @@ class NcclReduction final : public Reduction {
       folded_.emplace_back(team_.local(device));
     }
     if (!clique_) return;
-    watchdog_ = std::make_unique<Watchdog>(team_.wait_limit, [this](std::uint64_t number, std::size_t late) {
-      watchdog_->complain(team_.missed(number, team_.name(team_.devices[late]), others_than(team_.devices[late])));
-      clique_->abandon();
-    });
+    watchdog_ =
+        std::make_unique<Watchdog>(team_.wait_limit, [this](std::uint64_t number, std::size_t late, double seconds) {
+          watchdog_->complain(
+              team_.missed(number, team_.name(team_.devices[late]), others_than(team_.devices[late]), seconds));
+          clique_->abandon();
+        });
   }
 
   /// The library's kernels wait for a dead rank for ever: after the limit they are ended.
   ~NcclReduction() override {
     watchdog_.reset();
-    const auto over = [this] {
-      return std::all_of(folded_.begin(), folded_.end(), [](const Event& event) { return event.done(); });
-    };
-    if (!asked_until(over, team_.wait_limit) && clique_) clique_->abandon();
+    if (!asked_until([this] { return over(); }, team_.wait_limit) && clique_) clique_->abandon();
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
@@ -67,6 +66,17 @@ class NcclReduction final : public Reduction {
   }
 
  private:
+  /// Whether what run() queued has ended, as it has where a device failed.
+  bool over() const {
+    return std::all_of(folded_.begin(), folded_.end(), [](const Event& event) {
+      try {
+        return event.done();
+      } catch (const Error&) {
+        return true;
+      }
+    });
+  }
+
   /// The library does not say which of them is late.
   std::string others_than(int me) const {
     std::string names;

@@ -44,6 +44,10 @@ class PeerReduction final : public Reduction {
     }
     // Maps go before the parting, and what others mapped after it.
     imported_.clear();
+    if (parting_.part(Parting::patience(team_.wait_limit, late()))) return;
+    // Others may still store here.
+    static auto* const kept = new std::vector<Buffer<WordPair>>;
+    for (Side& side : sides_) kept->push_back(std::move(side.landing));
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
@@ -54,12 +58,21 @@ class PeerReduction final : public Reduction {
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const MissedWords& missed = *sides_[i].missed.data();
       if (load_acquire(&missed.set))
-        throw Timeout(
-            team_.missed(missed.sequence, team_.name(team_.devices[i]), team_.name(static_cast<int>(missed.from))));
+        throw Timeout(team_.missed(missed.sequence, team_.name(team_.devices[i]),
+                                   team_.name(static_cast<int>(missed.from)), team_.wait_limit));
     }
   }
 
  private:
+  bool late() const {
+    try {
+      check();
+    } catch (const Timeout&) {
+      return true;
+    }
+    return false;
+  }
+
   struct Side {
     Buffer<WordPair> landing;
     Buffer<ReduceState> state;

@@ -45,7 +45,10 @@ void rate(ReportRow& row, const Machine& machine) {
 
 std::vector<ReportRow> Exchange::report() {
   const Machine& machine = impl_->grid.machine();
-  const std::vector<double> times = sequence() ? arrival_us() : std::vector<double>(messages().size(), -1);
+  std::vector<double> times(messages().size(), -1);
+  impl_->on_all_ranks("an exchange cannot be reported", [&] {
+    if (sequence()) times = arrival_us();
+  });
   std::string mine;
   for (std::size_t m = 0; m < messages().size(); ++m)
     // Who receives a message knows its time.

@@ -1,17 +1,21 @@
 #include <slipstream/tuner.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
 
 #include <slipstream/error.hpp>
 
+#include "exchange/agreement.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/tuner_cache.hpp"
+#include "machine/gpu_mpi.hpp"
 
 namespace slipstream {
 namespace {
@@ -54,6 +58,9 @@ class Tuner {
 
   Tuning run() {
     const double start = now_us();
+    agree(comm_, number(),
+          described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
+              std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor));
     result_.options = options_;
     result_.source = "rules";
     list_pairs();
@@ -63,6 +70,16 @@ class Tuner {
   }
 
  private:
+  /// Of what all ranks must do alike, and of no exchange.
+  std::uint64_t number() const {
+    std::uint64_t hash = plan_hash(grid_, planned_, options_);
+    for (const std::uint64_t value :
+         {static_cast<std::uint64_t>(how_.warm_ups), static_cast<std::uint64_t>(how_.trials),
+          std::bit_cast<std::uint64_t>(how_.drop_factor)})
+      hash = (hash ^ value) * 1099511628211ull + 1;
+    return hash;
+  }
+
   // What there is to choose ---------------------------------------------------------------------------------------
 
   /// All messages between two devices, of all ranks, with their bytes.
@@ -85,6 +102,15 @@ class Tuner {
     return !pairs_.empty();
   }
 
+  /// As the exchanges will find them: MPI is asked with messages whether it takes device memory. Collective.
+  Pairs proven_pairs() const {
+    const auto& allowed = options_.routes;
+    std::vector<Device> devices;
+    for (const Stream& stream : streams_) devices.push_back(stream.device());
+    const bool asked = std::find(allowed.begin(), allowed.end(), RouteKind::gpu_mpi) != allowed.end();
+    return Pairs(grid_.machine(), planned_, options_, asked ? prove_gpu_mpi(comm_, devices) : "");
+  }
+
   std::vector<RouteKind> serving(const Pair& pair) const {
     std::vector<RouteKind> kinds;
     for (const RouteKind kind : all_routes()) {
@@ -94,11 +120,10 @@ class Tuner {
     return kinds;
   }
 
-  void list_candidates() {
+  void list_candidates(const Pairs& pairs) {
     candidates_.push_back({"rules", {}, options_.knobs, {}});
     std::map<RouteKind, std::map<PairKey, RouteKind>> served;
     std::map<RouteKind, double> largest;
-    const Pairs pairs(grid_.machine(), planned_, options_);
     for (const auto& [key, bytes] : pairs_)
       for (const RouteKind kind : serving(pairs.of(key.first, key.second))) {
         served[kind][key] = kind;
@@ -189,45 +214,78 @@ class Tuner {
     return gathered(mine);
   }
 
-  /// One exchange from a common start; keeps the best times.
-  void trial(Exchange& exchange, Candidate& candidate, std::vector<double>& best) {
-    comm_.barrier();
-    const double start = now_us();
-    exchange.run(streams_);
-    for (Stream& stream : streams_) stream.synchronize();
-    candidate.whole = std::min(candidate.whole, comm_.max(now_us() - start));
-    exchange.check();
-    const std::vector<double> times = exchange.arrival_us();
-    for (std::size_t m = 0; m < times.size(); ++m)
-      if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
+  /// Does what may fail. What the first rank that failed says, on all ranks; empty where none did.
+  std::string failure_of(const std::function<void()>& step) const {
+    std::string mine;
+    try {
+      step();
+    } catch (const std::exception& error) {
+      mine = *error.what() ? error.what() : "failed without saying why";
+    }
+    const std::vector<std::string> all = comm_.all_gather(mine);
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+      if (!all[rank].empty()) return "rank " + std::to_string(rank) + ": " + all[rank];
+    return {};
   }
 
-  std::optional<Exchange> make(const Candidate& candidate) {
-    ExchangeOptions options = options_;
-    options.knobs = candidate.knobs;
-    options.chosen = candidate.chosen;
-    std::optional<Exchange> exchange;
-    std::string refused;
-    try {
-      exchange.emplace(comm_, grid_, items_, options);
-    } catch (const Error& error) {
-      refused = error.what();
-    }
-    if (comm_.all(refused.empty())) return exchange;
-    if (!refused.empty()) result_.notes.push_back(candidate.name + ": " + refused);
+  /// True where nothing failed. Otherwise the candidate is dropped, with a note.
+  bool goes_on(Candidate& candidate, const std::string& failure) {
+    if (failure.empty()) return true;
+    if (comm_.rank() == 0) result_.notes.push_back(candidate.name + ": " + failure);
+    candidate.measured = false;
+    candidate.whole = never;
+    candidate.times.clear();
+    return false;
+  }
+
+  /// One exchange from a common start; keeps the best times.
+  std::string trial(Exchange& exchange, Candidate& candidate, std::vector<double>& best) {
+    double taken = never;
+    comm_.barrier();
+    const std::string failure = failure_of([&] {
+      const double start = now_us();
+      exchange.run(streams_);
+      for (Stream& stream : streams_) stream.synchronize();
+      taken = now_us() - start;
+      const std::vector<double> times = exchange.arrival_us();
+      for (std::size_t m = 0; m < times.size(); ++m)
+        if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
+    });
+    candidate.whole = std::min(candidate.whole, comm_.max(taken));
+    return failure;
+  }
+
+  /// A message of this rank that takes another route than it should; empty where none does.
+  static std::string astray(const Exchange& exchange, const Candidate& candidate) {
+    for (const MessageInfo& m : exchange.messages())
+      if (const auto asked = candidate.chosen.find({m.source, m.target});
+          asked != candidate.chosen.end() && asked->second != m.route)
+        return "the message from device " + std::to_string(m.source) + " to device " + std::to_string(m.target) +
+               " took the route " + to_string(m.route) + " (" + m.reason + ")";
     return {};
   }
 
   void measure(Candidate& candidate) {
-    std::optional<Exchange> exchange = make(candidate);
-    if (!exchange) return;
-    for (int n = 0; n < how_.warm_ups; ++n) exchange->run(streams_);
+    ExchangeOptions options = options_;
+    options.knobs = candidate.knobs;
+    options.chosen = candidate.chosen;
+    std::optional<Exchange> exchange;
+    const auto make = [&] {
+      exchange.emplace(comm_, grid_, items_, options);
+      const std::string stray = astray(*exchange, candidate);
+      require(stray.empty(), stray);
+    };
+    if (!goes_on(candidate, failure_of(make))) return;
     std::vector<double> best(exchange->messages().size(), never);
-    trial(*exchange, candidate, best);
+    const auto warm_up = [&] {
+      for (int n = 0; n < how_.warm_ups; ++n) exchange->run(streams_);
+    };
+    if (!goes_on(candidate, failure_of(warm_up)) || !goes_on(candidate, trial(*exchange, candidate, best))) return;
     candidate.times = gathered(*exchange, best);
     candidate.measured = true;
     if (!hopeless(candidate)) {
-      for (int n = 1; n < how_.trials; ++n) trial(*exchange, candidate, best);
+      for (int n = 1; n < how_.trials; ++n)
+        if (!goes_on(candidate, trial(*exchange, candidate, best))) return;
       candidate.times = gathered(*exchange, best);
     }
     for (const auto& [key, time] : candidate.times) {
@@ -315,10 +373,11 @@ class Tuner {
 
   /// Every rank measures; what rank 0 answers goes to all.
   Found decide() {
-    list_candidates();
+    const Pairs pairs = proven_pairs();
+    list_candidates(pairs);
     for (Candidate& candidate : candidates_) measure(candidate);
     // The rules came first, when devices and links had been idle; the best of both times counts.
-    measure(candidates_.front());
+    if (candidates_.front().measured) measure(candidates_.front());
     Candidate mixed = mixture(champions());
     if (!measured_before(mixed)) {
       measure(mixed);
@@ -331,7 +390,6 @@ class Tuner {
     });
     require(best != candidates_.end(), "no route between the devices could be measured");
     Found found{best->knobs, {}, {}};
-    const Pairs pairs(grid_.machine(), planned_, options_);
     for (const auto& [key, bytes] : pairs_) {
       const auto given = best->chosen.find(key);
       const std::vector<RouteKind> serves = serving(pairs.of(key.first, key.second));

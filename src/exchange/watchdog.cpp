@@ -123,9 +123,10 @@ void Watchdog::look() try {
     }
     if (const auto stream = late_stream(oldest)) {
       const std::uint64_t number = oldest.number;
+      const double seconds = std::chrono::duration<double>(limit()).count();
       // What ends now would only be late again; and whoever is told may look at the complaint.
       lock.unlock();
-      late_(number, *stream);
+      late_(number, *stream, seconds);
       return;
     }
     changed_.wait_for(lock, pause_for(limit_));

@@ -123,8 +123,9 @@ class Clique final : public NcclClique {
     for (auto& [device, member] : members_) end(member, Nccl::get().destroy);
   }
 
-  void abandon() override {
+  bool abandon() override {
     for (auto& [device, member] : members_) end(member, Nccl::get().abort);
+    return true;
   }
 
   void send(Stream& stream, const std::byte* from, std::size_t bytes, int source, int target) override {

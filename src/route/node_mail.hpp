@@ -37,6 +37,7 @@ class NodeMail final : public RouteState {
   std::string waiting_for() const override;
   std::string remark(int source, int target) const override;
   void part() override;
+  void keep_memory() override;
 
  private:
   /// A message with the places of its boxes in the memory of the ranks that drive it.

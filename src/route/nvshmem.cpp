@@ -142,15 +142,18 @@ class NvshmemRoute final : public Route {
             {"origin of memory", "any; messages lie in the library's own heap"},
             {"ranks per device", "1"},
             {"devices per rank", "1"},
-            {"capturable", "on a node; between nodes no: its waits take the number of the exchange as an argument"}};
+            {"capturable",
+             "where the library maps the source's memory, as on a node; elsewhere no: its waits take the number of the "
+             "exchange as an argument"}};
   }
   Facts execution() const override {
     return {{"host work in begin", "queues kernels, puts and counters"},
             {"host work in end", "queues kernels"},
-            {"holds while waiting", "one thread block; between nodes the stream, without a limit"},
+            {"holds while waiting",
+             "one thread block; where no memory is mapped the stream, until a thread of the host ends the job"},
             {"in flight at once", "1"},
             {"fields rebindable", "among the field's own copies"},
-            {"after a time-out", "old ghost values, the exchange is unusable; between nodes the job must end"}};
+            {"after a time-out", "old ghost values, the exchange is unusable; where no memory is mapped the job ends"}};
   }
   std::string refusal(const Pair& pair) const override {
     if (pair.host) return "it joins GPUs, and these are devices of the host backend";

@@ -3,7 +3,12 @@
 #include <nvshmem_host.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
@@ -138,14 +143,32 @@ class HeapBlock final : public NvshmemBlock {
     fill(stream, base_, 0, layout.counter_bytes);
     stream.synchronize();
     const cuda::DeviceScope scope(device_);
-    for (int rank = 0; rank < setup.comm.size(); ++rank)
+    std::string mine;
+    for (int rank = 0; rank < setup.comm.size(); ++rank) {
       mapped_.push_back(rank == setup.comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank)));
+      mine += mapped_.back() ? 'y' : 'n';
+    }
+    const std::vector<std::string> texts = setup.comm.all_gather(mine);
+    for (const auto& letter : setup.letters) {
+      const int from = setup.machine.device(letter.source).rank, to = setup.machine.device(letter.target).rank;
+      if (texts.at(static_cast<std::size_t>(to)).at(static_cast<std::size_t>(from)) == 'y') continue;
+      unmapped_.insert({letter.source, letter.target});
+      waits_ |= to == setup.comm.rank();
+    }
   }
   ~HeapBlock() override {
     if (!abandoned_) chunks()[chunk_].used = false;
   }
-  /// Nothing ends the library's waits; but nobody may get memory that they look at.
-  void abandon() override { abandoned_ = true; }
+  bool capturable(int source, int target) const override { return !unmapped_.contains({source, target}); }
+  /// Kernels wait where they can free the slot themselves, and they have a limit.
+  bool waits_for_ever() const override { return waits_; }
+  bool waits_in_deliver() const override { return waits_; }
+  /// Nothing ends the library's waits; and nobody may get memory that they look at.
+  bool abandon() override {
+    abandoned_ = true;
+    return !waits_;
+  }
+  void keep_memory() override { abandoned_ = true; }
 
   std::byte* at(std::size_t offset) const override { return base_ + offset; }
   std::byte* mapped(std::size_t offset, int rank) const override {
@@ -176,7 +199,9 @@ class HeapBlock final : public NvshmemBlock {
   std::size_t chunk_ = 0;
   std::byte* base_ = nullptr;
   std::vector<std::byte*> mapped_;
-  bool abandoned_ = false;
+  std::set<std::pair<int, int>> unmapped_;  // messages whose target's kernels do not reach the source's memory
+  bool waits_ = false;                      // for one of them, on this rank
+  std::atomic<bool> abandoned_ = false;     // a watchdog sets it
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <slipstream/exchange.hpp>
 
-#include "../support/machine_rig.hpp"
+#include "../support/exchange_rig.hpp"
 
 namespace slipstream {
 namespace {
@@ -66,17 +66,17 @@ std::vector<float> values_of(const Field& field, std::int64_t id) {
   return all;
 }
 
-class Adopted : public testing::TestWithParam<std::tuple<Backend, Layout, Memory>> {
- protected:
-  Communicator comm = Communicator::world();
-};
-
-TEST_P(Adopted, ArraysAreExchangedLikeTheFieldsOwn) {
-  const auto [backend, layout, memory] = GetParam();
-  const Machine machine = machine_here(backend, 1);
-  const Grid grid({13, 10 + comm.size(), 5 * comm.size()}, machine, comm.rank(), periodic_blocks());
+/// By the same routes. Why they cannot be exchanged so; empty where they can.
+std::string compare_with_own(Backend backend, const Way& way, Layout layout, Memory memory) {
+  const Communicator comm = Communicator::world();
+  if (auto why = unavailable(backend, way); !why.empty()) return why;
+  const Machine machine = machine_here(backend, way);
+  const Grid grid({13, 10 + comm.size(), 5 * machine.devices()}, machine, comm.rank(), periodic_blocks());
   FieldOptions options = described(layout);
   const Arrays arrays(grid, options, memory);
+  ExchangeOptions by;
+  by.routes = way.routes;
+  by.knobs.grouping = way.grouping;
   Field adopted = Field::adopt(comm, grid, options, arrays.list);
   options.padding = {0, 0, 0};
   Field own(grid, options);
@@ -87,8 +87,10 @@ TEST_P(Adopted, ArraysAreExchangedLikeTheFieldsOwn) {
   Halo::Options widths;
   widths.low = widths.high = options.ghost;
   const Halo halo(widths);
+  for (const Field* field : {&adopted, &own})
+    if (auto why = refusal_of(grid, {{&halo, field->options()}}, by); !why.empty()) return why;
   for (Field* field : {&adopted, &own}) {
-    Exchange exchange(comm, grid, {{&halo, field}});
+    Exchange exchange(comm, grid, {{&halo, field}}, by);
     for (int round = 0; round < 2; ++round) {
       field->write(grid.box(), values.data());
       exchange.run(streams);
@@ -101,7 +103,28 @@ TEST_P(Adopted, ArraysAreExchangedLikeTheFieldsOwn) {
     adopted.swap();
     own.swap();
   }
+  return {};
 }
+
+class Adopted : public testing::TestWithParam<std::tuple<Backend, Layout, Memory>> {};
+
+TEST_P(Adopted, ArraysAreExchangedLikeTheFieldsOwn) {
+  const auto [backend, layout, memory] = GetParam();
+  EXPECT_EQ(compare_with_own(backend, {"rules", all_routes()}, layout, memory), "");
+}
+
+class AdoptedBy : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {};
+
+TEST_P(AdoptedBy, ArraysAreExchangedLikeTheFieldsOwn) {
+  const auto [backend, way] = GetParam();
+  if (const auto why = compare_with_own(backend, all_ways()[way], Layout::soa, Memory::shared); !why.empty())
+    GTEST_SKIP() << why;
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, AdoptedBy,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Range<std::size_t>(0, all_ways().size())),
+                         [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
 INSTANTIATE_TEST_SUITE_P(Memories, Adopted,
                          testing::Combine(testing::ValuesIn(backends_here()),

@@ -7,6 +7,7 @@
 #include <slipstream/launch.hpp>
 
 #include "../support/exchange_rig.hpp"
+#include "exchange/plan.hpp"
 
 namespace slipstream {
 namespace {
@@ -134,12 +135,14 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
 
 TEST_P(Captured, AreAllButWhatTheHostDrives) {
   if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
-  const auto driven = [](RouteKind kind) { return kind == RouteKind::staged || kind == RouteKind::gpu_mpi; };
   Field field(*grid, field_options);
   const Exchange exchange(comm, *grid, {{&halo, &field}}, options);
+  const Pairs pairs(grid->machine(), {{&halo, field_options}}, options);
   const auto& messages = exchange.messages();
-  EXPECT_EQ(exchange.capturable(),
-            std::none_of(messages.begin(), messages.end(), [&](const auto& m) { return driven(m.route); }));
+  EXPECT_EQ(exchange.capturable(), std::all_of(messages.begin(), messages.end(), [&](const auto& m) {
+              const bool driven = m.route == RouteKind::staged || m.route == RouteKind::gpu_mpi;
+              return !driven && route(m.route).capturable(pairs.of(m.source, m.target));
+            }));
 }
 
 TEST_P(Captured, RunGivesTheSameValues) {
@@ -218,6 +221,46 @@ TEST_P(StreamCapture, OfAnExchangeWithoutMessagesIsEmpty) {
   for (Stream& stream : streams) EXPECT_EQ(stream.end_capture().nodes(), 0u);
   exchange_once(exchange, streams, 0);
   EXPECT_EQ(exchange.sequence(), 2u);
+}
+
+/// Cannot be recorded while it is told so.
+class Unrecorded final : public Codec {
+ public:
+  std::string name() const override { return "unrecorded"; }
+  bool lossless() const override { return true; }
+  bool identity() const override { return false; }
+  std::size_t wire_bytes(std::size_t bytes) const override { return bytes; }
+  void encode(Stream& stream, const std::byte* values, std::size_t bytes, std::byte* wire) const override {
+    require(!(refuses && stream.capturing()), "cannot be recorded");
+    copy(stream, wire, values, bytes);
+  }
+  void decode(Stream& stream, const std::byte* wire, std::size_t bytes, std::byte* values) const override {
+    copy(stream, values, wire, bytes);
+  }
+  bool refuses = true;
+};
+
+/// Of run(), which records the exchange at its first use.
+TEST_P(StreamCapture, ThatFailsLeavesAnExchangeThatCanBeRun) {
+  if (const auto why = unavailable(GetParam(), 2); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Grid grid(Extent{8, 8, 16}, machine_here(GetParam(), 2), comm.rank(), GridOptions{});
+  FieldOptions values;
+  values.type = DType::f64;
+  values.ghost = {1, 1, 1};
+  values.shared = true;
+  Field field(grid, values);
+  const Halo halo{Halo::Options{}};
+  const auto codec = std::make_shared<Unrecorded>();
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, RouteKind::peer, RouteKind::colocated};
+  options.codec = codec;
+  Exchange exchange(comm, grid, {{&halo, &field}}, options);
+  std::vector<Stream> streams = streams_of(grid);
+  EXPECT_EQ(error_of([&] { exchange.run(streams); }), "cannot be recorded");
+  codec->refuses = false;
+  for (const int round : {0, 1, 2}) exchange_once(exchange, streams, round);
+  EXPECT_EQ(exchange.sequence(), 3u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, StreamCapture, testing::ValuesIn(backends_here()),

@@ -2,6 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <thread>
 
 #include "../support/exchange_rig.hpp"
 
@@ -70,15 +74,32 @@ TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
   EXPECT_NE(error.find("with other ghosts, blocks, routes, knobs or codec"), std::string::npos) << error;
 }
 
-class OneRankAlone : public testing::TestWithParam<RouteKind> {};
+/// Every way of the host's devices that waits for others.
+class RanksApart : public testing::TestWithParam<std::size_t> {
+ protected:
+  static inline const std::vector<Way> ways = all_ways();
+  const Way& way = ways[GetParam()];
 
-TEST_P(OneRankAlone, TimesOutAndSaysWhoWaitedForWhom) {
-  Pieces p(1);
-  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  ExchangeOptions impatient() const {
+    ExchangeOptions options;
+    options.routes = way.routes;
+    options.knobs.grouping = way.grouping;
+    options.wait_limit = 0.3;
+    return options;
+  }
+  /// Why there is no such exchange here; empty where there is.
+  std::string missing() const {
+    if (Communicator::world().size() == 1) return "needs two ranks";
+    if (auto why = unavailable(Backend::host, way); !why.empty()) return why;
+    const Pieces p(way.devices, way.ranks_per_node);
+    return refusal_of(p.grid, {{&p.halo, Pieces::named("u")}}, impatient());
+  }
+};
+TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
+  if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
+  Pieces p(way.devices, way.ranks_per_node);
   Field u(p.grid, Pieces::named("u"));
-  ExchangeOptions options;
-  options.routes = {RouteKind::kernel, GetParam()};
-  options.wait_limit = 0.3;
+  const ExchangeOptions options = impatient();
   {
     Exchange exchange(p.comm, p.grid, {{&p.halo, &u}}, options);
     std::vector<Stream> streams = streams_of(p.grid);
@@ -94,8 +115,9 @@ TEST_P(OneRankAlone, TimesOutAndSaysWhoWaitedForWhom) {
         message = timeout.what();
       }
       const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
-      EXPECT_NE(message.find("device 0 on rank 0 waited"), std::string::npos) << message;
-      EXPECT_NE(message.find("device "), message.rfind("device ")) << "names both: " << message;
+      EXPECT_NE(message.find(" on rank 0 waited"), std::string::npos) << message;
+      const std::string named = message.substr(0, message.find("; a rank that"));
+      EXPECT_NE(named.find("rank "), named.rfind("rank ")) << "names both: " << message;
       EXPECT_NE(message.find("exchange 1"), std::string::npos) << message;
       EXPECT_GE(taken.count(), 0.25);
     }
@@ -103,16 +125,55 @@ TEST_P(OneRankAlone, TimesOutAndSaysWhoWaitedForWhom) {
   }
 }
 
-/// Two exchanges that ranks begin in different orders.
-class OtherOrder : public testing::TestWithParam<RouteKind> {};
+/// Of rank 0 alone, the others doing nothing: rows go straight into the neighbours' ghosts, which must be open first.
+class LastExchange : public testing::Test {
+ protected:
+  static ExchangeOptions into_ghosts() {
+    ExchangeOptions options;
+    options.routes = {RouteKind::kernel, RouteKind::direct};
+    options.wait_limit = 0.3;
+    options.knobs.sealed = 0;
+    options.knobs.in_place = 1;
+    return options;
+  }
+  void SetUp() override {
+    if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+    exchange.emplace(p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}}, into_ghosts());
+  }
+  void TearDown() override { p.comm.barrier(); }
 
-TEST_P(OtherOrder, IsAnErrorOnAllRanksThatNamesTheFieldsAndTheOrder) {
-  Pieces p(1);
-  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Pieces p{1};
+  Field u{p.grid, Pieces::named("u")};
+  std::vector<Stream> streams = streams_of(p.grid);
+  std::optional<Exchange> exchange;
+};
+
+TEST_F(LastExchange, ThatFailsInBeginIsToldByEnd) {
+  if (p.comm.rank() > 0) return;
+  exchange->begin(streams);
+  synchronize(streams.front().device());
+  EXPECT_THROW(exchange->end(streams), Timeout);
+}
+
+TEST_F(LastExchange, ThatFailsIsToldByCheckAndByItsTimes) {
+  if (p.comm.rank() > 0) return;
+  exchange->run(streams);
+  finish(streams);
+  EXPECT_THROW(exchange->check(), Timeout);
+  EXPECT_THROW(exchange->arrival_us(), Timeout);
+}
+
+TEST_F(LastExchange, ThatFailsOnOneRankIsToldByTheReportOnAll) {
+  if (p.comm.rank() == 0) exchange->run(streams);
+  const std::string error = error_of([&] { exchange->report(); });
+  EXPECT_NE(error.find("exchange 1 of u: device 0 on rank 0 waited"), std::string::npos) << error;
+}
+
+TEST_P(RanksApart, TimeOutInAnotherOrderAndNameTheFieldsAndTheOrder) {
+  if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
+  Pieces p(way.devices, way.ranks_per_node);
   Field u(p.grid, Pieces::named("u")), v(p.grid, Pieces::named("v"));
-  ExchangeOptions options;
-  options.routes = {RouteKind::kernel, GetParam()};
-  options.wait_limit = 0.3;
+  const ExchangeOptions options = impatient();
   std::string message;
   {
     Exchange of_u(p.comm, p.grid, {{&p.halo, &u}}, options), of_v(p.comm, p.grid, {{&p.halo, &v}}, options);
@@ -133,13 +194,64 @@ TEST_P(OtherOrder, IsAnErrorOnAllRanksThatNamesTheFieldsAndTheOrder) {
   EXPECT_NE(message.find(p.comm.rank() == 1 ? "exchange 1 of v" : "exchange 1 of u"), std::string::npos) << message;
   EXPECT_NE(message.find("in another order"), std::string::npos) << message;
 }
-INSTANTIATE_TEST_SUITE_P(Routes, OtherOrder,
-                         testing::Values(RouteKind::direct, RouteKind::colocated, RouteKind::staged),
-                         [](const auto& info) { return to_string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Routes, RanksApart, testing::Range<std::size_t>(0, all_ways().size()),
+                         [](const auto& info) { return name_of(Backend::host, info.param); });
 
-INSTANTIATE_TEST_SUITE_P(Routes, OneRankAlone,
-                         testing::Values(RouteKind::direct, RouteKind::colocated, RouteKind::staged),
-                         [](const auto& info) { return to_string(info.param); });
+/// Why an exchange of so many fields that swap between two arrays could not be made; empty where it could.
+std::string problem_of_swapping(std::size_t count) {
+  const Pieces p(1);
+  std::deque<Field> fields;
+  std::vector<ExchangeItem> items;
+  for (std::size_t n = 0; n < count; ++n) {
+    FieldOptions options = Pieces::named(std::string(1, static_cast<char>('a' + n)));
+    options.copies = 2;
+    items.push_back({&p.halo, &fields.emplace_back(p.grid, options)});
+  }
+  return error_of([&] { Exchange(p.comm, p.grid, items); });
+}
+
+TEST(Copies, OfSixFieldsThatSwapFitIntoOneExchange) { EXPECT_EQ(problem_of_swapping(6), ""); }
+
+TEST(Copies, OfSevenFieldsThatSwapAreToBePutIntoTwo) {
+  const std::string error = problem_of_swapping(7);
+  EXPECT_NE(error.find("128 combinations, and at most 64"), std::string::npos) << error;
+  EXPECT_NE(error.find("put fields that swap into two exchanges"), std::string::npos) << error;
+}
+
+/// Memory files of this process.
+int memory_files() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    count += std::filesystem::read_symlink(entry, gone).string().find("memfd:slipstream") != std::string::npos;
+  }
+  return count;
+}
+
+TEST(End, WaitsForRanksThatComeLate) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  const int before = memory_files();
+  std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}});
+  if (p.comm.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(6));
+  exchange.reset();
+  EXPECT_EQ(memory_files(), before);
+}
+
+TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  ExchangeOptions options;
+  options.wait_limit = 0.3;
+  const int before = memory_files();
+  std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}}, options);
+  EXPECT_GT(memory_files(), before);
+  if (p.comm.rank() == 0) exchange.reset();
+  EXPECT_GT(memory_files(), before);
+  p.comm.barrier();
+}
 
 /// Asks for more room in flight than there is.
 class Bloated final : public Codec {

@@ -5,9 +5,13 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <slipstream/trace.hpp>
 #include <slipstream/tuner.hpp>
+
+#include "../support/machine_rig.hpp"
+#include "machine/gpu_mpi.hpp"
 
 namespace slipstream {
 namespace {
@@ -26,6 +30,26 @@ class Sums final : public Pattern {
 
  private:
   Halo halo_;
+};
+
+/// One rank is late with the first message that it encodes.
+class LateOnce final : public Codec {
+ public:
+  explicit LateOnce(double seconds) : seconds_(seconds) {}
+  std::string name() const override { return "late"; }
+  bool lossless() const override { return true; }
+  bool identity() const override { return false; }
+  std::size_t wire_bytes(std::size_t bytes) const override { return bytes; }
+  void encode(Stream& stream, const std::byte* values, std::size_t bytes, std::byte* wire) const override {
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(seconds_, 0)));
+    copy(stream, wire, values, bytes);
+  }
+  void decode(Stream& stream, const std::byte* wire, std::size_t bytes, std::byte* values) const override {
+    copy(stream, values, wire, bytes);
+  }
+
+ private:
+  mutable double seconds_;
 };
 
 /// Two devices a rank, periodic, with a cache of its own.
@@ -116,6 +140,61 @@ TEST_F(Tuned, KeepsAKnobThatTheUserSet) {
   EXPECT_EQ(tuning.options.knobs.in_place, 4096);
   EXPECT_EQ(tuning.options.knobs.streams, Lanes::one);
   EXPECT_EQ(tuning.options.knobs.grouping, Grouping::nodes);
+}
+
+TEST_F(Tuned, LeavesOutDeviceMemoryThatMpiDoesNotTake) {
+  const Communicator own(comm_.mpi());
+  std::vector<Device> devices;
+  for (const Stream& stream : streams_) devices.push_back(stream.device());
+  const std::string why =
+      prove_gpu_mpi(own, devices, [](std::byte* values, std::size_t bytes) { values[bytes - 1] ^= std::byte{1}; });
+  EXPECT_NE(why.find("arrived changed"), std::string::npos) << why;
+  const Tuning tuning = tune(own, grid_, items_, {}, how_);
+  EXPECT_EQ(tuning.source, "measured");
+  EXPECT_TRUE(tuning.notes.empty()) << tuning.notes.front();
+  for (const auto& [pair, kind] : tuning.options.chosen) EXPECT_NE(kind, RouteKind::gpu_mpi);
+  for (const auto& [pair, reason] : tuning.options.reasons)
+    EXPECT_EQ(reason.find("gpu_mpi"), std::string::npos) << reason;
+}
+
+TEST_F(Tuned, ACandidateThatTimesOutOnOneRankIsDroppedOnAll) {
+  if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
+  ExchangeOptions options;
+  options.routes = routes_from_string("kernel,colocated,staged");
+  options.wait_limit = 2;
+  options.codec = std::make_shared<const LateOnce>(comm_.rank() == 1 ? 5 : 0);
+  const Tuning tuning = tune_with(options);
+  EXPECT_EQ(tuning.source, "measured");
+  if (comm_.rank() > 0) return;
+  ASSERT_FALSE(tuning.notes.empty());
+  EXPECT_EQ(tuning.notes.front().rfind("rules: rank ", 0), 0u) << tuning.notes.front();
+  EXPECT_NE(tuning.notes.front().find("longer than 2"), std::string::npos) << tuning.notes.front();
+}
+
+TEST_F(Tuned, ByOneRankAloneIsAnErrorOnAll) {
+  if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const std::string error = error_of([&] {
+    if (comm_.rank() == 0) tune_with({});
+    Exchange(comm_, grid_, items_, {});
+  });
+  EXPECT_NE(error.find("blocks, tuned with 2 warm-ups, 2 trials"), std::string::npos) << error;
+}
+
+TEST_F(Tuned, WithMoreTrialsOnOneRankIsAnErrorOnAll) {
+  if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
+  if (comm_.rank() == 1) how_.trials = 3;
+  const std::string error = error_of([&] { tune_with({}); });
+  EXPECT_NE(error.find("2 trials"), std::string::npos) << error;
+  EXPECT_NE(error.find("3 trials"), std::string::npos) << error;
+}
+
+TEST_F(Tuned, AChosenRouteThatRefusesIsNamedWithItsReason) {
+  ExchangeOptions options;
+  options.chosen[{0, 1}] = RouteKind::nccl;
+  for (const MessageInfo& message : plan_messages(grid_, {{&halo_, field_.options()}}, options))
+    EXPECT_EQ(message.reason.rfind("chosen, but refused, nccl: it joins GPUs", 0) == 0,
+              message.source == 0 && message.target == 1)
+        << message.reason;
 }
 
 TEST_F(Tuned, SecondTimeComesFromTheCache) {

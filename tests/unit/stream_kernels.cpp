@@ -217,6 +217,23 @@ TEST_P(StreamTest, StreamsAreOrdinaryAgainAfterACapture) {
   EXPECT_EQ(read_back(side, data), ramp(1, 10));
 }
 
+TEST_P(StreamTest, AnEventRecordedInACaptureLastCannotBeAskedFor) {
+  Stream stream(device);
+  const auto data = zeroed<int>(stream, 10);
+  const Event event(device);
+  stream.begin_capture();
+  launch(stream, row(10), WriteRamp{data.data(), 1});
+  stream.record(event);
+  const Graph graph = stream.end_capture();
+  graph.launch(stream);
+  stream.synchronize();
+  EXPECT_THROW(event.done(), Error);
+  EXPECT_THROW(event.synchronize(), Error);
+  stream.record(event);
+  event.synchronize();
+  EXPECT_TRUE(event.done());
+}
+
 TEST_P(StreamTest, CaptureThatIsNotJoinedIsAnError) {
   Stream main(device), side(device);
   const auto data = zeroed<int>(main, 10);

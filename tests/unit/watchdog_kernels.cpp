@@ -48,9 +48,11 @@ class WatchdogTest : public testing::TestWithParam<Backend> {
   Buffer<Signal> signal{device, 1, Memory::pinned};
   std::atomic<int> told = 0;
   std::atomic<std::uint64_t> number = 0;
+  std::atomic<double> had = 0;
   Watchdog watchdog{limit,
-                    [this](std::uint64_t shift, std::size_t) {
+                    [this](std::uint64_t shift, std::size_t, double seconds) {
                       number = shift;
+                      had = seconds;
                       ++told;
                     },
                     first_limit};
@@ -83,6 +85,7 @@ TEST_P(WatchdogTest, TellsOnceOfTheFirstWorkThatDoesNotEnd) {
   pass(2 * limit);
   EXPECT_EQ(told, 1);
   EXPECT_EQ(number, 2u);
+  EXPECT_DOUBLE_EQ(had, limit);
 }
 
 TEST_P(WatchdogTest, SaysNothingOfWorkThatEnds) {
@@ -107,6 +110,7 @@ TEST_P(WatchdogTest, GivesTheFirstWorkMoreTime) {
   watchdog.close(watched);
   EXPECT_FALSE(hears(3 * limit));
   EXPECT_TRUE(hears(20));
+  EXPECT_DOUBLE_EQ(had, first_limit);
 }
 
 TEST_P(WatchdogTest, TellsOfAHostThatDoesNotGetItsWorkQueued) {

@@ -65,6 +65,7 @@ void Capture::add_task(HostStream& stream, Task task) {
 void Capture::add_record(HostStream& stream, HostEvent& event) {
   event.capture = weak_from_this();
   event.recording = recordings_++;
+  event.set_captured();
   ops_.push_back({Kind::record, stream.lane_, event.recording, nullptr});
 }
 

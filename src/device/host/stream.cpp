@@ -43,15 +43,28 @@ std::shared_ptr<Point> HostEvent::point() const {
 void HostEvent::set_point(std::shared_ptr<Point> point) {
   std::lock_guard lock(mutex_);
   point_ = std::move(point);
+  captured_ = false;
+}
+
+void HostEvent::set_captured() {
+  std::lock_guard lock(mutex_);
+  captured_ = true;
+}
+
+/// A replay has no point of the event's: CUDA refuses such an event too.
+std::shared_ptr<Point> HostEvent::point_outside(const char* what) const {
+  std::lock_guard lock(mutex_);
+  require(!captured_, std::string("an event that was recorded in a capture last was ") + what);
+  return point_;
 }
 
 bool HostEvent::done() const {
-  const auto latest = point();
+  const auto latest = point_outside("asked for");
   return !latest || latest->reached();
 }
 
 void HostEvent::synchronize() const {
-  if (const auto latest = point()) latest->wait();
+  if (const auto latest = point_outside("waited for")) latest->wait();
 }
 
 double HostEvent::milliseconds_since(const EventImpl& earlier) const {

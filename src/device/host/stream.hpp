@@ -42,13 +42,17 @@ class HostEvent final : public detail::EventImpl {
 
   std::shared_ptr<Point> point() const;
   void set_point(std::shared_ptr<Point> point);
+  /// From here to the next set_point() nobody may ask for the event.
+  void set_captured();
   // The capture in which the event was recorded last, and which recording of it that was.
   std::weak_ptr<Capture> capture;
   int recording = -1;
 
  private:
+  std::shared_ptr<Point> point_outside(const char* what) const;
   mutable std::mutex mutex_;
   std::shared_ptr<Point> point_;
+  bool captured_ = false;
 };
 
 /// A queue with a worker thread of its own.

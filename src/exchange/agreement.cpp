@@ -1,0 +1,30 @@
+#include "exchange/agreement.hpp"
+
+#include <algorithm>
+
+#include <slipstream/error.hpp>
+
+namespace slipstream {
+
+std::string described(const Grid& grid, const std::vector<PlannedItem>& items) {
+  std::string text;
+  for (const auto& item : items) {
+    const FieldOptions& field = item.field;
+    text += (text.empty() ? "" : ", ") + field.name + " (" + std::to_string(field.components) + " x " +
+            to_string(field.type) + ", " + to_string(field.layout) + ", by " + item.pattern->name() + ")";
+  }
+  return text + " on " + to_string(grid.extent()) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
+}
+
+void agree(const Communicator& comm, std::uint64_t number, const std::string& text) {
+  const std::vector<std::int64_t> numbers = comm.all_gather(static_cast<std::int64_t>(number));
+  const auto other = std::find_if(numbers.begin(), numbers.end(), [&](auto n) { return n != numbers.front(); });
+  if (other == numbers.end()) return;
+  const std::vector<std::string> texts = comm.all_gather(text);
+  const auto rank = static_cast<std::size_t>(other - numbers.begin());
+  throw Error("the ranks construct different exchanges: rank 0 one of " + texts.front() + ", rank " +
+              std::to_string(rank) + " one of " + texts[rank] +
+              (texts[rank] == texts.front() ? ", with other ghosts, blocks, routes, knobs or codec" : ""));
+}
+
+}  // namespace slipstream

@@ -1,0 +1,19 @@
+#pragma once
+// What all ranks say first when they make an exchange, or tune one.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/exchange.hpp>
+
+namespace slipstream {
+
+/// The fields, their patterns and the grid, in words.
+std::string described(const Grid& grid, const std::vector<PlannedItem>& items);
+
+/// Collective. Throws on all ranks where some of them are about to do something else: `number` is equal on two ranks
+/// that do the same, and `text` says it in words.
+void agree(const Communicator& comm, std::uint64_t number, const std::string& text);
+
+}  // namespace slipstream
