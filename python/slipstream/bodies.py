@@ -1,5 +1,6 @@
 """The bodies of a case: from mesh files, or simple ones from numbers, to what the solver takes."""
 
+import hashlib
 import math
 from typing import Any
 
@@ -62,6 +63,21 @@ def read(body: Body) -> Any:
     mesh = mesh.transformed(body.units or "m", body.scale, body.rotate, body.translate)
     mesh = mesh.weld(body.weld) if body.weld else mesh
     return mesh.oriented() if body.orient else mesh
+
+
+def checksums(case: Case) -> dict[str, str]:
+    """SHA-256 of the mesh file of each body that has one, in hexadecimal digits. Raises CaseError where one cannot be
+    read."""
+    found = {}
+    for name, body in case.bodies.items():
+        if body.mesh is None:
+            continue
+        try:
+            with open(body.mesh, "rb") as file:
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise CaseError(f"bodies.{name}.mesh: {body.mesh} cannot be read: {error.strerror or error}") from None
+    return found
 
 
 def surface(body: Body, case: Case) -> Any:

@@ -75,6 +75,7 @@ class Simulation:
         #: The same flow as a case file would say it.
         self.case: Case = parse(data, Source("Simulation"))
         self._setup = engine.prepare(self.case, engine.discover(self.case))
+        self._flow = checkpoint.Flow.of(self.case, self.machine.devices()[0]["backend"])
         self._lbm = engine.solver(self._setup)
 
     def run(
@@ -106,15 +107,11 @@ class Simulation:
         """Writes a checkpoint into a folder, from which this and other Simulations of the same flow can go on, with the
         same bits on any number of ranks and devices; returns its path. Those of later steps in that folder are dropped.
         """
-        return checkpoint.save(self._lbm, self.case, self._backend, Path(folder))
+        return checkpoint.save(self._lbm, self._flow, Path(folder))
 
     def restore(self, path: str | Path) -> None:
         """Goes on from a checkpoint. Raises CaseError where it is of another flow, or damaged."""
-        checkpoint.find(self.case, self._backend, str(path)).fill(self._lbm)
-
-    @property
-    def _backend(self) -> str:
-        return self.machine.devices()[0]["backend"]
+        checkpoint.find(self.case, self._flow, str(path)).fill(self._lbm)
 
     @property
     def machine(self) -> Any:

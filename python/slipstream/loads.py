@@ -1,6 +1,6 @@
 """Forces and moments on walls and bodies, in the units of the case, and their coefficients."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ AXES = "xyz"
 def measure(lbm: Any, case: Case) -> dict[str, dict[str, Any]]:
     """By name of the wall or the body: force, moment about the domain's low corner, and for a body with an area the
     coefficients force / (density lid_speed^2 area / 2). In cells and steps, or in N and N m. Collective."""
-    converter, scales = case.converter, case.scales
+    converter = case.converter
     force, length = (converter.force, converter.length) if converter else (1.0, 1.0)
     found: dict[str, dict[str, Any]] = {}
     for load in core().loads(lbm, (0.0, 0.0, 0.0)):
@@ -24,10 +24,15 @@ def measure(lbm: Any, case: Case) -> dict[str, dict[str, Any]]:
         }
         body = case.bodies.get(load["name"])
         if body is not None and body.area is not None:
-            area = body.area / case.cell_edge**2
-            entry["coefficient"] = [2.0 * part / (scales.lid_speed**2 * area) for part in load["force"]]
+            entry["coefficient"] = _coefficients(case, body.area, entry["force"])
         found[load["name"]] = entry
     return found
+
+
+def _coefficients(case: Case, area: float, force: Iterable[float]) -> list[float]:
+    """Of a force in the units of the case."""
+    unit = case.converter.force if case.converter else 1.0
+    return [2.0 * part / (unit * case.scales.lid_speed**2 * (area / case.cell_edge**2)) for part in force]
 
 
 def _columns(loads: dict[str, dict[str, Any]], unit: dict[str, str]) -> Iterator[tuple[str, float]]:
@@ -39,14 +44,15 @@ def _columns(loads: dict[str, dict[str, Any]], unit: dict[str, str]) -> Iterator
 
 class History:
     """The loads on the bodies of a run as rows of loads.csv, one for each look at the residual. A restarted run goes on
-    with those up to its own step."""
+    with those up to its own step, their coefficients by the areas that its case gives."""
 
     def __init__(self, lbm: Any, case: Case, path: Path, goes_on: bool) -> None:
         self._lbm, self._case = lbm, case
         #: The newest ones, on every rank.
         self.last: dict[str, dict[str, Any]] = {}
         self._step = -1
-        self._rows = Rows(path, lbm.step if goes_on else -1) if core().rank() == 0 else None
+        self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}
+        self._rows = Rows(path, lbm.step if goes_on else -1, self._by_areas) if core().rank() == 0 else None
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""
@@ -56,8 +62,21 @@ class History:
         self.last = measure(self._lbm, self._case)
         if self._rows is None:
             return
-        si = self._case.si
-        unit = {"force": " (N)", "moment": " (N m)"} if si else {}
         bodies = {name: entry for name, entry in self.last.items() if name in self._case.bodies}
         time = self._step * self._case.converter.time if self._case.converter else self._case.time_of(self._step)
-        self._rows.add(dict([("step", self._step), ("time (s)" if si else "time", time), *_columns(bodies, unit)]))
+        when = {"step": self._step, "time (s)" if self._case.si else "time": time}
+        self._rows.add(when | dict(_columns(bodies, self._unit)))
+
+    def _by_areas(self, row: Mapping[str, str]) -> dict[str, Any]:
+        """A row of before with the coefficients that belong to this case."""
+        found: dict[str, Any] = {}
+        for column, value in row.items():
+            name, _, rest = column.partition(" ")
+            if rest.startswith("coefficient "):
+                continue
+            found[column] = value
+            body = self._case.bodies.get(name)
+            if rest.startswith("moment z") and body is not None and body.area is not None:
+                force = [float(row[f"{name} force {axis}{self._unit.get('force', '')}"]) for axis in AXES]
+                found |= _columns({name: {"coefficient": _coefficients(self._case, body.area, force)}}, self._unit)
+        return found

@@ -110,8 +110,9 @@ def run(
     agree_on_error(output_problem(case, overwrite or restart is not None) if rank == 0 else "")
     reference = compare.reference_for(case)
     backend = engine.choose_backend(case.machine.backend)
-    resumed = checkpoint.find(case, backend, restart) if restart else None
-    keeper = checkpoint.Keeper(case, backend, console)
+    flow = checkpoint.Flow.of(case, backend)
+    resumed = checkpoint.find(case, flow, restart) if restart else None
+    keeper = checkpoint.Keeper(case, flow, console)
     machine = engine.discover(case)
     setup = engine.prepare(case, machine)
     prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
