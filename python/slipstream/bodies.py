@@ -95,6 +95,26 @@ def surface(body: Body, case: Case) -> Any:
     return prism(body.centre, body.radius, axis, -3 * edge, (case.grid.cells[axis] + 3) * edge)
 
 
+def _continued(body: Body) -> tuple[bool, bool, bool]:
+    """Axes along which the mesh of a body goes on beyond the box by itself."""
+    if body.shape == "beads":
+        return (True, True, True)
+    through = body.axis if body.shape == "cylinder" else ""
+    return ("x" == through, "y" == through, "z" == through)
+
+
+def _periodic(case: Case) -> tuple[bool, bool, bool]:
+    """Axes along which bodies come in again; the one cell of a plane flow has no sides along z."""
+    x, y, z = case.grid.periodic
+    return (x, y, z and case.lbm.lattice != "D2Q9")
+
+
+def with_images(mesh: Any, body: Body, case: Case) -> Any:
+    """The mesh of a body, and what of it comes in again at periodic sides."""
+    axes = zip(_periodic(case), _continued(body), strict=True)
+    return mesh.with_images(case.cell_edge, case.grid.cells, tuple(p and not c for p, c in axes))
+
+
 def link_memory(case: Case, blocks: list[dict[str, Any]]) -> dict[int, int]:
     """About the bytes of the bodies' links, by device; in 2-D they are too few to count."""
     needed = dict.fromkeys((block["device"] for block in blocks), 0)
@@ -103,7 +123,8 @@ def link_memory(case: Case, blocks: list[dict[str, Any]]) -> dict[int, int]:
     boxes = [(block["lo"], block["hi"]) for block in blocks]
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}: "):
-            shares = surface(body, case).link_bytes(case.cell_edge, boxes, case.lbm.lattice)
+            mesh = with_images(surface(body, case), body, case)
+            shares = mesh.link_bytes(case.cell_edge, boxes, case.lbm.lattice)
         for block, share in zip(blocks, shares, strict=True):
             needed[block["device"]] += share
     return needed
@@ -117,9 +138,9 @@ def make(case: Case) -> Any:
             mesh = surface(body, case)
             if body.shape not in ("cylinder", "beads"):
                 mesh.require_inside(name, case.cell_edge, case.grid.cells)
-            named.append((name, mesh))
+            named.append((name, mesh, _continued(body)))
     with as_case_error("bodies: "):
-        made = core().make_bodies(named, case.cell_edge, case.grid.cells)
+        made = core().make_bodies(named, case.cell_edge, case.grid.cells, _periodic(case))
     _check_room(case, made)
     return made
 

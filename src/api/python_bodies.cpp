@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <tuple>
 
 #include <slipstream/bodies.hpp>
 #include <slipstream/mesh.hpp>
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include "api/python_common.hpp"
 #include "solver/lbm/fields.hpp"
@@ -61,10 +64,11 @@ Mesh spheres_of(const Points& centres, double radius, int refinements) {
   return all;
 }
 
-MeshDomain domain_of(double spacing, const Extent& cells) {
+MeshDomain domain_of(double spacing, const Extent& cells, const std::array<bool, 3>& periodic = {}) {
   MeshDomain domain;
   domain.spacing = spacing;
   domain.cells = cells;
+  domain.periodic = periodic;
   return domain;
 }
 
@@ -150,10 +154,16 @@ std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
   return bytes;
 }
 
-Bodies bodies_of(const std::vector<std::pair<std::string, Mesh>>& named, double spacing, const Extent& cells) {
+/// Of each body its name, its mesh and the axes along which the mesh itself goes on.
+Bodies bodies_of(const std::vector<std::tuple<std::string, Mesh, std::array<bool, 3>>>& named, double spacing,
+                 const Extent& cells, const std::array<bool, 3>& periodic) {
   std::vector<Body> bodies;
-  for (const auto& [name, mesh] : named) bodies.push_back({name, mesh});
-  return Bodies(std::move(bodies), domain_of(spacing, cells));
+  for (const auto& [name, mesh, continued] : named) bodies.push_back({name, mesh, continued});
+  return Bodies(std::move(bodies), domain_of(spacing, cells, periodic));
+}
+
+Mesh imaged(const Mesh& mesh, double spacing, const Extent& cells, const std::array<bool, 3>& periodic) {
+  return with_images(mesh, domain_of(spacing, cells, periodic), 2);
 }
 
 }  // namespace
@@ -204,6 +214,7 @@ void bind_bodies(nb::module_& m) {
       .def("weld", &weld, nb::arg("tolerance"), Release())
       .def("oriented", &oriented, Release())
       .def("transformed", &transformed_by, nb::arg("units"), nb::arg("scale"), nb::arg("rotate"), nb::arg("translate"))
+      .def("with_images", &imaged, nb::arg("spacing"), nb::arg("cells"), nb::arg("periodic"), Release())
       .def("bounds", &bounds_of)
       .def("link_bytes", &link_bytes, nb::arg("spacing"), nb::arg("blocks"), nb::arg("lattice"), Release())
       .def("require_inside", [](const Mesh& self, const std::string& name, double spacing, const Extent& cells) {
@@ -215,7 +226,8 @@ void bind_bodies(nb::module_& m) {
       });
   m.def("fit_domain", &fitted, nb::arg("lo"), nb::arg("hi"), nb::arg("spacing"), nb::arg("margin_low"),
         nb::arg("margin_high"), nb::arg("block"), nb::arg("keep_low"));
-  m.def("make_bodies", &bodies_of, nb::arg("named"), nb::arg("spacing"), nb::arg("cells"), Release());
+  m.def("make_bodies", &bodies_of, nb::arg("named"), nb::arg("spacing"), nb::arg("cells"), nb::arg("periodic"),
+        Release());
   m.def("loads", &loads, nb::arg("lbm"), nb::arg("about"));
 }
 

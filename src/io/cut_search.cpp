@@ -78,7 +78,7 @@ class CutSearch {
     for (int a = 0; a < 3; ++a) result.cell[a] = static_cast<std::int32_t>(from[a]);
     result.direction = static_cast<std::uint16_t>(way > 0 ? family.forth : family.back);
     result.body = static_cast<std::uint16_t>(piece.body);
-    result.triangle = static_cast<std::int32_t>(triangle - surfaces_.first[piece.body]);
+    result.triangle = static_cast<std::int32_t>((triangle - surfaces_.first[piece.body]) % surfaces_.own[piece.body]);
     result.q = static_cast<float>(q);
     found.push_back(result);
   }

@@ -89,4 +89,41 @@ void require_inside(const Bounds& body, const std::string& name, const MeshDomai
             where + ": it lies outside along " + std::string(1, axis_names[a]) + "; translate it, or check its units");
 }
 
+bool longer_than(const MeshDomain& domain, const Bounds& body, int axis) {
+  // What is as long as the domain but for rounding is not longer.
+  return body.hi[axis] - body.lo[axis] > (static_cast<double>(domain.cells[axis]) + 1e-6) * domain.spacing;
+}
+
+std::vector<Extent> image_shifts(const Bounds& body, const MeshDomain& domain, std::int64_t reach) {
+  std::array<std::vector<std::int64_t>, 3> along;
+  for (int a = 0; a < 3; ++a) {
+    along[a] = {0};
+    if (!domain.periodic[a] || !finite(body.lo) || !finite(body.hi) || longer_than(domain, body, a)) continue;
+    const double period = static_cast<double>(domain.cells[a]) * domain.spacing;
+    const double margin = static_cast<double>(reach) * domain.spacing, low = domain.origin[a];
+    // The whole numbers k with hi + k period >= low - margin and lo + k period <= low + period + margin.
+    const double first = std::clamp(std::ceil((low - margin - body.hi[a]) / period), -1e9, 1e9);
+    const double last = std::clamp(std::floor((low + period + margin - body.lo[a]) / period), -1e9, 1e9);
+    for (auto k = static_cast<std::int64_t>(first); k <= static_cast<std::int64_t>(last); ++k)
+      if (k != 0) along[a].push_back(k);
+  }
+  std::vector<Extent> shifts;
+  for (const std::int64_t z : along[2])
+    for (const std::int64_t y : along[1])
+      for (const std::int64_t x : along[0]) shifts.push_back({x, y, z});
+  return shifts;
+}
+
+Mesh with_images(const Mesh& mesh, const MeshDomain& domain, std::int64_t reach) {
+  Mesh all = mesh;
+  const std::vector<Extent> shifts = image_shifts(bounds(mesh), domain, reach);
+  for (auto shift = shifts.begin() + 1; shift != shifts.end(); ++shift) {
+    MeshTransform transform;
+    for (int a = 0; a < 3; ++a)
+      transform.translate[a] = static_cast<double>((*shift)[a] * domain.cells[a]) * domain.spacing;
+    all = join(all, transformed(mesh, transform));
+  }
+  return all;
+}
+
 }  // namespace slipstream

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
-from slipstream import engine, loads
+from slipstream import bodies, engine, loads
 from slipstream.case import load
 from slipstream.errors import CaseError
 from slipstream.lbm import Simulation
@@ -147,6 +147,35 @@ def test_mistakes_are_refused_with_the_reason(keys: dict[str, object], says: str
     with pytest.raises(CaseError) as error:
         Simulation(cells=(12, 12, 12), reynolds=10, backend="host", **keys)
     assert says in str(error.value)
+
+
+def test_flow_round_a_ball_at_a_corner_of_a_periodic_box_is_that_in_the_middle_moved() -> None:
+    def flow(*centre: float) -> Simulation:
+        made = Simulation(
+            (16, 14, 12), viscosity=0.1, lid_speed=0.01, length=6.0, walls={}, periodic=(True, True, True),
+            force=(1e-5, 0.0, 0.0), bodies={"ball": {"shape": "sphere", "centre": centre, "radius": 3.0}},
+            precision="f64", backend="host",
+        )  # fmt: skip
+        made.run(steps=30, quiet=True)
+        return made
+
+    middle, corner = flow(8.25, 7.0, 6.5), flow(0.25, 14.0, 0.5)
+    assert middle.velocity is not None and corner.velocity is not None
+    moved = np.roll(middle.velocity, (6, 7, 8), axis=(0, 1, 2))
+    np.testing.assert_allclose(corner.velocity, moved, rtol=0, atol=1e-9 * moved.max())
+    assert corner.loads()["ball"]["force"][0] == pytest.approx(middle.loads()["ball"]["force"][0], rel=1e-9)
+    blocks = [{"device": 0, "lo": (0, 0, 0), "hi": (16, 14, 12)}]
+    needed = [bodies.link_memory(flow.case, blocks)[0] for flow in (middle, corner)]
+    assert needed[1] == pytest.approx(needed[0], rel=0.02)
+
+
+def test_body_longer_than_a_period_is_refused() -> None:
+    ball = {"shape": "sphere", "centre": (8.0, 8.0, 8.0), "radius": 7.0}
+    with pytest.raises(CaseError, match="bodies: body 'ball' is 14 cells long along x, longer than the period of 12, "):
+        Simulation(
+            (12, 16, 16), viscosity=0.1, lid_speed=0.01, length=6.0, walls={}, periodic=(True, False, False),
+            bodies={"ball": ball}, backend="host",
+        )  # fmt: skip
 
 
 def test_open_mesh_is_refused_with_the_hole(tmp_path: Path) -> None:
