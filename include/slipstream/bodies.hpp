@@ -56,6 +56,9 @@ class Bodies {
   /// How many cells of a box are inside of bodies; takes no memory per cell. All of them: the block can be dropped.
   std::int64_t solid_cells(const Box& cells) const;
 
+  /// Of each body, how many cells of a box have their centre in it, also where another body holds them, too.
+  std::vector<std::int64_t> centres(const Box& cells) const;
+
   /// The links from fluid cells of a box that meet a surface, along directions with components -1, 0, 1: all links that
   /// lead to a solid cell, and those that cross a wall thinner than a link. In the order of memory (z, y, x), then of
   /// directions. The cost lies in the lines through the box: one box round neighbouring blocks is cheaper than many.

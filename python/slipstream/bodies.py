@@ -142,7 +142,26 @@ def make(case: Case) -> Any:
     with as_case_error("bodies: "):
         made = core().make_bodies(named, case.cell_edge, case.grid.cells, _periodic(case))
     _check_room(case, made)
+    for (name, mesh, _), centres in zip(named, made.centres((0, 0, 0), case.grid.cells), strict=True):
+        if centres == 0:
+            low, high = mesh.bounds()
+            extents = " x ".join(f"{(b - a) / case.cell_edge:.3g}" for a, b in zip(low, high, strict=True))
+            edge = f" of {case.cell_edge:g} m" if case.si else ""
+            raise CaseError(
+                f"bodies.{name}: it holds no centre of a cell in the box, so that the flow would pass it unseen: it is "
+                f"{extents} cells{edge} large; take smaller cells, or a thicker body, or move it"
+            )
     return made
+
+
+def thin_places(lbm: Any, case: Case) -> list[str]:
+    """Warnings of bodies through which fluid passes. Collective."""
+    counts = zip(case.bodies, lbm.links_through_bodies(), strict=True) if case.bodies else ()
+    return [
+        f"{count} links pass through body {name} where it is thinner than a cell: fluid passes there"
+        for name, count in counts
+        if count
+    ]
 
 
 def _check_room(case: Case, made: Any) -> None:

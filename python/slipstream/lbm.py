@@ -3,6 +3,7 @@
 Collective: on several ranks, every rank makes the same calls.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from slipstream import bodies as bodies_of_case
 from slipstream import checkpoint, compare, engine, loads, report
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
@@ -33,7 +35,8 @@ class Simulation:
     "radius": 5}}; so is `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; left out: at rest.
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
     collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"].
-    Raises CaseError where the numbers do not make a flow that this method can compute.
+    Raises CaseError where the numbers do not make a flow that this method can compute, and warns of bodies with places
+    thinner than a cell, through which fluid passes.
     """
 
     def __init__(
@@ -77,6 +80,8 @@ class Simulation:
         self._setup = engine.prepare(self.case, engine.discover(self.case))
         self._flow = checkpoint.Flow.of(self.case, self.machine.devices()[0]["backend"])
         self._lbm = engine.solver(self._setup)
+        for text in bodies_of_case.thin_places(self._lbm, self.case):
+            warnings.warn(text, stacklevel=2)
 
     def run(
         self,

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from slipstream import (
+    bodies,
     checkpoint,
     compare,
     energy,
@@ -125,6 +126,9 @@ def run(
         console.print(topology.bindings(machine))
     trace = module.Trace() if watch.trace else None
     lbm = engine.solver(setup, trace)
+    for warning in bodies.thin_places(lbm, case):
+        console.print(f"warning: {warning}", soft_wrap=True)
+        facts.append(("warning", warning))
     for line in tuning_lines(lbm.tuning()) + solid_lines(lbm.solid_blocks()) + split_lines(lbm.split()):
         console.print(line, soft_wrap=True)
     if resumed:

@@ -221,8 +221,12 @@ void bind_bodies(nb::module_& m) {
         require_inside(bounds(self), name, domain_of(spacing, cells));
       });
   nb::class_<Bodies>(m, "Bodies", "Named closed surfaces on the cells of a grid.")
-      .def("solid_cells", [](const Bodies& self, const Extent& lo, const Extent& hi) {
-        return self.solid_cells({lo, hi});
+      .def("solid_cells",
+           [](const Bodies& self, const Extent& lo, const Extent& hi) {
+             return self.solid_cells({lo, hi});
+           })
+      .def("centres", [](const Bodies& self, const Extent& lo, const Extent& hi) {
+        return self.centres({lo, hi});
       });
   m.def("fit_domain", &fitted, nb::arg("lo"), nb::arg("hi"), nb::arg("spacing"), nb::arg("margin_low"),
         nb::arg("margin_high"), nb::arg("block"), nb::arg("keep_low"));

@@ -161,6 +161,24 @@ std::int64_t Bodies::solid_cells(const Box& cells) const {
   return impl_->rows(cells).cells();
 }
 
+std::vector<std::int64_t> Bodies::centres(const Box& cells) const {
+  impl_->require_covered(cells);
+  const LineIndex& along_x = impl_->lines({1, 0, 0});
+  const auto tiles = along_x.tiles_through(cells);
+  std::vector<std::int64_t> counts(impl_->bodies.size());
+  std::mutex mutex;
+  for_each_item(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t item) {
+    std::map<std::int32_t, std::int64_t> found;
+    for (const Inside& piece : along_x.inside(tiles[item], cells)) {
+      const SolidSpan span = span_of(piece, cells);
+      found[piece.body] += span.hi - span.lo;
+    }
+    const std::lock_guard lock(mutex);
+    for (const auto& [body, count] : found) counts[body] += count;
+  });
+  return counts;
+}
+
 std::vector<Cut> Bodies::cuts(const Box& cells, const std::vector<Direction>& directions) const {
   impl_->require_covered(cells);
   check(directions);

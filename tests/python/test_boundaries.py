@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,11 @@ def test_cells_inside_a_body_are_solid() -> None:
         ({"bodies": {"b": {"shape": "sphere", "centre": (90, 6, 6), "radius": 3}}}, "bodies.b: "),
         ({"bodies": {"b": {"shape": "cylinder", "centre": (6, 6, 6), "radius": 9}}}, "they fill the whole box"),
         (
+            {"bodies": {"b": {"shape": "cylinder", "centre": (6, 6, 6), "radius": 0.4}}},
+            "bodies.b: it holds no centre of a cell in the box, so that the flow would pass it unseen: it is "
+            "0.8 x 0.8 x 18 cells large",
+        ),
+        (
             {
                 "bodies": {"b": {"shape": "cylinder", "axis": "z", "centre": (-8, 6, 6), "radius": 11}},
                 "boundaries": {"x-": {"kind": "velocity", "velocity": (1, 0, 0)}, "x+": {"kind": "pressure"}},
@@ -184,6 +190,33 @@ def test_open_mesh_is_refused_with_the_hole(tmp_path: Path) -> None:
     path.write_text("\n".join(line for line in path.read_text().splitlines() if line != "f 1 3 4"))
     with pytest.raises(CaseError, match=r"bodies: .*ball.*open"):
         flow_past(body)
+
+
+def mesh_of_a_wing(path: Path) -> None:
+    """A wedge along z, 4 cells thick at its nose; its tip lies between two rows of cells."""
+    corners = [(4, 4), (16, 6), (4, 8)]
+    lines = [f"v {x} {y} {z}" for z in (3, 9) for x, y in corners]
+    path.write_text("\n".join([*lines, "f 3 2 1", "f 4 5 6", "f 1 2 5 4", "f 2 3 6 5", "f 3 1 4 6"]))
+
+
+def test_body_with_an_edge_thinner_than_a_cell_is_told(cli: Cli, tmp_path: Path) -> None:
+    mesh_of_a_wing(tmp_path / "wing.obj")
+    wing, ball = {"mesh": str(tmp_path / "wing.obj")}, {"shape": "sphere", "centre": (20.0, 6.0, 6.0), "radius": 2.0}
+    warning = r"(\d+) links pass through body wing where it is thinner than a cell: fluid passes there"
+    with pytest.warns(UserWarning, match=warning) as told:
+        flow = Simulation((24, 12, 12), reynolds=10, backend="host", bodies={"wing": wing, "ball": ball})
+    assert len(told) == 1
+    number = flow.solver.links_through_bodies()[0]
+    # Where the wing is thinner than a cell, from x = 13 on, it hides 2 or 3 columns along x and 6 rows along z.
+    assert 5 * 2 * 6 - 12 <= number <= 9 * 3 * 6
+    text = f"{IN_CELLS.partition('[lbm]')[0]}[physics]\nreynolds = 10\nlid_speed = 0.05\n[run]\nsteps = 1\n"
+    text = text.replace("[24, 12, 1]", "[24, 12, 12]") + '[bodies.wing]\nmesh = "wing.obj"\n'
+    (tmp_path / "wing.toml").write_text(text)
+    for ranks in ("1", "2"):
+        done = cli("run", "wing.toml", "output.pictures=false", "output.fields=false", "--overwrite", "-n", ranks)
+        assert done.returncode == 0, done.stderr
+        found = re.search(f"warning: {warning}", done.stdout)
+        assert found is not None and int(found[1]) == number
 
 
 IN_CELLS = """

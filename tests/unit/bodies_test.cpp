@@ -105,6 +105,7 @@ TEST(BodiesSolid, TheFirstOfOverlappingBodiesHasTheCell) {
   EXPECT_EQ(solid, (std::vector<std::uint16_t>{2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(bodies.number_of("c"), 2);
   EXPECT_EQ(bodies.solid_cells(whole(domain)), 12 * 16);
+  EXPECT_EQ(bodies.centres(whole(domain)), (std::vector<std::int64_t>{7 * 16, 8 * 16, 10 * 4}));
 }
 
 TEST(BodiesSolid, ShellsOfOneBodyUniteAndInnerShellsThatFaceInwardsAreHollow) {

@@ -404,6 +404,23 @@ TEST(PeriodicSides, AreNotSeenByTheFlowRoundASphere) {
   }
 }
 
+TEST(BodiesThinnerThanALink, AreToldWithTheLinksThroughThem) {
+  Options o;
+  o.cells = {12, 8, 6};
+  o.periodic = {true, true, false};
+  o.viscosity = 0.1;
+  MeshDomain domain{{0, 0, 0}, 1, o.cells, {1, 1, 1}, {true, true, false}};
+  const Bodies bodies({{"ball", make_sphere({9, 4, 3}, 1.7, 4)}, {"plate", make_box({3.6, 2.1, 1.1}, {3.8, 5.9, 4.9})}},
+                      domain);
+  HostRun run(o);
+  EXPECT_EQ(run.lbm.links_through_bodies(), std::vector<std::int64_t>{});
+  run.lbm.set_bodies({.names = {"ball", "plate"},
+                      .solid = [&](const Box& box) { return bodies.solid(box); },
+                      .cuts = [&](const Box& box, const auto& directions) { return bodies.cuts(box, directions); }});
+  // Of the 5 links across each place in the plate's plane, those from 4 x 4 centres go through it from face to face.
+  EXPECT_EQ(run.lbm.links_through_bodies(), (std::vector<std::int64_t>{0, 5 * 16}));
+}
+
 TEST(Loads, LeaveTheFlowAsItIs) {
   Options o;
   o.cells = {9, 8, 7};
