@@ -110,14 +110,17 @@ struct MeshDomainOptions {
   /// Axes whose low side stays where the margin puts it (a road under a car); along the others, what whole blocks need
   /// more is added to both sides, the odd cell to the high one.
   std::array<bool, 3> keep_low{false, false, false};
+  std::string unit = "m";  ///< of all lengths, for messages: m or cells
 };
 /// The domain round a body (Zheng 2023, 1.1): bounding box and margins, extended until blocks of the given size fill
 /// it.
 MeshDomain fit_domain(const Bounds& body, const MeshDomainOptions& options);
 
-/// Throws Error where a body lies outside of the domain, is smaller than a cell or far larger than the domain; names
-/// the confusion of units that would explain its size, if there is one.
-void require_inside(const Bounds& body, const std::string& name, const MeshDomain& domain);
+/// Throws Error where a body lies outside of the domain, is smaller than a cell or far larger than the domain. With
+/// lengths in m it names the confusion of units that would explain the size, if there is one; in cells, a scale that
+/// would fit.
+void require_inside(const Bounds& body, const std::string& name, const MeshDomain& domain,
+                    const std::string& unit = "m");
 
 /// Whether a body is longer than the domain along an axis.
 bool longer_than(const MeshDomain& domain, const Bounds& body, int axis);

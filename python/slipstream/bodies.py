@@ -137,7 +137,7 @@ def make(case: Case) -> Any:
         with as_case_error(f"bodies.{name}: "):
             mesh = surface(body, case)
             if body.shape not in ("cylinder", "beads"):
-                mesh.require_inside(name, case.cell_edge, case.grid.cells)
+                mesh.require_inside(name, case.cell_edge, case.grid.cells, case.length_unit)
             named.append((name, mesh, _continued(body)))
     with as_case_error("bodies: "):
         made = core().make_bodies(named, case.cell_edge, case.grid.cells, _periodic(case))

@@ -79,11 +79,11 @@ nb::tuple bounds_of(const Mesh& mesh) {
 }
 
 nb::tuple fitted(const Point& lo, const Point& hi, double spacing, const Point& margin_low, const Point& margin_high,
-                 const Extent& block, const std::array<bool, 3>& keep_low) {
+                 const Extent& block, const std::array<bool, 3>& keep_low, const std::string& unit) {
   Bounds body;
   body.include(lo);
   body.include(hi);
-  const MeshDomain domain = fit_domain(body, {spacing, margin_low, margin_high, block, keep_low});
+  const MeshDomain domain = fit_domain(body, {spacing, margin_low, margin_high, block, keep_low, unit});
   return nb::make_tuple(domain.origin, domain.cells);
 }
 
@@ -217,9 +217,12 @@ void bind_bodies(nb::module_& m) {
       .def("with_images", &imaged, nb::arg("spacing"), nb::arg("cells"), nb::arg("periodic"), Release())
       .def("bounds", &bounds_of)
       .def("link_bytes", &link_bytes, nb::arg("spacing"), nb::arg("blocks"), nb::arg("lattice"), Release())
-      .def("require_inside", [](const Mesh& self, const std::string& name, double spacing, const Extent& cells) {
-        require_inside(bounds(self), name, domain_of(spacing, cells));
-      });
+      .def(
+          "require_inside",
+          [](const Mesh& self, const std::string& name, double spacing, const Extent& cells, const std::string& unit) {
+            require_inside(bounds(self), name, domain_of(spacing, cells), unit);
+          },
+          nb::arg("name"), nb::arg("spacing"), nb::arg("cells"), nb::arg("unit"));
   nb::class_<Bodies>(m, "Bodies", "Named closed surfaces on the cells of a grid.")
       .def("solid_cells",
            [](const Bodies& self, const Extent& lo, const Extent& hi) {
@@ -229,7 +232,7 @@ void bind_bodies(nb::module_& m) {
         return self.centres({lo, hi});
       });
   m.def("fit_domain", &fitted, nb::arg("lo"), nb::arg("hi"), nb::arg("spacing"), nb::arg("margin_low"),
-        nb::arg("margin_high"), nb::arg("block"), nb::arg("keep_low"));
+        nb::arg("margin_high"), nb::arg("block"), nb::arg("keep_low"), nb::arg("unit"));
   m.def("make_bodies", &bodies_of, nb::arg("named"), nb::arg("spacing"), nb::arg("cells"), nb::arg("periodic"),
         Release());
   m.def("loads", &loads, nb::arg("lbm"), nb::arg("about"));

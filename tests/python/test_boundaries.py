@@ -219,6 +219,15 @@ def test_body_with_an_edge_thinner_than_a_cell_is_told(cli: Cli, tmp_path: Path)
         assert found is not None and int(found[1]) == number
 
 
+def test_mesh_of_the_wrong_size_in_cells_is_a_matter_of_its_scale(tmp_path: Path) -> None:
+    mesh_of_a_wing(tmp_path / "wing.obj")
+    for scale, said in ((1e-3, "smaller than a cell; give its mesh another scale: 1000 t"), (1e3, "0.001 times as")):
+        with pytest.raises(CaseError, match="cells, the domain .* cells: ") as error:
+            body = {"mesh": str(tmp_path / "wing.obj"), "scale": scale}
+            Simulation((24, 12, 12), reynolds=10, backend="host", bodies={"wing": body})
+        assert said in str(error.value) and "unit" not in str(error.value)
+
+
 IN_CELLS = """
 [grid]
 cells = [24, 12, 1]
