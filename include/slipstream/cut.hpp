@@ -12,6 +12,9 @@ struct Cut {
   std::uint16_t body = 0;                     ///< the body that is met first
   std::int32_t triangle = -1;  ///< of that body's mesh; -1: the link only touches it, with one of its ends
   float q = 1;                 ///< in (0, 1]: where the surface is, as a part of the link
+  /// The link goes right through the body, in and out by sides that face away from each other, into a fluid cell. Links
+  /// that clip an edge or graze a round body meet sides that face much the same way.
+  bool through = false;
   bool operator==(const Cut&) const = default;
 };
 

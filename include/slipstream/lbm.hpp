@@ -199,6 +199,9 @@ class Lbm final : public Simulation {
   /// thinner than a link, between two fluid cells, is not seen. Replaces what was set before, and asks `bodies` nothing
   /// after its return. Before the first step, and before start_from: the fluid is at rest after it. Collective.
   void set_bodies(Surfaces bodies);
+  /// By body in the order of their names: links between two fluid cells that go right through it, where it is too thin
+  /// to be seen (Cut::through). Collective.
+  std::vector<std::int64_t> links_through_bodies() const;
   /// Force on each wall of the domain and each body by the exchange of momentum along its links (Ladd 1994), and
   /// its moment about a point (the domain's low corner is the origin), in the coming step. Sums have the same bits on
   /// any number of ranks and devices. Cells made solid by set_solid are one body, "solid". Collective.

@@ -100,6 +100,7 @@ struct MeshDomain {
   double spacing = 1;     ///< edge of a cell
   Extent cells{0, 0, 0};
   Extent blocks{0, 0, 0};  ///< per axis
+  std::array<bool, 3> periodic{false, false, false};
 };
 struct MeshDomainOptions {
   double spacing = 0;
@@ -109,14 +110,25 @@ struct MeshDomainOptions {
   /// Axes whose low side stays where the margin puts it (a road under a car); along the others, what whole blocks need
   /// more is added to both sides, the odd cell to the high one.
   std::array<bool, 3> keep_low{false, false, false};
+  std::string unit = "m";  ///< of all lengths, for messages: m or cells
 };
 /// The domain round a body (Zheng 2023, 1.1): bounding box and margins, extended until blocks of the given size fill
 /// it.
 MeshDomain fit_domain(const Bounds& body, const MeshDomainOptions& options);
 
-/// Throws Error where a body lies outside of the domain, is smaller than a cell or far larger than the domain; names
-/// the confusion of units that would explain its size, if there is one.
-void require_inside(const Bounds& body, const std::string& name, const MeshDomain& domain);
+/// Throws Error where a body lies outside of the domain, is smaller than a cell or far larger than the domain. With
+/// lengths in m it names the confusion of units that would explain the size, if there is one; in cells, a scale that
+/// would fit.
+void require_inside(const Bounds& body, const std::string& name, const MeshDomain& domain,
+                    const std::string& unit = "m");
+
+/// Whether a body is longer than the domain along an axis.
+bool longer_than(const MeshDomain& domain, const Bounds& body, int axis);
+/// By how many periods of the domain the images of a body are moved that come within `reach` cells of it, {0, 0, 0}
+/// first. No images along axes that are not periodic, or along which the body is longer than the domain.
+std::vector<Extent> image_shifts(const Bounds& body, const MeshDomain& domain, std::int64_t reach);
+/// A mesh with these images.
+Mesh with_images(const Mesh& mesh, const MeshDomain& domain, std::int64_t reach);
 
 /// Closed surfaces of simple bodies, facing outwards. A sphere begins as an icosahedron with vertices on it; each
 /// refinement cuts every triangle into four: 20 * 4^refinements.

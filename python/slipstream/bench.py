@@ -26,8 +26,8 @@ from slipstream.core import core
 from slipstream.errors import CaseError
 
 DEFAULT_CELLS = {"host": [64, 128], "cuda": [128, 256, 512]}
-#: Seconds that the steps of one measurement last, in so many parts: before each the roof is measured, which drifts where
-#: others use the machine, too. Rates are the medians, the share of the roof is the median of the pairs' shares.
+#: Seconds that the steps of one measurement last, in so many parts: before each the roof is measured, which drifts
+#: where others use the machine, too. Rates are the medians, the share of the roof is the median of the pairs' shares.
 DURATION = 2.0
 PAIRS = 7
 

@@ -1,5 +1,6 @@
 """The bodies of a case: from mesh files, or simple ones from numbers, to what the solver takes."""
 
+import hashlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -66,6 +67,21 @@ def read(body: Body) -> Any:
     return mesh.oriented() if body.orient else mesh
 
 
+def checksums(case: Case) -> dict[str, str]:
+    """SHA-256 of the mesh file of each body that has one, in hexadecimal digits. Raises CaseError where one cannot be
+    read."""
+    found = {}
+    for name, body in case.bodies.items():
+        if body.mesh is None:
+            continue
+        try:
+            with open(body.mesh, "rb") as file:
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise CaseError(f"bodies.{name}.mesh: {body.mesh} cannot be read: {error.strerror or error}") from None
+    return found
+
+
 def surface(body: Body, case: Case) -> Any:
     """The mesh of a body, in the lengths of the case."""
     if body.mesh is not None:
@@ -81,6 +97,26 @@ def surface(body: Body, case: Case) -> Any:
     return prism(body.centre, body.radius, axis, -3 * edge, (case.grid.cells[axis] + 3) * edge)
 
 
+def _continued(body: Body) -> tuple[bool, bool, bool]:
+    """Axes along which the mesh of a body goes on beyond the box by itself."""
+    if body.shape == "beads":
+        return (True, True, True)
+    through = body.axis if body.shape == "cylinder" else ""
+    return ("x" == through, "y" == through, "z" == through)
+
+
+def _periodic(case: Case) -> tuple[bool, bool, bool]:
+    """Axes along which bodies come in again; the one cell of a plane flow has no sides along z."""
+    x, y, z = case.grid.periodic
+    return (x, y, z and case.lbm.lattice != "D2Q9")
+
+
+def with_images(mesh: Any, body: Body, case: Case) -> Any:
+    """The mesh of a body, and what of it comes in again at periodic sides."""
+    axes = zip(_periodic(case), _continued(body), strict=True)
+    return mesh.with_images(case.cell_edge, case.grid.cells, tuple(p and not c for p, c in axes))
+
+
 def link_memory(case: Case, blocks: list[dict[str, Any]]) -> dict[int, int]:
     """About the bytes of the bodies' links, by device; in 2-D they are too few to count."""
     needed = dict.fromkeys((block["device"] for block in blocks), 0)
@@ -89,7 +125,8 @@ def link_memory(case: Case, blocks: list[dict[str, Any]]) -> dict[int, int]:
     boxes = [(block["lo"], block["hi"]) for block in blocks]
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}: "):
-            shares = surface(body, case).link_bytes(case.cell_edge, boxes, case.lbm.lattice)
+            mesh = with_images(surface(body, case), body, case)
+            shares = mesh.link_bytes(case.cell_edge, boxes, case.lbm.lattice)
         for block, share in zip(blocks, shares, strict=True):
             needed[block["device"]] += share
     return needed
@@ -102,12 +139,31 @@ def make(case: Case) -> Any:
         with as_case_error(f"bodies.{name}: "):
             mesh = surface(body, case)
             if body.shape not in ("cylinder", "beads"):
-                mesh.require_inside(name, case.cell_edge, case.grid.cells)
-            named.append((name, mesh))
+                mesh.require_inside(name, case.cell_edge, case.grid.cells, case.length_unit)
+            named.append((name, mesh, _continued(body)))
     with as_case_error("bodies: "):
-        made = core().make_bodies(named, case.cell_edge, case.grid.cells)
+        made = core().make_bodies(named, case.cell_edge, case.grid.cells, _periodic(case))
     check_room(case, made.solid_cells, "bodies")
+    for (name, mesh, _), centres in zip(named, made.centres((0, 0, 0), case.grid.cells), strict=True):
+        if centres == 0:
+            low, high = mesh.bounds()
+            extents = " x ".join(f"{(b - a) / case.cell_edge:.3g}" for a, b in zip(low, high, strict=True))
+            edge = f" of {case.cell_edge:g} m" if case.si else ""
+            raise CaseError(
+                f"bodies.{name}: it holds no centre of a cell in the box, so that the flow would pass it unseen: it is "
+                f"{extents} cells{edge} large; take smaller cells, or a thicker body, or move it"
+            )
     return made
+
+
+def thin_places(lbm: Any, case: Case) -> list[str]:
+    """Warnings of bodies through which fluid passes. Collective."""
+    counts = zip(case.bodies, lbm.links_through_bodies(), strict=True) if case.bodies else ()
+    return [
+        f"{count} links pass through body {name} where it is thinner than a cell: fluid passes there"
+        for name, count in counts
+        if count
+    ]
 
 
 def check_room(case: Case, solid_cells: Callable[[Corner, Corner], int], who: str) -> None:

@@ -117,6 +117,11 @@ class Case(Table):
         return self.units.cell if self.si and self.units.cell else 1.0
 
     @property
+    def length_unit(self) -> str:
+        """Of the lengths of the case, for messages."""
+        return "m" if self.si else "cells"
+
+    @property
     def given_length(self) -> float | None:
         """physics.length as a number. Raises ValueError for an expression that has no value, or none above 0."""
         length = self.physics.length

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream import bodies
 from slipstream.case import Case
 from slipstream.core import agree_on_error, as_case_error, core
 from slipstream.errors import CaseError, RunError
@@ -17,6 +18,21 @@ from slipstream.record import Event
 #: Tables that may differ between a run and the one that goes on: they change no bit of the flow.
 _FREE_TABLES = frozenset({"case", "exact", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"})
 _FREE_KEYS = frozenset({"lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment"})
+#: The same, by body.
+_FREE_KEYS_OF_BODIES = frozenset({"area"})
+
+
+@dataclass(frozen=True)
+class Flow:
+    """By what a checkpoint knows its flow again."""
+
+    text: str  #: the resolved case
+    meshes: dict[str, str]  #: of each body with a mesh: SHA-256 of its file
+
+    @classmethod
+    def of(cls, case: Case, backend: str) -> "Flow":
+        """Reads the mesh files. Raises CaseError where one cannot be read."""
+        return cls(case.resolved(backend).to_toml(), bodies.checksums(case))
 
 
 @dataclass(frozen=True)
@@ -56,23 +72,35 @@ def _flat(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + key, value
 
 
+def _is_free(key: str) -> bool:
+    return key in _FREE_KEYS or (key.startswith("bodies.") and key.rpartition(".")[2] in _FREE_KEYS_OF_BODIES)
+
+
 def _of_the_flow(text: str) -> dict[str, Any]:
     data = tomllib.loads(text)
     flat = _flat({table: keys for table, keys in data.items() if table not in _FREE_TABLES})
-    return {key: value for key, value in flat if key not in _FREE_KEYS}
+    return {key: value for key, value in flat if not _is_free(key)}
 
 
-def differences(before: str, now: str) -> list[str]:
-    """Keys in which two resolved cases are different flows, with both values."""
-    old, new = _of_the_flow(before), _of_the_flow(now)
+def differences(before: Flow, now: Flow) -> list[str]:
+    """Keys in which two flows differ, with both values. A mesh is what its file holds, wherever that lies; its path
+    counts where one of the flows has no checksum of it."""
+    old, new = _of_the_flow(before.text), _of_the_flow(now.text)
+    meshes = {f"bodies.{name}.mesh": name for name in before.meshes.keys() & now.meshes.keys()}
 
-    def show(values: dict[str, Any], key: str) -> str:
-        return json.dumps(values[key]) if key in values else "not given"
+    def differ(key: str) -> bool:
+        if key in meshes:
+            return before.meshes[meshes[key]] != now.meshes[meshes[key]]
+        return old.get(key) != new.get(key)
+
+    def show(values: dict[str, Any], flow: Flow, key: str) -> str:
+        checksum = f" with SHA-256 {flow.meshes[meshes[key]][:16]}..." if key in meshes else ""
+        return json.dumps(values[key]) + checksum if key in values else "not given"
 
     return [
-        f"{key}: {show(old, key)} in the checkpoint, {show(new, key)} in the case"
+        f"{key}: {show(old, before, key)} in the checkpoint, {show(new, now, key)} in the case"
         for key in sorted(old.keys() | new.keys())
-        if old.get(key) != new.get(key)
+        if differ(key)
     ]
 
 
@@ -85,30 +113,26 @@ def _chosen(case: Case, wanted: str) -> str:
     return str(there[-1])
 
 
-def _read(case: Case, backend: str, wanted: str) -> dict[str, Any]:
+def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
     with as_case_error("--restart: "):
         info = core().checkpoint_info(_chosen(case, wanted))
-    if found := differences(info["case"], case_text(case, backend)):
+    notes = json.loads(info["notes"])
+    if found := differences(Flow(info["case"], notes.pop("meshes", {})), flow):
         raise CaseError(
             f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + "\n  run the case that it is of"
         )
-    return {"path": info["path"], "step": info["step"], **json.loads(info["notes"])}
+    return {"path": info["path"], "step": info["step"], **notes}
 
 
-def case_text(case: Case, backend: str) -> str:
-    """The case as a checkpoint keeps it."""
-    return case.resolved(backend).to_toml()
-
-
-def _notes(marks: Marks, mass: float) -> str:
+def _notes(marks: Marks, mass: float, flow: Flow) -> str:
     """What a checkpoint keeps beside the case and the fields."""
-    return json.dumps({"marks": asdict(marks), "mass": mass})
+    return json.dumps({"marks": asdict(marks), "mass": mass, "meshes": flow.meshes})
 
 
-def save(lbm: Any, case: Case, backend: str, folder: Path) -> str:
+def save(lbm: Any, flow: Flow, folder: Path) -> str:
     """Makes a checkpoint of a solver now, beside those in the folder, and returns its path. Collective."""
-    ring = core().Checkpoints(lbm, str(folder), 1 + len(files_in(folder)), case_text(case, backend))
-    ring.begin(_notes(Marks(lbm.step), lbm.mass()))
+    ring = core().Checkpoints(lbm, str(folder), 1 + len(files_in(folder)), flow.text)
+    ring.begin(_notes(Marks(lbm.step), lbm.mass(), flow))
     ring.finish()
     ((_, path, error),) = ring.results()
     if error:
@@ -116,12 +140,12 @@ def save(lbm: Any, case: Case, backend: str, folder: Path) -> str:
     return path
 
 
-def find(case: Case, backend: str, wanted: str) -> Restart:
+def find(case: Case, flow: Flow, wanted: str) -> Restart:
     """The checkpoint `wanted`, a path or "last". Collective. Raises CaseError where it cannot be used for this case."""
     text, problem = "", ""
     if core().rank() == 0:
         try:
-            text = json.dumps(_read(case, backend, wanted))
+            text = json.dumps(_read(case, flow, wanted))
         except CaseError as error:
             problem = str(error)
     agree_on_error(problem)
@@ -132,9 +156,9 @@ def find(case: Case, backend: str, wanted: str) -> Restart:
 class Keeper:
     """Makes the checkpoints of a run: every so many steps, and one when a signal or the clock asks for an end."""
 
-    def __init__(self, case: Case, backend: str, console: Console) -> None:
+    def __init__(self, case: Case, flow: Flow, console: Console) -> None:
         self._case = case
-        self._text = case_text(case, backend)
+        self._flow = flow
         self._console = console
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
         self._lbm: Any = None
@@ -169,7 +193,7 @@ class Keeper:
         if why or (self.every and step % self.every == 0):
             # What is not sound is not worth keeping: the guard raises.
             self._lbm.inspect()
-            self._checkpoints().begin(_notes(marks, self._mass))
+            self._checkpoints().begin(_notes(marks, self._mass, self._flow))
         if why:
             self._ring.finish()
             failed = [error for at, _, error in self._tell() if at == step and error]
@@ -206,7 +230,7 @@ class Keeper:
         if self._ring is None:
             wanted = self._case.checkpoint
             folder = str(self._case.checkpoint_folder)
-            self._ring = core().Checkpoints(self._lbm, folder, wanted.keep, self._text, wanted.snapshot)
+            self._ring = core().Checkpoints(self._lbm, folder, wanted.keep, self._flow.text, wanted.snapshot)
         return self._ring
 
     def _tell(self) -> list[tuple[int, str, str]]:

@@ -22,7 +22,7 @@ def fitted(data: dict[str, Any]) -> dict[str, Any]:
         raise CaseError("grid.cells says how large the box is, too; drop one of the two")
     if "block" in data.get("exchange", {}):
         raise CaseError("exchange.block follows from domain.block; drop it")
-    edge = units.get("cell") if units.get("system") == "SI" else 1.0
+    edge, unit = (units.get("cell"), "m") if units.get("system") == "SI" else (1.0, "cells")
     if not isinstance(edge, (int, float)) or edge <= 0:
         raise CaseError("a case in SI needs units.cell, the edge of a cell in m")
     names = table.bodies or [name for name, body in bodies.items() if "mesh" in body]
@@ -37,7 +37,7 @@ def fitted(data: dict[str, Any]) -> dict[str, Any]:
         raise CaseError("no body of the case has a mesh; give grid.cells instead")
     with as_case_error():
         origin, cells = core().fit_domain(
-            low, high, edge, table.margin_low, table.margin_high, table.block, table.keep_low
+            low, high, edge, table.margin_low, table.margin_high, table.block, table.keep_low, unit
         )
     moved = {name: _moved(body, origin) for name, body in bodies.items()}
     rest = {name: keys for name, keys in data.items() if name != "domain"}

@@ -3,6 +3,7 @@
 Collective: on several ranks, every rank makes the same calls.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -50,7 +51,8 @@ class Simulation:
     "m/s" among the units are in m/s; a pressure side takes its `pressure` in Pa.
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
     collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"].
-    Raises CaseError where the numbers do not make a flow that this method can compute.
+    Raises CaseError where the numbers do not make a flow that this method can compute, and warns of bodies with places
+    thinner than a cell, through which fluid passes.
     """
 
     def __init__(
@@ -119,7 +121,10 @@ class Simulation:
         #: The same flow as a case file says it.
         self.case: Case = case
         self._setup = engine.prepare(case, engine.discover(case))
+        self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
         self._lbm = engine.solver(self._setup)
+        for text in solids.thin_places(self._lbm, case):
+            warnings.warn(text, stacklevel=3)
         self._files: dict[Path, Fields] = {}
         self._mass: float | None = None  # before the first step of all
 
@@ -166,7 +171,7 @@ class Simulation:
             return None
         if self._mass is None:
             self._mass = self._lbm.mass()
-        keeper = checkpoint.Keeper(self.case, self._backend, console)
+        keeper = checkpoint.Keeper(self.case, self._flow, console)
         keeper.watch(self._lbm, self._mass, None)
         return keeper
 
@@ -178,12 +183,12 @@ class Simulation:
         Raises RunError where it cannot be written.
         """
         into = self.case.checkpoint_folder if folder is None else Path(folder)
-        return checkpoint.save(self._lbm, self.case, self._backend, into)
+        return checkpoint.save(self._lbm, self._flow, into)
 
     def restore(self, path: str | Path = "last") -> None:
         """Goes on from a checkpoint; "last": the newest in the checkpoint folder of the case. Raises CaseError where it
         is of another flow, or damaged."""
-        found = checkpoint.find(self.case, self._backend, str(path))
+        found = checkpoint.find(self.case, self._flow, str(path))
         found.fill(self._lbm)
         self._mass = found.mass
 
@@ -198,10 +203,6 @@ class Simulation:
         if path not in self._files:
             self._files[path] = Fields(self._lbm, self.case, path)
         self._files[path].write()
-
-    @property
-    def _backend(self) -> str:
-        return self.machine.devices()[0]["backend"]
 
     @property
     def _time(self) -> float:

@@ -1,6 +1,6 @@
 """Forces and moments on walls and bodies, in the units of the case, and their coefficients."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ def measure(lbm: Any, case: Case, about: Sequence[float] | None = None) -> dict[
     of the box. A body with an area has the coefficient force / (density lid_speed^2 area / 2), and where a point is
     given the moment_coefficient moment / (density lid_speed^2 area length / 2).
     """
-    converter, scales, edge = case.converter, case.scales, case.cell_edge
+    converter = case.converter
     force, length = (converter.force, converter.length) if converter else (1.0, 1.0)
     found: dict[str, dict[str, Any]] = {}
     for load in core().loads(lbm, (0.0, 0.0, 0.0)):
@@ -29,17 +29,24 @@ def measure(lbm: Any, case: Case, about: Sequence[float] | None = None) -> dict[
         moment = load["moment"]
         if point is not None:
             # About a point p: the sum of (x - p) x f.
-            moment = np.subtract(moment, np.cross(np.divide(point, edge), load["force"])).tolist()
+            moment = np.subtract(moment, np.cross(np.divide(point, case.cell_edge), load["force"])).tolist()
         entry: dict[str, Any] = {
             "force": [part * force for part in load["force"]],
             "moment": [part * force * length for part in moment],
         }
         if body is not None and body.area is not None:
-            push = scales.lid_speed**2 * (body.area / edge**2)
-            entry["coefficient"] = [2.0 * part / push for part in load["force"]]
-            if point is not None:
-                entry["moment_coefficient"] = [2.0 * part / (push * scales.length) for part in moment]
+            entry |= _coefficients(case, body.area, entry, point is not None)
         found[load["name"]] = entry
+    return found
+
+
+def _coefficients(case: Case, area: float, load: Mapping[str, Sequence[float]], about: bool) -> dict[str, list[float]]:
+    """Of a load in the units of the case, that of the moment where it is about a given point."""
+    unit, cell = (case.converter.force, case.converter.length) if case.converter else (1.0, 1.0)
+    push = unit * case.scales.lid_speed**2 * (area / case.cell_edge**2)
+    found = {"coefficient": [2.0 * part / push for part in load["force"]]}
+    if about:
+        found["moment_coefficient"] = [2.0 * part / (push * cell * case.scales.length) for part in load["moment"]]
     return found
 
 
@@ -52,14 +59,15 @@ def _columns(loads: dict[str, dict[str, Any]], unit: dict[str, str]) -> Iterator
 
 class History:
     """The loads on the bodies of a run as rows of loads.csv, one for each look at the residual. A restarted run goes on
-    with those up to its own step."""
+    with those up to its own step, their coefficients by the areas that its case gives."""
 
     def __init__(self, lbm: Any, case: Case, path: Path, goes_on: bool) -> None:
         self._lbm, self._case = lbm, case
         #: The newest ones, on every rank.
         self.last: dict[str, dict[str, Any]] = {}
         self._step = -1
-        self._rows = Rows(path, lbm.step if goes_on else -1) if core().rank() == 0 else None
+        self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}
+        self._rows = Rows(path, lbm.step if goes_on else -1, self._by_areas) if core().rank() == 0 else None
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""
@@ -69,8 +77,26 @@ class History:
         self.last = measure(self._lbm, self._case)
         if self._rows is None:
             return
-        si = self._case.si
-        unit = {"force": " (N)", "moment": " (N m)"} if si else {}
         bodies = {name: entry for name, entry in self.last.items() if name in self._case.bodies}
         time = self._step * self._case.converter.time if self._case.converter else self._case.time_of(self._step)
-        self._rows.add(dict([("step", self._step), ("time (s)" if si else "time", time), *_columns(bodies, unit)]))
+        when = {"step": self._step, "time (s)" if self._case.si else "time": time}
+        self._rows.add(when | dict(_columns(bodies, self._unit)))
+
+    def _by_areas(self, row: Mapping[str, str]) -> dict[str, Any]:
+        """A row of before with the coefficients that belong to this case."""
+        found: dict[str, Any] = {}
+        for column, value in row.items():
+            name, _, rest = column.partition(" ")
+            if "coefficient " in rest:
+                continue
+            found[column] = value
+            body = self._case.bodies.get(name)
+            if rest.startswith("moment z") and body is not None and body.area is not None:
+                load = {
+                    quantity: [float(row[f"{name} {quantity} {axis}{self._unit.get(quantity, '')}"]) for axis in AXES]
+                    for quantity in ("force", "moment")
+                }
+                found |= _columns(
+                    {name: _coefficients(self._case, body.area, load, body.about is not None)}, self._unit
+                )
+        return found

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,17 @@ def read(path: Path) -> tuple[list[str], list[list[str]]]:
 class Rows:
     """A row a step, the step in the first column; each is appended as it comes."""
 
-    def __init__(self, path: Path, up_to: int) -> None:
-        """Goes on with the rows of the file up to a step; -1: with none."""
+    def __init__(
+        self, path: Path, up_to: int, renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None
+    ) -> None:
+        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns."""
         self._path, self._last = path, -1
         header, rows = read(path)
-        kept = [row for row in rows if int(row[0]) <= up_to]
+        kept = [dict(zip(header, row, strict=True)) for row in rows if int(row[0]) <= up_to]
         if kept:
-            self._last = int(kept[-1][0])
-            replace(path, header, kept)
+            new = [renew(row) for row in kept] if renew else kept
+            self._last = int(next(iter(kept[-1].values())))
+            replace(path, list(new[0]), [list(row.values()) for row in new])
         else:
             path.unlink(missing_ok=True)
 

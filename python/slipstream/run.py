@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from slipstream import (
+    bodies,
     checkpoint,
     compare,
     energy,
@@ -111,8 +112,9 @@ def run(
     agree_on_error(output_problem(case, overwrite or restart is not None) if rank == 0 else "")
     reference = compare.reference_for(case)
     backend = engine.choose_backend(case.machine.backend)
-    resumed = checkpoint.find(case, backend, restart) if restart else None
-    keeper = checkpoint.Keeper(case, backend, console)
+    flow = checkpoint.Flow.of(case, backend)
+    resumed = checkpoint.find(case, flow, restart) if restart else None
+    keeper = checkpoint.Keeper(case, flow, console)
     machine = engine.discover(case)
     setup = engine.prepare(case, machine)
     prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
@@ -125,6 +127,9 @@ def run(
         console.print(topology.bindings(machine))
     trace = module.Trace() if watch.trace else None
     lbm = engine.solver(setup, trace)
+    for warning in bodies.thin_places(lbm, case):
+        console.print(f"warning: {warning}", soft_wrap=True)
+        facts.append(("warning", warning))
     for line in tuning_lines(lbm.tuning()) + solid_lines(lbm.solid_blocks()) + split_lines(lbm.split()):
         console.print(line, soft_wrap=True)
     if resumed:

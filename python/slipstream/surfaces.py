@@ -97,7 +97,7 @@ def of_case(shown: Results, pyvista: Any) -> Any | None:
         if body.mesh is not None:
             body = body.model_copy(update={"mesh": str(shown.find(body.mesh))})
         with as_case_error(f"bodies.{name}: "):
-            mesh = bodies.surface(body, case)
+            mesh = bodies.with_images(bodies.surface(body, case), body, case)
         points = mesh.vertices * (case.spacing / case.cell_edge)
         # A part of a file comes with the vertices of the others.
         made.append(pyvista.PolyData.from_regular_faces(points, mesh.triangles).clean(point_merging=False))
@@ -106,7 +106,7 @@ def of_case(shown: Results, pyvista: Any) -> Any | None:
 
 
 def _within(surface: Any, shown: Results) -> Any | None:
-    """What lies in the box: cylinders and beads go on beyond it."""
+    """What lies in the box: cylinders, beads and bodies at periodic sides go on beyond it."""
     for axis, edge in enumerate(shown.size):
         for end, sign in ((0.0, -1.0), (edge, 1.0)):
             if max(sign * (bound - end) for bound in surface.bounds[2 * axis : 2 * axis + 2]) <= 1e-6 * edge:

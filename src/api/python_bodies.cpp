@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <tuple>
 
 #include <slipstream/bodies.hpp>
 #include <slipstream/mesh.hpp>
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include "api/python_common.hpp"
 #include "solver/lbm/fields.hpp"
@@ -61,10 +64,11 @@ Mesh spheres_of(const Points& centres, double radius, int refinements) {
   return all;
 }
 
-MeshDomain domain_of(double spacing, const Extent& cells) {
+MeshDomain domain_of(double spacing, const Extent& cells, const std::array<bool, 3>& periodic = {}) {
   MeshDomain domain;
   domain.spacing = spacing;
   domain.cells = cells;
+  domain.periodic = periodic;
   return domain;
 }
 
@@ -75,11 +79,11 @@ nb::tuple bounds_of(const Mesh& mesh) {
 }
 
 nb::tuple fitted(const Point& lo, const Point& hi, double spacing, const Point& margin_low, const Point& margin_high,
-                 const Extent& block, const std::array<bool, 3>& keep_low) {
+                 const Extent& block, const std::array<bool, 3>& keep_low, const std::string& unit) {
   Bounds body;
   body.include(lo);
   body.include(hi);
-  const MeshDomain domain = fit_domain(body, {spacing, margin_low, margin_high, block, keep_low});
+  const MeshDomain domain = fit_domain(body, {spacing, margin_low, margin_high, block, keep_low, unit});
   return nb::make_tuple(domain.origin, domain.cells);
 }
 
@@ -150,10 +154,16 @@ std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
   return bytes;
 }
 
-Bodies bodies_of(const std::vector<std::pair<std::string, Mesh>>& named, double spacing, const Extent& cells) {
+/// Of each body its name, its mesh and the axes along which the mesh itself goes on.
+Bodies bodies_of(const std::vector<std::tuple<std::string, Mesh, std::array<bool, 3>>>& named, double spacing,
+                 const Extent& cells, const std::array<bool, 3>& periodic) {
   std::vector<Body> bodies;
-  for (const auto& [name, mesh] : named) bodies.push_back({name, mesh});
-  return Bodies(std::move(bodies), domain_of(spacing, cells));
+  for (const auto& [name, mesh, continued] : named) bodies.push_back({name, mesh, continued});
+  return Bodies(std::move(bodies), domain_of(spacing, cells, periodic));
+}
+
+Mesh imaged(const Mesh& mesh, double spacing, const Extent& cells, const std::array<bool, 3>& periodic) {
+  return with_images(mesh, domain_of(spacing, cells, periodic), 2);
 }
 
 }  // namespace
@@ -204,18 +214,27 @@ void bind_bodies(nb::module_& m) {
       .def("weld", &weld, nb::arg("tolerance"), Release())
       .def("oriented", &oriented, Release())
       .def("transformed", &transformed_by, nb::arg("units"), nb::arg("scale"), nb::arg("rotate"), nb::arg("translate"))
+      .def("with_images", &imaged, nb::arg("spacing"), nb::arg("cells"), nb::arg("periodic"), Release())
       .def("bounds", &bounds_of)
       .def("link_bytes", &link_bytes, nb::arg("spacing"), nb::arg("blocks"), nb::arg("lattice"), Release())
-      .def("require_inside", [](const Mesh& self, const std::string& name, double spacing, const Extent& cells) {
-        require_inside(bounds(self), name, domain_of(spacing, cells));
-      });
+      .def(
+          "require_inside",
+          [](const Mesh& self, const std::string& name, double spacing, const Extent& cells, const std::string& unit) {
+            require_inside(bounds(self), name, domain_of(spacing, cells), unit);
+          },
+          nb::arg("name"), nb::arg("spacing"), nb::arg("cells"), nb::arg("unit"));
   nb::class_<Bodies>(m, "Bodies", "Named closed surfaces on the cells of a grid.")
-      .def("solid_cells", [](const Bodies& self, const Extent& lo, const Extent& hi) {
-        return self.solid_cells({lo, hi});
+      .def("solid_cells",
+           [](const Bodies& self, const Extent& lo, const Extent& hi) {
+             return self.solid_cells({lo, hi});
+           })
+      .def("centres", [](const Bodies& self, const Extent& lo, const Extent& hi) {
+        return self.centres({lo, hi});
       });
   m.def("fit_domain", &fitted, nb::arg("lo"), nb::arg("hi"), nb::arg("spacing"), nb::arg("margin_low"),
-        nb::arg("margin_high"), nb::arg("block"), nb::arg("keep_low"));
-  m.def("make_bodies", &bodies_of, nb::arg("named"), nb::arg("spacing"), nb::arg("cells"), Release());
+        nb::arg("margin_high"), nb::arg("block"), nb::arg("keep_low"), nb::arg("unit"));
+  m.def("make_bodies", &bodies_of, nb::arg("named"), nb::arg("spacing"), nb::arg("cells"), nb::arg("periodic"),
+        Release());
   m.def("loads", &loads, nb::arg("lbm"), nb::arg("about"));
 }
 

@@ -450,6 +450,7 @@ void bind_lbm(nb::module_& m) {
       .def("excess_mass", &Lbm::excess_mass, Release())
       .def("fluid_cells", &Lbm::fluid_cells)
       .def("bytes_of_cells", &Lbm::bytes_of_cells)
+      .def("links_through_bodies", &Lbm::links_through_bodies, Release())
       .def("gather", &gathered, nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
       .def("populations",
            [](Lbm& self) {

@@ -61,6 +61,56 @@ struct Bodies::Impl {
 
   SolidRows rows(const Box& box) const { return SolidRows(lines({1, 0, 0}), box); }
 
+  void fill(const Box& box, std::uint16_t* out) const {
+    const SolidRows solid = rows(box);
+    if (box.empty()) return;
+    const auto fill_plane = [&](std::int64_t plane) {
+      std::uint16_t* first = out + plane * box.extent(1) * box.extent(0);
+      for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y, first += box.extent(0)) {
+        std::fill_n(first, box.extent(0), std::uint16_t{0});
+        for (const SolidSpan& span : solid.row(y, box.lo[2] + plane))
+          std::fill(first + span.lo - box.lo[0], first + span.hi - box.lo[0],
+                    static_cast<std::uint16_t>(span.body + 1));
+      }
+    };
+    for_each_item(box.extent(2), fill_plane, box.extent(0) * box.extent(1));
+  }
+
+  /// Refuses bodies that are longer than a period and do not look the same at both of its ends.
+  void require_round(const MeshDomain& domain) const {
+    for (std::size_t n = 0; n < bodies.size(); ++n) {
+      const Bounds bounds = slipstream::bounds(bodies[n].mesh);
+      for (int a = 0; a < 3; ++a) {
+        if (!domain.periodic[a] || bodies[n].continued[a] || !longer_than(domain, bounds, a)) continue;
+        const std::string axis(1, "xyz"[a]);
+        char length[32];
+        std::snprintf(length, sizeof length, "%.6g", (bounds.hi[a] - bounds.lo[a]) / domain.spacing);
+        require(goes_on(static_cast<std::uint16_t>(n + 1), domain, a),
+                "body '" + bodies[n].name + "' is " + length + " cells long along " + axis +
+                    ", longer than the period of " + std::to_string(domain.cells[a]) +
+                    ", and not the same where it leaves and where it comes in again: "
+                    "give the domain more cells along " +
+                    axis + ", or make the body shorter");
+      }
+    }
+  }
+
+  /// Whether the layers of cells beyond both sides are those at the opposite ones.
+  bool goes_on(std::uint16_t body, const MeshDomain& domain, int axis) const {
+    const auto layer = [&](std::int64_t place) {
+      Box box{{0, 0, 0}, domain.cells};
+      box.lo[axis] = place;
+      box.hi[axis] = place + 1;
+      std::vector<std::uint16_t> held(box.volume());
+      fill(box, held.data());
+      std::vector<bool> own(held.size());
+      std::transform(held.begin(), held.end(), own.begin(), [&](std::uint16_t holder) { return holder == body; });
+      return own;
+    };
+    const std::int64_t n = domain.cells[axis];
+    return layer(-1) == layer(n - 1) && layer(n) == layer(0);
+  }
+
   void require_covered(const Box& box) const {
     require(intersection(box, cells) == box || box.empty(),
             "bodies are asked for cells outside of the domain and its ghost layers; make them with more ghosts");
@@ -72,17 +122,10 @@ Bodies::Bodies(std::vector<Body> bodies, const MeshDomain& domain, std::int64_t 
   check(bodies);
   require(domain.spacing > 0 && ghosts >= 0 && !Box{{0, 0, 0}, domain.cells}.empty(),
           "bodies need a domain with cells and a positive spacing");
-  std::int64_t triangles = 0, vertices = 0;
-  for (const Body& body : bodies) {
-    triangles += static_cast<std::int64_t>(body.mesh.triangles.size());
-    vertices += static_cast<std::int64_t>(body.mesh.vertices.size());
-  }
-  require(
-      std::max(triangles, vertices) < std::int64_t{1} << 31,
-      std::to_string(triangles) + " triangles in all bodies: fewer than 2^31 can be numbered; make the meshes coarser");
-  impl_->surfaces = surfaces_of(bodies, domain);
+  impl_->surfaces = surfaces_of(bodies, domain, ghosts + 1);
   impl_->bodies = std::move(bodies);
   impl_->cells = grown({{0, 0, 0}, domain.cells}, {ghosts, ghosts, ghosts});
+  impl_->require_round(domain);
 }
 
 Bodies::Bodies(Bodies&&) noexcept = default;
@@ -110,23 +153,30 @@ std::vector<std::uint16_t> Bodies::solid(const Box& cells) const {
 
 void Bodies::solid(const Box& cells, std::uint16_t* out) const {
   impl_->require_covered(cells);
-  const SolidRows rows = impl_->rows(cells);
-  if (cells.empty()) return;
-  const auto fill_plane = [&](std::int64_t plane) {
-    std::uint16_t* first = out + plane * cells.extent(1) * cells.extent(0);
-    for (std::int64_t y = cells.lo[1]; y < cells.hi[1]; ++y, first += cells.extent(0)) {
-      std::fill_n(first, cells.extent(0), std::uint16_t{0});
-      for (const SolidSpan& span : rows.row(y, cells.lo[2] + plane))
-        std::fill(first + span.lo - cells.lo[0], first + span.hi - cells.lo[0],
-                  static_cast<std::uint16_t>(span.body + 1));
-    }
-  };
-  for_each_item(cells.extent(2), fill_plane, cells.extent(0) * cells.extent(1));
+  impl_->fill(cells, out);
 }
 
 std::int64_t Bodies::solid_cells(const Box& cells) const {
   impl_->require_covered(cells);
   return impl_->rows(cells).cells();
+}
+
+std::vector<std::int64_t> Bodies::centres(const Box& cells) const {
+  impl_->require_covered(cells);
+  const LineIndex& along_x = impl_->lines({1, 0, 0});
+  const auto tiles = along_x.tiles_through(cells);
+  std::vector<std::int64_t> counts(impl_->bodies.size());
+  std::mutex mutex;
+  for_each_item(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t item) {
+    std::map<std::int32_t, std::int64_t> found;
+    for (const Inside& piece : along_x.inside(tiles[item], cells)) {
+      const SolidSpan span = span_of(piece, cells);
+      found[piece.body] += span.hi - span.lo;
+    }
+    const std::lock_guard lock(mutex);
+    for (const auto& [body, count] : found) counts[body] += count;
+  });
+  return counts;
 }
 
 std::vector<Cut> Bodies::cuts(const Box& cells, const std::vector<Direction>& directions) const {

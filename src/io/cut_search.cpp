@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "device/work_items.hpp"
+#include "io/mesh_vectors.hpp"
 
 namespace slipstream {
 namespace {
@@ -78,9 +79,22 @@ class CutSearch {
     for (int a = 0; a < 3; ++a) result.cell[a] = static_cast<std::int32_t>(from[a]);
     result.direction = static_cast<std::uint16_t>(way > 0 ? family.forth : family.back);
     result.body = static_cast<std::uint16_t>(piece.body);
-    result.triangle = static_cast<std::int32_t>(triangle - surfaces_.first[piece.body]);
+    result.triangle = static_cast<std::int32_t>((triangle - surfaces_.first[piece.body]) % surfaces_.own[piece.body]);
     result.q = static_cast<float>(q);
+    Extent to = from;
+    for (int a = 0; a < 3; ++a) to[a] += directions_[result.direction][a];
+    result.through = !rows_.solid(to) && sides_face_away(piece);
     found.push_back(result);
+  }
+
+  // Whether the normals of the two triangles are more than 120 degrees apart.
+  bool sides_face_away(const Inside& piece) const {
+    const auto normal = [&](std::int32_t triangle) {
+      const auto& [a, b, c] = surfaces_.triangles[triangle];
+      return cross(surfaces_.vertices[b] - surfaces_.vertices[a], surfaces_.vertices[c] - surfaces_.vertices[a]);
+    };
+    const Point in = normal(piece.triangle_in), out = normal(piece.triangle_out);
+    return dot(in, out) < -0.5 * std::sqrt(dot(in, in) * dot(out, out));
   }
 
   // Keeps the nearest cut of each link, and adds the links to solid cells that only touch the surface.

@@ -52,19 +52,23 @@ struct TileRows {
 
 }  // namespace
 
-SolidRows::SolidRows(const LineIndex& along_x, const Box& cells) : box_(cells) {
-  const auto tiles = along_x.tiles_through(cells);
-  std::vector<TileRows> found(tiles.size());
+SolidSpan span_of(const Inside& piece, const Box& cells) {
   const auto edge = [&](double x) {
     return static_cast<std::int32_t>(
         std::clamp(std::ceil(x), static_cast<double>(cells.lo[0]), static_cast<double>(cells.hi[0])));
   };
+  return {edge(piece.in), edge(piece.out), piece.body};
+}
+
+SolidRows::SolidRows(const LineIndex& along_x, const Box& cells) : box_(cells) {
+  const auto tiles = along_x.tiles_through(cells);
+  std::vector<TileRows> found(tiles.size());
   for_each_item(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t item) {
     const auto pieces = along_x.inside(tiles[item], cells);
     for (std::size_t first = 0, last = 0; first < pieces.size(); first = last) {
       Spans row;
       for (; last < pieces.size() && pieces[last].v == pieces[first].v && pieces[last].w == pieces[first].w; ++last) {
-        const SolidSpan span{edge(pieces[last].in), edge(pieces[last].out), pieces[last].body};
+        const SolidSpan span = span_of(pieces[last], cells);
         if (span.lo < span.hi) row.push_back(span);
       }
       row = without_overlaps(std::move(row));

@@ -15,6 +15,9 @@ struct SolidSpan {
   std::int32_t body;
 };
 
+/// The cells of a box whose centres a piece of a line along x holds; none where lo >= hi.
+SolidSpan span_of(const Inside& piece, const Box& cells);
+
 /// The solid cells of a box, row by row: memory goes with the surface, not with the volume.
 class SolidRows {
  public:

@@ -39,17 +39,36 @@ OnPlane cut_edge(const Point& p, const Point& q, double k) {
 
 }  // namespace
 
-Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain) {
-  Surfaces all;
+Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain, std::int64_t reach) {
+  std::vector<std::vector<Extent>> shifts;
+  std::int64_t triangles = 0, vertices = 0;
   for (const Body& body : bodies) {
+    MeshDomain seen = domain;
+    for (int a = 0; a < 3; ++a) seen.periodic[a] = domain.periodic[a] && !body.continued[a];
+    shifts.push_back(image_shifts(bounds(body.mesh), seen, reach));
+    const auto images = static_cast<std::int64_t>(shifts.back().size());
+    triangles += images * static_cast<std::int64_t>(body.mesh.triangles.size());
+    vertices += images * static_cast<std::int64_t>(body.mesh.vertices.size());
+  }
+  require(
+      std::max(triangles, vertices) < std::int64_t{1} << 31,
+      std::to_string(triangles) + " triangles in all bodies: fewer than 2^31 can be numbered; make the meshes coarser");
+  Surfaces all;
+  for (std::size_t n = 0; n < bodies.size(); ++n) {
+    const Mesh& mesh = bodies[n].mesh;
     all.first.push_back(static_cast<std::int64_t>(all.triangles.size()));
-    const auto offset = static_cast<std::int32_t>(all.vertices.size());
-    for (const Point& p : body.mesh.vertices) {
-      Point in_cells;
-      for (int a = 0; a < 3; ++a) in_cells[a] = (p[a] - domain.origin[a]) / domain.spacing - 0.5;
-      all.vertices.push_back(in_cells);
+    all.own.push_back(static_cast<std::int64_t>(mesh.triangles.size()));
+    for (const Extent& shift : shifts[n]) {
+      const auto offset = static_cast<std::int32_t>(all.vertices.size());
+      for (const Point& p : mesh.vertices) {
+        Point in_cells;
+        for (int a = 0; a < 3; ++a)
+          in_cells[a] =
+              (p[a] - domain.origin[a]) / domain.spacing - 0.5 + static_cast<double>(shift[a] * domain.cells[a]);
+        all.vertices.push_back(in_cells);
+      }
+      for (const auto& [a, b, c] : mesh.triangles) all.triangles.push_back({a + offset, b + offset, c + offset});
     }
-    for (const auto& [a, b, c] : body.mesh.triangles) all.triangles.push_back({a + offset, b + offset, c + offset});
   }
   all.first.push_back(static_cast<std::int64_t>(all.triangles.size()));
   return all;

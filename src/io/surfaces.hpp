@@ -17,8 +17,10 @@ struct Surfaces {
   std::vector<Point> vertices;
   std::vector<std::array<std::int32_t, 3>> triangles;
   std::vector<std::int64_t> first;  ///< triangle of each body, and their number
+  std::vector<std::int64_t> own;    ///< triangles of each body's mesh; those of its images follow, in the same order
 };
-Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain);
+/// With the images within `reach` cells of the domain. Throws Error where triangles cannot be numbered.
+Surfaces surfaces_of(const std::vector<Body>& bodies, const MeshDomain& domain, std::int64_t reach);
 
 /// The lines through cell centres along a direction whose first component that is not 0 is +1. Along axis `u` the line
 /// makes one step per link; it is named by where it meets u = 0, its numbers (v, w) along the two other axes.

@@ -2,13 +2,14 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
-from slipstream import engine, loads
+from slipstream import bodies, engine, loads
 from slipstream.case import load
 from slipstream.errors import CaseError
 from slipstream.lbm import Simulation
@@ -160,6 +161,11 @@ def test_cells_inside_a_body_are_solid() -> None:
         ({"bodies": {"b": {"shape": "sphere", "centre": (90, 6, 6), "radius": 3}}}, "bodies.b: "),
         ({"bodies": {"b": {"shape": "cylinder", "centre": (6, 6, 6), "radius": 9}}}, "they fill the whole box"),
         (
+            {"bodies": {"b": {"shape": "cylinder", "centre": (6, 6, 6), "radius": 0.4}}},
+            "bodies.b: it holds no centre of a cell in the box, so that the flow would pass it unseen: it is "
+            "0.8 x 0.8 x 18 cells large",
+        ),
+        (
             {
                 "bodies": {"b": {"shape": "cylinder", "axis": "z", "centre": (-8, 6, 6), "radius": 11}},
                 "boundaries": {"x-": {"kind": "velocity", "velocity": (1, 0, 0)}, "x+": {"kind": "pressure"}},
@@ -174,12 +180,77 @@ def test_mistakes_are_refused_with_the_reason(keys: dict[str, object], says: str
     assert says in str(error.value)
 
 
+def test_flow_round_a_ball_at_a_corner_of_a_periodic_box_is_that_in_the_middle_moved() -> None:
+    def flow(*centre: float) -> Simulation:
+        made = Simulation(
+            (16, 14, 12), viscosity=0.1, lid_speed=0.01, length=6.0, walls={}, periodic=(True, True, True),
+            force=(1e-5, 0.0, 0.0), bodies={"ball": {"shape": "sphere", "centre": centre, "radius": 3.0}},
+            precision="f64", backend="host",
+        )  # fmt: skip
+        made.run(steps=30, quiet=True)
+        return made
+
+    middle, corner = flow(8.25, 7.0, 6.5), flow(0.25, 14.0, 0.5)
+    assert middle.velocity is not None and corner.velocity is not None
+    moved = np.roll(middle.velocity, (6, 7, 8), axis=(0, 1, 2))
+    np.testing.assert_allclose(corner.velocity, moved, rtol=0, atol=1e-9 * moved.max())
+    assert corner.loads()["ball"]["force"][0] == pytest.approx(middle.loads()["ball"]["force"][0], rel=1e-9)
+    blocks = [{"device": 0, "lo": (0, 0, 0), "hi": (16, 14, 12)}]
+    needed = [bodies.link_memory(flow.case, blocks)[0] for flow in (middle, corner)]
+    assert needed[1] == pytest.approx(needed[0], rel=0.02)
+
+
+def test_body_longer_than_a_period_is_refused() -> None:
+    ball = {"shape": "sphere", "centre": (8.0, 8.0, 8.0), "radius": 7.0}
+    with pytest.raises(CaseError, match="bodies: body 'ball' is 14 cells long along x, longer than the period of 12, "):
+        Simulation(
+            (12, 16, 16), viscosity=0.1, lid_speed=0.01, length=6.0, walls={}, periodic=(True, False, False),
+            bodies={"ball": ball}, backend="host",
+        )  # fmt: skip
+
+
 def test_open_mesh_is_refused_with_the_hole(tmp_path: Path) -> None:
     body = ball(tmp_path / "ball.obj")
     path = tmp_path / "ball.obj"
     path.write_text("\n".join(line for line in path.read_text().splitlines() if line != "f 1 3 4"))
     with pytest.raises(CaseError, match=r"bodies: .*ball.*open"):
         flow_past(body)
+
+
+def mesh_of_a_wing(path: Path) -> None:
+    """A wedge along z, 4 cells thick at its nose; its tip lies between two rows of cells."""
+    corners = [(4, 4), (16, 6), (4, 8)]
+    lines = [f"v {x} {y} {z}" for z in (3, 9) for x, y in corners]
+    path.write_text("\n".join([*lines, "f 3 2 1", "f 4 5 6", "f 1 2 5 4", "f 2 3 6 5", "f 3 1 4 6"]))
+
+
+def test_body_with_an_edge_thinner_than_a_cell_is_told(cli: Cli, tmp_path: Path) -> None:
+    mesh_of_a_wing(tmp_path / "wing.obj")
+    wing, ball = {"mesh": str(tmp_path / "wing.obj")}, {"shape": "sphere", "centre": (20.0, 6.0, 6.0), "radius": 2.0}
+    warning = r"(\d+) links pass through body wing where it is thinner than a cell: fluid passes there"
+    with pytest.warns(UserWarning, match=warning) as told:
+        flow = Simulation((24, 12, 12), reynolds=10, backend="host", bodies={"wing": wing, "ball": ball})
+    assert len(told) == 1
+    number = flow.solver.links_through_bodies()[0]
+    # Where the wing is thinner than a cell, from x = 13 on, it hides 2 or 3 columns along x and 6 rows along z.
+    assert 5 * 2 * 6 - 12 <= number <= 9 * 3 * 6
+    text = f"{IN_CELLS.partition('[lbm]')[0]}[physics]\nreynolds = 10\nlid_speed = 0.05\n[run]\nsteps = 1\n"
+    text = text.replace("[24, 12, 1]", "[24, 12, 12]") + '[bodies.wing]\nmesh = "wing.obj"\n'
+    (tmp_path / "wing.toml").write_text(text)
+    for ranks in ("1", "2"):
+        done = cli("run", "wing.toml", "output.pictures=false", "output.fields=false", "--overwrite", "-n", ranks)
+        assert done.returncode == 0, done.stderr
+        found = re.search(f"warning: {warning}", done.stdout)
+        assert found is not None and int(found[1]) == number
+
+
+def test_mesh_of_the_wrong_size_in_cells_is_a_matter_of_its_scale(tmp_path: Path) -> None:
+    mesh_of_a_wing(tmp_path / "wing.obj")
+    for scale, said in ((1e-3, "smaller than a cell; give its mesh another scale: 1000 t"), (1e3, "0.001 times as")):
+        with pytest.raises(CaseError, match="cells, the domain .* cells: ") as error:
+            body = {"mesh": str(tmp_path / "wing.obj"), "scale": scale}
+            Simulation((24, 12, 12), reynolds=10, backend="host", bodies={"wing": body})
+        assert said in str(error.value) and "unit" not in str(error.value)
 
 
 IN_CELLS = """

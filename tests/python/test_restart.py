@@ -1,6 +1,7 @@
 """Runs that end early, by a signal, by the clock or by kill -9, and go on from a checkpoint to the same bits."""
 
 import contextlib
+import hashlib
 import json
 import os
 import random
@@ -15,9 +16,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from conftest import ROOT, SMALL, Cli
+from conftest import ROOT, SMALL, TETRAHEDRON, Cli
 from slipstream.case import load
-from slipstream.checkpoint import differences
+from slipstream.checkpoint import Flow, differences
 
 #: No pictures and fields, whose making takes longer than these runs.
 PLAIN = ["lbm.precision=f64", "output.pictures=false", "output.fields=false", "machine.backend=host"]
@@ -341,11 +342,91 @@ def test_new_run_does_not_replace_checkpoints_unasked(made: Path, cli: Cli) -> N
 
 
 def test_cases_differ_in_what_changes_the_flow_alone(small: Path) -> None:
-    before = load(small).resolved("host").to_toml()
+    before = Flow.of(load(small), "host")
     free = ["run.steps=9", "lbm.layout=aos", "output.folder=x", "checkpoint.every=3", "guard.every=7", "case.name=y"]
-    assert differences(before, load(small, free).resolved("host").to_toml()) == []
-    changed = load(small, ["lbm.precision=f64", "grid.cells=[16,16,20]"]).resolved("host").to_toml()
+    assert differences(before, Flow.of(load(small, free), "host")) == []
+    changed = Flow.of(load(small, ["lbm.precision=f64", "grid.cells=[16,16,20]"]), "host")
     assert [line.split(":")[0] for line in differences(before, changed)] == ["grid.cells", "lbm.precision"]
+
+
+def with_mesh(folder: Path, area: str = "") -> Path:
+    """The small case round a tetrahedron, whose file lies beside it."""
+    folder.mkdir()
+    (folder / "part.obj").write_text(TETRAHEDRON)
+    body = f'[bodies.part]\nmesh = "part.obj"\nscale = 40\ntranslate = [-12, -12, -12]\n{area}'
+    (folder / "small.toml").write_text(f"{SMALL}{body}")
+    return folder / "small.toml"
+
+
+def nudge_a_vertex(folder: Path) -> None:
+    """By 0.04 cells."""
+    (folder / "part.obj").write_text(TETRAHEDRON.replace("v 0.6 0.4 0.4", "v 0.601 0.4 0.4"))
+
+
+def test_case_with_a_mesh_goes_on_from_another_path(tmp_path: Path, cli: Cli) -> None:
+    with_mesh(tmp_path / "here")
+    words = ["here/small.toml", *PLAIN, "checkpoint.every=20"]
+    assert cli("run", *words).returncode == 0
+    right = (tmp_path / "results/small/loads.csv").read_bytes()
+    moved = with_mesh(tmp_path / "moved").absolute()
+    elsewhere = [str(moved), *PLAIN, "output.folder=other", "--restart", f"results/small/checkpoints/{name(20)}"]
+    again = cli("run", *elsewhere)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "other/loads.csv").read_bytes().splitlines()[-1] == right.splitlines()[-1]
+
+
+def test_edited_mesh_is_refused_by_the_name_of_its_body(tmp_path: Path, cli: Cli) -> None:
+    with_mesh(tmp_path / "here")
+    words = ["run", "here/small.toml", *PLAIN, "checkpoint.every=20"]
+    assert cli(*words).returncode == 0
+    nudge_a_vertex(tmp_path / "here")
+    again = cli(*words, "--restart", "last", "-n", "2")
+    assert again.returncode == 2, again.stdout
+    before, now = (
+        f'"here/part.obj" with SHA-256 {hashlib.sha256(text).hexdigest()[:16]}...'
+        for text in (TETRAHEDRON.encode(), (tmp_path / "here/part.obj").read_bytes())
+    )
+    assert f"  bodies.part.mesh: {before} in the checkpoint, {now} in the case\n" in again.stderr
+
+
+def test_mesh_is_known_by_its_path_where_a_checkpoint_has_no_checksum(tmp_path: Path) -> None:
+    now = Flow.of(load(with_mesh(tmp_path / "here")), "host")
+    elsewhere = Flow.of(load(with_mesh(tmp_path / "there")), "host")
+    assert now.meshes.keys() == {"part"} and differences(now, elsewhere) == []
+    assert differences(Flow(now.text, {}), now) == []
+    (said,) = differences(Flow(now.text, {}), elsewhere)
+    assert said.startswith("bodies.part.mesh: ") and "SHA-256" not in said
+
+
+def test_simulation_keeps_the_checksum_of_the_mesh_that_it_was_made_from(tmp_path: Path) -> None:
+    import slipstream as slip
+
+    with_mesh(tmp_path / "here")
+    part = {"mesh": str(tmp_path / "here/part.obj"), "scale": 40.0, "translate": (-12.0, -12.0, -12.0)}
+
+    def flow() -> slip.lbm.Simulation:
+        return slip.lbm.Simulation((16, 16, 16), 20, 0.1, bodies={"part": part}, backend="host")
+
+    first = flow()
+    nudge_a_vertex(tmp_path / "here")
+    path = first.save(tmp_path / "kept")
+    with pytest.raises(slip.CaseError, match="bodies.part.mesh: .* with SHA-256 "):
+        flow().restore(path)
+    first.restore(path)
+
+
+def test_area_of_a_body_may_change_and_counts_for_the_rows_before(tmp_path: Path, cli: Cli) -> None:
+    with_mesh(tmp_path / "here", "area = 32\n")
+    words = ["here/small.toml", *PLAIN, "run.check_every=10"]
+    assert cli("run", *words, "bodies.part.area=8").returncode == 0
+    loads = tmp_path / "results/small/loads.csv"
+    right = loads.read_bytes()
+    assert cli("run", *words, "--overwrite", "checkpoint.every=20").returncode == 0
+    assert loads.read_bytes() != right
+    last = f"results/small/checkpoints/{name(20)}"
+    again = cli("run", *words, "bodies.part.area=8", "--restart", last)
+    assert again.returncode == 0, again.stderr
+    assert loads.read_bytes() == right
 
 
 UNSTABLE = ["physics.lid_speed=0.17", "physics.reynolds=3500", "run.steps=4000", "lbm.collision=SRT"]

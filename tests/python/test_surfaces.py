@@ -121,6 +121,15 @@ def test_sphere_of_a_case_is_drawn_round_its_centre() -> None:
 
 
 @needs_pyvista
+def test_sphere_at_a_periodic_corner_is_drawn_in_all_corners() -> None:
+    shown = results(IN_CELLS, '[bodies.ball]\nshape = "sphere"\ncentre = [23, 0, 15]\nradius = 4\n')
+    surface, _ = found(shown)
+    assert surface is not None
+    assert surface.area == pytest.approx(4 * np.pi * 0.5**2, rel=1e-3)
+    np.testing.assert_allclose(surface.bounds, (0, 3, 0, 2, 0, 2), atol=1e-6)
+
+
+@needs_pyvista
 def test_cylinder_of_a_case_ends_at_the_sides_of_the_box() -> None:
     shown = results(IN_CELLS, '[bodies.post]\nshape = "cylinder"\ncentre = [9, 8, 0]\nradius = 4\n')
     surface, _ = found(shown)

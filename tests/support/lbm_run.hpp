@@ -61,15 +61,20 @@ struct HostRun {
 };
 
 /// A round body: the cells within `radius` of an axis along z through `centre` (or of that point, with `ball`) are
-/// solid, or with `hollow` all others.
+/// solid, or with `hollow` all others. Along axes with a period there is one in each.
 struct Round {
   Vector centre;
   double radius;
   bool ball = false, hollow = false;
+  Vector period{0, 0, 0};
 
   double beyond(const Vector& p) const {
     double sum = -radius * radius;
-    for (int a = 0; a < (ball ? 3 : 2); ++a) sum += (p[a] - centre[a]) * (p[a] - centre[a]);
+    for (int a = 0; a < (ball ? 3 : 2); ++a) {
+      double apart = p[a] - centre[a];
+      if (period[a] > 0) apart -= period[a] * std::nearbyint(apart / period[a]);
+      sum += apart * apart;
+    }
     return hollow ? -sum : sum;
   }
   static Vector middle(const Extent& c) { return {c[0] + 0.5, c[1] + 0.5, c[2] + 0.5}; }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <tuple>
 
@@ -104,6 +105,7 @@ TEST(BodiesSolid, TheFirstOfOverlappingBodiesHasTheCell) {
   EXPECT_EQ(solid, (std::vector<std::uint16_t>{2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(bodies.number_of("c"), 2);
   EXPECT_EQ(bodies.solid_cells(whole(domain)), 12 * 16);
+  EXPECT_EQ(bodies.centres(whole(domain)), (std::vector<std::int64_t>{7 * 16, 8 * 16, 10 * 4}));
 }
 
 TEST(BodiesSolid, ShellsOfOneBodyUniteAndInnerShellsThatFaceInwardsAreHollow) {
@@ -187,6 +189,66 @@ TEST(Bodies, BadInputIsNamed) {
   EXPECT_NE(error_of([&] { bodies.number_of("kar"); }).find("'car', 'road'"), std::string::npos);
   EXPECT_NE(error_of([&] { bodies.cuts(whole(domain), {{0, 0, 0}}); }).find("(0, 0, 0)"), std::string::npos);
   EXPECT_NE(error_of([&] { bodies.cuts(whole(domain), {{1, 2, 0}}); }).find("(1, 2, 0)"), std::string::npos);
+}
+
+std::size_t place_in(const Box& box, const Extent& cell) {
+  return ((cell[2] - box.lo[2]) * box.extent(1) + cell[1] - box.lo[1]) * box.extent(0) + cell[0] - box.lo[0];
+}
+
+TEST(Bodies, AcrossPeriodicSidesAreThoseInTheMiddleMovedRound) {
+  std::mt19937 random(12);
+  const Mesh middle = turned(make_torus({0, 0, 0}, 3.1, 1.2, 30, 15), random, {6.3, 6.1, 5.9});
+  for (const Extent& moved : {Extent{6, 0, 0}, Extent{0, -5, 0}, Extent{7, 6, 5}, Extent{0, 0, 29}}) {
+    MeshDomain domain = unit_cells({13, 12, 11});
+    for (int a = 0; a < 3; ++a) domain.periodic[a] = moved[a] != 0;
+    const Mesh mesh = transformed(middle, {.translate = {1.0 * moved[0], 1.0 * moved[1], 1.0 * moved[2]}});
+    const Box box = whole(domain);
+    const Bodies before({{"ring", middle}}, domain), after({{"ring", mesh}}, domain);
+    const auto solid = before.solid(box), now = after.solid(box);
+    const auto target = [&](const Extent& cell) {
+      Extent to;
+      for (int a = 0; a < 3; ++a) to[a] = (cell[a] + moved[a] + 3 * domain.cells[a]) % domain.cells[a];
+      return to;
+    };
+    for_each_cell(
+        box, [&](const Extent& cell, std::size_t place) { EXPECT_EQ(now[place_in(box, target(cell))], solid[place]); });
+    std::map<std::pair<Extent, int>, Cut> found;
+    for (const Cut& cut : after.cuts(box, all_directions))
+      found[{{cut.cell[0], cut.cell[1], cut.cell[2]}, cut.direction}] = cut;
+    const auto cuts = before.cuts(box, all_directions);
+    EXPECT_EQ(found.size(), cuts.size());
+    for (const Cut& cut : cuts) {
+      const auto there = found.find({target({cut.cell[0], cut.cell[1], cut.cell[2]}), cut.direction});
+      ASSERT_NE(there, found.end());
+      EXPECT_NEAR(there->second.q, cut.q, 1e-6);
+      EXPECT_EQ(there->second.triangle, cut.triangle);
+    }
+  }
+}
+
+TEST(Bodies, OfTheLengthOfThePeriodGoOnWithoutASeam) {
+  MeshDomain domain{{0, 0, 0}, 0.1, {12, 7, 7}, {1, 1, 1}};
+  domain.periodic[0] = true;
+  const auto cuts_of = [&](double low, double high) {
+    return Bodies({{"rod", make_box({low, 0.2, 0.23}, {high, 0.5, 0.5})}}, domain).cuts(whole(domain), all_directions);
+  };
+  const auto through = cuts_of(-0.7, 1.9), whole_period = cuts_of(0.0, 1.2);
+  ASSERT_EQ(whole_period.size(), through.size());
+  for (std::size_t n = 0; n < through.size(); ++n) EXPECT_NEAR(whole_period[n].q, through[n].q, 1e-6);
+}
+
+TEST(Bodies, LongerThanThePeriodAreRefusedUnlessTheyAreTheSameAtBothSides) {
+  MeshDomain domain = unit_cells({12, 20, 20});
+  const auto error = [&](const Mesh& mesh, const std::array<bool, 3>& continued) {
+    return error_of([&] { Bodies({{"car", mesh, continued}}, domain); });
+  };
+  const Mesh ball = make_sphere({5, 9, 9}, 7, 3), rod = make_box({-2, 4, 4}, {14.5, 9, 9});
+  EXPECT_EQ(error(ball, {}), "") << "no side is periodic";
+  domain.periodic[0] = true;
+  EXPECT_EQ(error(ball, {}).find("body 'car' is 14 cells long along x, longer than the period of 12, and not the same"),
+            0u);
+  EXPECT_EQ(error(ball, {true, false, false}), "");
+  EXPECT_EQ(error(rod, {}), "");
 }
 
 TEST(Bodies, WithoutAnyAllIsFluid) {

@@ -139,7 +139,27 @@ TEST(BodiesCuts, OfAWallThinnerThanALinkAreOnBothOfItsSides) {
     EXPECT_EQ(cut.cell[0], forth > 0 ? 3 : 4);
     EXPECT_NEAR(cut.q, forth > 0 ? 0.1 : 0.7, 1e-6);
     EXPECT_NE(forth, 0);
+    EXPECT_TRUE(cut.through);
   }
+}
+
+TEST(BodiesCuts, ThatClipRoundBodiesAndEdgesDoNotGoThroughThem) {
+  const MeshDomain domain = unit_cells({14, 14, 14});
+  const auto between_fluid_cells = [&](const Mesh& mesh) {
+    const Bodies bodies({{"body", mesh}}, domain);
+    const Box wide = grown(whole(domain), {1, 1, 1});
+    const auto solid = bodies.solid(wide);
+    std::int64_t clipped = 0;
+    for (const Cut& cut : bodies.cuts(whole(domain), all_directions)) {
+      Extent to;
+      for (int a = 0; a < 3; ++a) to[a] = cut.cell[a] + all_directions[cut.direction][a];
+      EXPECT_FALSE(cut.through);
+      clipped += solid[((to[2] + 1) * wide.extent(1) + to[1] + 1) * wide.extent(0) + to[0] + 1] == 0;
+    }
+    return clipped;
+  };
+  EXPECT_GT(between_fluid_cells(make_sphere({7.1, 6.8, 7.3}, 3.3, 4)), 0);
+  EXPECT_GT(between_fluid_cells(make_box({2.8, 2.8, 2.8}, {9.2, 9.2, 9.2})), 0);
 }
 
 TEST(BodiesCuts, OfFacesThroughCellCentresAreAtTheEndOrTheBeginningOfALink) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <slipstream/bodies.hpp>
 #include <slipstream/lbm.hpp>
 
 #include "../support/lbm_run.hpp"
@@ -163,7 +164,8 @@ TEST(PressureDrop, DrivesAFlowRoundABodyAsAForceDoes) {
     o.periodic = {true, true, false};
     (drop ? o.density_drop : o.force)[0] = drop ? 3 * 1e-6 * 24 : 1e-6;
     HostRun run(o);
-    run.lbm.set_bodies(Round{{23.2, 7.6, 0}, 4.3}.surfaces("cylinder", true));  // across the seam
+    const Round across_the_seam{{23.2, 7.6, 0}, 4.3, false, false, {24, 0, 0}};
+    run.lbm.set_bodies(across_the_seam.surfaces("cylinder", true));
     run.lbm.advance(6000);
     return run.numbers("velocity");
   };
@@ -356,6 +358,67 @@ TEST_P(EveryLattice, ABodyBearsTheForceOnAllOfTheFluid) {
     const double cells = static_cast<double>(run.lbm.fluid_cells());
     for (int a = 0; a < 3; ++a) EXPECT_NEAR(load.force[a] / (cells * 1e-6), o.force[a] / 1e-6, 1e-5) << a;
   }
+}
+
+TEST(PeriodicSides, AreNotSeenByTheFlowRoundASphere) {
+  struct Found {
+    std::vector<double> velocity;
+    Load load;
+  };
+  const Extent cells{18, 14, 12};
+  for (const Streaming streaming : {Streaming::two, Streaming::in_place}) {
+    const auto flow = [&](const Vector& centre) {
+      Options o;
+      o.precision = DType::f64;
+      o.streaming = streaming;
+      o.cells = cells;
+      o.periodic = {true, true, true};
+      o.viscosity = 0.1;
+      o.force = {1e-5, 2e-6, 0};
+      MeshDomain domain{{0, 0, 0}, 1, cells, {1, 1, 1}, {true, true, true}};
+      const Bodies bodies({{"ball", make_sphere(centre, 3.3, 4)}}, domain);
+      HostRun run(o);
+      run.lbm.set_bodies(
+          {.names = {"ball"},
+           .solid = [&](const Box& box) { return bodies.solid(box); },
+           .cuts = [&](const Box& box, const auto& directions) { return bodies.cuts(box, directions); }});
+      run.lbm.advance(80);
+      return Found{run.numbers("velocity"), load_of(run.lbm.loads(), "ball")};
+    };
+    const Found middle = flow({9.25, 7, 5.875});
+    const double top = *std::max_element(middle.velocity.begin(), middle.velocity.end());
+    EXPECT_GT(top, 1e-4);
+    for (const Extent& moved : {Extent{9, 0, 0}, Extent{-8, 7, 6}}) {
+      const Found seam = flow({9.25 + moved[0], 7.0 + moved[1], 5.875 + moved[2]});
+      for (std::int64_t n = 0; n < volume(cells); ++n) {
+        const Extent cell{n % cells[0], n / cells[0] % cells[1], n / cells[0] / cells[1]};
+        Extent to;
+        for (int a = 0; a < 3; ++a) to[a] = (cell[a] + moved[a] + cells[a]) % cells[a];
+        const std::int64_t there = (to[2] * cells[1] + to[1]) * cells[0] + to[0];
+        for (int a = 0; a < 3; ++a)
+          ASSERT_NEAR(seam.velocity[3 * there + a], middle.velocity[3 * n + a], 1e-9 * top) << n;
+      }
+      for (int a = 0; a < 3; ++a)
+        EXPECT_NEAR(seam.load.force[a], middle.load.force[a], 1e-9 * middle.load.force[0]) << a;
+    }
+  }
+}
+
+TEST(BodiesThinnerThanALink, AreToldWithTheLinksThroughThem) {
+  Options o;
+  o.cells = {12, 8, 6};
+  o.periodic = {true, true, false};
+  o.viscosity = 0.1;
+  MeshDomain domain{{0, 0, 0}, 1, o.cells, {1, 1, 1}, {true, true, false}};
+  const Bodies bodies({{"ball", make_sphere({9, 4, 3}, 1.7, 4)}, {"plate", make_box({3.6, 2.1, 1.1}, {3.8, 5.9, 4.9})}},
+                      domain);
+  HostRun run(o);
+  EXPECT_EQ(run.lbm.links_through_bodies(), std::vector<std::int64_t>{});
+  run.lbm.set_bodies({.names = {"ball", "plate"},
+                      .solid = [&](const Box& box) { return bodies.solid(box); },
+                      .cuts = [&](const Box& box, const auto& directions) { return bodies.cuts(box, directions); }});
+  // Of the 5 links across each place in the plate's plane, those from 4 x 4 centres go through it from face to face.
+  EXPECT_EQ(run.lbm.links_through_bodies(), (std::vector<std::int64_t>{0, 5 * 16}));
 }
 
 TEST(Loads, LeaveTheFlowAsItIs) {

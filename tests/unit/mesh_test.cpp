@@ -381,7 +381,29 @@ TEST(MeshDomain, BodiesOutsideOrInWrongUnitsAreNamed) {
   expect_words(error({0, 0, 0}, {4000, 1700, 1500}),
                {"far larger", "units", "scaled by 0.001, as where mm were taken for m"});
   expect_words(error({0, 0, 0}, {0.0041, 0.0017, 0.0015}),
-               {"smaller than a cell", "scaled by 1000, as where m were taken for mm"});
+               {"smaller than a cell (0.1 m)", "scaled by 1000, as where m were taken for mm"});
+}
+
+TEST(MeshDomain, SizesOfBodiesInCellsAreAMatterOfScaleNotOfUnits) {
+  const MeshDomain domain{{0, 0, 0}, 1, {100, 40, 30}, {1, 1, 1}};
+  const auto error = [&](const Point& lo, const Point& hi) {
+    return error_of([&] { require_inside(box_of(lo, hi), "car", domain, "cells"); });
+  };
+  const std::string outside = error({200, 1, 0}, {240, 3, 1.5}), large = error({0, 0, 0}, {4000, 1700, 1500}),
+                    small = error({0, 0, 0}, {0.41, 0.17, 0.15});
+  expect_words(outside,
+               {"to (240, 3, 1.5) cells, the domain from (0, 0, 0) to (100, 40, 30) cells", "check its scale"});
+  expect_words(large, {"far larger", "give its mesh another scale: 0.01 times as large, it would fit"});
+  expect_words(small, {"smaller than a cell; give its mesh another scale: 100 times as large, it would fit"});
+  for (const std::string& said : {outside, large, small}) {
+    EXPECT_EQ(said.find("unit"), std::string::npos) << said;
+    EXPECT_EQ(said.find(" m"), said.find(" mesh")) << said;
+  }
+  const auto refused = [](const MeshDomainOptions& o) {
+    return error_of([&] { fit_domain({{0, 0, 0}, {1, 1, 1}}, o); });
+  };
+  expect_words(refused({.spacing = 0, .unit = "cells"}), {"a length in cells"});
+  expect_words(refused({.spacing = 1e-10, .unit = "cells"}), {"1e-10 cells is far too small", "the scale of the mesh"});
 }
 
 }  // namespace

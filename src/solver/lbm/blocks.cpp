@@ -59,6 +59,7 @@ void Lbm::Impl::make_blocks() {
     flags_of(stream, id, s.around, s.flags);
     work.fluid_cells = count_fluid(s, block.box);
     work.has_solids = work.fluid_cells < block.box.volume();
+    work.through = count_through(grid, options, s, surfaces.names.size());
     Links links = make_links(grid, block, options, s);
     for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(stream, list));
     work.kept = keeping->of(id);

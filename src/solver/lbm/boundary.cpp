@@ -116,6 +116,18 @@ std::int64_t count_fluid(const Surroundings& s, const Box& box) {
   return std::accumulate(planes.begin(), planes.end(), std::int64_t{0});
 }
 
+std::vector<std::int64_t> count_through(const Grid& grid, const Options& options, const Surroundings& s,
+                                        std::size_t bodies) {
+  std::vector<std::int64_t> counts(bodies);
+  const auto directions = with_lattice(options.lattice, [](auto lattice) { return directions_of(lattice); });
+  for (const Cut& cut : s.cuts) {
+    const Direction& d = directions[cut.direction];
+    const Extent to{cut.cell[0] + d[0], cut.cell[1] + d[1], cut.cell[2] + d[2]};
+    if (cut.through && d > Direction{0, 0, 0} && side_behind(grid, options, to) < 0) ++counts.at(cut.body);
+  }
+  return counts;
+}
+
 Surroundings surroundings_of(const Grid& grid, const Block& block, const Options& options, const Extent& ghost,
                              const Surfaces& surfaces) {
   Surroundings s;

@@ -59,6 +59,7 @@ struct BlockWork {
   std::uint8_t walls = 0;  // of BlockArrays
   bool has_solids = false;
   std::int64_t fluid_cells = 0;
+  std::vector<std::int64_t> through;  // links through each body
 };
 
 /// What a convective side remembers, on blocks of its own beside those of the flow.

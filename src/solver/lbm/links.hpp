@@ -117,6 +117,11 @@ bool is_wall(const Options& options, int side);
 /// The side that is convective, or -1.
 int convective_side(const Options& options);
 
+/// The links between two fluid cells that go through each of `bodies` bodies, counted at one of their ends, which is in
+/// the block.
+std::vector<std::int64_t> count_through(const Grid& grid, const Options& options, const Surroundings& surroundings,
+                                        std::size_t bodies);
+
 Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings);
 
 inline std::int64_t index_in(const Box& box, const Extent& p) {

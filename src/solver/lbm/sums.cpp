@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "solver/lbm/impl.hpp"
 
@@ -62,6 +63,17 @@ std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
     }
   }
   return loads;
+}
+
+std::vector<std::int64_t> Lbm::links_through_bodies() const {
+  std::vector<std::int64_t> counts;
+  for (std::size_t body = 0; body < impl_->surfaces.names.size(); ++body) {
+    std::int64_t mine = 0;
+    for (const BlockWork& work : impl_->blocks) mine += work.through[body];
+    const auto all = impl_->comm.all_gather(mine);
+    counts.push_back(std::accumulate(all.begin(), all.end(), std::int64_t{0}));
+  }
+  return counts;
 }
 
 double Lbm::update_macroscopic() {
