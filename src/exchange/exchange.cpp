@@ -70,7 +70,12 @@ void Exchange::Impl::send(Side& side, Stream& stream) {
   for (auto& receiver : side.receivers) receiver->post(stream, sequence);
   const DeviceSpan span(options.trace, stream, "exchange", "send", "kernel");
   side.outgoing[binding].run(stream, pulse(side), true);
-  if (options.knobs.sync && host_driven) stream.synchronize();
+}
+
+/// Once all devices have their work: those of one rank may wait for each other.
+void Exchange::Impl::wait_if_asked(const std::vector<Stream*>& streams) {
+  if (!options.knobs.sync || !host_driven) return;
+  for (Stream* stream : streams) stream->synchronize();
 }
 
 /// A user's own graph is not watched.
@@ -110,12 +115,12 @@ void Exchange::Impl::receive(Side& side, Stream& stream) {
   }
   const DeviceSpan span(options.trace, stream, "exchange", "receive", "kernel");
   side.incoming[binding].run(stream, pulse(side), false);
-  if (options.knobs.sync && host_driven) stream.synchronize();
 }
 
 void Exchange::Impl::receive(const std::vector<Stream*>& streams) {
   const auto all = [&] {
     for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
+    wait_if_asked(streams);
   };
   if (waits_in_deliver) return watched(streams, all);
   all();
@@ -133,6 +138,7 @@ void Exchange::Impl::begin(std::vector<Stream>& streams) {
     send(side, side.stream);
     own.push_back(&side.stream);
   }
+  wait_if_asked(own);
   transfer(own);
 }
 
@@ -182,6 +188,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
 void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   open = true;
   for (std::size_t i = 0; i < sides.size(); ++i) send(*sides[i], *streams[i]);
+  wait_if_asked(streams);
   transfer(streams);
   if (host_driven) drive_host_routes();
   open = false;

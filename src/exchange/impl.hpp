@@ -116,6 +116,7 @@ struct Exchange::Impl {
   static bool captured(const Channel& channel);
   std::string why_not_captured() const;
   void send(Side& side, Stream& stream);
+  void wait_if_asked(const std::vector<Stream*>& streams);
   void transfer(const std::vector<Stream*>& streams);
   void start_transfers(const std::vector<Stream*>& streams);
   void watched(const std::vector<Stream*>& streams, const std::function<void()>& work);

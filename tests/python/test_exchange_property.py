@@ -58,8 +58,6 @@ def scenario(integer: Integer, choice: Choice) -> dict[str, object]:
     knobs = {name: choice(values) for name, values in KNOBS.items()}
     if knobs["pack"] == "zero_copy" and (not routes or "gpu_mpi" in routes):
         knobs["pack"] = "fused"  # it packs into host memory, which gpu_mpi refuses
-    if devices > 1 and nodes > 1 and (not routes or "direct" in routes):
-        knobs["sync"] = False  # the host would wait for one device before it starts another that `direct` needs
     return {
         "cells": cells,
         "periodic": periodic,
