@@ -132,10 +132,12 @@ struct Way {
   std::optional<bool> walls_in_step = {};
 };
 
+Surfaces ball(const Extent& e) { return Round{{10.3, 8.2, 0.5 * e[2]}, 4.4, true}.surfaces("ball", true); }
+
 void set(Lbm& lbm, Obstacles obstacles) {
   const Extent& e = lbm.options().cells;
   if (obstacles == Obstacles::cells) lbm.set_solid(bodies(e));
-  if (obstacles == Obstacles::round) lbm.set_bodies(Round{{10.3, 8.2, 0.5 * e[2]}, 4.4, true}.surfaces("ball", true));
+  if (obstacles == Obstacles::round) lbm.set_bodies(ball(e));
 }
 
 std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, Obstacles obstacles, int steps) {
@@ -307,6 +309,33 @@ TEST_P(MeasuredRim, ChangesNoBit) {
       ASSERT_EQ(cut.size(), alone.size());
       EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
     }
+  }
+}
+
+/// In place links that a body cuts need two layers, whenever the rim is decided and the body given.
+TEST_P(MeasuredRim, IsWideEnoughForBodiesThatCutLinks) {
+  const Communicator self(MPI_COMM_SELF);
+  const Options plain = channel(DType::f32);
+  enum class Given : std::uint8_t { at_once, later, solid_later };
+  for (const auto& [given, tuned] :
+       {std::pair{Given::at_once, true}, {Given::at_once, false}, {Given::later, true}, {Given::solid_later, true}}) {
+    SCOPED_TRACE(std::to_string(static_cast<int>(given)) + (tuned ? " tuned" : " asked"));
+    const Obstacles obstacles = given == Given::solid_later ? Obstacles::cells : Obstacles::round;
+    const auto alone = run(self, plain, {"alone", GetParam()}, obstacles, 25);
+    Options o = measured(plain);
+    o.streaming = Streaming::in_place;
+    o.solids = Solids::dense;
+    o.overlap = Overlap::on;
+    o.tune_rim = tuned;
+    // Too thin for any rim but the least.
+    o.grid.partition.blocks_per_device = {3, 1, 1};
+    Lbm lbm(world, machine_here(GetParam(), 1), o, given == Given::later ? Surfaces{} : ball(o.cells));
+    if (given != Given::at_once) set(lbm, obstacles);
+    lbm.advance(25);
+    const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
+    if (world.rank() != 0) continue;
+    ASSERT_EQ(cut.size(), alone.size());
+    EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
   }
 }
 

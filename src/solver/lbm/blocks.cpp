@@ -124,6 +124,7 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& 
 void Lbm::Impl::set(Surfaces bodies) {
   require(state.step == 0, "bodies and solid cells are set before the first step");
   surfaces = std::move(bodies);
+  cut_links = surfaces.cuts != nullptr;
   // What is stored depends on the bodies, unless all cells are.
   const bool anew = options.solids != Solids::dense;
   if (anew) make_populations();
