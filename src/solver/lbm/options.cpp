@@ -219,7 +219,7 @@ FieldOptions flag_field(const Grid& grid, const Options& o) {
 FieldOptions outlet_field(const Options& o) {
   FieldOptions field;
   field.name = "outlet";
-  field.type = o.precision;
+  field.type = arithmetic(o.precision);
   field.components = population_count(o.lattice);
   field.alignment = 1;
   field.copies = 2;
