@@ -123,10 +123,11 @@ struct Options {
   /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs along rows as many cells as fill 32 bytes,
   /// which memory moves at least.
   Extent rim{0, 0, 0};
-  /// Multiprocessors of a GPU that the rim's kernels may fill at once, about; the interior has the others. 0: all.
+  /// Multiprocessors of a GPU that the rim's kernels may fill at once, about; the interior has the others. 0: all. The
+  /// same bits.
   int rim_processors = 0;
   /// The rim is measured (unless overlap is off), or taken from the cache, and with Overlap::automatic whether to
-  /// overlap, too. No bit of the flow depends on it.
+  /// overlap, too; rim_processors only where none are given above. No bit of the flow depends on it.
   bool tune_rim = false;
 };
 

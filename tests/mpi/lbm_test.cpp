@@ -354,6 +354,17 @@ TEST_P(MeasuredRim, IsTheSameOnAllRanksAndRemembered) {
   for (const std::string& other : world.all_gather(shown(first))) EXPECT_EQ(other, shown(first));
 }
 
+TEST_P(MeasuredRim, FillsTheMultiprocessorsThatAreAskedFor) {
+  Options o = measured(channel(DType::f32));
+  const Machine machine = machine_here(GetParam(), 1);
+  for (const int processors : {3, 5}) {
+    o.rim_processors = processors;
+    const Split split = Lbm(world, machine, o).split();
+    EXPECT_EQ(split.source, "measured");
+    EXPECT_EQ(split.rim_processors, processors);
+  }
+}
+
 TEST_P(MeasuredRim, OverlapsOnlyWhereItMay) {
   Options o = measured(channel(DType::f32));
   const Machine machine = machine_here(GetParam(), 1);

@@ -314,6 +314,7 @@ TEST(Options, ThatCannotRunAreRefusedWithTheReason) {
          o.periodic[1] = true, o.walls[Side::y_high] = {0.1, 0, 0};
        },
        "on a side of a periodic axis"},
+      {[](Options& o) { o.rim_processors = -1; }, "the multiprocessors for the rim must be 0, for all, or above"},
   };
   for (const Mistake& mistake : mistakes) {
     Options o = good;
