@@ -130,6 +130,7 @@ struct Way {
   Streaming streaming = Streaming::two;
   Solids solids = Solids::dense;
   std::optional<bool> walls_in_step = {};
+  int rim_processors = 0;
 };
 
 Surfaces ball(const Extent& e) { return Round{{10.3, 8.2, 0.5 * e[2]}, 4.4, true}.surfaces("ball", true); }
@@ -153,6 +154,7 @@ std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, 
   o.solids = way.solids;
   o.flags_by_word = way.layout == Layout::aos;
   o.walls_in_step = way.walls_in_step;
+  o.rim_processors = way.rim_processors;
   Lbm lbm(comm, machine, o);
   set(lbm, obstacles);
   lbm.advance(steps);
@@ -236,6 +238,17 @@ std::vector<Way> ways(Backend backend) {
                                                       {4, true, Solids::dense, "walls_in_step_direct_overlapped"},
                                                       {7, true, Solids::flags, "walls_in_step_along_z"}})
     all.push_back(with_walls(all[number], in_step, solids, name));
+  // With a rim in pieces.
+  constexpr auto in_pieces = [](Way way, const char* name, Streaming streaming = Streaming::two) {
+    way.name = name;
+    way.streaming = streaming;
+    way.rim_processors = 1;
+    return way;
+  };
+  all.push_back(in_pieces(all[4], "pieces_direct_overlapped"));
+  all.push_back(in_pieces(all[5], "pieces_colocated_overlapped_wide_rim"));
+  all.push_back(in_pieces(all[7], "pieces_along_z_cut_overlapped"));
+  all.push_back(in_pieces(all[7], "pieces_in_place_along_z_cut_overlapped", Streaming::in_place));
   const int ranks = Communicator::world().size();
   if (ranks % 2 == 0) all.push_back({"two_nodes", backend, 1, ranks / 2, {2, 1, 1}});
   return all;
@@ -345,7 +358,7 @@ TEST_P(MeasuredRim, IsTheSameOnAllRanksAndRemembered) {
   const auto shown = [&](const Split& split) {
     std::string text = split.overlap ? "overlap" : "none";
     for (const std::int64_t width : split.rim) text += ' ' + std::to_string(width);
-    return text;
+    return text + " on " + std::to_string(split.rim_processors);
   };
   const Split first = Lbm(world, machine, o).split(), second = Lbm(world, machine, o).split();
   EXPECT_EQ(first.source, "measured");

@@ -5,6 +5,7 @@
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/neighbours.hpp"
 #include "solver/lbm/packed_halo.hpp"
+#include "solver/lbm/rim_pieces.hpp"
 #include "solver/lbm/solids_tuner.hpp"
 
 namespace slipstream::lbm {
@@ -143,18 +144,10 @@ std::int64_t Lbm::Impl::usual_rim(int axis) const {
 
 std::vector<Box> Lbm::Impl::rim_launches(const BlockWork& work) const {
   if (options.rim_processors == 0) return work.split.rim;
-  constexpr std::int64_t cells_a_processor = 1024;
-  const std::int64_t most = options.rim_processors * cells_a_processor;
-  const int along = row_axis(populations->options().layout);
-  std::vector<Box> launches;
-  for (const Box& slab : work.split.rim) {
-    Extent counts{1, 1, 1};
-    int longest = (along + 1) % 3;  // of the axes across rows
-    if (const int other = (along + 2) % 3; slab.extent(other) > slab.extent(longest)) longest = other;
-    counts[longest] = std::min(slab.extent(longest), (slab.volume() + most - 1) / most);
-    for (Extent at{0, 0, 0}; at[longest] < counts[longest]; ++at[longest]) launches.push_back(piece(slab, counts, at));
-  }
-  return launches;
+  // Few on the host, which has nothing to leave to the interior and so takes pieces only for comparison.
+  const std::int64_t cells_a_processor = devices[work.device].backend == Backend::host ? 64 : 1024;
+  return rim_pieces(work.split.rim, options.rim_processors * cells_a_processor,
+                    row_axis(populations->options().layout));
 }
 
 Margins Lbm::Impl::margins(const Block& block) const {
