@@ -108,7 +108,8 @@ struct Options {
   /// Where a step looks at flags: four of them in one word, instead of one byte. The same bits; for measurements.
   bool flags_by_word = false;
   /// Whether the step itself knows which cells lie beside resting walls of the domain, or links are applied before it.
-  /// None: on GPUs. The same bits; for measurements.
+  /// It can with two arrays in f32 or f64 and rows along an axis (soa, soa_z), else there are links. None: on GPUs. The
+  /// same bits; for measurements.
   std::optional<bool> walls_in_step;
   /// Of the populations; none: suited_layout(grid). The same bits.
   std::optional<Layout> layout;

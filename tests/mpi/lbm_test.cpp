@@ -235,6 +235,7 @@ std::vector<Way> ways(Backend backend) {
   for (const auto& [number, in_step, solids, name] : {std::tuple{0, false, Solids::dense, "walls_by_links"},
                                                       {0, true, Solids::dense, "walls_in_step"},
                                                       {1, true, Solids::flags, "walls_in_step_blocks_27"},
+                                                      {2, true, Solids::flags, "walls_in_step_aos"},
                                                       {4, true, Solids::dense, "walls_in_step_direct_overlapped"},
                                                       {7, true, Solids::flags, "walls_in_step_along_z"}})
     all.push_back(with_walls(all[number], in_step, solids, name));

@@ -71,7 +71,7 @@ void Lbm::Impl::make_blocks() {
 std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
   const bool gpu = devices[work.device].backend != Backend::host;
   if (!options.walls_in_step.value_or(gpu) || work.kept == Kept::packed) return 0;
-  if (in_place() || options.precision == DType::f16 || populations->options().layout == Layout::aos) return 0;
+  if (!kernel.knows_walls(in_place(), populations->options().layout)) return 0;
   const Box& box = grid.block(work.id).box;
   std::uint8_t walls = 0;
   for (int side = 0; side < 2 * grid.dimensions(); ++side) {

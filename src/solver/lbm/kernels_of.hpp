@@ -29,6 +29,10 @@ class KernelsOf final : public Kernels {
   using Word = typename S::Word;
 
  public:
+  bool knows_walls(bool in_place, Layout layout) const override {
+    return step_knows_walls<S>(in_place) && layout != Layout::aos;
+  }
+
   void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
     launch(stream, box,
            Rest<L, S>{reinterpret_cast<Word*>(b.populations.origin),
