@@ -148,7 +148,7 @@ struct SolidBlocks {
   std::string source = "rules";  ///< or "measured", "cache"
   std::int64_t dense = 0, flags = 0, sparse = 0;
   double seconds = 0;
-  std::vector<std::string> notes;  ///< of this rank
+  std::vector<std::string> notes;  ///< of all ranks, each once
 };
 
 /// Arrays and their bytes, for one device; computed without allocating.

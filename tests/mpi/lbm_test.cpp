@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <optional>
 
 #include <slipstream/gather.hpp>
@@ -13,6 +14,7 @@
 
 #include "../support/lbm_run.hpp"
 #include "../support/machine_rig.hpp"
+#include "solver/lbm/solids_tuner.hpp"
 
 namespace slipstream::lbm {
 namespace {
@@ -467,8 +469,49 @@ TEST_P(MeasuredSolids, AreLeftToTheRulesWithoutMemoryForAllCells) {
   Lbm lbm(world, Machine(here.name(), devices, links), o);
   set(lbm, Obstacles::cells);
   EXPECT_EQ(lbm.solid_blocks().source, "rules");
-  ASSERT_EQ(lbm.solid_blocks().notes.size(), 1);
-  EXPECT_NE(lbm.solid_blocks().notes[0].find("has no room for all cells of its blocks"), std::string::npos);
+  ASSERT_EQ(lbm.solid_blocks().notes.size(), here.devices()) << "every rank knows what any of them found";
+  for (int device = 0; device < here.devices(); ++device) {
+    const std::string said = "device " + std::to_string(device) + " has no room for all cells of its blocks";
+    EXPECT_NE(lbm.solid_blocks().notes[device].find(said), std::string::npos);
+  }
+}
+
+/// Where one rank fails all throw, and none waits for it.
+TEST_P(MeasuredSolids, FailOnAllRanksWhereOneHasNoMemory) {
+  const Options o = measured(channel(DType::f32));
+  GridOptions blocks = o.grid;
+  blocks.periodic = o.periodic;
+  const Grid grid(o.cells, machine_here(GetParam(), 1), world.rank(), blocks);
+  Surfaces failing = ball(o.cells);
+  if (world.rank() == world.size() - 1)
+    failing.solid = [](const Box&) -> std::vector<std::uint16_t> { throw std::bad_alloc(); };
+  EXPECT_THROW(measure_kept(world, grid, o, failing), Error);
+}
+
+TEST(WaysThatDiffer, AreTwoOnGpusByModelsThatAreNotPlain) {
+  Model model;
+  EXPECT_EQ(ways_that_differ(model, true, Layout::soa).size(), 3u);
+  model.force = {1e-5, 0, 0};
+  EXPECT_EQ(ways_that_differ(model, true, Layout::soa), (std::vector{Solids::flags, Solids::sparse}));
+  EXPECT_EQ(ways_that_differ(model, true, Layout::soa_z), (std::vector{Solids::flags, Solids::sparse}));
+  EXPECT_EQ(ways_that_differ(model, true, Layout::aos).size(), 3u);
+  EXPECT_EQ(ways_that_differ(model, false, Layout::soa).size(), 3u);
+}
+
+/// Without a force TRT has kernels of its own: what was found with one says nothing of them.
+TEST_P(MeasuredSolids, AreMeasuredAnewForAnotherKernel) {
+  Options o = measured(channel(DType::f32, L::d3q19, C::trt));
+  const auto source = [&] {
+    Lbm lbm(world, machine_here(GetParam(), 1), o);
+    set(lbm, Obstacles::cells);
+    return lbm.solid_blocks().source;
+  };
+  EXPECT_EQ(source(), "measured");
+  o.force = {1e-5, 0, 0};
+  EXPECT_EQ(source(), "measured");
+  o.flags_by_word = true;
+  EXPECT_EQ(source(), "measured");
+  EXPECT_EQ(source(), "cache");
 }
 
 INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredSolids, testing::ValuesIn(backends_here()),
