@@ -108,7 +108,8 @@ struct Options {
   /// Where a step looks at flags: four of them in one word, instead of one byte. The same bits; for measurements.
   bool flags_by_word = false;
   /// Whether the step itself knows which cells lie beside resting walls of the domain, or links are applied before it.
-  /// None: on GPUs. The same bits; for measurements.
+  /// It can with two arrays in f32 or f64 and rows along an axis (soa, soa_z), else there are links. None: on GPUs. The
+  /// same bits; for measurements.
   std::optional<bool> walls_in_step;
   /// Of the populations; none: suited_layout(grid). The same bits.
   std::optional<Layout> layout;
@@ -123,10 +124,11 @@ struct Options {
   /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs along rows as many cells as fill 32 bytes,
   /// which memory moves at least.
   Extent rim{0, 0, 0};
-  /// Multiprocessors of a GPU that the rim's kernels may fill at once, about; the interior has the others. 0: all.
+  /// Multiprocessors of a GPU that the rim's kernels may fill at once, about; the interior has the others. 0: all. The
+  /// same bits.
   int rim_processors = 0;
   /// The rim is measured (unless overlap is off), or taken from the cache, and with Overlap::automatic whether to
-  /// overlap, too. No bit of the flow depends on it.
+  /// overlap, too; rim_processors only where none are given above. No bit of the flow depends on it.
   bool tune_rim = false;
 };
 
@@ -146,7 +148,7 @@ struct SolidBlocks {
   std::string source = "rules";  ///< or "measured", "cache"
   std::int64_t dense = 0, flags = 0, sparse = 0;
   double seconds = 0;
-  std::vector<std::string> notes;  ///< of this rank
+  std::vector<std::string> notes;  ///< of all ranks, each once
 };
 
 /// Arrays and their bytes, for one device; computed without allocating.

@@ -194,7 +194,9 @@ class ExchangeTable(Table):
         "on disk.",
     )
     rim_processors: Annotated[int, Field(ge=0)] = Field(
-        0, description="Multiprocessors of a GPU that the rim's kernels may fill at once, about; 0: all."
+        0,
+        description="Multiprocessors of a GPU that the rim's kernels may fill at once, about; 0: all, or with "
+        'rim = "auto" the fastest.',
     )
     placement: Literal["trivial", "random", "theoretical", "measured"] = Field(
         "theoretical", description="Which block goes to which device: by the links' rated or measured rates."

@@ -131,7 +131,7 @@ def split_lines(split: Mapping[str, Any]) -> list[str]:
     lines = []
     if split["source"] != "options":
         what = " x ".join(map(str, split["rim"])) + " cells" if split["overlap"] else "none, no overlap"
-        if split["rim_processors"]:
+        if split["overlap"] and split["rim_processors"]:
             what += f" on {split['rim_processors']} multiprocessors"
         how = f"from {split['file']}"
         if split["source"] == "measured":

@@ -14,11 +14,11 @@
 #include <slipstream/build_info.hpp>
 #include <slipstream/error.hpp>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
 #include "io/copy_piece.hpp"
 #include "io/mpi_pieces.hpp"
 #include "io/piece_writer.hpp"
+#include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
 
 namespace slipstream {

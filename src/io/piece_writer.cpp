@@ -8,8 +8,8 @@
 #include <cstring>
 #include <slipstream/error.hpp>
 
-#include "io/agree.hpp"
 #include "io/copy_piece.hpp"
+#include "machine/agree.hpp"
 
 namespace slipstream {
 namespace {

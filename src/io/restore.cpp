@@ -5,8 +5,8 @@
 #include <slipstream/checkpoint.hpp>
 #include <slipstream/error.hpp>
 
-#include "io/agree.hpp"
 #include "io/checkpoint_file.hpp"
+#include "machine/agree.hpp"
 
 namespace slipstream {
 namespace {

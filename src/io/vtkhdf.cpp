@@ -11,10 +11,10 @@
 #include <slipstream/error.hpp>
 #include <sstream>
 
-#include "io/agree.hpp"
 #include "io/hdf5_parallel.hpp"
 #include "io/vtkhdf_file.hpp"
 #include "io/write_values.hpp"
+#include "machine/agree.hpp"
 
 namespace slipstream {
 

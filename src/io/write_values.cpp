@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <slipstream/error.hpp>
 
-#include "io/agree.hpp"
 #include "io/hdf5_file.hpp"
 #include "io/hdf5_parallel.hpp"
 #include "io/pieces.hpp"
+#include "machine/agree.hpp"
 
 namespace slipstream {
 namespace {

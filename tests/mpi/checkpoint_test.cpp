@@ -203,17 +203,20 @@ TEST_F(CheckpointOnRanks, HoldsWhatAConvectiveSideRemembers) {
   o.periodic = {false, false, false};
   o.boundaries[lbm::Side::x_low] = {lbm::BoundaryKind::velocity, {0.05, 0, 0}};
   o.boundaries[lbm::Side::x_high] = {lbm::BoundaryKind::convective, {}, {}, 1, 0.05};
-  const auto whole = make(ways[0], true, o);
-  whole->advance(15);
-  for (const auto& [from, to] : {std::pair{0, 2}, {2, 5}, {5, 0}}) {
-    const auto first = make(ways[from], true, o), second = make(ways[to], true, o);
-    first->advance(7);
-    Checkpoints checkpoints(world, in("outlet" + std::to_string(from)));
-    checkpoints.begin(first->state());
-    checkpoints.finish();
-    restore(world, world.broadcast(checkpoints.last(), 0), second->state());
-    second->advance(8);
-    EXPECT_EQ(bits(*whole), bits(*second)) << ways[from].name << " to " << ways[to].name;
+  for (const DType precision : {DType::f32, DType::f16}) {
+    o.precision = precision;
+    const auto whole = make(ways[0], true, o);
+    whole->advance(15);
+    for (const auto& [from, to] : {std::pair{0, 2}, {2, 5}, {5, 0}}) {
+      const auto first = make(ways[from], true, o), second = make(ways[to], true, o);
+      first->advance(7);
+      Checkpoints checkpoints(world, in("outlet_" + to_string(precision) + std::to_string(from)));
+      checkpoints.begin(first->state());
+      checkpoints.finish();
+      restore(world, world.broadcast(checkpoints.last(), 0), second->state());
+      second->advance(8);
+      EXPECT_EQ(bits(*whole), bits(*second)) << ways[from].name << " to " << ways[to].name;
+    }
   }
 }
 

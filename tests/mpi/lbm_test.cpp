@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <optional>
 
 #include <slipstream/gather.hpp>
@@ -13,6 +14,7 @@
 
 #include "../support/lbm_run.hpp"
 #include "../support/machine_rig.hpp"
+#include "solver/lbm/solids_tuner.hpp"
 
 namespace slipstream::lbm {
 namespace {
@@ -130,12 +132,15 @@ struct Way {
   Streaming streaming = Streaming::two;
   Solids solids = Solids::dense;
   std::optional<bool> walls_in_step = {};
+  int rim_processors = 0;
 };
+
+Surfaces ball(const Extent& e) { return Round{{10.3, 8.2, 0.5 * e[2]}, 4.4, true}.surfaces("ball", true); }
 
 void set(Lbm& lbm, Obstacles obstacles) {
   const Extent& e = lbm.options().cells;
   if (obstacles == Obstacles::cells) lbm.set_solid(bodies(e));
-  if (obstacles == Obstacles::round) lbm.set_bodies(Round{{10.3, 8.2, 0.5 * e[2]}, 4.4, true}.surfaces("ball", true));
+  if (obstacles == Obstacles::round) lbm.set_bodies(ball(e));
 }
 
 std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, Obstacles obstacles, int steps) {
@@ -151,6 +156,7 @@ std::vector<std::byte> run(const Communicator& comm, Options o, const Way& way, 
   o.solids = way.solids;
   o.flags_by_word = way.layout == Layout::aos;
   o.walls_in_step = way.walls_in_step;
+  o.rim_processors = way.rim_processors;
   Lbm lbm(comm, machine, o);
   set(lbm, obstacles);
   lbm.advance(steps);
@@ -231,9 +237,21 @@ std::vector<Way> ways(Backend backend) {
   for (const auto& [number, in_step, solids, name] : {std::tuple{0, false, Solids::dense, "walls_by_links"},
                                                       {0, true, Solids::dense, "walls_in_step"},
                                                       {1, true, Solids::flags, "walls_in_step_blocks_27"},
+                                                      {2, true, Solids::flags, "walls_in_step_aos"},
                                                       {4, true, Solids::dense, "walls_in_step_direct_overlapped"},
                                                       {7, true, Solids::flags, "walls_in_step_along_z"}})
     all.push_back(with_walls(all[number], in_step, solids, name));
+  // With a rim in pieces.
+  constexpr auto in_pieces = [](Way way, const char* name, Streaming streaming = Streaming::two) {
+    way.name = name;
+    way.streaming = streaming;
+    way.rim_processors = 1;
+    return way;
+  };
+  all.push_back(in_pieces(all[4], "pieces_direct_overlapped"));
+  all.push_back(in_pieces(all[5], "pieces_colocated_overlapped_wide_rim"));
+  all.push_back(in_pieces(all[7], "pieces_along_z_cut_overlapped"));
+  all.push_back(in_pieces(all[7], "pieces_in_place_along_z_cut_overlapped", Streaming::in_place));
   const int ranks = Communicator::world().size();
   if (ranks % 2 == 0) all.push_back({"two_nodes", backend, 1, ranks / 2, {2, 1, 1}});
   return all;
@@ -310,19 +328,57 @@ TEST_P(MeasuredRim, ChangesNoBit) {
   }
 }
 
+/// In place links that a body cuts need two layers, whenever the rim is decided and the body given.
+TEST_P(MeasuredRim, IsWideEnoughForBodiesThatCutLinks) {
+  const Communicator self(MPI_COMM_SELF);
+  const Options plain = channel(DType::f32);
+  enum class Given : std::uint8_t { at_once, later, solid_later };
+  for (const auto& [given, tuned] :
+       {std::pair{Given::at_once, true}, {Given::at_once, false}, {Given::later, true}, {Given::solid_later, true}}) {
+    SCOPED_TRACE(std::to_string(static_cast<int>(given)) + (tuned ? " tuned" : " asked"));
+    const Obstacles obstacles = given == Given::solid_later ? Obstacles::cells : Obstacles::round;
+    const auto alone = run(self, plain, {"alone", GetParam()}, obstacles, 25);
+    Options o = measured(plain);
+    o.streaming = Streaming::in_place;
+    o.solids = Solids::dense;
+    o.overlap = Overlap::on;
+    o.tune_rim = tuned;
+    // Too thin for any rim but the least.
+    o.grid.partition.blocks_per_device = {3, 1, 1};
+    Lbm lbm(world, machine_here(GetParam(), 1), o, given == Given::later ? Surfaces{} : ball(o.cells));
+    if (given != Given::at_once) set(lbm, obstacles);
+    lbm.advance(25);
+    const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
+    if (world.rank() != 0) continue;
+    ASSERT_EQ(cut.size(), alone.size());
+    EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
+  }
+}
+
 TEST_P(MeasuredRim, IsTheSameOnAllRanksAndRemembered) {
   const Options o = measured(channel(DType::f32));
   const Machine machine = machine_here(GetParam(), 1);
   const auto shown = [&](const Split& split) {
     std::string text = split.overlap ? "overlap" : "none";
     for (const std::int64_t width : split.rim) text += ' ' + std::to_string(width);
-    return text;
+    return text + " on " + std::to_string(split.rim_processors);
   };
   const Split first = Lbm(world, machine, o).split(), second = Lbm(world, machine, o).split();
   EXPECT_EQ(first.source, "measured");
   EXPECT_EQ(second.source, "cache");
   EXPECT_EQ(shown(first), shown(second));
   for (const std::string& other : world.all_gather(shown(first))) EXPECT_EQ(other, shown(first));
+}
+
+TEST_P(MeasuredRim, FillsTheMultiprocessorsThatAreAskedFor) {
+  Options o = measured(channel(DType::f32));
+  const Machine machine = machine_here(GetParam(), 1);
+  for (const int processors : {3, 5}) {
+    o.rim_processors = processors;
+    const Split split = Lbm(world, machine, o).split();
+    EXPECT_EQ(split.source, "measured");
+    EXPECT_EQ(split.rim_processors, processors);
+  }
 }
 
 TEST_P(MeasuredRim, OverlapsOnlyWhereItMay) {
@@ -413,8 +469,49 @@ TEST_P(MeasuredSolids, AreLeftToTheRulesWithoutMemoryForAllCells) {
   Lbm lbm(world, Machine(here.name(), devices, links), o);
   set(lbm, Obstacles::cells);
   EXPECT_EQ(lbm.solid_blocks().source, "rules");
-  ASSERT_EQ(lbm.solid_blocks().notes.size(), 1);
-  EXPECT_NE(lbm.solid_blocks().notes[0].find("has no room for all cells of its blocks"), std::string::npos);
+  ASSERT_EQ(lbm.solid_blocks().notes.size(), here.devices()) << "every rank knows what any of them found";
+  for (int device = 0; device < here.devices(); ++device) {
+    const std::string said = "device " + std::to_string(device) + " has no room for all cells of its blocks";
+    EXPECT_NE(lbm.solid_blocks().notes[device].find(said), std::string::npos);
+  }
+}
+
+/// Where one rank fails all throw, and none waits for it.
+TEST_P(MeasuredSolids, FailOnAllRanksWhereOneHasNoMemory) {
+  const Options o = measured(channel(DType::f32));
+  GridOptions blocks = o.grid;
+  blocks.periodic = o.periodic;
+  const Grid grid(o.cells, machine_here(GetParam(), 1), world.rank(), blocks);
+  Surfaces failing = ball(o.cells);
+  if (world.rank() == world.size() - 1)
+    failing.solid = [](const Box&) -> std::vector<std::uint16_t> { throw std::bad_alloc(); };
+  EXPECT_THROW(measure_kept(world, grid, o, failing), Error);
+}
+
+TEST(WaysThatDiffer, AreTwoOnGpusByModelsThatAreNotPlain) {
+  Model model;
+  EXPECT_EQ(ways_that_differ(model, true, Layout::soa).size(), 3u);
+  model.force = {1e-5, 0, 0};
+  EXPECT_EQ(ways_that_differ(model, true, Layout::soa), (std::vector{Solids::flags, Solids::sparse}));
+  EXPECT_EQ(ways_that_differ(model, true, Layout::soa_z), (std::vector{Solids::flags, Solids::sparse}));
+  EXPECT_EQ(ways_that_differ(model, true, Layout::aos).size(), 3u);
+  EXPECT_EQ(ways_that_differ(model, false, Layout::soa).size(), 3u);
+}
+
+/// Without a force TRT has kernels of its own: what was found with one says nothing of them.
+TEST_P(MeasuredSolids, AreMeasuredAnewForAnotherKernel) {
+  Options o = measured(channel(DType::f32, L::d3q19, C::trt));
+  const auto source = [&] {
+    Lbm lbm(world, machine_here(GetParam(), 1), o);
+    set(lbm, Obstacles::cells);
+    return lbm.solid_blocks().source;
+  };
+  EXPECT_EQ(source(), "measured");
+  o.force = {1e-5, 0, 0};
+  EXPECT_EQ(source(), "measured");
+  o.flags_by_word = true;
+  EXPECT_EQ(source(), "measured");
+  EXPECT_EQ(source(), "cache");
 }
 
 INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredSolids, testing::ValuesIn(backends_here()),

@@ -6,7 +6,7 @@
 
 #include "../support/machine_rig.hpp"
 #include "../support/vtkhdf_reading.hpp"
-#include "io/agree.hpp"
+#include "machine/agree.hpp"
 
 namespace slipstream {
 namespace {

@@ -12,7 +12,7 @@ from slipstream import timeline
 from slipstream.case import load
 from slipstream.errors import CaseError
 from slipstream.exchange_picture import places
-from slipstream.exchange_report import Report
+from slipstream.exchange_report import Report, split_lines
 from slipstream.timeline import Bar, Row
 
 ROW = {
@@ -153,6 +153,12 @@ def test_run_writes_report_and_trace(cli: Cli, small: Path) -> None:
 def test_resolved_case_does_not_measure_again(small: Path) -> None:
     case = load(small, ["exchange.retune=true"]).resolved()
     assert case.exchange.tune == "measure" and not case.exchange.retune
+
+
+def test_multiprocessors_of_the_rim_are_told_where_there_is_one() -> None:
+    split = {"overlap": True, "rim": [4, 4, 4], "rim_processors": 16, "source": "cache", "file": "kept", "notes": []}
+    assert split_lines(split) == ["rim: 4 x 4 x 4 cells on 16 multiprocessors, from kept"]
+    assert split_lines(split | {"overlap": False}) == ["rim: none, no overlap, from kept"]
 
 
 def test_unknown_route_is_refused_in_a_case(small: Path) -> None:

@@ -140,6 +140,29 @@ TEST(ConvectiveSide, LetsAVortexOut) {
   EXPECT_LT(left, left_of_a_vortex({BoundaryKind::pressure}));
 }
 
+/// One of 1 % along the side, of which a step takes less than a digit of f16 out.
+TEST(ConvectiveSide, LetsAStepOfTheVelocityOutInF16) {
+  const Vector u{0.02, 0.05, 0};
+  Options o;
+  o.precision = DType::f16;
+  o.viscosity = 0.02;
+  o.cells = {12, 8, 8};
+  o.periodic = {false, true, true};
+  o.boundaries[Side::x_low] = {BoundaryKind::velocity, u};
+  o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, u[0]};
+  HostRun run(o);
+  run.start_from([&](const Vector&) { return Vector{u[0], 1.01 * u[1], 0}; });
+  run.lbm.advance(2000);
+  double sum = 0;
+  std::int64_t count = 0;
+  for (int sample = 0; sample < 20; ++sample) {
+    run.lbm.advance(50);
+    const auto velocity = run.numbers("velocity");
+    for (std::size_t cell = 11; 3 * cell < velocity.size(); cell += 12, ++count) sum += velocity[3 * cell + 1];
+  }
+  EXPECT_NEAR(sum / static_cast<double>(count) / u[1], 1, 0.002);
+}
+
 TEST_P(EveryLattice, ADropOfThePressureDrivesTheParabolaOfAForce) {
   Options o = options({20, 12, 3});
   o.periodic = {true, false, !flat()};
@@ -152,6 +175,31 @@ TEST_P(EveryLattice, ADropOfThePressureDrivesTheParabolaOfAForce) {
   const auto density = run.numbers("density");
   for (int x = 0; x < 20; ++x) EXPECT_NEAR(density[6 * 20 + x] - 1, 3 * gradient * (9.5 - x), 1e-3 * o.density_drop[0]);
   EXPECT_NEAR(run.lbm.excess_mass(), 0, 1e-11);
+}
+
+/// What is added at the seam is about one unit in the last digit of the populations there.
+TEST(PressureDrop, DrivesTheFlowThatItShallInF16) {
+  constexpr double top = 0.02, height = 16, mean = 2 * top / 3;
+  Options o;
+  o.precision = DType::f16;
+  o.viscosity = 0.02;
+  o.cells = {2, 16, 4};
+  o.periodic = {true, false, true};
+  o.density_drop[0] = 3 * 2 * 8 * o.viscosity * top / (height * height);
+  HostRun run(o);
+  run.start_from([](const Vector& x) {
+    const double at = (x[1] + 0.5) / height;
+    return Vector{4 * top * at * (1 - at), 0, 0};
+  });
+  run.lbm.advance(20000);
+  double sum = 0;
+  std::int64_t count = 0;
+  for (int sample = 0; sample < 40; ++sample) {
+    run.lbm.advance(250);
+    const auto velocity = run.numbers("velocity");
+    for (std::size_t n = 0; n < velocity.size(); n += 3, ++count) sum += velocity[n];
+  }
+  EXPECT_NEAR(sum / static_cast<double>(count) / mean, 1, 0.01);
 }
 
 TEST(PressureDrop, DrivesAFlowRoundABodyAsAForceDoes) {

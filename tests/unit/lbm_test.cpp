@@ -288,6 +288,15 @@ TEST(BytesPerCell, AreThoseOfEachPopulationReadAndWrittenOnce) {
   EXPECT_EQ(bytes_per_cell(Lattice::d3q27, DType::f64), 432);
 }
 
+TEST(Steps, KnowWallsByTwoArraysInF32AndF64WithRowsAlongAnAxis) {
+  for (const auto lattice : {Lattice::d2q9, Lattice::d3q19, Lattice::d3q27})
+    for (const auto precision : {DType::f16, DType::f32, DType::f64})
+      for (const bool in_place : {false, true})
+        for (const auto layout : {Layout::soa, Layout::soa_z, Layout::aos})
+          EXPECT_EQ(kernels(lattice, precision).knows_walls(in_place, layout),
+                    !in_place && precision != DType::f16 && layout != Layout::aos);
+}
+
 TEST(Options, ThatCannotRunAreRefusedWithTheReason) {
   Options good;
   good.cells = {8, 8, 8};
@@ -314,6 +323,7 @@ TEST(Options, ThatCannotRunAreRefusedWithTheReason) {
          o.periodic[1] = true, o.walls[Side::y_high] = {0.1, 0, 0};
        },
        "on a side of a periodic axis"},
+      {[](Options& o) { o.rim_processors = -1; }, "the multiprocessors for the rim must be 0, for all, or above"},
   };
   for (const Mistake& mistake : mistakes) {
     Options o = good;

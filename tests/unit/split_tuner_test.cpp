@@ -48,9 +48,19 @@ TEST(SplitCandidates, LeaveMultiprocessorsOfAGpuToTheInterior) {
 }
 
 TEST(SplitCandidates, AreNeverNone) {
-  const auto found = split_candidates(Overlap::on, {2, 2, 2}, {true, true, true});
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_TRUE(found[0].overlap);
+  for (const int processors : {0, 132}) {
+    const auto found = split_candidates(Overlap::on, {2, 2, 2}, {true, true, true}, Layout::soa, processors);
+    ASSERT_EQ(found.size(), 1u) << "no interior to leave multiprocessors to";
+    EXPECT_TRUE(found[0].overlap);
+    EXPECT_EQ(found[0].rim_processors, 0);
+  }
+}
+
+TEST(SplitCandidates, AllHaveTheMultiprocessorsThatWereAskedFor) {
+  const auto found = split_candidates(Overlap::automatic, {12, 64, 64}, {true, true, true}, Layout::soa, 132, 20);
+  EXPECT_EQ(rims(found), (Rims{{0, 0, 0}, {4, 4, 4}}));
+  ASSERT_EQ(found.size(), 3u);
+  for (const Split& split : found) EXPECT_EQ(split.rim_processors, 20);
 }
 
 TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossRowsOrSendLittleUnlessTheHostTakesPartOrSomebodySaysSo) {

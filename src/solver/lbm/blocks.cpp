@@ -5,6 +5,7 @@
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/neighbours.hpp"
 #include "solver/lbm/packed_halo.hpp"
+#include "solver/lbm/rim_pieces.hpp"
 #include "solver/lbm/solids_tuner.hpp"
 
 namespace slipstream::lbm {
@@ -76,7 +77,7 @@ void Lbm::Impl::make_blocks() {
 std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
   const bool gpu = devices[work.device].backend != Backend::host;
   if (!options.walls_in_step.value_or(gpu) || work.kept == Kept::packed) return 0;
-  if (in_place() || options.precision == DType::f16 || populations->options().layout == Layout::aos) return 0;
+  if (!kernel.knows_walls(in_place(), populations->options().layout)) return 0;
   const Box& box = grid.block(work.id).box;
   std::uint8_t walls = 0;
   for (int side = 0; side < 2 * grid.dimensions(); ++side) {
@@ -130,6 +131,7 @@ void Lbm::Impl::list_cells(BlockWork& work, const Surroundings& s, const Links& 
 void Lbm::Impl::set(Surfaces bodies) {
   require(state.step == 0, "bodies and solid cells are set before the first step");
   surfaces = std::move(bodies);
+  cut_links = surfaces.cuts != nullptr;
   // What is stored depends on the bodies, unless all cells are.
   const bool anew = options.solids != Solids::dense;
   if (anew) make_populations();
@@ -151,18 +153,10 @@ std::int64_t Lbm::Impl::usual_rim(int axis) const {
 
 std::vector<Box> Lbm::Impl::rim_launches(const BlockWork& work) const {
   if (options.rim_processors == 0) return work.split.rim;
-  constexpr std::int64_t cells_a_processor = 1024;
-  const std::int64_t most = options.rim_processors * cells_a_processor;
-  const int along = row_axis(populations->options().layout);
-  std::vector<Box> launches;
-  for (const Box& slab : work.split.rim) {
-    Extent counts{1, 1, 1};
-    int longest = (along + 1) % 3;  // of the axes across rows
-    if (const int other = (along + 2) % 3; slab.extent(other) > slab.extent(longest)) longest = other;
-    counts[longest] = std::min(slab.extent(longest), (slab.volume() + most - 1) / most);
-    for (Extent at{0, 0, 0}; at[longest] < counts[longest]; ++at[longest]) launches.push_back(piece(slab, counts, at));
-  }
-  return launches;
+  // Few on the host, which has nothing to leave to the interior and so takes pieces only for comparison.
+  const std::int64_t cells_a_processor = devices[work.device].backend == Backend::host ? 64 : 1024;
+  return rim_pieces(work.split.rim, options.rim_processors * cells_a_processor,
+                    row_axis(populations->options().layout));
 }
 
 Margins Lbm::Impl::margins(const Block& block) const {

@@ -130,7 +130,7 @@ struct Lbm::Impl {
   void start_from(const BlockWork& work, const FlowOfBox& flow);
   /// Layers that wait for the exchange whatever the options say. In place, an outlet or a cut that waits for it reads
   /// what its cell sent inwards, which the cell behind must not have replaced yet.
-  std::int64_t least_rim() const { return in_place() && (surfaces.cuts || !options.boundaries.empty()) ? 2 : 1; }
+  std::int64_t least_rim() const { return in_place() && (cut_links || !options.boundaries.empty()) ? 2 : 1; }
 
   std::int64_t usual_rim(int axis) const;
   /// Rim layers where the halo brings values from another block (or this one, periodic).
@@ -308,6 +308,7 @@ struct Lbm::Impl {
   Communicator comm;
   Options options;
   Surfaces surfaces;
+  bool cut_links = false;  // by bodies, which may have been forgotten
   Grid grid;
   Model model;
   const Kernels& kernel;

@@ -82,6 +82,8 @@ struct Model {
 class Kernels {
  public:
   virtual ~Kernels() = default;
+  /// Whether a step can know resting walls itself (walls of BlockArrays).
+  virtual bool knows_walls(bool in_place, Layout layout) const = 0;
   /// Writes the populations of a fluid at rest under the model's force, for fluid cells of a box (local coordinates).
   virtual void start(Stream& stream, const Box& box, const BlockArrays& block, const Model& model) const = 0;
   /// Writes the populations of a flow, with its stress, for the fluid cells of a box.

@@ -29,6 +29,10 @@ class KernelsOf final : public Kernels {
   using Word = typename S::Word;
 
  public:
+  bool knows_walls(bool in_place, Layout layout) const override {
+    return step_knows_walls<S>(in_place) && layout != Layout::aos;
+  }
+
   void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
     launch(stream, box,
            Rest<L, S>{reinterpret_cast<Word*>(b.populations.origin),
@@ -93,8 +97,8 @@ class KernelsOf final : public Kernels {
           Pressure<L, S>{origin, places, {half(model, 0), half(model, 1), half(model, 2)}, links.pressure.data()});
     if (links.convective.empty()) return;
     apply(links.convective.size(),
-          Convective<S>{origin, places, Scalars<const Word>(b.outlet.before), Scalars<Word>(b.outlet.after),
-                        b.outlet.axis, b.outlet.first, links.convective.data()});
+          Convective<S>{origin, places, Scalars<const T>(b.outlet.before), Scalars<T>(b.outlet.after), b.outlet.axis,
+                        b.outlet.first, links.convective.data()});
   }
 
   void loads(Stream& stream, std::span<const LoadLink> links, const std::array<double, 3>& corner, const BlockArrays& b,

@@ -29,6 +29,7 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
     : comm(comm),
       options((lbm::check(wanted), std::move(wanted))),
       surfaces(std::move(bodies)),
+      cut_links(surfaces.cuts != nullptr),
       grid(options.cells, machine, comm.rank(),
            balanced(comm, machine, options.cells, with_periodic(options.grid, options.periodic), surfaces)),
       model(model_of(options)),

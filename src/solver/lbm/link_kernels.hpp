@@ -29,6 +29,15 @@ void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
          PerLink<Work>{work, links});
 }
 
+/// The population that a link brings to a cell, rounded by chance as those of a step: what is added again and again to
+/// numbers as they are stored would become more or less to the nearest, or nothing. Chance is drawn from the number
+/// and from the cell's population at rest, which lies in the cell in every form, until the cell steps.
+template <class S>
+SLIP_FN typename S::Word rounded(const typename S::Word* origin, const Places& places, const Cell& cell,
+                                 typename S::Number number) {
+  return typename S::Rounding(S::load(origin[places.outgoing(cell, Heading{})]) * number)(number);
+}
+
 template <class S>
 struct HalfWay {
   typename S::Word* origin;
@@ -36,8 +45,9 @@ struct HalfWay {
   const Link* links;
   SLIP_FN void operator()(std::int64_t n) const {
     const Link link = links[n];
-    origin[places.incoming(link.cell, link.in)] = S::store(
-        S::load(origin[places.outgoing(link.cell, opposite(link.in))]) + static_cast<typename S::Number>(link.term));
+    const typename S::Number sent = S::load(origin[places.outgoing(link.cell, opposite(link.in))]);
+    origin[places.incoming(link.cell, link.in)] =
+        rounded<S>(origin, places, link.cell, sent + static_cast<typename S::Number>(link.term));
   }
 };
 
@@ -73,7 +83,7 @@ struct Added {
   SLIP_FN void operator()(std::int64_t n) const {
     const Link link = links[n];
     typename S::Word& there = origin[places.incoming(link.cell, link.in)];
-    there = S::store(S::load(there) + static_cast<typename S::Number>(link.term));
+    there = rounded<S>(origin, places, link.cell, S::load(there) + static_cast<typename S::Number>(link.term));
   }
 };
 
@@ -89,20 +99,22 @@ struct Weighted {
                                                      : places.outgoing(link.other_cell, link.other);
     const T own = S::load(origin[places.outgoing(link.cell, opposite(link.in))]);
     origin[places.incoming(link.cell, link.in)] =
-        S::store(static_cast<T>(link.own) * own + static_cast<T>(link.rest) * S::load(origin[other]) +
-                 static_cast<T>(link.term));
+        rounded<S>(origin, places, link.cell,
+                   static_cast<T>(link.own) * own + static_cast<T>(link.rest) * S::load(origin[other]) +
+                       static_cast<T>(link.term));
   }
 };
 
 /// Reads what came in last time from one array and leaves what comes in now in another, so that it may be done again.
+/// Both hold numbers as they are computed with: rounded in every step, they would stop short of where they go.
 template <class S>
 struct Convective {
   using T = typename S::Number;
   using Word = typename S::Word;
   Word* origin;
   Places places;
-  Scalars<const Word> before;
-  Scalars<Word> after;
+  Scalars<const T> before;
+  Scalars<T> after;
   int axis;    ///< across the side: the arrays are one cell thick along it
   bool first;  ///< nothing came in before
   const ConvectiveLink* links;
@@ -111,10 +123,10 @@ struct Convective {
     const Cell& c = link.cell;
     const std::int64_t at =
         before.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z) + link.in.i * before.component;
-    const T next = S::load(origin[places.outgoing(link.other_cell, link.other)]), last = S::load(before.origin[at]);
-    const Word now = S::store(first ? next : last + static_cast<T>(link.share) * (next - last));
+    const T next = S::load(origin[places.outgoing(link.other_cell, link.other)]), last = before.origin[at];
+    const T now = first ? next : last + static_cast<T>(link.share) * (next - last);
     after.origin[at] = now;
-    origin[places.incoming(link.cell, link.in)] = now;
+    origin[places.incoming(link.cell, link.in)] = rounded<S>(origin, places, link.cell, now);
   }
 };
 
@@ -142,7 +154,8 @@ struct Pressure {
       if ((at.in >> q() & 1u) == 0) return;
       const T cu = T(cx) * u[0] + T(cy) * u[1] + T(cz) * u[2];
       typename S::Word& copied = origin[places.incoming(at.cell, heading_of<L>(q()))];
-      copied = S::store(S::load(copied) + T(L::weight(q())) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu));
+      const T brought = S::load(copied) + T(L::weight(q())) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu);
+      copied = rounded<S>(origin, places, at.cell, brought);
     });
   }
 };

@@ -152,6 +152,8 @@ void check(const Options& o) {
                         [](const auto& b) { return b.second.kind == BoundaryKind::convective; }) <= 1,
           "more than one side is convective, and one may be: make the others pressure sides");
   check_drop(o);
+  require(o.rim_processors >= 0,
+          "the multiprocessors for the rim must be 0, for all, or above; they are " + std::to_string(o.rim_processors));
 }
 
 Model model_of(const Options& o) {
@@ -219,7 +221,7 @@ FieldOptions flag_field(const Grid& grid, const Options& o) {
 FieldOptions outlet_field(const Options& o) {
   FieldOptions field;
   field.name = "outlet";
-  field.type = o.precision;
+  field.type = arithmetic(o.precision);
   field.components = population_count(o.lattice);
   field.alignment = 1;
   field.copies = 2;

@@ -11,6 +11,7 @@
 #include <slipstream/error.hpp>
 
 #include "exchange/tuner_cache.hpp"
+#include "machine/agree.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/split_tuner.hpp"
 
@@ -94,6 +95,19 @@ AllAlike from_lines(const std::string& text) {
   return all;
 }
 
+/// Each once.
+std::vector<std::string> of_all_ranks(const Communicator& comm, const std::vector<std::string>& notes) {
+  std::string mine;
+  for (const std::string& note : notes) mine += note + '\0';
+  std::vector<std::string> all;
+  for (const std::string& text : comm.all_gather(mine)) {
+    std::istringstream of_rank(text);
+    for (std::string note; std::getline(of_rank, note, '\0');)
+      if (std::find(all.begin(), all.end(), note) == all.end()) all.push_back(note);
+  }
+  return all;
+}
+
 class SolidsTuner {
  public:
   SolidsTuner(const Grid& grid, const Options& options, const Surfaces& surfaces)
@@ -165,9 +179,11 @@ class SolidsTuner {
     text << tuner_key(Grid(cells, alone_on(block.device), 0), {}, options_.exchange) << " | solids "
          << slipstream::to_string(cells) << " share " << std::lround(20 * solidity.share) << " long "
          << std::lround(4 * solidity.long_share) << ' ' << to_string(options_.lattice) << ' '
-         << to_string(options_.collision) << (options_.smagorinsky ? " eddies " : " ") << to_string(options_.precision)
-         << ' ' << to_string(options_.streaming) << ' ' << to_string(layout_of(grid_, options_)) << ' '
-         << alignment_of(options_, on_gpus(grid_)) << (surfaces_.cuts ? " cut" : "");
+         << to_string(options_.collision) << (options_.smagorinsky ? " eddies " : " ")
+         << (model_of(options_).plain() ? "" : "model ") << to_string(options_.precision) << ' '
+         << to_string(options_.streaming) << ' ' << to_string(layout_of(grid_, options_)) << ' '
+         << alignment_of(options_, on_gpus(grid_)) << (options_.flags_by_word ? " words" : "")
+         << (surfaces_.cuts ? " cut" : "");
     return text.str();
   }
 
@@ -181,7 +197,10 @@ class SolidsTuner {
         notes.push_back("warning: " + file + " is damaged; measured again");
       }
     const Machine machine = alone_on(block.device);
-    for (std::size_t i = 0; i < ways.size(); ++i) found.seconds[i] = seconds(machine, block, ways[i]);
+    const auto differ = ways_that_differ(model_of(options_), on_gpus(grid_), layout_of(grid_, options_));
+    for (std::size_t i = 0; i < ways.size(); ++i)
+      found.seconds[i] =
+          std::find(differ.begin(), differ.end(), ways[i]) == differ.end() ? never : seconds(machine, block, ways[i]);
     return found;
   }
 
@@ -213,7 +232,7 @@ class SolidsTuner {
     try {
       Lbm lbm(self, machine, o, inside(block));
       return seconds_a_step(self, how_, [&](std::int64_t steps) { lbm.advance(steps); });
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       notes.push_back("solids kept as " + to_string(way) + " were not measured: " + error.what());
       return never;
     }
@@ -244,11 +263,17 @@ class SolidsTuner {
 
 }  // namespace
 
+std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout) {
+  if (gpu && layout != Layout::aos && !model.plain()) return {Solids::flags, Solids::sparse};
+  return {ways.begin(), ways.end()};
+}
+
 KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Options& options, const Surfaces& surfaces) {
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto start = now();
   SolidsTuner tuner(grid, options, surfaces);
-  const AllAlike mine = tuner.measure();
+  AllAlike mine;
+  on_all_ranks(comm, [&] { mine = tuner.measure(); });
   AllAlike together;
   for (const std::string& text : comm.all_gather(to_lines(mine)))
     for (const auto& [key, alike] : from_lines(text)) together[key].add(alike);
@@ -263,7 +288,7 @@ KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Option
   for (const auto& [id, kept] : all.of)
     ++(kept == Kept::all ? all.told.dense : kept == Kept::fluid ? all.told.flags : all.told.sparse);
   all.told.seconds = comm.max(std::chrono::duration<double>(now() - start).count());
-  all.told.notes = std::move(tuner.notes);
+  all.told.notes = of_all_ranks(comm, tuner.notes);
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 
+#include "solver/lbm/kernels.hpp"
 #include "solver/lbm/stored_cells.hpp"
 
 namespace slipstream::lbm {
@@ -13,11 +14,15 @@ struct KeptBlocks {
   SolidBlocks told;  ///< how it was found
 };
 
-/// Runs steps of the fluid at rest in each block alone, as a periodic box on its own device, in all three ways, and
-/// takes the fastest. A rank measures blocks of one shape and like solidity once; where several do, the slowest of them
-/// counts. What is found is remembered on disk by machine, versions and that. Blocks of devices without memory for all
-/// of their cells are left to the rules. Collective; needs no populations, and as much memory as the largest block of a
-/// rank.
+/// Ways of keeping solid cells whose steps are not the same: by models that are not plain a GPU leaves solid cells
+/// alone at once, with `dense` as with `flags`, unless populations lie cell by cell.
+std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout);
+
+/// Runs steps of the fluid at rest in each block alone, as a periodic box on its own device, in all ways that differ,
+/// and takes the fastest. A rank measures blocks of one shape and like solidity once; where several do, the slowest of
+/// them counts. What is found is remembered on disk by machine, versions and that. Blocks of devices without memory for
+/// all of their cells are left to the rules. Collective; needs no populations, and as much memory as the largest block
+/// of a rank.
 KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Options& options, const Surfaces& surfaces);
 
 }  // namespace slipstream::lbm

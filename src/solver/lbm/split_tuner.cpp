@@ -45,7 +45,7 @@ std::optional<Split> from_text(const std::string& key, const std::string& text) 
 }  // namespace
 
 std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut, Layout layout,
-                                    int processors) {
+                                    int processors, int asked) {
   std::vector<Split> found;
   if (overlap != Overlap::on) found.push_back({});
   if (overlap == Overlap::off) return found;
@@ -62,13 +62,16 @@ std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const 
                                    [&](const Split& other) { return other.overlap && other.rim == split.rim; });
     if (known || (!interior && !found.empty())) continue;
     found.push_back(split);
-    if (wanted != Extent{0, 0, 0}) continue;
+    if (wanted != Extent{0, 0, 0} || !interior || asked > 0) continue;
     for (const int part : {2, 8}) {
       split.rim_processors = processors / part;
       if (split.rim_processors > 0) found.push_back(split);
     }
   }
-  for (Split& split : found) split.source = "options";
+  for (Split& split : found) {
+    split.source = "options";
+    if (asked > 0) split.rim_processors = asked;
+  }
   return found;
 }
 

@@ -10,9 +10,10 @@ namespace slipstream::lbm {
 
 /// Splits worth measuring for blocks that are no smaller than `block` and have neighbours along the axes of `cut`: none
 /// that leaves no interior, and no two that are the same. The first is what is taken unmeasured. On devices of so many
-/// `processors` rims that leave some to the interior are among them; 0: none.
+/// `processors` rims that leave some to the interior are among them; 0: none. All have the rim_processors that were
+/// `asked` for; 0: nobody asked.
 std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut,
-                                    Layout layout = Layout::soa, int processors = 0);
+                                    Layout layout = Layout::soa, int processors = 0, int asked = 0);
 
 /// Whether to overlap where nobody measures it. Rims across rows touch memory in pieces of 32 bytes, each in a row of
 /// its own: where blocks are cut there and the devices alone do the exchange (`by_devices`), hiding it costs more than

@@ -27,11 +27,11 @@ double Lbm::Impl::most_bytes_sent() const {
 }
 
 std::string Lbm::Impl::split_key() const {
-  const std::string step = " | " + to_string(options.lattice) + ' ' + to_string(options.collision) + ' ' +
-                           to_string(options.streaming) + (model.plain() ? "" : " model") + " walls " +
-                           std::to_string(options.walls.size()) + " sides " +
-                           std::to_string(options.boundaries.size()) + " overlap " +
-                           std::to_string(static_cast<int>(options.overlap)) + (options.tune ? " tuned" : "");
+  const std::string step =
+      " | " + to_string(options.lattice) + ' ' + to_string(options.collision) + ' ' + to_string(options.streaming) +
+      (model.plain() ? "" : " model") + " walls " + std::to_string(options.walls.size()) + " sides " +
+      std::to_string(options.boundaries.size()) + " overlap " + std::to_string(static_cast<int>(options.overlap)) +
+      " processors " + std::to_string(options.rim_processors) + (options.tune ? " tuned" : "");
   return tuner_key(grid, {{patterns.front().get(), populations->options()}}, options.exchange) + step;
 }
 
@@ -52,16 +52,16 @@ void Lbm::Impl::tune_rim(Lbm& owner) {
   const Overlap wanted = options.overlap;
   const int processors = devices.front().backend == Backend::host ? 0 : info(devices.front()).processors;
   const Layout layout = populations->options().layout;
+  const auto candidates = messages ? split_candidates(wanted, smallest, cut, layout, processors, options.rim_processors)
+                                   : std::vector{asked};
   const std::string key = split_key();
   bool ran = false;
-  split =
-      tune_split(comm, key, messages ? split_candidates(wanted, smallest, cut, layout, processors) : std::vector{asked},
-                 how, [&](const Split& candidate) {
-                   ran = true;
-                   take(candidate);
-                   TimeLoop steps(owner, options.overlap);
-                   return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
-                 });
+  split = tune_split(comm, key, candidates, how, [&](const Split& candidate) {
+    ran = true;
+    take(candidate);
+    TimeLoop steps(owner, options.overlap);
+    return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
+  });
   if (messages) take(split);
   if (ran) rest();
 }

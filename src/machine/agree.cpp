@@ -1,4 +1,4 @@
-#include "io/agree.hpp"
+#include "machine/agree.hpp"
 
 #include <slipstream/error.hpp>
 
