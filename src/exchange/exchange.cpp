@@ -113,12 +113,9 @@ void Exchange::Impl::receive(Side& side, Stream& stream) {
   if (options.knobs.sync && host_driven) stream.synchronize();
 }
 
-void Exchange::Impl::receive(const std::vector<Stream*>& streams) {
-  const auto all = [&] {
-    for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
-  };
-  if (waits_in_deliver) return watched(streams, all);
-  all();
+/// Work that receives; watched where a library waits in it.
+void Exchange::Impl::deliver(const std::vector<Stream*>& streams, const std::function<void()>& work) {
+  waits_in_deliver ? watched(streams, work) : work();
 }
 
 void Exchange::Impl::begin(std::vector<Stream>& streams) {
@@ -144,12 +141,14 @@ void Exchange::Impl::end(std::vector<Stream>& streams) {
   open = false;
   std::vector<Stream*> own;
   for (auto& side : sides) own.push_back(&side->stream);
-  receive(own);
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    Side& side = *sides[i];
-    side.stream.record(side.after);
-    streams[i].wait(side.after);
-  }
+  deliver(own, [&] {
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      Side& side = *sides[i];
+      receive(side, side.stream);
+      side.stream.record(side.after);
+      streams[i].wait(side.after);
+    }
+  });
 }
 
 void Exchange::Impl::run(std::vector<Stream>& streams) {
@@ -185,7 +184,9 @@ void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   transfer(streams);
   if (host_driven) drive_host_routes();
   open = false;
-  receive(streams);
+  deliver(streams, [&] {
+    for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
+  });
 }
 
 /// A graph of the exchange's own, unless the caller records one or wants to see the parts.
