@@ -117,13 +117,13 @@ void Exchange::Impl::receive(Side& side, Stream& stream) {
   side.incoming[binding].run(stream, pulse(side), false);
 }
 
-void Exchange::Impl::receive(const std::vector<Stream*>& streams) {
+/// Work that receives; watched where a library waits in it.
+void Exchange::Impl::deliver(const std::vector<Stream*>& streams, const std::function<void()>& work) {
   const auto all = [&] {
-    for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
+    work();
     wait_if_asked(streams);
   };
-  if (waits_in_deliver) return watched(streams, all);
-  all();
+  waits_in_deliver ? watched(streams, all) : all();
 }
 
 void Exchange::Impl::begin(std::vector<Stream>& streams) {
@@ -150,12 +150,14 @@ void Exchange::Impl::end(std::vector<Stream>& streams) {
   open = false;
   std::vector<Stream*> own;
   for (auto& side : sides) own.push_back(&side->stream);
-  receive(own);
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    Side& side = *sides[i];
-    side.stream.record(side.after);
-    streams[i].wait(side.after);
-  }
+  deliver(own, [&] {
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      Side& side = *sides[i];
+      receive(side, side.stream);
+      side.stream.record(side.after);
+      streams[i].wait(side.after);
+    }
+  });
 }
 
 void Exchange::Impl::run(std::vector<Stream>& streams) {
@@ -192,7 +194,9 @@ void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   transfer(streams);
   if (host_driven) drive_host_routes();
   open = false;
-  receive(streams);
+  deliver(streams, [&] {
+    for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
+  });
 }
 
 /// A graph of the exchange's own, unless the caller records one or wants to see the parts.

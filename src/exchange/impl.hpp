@@ -121,7 +121,7 @@ struct Exchange::Impl {
   void start_transfers(const std::vector<Stream*>& streams);
   void watched(const std::vector<Stream*>& streams, const std::function<void()>& work);
   void receive(Side& side, Stream& stream);
-  void receive(const std::vector<Stream*>& streams);
+  void deliver(const std::vector<Stream*>& streams, const std::function<void()>& work);
   void begin(std::vector<Stream>& streams);
   void end(std::vector<Stream>& streams);
   void run(std::vector<Stream>& streams);
