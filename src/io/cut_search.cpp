@@ -87,14 +87,14 @@ class CutSearch {
     found.push_back(result);
   }
 
-  // Whether the normals of the two triangles are more than 120 degrees apart.
+  // Whether the normals of the two triangles are more than 150 degrees apart: those of edges that are sharper than 30.
   bool sides_face_away(const Inside& piece) const {
     const auto normal = [&](std::int32_t triangle) {
       const auto& [a, b, c] = surfaces_.triangles[triangle];
       return cross(surfaces_.vertices[b] - surfaces_.vertices[a], surfaces_.vertices[c] - surfaces_.vertices[a]);
     };
     const Point in = normal(piece.triangle_in), out = normal(piece.triangle_out);
-    return dot(in, out) < -0.5 * std::sqrt(dot(in, in) * dot(out, out));
+    return dot(in, out) < -0.866 * std::sqrt(dot(in, in) * dot(out, out));
   }
 
   // Keeps the nearest cut of each link, and adds the links to solid cells that only touch the surface.

@@ -281,7 +281,7 @@ FACES = ["f 1 3 2", "f 1 2 4", "f 2 3 4", "f 1 4 3"]
         (CORNERS + "\n".join(FACES[:3]), [], ["bodies: ", "'rock'", "hole"]),
         (CORNERS, [], ["bodies.rock: ", "rock.obj", "no triangles"]),
         (CORNERS + "\n".join(FACES), ["bodies.rock.translate=[40,0,0]"], ["bodies.rock: ", "outside along x"]),
-        (CORNERS + "\n".join(FACES), ["bodies.rock.scale=1000"], ["bodies.rock: ", "scaled by 0.001"]),
+        (CORNERS + "\n".join(FACES), ["bodies.rock.scale=1000"], ["bodies.rock: ", "another scale: 0.001 times"]),
         (CORNERS + "\n".join(FACES), ["bodies.rock.scale=0.001"], ["bodies.rock: ", "smaller than a cell"]),
         (
             CORNERS + "\n".join(FACES),
@@ -289,7 +289,7 @@ FACES = ["f 1 3 2", "f 1 2 4", "f 2 3 4", "f 1 4 3"]
             ["boundaries.x-: bodies fill all cells of this side"],
         ),
     ],
-    ids=["a hole", "no triangles", "outside", "mm for m", "m for mm", "fills the inlet"],
+    ids=["a hole", "no triangles", "outside", "too large", "too small", "fills the inlet"],
 )
 def test_body_that_is_none_is_refused_with_the_reason(
     refused: Refused, text: str, keys: list[str], said: list[str], ranks: str
