@@ -25,7 +25,7 @@ void launch_on_gpu([[maybe_unused]] Stream& stream, const Box& box, [[maybe_unus
 /// Runs `kernel(i, j, k)` (int) once for every cell of the box, in no order; cells must not depend on one another.
 /// `kernel` is a trivially copyable functor with `SLIP_FN void operator()(int, int, int) const`.
 /// A functor with decisions that depend on j and k only may offer them as `row(j, k)`, whose result is called with i:
-/// the host then decides once per row and runs a plain loop along it, or calls its `cells(first, end)` where it has one.
+/// the host then decides once per row and runs a plain loop along it, or calls its `cells(first, end)` if it has one.
 /// One that offers `bool early() const` may, where
 /// that is true, be placed on a GPU while the launch before it in the stream still ends; none of its cells begins
 /// before that has ended. Its blocks hold their places while they wait: not for what shall leave room for other

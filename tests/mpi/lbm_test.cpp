@@ -302,6 +302,15 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
     return o;
   }
 
+  /// After 25 steps.
+  void expect_bits(Lbm& lbm, const std::vector<std::byte>& alone) const {
+    lbm.advance(25);
+    const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
+    if (world.rank() != 0) return;
+    ASSERT_EQ(cut.size(), alone.size());
+    EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
+  }
+
   const Communicator world = Communicator::world();
   std::string folder;
 };
@@ -319,11 +328,7 @@ TEST_P(MeasuredRim, ChangesNoBit) {
       EXPECT_EQ(lbm.split().source, "measured");
       EXPECT_EQ(lbm.state().step, 0);
       set(lbm, flows[number].obstacles);
-      lbm.advance(25);
-      const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
-      if (world.rank() != 0) continue;
-      ASSERT_EQ(cut.size(), alone.size());
-      EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
+      expect_bits(lbm, alone);
     }
   }
 }
@@ -347,11 +352,7 @@ TEST_P(MeasuredRim, IsWideEnoughForBodiesThatCutLinks) {
     o.grid.partition.blocks_per_device = {3, 1, 1};
     Lbm lbm(world, machine_here(GetParam(), 1), o, given == Given::later ? Surfaces{} : ball(o.cells));
     if (given != Given::at_once) set(lbm, obstacles);
-    lbm.advance(25);
-    const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
-    if (world.rank() != 0) continue;
-    ASSERT_EQ(cut.size(), alone.size());
-    EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
+    expect_bits(lbm, alone);
   }
 }
 
@@ -417,11 +418,7 @@ TEST_P(MeasuredSolids, ChangeNoBit) {
       set(lbm, flows[number].obstacles);
       EXPECT_EQ(lbm.solid_blocks().source, "measured");
       EXPECT_GT(blocks(lbm.solid_blocks()), 0);
-      lbm.advance(25);
-      const auto cut = gather(world, lbm.field("populations"), lbm.grid().box());
-      if (world.rank() != 0) continue;
-      ASSERT_EQ(cut.size(), alone.size());
-      EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0);
+      expect_bits(lbm, alone);
     }
   }
 }
