@@ -12,7 +12,7 @@ namespace slipstream {
 class PartSums {
  public:
   struct Part {
-    int device = 0;  ///< in the order of the streams
+    std::size_t device = 0;  ///< in the order of the streams
     std::size_t count = 0;
   };
 

@@ -19,7 +19,7 @@ TEST(PartSums, AreThoseOfEachPartWhateverDeviceItLiesOn) {
   for (const std::vector<PartSums::Part>& parts :
        {std::vector<PartSums::Part>{{1, 2}, {0, 3}, {1, 5}}, {{1, 1}, {0, 40}}, {{2, 4}, {2, 0}}, {}}) {
     const auto all = sums.of(streams, parts, [&](std::size_t i, Stream& stream, double* place) {
-      EXPECT_EQ(stream.device().index, parts[i].device);
+      EXPECT_EQ(stream.device().index, static_cast<int>(parts[i].device));
       number(i, {place, parts[i].count});
     });
     ASSERT_EQ(all.size(), parts.size());
