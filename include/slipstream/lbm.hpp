@@ -26,7 +26,7 @@ enum class Streaming : std::uint8_t { two, in_place };
 ///   dense      all cells are stored and computed
 ///   flags      all are stored; of those inside a step reads nothing but their flag
 ///   sparse     only fluid cells and the layer of a body beside them are stored; a step runs along a list
-///   automatic  by the share and the shape of the solid cells in each block, or with `tune` by measurement
+///   automatic  by the share of solid cells in each block, or with `tune` by measurement
 enum class Solids : std::uint8_t { dense, flags, sparse, automatic };
 std::string to_string(Lattice lattice);
 std::string to_string(Collision collision);

@@ -102,7 +102,7 @@ class TimeLoop {
   static void mark(Marks* marks, const std::string& name, Stream& stream);
   bool recordable() const;
   bool replay(std::int64_t steps);
-  void record(std::int64_t steps);
+  Replay record(std::int64_t steps);
   void collect(const Marks& marks);
   void stop_if_diverged();
 
@@ -111,7 +111,7 @@ class TimeLoop {
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
   std::vector<Stream> rim_streams_;  // where steps overlap
-  std::optional<Replay> replay_;
+  std::optional<Replay> replays_[2];  // one period of steps, and many
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
   std::int64_t steps_ = 0;

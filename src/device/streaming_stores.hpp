@@ -1,5 +1,7 @@
 #pragma once
 // Stores of the host that go past its caches.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +14,15 @@ namespace slipstream {
 
 /// Bytes that are fetched and written together.
 constexpr std::size_t cache_line = 64;
+
+/// Bytes of the largest cache that the system tells of; 0: it tells of none.
+inline std::size_t last_level_cache() {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  return static_cast<std::size_t>(std::max({0L, sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)}));
+#else
+  return 0;
+#endif
+}
 
 /// Copies `count` values to memory that nobody reads soon. Whole lines are written without being fetched first, which
 /// takes a third of the traffic off a loop that reads and writes alike; parts of lines go the usual way. Others see the

@@ -6,6 +6,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/stream.hpp>
 
+#include "solver/fork_join.hpp"
+
 namespace slipstream {
 
 /// Memory for them on each device and, pinned, on the host. It grows as it is needed and is kept.
@@ -16,8 +18,8 @@ class PartSums {
     std::size_t count = 0;
   };
 
-  /// Calls `run(i, stream, place)` for each part, to leave so many doubles at the place, and waits once a device. The
-  /// values of each part hold until the next call.
+  /// Calls `run(i, stream, place)` for each part, beside one another, to leave so many doubles at the place, and waits
+  /// once a device. The values of each part hold until the next call.
   template <class Run>
   std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
     sides_.resize(streams.size());
@@ -32,8 +34,15 @@ class PartSums {
       sides_[d].there = Buffer<double>(streams[d].device(), used[d]);
       sides_[d].host = Buffer<double>(streams[d].device(), used[d], Memory::pinned);
     }
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      run(i, streams[parts[i].device], sides_[parts[i].device].there.data() + first[i]);
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      std::vector<std::size_t> mine;
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        if (parts[i].device == d) mine.push_back(i);
+      const std::size_t most = streams[d].device().backend == Backend::host ? 1 : ForkJoin::most_on_gpu;
+      while (forks_.size() <= d) forks_.emplace_back(streams[d].device());
+      forks_[d].run(streams[d], mine.size(), most,
+                    [&](std::size_t n, Stream& lane) { run(mine[n], lane, sides_[d].there.data() + first[mine[n]]); });
+    }
     for (std::size_t d = 0; d < streams.size(); ++d)
       if (used[d] > 0) copy(streams[d], sides_[d].host.data(), sides_[d].there.data(), used[d] * sizeof(double));
     std::vector<std::span<const double>> all;
@@ -48,6 +57,7 @@ class PartSums {
     Buffer<double> there, host;
   };
   std::vector<Side> sides_;
+  std::vector<ForkJoin> forks_;
 };
 
 }  // namespace slipstream

@@ -105,9 +105,8 @@ bool TimeLoop::recordable() const {
   });
 }
 
-void TimeLoop::record(std::int64_t steps) {
+TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   Replay made{simulation_.recording(), steps, {}};
-  replay_.reset();
   for (Stream& stream : streams_) stream.begin_capture();
   try {
     for (std::int64_t n = 0; n < steps; ++n) step(nullptr);
@@ -116,24 +115,26 @@ void TimeLoop::record(std::int64_t steps) {
     throw;
   }
   for (Stream& stream : streams_) made.graphs.push_back(stream.end_capture());
-  replay_ = std::move(made);
+  return made;
 }
 
-/// Recorded steps, where as many as `steps` may be queued at once: whole periods, many in a graph, for there is a pause
-/// between graphs. They are recorded where there are none, or where many more may be.
+/// Recorded steps, where as many as `steps` may be queued at once: many in a graph, for there is a pause between
+/// graphs, or one period, where no more are left. False where none begin as the next step does.
 bool TimeLoop::replay(std::int64_t steps) {
   const Recording now = simulation_.recording();
-  const std::int64_t wanted = now.period > 0 ? std::min(steps, most_replayed) / now.period * now.period : 0;
-  if (wanted == 0) return false;
-  const bool fits = replay_ && replay_->of.period == now.period && replay_->of.serial == now.serial;
-  if (fits && wanted < 2 * replay_->steps) {
-    if (replay_->of.phase != now.phase || steps < replay_->steps) return false;
-    for (std::int64_t n = 0; n < replay_->steps; ++n) simulation_.finish_step();
-    steps_ += replay_->steps;
+  if (now.period == 0 || steps < now.period || now.period > most_replayed) return false;
+  const std::int64_t many = most_replayed / now.period * now.period;
+  const std::int64_t wanted = steps < many ? now.period : many;
+  std::optional<Replay>& replay = replays_[wanted == many];
+  if (replay && replay->steps == wanted && replay->of.period == now.period && replay->of.serial == now.serial) {
+    if (replay->of.phase != now.phase) return false;
+    for (std::int64_t n = 0; n < wanted; ++n) simulation_.finish_step();
+    steps_ += wanted;
   } else {
-    record(wanted);
+    replay.reset();
+    replay = record(wanted);
   }
-  for (std::size_t d = 0; d < streams_.size(); ++d) replay_->graphs[d].launch(streams_[d]);
+  for (std::size_t d = 0; d < streams_.size(); ++d) replay->graphs[d].launch(streams_[d]);
   return true;
 }
 

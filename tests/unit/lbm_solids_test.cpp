@@ -346,10 +346,11 @@ TEST(Solids, AreKeptAsSuitsTheirShareAndShape) {
     o.streaming = streaming;
     return kept_by(o, gpu, of);
   };
+  EXPECT_EQ(kept(true, Streaming::two, {0, 0}), Kept::all);
   EXPECT_EQ(kept(true, Streaming::two, {0.1, 1}), Kept::fluid);
-  EXPECT_EQ(kept(true, Streaming::two, {0.1, 0.1}), Kept::all);
+  EXPECT_EQ(kept(true, Streaming::two, {0.25, 0.1}), Kept::fluid);
   EXPECT_EQ(kept(true, Streaming::in_place, {0.1, 0.1}), Kept::fluid);
-  EXPECT_EQ(kept(true, Streaming::two, {0.45, 1}), Kept::packed);
+  EXPECT_EQ(kept(true, Streaming::two, {0.35, 1}), Kept::packed);
   EXPECT_EQ(kept(true, Streaming::in_place, {0.35, 0}), Kept::packed);
   EXPECT_EQ(kept(false, Streaming::in_place, {0.6, 1}), Kept::all);
   EXPECT_EQ(kept(false, Streaming::two, {0.9, 1}), Kept::packed);

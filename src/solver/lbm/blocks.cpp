@@ -1,6 +1,7 @@
 // How the blocks of this rank keep their cells, and what is made of the bodies for them.
 #include <algorithm>
 
+#include "device/streaming_stores.hpp"
 #include "device/work_items.hpp"
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/neighbours.hpp"
@@ -25,11 +26,12 @@ void Lbm::Impl::make_populations() {
     field.packed = packed;
   }
   populations.emplace(grid, field);
-  constexpr std::size_t in_caches = 16 << 20;  // from where on streaming stores are faster on two cores of an EPYC
+  // Others use the last cache, too: on two cores streaming stores are faster from 16 MB on where the cache holds 32,
+  // and between 75 and 300 MB where it holds 480.
   std::size_t bytes = 0;
   for (const std::int64_t id : grid.local())
     bytes += populations->shape(id).elements * field.copies * size_of(field.type);
-  past_caches = bytes > in_caches;
+  past_caches = bytes > std::max<std::size_t>(16 << 20, last_level_cache() / 4);
   patterns = population_patterns(grid, options);
   if (field.packed)
     for (auto& pattern : patterns) pattern = std::make_unique<PackedHalo>(std::move(pattern), keeping, field);
@@ -149,6 +151,29 @@ std::int64_t Lbm::Impl::usual_rim(int axis) const {
   const Layout layout = populations->options().layout;
   if (axis != row_axis(layout) || layout == Layout::aos || devices.front().backend == Backend::host) return 1;
   return 32 / static_cast<std::int64_t>(size_of(options.precision));
+}
+
+std::vector<Lbm::Impl::Piece> Lbm::Impl::pieces_of(std::size_t device, Part part) const {
+  std::vector<Piece> pieces;
+  for (const BlockWork& work : blocks) {
+    if (work.device != device) continue;
+    std::vector<Box> boxes{work.cells};
+    if (work.kept != Kept::packed && part == Part::interior) boxes = {work.split.interior};
+    if (work.kept != Kept::packed && part == Part::rim) boxes = rim_launches(work);
+    for (const Box& box : boxes)
+      if (!box.empty()) pieces.push_back({&work, box});
+  }
+  return pieces;
+}
+
+std::size_t Lbm::Impl::streams_for(std::size_t device, const std::vector<Piece>& pieces) const {
+  if (pieces.size() < 2) return 1;
+  std::int64_t cells = 0;
+  for (const Piece& piece : pieces) cells += piece.box.volume();
+  const std::int64_t mean = cells / static_cast<std::int64_t>(pieces.size());
+  // Those of a million cells fill a GPU, and those of 8192 are shared out among the threads of a host.
+  if (devices[device].backend != Backend::host) return mean < 1 << 20 ? ForkJoin::most_on_gpu : 1;
+  return mean < 8192 ? static_cast<std::size_t>(host_threads()) : 1;
 }
 
 std::vector<Box> Lbm::Impl::rim_launches(const BlockWork& work) const {

@@ -11,6 +11,7 @@
 
 #include "device/upload.hpp"
 #include "solver/cell_rows.hpp"
+#include "solver/fork_join.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/links.hpp"
@@ -33,6 +34,9 @@ struct LinkBuffers {
     return {{added.data(), added.size()},       {half_way.data(), half_way.size()},
             {resting.data(), resting.size()},   {weighted.data(), weighted.size()},
             {pressure.data(), pressure.size()}, {convective.data(), convective.size()}};
+  }
+  bool empty() const {
+    return added.size() + half_way.size() + resting.size() + weighted.size() + pressure.size() + convective.size() == 0;
   }
   Buffer<Link> added;
   Buffer<Link> half_way;
@@ -199,70 +203,59 @@ struct Lbm::Impl {
     return {place(outlet->field, id, 0), place(outlet->field, id, 1), convective_side(options) / 2, state.step == 0};
   }
 
+  /// Cells of a block that a launch takes.
+  struct Piece {
+    const BlockWork* work;
+    Box box;  ///< of a packed block: all of it
+  };
+
   /// Who reads what links bring. A step over a list of cells knows its resting walls, and one over boxes may know those
   /// at the sides of the block.
   enum class Reader : std::uint8_t { step, others };
-  void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, Reader reader) {
-    for (const BlockWork& work : blocks) {
-      if (work.device != device) continue;
-      LinkSpans spans = (work.*links).spans();
-      if (reader == Reader::step) spans.resting = spans.resting.subspan((work.*links).known);
-      kernel.apply_links(stream, spans, arrays(work), model);
+  void bounce(Stream& stream, std::size_t device, LinkBuffers BlockWork::*links, Reader reader, Part part = Part::all) {
+    std::vector<Piece> linked;
+    for (const BlockWork& work : blocks)
+      if (work.device == device && !(work.*links).empty()) linked.push_back({&work, work.cells});
+    forks_of(device, part).run(stream, linked.size(), streams_for(device, linked), [&](std::size_t n, Stream& lane) {
+      const LinkBuffers& buffers = linked[n].work->*links;
+      LinkSpans spans = buffers.spans();
+      if (reader == Reader::step) spans.resting = spans.resting.subspan(buffers.known);
+      kernel.apply_links(lane, spans, arrays(*linked[n].work), model);
+    });
+  }
+
+  void collide(Stream& stream, const Piece& piece, Part part, bool alone) {
+    const BlockWork& work = *piece.work;
+    BlockArrays block = arrays(work);
+    if (work.kept == Kept::packed) {
+      const std::size_t first = part == Part::rim ? work.interior_words : 0,
+                        last = part == Part::interior ? work.interior_words : work.fluid.size();
+      block.cells = {work.fluid.data() + first, last - first};
+    } else {
+      block.alone = alone;
+      block.past_caches = past_caches;
     }
+    kernel.stream_collide(stream, piece.box, block, populations->options().layout, model);
   }
 
-  void collide(Stream& stream, const BlockWork& work, const Box& box, Part part) {
-    if (box.empty()) return;
-    BlockArrays block = arrays(work);
-    block.alone = part == Part::all;
-    block.past_caches = past_caches;
-    kernel.stream_collide(stream, box, block, populations->options().layout, model);
-  }
-
-  void collide_listed(Stream& stream, const BlockWork& work, Part part) {
-    BlockArrays block = arrays(work);
-    const std::size_t first = part == Part::rim ? work.interior_words : 0,
-                      last = part == Part::interior ? work.interior_words : work.fluid.size();
-    block.cells = {work.fluid.data() + first, last - first};
-    kernel.stream_collide(stream, work.cells, block, populations->options().layout, model);
-  }
-
+  /// Slabs of rims are small launches, too, whatever the size of the block; but one after the other, in pieces, where
+  /// the rim shall not fill the device.
   void compute(Stream& stream, std::size_t device, Part part) {
-    if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged, Reader::step);
-    for (const BlockWork& work : blocks) {
-      if (work.device != device) continue;
-      if (work.kept == Kept::packed) {
-        collide_listed(stream, work, part);
-        continue;
-      }
-      if (part == Part::all) collide(stream, work, work.cells, part);
-      if (part == Part::interior) collide(stream, work, work.split.interior, part);
-      if (part == Part::rim) collide_rim(stream, work);
-    }
+    if (part != Part::interior) bounce(stream, device, &BlockWork::exchanged, Reader::step, part);
+    const std::vector<Piece> pieces = pieces_of(device, part);
+    std::size_t most = streams_for(device, pieces);
+    if (part == Part::rim && devices[device].backend != Backend::host)
+      most = options.rim_processors > 0 ? 1 : ForkJoin::most_on_gpu;
+    const bool alone = part == Part::all && std::min(most, pieces.size()) < 2;
+    forks_of(device, part).run(stream, pieces.size(), most, [&](std::size_t n, Stream& lane) {
+      collide(lane, pieces[n], part, alone);
+    });
   }
 
-  /// Slabs are small launches: beside one another, each on a stream of its own. Where the rim shall not fill the
-  /// device, one after the other, in pieces.
-  void collide_rim(Stream& stream, const BlockWork& work) {
-    const std::vector<Box> slabs = rim_launches(work);
-    if (stream.device().backend == Backend::host || slabs.size() < 2 || options.rim_processors > 0) {
-      for (const Box& slab : slabs) collide(stream, work, slab, Part::rim);
-      return;
-    }
-    std::vector<Stream>& lanes = slab_streams[work.device];
-    while (lanes.size() + 1 < slabs.size()) lanes.emplace_back(stream.device(), Priority::high);
-    const Event ready(stream.device());
-    stream.record(ready);
-    collide(stream, work, slabs.front(), Part::rim);
-    for (std::size_t n = 1; n < slabs.size(); ++n) {
-      Stream& lane = lanes[n - 1];
-      lane.wait(ready);
-      collide(lane, work, slabs[n], Part::rim);
-      const Event done(stream.device());
-      lane.record(done);
-      stream.wait(done);
-    }
-  }
+  std::vector<Piece> pieces_of(std::size_t device, Part part) const;
+  /// How many launches over these cells shall be under way at once.
+  std::size_t streams_for(std::size_t device, const std::vector<Piece>& pieces) const;
+  ForkJoin& forks_of(std::size_t device, Part part) { return (part == Part::rim ? rim_forks : forks)[device]; }
 
   /// Slabs, cut into pieces of as many cells as the multiprocessors that the rim may fill work on at once.
   std::vector<Box> rim_launches(const BlockWork& work) const;
@@ -323,14 +316,14 @@ struct Lbm::Impl {
   std::unique_ptr<Outlet> outlet;
   std::optional<Field> velocity, density;
   std::vector<Device> devices;
-  std::vector<Stream> waited;  // of each device: for what the host waits for at once
+  std::vector<Stream> waited;              // of each device: for what the host waits for at once
+  std::vector<ForkJoin> forks, rim_forks;  // of each device; those of rims go first
   PartSums sums;
   Tuning tuning;
   Split split;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
   std::vector<Stage> stages;
-  std::map<std::size_t, std::vector<Stream>> slab_streams;  // by device
   State state;
   std::uint64_t serial = 0;  // of what recorded steps hold
   bool left_out = false;     // exchanges, for measuring

@@ -39,6 +39,8 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
   for (const int device : machine.devices_of_rank(comm.rank())) {
     devices.push_back(machine.device(device).local);
     waited.emplace_back(devices.back());
+    forks.emplace_back(devices.back());
+    rim_forks.emplace_back(devices.back(), Priority::high);
   }
   state.fields["flags"] = &flags;
   state.fixed.insert("flags");

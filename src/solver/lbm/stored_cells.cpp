@@ -40,10 +40,7 @@ namespace {
 
 /// Solid share of a block from which `automatic` stores fluid cells only: on GPUs where that is as fast as all others
 /// (H200, f32: packs of beads), on the host where what is left out is worth more than vector instructions.
-double packing_share(const Options& options, bool gpu) {
-  if (!gpu) return 0.85;
-  return options.streaming == Streaming::in_place ? 0.3 : 0.4;
-}
+double packing_share(bool gpu) { return gpu ? 0.3 : 0.85; }
 
 }  // namespace
 
@@ -60,11 +57,9 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
     case Solids::automatic:
       break;
   }
-  if (solidity.share >= packing_share(options, gpu)) return Kept::packed;
-  // A decision for each cell costs the host its vector instructions, and with two arrays a GPU more than it gains from
-  // solid cells that are scattered.
-  const bool gains = options.streaming == Streaming::in_place ? solidity.share > 0 : solidity.long_share > 0.5;
-  return gpu && gains ? Kept::fluid : Kept::all;
+  if (solidity.share >= packing_share(gpu)) return Kept::packed;
+  // A decision for each cell costs the host its vector instructions.
+  return gpu && solidity.share > 0 ? Kept::fluid : Kept::all;
 }
 
 namespace {

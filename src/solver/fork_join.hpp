@@ -1,0 +1,46 @@
+#pragma once
+// Streams beside a stream.
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include <slipstream/stream.hpp>
+
+namespace slipstream {
+
+/// For launches that do not depend on one another and are too small to fill a device one after the other.
+class ForkJoin {
+ public:
+  static constexpr std::size_t most_on_gpu = 16;
+
+  explicit ForkJoin(Device device, Priority priority = Priority::normal) : device_(device), priority_(priority) {}
+
+  /// Calls run(n, lane) for each n < count, where the stream and as many others as make `most` take turns at being the
+  /// lane. All that goes to them starts after what the stream holds, and what the stream is given next after all of it.
+  template <class Run>
+  void run(Stream& stream, std::size_t count, std::size_t most, Run run) {
+    const std::size_t others = std::max<std::size_t>(1, std::min(count, most)) - 1;
+    while (others_.size() < others) others_.emplace_back(device_, priority_);
+    if (others > 0) {
+      const Event ready(device_);
+      stream.record(ready);
+      for (std::size_t n = 0; n < others; ++n) others_[n].wait(ready);
+    }
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::size_t turn = n % (others + 1);
+      run(n, turn == 0 ? stream : others_[turn - 1]);
+    }
+    for (std::size_t n = 0; n < others; ++n) {
+      const Event done(device_);
+      others_[n].record(done);
+      stream.wait(done);
+    }
+  }
+
+ private:
+  Device device_;
+  Priority priority_;
+  std::vector<Stream> others_;
+};
+
+}  // namespace slipstream
