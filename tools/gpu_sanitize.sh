@@ -20,7 +20,7 @@ exchange2 | 2 | mpi_tests | Routes/ExchangeScenario.*/cuda_*-*nccl*:*nvshmem*:*g
 unit | 1 | unit_tests | *cuda*
 reduce | 1 | mpi_tests | Methods/Reduce.*/cuda_*:Backends/ReduceOn.*/cuda_*-*nccl*:*Library*
 guard | 1 | mpi_tests | Guard/*/cuda_*
-lbm | 1 | mpi_tests | Lbm/Sameness.*_d3q19_*_cuda_f32
+lbm | 1 | mpi_tests | Lbm/Sums.*/cuda
 EOF
 }
 

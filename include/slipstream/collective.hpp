@@ -51,7 +51,8 @@ class AllReduce {
 
   /// Reduces in place: values[i] lies in memory of the i-th device of this rank, streams[i] is a stream there, and the
   /// result is there for the stream's next work. Runs of one object must be ordered after one another. `peer` and
-  /// `nccl` may be captured, and the graph replayed between other runs; `mpi` blocks the host.
+  /// `nccl` may be captured, and the graph replayed between other runs, but not after the object's end, which it may
+  /// outlive; `mpi` blocks the host.
   void run(std::vector<Stream>& streams, const std::vector<void*>& values);
   /// Throws Timeout where a wait of an earlier run gave up. run() calls it too. The object is of no use afterwards.
   void check() const;

@@ -112,7 +112,8 @@ class Exchange {
   const std::vector<MessageInfo>& messages() const;
   /// True where some route blocks the host in end().
   bool needs_host() const;
-  /// True where begin, end and run may be recorded into a graph of the caller's streams and replayed.
+  /// True where begin, end and run may be recorded into a graph of the caller's streams and replayed. The graph may
+  /// outlive the exchange, but must not be replayed after its end.
   bool capturable() const;
   /// True where in such a graph, too, a wait for a neighbour that has stopped ends with an error. What a library waits
   /// for has no limit there.

@@ -3,14 +3,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
+#include <future>
 #include <map>
 #include <set>
+#include <thread>
 
 #include <slipstream/error.hpp>
 
 #include "device/cuda/common.hpp"
+#include "machine/patience.hpp"
 #include "route/library.hpp"
 #include "route/nccl.hpp"
 
@@ -79,10 +84,31 @@ std::vector<int> devices_of(const RouteSetup& setup) {
   return {devices.begin(), devices.end()};
 }
 
+/// Whether something holds on any rank; whether it does here, where the others do not come to say.
+bool on_any_rank(const Communicator& comm, bool here) {
+  constexpr double patience = 5;  // seconds, for ranks that may have died
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized) return here;
+  struct Vote {
+    Communicator comm;
+    int any;
+  };
+  auto vote = std::make_unique<Vote>(Vote{comm, here});
+  MPI_Request request;
+  if (MPI_Iallreduce(MPI_IN_PLACE, &vote->any, 1, MPI_INT, MPI_MAX, comm.mpi(), &request) != MPI_SUCCESS) return here;
+  int done = 0;
+  asked_until([&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done; }, patience);
+  if (done) return vote->any != 0;
+  vote.release();  // MPI may still use it
+  return here;
+}
+
 /// One communicator of the library for each device of this rank.
 class Clique final : public NcclClique {
  public:
-  Clique(const RouteSetup& setup, const std::vector<int>& devices, std::int64_t serial) : serial(serial) {
+  Clique(const RouteSetup& setup, const std::vector<int>& devices, std::int64_t serial)
+      : serial(serial), ranks(setup.comm), own_(setup.comm.mpi()) {
     const Nccl& nccl = Nccl::get();
     for (std::size_t place = 0; place < devices.size(); ++place) place_of_[devices[place]] = static_cast<int>(place);
     // A rank that fails tells the others, which would wait for its name of the clique.
@@ -119,17 +145,36 @@ class Clique final : public NcclClique {
     for (const auto& [member, comm] : joining) member->comm = comm;
   }
 
+  /// The library waits here for the other ranks of a node, and until it knows of graphs that have just gone.
   ~Clique() override {
-    for (auto& [device, member] : members_) end(member, Nccl::get().destroy);
+    for (auto& [device, member] : members_) end(member.comm.exchange(nullptr), member.local, Nccl::get().destroy);
   }
 
+  /// The library ends its kernels at once. Then it waits as at the end, for graphs that live on and ranks that never
+  /// come: in a thread of its own.
   bool abandon() override {
-    for (auto& [device, member] : members_) end(member, Nccl::get().abort);
+    std::packaged_task<void()> task([ended = taken()] {
+      for (const auto& [comm, local] : ended) end(comm, local, Nccl::get().abort);
+    });
+    const std::future<void> over = task.get_future();
+    std::thread(std::move(task)).detach();
+    over.wait_for(std::chrono::seconds(1));
     return true;
   }
 
+  /// Whether a graph that lives on this rank holds work of this clique.
+  bool in_graphs() const { return graphs_.use_count() > 1; }
+
+  /// The same of any rank, at the clique's end: all destroy it then, or none does. Collective; a graph that has just
+  /// gone may be seen to live for a moment.
+  bool in_graphs_of_any() const {
+    if (std::any_of(members_.begin(), members_.end(), [](const auto& entry) { return !entry.second.comm.load(); }))
+      return false;  // abandoned
+    return on_any_rank(own_, !asked_until([this] { return !in_graphs(); }, 1));
+  }
+
   void send(Stream& stream, const std::byte* from, std::size_t bytes, int source, int target) override {
-    const Member& member = members_.at(source);
+    const Member& member = captured(members_.at(source), stream);
     const cuda::DeviceScope scope(member.local);
     Nccl::get().check(Nccl::get().send(from, bytes, ncclUint8, place_of_.at(target), comm_of(member),
                                        static_cast<cudaStream_t>(stream.native())),
@@ -137,7 +182,7 @@ class Clique final : public NcclClique {
   }
 
   void receive(Stream& stream, std::byte* to, std::size_t bytes, int source, int target) override {
-    const Member& member = members_.at(target);
+    const Member& member = captured(members_.at(target), stream);
     const cuda::DeviceScope scope(member.local);
     Nccl::get().check(Nccl::get().receive(to, bytes, ncclUint8, place_of_.at(source), comm_of(member),
                                           static_cast<cudaStream_t>(stream.native())),
@@ -145,12 +190,25 @@ class Clique final : public NcclClique {
   }
 
   const std::int64_t serial;
+  const Communicator ranks;  // a copy, so that no other has its handle
 
  private:
   struct Member {
     Device local;
     std::atomic<ncclComm_t> comm = nullptr;  // none after abandon(), which a watchdog calls
+    unsigned long long capture = 0;          // the last whose graph was noted
   };
+
+  const Member& captured(Member& member, Stream& stream) const {
+    cuda::keep_with_graph(member.local, static_cast<cudaStream_t>(stream.native()), member.capture, graphs_);
+    return member;
+  }
+
+  std::vector<std::pair<ncclComm_t, Device>> taken() {
+    std::vector<std::pair<ncclComm_t, Device>> all;
+    for (auto& [device, member] : members_) all.push_back({member.comm.exchange(nullptr), member.local});
+    return all;
+  }
 
   static ncclComm_t comm_of(const Member& member) {
     const ncclComm_t comm = member.comm;
@@ -158,11 +216,10 @@ class Clique final : public NcclClique {
     return comm;
   }
 
-  static void end(Member& member, ncclResult_t (*how)(ncclComm_t)) {
-    const ncclComm_t comm = member.comm.exchange(nullptr);
+  static void end(ncclComm_t comm, Device local, ncclResult_t (*how)(ncclComm_t)) {
     if (!comm) return;
     try {
-      const cuda::DeviceScope scope(member.local);
+      const cuda::DeviceScope scope(local);
       how(comm);
     } catch (...) {
       // Called where an exchange ends: nobody is left to tell.
@@ -171,7 +228,39 @@ class Clique final : public NcclClique {
 
   std::map<int, int> place_of_;
   std::map<int, Member> members_;
+  const Communicator own_;                                       // for the clique's end
+  const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // has an owner in each graph
 };
+
+/// Cliques without users whose work graphs still held. Never destroyed, since graphs may outlive every static object.
+std::vector<std::unique_ptr<Clique>>& retired() {
+  static auto* const all = new std::vector<std::unique_ptr<Clique>>;
+  return *all;
+}
+
+void retire(Clique* clique) {
+  std::unique_ptr<Clique> ended(clique);
+  if (ended->in_graphs_of_any()) retired().push_back(std::move(ended));
+}
+
+/// Destroys those of these ranks whose graphs are gone on all of them. Collective: the library waits for the others.
+void destroy_retired(const Communicator& comm) {
+  std::string mine;
+  for (const auto& clique : retired())
+    if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs())
+      mine.append(reinterpret_cast<const char*>(&clique->serial), sizeof clique->serial);
+  std::map<std::int64_t, int> ready;  // on how many ranks
+  for (const std::string& text : comm.all_gather(mine))
+    for (std::size_t at = 0; at < text.size(); at += sizeof(std::int64_t)) {
+      std::int64_t serial = 0;
+      std::memcpy(&serial, text.data() + at, sizeof serial);
+      ++ready[serial];
+    }
+  for (const auto& [serial, count] : ready)
+    if (count == comm.size())
+      std::erase_if(retired(),
+                    [&](const auto& clique) { return clique->ranks.mpi() == comm.mpi() && clique->serial == serial; });
+}
 
 /// Cliques that exchanges still use. Whoever uses one keeps its communicator, so that no other can have the same
 /// handle.
@@ -187,6 +276,7 @@ std::string nccl_missing() { return Nccl::get().missing(); }
 std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
   static std::int64_t made = 0;
   const std::vector<int> devices = devices_of(setup);
+  destroy_retired(setup.comm);
   std::erase_if(cliques(), [](const auto& entry) { return entry.second.expired(); });
   auto& known = cliques()[{setup.comm.mpi(), devices}];
   std::shared_ptr<Clique> clique = known.lock();
@@ -198,7 +288,7 @@ std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
     std::int64_t serial = ++made;
     for (const std::int64_t other : setup.comm.all_gather(serial)) serial = std::max(serial, other);
     made = serial;
-    clique = std::make_shared<Clique>(setup, devices, serial);
+    clique = std::shared_ptr<Clique>(new Clique(setup, devices, serial), retire);
     known = clique;
   }
   return clique;

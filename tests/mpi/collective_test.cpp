@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/collective.hpp>
@@ -302,6 +303,25 @@ TEST_P(ReduceOn, ReplaysTheLibraryAsAGraphBetweenOtherRuns) {
   const Machine found = machine_here(backend, devices_per_rank);
   if (const std::string why = nccl_reduction_refusal(found); !why.empty()) GTEST_SKIP() << why;
   replay_between_other_runs(comm, found, ReduceMethod::nccl);
+}
+
+void end_before_a_graph(const Communicator& comm, const Machine& found, ReduceMethod method) {
+  Rig<std::int64_t> rig(comm, found, 2);
+  std::optional<AllReduce> reduce(std::in_place, comm, found, 2, DType::i64, Op::add, AllReduceOptions{method});
+  const Graph graph = capture(*reduce, rig, 1);
+  graph.launch(rig.streams.front());
+  rig.synchronize();
+  reduce.reset();
+}
+
+TEST_P(ReduceOn, EndsBeforeAGraphOfPeerStores) {
+  end_before_a_graph(comm, machine_here(backend, devices_per_rank), ReduceMethod::peer);
+}
+
+TEST_P(ReduceOn, EndsBeforeAGraphOfTheLibrary) {
+  const Machine found = machine_here(backend, devices_per_rank);
+  if (const std::string why = nccl_reduction_refusal(found); !why.empty()) GTEST_SKIP() << why;
+  end_before_a_graph(comm, found, ReduceMethod::nccl);
 }
 
 TEST_P(ReduceOn, GoesByLibraryOrMessagesBetweenNodes) {

@@ -51,6 +51,16 @@ class Lifetime : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     return {};
   }
 
+  /// A graph for each stream, of begin and end.
+  std::vector<Graph> captured() {
+    for (Stream& stream : streams) stream.begin_capture();
+    exchange->begin(streams);
+    exchange->end(streams);
+    std::vector<Graph> graphs;
+    for (Stream& stream : streams) graphs.push_back(stream.end_capture());
+    return graphs;
+  }
+
   const Halo halo{Halo::Options{}};
   std::optional<Grid> grid;
   std::optional<Field> field;
@@ -69,15 +79,25 @@ TEST_P(Lifetime, AnExchangeEndsAfterWhatItsRunQueuedOnTheCallersStreams) {
 TEST_P(Lifetime, AnExchangeEndsAfterReplaysOfItsBeginAndEnd) {
   if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
   if (!exchange->capturable()) GTEST_SKIP() << "the host drives this route";
-  for (Stream& stream : streams) stream.begin_capture();
-  exchange->begin(streams);
-  exchange->end(streams);
-  std::vector<Graph> graphs;
-  for (Stream& stream : streams) graphs.push_back(stream.end_capture());
+  const std::vector<Graph> graphs = captured();
   for (int n = 0; n < 3; ++n)
     for (std::size_t i = 0; i < streams.size(); ++i) graphs[i].launch(streams[i]);
   exchange.reset();
   for (const Stream& stream : streams) EXPECT_TRUE(stream.idle()) << to_string(stream.device());
+}
+
+TEST_P(Lifetime, AnotherExchangeRunsWhileGraphsOfTheFirstLiveAndWhenTheyAreGone) {
+  if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
+  if (!exchange->capturable()) GTEST_SKIP() << "the host drives this route";
+  std::vector<Graph> graphs = captured();
+  for (std::size_t i = 0; i < streams.size(); ++i) graphs[i].launch(streams[i]);
+  exchange.reset();
+  for (const bool live : {true, false}) {
+    if (!live) graphs.clear();
+    ASSERT_EQ(make(), "");
+    exchange->run(streams);
+    exchange.reset();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, Lifetime,

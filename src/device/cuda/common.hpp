@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <memory>
 #include <string>
 
 #include <slipstream/error.hpp>
@@ -64,5 +65,10 @@ std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native);
 std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing);
 /// Takes over the recorded graph and makes it ready to launch.
 std::shared_ptr<Graph::Impl> make_graph(Device device, cudaGraph_t graph, cudaStream_t stream);
+/// Where the stream is being captured: keeps something until the graph, and all that is made of it, is gone. It is let
+/// go of by any thread, a little later, and may call nothing of CUDA then. `capture` is the last one that has it
+/// already.
+void keep_with_graph(Device device, cudaStream_t stream, unsigned long long& capture,
+                     const std::shared_ptr<void>& kept);
 
 }  // namespace slipstream::cuda

@@ -58,4 +58,26 @@ std::shared_ptr<Graph::Impl> make_graph(Device device, cudaGraph_t graph, cudaSt
   return std::make_shared<CudaGraph>(device, graph, stream);
 }
 
+void keep_with_graph(Device device, cudaStream_t stream, unsigned long long& capture,
+                     const std::shared_ptr<void>& kept) {
+  const DeviceScope scope(device);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long current = 0;
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamGetCaptureInfo(stream, &status, &current, &graph), device, "asking for the graph of a capture");
+  if (status != cudaStreamCaptureStatusActive || current == capture) return;
+  using Kept = std::shared_ptr<void>;
+  auto holder = std::make_unique<Kept>(kept);
+  cudaUserObject_t object = nullptr;
+  check(cudaUserObjectCreate(
+            &object, holder.get(), [](void* pointer) { delete static_cast<Kept*>(pointer); }, 1,
+            cudaUserObjectNoDestructorSync),
+        device, "making an object of a graph");
+  holder.release();
+  const cudaError_t given = cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove);
+  if (given != cudaSuccess) cudaUserObjectRelease(object);
+  check(given, device, "giving an object to a graph");
+  capture = current;
+}
+
 }  // namespace slipstream::cuda
