@@ -18,6 +18,9 @@ from matplotlib.patches import Patch
 from slipstream.errors import CaseError
 from slipstream.plots import STYLE, save
 
+#: Categories of what the engine and the solvers write, in the order of their colours.
+ENGINE_KINDS = ("compute", "copy", "host", "kernel", "message", "step")
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -106,6 +109,13 @@ def read(paths: Sequence[Path]) -> list[Row]:
     return [rows[key] for key in sorted(rows, key=lambda key: order[key])]
 
 
+def _colours(categories: Sequence[str]) -> dict[str, Any]:
+    """Those that the engine writes look the same in every picture."""
+    names = [*ENGINE_KINDS, *(name for name in categories if name not in ENGINE_KINDS)]
+    palette = plt.get_cmap("Set2" if len(names) <= 8 else "tab20").colors
+    return {name: palette[index % len(palette)] for index, name in enumerate(names)}
+
+
 def _draw_row(axes: Axes, row: Row, top: float, colour: dict[str, Any], span: float) -> None:
     """A row is one high; its lanes share it."""
     lanes = row.lanes()
@@ -126,8 +136,7 @@ def _draw_row(axes: Axes, row: Row, top: float, colour: dict[str, Any], span: fl
 def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
     """Rows grouped by rank, a colour a category, microseconds to the right."""
     categories = sorted({bar.category for row in rows for bar in row.bars})
-    palette = plt.get_cmap("Set2" if len(categories) <= 8 else "tab20").colors
-    colour = {name: palette[index % len(palette)] for index, name in enumerate(categories)}
+    colour = _colours(categories)
     span = max(bar.start + bar.duration for row in rows for bar in row.bars) or 1.0
     gap = 0.4
     with plt.rc_context(STYLE | {"axes.grid": False}):

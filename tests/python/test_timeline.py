@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,22 @@ def test_trace_draws_the_middle_of_the_bars_of_a_name(cli: Cli, tmp_path: Path) 
     assert drawn == [2, 9]
     wrong = cli("trace", "a.json", "-o", "x.png", "--middle", "recieve")
     assert wrong.returncode != 0 and "take one of send" in wrong.stderr
+
+
+def test_a_kind_of_work_has_one_colour_in_all_pictures(tmp_path: Path) -> None:
+    found = {}
+    for name, kinds in {"few": ["host", "kernel"], "more": ["copy", "host", "kernel", "mine", "message"]}.items():
+        rows = timeline.read([write(tmp_path / "a.json", [bar(0, 1, n, 1, cat=kind) for n, kind in enumerate(kinds)])])
+        timeline.draw(rows, tmp_path / f"{name}.svg")
+        text = (tmp_path / f"{name}.svg").read_text()
+        found[name] = {kind: _colour_of(text, kind) for kind in kinds}
+        assert len(set(found[name].values())) == len(kinds)
+    assert found["few"].items() <= found["more"].items()
+
+
+def _colour_of(svg: str, kind: str) -> str:
+    """That of the legend's patch before the label."""
+    return re.findall(r"fill: (#\w{6})", svg[: svg.index(f"<!-- {kind} -->")])[-1]
 
 
 @pytest.mark.parametrize("categories", [1, 12])
