@@ -1,7 +1,8 @@
 # Sourced by gpu_test.sh, gpu_sanitize.sh and gpu_bench.sh in the root of the tree: builds the preset cuda, all of it or the
 # targets given.
 # Touches no network: what the machine lacks comes from gpu-kit/, which 'make gpu-kit' fills elsewhere.
-# GPU_TEST_ARCHITECTURES (default: this machine's) names what to compile for. Sets python and PYTHONPATH.
+# GPU_TEST_ARCHITECTURES (default: this machine's) names what to compile for. With GPU_BUILD=no nothing is built: what was
+# built on a machine of this kind came along. Sets python and PYTHONPATH.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fail() {
   echo "$(basename "$0" .sh): $*" >&2
@@ -27,8 +28,10 @@ if [ -n "$("$python" tools/missing_python.py run build test)" ]; then
   [ -z "$missing" ] || fail "$python lacks $(paste -sd' ' <<<"$missing"): fill gpu-kit/ with 'make gpu-kit' where there is a network."
 fi
 
-cmake --preset cuda "-DCMAKE_CUDA_ARCHITECTURES=$architectures" "-DPython_EXECUTABLE=$python"
-cmake --build --preset cuda ${targets:+--target $targets}
+if [ "${GPU_BUILD:-yes}" != no ]; then
+  cmake --preset cuda "-DCMAKE_CUDA_ARCHITECTURES=$architectures" "-DPython_EXECUTABLE=$python"
+  cmake --build --preset cuda ${targets:+--target $targets}
+fi
 # What runs takes the backends that it finds: without this it would be content with the host alone.
 "$python" -c 'import sys; from slipstream import _core; sys.exit(not _core.available("cuda"))' ||
   fail "the build cannot reach a GPU: compare the driver's CUDA version (nvidia-smi) with the toolkit's (nvcc --version)."
