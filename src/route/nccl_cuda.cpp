@@ -7,9 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <future>
 #include <map>
+#include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include <slipstream/error.hpp>
@@ -84,9 +87,9 @@ std::vector<int> devices_of(const RouteSetup& setup) {
   return {devices.begin(), devices.end()};
 }
 
-/// Whether something holds on any rank; whether it does here, where the others do not come to say.
-bool on_any_rank(const Communicator& comm, bool here) {
-  constexpr double patience = 5;  // seconds, for ranks that may have died
+/// Whether something holds on any rank; nothing where the others do not come to say.
+std::optional<bool> on_any_rank(const Communicator& comm, bool here) {
+  const double patience = std::uncaught_exceptions() > 0 ? 5 : 30;  // seconds, for ranks that may have died
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized) return here;
@@ -96,12 +99,12 @@ bool on_any_rank(const Communicator& comm, bool here) {
   };
   auto vote = std::make_unique<Vote>(Vote{comm, here});
   MPI_Request request;
-  if (MPI_Iallreduce(MPI_IN_PLACE, &vote->any, 1, MPI_INT, MPI_MAX, comm.mpi(), &request) != MPI_SUCCESS) return here;
+  if (MPI_Iallreduce(MPI_IN_PLACE, &vote->any, 1, MPI_INT, MPI_MAX, comm.mpi(), &request) != MPI_SUCCESS) return {};
   int done = 0;
   asked_until([&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done; }, patience);
   if (done) return vote->any != 0;
   vote.release();  // MPI may still use it
-  return here;
+  return {};
 }
 
 /// One communicator of the library for each device of this rank.
@@ -157,7 +160,11 @@ class Clique final : public NcclClique {
       for (const auto& [comm, local] : ended) end(comm, local, Nccl::get().abort);
     });
     const std::future<void> over = task.get_future();
-    std::thread(std::move(task)).detach();
+    try {
+      std::thread(std::move(task)).detach();
+    } catch (const std::system_error&) {
+      return false;
+    }
     over.wait_for(std::chrono::seconds(1));
     return true;
   }
@@ -165,9 +172,9 @@ class Clique final : public NcclClique {
   /// Whether a graph that lives on this rank holds work of this clique.
   bool in_graphs() const { return graphs_.use_count() > 1; }
 
-  /// The same of any rank, at the clique's end: all destroy it then, or none does. Collective; a graph that has just
-  /// gone may be seen to live for a moment.
-  bool in_graphs_of_any() const {
+  /// The same of any rank, at the clique's end: all destroy it then, or none does. Nothing where the others do not
+  /// come. Collective; a graph that has just gone may be seen to live for a moment.
+  std::optional<bool> in_graphs_of_any() const {
     if (std::any_of(members_.begin(), members_.end(), [](const auto& entry) { return !entry.second.comm.load(); }))
       return false;  // abandoned
     return on_any_rank(own_, !asked_until([this] { return !in_graphs(); }, 1));
@@ -240,7 +247,12 @@ std::vector<std::unique_ptr<Clique>>& retired() {
 
 void retire(Clique* clique) {
   std::unique_ptr<Clique> ended(clique);
-  if (ended->in_graphs_of_any()) retired().push_back(std::move(ended));
+  const std::optional<bool> held = ended->in_graphs_of_any();
+  if (held.value_or(ended->in_graphs())) {
+    retired().push_back(std::move(ended));
+  } else if (!held) {
+    ended->abandon();  // to destroy it would be to wait for the ranks that did not come
+  }
 }
 
 /// Destroys those of these ranks whose graphs are gone on all of them. Collective: the library waits for the others.

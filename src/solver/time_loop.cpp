@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <deque>
 
+#include <slipstream/error.hpp>
 #include <slipstream/simulation.hpp>
 #include <slipstream/trace.hpp>
 
@@ -111,7 +112,13 @@ TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   try {
     for (std::int64_t n = 0; n < steps; ++n) step(nullptr);
   } catch (...) {
-    for (Stream& stream : streams_) stream.end_capture();
+    for (Stream& stream : streams_) {
+      try {
+        stream.end_capture();
+      } catch (const Error&) {
+        // It has ended all the same; why it had to is told instead.
+      }
+    }
     throw;
   }
   for (Stream& stream : streams_) made.graphs.push_back(stream.end_capture());
@@ -119,20 +126,24 @@ TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
 }
 
 /// Recorded steps, where as many as `steps` may be queued at once: many in a graph, for there is a pause between
-/// graphs, or one period, where no more are left. False where none begin as the next step does.
+/// graphs, recorded where there are none or where many more may be; or one period, where too few are left. False where
+/// the graph begins with another step than the next.
 bool TimeLoop::replay(std::int64_t steps) {
   const Recording now = simulation_.recording();
-  if (now.period == 0 || steps < now.period || now.period > most_replayed) return false;
-  const std::int64_t many = most_replayed / now.period * now.period;
-  const std::int64_t wanted = steps < many ? now.period : many;
-  std::optional<Replay>& replay = replays_[wanted == many];
-  if (replay && replay->steps == wanted && replay->of.period == now.period && replay->of.serial == now.serial) {
+  const std::int64_t most = now.period > 0 ? std::min(steps, most_replayed) / now.period * now.period : 0;
+  if (most == 0) return false;
+  const auto fits = [&](const std::optional<Replay>& replay) {
+    return replay && replay->of.period == now.period && replay->of.serial == now.serial;
+  };
+  const bool few = fits(replays_[1]) && steps < replays_[1]->steps;
+  std::optional<Replay>& replay = replays_[few ? 0 : 1];
+  if (fits(replay) && (few || most < 2 * replay->steps)) {
     if (replay->of.phase != now.phase) return false;
-    for (std::int64_t n = 0; n < wanted; ++n) simulation_.finish_step();
-    steps_ += wanted;
+    for (std::int64_t n = 0; n < replay->steps; ++n) simulation_.finish_step();
+    steps_ += replay->steps;
   } else {
     replay.reset();
-    replay = record(wanted);
+    replay = record(few ? now.period : most);
   }
   for (std::size_t d = 0; d < streams_.size(); ++d) replay->graphs[d].launch(streams_[d]);
   return true;

@@ -72,6 +72,15 @@ TEST_P(RecordedSteps, DoWhatQueuedOnesDo) {
   EXPECT_LT(4 * simulation.queued, simulation.state().step) << "steps were queued one by one";
 }
 
+TEST_P(RecordedSteps, AreReplayedByOnePeriodWhereFewAreLeft) {
+  Adding simulation(GetParam());
+  TimeLoop loop(simulation, Overlap::off);
+  loop.run(16);
+  for (int n = 0; n < 20; ++n) loop.run(6);
+  EXPECT_EQ(simulation.sum(), 68 * 1001);
+  EXPECT_LT(simulation.queued, 16 + 2 + 20) << "steps were queued one by one";
+}
+
 TEST_P(RecordedSteps, AreRecordedAnewWhenTheSolverSaysSo) {
   Adding simulation(GetParam());
   TimeLoop loop(simulation, Overlap::off);
