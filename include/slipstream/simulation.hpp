@@ -110,7 +110,7 @@ class TimeLoop {
   bool overlap_ = false;
   Trace* trace_ = nullptr;
   std::vector<Stream> streams_;
-  std::vector<Stream> rim_streams_;  // where steps overlap
+  std::vector<Stream> rim_streams_;   // where steps overlap
   std::optional<Replay> replays_[2];  // one period of steps, and many
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
