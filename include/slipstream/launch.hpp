@@ -22,6 +22,12 @@ void launch_on_gpu([[maybe_unused]] Stream& stream, const Box& box, [[maybe_unus
 #endif
 }
 
+/// As launch(), for a kernel that is made for the host: it is not compiled for GPUs.
+template <class Kernel>
+void launch_on_host(Stream& stream, const Box& box, const Kernel& kernel) {
+  if (!box.empty()) host::launch(stream.impl(), box, kernel);
+}
+
 /// Runs `kernel(i, j, k)` (int) once for every cell of the box, in no order; cells must not depend on one another.
 /// `kernel` is a trivially copyable functor with `SLIP_FN void operator()(int, int, int) const`.
 /// A functor with decisions that depend on j and k only may offer them as `row(j, k)`, whose result is called with i:
@@ -34,8 +40,8 @@ template <class Kernel>
 void launch(Stream& stream, const Box& box, const Kernel& kernel) {
   if (stream.device().backend != Backend::host) {
     launch_on_gpu(stream, box, kernel);
-  } else if (!box.empty()) {
-    host::launch(stream.impl(), box, kernel);
+  } else {
+    launch_on_host(stream, box, kernel);
   }
 }
 

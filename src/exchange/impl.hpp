@@ -12,10 +12,10 @@
 
 #include "exchange/combine.hpp"
 #include "exchange/directory.hpp"
-#include "exchange/parting.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/schedule.hpp"
 #include "exchange/watchdog.hpp"
+#include "machine/parting.hpp"
 #include "route/program.hpp"
 
 namespace slipstream {

@@ -5,8 +5,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
-#include "exchange/parting.hpp"
 #include "exchange/reduction.hpp"
+#include "machine/parting.hpp"
 #include "machine/patience.hpp"
 
 namespace slipstream {

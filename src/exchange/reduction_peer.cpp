@@ -5,8 +5,8 @@
 #include <slipstream/error.hpp>
 
 #include "device/upload.hpp"
-#include "exchange/parting.hpp"
 #include "exchange/reduction.hpp"
+#include "machine/parting.hpp"
 
 namespace slipstream {
 namespace {

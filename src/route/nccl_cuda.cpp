@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <exception>
 #include <future>
 #include <map>
 #include <optional>
@@ -18,6 +17,7 @@
 #include <slipstream/error.hpp>
 
 #include "device/cuda/common.hpp"
+#include "machine/parting.hpp"
 #include "machine/patience.hpp"
 #include "route/library.hpp"
 #include "route/nccl.hpp"
@@ -87,31 +87,11 @@ std::vector<int> devices_of(const RouteSetup& setup) {
   return {devices.begin(), devices.end()};
 }
 
-/// Whether something holds on any rank; nothing where the others do not come to say.
-std::optional<bool> on_any_rank(const Communicator& comm, bool here) {
-  const double patience = std::uncaught_exceptions() > 0 ? 5 : 30;  // seconds, for ranks that may have died
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized) return here;
-  struct Vote {
-    Communicator comm;
-    int any;
-  };
-  auto vote = std::make_unique<Vote>(Vote{comm, here});
-  MPI_Request request;
-  if (MPI_Iallreduce(MPI_IN_PLACE, &vote->any, 1, MPI_INT, MPI_MAX, comm.mpi(), &request) != MPI_SUCCESS) return {};
-  int done = 0;
-  asked_until([&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done; }, patience);
-  if (done) return vote->any != 0;
-  vote.release();  // MPI may still use it
-  return {};
-}
-
 /// One communicator of the library for each device of this rank.
 class Clique final : public NcclClique {
  public:
   Clique(const RouteSetup& setup, const std::vector<int>& devices, std::int64_t serial)
-      : serial(serial), ranks(setup.comm), own_(setup.comm.mpi()) {
+      : serial(serial), ranks(setup.comm), own_(setup.comm, "a clique of NCCL") {
     const Nccl& nccl = Nccl::get();
     for (std::size_t place = 0; place < devices.size(); ++place) place_of_[devices[place]] = static_cast<int>(place);
     // A rank that fails tells the others, which would wait for its name of the clique.
@@ -150,7 +130,7 @@ class Clique final : public NcclClique {
 
   /// The library waits here for the other ranks of a node, and until it knows of graphs that have just gone.
   ~Clique() override {
-    for (auto& [device, member] : members_) end(member.comm.exchange(nullptr), member.local, Nccl::get().destroy);
+    for (const auto& [comm, local] : taken()) end(comm, local, Nccl::get().destroy);
   }
 
   /// The library ends its kernels at once. Then it waits as at the end, for graphs that live on and ranks that never
@@ -174,10 +154,13 @@ class Clique final : public NcclClique {
 
   /// The same of any rank, at the clique's end: all destroy it then, or none does. Nothing where the others do not
   /// come. Collective; a graph that has just gone may be seen to live for a moment.
-  std::optional<bool> in_graphs_of_any() const {
-    if (std::any_of(members_.begin(), members_.end(), [](const auto& entry) { return !entry.second.comm.load(); }))
-      return false;  // abandoned
-    return on_any_rank(own_, !asked_until([this] { return !in_graphs(); }, 1));
+  std::optional<bool> in_graphs_of_any() {
+    if (std::any_of(members_.begin(), members_.end(), [](const auto& entry) { return !entry.second.comm.load(); })) {
+      own_.part(0);  // abandoned: nobody may come
+      return false;
+    }
+    constexpr double longest = 30;  // seconds between the ends on two ranks
+    return own_.on_any_rank(!asked_until([this] { return !in_graphs(); }, 1), Parting::patience(longest, false));
   }
 
   void send(Stream& stream, const std::byte* from, std::size_t bytes, int source, int target) override {
@@ -235,7 +218,7 @@ class Clique final : public NcclClique {
 
   std::map<int, int> place_of_;
   std::map<int, Member> members_;
-  const Communicator own_;                                       // for the clique's end
+  Parting own_;                                                  // for the clique's end
   const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // has an owner in each graph
 };
 

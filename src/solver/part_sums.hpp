@@ -18,10 +18,11 @@ class PartSums {
     std::size_t count = 0;
   };
 
-  /// Calls `run(i, stream, place)` for each part, beside one another, to leave so many doubles at the place, and waits
-  /// once a device. The values of each part hold until the next call.
+  /// Calls `run(i, stream, place)` for each part, beside one another by the forks of its device, to leave so many
+  /// doubles at the place, and waits once a device. The values of each part hold until the next call.
   template <class Run>
-  std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
+  std::vector<std::span<const double>> of(std::vector<Stream>& streams, std::vector<ForkJoin>& forks,
+                                          const std::vector<Part>& parts, Run run) {
     sides_.resize(streams.size());
     std::vector<std::size_t> used(streams.size(), 0), first;
     for (const Part& part : parts) {
@@ -39,9 +40,8 @@ class PartSums {
       for (std::size_t i = 0; i < parts.size(); ++i)
         if (parts[i].device == d) mine.push_back(i);
       const std::size_t most = streams[d].device().backend == Backend::host ? 1 : ForkJoin::most_on_gpu;
-      while (forks_.size() <= d) forks_.emplace_back(streams[d].device());
-      forks_[d].run(streams[d], mine.size(), most,
-                    [&](std::size_t n, Stream& lane) { run(mine[n], lane, sides_[d].there.data() + first[mine[n]]); });
+      forks[d].run(streams[d], mine.size(), most,
+                   [&](std::size_t n, Stream& lane) { run(mine[n], lane, sides_[d].there.data() + first[mine[n]]); });
     }
     for (std::size_t d = 0; d < streams.size(); ++d)
       if (used[d] > 0) copy(streams[d], sides_[d].host.data(), sides_[d].there.data(), used[d] * sizeof(double));
@@ -57,7 +57,6 @@ class PartSums {
     Buffer<double> there, host;
   };
   std::vector<Side> sides_;
-  std::vector<ForkJoin> forks_;
 };
 
 }  // namespace slipstream

@@ -321,7 +321,7 @@ TEST(Solids, FillBlocksThatTakeNoMemoryForPopulations) {
   EXPECT_EQ(all(with), all(without));
 }
 
-TEST(Solids, AreKeptAsSuitsTheirShareAndShape) {
+TEST(Solids, AreKeptAsSuitsTheirShare) {
   Options o;
   o.cells = {64, 10, 8};
   const Grid grid(o.cells, machine_here(Backend::host, 1), 0);

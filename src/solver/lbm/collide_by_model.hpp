@@ -1,8 +1,8 @@
 #pragma once
 // The step by every collision, with or without eddies, under a force. A force of zero changes no bit, so that only TRT
-// has kernels without: few kernels, and five for each collision. One knows that neighbours in x are neighbours in
-// memory and can become vector instructions; the others take any strides, wrap round in x and may leave solid cells
-// alone, one of them in place; two are for packed blocks.
+// has kernels without: few kernels, and six for each collision. One, for the host, knows that neighbours in x are
+// neighbours in memory and can become vector instructions; the others take any strides, wrap round in x and may leave
+// solid cells alone, one of them in place, one knowing walls; two are for packed blocks.
 #include "solver/lbm/collision/cumulant.hpp"
 #include "solver/lbm/collision/guo.hpp"
 #include "solver/lbm/collision/mrt.hpp"
@@ -20,12 +20,16 @@ void collide_forced(Stream& stream, const Box& box, const BlockArrays& block, La
     return block.form == Form::apart ? launch_packed_step<L, S, false>(stream, block, forced)
                                      : launch_packed_step<L, S, true>(stream, block, forced);
   const bool leave = block.has_solids && block.leave_solids;
+  const bool host = stream.device().backend == Backend::host;
+  if constexpr (step_knows_walls<S>(false))
+    if (block.walls != 0)
+      return launch_step<L, S, Strides::any, AtSolids::leave, Sides::walls, false>(stream, box, block, forced);
   if (block.form != Form::apart) {
     launch_step<L, S, Strides::any, AtSolids::leave, Sides::wrap, true>(stream, box, block, forced);
-  } else if (layout == Layout::soa && block.wrap.extent[0] == 0 && block.walls == 0 && !leave) {
-    launch_step<L, S, Strides::soa, AtSolids::rest, Sides::open, false>(stream, box, block, forced);
+  } else if (host && layout == Layout::soa && block.wrap.extent[0] == 0 && !leave) {
+    launch_step_on_host<L, S, AtSolids::rest>(stream, box, block, forced);
   } else {
-    launch_step<L, S, Strides::any, AtSolids::leave, Sides::walls, false>(stream, box, block, forced);
+    launch_step<L, S, Strides::any, AtSolids::leave, Sides::wrap, false>(stream, box, block, forced);
   }
 }
 

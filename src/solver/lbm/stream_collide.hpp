@@ -204,4 +204,12 @@ void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Col
   launch(stream, step.along_z ? along_z(box) : box, step);
 }
 
+/// The step that becomes vector instructions.
+template <class L, class S, AtSolids solids, class Collision>
+void launch_step_on_host(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+  auto step = step_of<L, S, Strides::soa, solids, Sides::open, false>(b, collision);
+  step.past_caches = b.past_caches;
+  launch_on_host(stream, box, step);
+}
+
 }  // namespace slipstream::lbm

@@ -47,12 +47,14 @@ std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
       parts.push_back({work.device, static_cast<std::size_t>(6 * load_teams(links.size()))});
       mine.push_back({work.id, bearer});
     }
-  const auto sums = impl_->sums.of(impl_->loop->streams(), parts, [&](std::size_t n, Stream& stream, double* place) {
-    const auto& [work, links] = borne[n];
-    std::array<double, 3> corner;
-    for (int a = 0; a < 3; ++a) corner[a] = static_cast<double>(impl_->grid.block(work->id).box.lo[a]) + 0.5 - about[a];
-    impl_->kernel.loads(stream, {links->data(), links->size()}, corner, impl_->arrays(*work), place);
-  });
+  const auto sums =
+      impl_->sums.of(impl_->loop->streams(), impl_->forks, parts, [&](std::size_t n, Stream& stream, double* place) {
+        const auto& [work, links] = borne[n];
+        std::array<double, 3> corner;
+        for (int a = 0; a < 3; ++a)
+          corner[a] = static_cast<double>(impl_->grid.block(work->id).box.lo[a]) + 0.5 - about[a];
+        impl_->kernel.loads(stream, {links->data(), links->size()}, corner, impl_->arrays(*work), place);
+      });
   for (std::size_t n = 0; n < sums.size(); ++n)
     for (std::size_t i = 0; i < sums[n].size(); ++i) mine[n].values[i % 6] += sums[n][i];
   for (const Partial& part : by_block(impl_->comm, mine)) {

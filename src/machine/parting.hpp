@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include <slipstream/communicator.hpp>
 
 namespace slipstream {
@@ -18,6 +20,10 @@ class Parting {
   Parting(const Parting&) = delete;
   Parting& operator=(const Parting&) = delete;
   MPI_Comm mpi() const { return comm_; }
+
+  /// Whether something holds on any rank. Nothing where the others do not come to say within so many seconds, and the
+  /// end waits for nobody then. Collective.
+  std::optional<bool> on_any_rank(bool here, double seconds);
 
   /// Waits so long for the other ranks to part, too; true where all did. Its end does no more then.
   bool part(double seconds);

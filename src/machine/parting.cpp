@@ -1,0 +1,60 @@
+#include "machine/parting.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "machine/patience.hpp"
+
+namespace slipstream {
+namespace {
+
+bool ended(MPI_Request request, double seconds) {
+  int done = 0;
+  asked_until([&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done; }, seconds);
+  return done != 0;
+}
+
+bool finalized() {
+  int over = 0;
+  MPI_Finalized(&over);
+  return over != 0;
+}
+
+}  // namespace
+
+double Parting::patience(double wait_limit, bool late) {
+  return late || std::uncaught_exceptions() > 0 ? least_patience : std::max(least_patience, wait_limit);
+}
+
+Parting::Parting(const Communicator& comm, const char* what) {
+  check_mpi(MPI_Comm_dup(comm.mpi(), &comm_), ("duplicate a communicator for " + std::string(what)).c_str());
+}
+
+std::optional<bool> Parting::on_any_rank(bool here, double seconds) {
+  if (finalized()) return here;
+  auto any = std::make_unique<int>(here);
+  MPI_Request request;
+  if (MPI_Iallreduce(MPI_IN_PLACE, any.get(), 1, MPI_INT, MPI_MAX, comm_, &request) == MPI_SUCCESS &&
+      ended(request, seconds))
+    return *any != 0;
+  any.release();  // MPI may still use it
+  parted_ = true;
+  return {};
+}
+
+bool Parting::part(double seconds) {
+  parted_ = true;
+  if (finalized()) return true;
+  MPI_Request request;
+  if (MPI_Ibarrier(comm_, &request) != MPI_SUCCESS || !ended(request, seconds)) return false;
+  MPI_Comm_free(&comm_);
+  return true;
+}
+
+Parting::~Parting() {
+  if (!parted_) part(least_patience);
+}
+
+}  // namespace slipstream
