@@ -32,15 +32,15 @@ Parting::Parting(const Communicator& comm, const char* what) {
   check_mpi(MPI_Comm_dup(comm.mpi(), &comm_), ("duplicate a communicator for " + std::string(what)).c_str());
 }
 
-std::optional<bool> Parting::on_any_rank(bool here, double seconds) {
+std::optional<int> Parting::greatest(int here, double seconds) {
   if (finalized()) return here;
-  auto any = std::make_unique<int>(here);
+  auto all = std::make_unique<int>(here);
   MPI_Request request;
-  if (MPI_Iallreduce(MPI_IN_PLACE, any.get(), 1, MPI_INT, MPI_MAX, comm_, &request) == MPI_SUCCESS &&
+  if (MPI_Iallreduce(MPI_IN_PLACE, all.get(), 1, MPI_INT, MPI_MAX, comm_, &request) == MPI_SUCCESS &&
       ended(request, seconds))
-    return *any != 0;
-  any.release();  // MPI may still use it
-  parted_ = true;
+    return *all;
+  all.release();  // MPI may still use it
+  part_alone();
   return {};
 }
 

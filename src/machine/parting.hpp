@@ -21,12 +21,14 @@ class Parting {
   Parting& operator=(const Parting&) = delete;
   MPI_Comm mpi() const { return comm_; }
 
-  /// Whether something holds on any rank. Nothing where the others do not come to say within so many seconds, and the
-  /// end waits for nobody then. Collective.
-  std::optional<bool> on_any_rank(bool here, double seconds);
+  /// The greatest of what all ranks say. Nothing where the others do not say anything within so many seconds: the end
+  /// waits for nobody then. Collective.
+  std::optional<int> greatest(int here, double seconds);
 
   /// Waits so long for the other ranks to part, too; true where all did. Its end does no more then.
   bool part(double seconds);
+  /// The end waits for nobody.
+  void part_alone() { parted_ = true; }
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;

@@ -9,7 +9,6 @@
 #include <deque>
 #include <future>
 #include <map>
-#include <optional>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -152,15 +151,19 @@ class Clique final : public NcclClique {
   /// Whether a graph that lives on this rank holds work of this clique.
   bool in_graphs() const { return graphs_.use_count() > 1; }
 
-  /// The same of any rank, at the clique's end: all destroy it then, or none does. Nothing where the others do not
-  /// come. Collective; a graph that has just gone may be seen to live for a moment.
-  std::optional<bool> in_graphs_of_any() {
-    if (std::any_of(members_.begin(), members_.end(), [](const auto& entry) { return !entry.second.comm.load(); })) {
-      own_.part(0);  // abandoned: nobody may come
-      return false;
-    }
+  /// What becomes of it at its end, on all ranks alike: where graphs of one live it is kept, and abandoned where one
+  /// has abandoned it or does not come. Collective; a graph that has just gone may be seen to live for a moment.
+  enum class Ending : int { destroyed, kept, abandoned };
+  Ending ending() {
+    const bool over = std::any_of(members_.begin(), members_.end(),
+                                  [](const auto& entry) { return entry.second.comm.load() == nullptr; });
+    Ending mine = Ending::abandoned;
+    if (!over) mine = asked_until([this] { return !in_graphs(); }, 1) ? Ending::destroyed : Ending::kept;
     constexpr double longest = 30;  // seconds between the ends on two ranks
-    return own_.on_any_rank(!asked_until([this] { return !in_graphs(); }, 1), Parting::patience(longest, false));
+    const auto all = own_.greatest(static_cast<int>(mine), over ? 0 : Parting::patience(longest, false));
+    const Ending found = all ? static_cast<Ending>(*all) : Ending::abandoned;
+    if (found == Ending::abandoned) own_.part_alone();
+    return found;
   }
 
   void send(Stream& stream, const std::byte* from, std::size_t bytes, int source, int target) override {
@@ -230,10 +233,10 @@ std::vector<std::unique_ptr<Clique>>& retired() {
 
 void retire(Clique* clique) {
   std::unique_ptr<Clique> ended(clique);
-  const std::optional<bool> held = ended->in_graphs_of_any();
-  if (held.value_or(ended->in_graphs())) {
+  const Clique::Ending ending = ended->ending();
+  if (ending == Clique::Ending::kept || ended->in_graphs()) {
     retired().push_back(std::move(ended));
-  } else if (!held) {
+  } else if (ending == Clique::Ending::abandoned) {
     ended->abandon();  // to destroy it would be to wait for the ranks that did not come
   }
 }

@@ -8,11 +8,11 @@
 namespace slipstream {
 namespace {
 
-TEST(Parting, TellsWhetherSomethingHoldsOnAnyRank) {
+TEST(Parting, TellsTheGreatestOfWhatRanksSay) {
   const Communicator comm = Communicator::world();
-  for (int holder = 0; holder <= comm.size(); ++holder) {
+  for (int greatest = 0; greatest < comm.size(); ++greatest) {
     Parting parting(comm, "a test");
-    EXPECT_EQ(parting.on_any_rank(comm.rank() == holder, 60), holder < comm.size());
+    EXPECT_EQ(parting.greatest(comm.rank() == greatest ? 7 : comm.rank() % 7, 60), 7);
     EXPECT_TRUE(parting.part(60));
   }
 }
@@ -24,11 +24,11 @@ TEST(Parting, KeepsNobodyWhereTheOthersDoNotCome) {
   {
     Parting parting(comm, "a test");
     if (comm.rank() == 0) {
-      EXPECT_EQ(parting.on_any_rank(true, 0.1), std::nullopt);
+      EXPECT_EQ(parting.greatest(1, 0.1), std::nullopt);
     } else {
       std::this_thread::sleep_for(std::chrono::seconds(1));
-      parting.on_any_rank(false, 0.1);
-      parting.part(0);
+      parting.greatest(0, 0.1);
+      parting.part_alone();
     }
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
