@@ -166,11 +166,25 @@ std::vector<Lbm::Impl::Piece> Lbm::Impl::pieces_of(std::size_t device, Part part
   return pieces;
 }
 
-std::size_t Lbm::Impl::streams_for(std::size_t device, const std::vector<Piece>& pieces) const {
-  if (pieces.size() < 2) return 1;
+bool Lbm::Impl::go_together(std::size_t device, std::size_t lists) const {
+  return devices[device].backend != Backend::host && lists >= 4;
+}
+
+bool Lbm::Impl::go_together(std::size_t device, const std::vector<Piece>& pieces) const {
+  return go_together(device, pieces.size()) && mean_cells(pieces) < 1 << 16 &&
+         std::none_of(pieces.begin(), pieces.end(),
+                      [](const Piece& piece) { return piece.work->kept == Kept::packed; });
+}
+
+std::int64_t Lbm::Impl::mean_cells(const std::vector<Piece>& pieces) {
   std::int64_t cells = 0;
   for (const Piece& piece : pieces) cells += piece.box.volume();
-  const std::int64_t mean = cells / static_cast<std::int64_t>(pieces.size());
+  return cells / static_cast<std::int64_t>(pieces.size());
+}
+
+std::size_t Lbm::Impl::streams_for(std::size_t device, const std::vector<Piece>& pieces) const {
+  if (pieces.size() < 2) return 1;
+  const std::int64_t mean = mean_cells(pieces);
   // Those of a million cells fill a GPU, and those of 8192 are shared out among the threads of a host.
   if (devices[device].backend != Backend::host) return mean < 1 << 20 ? ForkJoin::most_on_gpu : 1;
   return mean < 8192 ? static_cast<std::size_t>(host_threads()) : 1;

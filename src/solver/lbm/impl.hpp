@@ -9,6 +9,7 @@
 
 #include <slipstream/lbm.hpp>
 
+#include "device/together.hpp"
 #include "device/upload.hpp"
 #include "solver/cell_rows.hpp"
 #include "solver/fork_join.hpp"
@@ -216,15 +217,18 @@ struct Lbm::Impl {
     std::vector<Piece> linked;
     for (const BlockWork& work : blocks)
       if (work.device == device && !(work.*links).empty()) linked.push_back({&work, work.cells});
-    forks_of(device, part).run(stream, linked.size(), streams_for(device, linked), [&](std::size_t n, Stream& lane) {
+    const auto apply = [&](std::size_t n, Stream& lane, Together* together) {
       const LinkBuffers& buffers = linked[n].work->*links;
       LinkSpans spans = buffers.spans();
       if (reader == Reader::step) spans.resting = spans.resting.subspan(buffers.known);
-      kernel.apply_links(lane, spans, arrays(*linked[n].work), model);
-    });
+      BlockArrays block = arrays(*linked[n].work);
+      block.together = together;
+      kernel.apply_links(lane, spans, block, model);
+    };
+    spread(stream, device, part, linked.size(), streams_for(device, linked), go_together(device, linked.size()), apply);
   }
 
-  void collide(Stream& stream, const Piece& piece, Part part, bool alone) {
+  void collide(Stream& stream, const Piece& piece, Part part, bool alone, Together* together) {
     const BlockWork& work = *piece.work;
     BlockArrays block = arrays(work);
     if (work.kept == Kept::packed) {
@@ -233,6 +237,7 @@ struct Lbm::Impl {
       block.cells = {work.fluid.data() + first, last - first};
     } else {
       block.alone = alone;
+      block.together = together;
       block.past_caches = past_caches;
     }
     kernel.stream_collide(stream, piece.box, block, populations->options().layout, model);
@@ -247,12 +252,28 @@ struct Lbm::Impl {
     if (part == Part::rim && devices[device].backend != Backend::host)
       most = options.rim_processors > 0 ? 1 : ForkJoin::most_on_gpu;
     const bool alone = part == Part::all && std::min(most, pieces.size()) < 2;
-    forks_of(device, part).run(stream, pieces.size(), most, [&](std::size_t n, Stream& lane) {
-      collide(lane, pieces[n], part, alone);
-    });
+    spread(stream, device, part, pieces.size(), most, most > 1 && go_together(device, pieces),
+           [&](std::size_t n, Stream& lane, Together* together) { collide(lane, pieces[n], part, alone, together); });
   }
 
+  /// Runs what does not depend on one another: on so many streams, or by few launches.
+  template <class Run>
+  void spread(Stream& stream, std::size_t device, Part part, std::size_t count, std::size_t most, bool by_few,
+              Run run) {
+    if (!by_few)
+      return forks_of(device, part).run(stream, count, most, [&](std::size_t n, Stream& lane) {
+        run(n, lane, nullptr);
+      });
+    Together together(stream);
+    for (std::size_t n = 0; n < count; ++n) run(n, stream, &together);
+    together.launch();
+  }
+  /// Whether so many lists of links, or these cells, are worth it: where launches take longer than what they do.
+  bool go_together(std::size_t device, std::size_t lists) const;
+  bool go_together(std::size_t device, const std::vector<Piece>& pieces) const;
+
   std::vector<Piece> pieces_of(std::size_t device, Part part) const;
+  static std::int64_t mean_cells(const std::vector<Piece>& pieces);
   /// How many launches over these cells shall be under way at once.
   std::size_t streams_for(std::size_t device, const std::vector<Piece>& pieces) const;
   ForkJoin& forks_of(std::size_t device, Part part) { return (part == Part::rim ? rim_forks : forks)[device]; }

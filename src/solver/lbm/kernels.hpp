@@ -11,6 +11,10 @@
 #include "solver/lbm/links.hpp"
 #include "solver/lbm/numbering.hpp"
 
+namespace slipstream {
+class Together;
+}
+
 namespace slipstream::lbm {
 
 /// The block's extent on the axes where it is its own periodic neighbour, 0 on the others.
@@ -51,6 +55,7 @@ struct BlockArrays {
   std::span<const std::uint32_t> cells;  ///< of a packed block: those that the step takes, in groups
   bool has_solids = false;               ///< some interior cell of the block is not fluid
   bool flags_by_word = false;            ///< the step looks at four flags at once
+  Together* together = nullptr;          ///< takes what small blocks launch; null: it goes to the stream
   bool alone = false;                    ///< nothing else shall run on the device beside the step
   bool past_caches = false;              ///< on the host, by two arrays: what a step writes falls out of the caches
   bool leave_solids = false;  ///< the step leaves them as they are, whatever they hold; else they are put at rest

@@ -1,5 +1,6 @@
 #pragma once
 // The kernels of one lattice and number format, as functors for both backends.
+#include "device/together.hpp"
 #include "solver/lbm/collision/trt.hpp"
 #include "solver/lbm/energy.hpp"
 #include "solver/lbm/link_kernels.hpp"
@@ -87,7 +88,10 @@ class KernelsOf final : public Kernels {
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
     Word* const origin = reinterpret_cast<Word*>(b.populations.origin);
     const Places places(b);
-    const auto apply = [&](std::size_t count, const auto& work) { launch_per_link(stream, count, work); };
+    const auto apply = [&]<class Work>(std::size_t count, const Work& work) {
+      if (!b.together) return launch_per_link(stream, count, work);
+      b.together->add(rows_of_links(count), PerLink<Work>{work, static_cast<std::int64_t>(count)});
+    };
     apply(links.added.size(), Added<S>{origin, places, links.added.data()});
     apply(links.half_way.size(), HalfWay<S>{origin, places, links.half_way.data()});
     apply(links.resting.size(),
@@ -152,10 +156,21 @@ class KernelsOf final : public Kernels {
     using Raw = typename S::Raw;
     const Trt<L, T, Raw::unit> collision(model.plus, model.minus);
     if (b.numbering.words != nullptr) return launch_packed_step<L, Raw, in_place>(stream, b, collision);
+    if (b.together) return collide_together<in_place>(stream, box, b, collision);
     if constexpr (L::dimensions == 3)
       if (layout == Layout::soa_z)
         return collide_rows<AlongZ<L>, in_place>(stream, along_z(box), along_z(b), Layout::soa, collision);
     collide_rows<L, in_place>(stream, box, b, layout, collision);
+  }
+
+  /// By the kernels that suit any layout and any block.
+  template <bool in_place, class Collision>
+  static void collide_together(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+    using Raw = typename S::Raw;
+    if constexpr (step_knows_walls<S>(in_place))
+      if (b.walls != 0)
+        return launch_step<L, Raw, Strides::any, AtSolids::leave, Sides::walls, in_place>(stream, box, b, collision);
+    launch_step<L, Raw, Strides::any, AtSolids::leave, Sides::wrap, in_place>(stream, box, b, collision);
   }
 
   /// `M`: the lattice as memory sees it.

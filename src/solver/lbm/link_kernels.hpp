@@ -1,5 +1,7 @@
 #pragma once
 // The kernels of links, and of the loads that they hand over.
+#include <algorithm>
+
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/access.hpp"
@@ -22,11 +24,14 @@ struct PerLink {
   }
 };
 
+inline Box rows_of_links(std::size_t count) {
+  const auto links = static_cast<std::int64_t>(count);
+  return {{0, 0, 0}, {std::min<std::int64_t>(links, links_per_row), (links + links_per_row - 1) / links_per_row, 1}};
+}
+
 template <class Work>
 void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
-  const auto links = static_cast<std::int64_t>(count);
-  launch(stream, Box{{0, 0, 0}, {links_per_row, (links + links_per_row - 1) / links_per_row, 1}},
-         PerLink<Work>{work, links});
+  launch(stream, rows_of_links(count), PerLink<Work>{work, static_cast<std::int64_t>(count)});
 }
 
 /// The population that a link brings to a cell, rounded by chance as those of a step: what is added again and again to

@@ -9,6 +9,7 @@
 #include <slipstream/device/bits.hpp>
 
 #include "device/streaming_stores.hpp"
+#include "device/together.hpp"
 #include "solver/lbm/access.hpp"
 #include "solver/lbm/storage.hpp"
 
@@ -201,7 +202,10 @@ void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Col
   // On a GPU threads beside one another take cells beside one another.
   step.along_z = b.populations.shape.row_axis == 2 && stream.device().backend != Backend::host;
   step.past_caches = b.past_caches;
-  launch(stream, step.along_z ? along_z(box) : box, step);
+  const Box cells = step.along_z ? along_z(box) : box;
+  if constexpr (strides == Strides::any && solids == AtSolids::leave)
+    if (b.together) return b.together->add(cells, step);
+  launch(stream, cells, step);
 }
 
 /// The step that becomes vector instructions.
