@@ -11,8 +11,17 @@
 #include <slipstream/launch.hpp>
 
 namespace slipstream {
+
+struct TeamSize {
+  int threads = 0;
+  std::size_t shared_bytes = 0;
+  bool operator==(const TeamSize&) const = default;
+};
+
 #if defined(__CUDACC__)
 namespace cuda {
+
+constexpr std::size_t parameter_bytes = 32 * 1024 - 4;  // of a launch, since CUDA 12.1
 
 /// Boxes with a kernel for each, as many as the parameters of a launch can hold.
 template <class Kernel>
@@ -21,7 +30,6 @@ struct Boxes {
     int3 lo, hi;
     Kernel kernel;
   };
-  static constexpr std::size_t parameter_bytes = 32 * 1024 - 4;  // since CUDA 12.1
   static constexpr std::size_t most = std::min<std::size_t>((parameter_bytes - 16) / sizeof(Item), 256);
   static_assert(most > 0 && alignof(Item) <= 16);
   int planes;  ///< of thread blocks for an item
@@ -49,7 +57,7 @@ struct BoxesFunction {
 
 /// `items`: whole Boxes<Kernel>::Item, one after the other, of boxes that Together takes.
 template <class Kernel>
-void launch_boxes(Stream& stream, std::span<const std::byte> items) {
+void launch_boxes(Stream& stream, std::span<const std::byte> items, TeamSize) {
   using All = Boxes<Kernel>;
   using Item = typename All::Item;
   static_cast<void>(&BoxesFunction<Kernel>::registered);
@@ -59,14 +67,14 @@ void launch_boxes(Stream& stream, std::span<const std::byte> items) {
   };
   static_assert(sizeof(Parameters) == sizeof(All));
   const auto parameters = std::make_unique<Parameters>();
-  for (std::size_t first = 0; first < items.size(); first += All::most * sizeof(Item)) {
-    const std::size_t bytes = std::min(items.size() - first, All::most * sizeof(Item));
-    const auto count = static_cast<unsigned>(bytes / sizeof(Item));
-    std::memcpy(parameters->items, items.data() + first, bytes);
+  for (; !items.empty(); items = items.subspan(std::min(items.size(), All::most * sizeof(Item)))) {
+    const auto now = items.first(std::min(items.size(), All::most * sizeof(Item)));
+    const auto count = static_cast<unsigned>(now.size() / sizeof(Item));
+    std::memcpy(parameters->items, now.data(), now.size());
     Box largest{{0, 0, 0}, {1, 1, 1}};
-    for (unsigned n = 0; n < count; ++n) {
+    for (std::size_t at = 0; at < now.size(); at += sizeof(Item)) {
       int3 ends[2];
-      std::memcpy(ends, parameters->items + n * sizeof(Item), sizeof ends);
+      std::memcpy(ends, now.data() + at, sizeof ends);
       const Extent extent{ends[1].x - ends[0].x, ends[1].y - ends[0].y, ends[1].z - ends[0].z};
       for (int a = 0; a < 3; ++a) largest.hi[a] = std::max(largest.hi[a], extent[a]);
     }
@@ -81,6 +89,58 @@ void launch_boxes(Stream& stream, std::span<const std::byte> items) {
   }
 }
 
+/// Teams with a kernel for each list of them.
+template <class Kernel>
+struct TeamLists {
+  struct Item {
+    int teams;
+    Kernel kernel;
+  };
+  static constexpr std::size_t most = std::min<std::size_t>(parameter_bytes / sizeof(Item), 256);
+  static_assert(most > 0);
+  Item items[most];
+};
+
+template <class Kernel>
+__global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<Kernel>(1))
+    run_team_lists(const __grid_constant__ TeamLists<Kernel> lists) {
+  extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
+  if (static_cast<int>(blockIdx.x) >= lists.items[blockIdx.y].teams) return;
+  const Kernel kernel = lists.items[blockIdx.y].kernel;
+  kernel(Team(blockIdx.x, static_cast<int>(blockDim.x), slipstream_team_memory));
+}
+
+template <class Kernel>
+struct TeamListsFunction {
+  static const void* address() { return reinterpret_cast<const void*>(&run_team_lists<Kernel>); }
+  static inline const int registered = register_function(address());
+};
+
+/// `items`: whole TeamLists<Kernel>::Item.
+template <class Kernel>
+void launch_team_lists(Stream& stream, std::span<const std::byte> items, TeamSize size) {
+  using Item = typename TeamLists<Kernel>::Item;
+  static_cast<void>(&TeamListsFunction<Kernel>::registered);
+  struct alignas(TeamLists<Kernel>) Parameters {
+    std::byte items[sizeof(TeamLists<Kernel>)];
+  };
+  const auto parameters = std::make_unique<Parameters>();
+  for (; !items.empty(); items = items.subspan(std::min(items.size(), TeamLists<Kernel>::most * sizeof(Item)))) {
+    const auto now = items.first(std::min(items.size(), TeamLists<Kernel>::most * sizeof(Item)));
+    std::memcpy(parameters->items, now.data(), now.size());
+    int most = 0;
+    for (std::size_t at = 0; at < now.size(); at += sizeof(Item)) {
+      int teams = 0;
+      std::memcpy(&teams, now.data() + at, sizeof teams);
+      most = std::max(most, teams);
+    }
+    void* arguments[] = {parameters.get()};
+    launch_function(stream, TeamListsFunction<Kernel>::address(),
+                    dim3(static_cast<unsigned>(most), static_cast<unsigned>(now.size() / sizeof(Item))),
+                    dim3(static_cast<unsigned>(size.threads)), size.shared_bytes, arguments);
+  }
+}
+
 }  // namespace cuda
 #endif
 
@@ -90,6 +150,7 @@ void launch_boxes(Stream& stream, std::span<const std::byte> items) {
 class Together {
  public:
   explicit Together(Stream& stream) : stream_(&stream) {}
+  Device device() const { return stream_->device(); }
 
   template <class Kernel>
   void add(const Box& box, const Kernel& kernel) {
@@ -113,24 +174,40 @@ class Together {
 #endif
   }
 
+  /// As launch_teams().
+  template <class Kernel>
+  void add_teams(std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
+    if (stream_->device().backend == Backend::host) return launch_teams(*stream_, teams, threads, shared_bytes, kernel);
+#if defined(__CUDACC__)
+    static_assert(std::is_trivially_copyable_v<Kernel>, "a kernel travels to the device as bytes");
+    const typename cuda::TeamLists<Kernel>::Item item{static_cast<int>(teams), kernel};
+    const auto bytes = std::as_bytes(std::span(&item, 1));
+    std::vector<std::byte>& items = of(&cuda::launch_team_lists<Kernel>, {threads, shared_bytes});
+    if (teams > 0) items.insert(items.end(), bytes.begin(), bytes.end());
+#else
+    throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
+#endif
+  }
+
   /// What was added.
   void launch() {
-    for (const Kind& kind : kinds_) kind.launch(*stream_, kind.items);
+    for (const Kind& kind : kinds_) kind.launch(*stream_, kind.items, kind.size);
     kinds_.clear();
   }
 
  private:
   // A grid has up to 65535 blocks in y and, for up to 256 boxes, in z.
   static constexpr std::int64_t most_rows = 65535, most_planes = 255;
-  using Launch = void (*)(Stream&, std::span<const std::byte>);
+  using Launch = void (*)(Stream&, std::span<const std::byte>, TeamSize);
   struct Kind {
     Launch launch;
+    TeamSize size;  ///< of boxes none
     std::vector<std::byte> items;
   };
-  std::vector<std::byte>& of(Launch launch) {
+  std::vector<std::byte>& of(Launch launch, TeamSize size = {}) {
     for (Kind& kind : kinds_)
-      if (kind.launch == launch) return kind.items;
-    return kinds_.emplace_back(Kind{launch, {}}).items;
+      if (kind.launch == launch && kind.size == size) return kind.items;
+    return kinds_.emplace_back(Kind{launch, size, {}}).items;
   }
   Stream* stream_;
   std::vector<Kind> kinds_;

@@ -6,7 +6,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/stream.hpp>
 
-#include "solver/fork_join.hpp"
+#include "device/together.hpp"
 
 namespace slipstream {
 
@@ -18,11 +18,10 @@ class PartSums {
     std::size_t count = 0;
   };
 
-  /// Calls `run(i, stream, place)` for each part, beside one another by the forks of its device, to leave so many
-  /// doubles at the place, and waits once a device. The values of each part hold until the next call.
+  /// Calls `run(i, together, place)` for each part, to have so many doubles left at the place by what goes together on
+  /// the part's device, and waits once a device. The values of each part hold until the next call.
   template <class Run>
-  std::vector<std::span<const double>> of(std::vector<Stream>& streams, std::vector<ForkJoin>& forks,
-                                          const std::vector<Part>& parts, Run run) {
+  std::vector<std::span<const double>> of(std::vector<Stream>& streams, const std::vector<Part>& parts, Run run) {
     sides_.resize(streams.size());
     std::vector<std::size_t> used(streams.size(), 0), first;
     for (const Part& part : parts) {
@@ -36,12 +35,10 @@ class PartSums {
       sides_[d].host = Buffer<double>(streams[d].device(), used[d], Memory::pinned);
     }
     for (std::size_t d = 0; d < streams.size(); ++d) {
-      std::vector<std::size_t> mine;
+      Together together(streams[d]);
       for (std::size_t i = 0; i < parts.size(); ++i)
-        if (parts[i].device == d) mine.push_back(i);
-      const std::size_t most = streams[d].device().backend == Backend::host ? 1 : ForkJoin::most_on_gpu;
-      forks[d].run(streams[d], mine.size(), most,
-                   [&](std::size_t n, Stream& lane) { run(mine[n], lane, sides_[d].there.data() + first[mine[n]]); });
+        if (parts[i].device == d) run(i, together, sides_[d].there.data() + first[i]);
+      together.launch();
     }
     for (std::size_t d = 0; d < streams.size(); ++d)
       if (used[d] > 0) copy(streams[d], sides_[d].host.data(), sides_[d].there.data(), used[d] * sizeof(double));

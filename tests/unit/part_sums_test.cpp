@@ -13,17 +13,13 @@ void number(std::size_t part, std::span<double> places) {
 
 TEST(PartSums, AreThoseOfEachPartWhateverDeviceItLiesOn) {
   std::vector<Stream> streams;
-  std::vector<ForkJoin> forks;
-  for (int device = 0; device < 3; ++device) {
-    streams.emplace_back(Device{Backend::host, device});
-    forks.emplace_back(streams.back().device());
-  }
+  for (int device = 0; device < 3; ++device) streams.emplace_back(Device{Backend::host, device});
   PartSums sums;
   // More, then fewer, then none of a device.
   for (const std::vector<PartSums::Part>& parts :
        {std::vector<PartSums::Part>{{1, 2}, {0, 3}, {1, 5}}, {{1, 1}, {0, 40}}, {{2, 4}, {2, 0}}, {}}) {
-    const auto all = sums.of(streams, forks, parts, [&](std::size_t i, Stream& stream, double* place) {
-      EXPECT_EQ(stream.device().index, static_cast<int>(parts[i].device));
+    const auto all = sums.of(streams, parts, [&](std::size_t i, Together& together, double* place) {
+      EXPECT_EQ(together.device().index, static_cast<int>(parts[i].device));
       number(i, {place, parts[i].count});
     });
     ASSERT_EQ(all.size(), parts.size());

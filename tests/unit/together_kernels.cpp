@@ -24,6 +24,28 @@ struct Double {
   SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] *= 2; }
 };
 
+/// Adds up so many numbers.
+struct Total {
+  static constexpr int threads = 32;
+  const int* numbers;
+  int count;
+  int* sums;  ///< one a team
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    int* part = team.template shared<int>();
+    team.each([&](int t) {
+      part[t] = 0;
+      for (int n = t; n < count; n += team.threads()) part[t] += numbers[n];
+    });
+    team.each([&](int t) {
+      if (t > 0) return;
+      int all = static_cast<int>(team.index());
+      for (int n = 0; n < team.threads(); ++n) all += part[n];
+      sums[team.index()] = all;
+    });
+  }
+};
+
 class Togethers : public testing::TestWithParam<Backend> {
  protected:
   static constexpr int side = 9, cubes = 700;  // more than a launch takes
@@ -88,6 +110,24 @@ TEST_P(Togethers, CanBeRecordedAndAreFewLaunches) {
   clear();
   graph.launch(stream);
   expect();
+}
+
+TEST_P(Togethers, HaveTeamsToo) {
+  constexpr int most_teams = 5;
+  clear();
+  Buffer<int> sums(device, std::size_t{cubes} * most_teams);
+  fill(stream, sums.data(), 0, sums.bytes());
+  Together together(stream);
+  for (int n = 0; n < cubes; ++n)
+    together.add_teams(n % (most_teams + 1), Total::threads, Total::threads * sizeof(int),
+                       Total{cube(n), n, sums.data() + static_cast<std::ptrdiff_t>(n) * most_teams});
+  together.launch();
+  std::vector<int> found(sums.size());
+  copy(stream, found.data(), sums.data(), sums.bytes());
+  stream.synchronize();
+  for (int n = 0; n < cubes; ++n)
+    for (int team = 0; team < most_teams; ++team)
+      ASSERT_EQ(found[n * most_teams + team], team < n % (most_teams + 1) ? n + team : 0) << "cube " << n;
 }
 
 TEST_P(Togethers, LeaveWhatIsLargeToLaunchesOfItsOwn) {

@@ -307,8 +307,8 @@ struct Lbm::Impl {
     std::vector<PartSums::Part> parts;
     for (const BlockWork& work : blocks)
       parts.push_back({work.device, each * CellRows(work.cells, arrays(work).populations.shape.row_axis).count()});
-    return sums.of(waited, forks, parts,
-                   [&](std::size_t b, Stream& stream, double* place) { run(stream, blocks[b], place); });
+    return sums.of(waited, parts,
+                   [&](std::size_t b, Together& together, double* place) { run(together, blocks[b], place); });
   }
 
   /// Puts in place all that the coming step reads.

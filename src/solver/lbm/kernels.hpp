@@ -114,18 +114,18 @@ class Kernels {
                            const Model& model) const = 0;
   /// sums[6 team ...] = force and moment by links that have been applied; `corner`: from where moments are taken about,
   /// to the centre of the block's first cell. There are load_teams(links.size()) teams.
-  virtual void loads(Stream& stream, std::span<const LoadLink> links, const std::array<double, 3>& corner,
+  virtual void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
                      const BlockArrays& block, double* sums) const = 0;
   /// Velocity and density of the fluid cells; change[team] is the largest change of a velocity component.
   /// There is a team for each of the CellRows of the box along the axis of the populations' rows; so for all sums by
   /// rows.
-  virtual void macroscopic(Stream& stream, const Box& box, const BlockArrays& block, const Model& model,
+  virtual void macroscopic(Together& together, const Box& box, const BlockArrays& block, const Model& model,
                            double* change) const = 0;
   /// sum[row] = the row's sum over fluid cells of density less 1.
-  virtual void excess_mass(Stream& stream, const Box& box, const BlockArrays& block, double* sum) const = 0;
+  virtual void excess_mass(Together& together, const Box& box, const BlockArrays& block, double* sum) const = 0;
   /// sums[2 row ...] = the row's sums over fluid cells of rho u^2 / 2 and of the dissipation in the coming step, for
   /// which everything has been brought.
-  virtual void energy(Stream& stream, const Box& box, const BlockArrays& block, const Model& model,
+  virtual void energy(Together& together, const Box& box, const BlockArrays& block, const Model& model,
                       double* sums) const = 0;
   /// For a guard: the first fluid cell of each row of the block whose density is not within the range.
   virtual void inspect_density(Stream& stream, const BlockArrays& block, double lowest, double highest,

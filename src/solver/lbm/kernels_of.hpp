@@ -105,43 +105,44 @@ class KernelsOf final : public Kernels {
                         b.outlet.first, links.convective.data()});
   }
 
-  void loads(Stream& stream, std::span<const LoadLink> links, const std::array<double, 3>& corner, const BlockArrays& b,
-             double* sums) const override {
-    launch_teams(stream, load_teams(links.size()), load_threads, 6 * load_threads * sizeof(double),
-                 Loads<S>{reinterpret_cast<const Word*>(b.populations.origin),
-                          Places(b),
-                          links.data(),
-                          static_cast<std::int64_t>(links.size()),
-                          {corner[0], corner[1], corner[2]},
-                          sums});
+  void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
+             const BlockArrays& b, double* sums) const override {
+    together.add_teams(load_teams(links.size()), load_threads, 6 * load_threads * sizeof(double),
+                       Loads<S>{reinterpret_cast<const Word*>(b.populations.origin),
+                                Places(b),
+                                links.data(),
+                                static_cast<std::int64_t>(links.size()),
+                                {corner[0], corner[1], corner[2]},
+                                sums});
   }
 
-  void macroscopic(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
+  void macroscopic(Together& together, const Box& box, const BlockArrays& b, const Model& model,
                    double* change) const override {
     const CellRows rows(box, b.populations.shape.row_axis);
-    launch_teams(stream, rows.count(), row_threads, row_threads * sizeof(double),
-                 Macroscopic<L, S>{cells(b),
-                                   Scalars<T>(b.velocity),
-                                   Scalars<T>(b.density),
-                                   Scalars<const std::uint8_t>(b.flags),
-                                   rows,
-                                   {half(model, 0), half(model, 1), half(model, 2)},
-                                   change});
+    together.add_teams(rows.count(), row_threads, row_threads * sizeof(double),
+                       Macroscopic<L, S>{cells(b),
+                                         Scalars<T>(b.velocity),
+                                         Scalars<T>(b.density),
+                                         Scalars<const std::uint8_t>(b.flags),
+                                         rows,
+                                         {half(model, 0), half(model, 1), half(model, 2)},
+                                         change});
   }
 
-  void excess_mass(Stream& stream, const Box& box, const BlockArrays& b, double* sum) const override {
+  void excess_mass(Together& together, const Box& box, const BlockArrays& b, double* sum) const override {
     const CellRows rows(box, b.populations.shape.row_axis);
-    launch_teams(stream, rows.count(), row_threads, row_threads * sizeof(double),
-                 ExcessMass<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), rows, sum});
+    together.add_teams(rows.count(), row_threads, row_threads * sizeof(double),
+                       ExcessMass<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), rows, sum});
   }
 
-  void energy(Stream& stream, const Box& box, const BlockArrays& b, const Model& model, double* sums) const override {
+  void energy(Together& together, const Box& box, const BlockArrays& b, const Model& model,
+              double* sums) const override {
     const Force<T> force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]),
                          static_cast<T>(model.force[2])};
     const CellRows rows(box, b.populations.shape.row_axis);
-    launch_teams(stream, rows.count(), row_threads, 2 * row_threads * sizeof(double),
-                 EnergySums<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), rows, force, model.viscosity,
-                                  model.smagorinsky.value_or(0), sums});
+    together.add_teams(rows.count(), row_threads, 2 * row_threads * sizeof(double),
+                       EnergySums<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), rows, force, model.viscosity,
+                                        model.smagorinsky.value_or(0), sums});
   }
 
   void inspect_density(Stream& stream, const BlockArrays& b, double lowest, double highest,

@@ -48,12 +48,12 @@ std::vector<Load> Lbm::loads(const std::array<double, 3>& about) {
       mine.push_back({work.id, bearer});
     }
   const auto sums =
-      impl_->sums.of(impl_->loop->streams(), impl_->forks, parts, [&](std::size_t n, Stream& stream, double* place) {
+      impl_->sums.of(impl_->loop->streams(), parts, [&](std::size_t n, Together& together, double* place) {
         const auto& [work, links] = borne[n];
         std::array<double, 3> corner;
         for (int a = 0; a < 3; ++a)
           corner[a] = static_cast<double>(impl_->grid.block(work->id).box.lo[a]) + 0.5 - about[a];
-        impl_->kernel.loads(stream, {links->data(), links->size()}, corner, impl_->arrays(*work), place);
+        impl_->kernel.loads(together, {links->data(), links->size()}, corner, impl_->arrays(*work), place);
       });
   for (std::size_t n = 0; n < sums.size(); ++n)
     for (std::size_t i = 0; i < sums[n].size(); ++i) mine[n].values[i % 6] += sums[n][i];
@@ -83,8 +83,8 @@ double Lbm::update_macroscopic() {
   if (first) impl_->make_macroscopic();
   impl_->macroscopic_step = impl_->now();
   double change = 0;
-  for (const auto& block : impl_->per_row([&](Stream&stream, const BlockWork&work, double*out) {
-         impl_->kernel.macroscopic(stream, work.cells, impl_->arrays(work), impl_->model, out);
+  for (const auto& block : impl_->per_row([&](Together&together, const BlockWork&work, double*out) {
+         impl_->kernel.macroscopic(together, work.cells, impl_->arrays(work), impl_->model, out);
        }))
     for (const double row : block) change = row > change || row != row ? row : change;
   // A NaN anywhere is a NaN everywhere.
@@ -95,8 +95,8 @@ double Lbm::update_macroscopic() {
 }
 
 double Lbm::excess_mass() {
-  const auto sums = impl_->per_row([&](Stream& stream, const BlockWork& work, double* out) {
-    impl_->kernel.excess_mass(stream, work.cells, impl_->arrays(work), out);
+  const auto sums = impl_->per_row([&](Together& together, const BlockWork& work, double* out) {
+    impl_->kernel.excess_mass(together, work.cells, impl_->arrays(work), out);
   });
   std::vector<Partial> mine;
   for (std::size_t b = 0; b < sums.size(); ++b) {
@@ -112,8 +112,8 @@ Energy Lbm::energy() {
   impl_->bring();
   for (Stream& stream : impl_->loop->streams()) stream.synchronize();
   const auto sums = impl_->per_row(
-      [&](Stream& stream, const BlockWork& work, double* out) {
-        impl_->kernel.energy(stream, work.cells, impl_->arrays(work), impl_->model, out);
+      [&](Together& together, const BlockWork& work, double* out) {
+        impl_->kernel.energy(together, work.cells, impl_->arrays(work), impl_->model, out);
       },
       2);
   std::vector<Partial> mine;
