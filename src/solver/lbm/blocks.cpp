@@ -170,7 +170,9 @@ bool Lbm::Impl::go_together(std::size_t device, std::size_t lists) const {
   return devices[device].backend != Backend::host && lists >= 4;
 }
 
-bool Lbm::Impl::go_together(std::size_t device, const std::vector<Piece>& pieces) const {
+bool Lbm::Impl::go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const {
+  // The slabs of a few blocks have streams of their own, and kernels that are faster along rows.
+  if (part == Part::rim && pieces.size() <= 2 * ForkJoin::most_on_gpu) return false;
   return go_together(device, pieces.size()) && mean_cells(pieces) < 1 << 16 &&
          std::none_of(pieces.begin(), pieces.end(),
                       [](const Piece& piece) { return piece.work->kept == Kept::packed; });

@@ -252,7 +252,7 @@ struct Lbm::Impl {
     if (part == Part::rim && devices[device].backend != Backend::host)
       most = options.rim_processors > 0 ? 1 : ForkJoin::most_on_gpu;
     const bool alone = part == Part::all && std::min(most, pieces.size()) < 2;
-    spread(stream, device, part, pieces.size(), most, most > 1 && go_together(device, pieces),
+    spread(stream, device, part, pieces.size(), most, most > 1 && go_together(device, pieces, part),
            [&](std::size_t n, Stream& lane, Together* together) { collide(lane, pieces[n], part, alone, together); });
   }
 
@@ -270,7 +270,7 @@ struct Lbm::Impl {
   }
   /// Whether so many lists of links, or these cells, are worth it: where launches take longer than what they do.
   bool go_together(std::size_t device, std::size_t lists) const;
-  bool go_together(std::size_t device, const std::vector<Piece>& pieces) const;
+  bool go_together(std::size_t device, const std::vector<Piece>& pieces, Part part) const;
 
   std::vector<Piece> pieces_of(std::size_t device, Part part) const;
   static std::int64_t mean_cells(const std::vector<Piece>& pieces);
