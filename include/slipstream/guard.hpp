@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,20 @@ struct RowFinding {
   double value = 0;
 };
 
+/// A block whose inspection leaves rows[n] = row n's first fault.
+struct InspectedBlock {
+  std::int64_t block = 0;
+  RowFinding* rows = nullptr;  ///< on the block's device
+};
+
 /// A quantity that must stay sound in every interior cell, at the end of a step.
 struct Watched {
   std::string name;
   /// Where nothing else is said, each of its components, f32 or f64.
   const Field* field = nullptr;
-  /// For a quantity that is computed from the field: queues the inspection of a block, which leaves
-  /// rows[n] = row n's first value that is not at least `lowest` and at most `highest`.
-  std::function<void(Stream&, std::int64_t block, double lowest, double highest, RowFinding* rows)> inspect = {};
+  /// For a quantity that is computed from the field: queues the inspection of blocks of the stream's device. At fault
+  /// is a value that is not at least `lowest` and at most `highest`.
+  std::function<void(Stream&, std::span<const InspectedBlock>, double lowest, double highest)> inspect = {};
 };
 
 struct GuardOptions {

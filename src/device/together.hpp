@@ -23,6 +23,32 @@ namespace cuda {
 
 constexpr std::size_t parameter_bytes = 32 * 1024 - 4;  // of a launch, since CUDA 12.1
 
+/// Fills the parameters of one launch after the other with items, which lie after one another as bytes, and calls
+/// `run(parameters, items)`.
+template <class All, class Run>
+void for_each_launch(std::span<const std::byte> items, Run run) {
+  struct alignas(All) Parameters {
+    std::byte bytes[sizeof(All)];
+  };
+  constexpr std::size_t most = All::most * sizeof(typename All::Item);
+  const auto parameters = std::make_unique<Parameters>();
+  for (; !items.empty(); items = items.subspan(std::min(items.size(), most))) {
+    const auto now = items.first(std::min(items.size(), most));
+    std::memcpy(parameters->bytes + All::head_bytes, now.data(), now.size());
+    run(parameters->bytes, now);
+  }
+}
+
+/// Calls `see(what an item begins with)` for each.
+template <class Item, class Head, class See>
+void for_each_head(std::span<const std::byte> items, See see) {
+  Head head;
+  for (std::size_t at = 0; at < items.size(); at += sizeof(Item)) {
+    std::memcpy(&head, items.data() + at, sizeof head);
+    see(head);
+  }
+}
+
 /// Boxes with a kernel for each, as many as the parameters of a launch can hold.
 template <class Kernel>
 struct Boxes {
@@ -30,10 +56,11 @@ struct Boxes {
     int3 lo, hi;
     Kernel kernel;
   };
-  static constexpr std::size_t most = std::min<std::size_t>((parameter_bytes - 16) / sizeof(Item), 256);
-  static_assert(most > 0 && alignof(Item) <= 16);
+  static constexpr std::size_t head_bytes = 16;
+  static constexpr std::size_t most = std::min<std::size_t>((parameter_bytes - head_bytes) / sizeof(Item), 256);
+  static_assert(most > 0 && alignof(Item) <= head_bytes);
   int planes;  ///< of thread blocks for an item
-  alignas(16) Item items[most];
+  alignas(head_bytes) Item items[most];
 };
 
 template <class Kernel>
@@ -58,35 +85,29 @@ struct BoxesFunction {
 /// `items`: whole Boxes<Kernel>::Item, one after the other, of boxes that Together takes.
 template <class Kernel>
 void launch_boxes(Stream& stream, std::span<const std::byte> items, TeamSize) {
-  using All = Boxes<Kernel>;
-  using Item = typename All::Item;
   static_cast<void>(&BoxesFunction<Kernel>::registered);
-  struct alignas(16) Parameters {
-    int planes;
-    alignas(16) std::byte items[sizeof(All) - 16];
-  };
-  static_assert(sizeof(Parameters) == sizeof(All));
-  const auto parameters = std::make_unique<Parameters>();
-  for (; !items.empty(); items = items.subspan(std::min(items.size(), All::most * sizeof(Item)))) {
-    const auto now = items.first(std::min(items.size(), All::most * sizeof(Item)));
-    const auto count = static_cast<unsigned>(now.size() / sizeof(Item));
-    std::memcpy(parameters->items, now.data(), now.size());
+  using All = Boxes<Kernel>;
+  for_each_launch<All>(items, [&](std::byte* parameters, std::span<const std::byte> now) {
+    struct Ends {
+      int3 lo, hi;
+    };
     Box largest{{0, 0, 0}, {1, 1, 1}};
-    for (std::size_t at = 0; at < now.size(); at += sizeof(Item)) {
-      int3 ends[2];
-      std::memcpy(ends, now.data() + at, sizeof ends);
-      const Extent extent{ends[1].x - ends[0].x, ends[1].y - ends[0].y, ends[1].z - ends[0].z};
+    for_each_head<typename All::Item, Ends>(now, [&](const Ends& e) {
+      const Extent extent{e.hi.x - e.lo.x, e.hi.y - e.lo.y, e.hi.z - e.lo.z};
       for (int a = 0; a < 3; ++a) largest.hi[a] = std::max(largest.hi[a], extent[a]);
-    }
+    });
     const dim3 block = block_shape(largest, threads_of<Kernel>(cell_threads));
-    const auto blocks = [&](int axis, unsigned size) { return (largest.extent(axis) + size - 1) / size; };
-    parameters->planes = static_cast<int>(blocks(2, block.z));
-    void* arguments[] = {parameters.get()};
+    const auto blocks = [&](int axis, unsigned size) {
+      return static_cast<unsigned>((largest.extent(axis) + size - 1) / size);
+    };
+    const int planes = static_cast<int>(blocks(2, block.z));
+    std::memcpy(parameters, &planes, sizeof planes);
+    const auto count = static_cast<unsigned>(now.size() / sizeof(typename All::Item));
+    void* arguments[] = {parameters};
     launch_function(stream, BoxesFunction<Kernel>::address(),
-                    dim3(static_cast<unsigned>(blocks(0, block.x)), static_cast<unsigned>(blocks(1, block.y)),
-                         count * static_cast<unsigned>(parameters->planes)),
-                    block, 0, arguments);
-  }
+                    dim3(blocks(0, block.x), blocks(1, block.y), count * static_cast<unsigned>(planes)), block, 0,
+                    arguments);
+  });
 }
 
 /// Teams with a kernel for each list of them.
@@ -96,6 +117,7 @@ struct TeamLists {
     int teams;
     Kernel kernel;
   };
+  static constexpr std::size_t head_bytes = 0;
   static constexpr std::size_t most = std::min<std::size_t>(parameter_bytes / sizeof(Item), 256);
   static_assert(most > 0);
   Item items[most];
@@ -119,26 +141,16 @@ struct TeamListsFunction {
 /// `items`: whole TeamLists<Kernel>::Item.
 template <class Kernel>
 void launch_team_lists(Stream& stream, std::span<const std::byte> items, TeamSize size) {
-  using Item = typename TeamLists<Kernel>::Item;
   static_cast<void>(&TeamListsFunction<Kernel>::registered);
-  struct alignas(TeamLists<Kernel>) Parameters {
-    std::byte items[sizeof(TeamLists<Kernel>)];
-  };
-  const auto parameters = std::make_unique<Parameters>();
-  for (; !items.empty(); items = items.subspan(std::min(items.size(), TeamLists<Kernel>::most * sizeof(Item)))) {
-    const auto now = items.first(std::min(items.size(), TeamLists<Kernel>::most * sizeof(Item)));
-    std::memcpy(parameters->items, now.data(), now.size());
+  using All = TeamLists<Kernel>;
+  for_each_launch<All>(items, [&](std::byte* parameters, std::span<const std::byte> now) {
     int most = 0;
-    for (std::size_t at = 0; at < now.size(); at += sizeof(Item)) {
-      int teams = 0;
-      std::memcpy(&teams, now.data() + at, sizeof teams);
-      most = std::max(most, teams);
-    }
-    void* arguments[] = {parameters.get()};
-    launch_function(stream, TeamListsFunction<Kernel>::address(),
-                    dim3(static_cast<unsigned>(most), static_cast<unsigned>(now.size() / sizeof(Item))),
+    for_each_head<typename All::Item, int>(now, [&](int teams) { most = std::max(most, teams); });
+    const auto lists = static_cast<unsigned>(now.size() / sizeof(typename All::Item));
+    void* arguments[] = {parameters};
+    launch_function(stream, TeamListsFunction<Kernel>::address(), dim3(static_cast<unsigned>(most), lists),
                     dim3(static_cast<unsigned>(size.threads)), size.shared_bytes, arguments);
-  }
+  });
 }
 
 }  // namespace cuda

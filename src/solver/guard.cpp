@@ -83,31 +83,35 @@ struct Guard::Impl {
     return found == options.ranges.end() ? std::array<double, 2>{-most, most} : found->second;
   }
 
-  Inspected what(const Part& part) const {
-    const Watched& quantity = watched[part.quantity];
-    const FieldOptions& field = quantity.field->options();
+  Inspected what(const Field& field, const InspectedBlock& inspected, const std::array<double, 2>& sound) const {
     Inspected what;
-    what.shape = quantity.field->shape(part.block);
-    what.origin = quantity.field->data(part.block) + what.shape.origin * static_cast<std::int64_t>(size_of(field.type));
-    what.type = field.type;
-    what.components = field.components;
-    what.lowest = range(quantity.name)[0];
-    what.highest = range(quantity.name)[1];
+    what.shape = field.shape(inspected.block);
+    what.type = field.options().type;
+    what.origin = field.data(inspected.block) + what.shape.origin * static_cast<std::int64_t>(size_of(what.type));
+    what.components = field.options().components;
+    what.lowest = sound[0];
+    what.highest = sound[1];
+    what.rows = inspected.rows;
     return what;
   }
 
-  void queue(Stream& stream, const Part& part, RowFinding* rows) const {
-    const Watched& quantity = watched[part.quantity];
-    const auto [lowest, highest] = range(quantity.name);
-    quantity.inspect ? quantity.inspect(stream, part.block, lowest, highest, rows)
-                     : inspect_rows(stream, what(part), rows);
+  void queue(Stream& stream, Side& side, std::size_t quantity) const {
+    std::vector<InspectedBlock> inspected;
+    for (const Part& part : side.parts)
+      if (part.quantity == quantity) inspected.push_back({part.block, side.row_findings.data() + part.first_row});
+    const Watched& one = watched[quantity];
+    const std::array<double, 2> sound = range(one.name);
+    if (one.inspect) return one.inspect(stream, inspected, sound[0], sound[1]);
+    std::vector<Inspected> all;
+    for (const InspectedBlock& block : inspected) all.push_back(what(*one.field, block, sound));
+    inspect_rows(stream, all);
   }
 
   void inspect(std::vector<Stream>& streams, std::int64_t now) {
     if (sides.empty()) list_parts(streams);
     for (std::size_t i = 0; i < sides.size(); ++i) {
       Side& side = sides[i];
-      for (const Part& part : side.parts) queue(streams[i], part, side.row_findings.data() + part.first_row);
+      for (std::size_t quantity = 0; quantity < watched.size(); ++quantity) queue(streams[i], side, quantity);
       first_of_rows(streams[i], side.row_findings.data(), side.rows, side.first.data());
       streams[i].record(*side.done);
     }

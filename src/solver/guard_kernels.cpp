@@ -54,11 +54,16 @@ struct FirstOfRows {
 
 }  // namespace
 
-void inspect_rows(Stream& stream, const Inspected& what, RowFinding* rows) {
-  const auto run = [&]<class T>() {
-    find_row_faults(stream, rows_of(what.shape), FieldFaults<T>{reinterpret_cast<const T*>(what.origin), what}, rows);
-  };
-  what.type == DType::f32 ? run.template operator()<float>() : run.template operator()<double>();
+void inspect_rows(Stream& stream, std::span<const Inspected> blocks) {
+  Together together(stream);
+  for (const Inspected& block : blocks) {
+    const auto add = [&]<class T>() {
+      find_row_faults(together, rows_of(block.shape), FieldFaults<T>{reinterpret_cast<const T*>(block.origin), block},
+                      block.rows);
+    };
+    block.type == DType::f32 ? add.template operator()<float>() : add.template operator()<double>();
+  }
+  together.launch();
 }
 
 void first_of_rows(Stream& stream, const RowFinding* rows, std::int64_t count, DeviceFinding* first) {

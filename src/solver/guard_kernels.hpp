@@ -1,5 +1,7 @@
 #pragma once
 // The devices' part of a guard.
+#include <span>
+
 #include <slipstream/guard.hpp>
 
 namespace slipstream {
@@ -10,17 +12,18 @@ struct DeviceFinding {
   RowFinding found;
 };
 
-/// What one launch looks at: every component of a field in one block.
+/// Every component of a field in one block.
 struct Inspected {
   const std::byte* origin = nullptr;  ///< interior cell (0, 0, 0), component 0
   BlockShape shape;
   DType type = DType::f32;
   int components = 1;
   double lowest = 0, highest = 0;
+  RowFinding* rows = nullptr;  ///< takes the first fault of each
 };
 
-/// rows[y + extent_y z] = the first fault in a row.
-void inspect_rows(Stream& stream, const Inspected& what, RowFinding* rows);
+/// Of blocks on the stream's device.
+void inspect_rows(Stream& stream, std::span<const Inspected> blocks);
 /// The first of `count` rows with a fault, into memory that the host can read.
 void first_of_rows(Stream& stream, const RowFinding* rows, std::int64_t count, DeviceFinding* first);
 

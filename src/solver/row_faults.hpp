@@ -1,8 +1,8 @@
 #pragma once
 // The first fault in each row of a block.
 #include <slipstream/guard.hpp>
-#include <slipstream/launch.hpp>
 
+#include "device/together.hpp"
 #include "solver/cell_rows.hpp"
 
 namespace slipstream {
@@ -41,9 +41,9 @@ struct RowFaults {
 
 /// findings[n] = the first fault in row n.
 template <class Cells>
-void find_row_faults(Stream& stream, const CellRows& rows, const Cells& cells, RowFinding* findings) {
-  launch_teams(stream, rows.count(), fault_threads, fault_threads * sizeof(RowFinding),
-               RowFaults<Cells>{cells, rows, findings});
+void find_row_faults(Together& together, const CellRows& rows, const Cells& cells, RowFinding* findings) {
+  together.add_teams(rows.count(), fault_threads, fault_threads * sizeof(RowFinding),
+                     RowFaults<Cells>{cells, rows, findings});
 }
 
 }  // namespace slipstream

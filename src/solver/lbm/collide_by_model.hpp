@@ -27,7 +27,7 @@ void collide_forced(Stream& stream, const Box& box, const BlockArrays& block, La
   if (block.form != Form::apart) {
     launch_step<L, S, Strides::any, AtSolids::leave, Sides::wrap, true>(stream, box, block, forced);
   } else if (host && layout == Layout::soa && block.wrap.extent[0] == 0 && !leave) {
-    launch_step_on_host<L, S, AtSolids::rest>(stream, box, block, forced);
+    launch_step_on_host<L, S>(stream, box, block, forced);
   } else {
     launch_step<L, S, Strides::any, AtSolids::leave, Sides::wrap, false>(stream, box, block, forced);
   }

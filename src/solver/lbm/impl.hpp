@@ -301,14 +301,19 @@ struct Lbm::Impl {
     state.fields["density"] = &*density;
   }
 
-  /// Runs a kernel that leaves so many doubles per row of each block, and brings them to the host, per block.
+  /// Runs a kernel that leaves so many doubles per row of each block, and brings them to the host, per block:
+  /// `run(together, cells, arrays, place)`.
   template <class Run>
   std::vector<std::span<const double>> per_row(Run run, std::size_t each = 1) {
     std::vector<PartSums::Part> parts;
-    for (const BlockWork& work : blocks)
-      parts.push_back({work.device, each * CellRows(work.cells, arrays(work).populations.shape.row_axis).count()});
-    return sums.of(waited, parts,
-                   [&](std::size_t b, Together& together, double* place) { run(together, blocks[b], place); });
+    std::vector<BlockArrays> all;
+    for (const BlockWork& work : blocks) {
+      all.push_back(arrays(work));
+      parts.push_back({work.device, each * CellRows(work.cells, all.back().populations.shape.row_axis).count()});
+    }
+    return sums.of(waited, parts, [&](std::size_t b, Together& together, double* place) {
+      run(together, blocks[b].cells, all[b], place);
+    });
   }
 
   /// Puts in place all that the coming step reads.

@@ -128,7 +128,7 @@ class Kernels {
   virtual void energy(Together& together, const Box& box, const BlockArrays& block, const Model& model,
                       double* sums) const = 0;
   /// For a guard: the first fluid cell of each row of the block whose density is not within the range.
-  virtual void inspect_density(Stream& stream, const BlockArrays& block, double lowest, double highest,
+  virtual void inspect_density(Together& together, const BlockArrays& block, double lowest, double highest,
                                RowFinding* rows) const = 0;
 };
 

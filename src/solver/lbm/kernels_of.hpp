@@ -88,10 +88,7 @@ class KernelsOf final : public Kernels {
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
     Word* const origin = reinterpret_cast<Word*>(b.populations.origin);
     const Places places(b);
-    const auto apply = [&]<class Work>(std::size_t count, const Work& work) {
-      if (!b.together) return launch_per_link(stream, count, work);
-      b.together->add(rows_of_links(count), PerLink<Work>{work, static_cast<std::int64_t>(count)});
-    };
+    const auto apply = [&](std::size_t count, const auto& work) { launch_per_link(stream, count, work, b.together); };
     apply(links.added.size(), Added<S>{origin, places, links.added.data()});
     apply(links.half_way.size(), HalfWay<S>{origin, places, links.half_way.data()});
     apply(links.resting.size(),
@@ -145,9 +142,9 @@ class KernelsOf final : public Kernels {
                                         model.smagorinsky.value_or(0), sums});
   }
 
-  void inspect_density(Stream& stream, const BlockArrays& b, double lowest, double highest,
+  void inspect_density(Together& together, const BlockArrays& b, double lowest, double highest,
                        RowFinding* rows) const override {
-    find_row_faults(stream, rows_of(b.populations.shape),
+    find_row_faults(together, rows_of(b.populations.shape),
                     DensityFaults<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), lowest, highest}, rows);
   }
 

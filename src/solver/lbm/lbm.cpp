@@ -127,11 +127,15 @@ Recording Lbm::recording() const {
 
 std::vector<Watched> Lbm::watched() {
   return {{"density", &*impl_->populations,
-           [this](Stream& stream, std::int64_t block, double lowest, double highest, RowFinding* rows) {
-             BlockArrays arrays = impl_->arrays(impl_->work(block));
-             // Rows are those of the field that is named, wherever its values lie now.
-             arrays.populations.shape.row_axis = impl_->populations->shape(block).row_axis;
-             impl_->kernel.inspect_density(stream, arrays, lowest, highest, rows);
+           [this](Stream& stream, std::span<const InspectedBlock> blocks, double lowest, double highest) {
+             Together together(stream);
+             for (const InspectedBlock& inspected : blocks) {
+               BlockArrays arrays = impl_->arrays(impl_->work(inspected.block));
+               // Rows are those of the field that is named, wherever its values lie now.
+               arrays.populations.shape.row_axis = impl_->populations->shape(inspected.block).row_axis;
+               impl_->kernel.inspect_density(together, arrays, lowest, highest, inspected.rows);
+             }
+             together.launch();
            }}};
 }
 

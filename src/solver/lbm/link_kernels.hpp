@@ -4,6 +4,7 @@
 
 #include <slipstream/launch.hpp>
 
+#include "device/together.hpp"
 #include "solver/lbm/access.hpp"
 #include "solver/lbm/moments.hpp"
 #include "solver/lbm/places.hpp"
@@ -12,26 +13,23 @@
 namespace slipstream::lbm {
 
 /// Links are dealt out in rows, so that host threads can share them.
-constexpr int links_per_row = 1024;
-
 template <class Work>
 struct PerLink {
+  static constexpr int per_row = 1024;
   Work work;
   std::int64_t count;
+  Box rows() const { return {{0, 0, 0}, {std::min<std::int64_t>(count, per_row), (count + per_row - 1) / per_row, 1}}; }
   SLIP_FN void operator()(int i, int j, int) const {
-    const std::int64_t n = static_cast<std::int64_t>(j) * links_per_row + i;
+    const std::int64_t n = static_cast<std::int64_t>(j) * per_row + i;
     if (n < count) work(n);
   }
 };
 
-inline Box rows_of_links(std::size_t count) {
-  const auto links = static_cast<std::int64_t>(count);
-  return {{0, 0, 0}, {std::min<std::int64_t>(links, links_per_row), (links + links_per_row - 1) / links_per_row, 1}};
-}
-
+/// To `together`, where there is one.
 template <class Work>
-void launch_per_link(Stream& stream, std::size_t count, const Work& work) {
-  launch(stream, rows_of_links(count), PerLink<Work>{work, static_cast<std::int64_t>(count)});
+void launch_per_link(Stream& stream, std::size_t count, const Work& work, Together* together = nullptr) {
+  const PerLink<Work> kernel{work, static_cast<std::int64_t>(count)};
+  together ? together->add(kernel.rows(), kernel) : launch(stream, kernel.rows(), kernel);
 }
 
 /// The population that a link brings to a cell, rounded by chance as those of a step: what is added again and again to

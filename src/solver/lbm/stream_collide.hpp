@@ -209,9 +209,9 @@ void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Col
 }
 
 /// The step that becomes vector instructions.
-template <class L, class S, AtSolids solids, class Collision>
+template <class L, class S, class Collision>
 void launch_step_on_host(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-  auto step = step_of<L, S, Strides::soa, solids, Sides::open, false>(b, collision);
+  auto step = step_of<L, S, Strides::soa, AtSolids::rest, Sides::open, false>(b, collision);
   step.past_caches = b.past_caches;
   launch_on_host(stream, box, step);
 }

@@ -83,9 +83,10 @@ double Lbm::update_macroscopic() {
   if (first) impl_->make_macroscopic();
   impl_->macroscopic_step = impl_->now();
   double change = 0;
-  for (const auto& block : impl_->per_row([&](Together&together, const BlockWork&work, double*out) {
-         impl_->kernel.macroscopic(together, work.cells, impl_->arrays(work), impl_->model, out);
-       }))
+  const auto changes = impl_->per_row([&](Together& together, const Box& cells, const BlockArrays& block, double* out) {
+    impl_->kernel.macroscopic(together, cells, block, impl_->model, out);
+  });
+  for (const auto& block : changes)
     for (const double row : block) change = row > change || row != row ? row : change;
   // A NaN anywhere is a NaN everywhere.
   const bool sound = impl_->comm.all(change == change);
@@ -95,8 +96,8 @@ double Lbm::update_macroscopic() {
 }
 
 double Lbm::excess_mass() {
-  const auto sums = impl_->per_row([&](Together& together, const BlockWork& work, double* out) {
-    impl_->kernel.excess_mass(together, work.cells, impl_->arrays(work), out);
+  const auto sums = impl_->per_row([&](Together& together, const Box& cells, const BlockArrays& block, double* out) {
+    impl_->kernel.excess_mass(together, cells, block, out);
   });
   std::vector<Partial> mine;
   for (std::size_t b = 0; b < sums.size(); ++b) {
@@ -111,11 +112,10 @@ double Lbm::excess_mass() {
 Energy Lbm::energy() {
   impl_->bring();
   for (Stream& stream : impl_->loop->streams()) stream.synchronize();
-  const auto sums = impl_->per_row(
-      [&](Together& together, const BlockWork& work, double* out) {
-        impl_->kernel.energy(together, work.cells, impl_->arrays(work), impl_->model, out);
-      },
-      2);
+  const auto sums =
+      impl_->per_row([&](Together& together, const Box& cells, const BlockArrays& block,
+                         double* out) { impl_->kernel.energy(together, cells, block, impl_->model, out); },
+                     2);
   std::vector<Partial> mine;
   for (std::size_t b = 0; b < sums.size(); ++b) {
     mine.push_back({impl_->blocks[b].id});
