@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(threads_of<Kernel>(most_threads), resident_of<
     run_team_lists(const __grid_constant__ TeamLists<Kernel> lists) {
   extern __shared__ __align__(16) unsigned char slipstream_team_memory[];
   if (static_cast<int>(blockIdx.x) >= lists.items[blockIdx.y].teams) return;
-  const Kernel kernel = lists.items[blockIdx.y].kernel;
+  const Kernel& kernel = lists.items[blockIdx.y].kernel;  // a copy would fill the registers
   kernel(Team(blockIdx.x, static_cast<int>(blockDim.x), slipstream_team_memory));
 }
 
@@ -191,10 +191,14 @@ class Together {
   void add_teams(std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
     if (stream_->device().backend == Backend::host) return launch_teams(*stream_, teams, threads, shared_bytes, kernel);
 #if defined(__CUDACC__)
+    std::vector<std::byte>& items = of(&cuda::launch_team_lists<Kernel>, {threads, shared_bytes});
+    if (teams > most_teams) {
+      launch();
+      return launch_teams(*stream_, teams, threads, shared_bytes, kernel);
+    }
     static_assert(std::is_trivially_copyable_v<Kernel>, "a kernel travels to the device as bytes");
     const typename cuda::TeamLists<Kernel>::Item item{static_cast<int>(teams), kernel};
     const auto bytes = std::as_bytes(std::span(&item, 1));
-    std::vector<std::byte>& items = of(&cuda::launch_team_lists<Kernel>, {threads, shared_bytes});
     if (teams > 0) items.insert(items.end(), bytes.begin(), bytes.end());
 #else
     throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
@@ -210,6 +214,8 @@ class Together {
  private:
   // A grid has up to 65535 blocks in y and, for up to 256 boxes, in z.
   static constexpr std::int64_t most_rows = 65535, most_planes = 255;
+  // About as many as a GPU holds at once.
+  static constexpr std::int64_t most_teams = 4096;
   using Launch = void (*)(Stream&, std::span<const std::byte>, TeamSize);
   struct Kind {
     Launch launch;

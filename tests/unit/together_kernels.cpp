@@ -144,6 +144,27 @@ TEST_P(Togethers, LeaveWhatIsLargeToLaunchesOfItsOwn) {
   EXPECT_EQ(found, std::vector<int>(rows, 7));
 }
 
+TEST_P(Togethers, LeaveManyTeamsToLaunchesOfTheirOwn) {
+  constexpr int few = 3, many = 5000;
+  clear();
+  Buffer<int> sums(device, 2 * few + many);
+  Together together(stream);
+  const auto add = [&](int teams, int number, int first) {
+    together.add_teams(teams, Total::threads, Total::threads * sizeof(int),
+                       Total{cells.data(), number, sums.data() + first});
+  };
+  add(few, 100, 0);
+  add(many, 200, few);
+  add(few, 300, few + many);
+  together.launch();
+  std::vector<int> found(sums.size());
+  copy(stream, found.data(), sums.data(), sums.bytes());
+  stream.synchronize();
+  for (int n = 0; n < few; ++n) EXPECT_EQ(found[n], 100 + n);
+  for (int n = 0; n < many; ++n) EXPECT_EQ(found[few + n], 200 + n);
+  for (int n = 0; n < few; ++n) EXPECT_EQ(found[few + many + n], 300 + n);
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, Togethers, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
