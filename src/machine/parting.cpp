@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,14 @@ bool ended(MPI_Request request, double seconds) {
   int done = 0;
   asked_until([&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done; }, seconds);
   return done != 0;
+}
+
+/// Reachable for good: MPI writes to it whenever the others say something.
+void leave_to_mpi(std::unique_ptr<int> value) {
+  static std::mutex mutex;
+  static auto& left = *new std::vector<std::unique_ptr<int>>;
+  const std::lock_guard lock(mutex);
+  left.push_back(std::move(value));
 }
 
 bool finalized() {
@@ -41,8 +50,7 @@ std::optional<int> Parting::greatest(int here, double seconds) {
   if (MPI_Iallreduce(MPI_IN_PLACE, all.get(), 1, MPI_INT, MPI_MAX, comm_, &request) == MPI_SUCCESS &&
       ended(request, seconds))
     return *all;
-  static auto& still_written = *new std::vector<std::unique_ptr<int>>;  // by MPI, whenever the others say something
-  still_written.push_back(std::move(all));
+  leave_to_mpi(std::move(all));
   part_alone();
   return {};
 }

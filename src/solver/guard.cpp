@@ -83,18 +83,6 @@ struct Guard::Impl {
     return found == options.ranges.end() ? std::array<double, 2>{-most, most} : found->second;
   }
 
-  Inspected what(const Field& field, const InspectedBlock& inspected, const std::array<double, 2>& sound) const {
-    Inspected what;
-    what.shape = field.shape(inspected.block);
-    what.type = field.options().type;
-    what.origin = field.data(inspected.block) + what.shape.origin * static_cast<std::int64_t>(size_of(what.type));
-    what.components = field.options().components;
-    what.lowest = sound[0];
-    what.highest = sound[1];
-    what.rows = inspected.rows;
-    return what;
-  }
-
   void queue(Stream& stream, Side& side, std::size_t quantity) const {
     std::vector<InspectedBlock> inspected;
     for (const Part& part : side.parts)
@@ -102,9 +90,7 @@ struct Guard::Impl {
     const Watched& one = watched[quantity];
     const std::array<double, 2> sound = range(one.name);
     if (one.inspect) return one.inspect(stream, inspected, sound[0], sound[1]);
-    std::vector<Inspected> all;
-    for (const InspectedBlock& block : inspected) all.push_back(what(*one.field, block, sound));
-    inspect_rows(stream, all);
+    inspect_rows(stream, *one.field, inspected, sound[0], sound[1]);
   }
 
   void inspect(std::vector<Stream>& streams, std::int64_t now) {

@@ -11,14 +11,16 @@ constexpr int fold_threads = 512;
 
 template <class T>
 struct FieldFaults {
-  const T* origin;
-  Inspected what;
+  const T* origin;  ///< interior cell (0, 0, 0), component 0
+  std::int64_t stride[3], component_stride;
+  int components;
+  double lowest, highest;
 
   SLIP_FN bool fault(int i, int j, int k, double* value) const {
-    const std::int64_t at = i * what.shape.stride[0] + j * what.shape.stride[1] + k * what.shape.stride[2];
-    for (int c = 0; c < what.components; ++c) {
-      *value = static_cast<double>(origin[at + c * what.shape.component_stride]);
-      if (!(*value >= what.lowest && *value <= what.highest)) return true;
+    const std::int64_t at = i * stride[0] + j * stride[1] + k * stride[2];
+    for (int c = 0; c < components; ++c) {
+      *value = static_cast<double>(origin[at + c * component_stride]);
+      if (!(*value >= lowest && *value <= highest)) return true;
     }
     return false;
   }
@@ -54,14 +56,24 @@ struct FirstOfRows {
 
 }  // namespace
 
-void inspect_rows(Stream& stream, std::span<const Inspected> blocks) {
+void inspect_rows(Stream& stream, const Field& field, std::span<const InspectedBlock> blocks, double lowest,
+                  double highest) {
+  const FieldOptions& o = field.options();
   Together together(stream);
-  for (const Inspected& block : blocks) {
-    const auto add = [&]<class T>() {
-      find_row_faults(together, rows_of(block.shape), FieldFaults<T>{reinterpret_cast<const T*>(block.origin), block},
-                      block.rows);
+  for (const InspectedBlock& inspected : blocks) {
+    const BlockShape shape = field.shape(inspected.block);
+    const auto add = [&]<class T>(T) {
+      const T* origin = reinterpret_cast<const T*>(field.data(inspected.block)) + shape.origin;
+      find_row_faults(together, rows_of(shape),
+                      FieldFaults<T>{origin,
+                                     {shape.stride[0], shape.stride[1], shape.stride[2]},
+                                     shape.component_stride,
+                                     o.components,
+                                     lowest,
+                                     highest},
+                      inspected.rows);
     };
-    block.type == DType::f32 ? add.template operator()<float>() : add.template operator()<double>();
+    o.type == DType::f32 ? add(0.0f) : add(0.0);
   }
   together.launch();
 }

@@ -12,18 +12,9 @@ struct DeviceFinding {
   RowFinding found;
 };
 
-/// Every component of a field in one block.
-struct Inspected {
-  const std::byte* origin = nullptr;  ///< interior cell (0, 0, 0), component 0
-  BlockShape shape;
-  DType type = DType::f32;
-  int components = 1;
-  double lowest = 0, highest = 0;
-  RowFinding* rows = nullptr;  ///< takes the first fault of each
-};
-
-/// Of blocks on the stream's device.
-void inspect_rows(Stream& stream, std::span<const Inspected> blocks);
+/// Of every component of the blocks of a field, on the stream's device: a value is sound from `lowest` to `highest`.
+void inspect_rows(Stream& stream, const Field& field, std::span<const InspectedBlock> blocks, double lowest,
+                  double highest);
 /// The first of `count` rows with a fault, into memory that the host can read.
 void first_of_rows(Stream& stream, const RowFinding* rows, std::int64_t count, DeviceFinding* first);
 

@@ -1,5 +1,8 @@
 #pragma once
 // A lattice Boltzmann run on one device of the host, its numbers, and bodies that are given by an equation.
+#include <gtest/gtest.h>
+
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -57,6 +60,33 @@ struct HostRun {
           }
         }
     lbm.state()["populations"].write(lbm.grid().box(), values.data());
+  }
+};
+
+/// Runs until no velocity changes by more than a part of `speed`.
+inline void settle(HostRun& run, double speed, double part = 1e-10) {
+  double change = 1;
+  for (int s = 0; s < 600 && change > part * speed; ++s) {
+    run.lbm.advance(100);
+    change = run.lbm.update_macroscopic();
+  }
+  ASSERT_LE(change, part * speed);
+}
+
+/// Options of a flow in f64 by each lattice.
+class EveryLattice : public testing::TestWithParam<Lattice> {
+ public:
+  static constexpr std::array all{Lattice::d2q9, Lattice::d3q19, Lattice::d3q27};
+
+ protected:
+  bool flat() const { return GetParam() == Lattice::d2q9; }
+  Options options(const Extent& cells) const {
+    Options o;
+    o.lattice = GetParam();
+    o.precision = DType::f64;
+    o.viscosity = 0.1;
+    o.cells = {cells[0], cells[1], flat() ? 1 : cells[2]};
+    return o;
   }
 };
 
