@@ -52,6 +52,7 @@ class Machine {
     bool bind = true;          ///< bind this rank to cores, memory and network card near its devices
   };
   /// Collective. Finds nodes by shared memory (MPI), devices and links by the backend and NVML, distances by hwloc.
+  /// Opens this rank's devices; where a rank cannot, all throw what it says.
   static Machine discover(const Communicator& comm, const Options& options);
 
   /// A machine that is not there: devices sorted by node then rank; links[a * devices + b].

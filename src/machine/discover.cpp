@@ -9,6 +9,7 @@
 
 #include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
+#include <slipstream/stream.hpp>
 
 #include "machine/affinity.hpp"
 #include "machine/links.hpp"
@@ -275,6 +276,8 @@ class Discovery {
     b.network_card = affinity_->network_card(my_bus_ids(), index);
     mine_.network_gb_per_s = detail::network_gb_per_s(b.network_card);
     for (const PhysicalDevice& physical : mine_.physical) {
+      // An event opens it, here where all ranks hear of one that cannot be opened: it is full, or another's alone.
+      const Event opened(physical.local);
       const DeviceInfo found = info(physical.local);
       const std::size_t sharers = host_ranks_.size() * mine_.physical.size();
       const std::size_t memory = options_.backend == Backend::host ? found.memory_free / sharers : found.memory_total;
