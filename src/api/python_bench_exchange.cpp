@@ -29,8 +29,11 @@ class BenchExchange {
     field.alignment = alignment;
     field.layout = layout == "auto" ? suited_layout(grid_) : layout_from_string(layout);
     layout_ = to_string(field.layout);
-    for (int q = 0; q < quantities; ++q) {
-      field.name = "quantity " + std::to_string(q);
+    // Cell by cell the quantities lie beside one another, in one field; otherwise each has its own.
+    const bool together = field.layout == Layout::aos;
+    field.components = together ? quantities : 1;
+    for (int q = 0; q < (together ? 1 : quantities); ++q) {
+      field.name = together ? "quantities" : "quantity " + std::to_string(q);
       fields_.emplace_back(grid_, field);
       items_.push_back({&halo_, &fields_.back()});
     }

@@ -65,13 +65,15 @@ def test_rows_replace_like_ones_that_hold_other_figures(tmp_path: Path) -> None:
 
 
 def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(cli: Cli, tmp_path: Path) -> None:
-    for layout in ("soa", "soa_z", "auto"):
+    for layout in ("soa", "soa_z", "aos", "auto"):
         assert cli(*QUICK_WORDS, "--devices", "4", "--part", "must", "--layout", layout).returncode == 0
     rows = [row for row in rows_of(tmp_path) if row["routes"] == "all" and row["clock"] == "events"]
     # The emulator has no pieces of memory: auto is soa there.
-    assert sorted({row["layout"] for row in rows}) == ["soa", "soa_z"] and len(rows) == 2 * len(
-        {tuple(row["cells"]) for row in rows}
-    )
+    traffic = {(tuple(row["cells"]), row["layout"]): row["link_mb"] for row in rows}
+    sizes = {cells for cells, _ in traffic}
+    assert len(traffic) == len(rows) == 3 * len(sizes)
+    for cells in sizes:  # as much, whether each quantity has a field of its own or all share one
+        assert traffic[cells, "aos"] == traffic[cells, "soa_z"] == traffic[cells, "soa"] > 0
     drawn = exchange_tables._bars(rows, exchange_tables._whos(rows)[0])
     least = min(row["time_us"] for row in rows if row["cells"] == rows[0]["cells"])
     assert drawn[exchange_tables._size(rows[0])]["events"]["time_us"] == least
