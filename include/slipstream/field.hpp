@@ -23,7 +23,7 @@ constexpr DType dtype_of();
 
 /// Order of the axes in memory, slowest first: soa = component, z, y, x; aos = z, y, x, component; soa_z = component,
 /// x, y, z. Ghosts on the last axis lie one by one, each in a piece of memory of its own, and are the dearest to
-/// exchange: soa_z is for blocks that are cut along x and not along z.
+/// exchange: soa_z is for blocks that are cut along x and not along z, and aos gives a cell's values one place.
 enum class Layout : std::uint8_t { soa, aos, soa_z };
 /// The axis of the rows: cells along it are neighbours in memory.
 constexpr int row_axis(Layout layout) { return layout == Layout::soa_z ? 2 : 0; }
@@ -31,8 +31,8 @@ constexpr int row_axis(Layout layout) { return layout == Layout::soa_z ? 2 : 0; 
 constexpr Extent by_rows(Layout layout, const Extent& e) {
   return row_axis(layout) == 2 ? Extent{e[2], e[1], e[0]} : e;
 }
-/// Where exchanges cost least: soa_z on GPUs where devices share the grid along x and no block is cut along z; soa
-/// elsewhere, and where rows along z would be shorter than a warp.
+/// Where exchanges cost least of the layouts that keep components apart: soa_z on GPUs where devices share the grid
+/// along x and no block is cut along z; soa elsewhere, and where rows along z would be shorter than a warp.
 Layout suited_layout(const Grid& grid);
 std::string to_string(Layout layout);
 Layout layout_from_string(const std::string& name);

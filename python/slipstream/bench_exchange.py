@@ -56,7 +56,7 @@ class Choice:
     quantities: int = 4
     radius: int = 3
     alignment: int = 32  #: bytes, of the first interior cell of every row
-    layout: str = "auto"  #: of the fields; auto: rows along z where x is cut and z is not, on GPUs
+    layout: str = "auto"  #: of the fields; aos: all in one; auto: rows along z where x is cut and z is not, on GPUs
     routes: str = ""  #: as in +direct,-staged; default: all of this build
     parts: Sequence[str] = ("all",)
     quick: bool = False

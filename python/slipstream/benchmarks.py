@@ -103,7 +103,11 @@ OPTIONS: Mapping[str, Option] = {
     "lattice": Option("D3Q19", "", {"choices": ["D3Q19", "D3Q27"]}),
     "collision": Option("TRT", "", {"choices": ["SRT", "TRT", "MRT", "cumulant"]}),
     "streaming": Option("two", "two arrays of populations, or one", {"choices": ["two", "in_place"]}),
-    "layout": Option("auto", "of the fields in memory", {"choices": ["auto", "soa", "aos", "soa_z"]}),
+    "layout": Option(
+        "auto",
+        "of the fields in memory; with aos the exchange's quantities share one",
+        {"choices": ["auto", "soa", "aos", "soa_z"]},
+    ),
     "experiment": Option(
         None,
         "of Risso 2017 or Zheng 2023, as a rule 200 steps, the smallest of 10 times; and methods",
