@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <map>
 
 #include <slipstream/error.hpp>
 
 #include "exchange/agreement.hpp"
 #include "exchange/impl.hpp"
+#include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
 
 namespace slipstream {
@@ -21,10 +21,10 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
     sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
   bundles = bundle(grid, planned, grid.rank());
   agree_on_messages();
-  const std::string failure = "an exchange could not be made";
-  on_all_ranks(failure, [&] { make_channels(); });
+  const std::string what = "an exchange could not be made";
+  on_all_ranks(comm, what, [&] { make_channels(); });
   prepare_routes();
-  on_all_ranks(failure, [&] {
+  on_all_ranks(comm, what, [&] {
     count_bindings();
     make_landing_places();
     make_host_landings();
@@ -33,26 +33,10 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
   directory.gather(comm);
   prove_host_landings();
   // It ends together, too: nobody stores before everybody's signals are zero.
-  on_all_ranks(failure, [&] {
+  on_all_ranks(comm, what, [&] {
     make_ends();
     make_programs();
   });
-}
-
-/// Where one rank fails, all throw, and none waits for it.
-void Exchange::Impl::on_all_ranks(const std::string& failure, const std::function<void()>& step) const {
-  std::exception_ptr thrown;
-  std::string message;
-  try {
-    step();
-  } catch (const std::exception& error) {
-    thrown = std::current_exception();
-    message = *error.what() ? error.what() : "failed without saying why";
-  }
-  const auto messages = comm.all_gather(message);
-  if (thrown) std::rethrow_exception(thrown);
-  for (int rank = 0; rank < comm.size(); ++rank)
-    if (!messages[rank].empty()) throw Error(failure + ", rank " + std::to_string(rank) + " says: " + messages[rank]);
 }
 
 Exchange::Impl::~Impl() {

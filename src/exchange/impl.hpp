@@ -66,7 +66,6 @@ struct Exchange::Impl {
   ~Impl();
 
   // build.cpp
-  void on_all_ranks(const std::string& failure, const std::function<void()>& step) const;
   void agree_on_messages() const;
   void make_channels();
   void make_message(Channel& channel, int most_devices);

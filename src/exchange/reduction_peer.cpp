@@ -6,32 +6,19 @@
 
 #include "device/upload.hpp"
 #include "exchange/reduction.hpp"
+#include "machine/agree.hpp"
 #include "machine/parting.hpp"
 
 namespace slipstream {
 namespace {
 
-/// Tries something on every rank and throws on all what the first rank that failed says. Collective.
-template <class Step>
-void together(const Communicator& comm, const Step& step) {
-  std::string message;
-  try {
-    step();
-  } catch (const std::exception& error) {
-    message = *error.what() ? error.what() : "failed without saying why";
-  }
-  const auto messages = comm.all_gather(message);
-  for (int rank = 0; rank < comm.size(); ++rank)
-    if (!messages[rank].empty()) throw Error("rank " + std::to_string(rank) + ": " + messages[rank]);
-}
-
 class PeerReduction final : public Reduction {
  public:
   PeerReduction(const Communicator& comm, const ReduceTeam& team)
       : team_(team), sides_(team.devices.size()), parting_(comm, "an all-reduce") {
-    together(comm, [&] { make_landing_places(); });
+    on_all_ranks(comm, [&] { make_landing_places(); });
     spread_addresses(comm);
-    together(comm, [&] { reach_all(); });
+    on_all_ranks(comm, [&] { reach_all(); });
   }
 
   ~PeerReduction() override {

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "exchange/impl.hpp"
+#include "machine/agree.hpp"
 
 namespace slipstream {
 namespace {
@@ -46,7 +47,7 @@ void rate(ReportRow& row, const Machine& machine) {
 std::vector<ReportRow> Exchange::report() {
   const Machine& machine = impl_->grid.machine();
   std::vector<double> times(messages().size(), -1);
-  impl_->on_all_ranks("an exchange cannot be reported", [&] {
+  on_all_ranks(impl_->comm, "an exchange cannot be reported", [&] {
     if (sequence()) times = arrival_us();
   });
   std::string mine;

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -15,6 +14,7 @@
 #include "exchange/agreement.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/tuner_cache.hpp"
+#include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
 
 namespace slipstream {
@@ -214,22 +214,9 @@ class Tuner {
     return gathered(mine);
   }
 
-  /// Does what may fail. What the first rank that failed says, on all ranks; empty where none did.
-  std::string failure_of(const std::function<void()>& step) const {
-    std::string mine;
-    try {
-      step();
-    } catch (const std::exception& error) {
-      mine = *error.what() ? error.what() : "failed without saying why";
-    }
-    const std::vector<std::string> all = comm_.all_gather(mine);
-    for (std::size_t rank = 0; rank < all.size(); ++rank)
-      if (!all[rank].empty()) return "rank " + std::to_string(rank) + ": " + all[rank];
-    return {};
-  }
-
-  /// True where nothing failed. Otherwise the candidate is dropped, with a note.
-  bool goes_on(Candidate& candidate, const std::string& failure) {
+  /// True where nothing failed on any rank. Otherwise the candidate is dropped, with a note. Collective.
+  bool goes_on(Candidate& candidate, const std::string& failed_here) {
+    const std::string failure = first_failure(comm_, failed_here);
     if (failure.empty()) return true;
     if (comm_.rank() == 0) result_.notes.push_back(candidate.name + ": " + failure);
     candidate.measured = false;
@@ -238,7 +225,7 @@ class Tuner {
     return false;
   }
 
-  /// One exchange from a common start; keeps the best times.
+  /// One exchange from a common start; keeps the best times. Returns how it failed here.
   std::string trial(Exchange& exchange, Candidate& candidate, std::vector<double>& best) {
     double taken = never;
     comm_.barrier();

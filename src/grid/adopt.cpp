@@ -4,6 +4,8 @@
 
 #include <slipstream/field.hpp>
 
+#include "machine/agree.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -38,8 +40,6 @@ std::string fingerprint(const FieldOptions& o) {
          << "xyz"[a] << ": ghost " << o.ghost[a] << " padding " << o.padding[a];
   return text.str();
 }
-
-constexpr char separator = '\n';
 
 }  // namespace
 
@@ -84,22 +84,12 @@ Field Field::adopt(const Communicator& comm, const Grid& grid, FieldOptions opti
   options.alignment = 1;
   options.adopted = true;
   Field field(grid, std::move(options), WithoutArrays{});
-  const std::string problem = field.take(arrays);
-  const std::string mine =
-      std::string(field.options_.shared ? "1" : "0") + separator + fingerprint(field.options_) + separator + problem;
-  const std::vector<std::string> all = comm.all_gather(mine);
-  const auto part = [](const std::string& text, int index) {
-    const std::size_t second = text.find(separator, 2);
-    return index == 1 ? text.substr(2, second - 2) : text.substr(second + 1);
-  };
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    if (const std::string why = part(all[rank], 2); !why.empty())
-      throw Error((comm.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") + why);
-    require(part(all[rank], 1) == part(all[0], 1), "ranks 0 and " + std::to_string(rank) +
-                                                       " describe a field differently: \"" + part(all[0], 1) +
-                                                       "\" and \"" + part(all[rank], 1) + "\"");
-    field.options_.shared = field.options_.shared && all[rank][0] == '1';
-  }
+  agree(comm, field.take(arrays));
+  const std::vector<std::string> all = comm.all_gather(fingerprint(field.options_));
+  for (int rank = 0; rank < comm.size(); ++rank)
+    require(all[rank] == all[0], "ranks 0 and " + std::to_string(rank) + " describe a field differently: \"" + all[0] +
+                                     "\" and \"" + all[rank] + "\"");
+  field.options_.shared = comm.all(field.options_.shared);
   return field;
 }
 

@@ -98,9 +98,9 @@ struct Checkpoints::Impl {
     });
     on_rank_zero(comm, [&] { prepare_folder(); });
     on_all_ranks(comm, [&] {
-      require(::access(options.folder.c_str(), W_OK) == 0,
-              "rank " + std::to_string(comm.rank()) + " cannot write into '" + options.folder +
-                  "': " + std::strerror(errno) + "; choose a folder that all nodes share");
+      require(::access(options.folder.c_str(), W_OK) == 0, "cannot write into '" + options.folder +
+                                                               "': " + std::strerror(errno) +
+                                                               "; choose a folder that all nodes share");
     });
     const auto there = checkpoints_in(options.folder);
     last = comm.broadcast(there.empty() ? std::string{} : there.back(), 0);

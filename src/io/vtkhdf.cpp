@@ -150,7 +150,7 @@ VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::stri
   // Seen by all now, it will also open on all later: a collective open that fails on some ranks only may hang.
   on_all_ranks(comm, [&] {
     require(s.options.collect || ::access(s.path.c_str(), R_OK | W_OK) == 0,
-            "rank " + std::to_string(comm.rank()) + " cannot write '" + s.path +
+            "cannot write '" + s.path +
                 "', which rank 0 made: choose a folder that all nodes share, or let rank 0 collect");
   });
 }

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <set>
 #include <sstream>
@@ -12,6 +11,7 @@
 #include <slipstream/stream.hpp>
 
 #include "machine/affinity.hpp"
+#include "machine/agree.hpp"
 #include "machine/links.hpp"
 #include "machine/share.hpp"
 
@@ -103,10 +103,10 @@ class Discovery {
   void run() {
     check_options();
     find_hosts();
-    together([&] { affinity_ = std::make_unique<Affinity>(options_.bind && owns_the_job()); });
+    on_all_ranks(comm_, [&] { affinity_ = std::make_unique<Affinity>(options_.bind && owns_the_job()); });
     take_devices();
     bind();
-    together([&] { describe(); });
+    on_all_ranks(comm_, [&] { describe(); });
     exchange_records();
     join_devices();
   }
@@ -122,21 +122,6 @@ class Discovery {
   std::vector<Binding> bindings;
 
  private:
-  /// Runs a local step. Where a rank fails, all throw what the first of them says, so that none waits for it in vain.
-  void together(const std::function<void()>& step) const {
-    std::string message;
-    try {
-      step();
-    } catch (const std::exception& error) {
-      message = *error.what() ? error.what() : "failed without saying why";
-    }
-    const auto messages = comm_.all_gather(message);
-    for (int rank = 0; rank < comm_.size(); ++rank) {
-      if (messages[rank].empty()) continue;
-      throw Error((comm_.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") + messages[rank]);
-    }
-  }
-
   void check_options() const {
     const Machine::Options& o = options_;
     require(o.devices_per_rank >= 0, "devices_per_rank is negative: give a count, or 0 to share devices out");
@@ -159,7 +144,7 @@ class Discovery {
     const auto leaders = comm_.all_gather(static_cast<std::int64_t>(leader));
     host_of_.assign(leaders.begin(), leaders.end());
     host_ranks_ = ranks_on(leader);
-    together([&] {
+    on_all_ranks(comm_, [&] {
       require(options_.ranks_per_node <= static_cast<int>(host_ranks_.size()),
               "ranks_per_node is " + std::to_string(options_.ranks_per_node) + ", but host " + host_name() + " runs " +
                   std::to_string(host_ranks_.size()) + " of the ranks: ask for at most so many");
@@ -202,7 +187,7 @@ class Discovery {
       return;
     }
     std::vector<PhysicalDevice> seen;
-    together([&] {
+    on_all_ranks(comm_, [&] {
       seen = detail::links_of(options_.backend).devices();
       check_seen(static_cast<int>(seen.size()));
     });
@@ -317,7 +302,7 @@ class Discovery {
   void join_devices() {
     const std::size_t n = devices.size();
     std::string rows;
-    together([&] {
+    on_all_ranks(comm_, [&] {
       for (std::size_t from = 0; from < n; ++from) {
         for (std::size_t to = from; devices[from].rank == comm_.rank() && to < n; ++to) {
           const Link link = link_between(from, to);

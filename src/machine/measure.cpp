@@ -13,6 +13,8 @@
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
+#include "machine/agree.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -66,9 +68,9 @@ class Measurement {
 
   std::vector<double> run() {
     mine_.assign(devices_ * devices_, 0.0);
-    together([&] { most_ = affordable(); });
+    on_all_ranks(comm_, [&] { most_ = affordable(); });
     most_ = static_cast<std::size_t>(-comm_.max(-static_cast<double>(most_)));
-    together([&] { set_up(); });
+    on_all_ranks(comm_, [&] { set_up(); });
     share_handles();
     const auto start = Clock::now();
     for (const std::vector<Pair>& step : steps()) {
@@ -78,7 +80,7 @@ class Measurement {
     }
     // Nobody frees what a neighbour may still have mapped.
     imported_.clear();
-    together([&] { require(failure_.empty(), failure_); });
+    agree(comm_, failure_);
     return gathered();
   }
 
@@ -87,18 +89,6 @@ class Measurement {
   bool is_mine(int device) const { return rank_of(device) == comm_.rank(); }
   bool reaches(const Pair& pair) const {
     return pair.a == pair.b || (machine_.link(pair.a, pair.b).peer && machine_.link(pair.b, pair.a).peer);
-  }
-
-  /// Runs a local step; where it fails on a rank, all throw what the first of them says.
-  template <class F>
-  void together(F step) const {
-    std::string message;
-    try {
-      step();
-    } catch (const std::exception& error) {
-      message = error.what();
-    }
-    for (const std::string& text : comm_.all_gather(message)) require(text.empty(), text);
   }
 
   /// Bytes of the largest copy: a small part of what is free. An emulated copy has no cost to drown before it starts.
@@ -120,7 +110,7 @@ class Measurement {
   /// Every device's target, by device, for the processes of its node.
   void share_handles() {
     std::string text;
-    together([&] {
+    on_all_ranks(comm_, [&] {
       for (auto& [device, bench] : benches_) {
         const MemoryHandle handle = export_memory(bench.to.device(), bench.to.data());
         text.append(reinterpret_cast<const char*>(&handle), sizeof handle);
@@ -188,12 +178,7 @@ class Measurement {
   /// A device that fails is told at the end: its neighbours must not wait for it in vain.
   template <class F>
   void guarded(F work) {
-    if (!failure_.empty()) return;
-    try {
-      work();
-    } catch (const std::exception& error) {
-      failure_ = *error.what() ? error.what() : "a copy between devices failed";
-    }
+    if (failure_.empty()) failure_ = failure_of(work);
   }
 
   /// What the other rank of a pair says; where one rank holds both devices, what it says itself.

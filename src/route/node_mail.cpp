@@ -4,6 +4,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "machine/agree.hpp"
 #include "route/node_boxes.hpp"
 #include "route/node_drivers.hpp"
 
@@ -71,16 +72,6 @@ class NodeInlet final : public Inlet {
   bool verified_ = false;
 };
 
-/// What rank says first of why it cannot; the same on all ranks.
-std::string first_refusal(const Communicator& comm, const std::string& mine) {
-  const auto all = comm.all_gather(mine);
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (!all[rank].empty()) return "rank " + std::to_string(rank) + ": " + all[rank];
-  return {};
-}
-
-std::string reason_of(const std::exception& error) { return *error.what() ? error.what() : "it failed"; }
-
 }  // namespace
 
 NodeMail::NodeMail(const RouteSetup& setup) : rank_(setup.comm.rank()) {
@@ -116,18 +107,16 @@ std::size_t NodeMail::place_boxes() {
 void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   const Device device = mine.empty() ? Device{} : setup.machine.device(mine.front()).local;
-  std::string offered, problem;
-  try {
+  std::string offered;
+  const std::string unshared = failure_of([&] {
     if (bytes) {
       memory_ = Buffer<std::byte>(device, bytes, Memory::pinned_shared);
       const MemoryHandle handle = export_memory(device, memory_.data());
       offered.assign(reinterpret_cast<const char*>(&handle), sizeof handle);
     }
-  } catch (const std::exception& error) {
-    problem = reason_of(error);
-  }
+  });
   const std::vector<std::string> all = setup.comm.all_gather(offered);
-  refusal_ = first_refusal(setup.comm, problem);
+  refusal_ = first_failure(setup.comm, unshared);
   if (refusal_.empty()) {
     const auto map = [&](int driver) {
       if (driver == rank_ || mapped_.contains(driver)) return;
@@ -135,16 +124,14 @@ void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
       std::memcpy(&handle, all.at(static_cast<std::size_t>(driver)).data(), sizeof handle);
       mapped_[driver] = import_memory(device, handle);
     };
-    try {
+    const std::string unmapped = failure_of([&] {
       for (const Carried& c : messages_)
         for (const auto& part : c.message.parts) {
           if (part.source_rank == rank_) map(c.message.sender);
           if (part.target_rank == rank_) map(c.message.receiver);
         }
-    } catch (const std::exception& error) {
-      problem = reason_of(error);
-    }
-    refusal_ = first_refusal(setup.comm, problem);
+    });
+    refusal_ = first_failure(setup.comm, unmapped);
   }
   if (refusal_.empty()) return;
   mapped_.clear();

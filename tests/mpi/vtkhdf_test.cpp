@@ -6,7 +6,6 @@
 
 #include "../support/machine_rig.hpp"
 #include "../support/vtkhdf_reading.hpp"
-#include "machine/agree.hpp"
 
 namespace slipstream {
 namespace {
@@ -109,12 +108,6 @@ TEST_F(VtkhdfOnRanks, ThrowsWhereRanksWriteDifferentSteps) {
   expect_one_message(error_of([&] { series.write(0, {{first ? "q" : "p", &field}}); }));
   expect_one_message(error_of([&] { series.write(first ? 0 : 1, {{"q", &field}}); }));
   EXPECT_EQ(error_of([&] { series.write(0, {{"q", &field}}); }), "");
-}
-
-TEST_F(VtkhdfOnRanks, AgreesOnTheFailureOfTheLowestRank) {
-  const bool failed = comm.rank() >= comm.size() / 2;
-  const std::string text = error_of([&] { agree(comm, failed ? "rank " + std::to_string(comm.rank()) : ""); });
-  EXPECT_EQ(text, "rank " + std::to_string(comm.size() / 2));
 }
 
 }  // namespace
