@@ -1,4 +1,4 @@
-// What a tuner keeps on disk, names of routes, and traces.
+// What a tuner keeps on disk, and names of routes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
-#include <slipstream/trace.hpp>
 
 #include "exchange/tuner_cache.hpp"
 
@@ -88,46 +86,6 @@ TEST(Routes, MayBeAddedToThoseNamed) {
 TEST(Routes, AreAllWhenNothingIsSaid) { EXPECT_EQ(routes_from_string(""), all_routes()); }
 
 TEST(Routes, CannotAllBeTakenAway) { EXPECT_THROW(routes_from_string("staged,-staged"), Error); }
-
-TEST(Trace, TimesDeviceWorkWithinTheHostsTime) {
-  Trace trace;
-  Stream stream(Device{});
-  Buffer<std::byte> buffer(Device{}, 1 << 20);
-  const double before = trace.now();
-  {
-    const DeviceSpan span(&trace, stream, "row", "fill", "kernel");
-    fill(stream, buffer.data(), 1, buffer.bytes());
-  }
-  stream.synchronize();
-  const double after = trace.now();
-  const std::string json = trace.json(3);
-  ASSERT_NE(json.find("\"name\": \"fill\", \"cat\": \"kernel\""), std::string::npos) << json;
-  const double start = std::stod(json.substr(json.find("\"ts\": ") + 6));
-  const double duration = std::stod(json.substr(json.find("\"dur\": ") + 7));
-  EXPECT_GE(duration, 0);
-  EXPECT_GE(start, 0);
-  EXPECT_LE(start + duration, after);
-  EXPECT_LT(before, after);
-  EXPECT_NE(json.find("\"name\": \"rank 3\""), std::string::npos);
-}
-
-TEST(Trace, KeepsAStateUntilTheNext) {
-  Trace trace;
-  trace.state("sender", "packing", "message");
-  trace.state("sender", "packing", "message");
-  EXPECT_EQ(trace.size(), 0);
-  trace.state("sender", "sending", "message");
-  trace.state("sender", "", "message");
-  EXPECT_EQ(trace.size(), 2);
-}
-
-TEST(Trace, DropsWhatFindsNoPlaceAndCountsIt) {
-  Trace trace(1);
-  { const HostSpan first(&trace, "first"); }
-  { const HostSpan second(&trace, "second"); }
-  EXPECT_EQ(trace.size(), 1);
-  EXPECT_EQ(trace.dropped(), 1);
-}
 
 }  // namespace
 }  // namespace slipstream
