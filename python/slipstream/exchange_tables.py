@@ -320,9 +320,13 @@ def _whos(rows: list[Row]) -> list[str]:
 
 
 def _bars(rows: list[Row], who: str) -> dict[str, dict[str, Row]]:
-    """By size, then by clock."""
-    bars: dict[str, dict[str, Row]] = {}
-    # Of several layouts the fastest counts.
-    for row in sorted((r for r in rows if _who(r) == who), key=lambda r: (r["cells"], -r["time_us"])):
-        bars.setdefault(_size(row), {})[row["clock"]] = row
-    return bars
+    """By size and layout, then by clock: of several layouts of a size, the fastest by events."""
+    sizes: dict[str, dict[str, dict[str, Row]]] = {}
+    for row in sorted((row for row in rows if _who(row) == who), key=lambda row: row["cells"]):
+        sizes.setdefault(_size(row), {}).setdefault(row["layout"], {})[row["clock"]] = row
+    fastest = {size: min(layouts.values(), key=_events_us) for size, layouts in sizes.items()}
+    return {f"{size} {by['events']['layout']}": by for size, by in fastest.items()}
+
+
+def _events_us(by_clock: dict[str, Row]) -> float:
+    return by_clock["events"]["time_us"]

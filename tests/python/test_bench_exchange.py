@@ -73,10 +73,13 @@ def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(cli: Cli, tmp
     sizes = {cells for cells, _ in traffic}
     assert len(traffic) == len(rows) == 3 * len(sizes)
     for cells in sizes:  # as much, whether each quantity has a field of its own or all share one
-        assert traffic[cells, "aos"] == traffic[cells, "soa_z"] == traffic[cells, "soa"] > 0
+        assert traffic[cells, "soa_z"] == traffic[cells, "soa"] > 0
+        # Each piece is rounded up to whole words of a copy, a corner of four fields four times.
+        assert traffic[cells, "aos"] == pytest.approx(traffic[cells, "soa"], rel=0.01)
     drawn = exchange_tables._bars(rows, exchange_tables._whos(rows)[0])
-    least = min(row["time_us"] for row in rows if row["cells"] == rows[0]["cells"])
-    assert drawn[exchange_tables._size(rows[0])]["events"]["time_us"] == least
+    least = min((row for row in rows if row["cells"] == rows[0]["cells"]), key=lambda row: row["time_us"])
+    name = f"{exchange_tables._size(least)} {least['layout']}"
+    assert drawn[name]["events"]["time_us"] == least["time_us"] and len(drawn) == len(sizes)
 
 
 def test_ranks_say_when_one_device_is_missing_beside_them(cli: Cli, tmp_path: Path) -> None:
