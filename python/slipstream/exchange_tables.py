@@ -1,5 +1,6 @@
 """Tables, comparisons and pictures of `slipstream bench exchange`, all made from its rows."""
 
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -40,6 +41,10 @@ def _size(row: Row) -> str:
     return f"{show_extent(row['cells'])} in all"
 
 
+def _cells(row: Row) -> int:
+    return math.prod(row["cells"])
+
+
 def _who(row: Row) -> str:
     return f"{report.count(row['ranks'], 'rank')}, {report.count(row['devices'], 'device')}"
 
@@ -47,7 +52,7 @@ def _who(row: Row) -> str:
 def _across(rows: list[Row], key: str) -> list[tuple[str, dict[str, Row]]]:
     """Rows of one size side by side, by `key`, in order of size."""
     lines: dict[str, dict[str, Row]] = {}
-    for row in sorted(rows, key=lambda row: row["cells"]):
+    for row in sorted(rows, key=_cells):
         lines.setdefault(row.get("label") or _size(row), {})[row[key]] = row
     return list(lines.items())
 
@@ -277,7 +282,7 @@ def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:
         chosen = pick(rows, part="ladder", base=base)
         for who in dict.fromkeys(_configuration(row) for row in chosen):
             lines: dict[str, list[Row]] = {}
-            for row in sorted(chosen, key=lambda row: row["cells"]):
+            for row in sorted(chosen, key=_cells):
                 if _configuration(row) == who:
                     lines.setdefault(row["rung"], []).append(row)
             found = [
@@ -303,7 +308,7 @@ def _weak_panel(rows: list[Row], clock: str) -> Any:
 
     found = []
     for who in _whos(rows):
-        line = sorted((row for row in rows if _who(row) == who), key=lambda row: row["cells"])
+        line = sorted((row for row in rows if _who(row) == who), key=_cells)
         sides = [row["cells_per_device"][0] for row in line]
         found.append(curves.Curve(who, sides, [row["time_us"] for row in line]))
     return curves.Panel(f"{clock} clock", "us", found, "side of a device's cube", counts=True)
@@ -322,7 +327,7 @@ def _whos(rows: list[Row]) -> list[str]:
 def _bars(rows: list[Row], who: str) -> dict[str, dict[str, Row]]:
     """By size and layout, then by clock: of several layouts of a size, the fastest by events."""
     sizes: dict[str, dict[str, dict[str, Row]]] = {}
-    for row in sorted((row for row in rows if _who(row) == who), key=lambda row: row["cells"]):
+    for row in sorted((row for row in rows if _who(row) == who), key=_cells):
         sizes.setdefault(_size(row), {}).setdefault(row["layout"], {})[row["clock"]] = row
     fastest = {size: min(layouts.values(), key=_events_us) for size, layouts in sizes.items()}
     return {f"{size} {by['events']['layout']}": by for size, by in fastest.items()}

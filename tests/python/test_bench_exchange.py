@@ -82,6 +82,16 @@ def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(cli: Cli, tmp
     assert drawn[name]["events"]["time_us"] == least["time_us"] and len(drawn) == len(sizes)
 
 
+def test_sizes_are_drawn_by_their_number_of_cells() -> None:
+    sizes = {"512^3": ([1024, 512, 512], [512] * 3), "945^3 in all": ([945] * 3, [473, 945, 945])}
+    rows = [
+        {"ranks": 2, "devices": 2, "cells": cells, "cells_per_device": share, "layout": "soa", "clock": "events"}
+        | {"time_us": 1.0}
+        for cells, share in reversed(sizes.values())
+    ]
+    assert list(exchange_tables._bars(rows, exchange_tables._whos(rows)[0])) == [f"{size} soa" for size in sizes]
+
+
 def test_ranks_say_when_one_device_is_missing_beside_them(cli: Cli, tmp_path: Path) -> None:
     result = cli(*QUICK_WORDS, "-n", "2", "--part", "scaling")
     assert result.returncode == 0, result.stderr
