@@ -167,6 +167,12 @@ class Together {
   template <class Kernel>
   void add(const Box& box, const Kernel& kernel) {
     if (stream_->device().backend == Backend::host) return launch_on_host(*stream_, box, kernel);
+    add_on_gpu(box, kernel);
+  }
+
+  /// For a kernel that the host has otherwise: its loops are not compiled.
+  template <class Kernel>
+  void add_on_gpu([[maybe_unused]] const Box& box, [[maybe_unused]] const Kernel& kernel) {
 #if defined(__CUDACC__)
     std::vector<std::byte>& items = of(&cuda::launch_boxes<Kernel>);
     if (box.empty()) return;

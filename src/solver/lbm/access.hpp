@@ -24,8 +24,8 @@ inline BlockArrays along_z(BlockArrays b) {
   return b;
 }
 
-/// What the compiler knows of strides: that neighbours in x, or populations, are neighbours in memory, or nothing.
-enum class Strides : std::uint8_t { soa, aos, any };
+/// What the compiler knows of strides: that neighbours in x are neighbours in memory, or nothing.
+enum class Strides : std::uint8_t { soa, any };
 
 template <class L, class T, Strides strides>
 struct Access {
@@ -39,12 +39,11 @@ struct Access {
         plane(place.shape.stride[2]),
         component(place.shape.component_stride) {}
   SLIP_FN std::int64_t at(int i, int j, int k) const {
-    const std::int64_t known = strides == Strides::soa ? 1 : L::q;
-    return i * (strides == Strides::any ? cell : known) + j * row + k * plane;
+    return i * (strides == Strides::any ? cell : 1) + j * row + k * plane;
   }
   template <int q>
   SLIP_FN T* population() const {
-    return origin + (strides == Strides::aos ? q : q * component);
+    return origin + q * component;
   }
 };
 

@@ -13,13 +13,6 @@
 
 namespace slipstream::lbm {
 
-/// Whether a step can know resting walls: by one array it touches the ghosts beside them in any case, and groups of
-/// four cells have no registers left for it.
-template <class S>
-constexpr bool step_knows_walls(bool in_place) {
-  return !in_place && sizeof(typename S::Word) >= 4;
-}
-
 /// The step by a model that is not plain; written in collide_by_model.hpp and instantiated in files of its own.
 template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
@@ -154,57 +147,39 @@ class KernelsOf final : public Kernels {
     using Raw = typename S::Raw;
     const Trt<L, T, Raw::unit> collision(model.plus, model.minus);
     if (b.numbering.words != nullptr) return launch_packed_step<L, Raw, in_place>(stream, b, collision);
-    if (b.together) return collide_together<in_place>(stream, box, b, collision);
-    if constexpr (L::dimensions == 3)
-      if (layout == Layout::soa_z)
-        return collide_rows<AlongZ<L>, in_place>(stream, along_z(box), along_z(b), Layout::soa, collision);
-    collide_rows<L, in_place>(stream, box, b, layout, collision);
+    if (has_vector_step(stream, b, layout)) return launch_vector_step<L, Raw, in_place>(stream, box, b, collision);
+    if (!launched_by_rows<in_place>(stream, box, b, layout, collision))
+      launch_any_step<L, Raw, in_place>(stream, box, b, collision);
   }
 
-  /// By the kernels that suit any layout and any block.
+  /// Whether the step was launched by a kernel that knows rows of cells, as GPUs have them for large blocks.
   template <bool in_place, class Collision>
-  static void collide_together(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-    using Raw = typename S::Raw;
-    if constexpr (step_knows_walls<S>(in_place))
-      if (b.walls != 0)
-        return launch_step<L, Raw, Strides::any, AtSolids::leave, Sides::walls, in_place>(stream, box, b, collision);
-    launch_step<L, Raw, Strides::any, AtSolids::leave, Sides::wrap, in_place>(stream, box, b, collision);
+  static bool launched_by_rows(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
+                               const Collision& collision) {
+    if (stream.device().backend == Backend::host || layout == Layout::aos || b.together ||
+        (b.has_solids && !b.leave_solids))
+      return false;
+    if (layout == Layout::soa) return launched_by_rows_of<L, in_place>(stream, box, b, collision);
+    if constexpr (L::dimensions == 3)
+      return launched_by_rows_of<AlongZ<L>, in_place>(stream, along_z(box), along_z(b), collision);
+    return false;
   }
 
   /// `M`: the lattice as memory sees it.
   template <class M, bool in_place, class Collision>
-  static void collide_rows(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
-                           const Collision& collision) {
+  static bool launched_by_rows_of(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+    if constexpr (step_knows_walls<S>(in_place))
+      if (b.walls != 0) return launched_by_rows_of<M, Sides::walls, in_place>(stream, box, b, collision);
+    return launched_by_rows_of<M, Sides::wrap, in_place>(stream, box, b, collision);
+  }
+
+  template <class M, Sides sides, bool in_place, class Collision>
+  static bool launched_by_rows_of(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
     using Raw = typename S::Raw;
-    using enum Sides;
-    constexpr AtSolids none = AtSolids::none, rest = AtSolids::rest, keep = AtSolids::keep, leave = AtSolids::leave;
-    constexpr Strides soa = Strides::soa, aos = Strides::aos, any = Strides::any;
-    const auto run = [&]<Strides strides, AtSolids solids, Sides sides>() {
-      // Nobody puts cells at rest on a GPU.
-      if constexpr (strides != aos && solids != rest)
-        if (layout != Layout::aos && launch_groups<M, Raw, solids, sides, in_place>(stream, box, b, collision)) return;
-      launch_step<M, Raw, strides, solids, sides, in_place>(stream, box, b, collision);
-    };
-    const auto step = [&]<Strides strides, Sides sides>() {
-      b.has_solids ? run.template operator()<strides, rest, sides>() : run.template operator()<strides, none, sides>();
-    };
-    const auto step_leaving = [&]<Sides sides>() {
-      b.skip_solids ? run.template operator()<any, leave, sides>() : run.template operator()<any, keep, sides>();
-    };
-    const bool knows_walls = b.walls != 0;
-    if (b.has_solids && b.leave_solids) {
-      if constexpr (step_knows_walls<S>(in_place))
-        if (knows_walls) return step_leaving.template operator()<walls>();
-      step_leaving.template operator()<wrap>();
-    } else if (layout == Layout::aos) {
-      if constexpr (std::is_same_v<M, L>) step.template operator()<aos, open>();
-    } else if (b.wrap.extent[0] == 0 && !knows_walls) {
-      step.template operator()<soa, open>();
-    } else {
-      if constexpr (step_knows_walls<S>(in_place))
-        if (knows_walls) return step.template operator()<soa, walls>();
-      step.template operator()<soa, wrap>();
-    }
+    if (b.has_solids) return launch_groups<M, Raw, AtSolids::leave, sides, in_place>(stream, box, b, collision);
+    if (launch_groups<M, Raw, AtSolids::none, sides, in_place>(stream, box, b, collision)) return true;
+    launch_on_gpu(stream, box, step_of<M, Raw, Strides::soa, AtSolids::none, sides, in_place>(b, collision));
+    return true;
   }
 
   static Cells<L, S> cells(const BlockArrays& b) {

@@ -1,6 +1,7 @@
 #pragma once
 // The step of a cell. Populations are stored as deviations from the weights, g_i = f_i - w_i, so that f32 keeps its
 // digits where the flow is nearly at rest.
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -16,14 +17,21 @@
 namespace slipstream::lbm {
 
 /// What the step does with solid cells: there are none; their populations are put at rest, which needs no decision and
-/// so can become vector instructions; they are read, while the flag is still on its way, but not written; or, where the
-/// block asks for that, nothing of them is read but their flag.
-enum class AtSolids : std::uint8_t { none, rest, keep, leave };
+/// so can become vector instructions; or as the block asks for it. Then nothing of them is read but their flag
+/// (skip_solids), or they are read, while the flag is still on its way, but not written (leave_solids), or put at rest.
+enum class AtSolids : std::uint8_t { none, rest, leave };
 
-/// What kernels know of the sides of a block: nothing; that x wraps round; that, and resting walls, where a cell reads
-/// what it sent itself. Links do that elsewhere, in a pass of its own that touches a sector of memory for each end of a
-/// row.
+/// What kernels know of the sides of a block: nothing, which vector instructions need; that x may wrap round; that, and
+/// resting walls, where a cell reads what it sent itself. Links do that elsewhere, in a pass of its own that touches a
+/// sector of memory for each end of a row.
 enum class Sides : std::uint8_t { open, wrap, walls };
+
+/// Whether a step can know resting walls: by one array it touches the ghosts beside them in any case, and groups of
+/// four cells have no registers left for it.
+template <class S>
+constexpr bool step_knows_walls(bool in_place) {
+  return !in_place && sizeof(typename S::Word) >= 4;
+}
 
 /// Pulls the populations of a cell, collides them and writes them. In place it writes where it has read (Form says
 /// where that is), and nowhere else: each place is one cell's alone in a step, so that cells may be taken in any order,
@@ -39,7 +47,7 @@ struct StreamCollide {
   Wrap wrap;
   std::int64_t turn;  ///< in place: from the component of an odd population to where the form has it
   Collision collision;
-  bool leave_solids, flags_by_word;
+  bool leave_solids, skip_solids, flags_by_word;
   std::uint8_t walls;        ///< of BlockArrays
   int last[3];               ///< cell of the block on each axis
   bool along_z = false;      ///< cells are counted with z first
@@ -57,16 +65,16 @@ struct StreamCollide {
     }
     /// On the host.
     void cells(int first, int end) const {
-      if constexpr (may_go_past_caches)
-        if (kernel.past_caches) return cells_past_caches(first, end);
+      if constexpr (may_go_past_caches) return cells_by_lines(first, end);
 #pragma GCC ivdep
       for (int i = first; i < end; ++i) (*this)(i);
     }
 
    private:
-    /// The two arrays take turns: what is written is read in the next step, when the caches hold other cells. So some
-    /// cells are collided into memory that stays, and leave it population by population, by lines.
-    void cells_past_caches(int first, int end) const {
+    /// The two arrays take turns: what is written is read in the next step, when the caches of a large block hold other
+    /// cells. So some cells are collided into memory that stays, and leave it population by population, by lines. Small
+    /// blocks go the same way, for this loop is most of what a compiler has to do.
+    void cells_by_lines(int first, int end) const {
       constexpr int line = static_cast<int>(cache_line / sizeof(Word)), values = 4 * line;
       Word kept[L::q][values];
       const auto begun = reinterpret_cast<std::uintptr_t>(kernel.out.template population<0>() + start + first);
@@ -76,16 +84,17 @@ struct StreamCollide {
 #pragma GCC ivdep
         for (int i = 0; i < count; ++i)
           kernel.cell(*this, from + i, [&](auto q, std::int64_t, Word word) { kept[q()][i] = word; });
-        unrolled<0, L::q>(
-            [&](auto q) { store_past_caches(kernel.out.template population<q()>() + start + from, kept[q()], count); });
+        unrolled<0, L::q>([&](auto q) {
+          Word* const there = kernel.out.template population<q()>() + start + from;
+          kernel.past_caches ? store_past_caches(there, kept[q()], count)
+                             : static_cast<void>(std::copy_n(kept[q()], count, there));
+        });
       }
-      streaming_stores_done();
+      if (kernel.past_caches) streaming_stores_done();
     }
   };
   // Halves are bound by their conversion.
-  static constexpr bool may_go_past_caches = !in_place && strides == Strides::soa && sides == Sides::open &&
-                                             (solids == AtSolids::none || solids == AtSolids::rest) &&
-                                             sizeof(Word) >= 4;
+  static constexpr bool may_go_past_caches = !in_place && sides == Sides::open && sizeof(Word) >= 4;
   SLIP_FN Row row(int j, int k) const {
     return {*this,
             in.at(0, j, k),
@@ -153,10 +162,11 @@ struct StreamCollide {
   SLIP_FN void cell(const Row& row, int i, const Store& store) const {
     bool solid = false;
     const std::int64_t flag = row.flags_start + (strides == Strides::any ? flags.at(i, 0, 0) : i);
-    if constexpr (solids == AtSolids::rest || solids == AtSolids::keep) solid = flags.origin[flag] != 0;
-    if constexpr (solids == AtSolids::leave) solid = flagged(flag);
-    if constexpr (solids == AtSolids::leave)
-      if (solid && leave_solids) return;
+    if constexpr (solids == AtSolids::rest) solid = flags.origin[flag] != 0;
+    if constexpr (solids == AtSolids::leave) {
+      solid = flagged(flag);
+      if (skip_solids && solid) return;
+    }
     const std::int64_t at = row.start + in.at(i, 0, 0);
     const Step x(in.at(1, 0, 0), i, sides == Sides::open ? 0 : wrap.extent[0]);
     const auto beside = static_cast<std::uint8_t>(row.walls | walls_at<0>(i, i));
@@ -165,9 +175,9 @@ struct StreamCollide {
       const bool wall = comes_from<q()>(beside);
       g[q()] = S::load(in.template population<q()>()[at + incoming<q()>(row.steps, x, wall)]);
     });
-    if constexpr (solids == AtSolids::keep) {
+    if constexpr (solids == AtSolids::leave) {
       unrolled<0, L::q>([&](auto q) { read_by_now(g[q()]); });
-      if (solid) return;
+      if (leave_solids && solid) return;
     }
     collision(g);
     const typename S::Rounding rounded(g[0]);
@@ -191,27 +201,48 @@ StreamCollide<L, S, strides, solids, sides, in_place, Collision> step_of(const B
           b.form == Form::turned ? b.populations.shape.component_stride : 0,
           collision,
           b.leave_solids,
+          b.skip_solids,
           b.flags_by_word,
           b.walls,
           {static_cast<int>(n[0]) - 1, static_cast<int>(n[1]) - 1, static_cast<int>(n[2]) - 1}};
 }
 
-template <class L, class S, Strides strides, AtSolids solids, Sides sides, bool in_place, class Collision>
-void launch_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-  auto step = step_of<L, S, strides, solids, sides, in_place>(b, collision);
-  // On a GPU threads beside one another take cells beside one another.
-  step.along_z = b.populations.shape.row_axis == 2 && stream.device().backend != Backend::host;
-  step.past_caches = b.past_caches;
+/// A step that is not asked for whole rows.
+template <class Step>
+struct CellByCell {
+  Step step;
+  SLIP_FN void operator()(int i, int j, int k) const { step(i, j, k); }
+};
+
+/// By the kernel that suits any layout, any block and both backends.
+template <class L, class S, Sides sides, bool in_place, class Collision>
+void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+  auto step = step_of<L, S, Strides::any, AtSolids::leave, sides, in_place>(b, collision);
+  // Neighbouring threads, and iterations, take neighbours in memory.
+  step.along_z = b.populations.shape.row_axis == 2;
   const Box cells = step.along_z ? along_z(box) : box;
-  if constexpr (strides == Strides::any && solids == AtSolids::leave)
-    if (b.together) return b.together->add(cells, step);
-  launch(stream, cells, step);
+  if (stream.device().backend == Backend::host) return launch_on_host(stream, cells, CellByCell{step});
+  b.together ? b.together->add_on_gpu(cells, step) : launch_on_gpu(stream, cells, step);
+}
+
+/// The same, by what the block's sides need.
+template <class L, class S, bool in_place, class Collision>
+void launch_any_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+  if constexpr (step_knows_walls<S>(in_place))
+    if (b.walls != 0) return launch_any_step<L, S, Sides::walls, in_place>(stream, box, b, collision);
+  launch_any_step<L, S, Sides::wrap, in_place>(stream, box, b, collision);
+}
+
+/// Whether the host can take the step below.
+inline bool has_vector_step(const Stream& stream, const BlockArrays& b, Layout layout) {
+  return stream.device().backend == Backend::host && layout == Layout::soa && b.wrap.extent[0] == 0 && b.walls == 0 &&
+         !(b.has_solids && b.leave_solids);
 }
 
 /// The step that becomes vector instructions.
-template <class L, class S, class Collision>
-void launch_step_on_host(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
-  auto step = step_of<L, S, Strides::soa, AtSolids::rest, Sides::open, false>(b, collision);
+template <class L, class S, bool in_place, class Collision>
+void launch_vector_step(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+  auto step = step_of<L, S, Strides::soa, AtSolids::rest, Sides::open, in_place>(b, collision);
   step.past_caches = b.past_caches;
   launch_on_host(stream, box, step);
 }

@@ -11,8 +11,8 @@ namespace slipstream::lbm {
 
 /// The same for a few cells of a row at once, 8 bytes of each population: a GPU moves and addresses them together
 /// wherever a population is not shifted in x, and in an aligned group and one cell beside it where it is. The bits are
-/// those of StreamCollide; why it is faster says docs/notes/performance.md. Solid cells that shall be left alone are so
-/// by whole groups; beside a fluid cell of their group they are put at rest, which is as good for what they hold.
+/// those of StreamCollide; why it is faster says docs/notes/performance.md. Solid cells are left alone by whole groups;
+/// beside a fluid cell of their group they are put at rest, which is as good for what they hold.
 template <class L, class S, AtSolids solids, Sides sides, bool in_place, class Collision>
 struct StreamCollideGroups {
   using Word = typename S::Word;
@@ -47,12 +47,12 @@ struct StreamCollideGroups {
     const std::int64_t at = row.start + i;
     const Flags solid = flags_of(row.flags_start + i);
     if constexpr (solids == AtSolids::leave)
-      if (all(solid)) return;
+      if (cells.skip_solids && all(solid)) return;
     const Site site{row.steps, Step(1, i, extent), Step(1, i + size - 1, extent), row.walls,
                     cells.template walls_at<0>(i, i + size - 1)};
     Group words[L::q];
     unrolled<0, L::q>([&](auto q) { words[q()] = read<q()>(cells.in.template population<q()>() + at, site); });
-    if constexpr (solids == AtSolids::keep) {
+    if constexpr (solids == AtSolids::leave) {
       unrolled<0, L::q>([&](auto q) { read_by_now(words[q()]); });
       if (all(solid)) return;
     }

@@ -1,5 +1,6 @@
 #pragma once
 #include <cmath>
+#include <optional>
 
 #include "solver/lbm/collision/flow.hpp"
 
@@ -43,6 +44,24 @@ struct Smagorinsky {
     }
     const T norm = std::sqrt(diagonal + T(2) * rest);
     return T(0.5) * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * (norm * u.inverse)));
+  }
+};
+
+/// The same where a run decides whether there are eddies: one kernel for both. GPUs wait for memory in any case; the
+/// host's vector instructions would not.
+template <class L, class T, class Collision>
+struct MaybeSmagorinsky {
+  Smagorinsky<L, T, Collision> model;
+  bool eddies;
+
+  MaybeSmagorinsky(const Collision& inner, double viscosity, const std::optional<double>& constant)
+      : model(inner, viscosity, constant.value_or(0)), eddies(constant.has_value()) {}
+
+  template <class F = NoForce>
+  SLIP_FN void operator()(T (&g)[L::q], const F& force = {}) const {
+    Collision collision = model.collision;
+    if (eddies) collision = collision.with_tau(model.tau(g, force));
+    collision(g, force);
   }
 };
 

@@ -9,7 +9,8 @@ namespace slipstream::lbm {
 template <class L, class T, int unit = 1>
 struct Trt {
   T omega_plus, omega_minus;
-  T magic;  ///< (1 / omega_plus - 1/2) (1 / omega_minus - 1/2)
+  T magic;              ///< (1 / omega_plus - 1/2) (1 / omega_minus - 1/2)
+  bool single = false;  ///< the rates stay equal when the relaxation time changes, whatever `magic` becomes
 
   Trt(double plus, double minus)
       : omega_plus(static_cast<T>(plus)),
@@ -21,7 +22,7 @@ struct Trt {
     const T beyond_half = tau - T(0.5);
     Trt changed = *this;
     changed.omega_plus = T(1) / tau;
-    changed.omega_minus = beyond_half / (magic + T(0.5) * beyond_half);
+    changed.omega_minus = single ? changed.omega_plus : beyond_half / (magic + T(0.5) * beyond_half);
     return changed;
   }
 
