@@ -21,7 +21,7 @@ help:
 	@echo 'make gpu-test     build the preset cuda and run every test on the GPUs of this machine; needs no network'
 	@echo 'make gpu-sanitize build the preset cuda and run C++ tests under compute-sanitizer; tools/gpu_sanitize.sh NAME... a part'
 	@echo 'make gpu-bench    build the preset cuda and measure what bench/results holds of GPUs; tools/gpu_bench.sh NAME... a part'
-	@echo 'make gpu-kit      fill gpu-kit/ with what a GPU machine without network lacks'
+	@echo 'make gpu-kit      build here what a GPU machine runs, and fill gpu-kit/ with it and with what that machine lacks'
 	@echo 'make clean        remove what was built; .venv and results/ stay'
 
 set-up:

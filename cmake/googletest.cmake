@@ -1,11 +1,10 @@
-# GoogleTest as the system has it; else its sources, from Debian's package or from the kit for machines without network.
+# GoogleTest as the system has it; else its sources from Debian's package.
 find_package(GTest QUIET)
 if(NOT GTest_FOUND)
   find_path(GOOGLETEST_SOURCES googletest/include/gtest/gtest.h NO_DEFAULT_PATH
-            PATHS ${PROJECT_SOURCE_DIR}/gpu-kit/googletest /usr/src/googletest)
+            PATHS /usr/src/googletest)
   if(NOT GOOGLETEST_SOURCES)
-    message(FATAL_ERROR "GoogleTest is missing: install libgtest-dev, or fill gpu-kit/ with 'make gpu-kit' where there "
-                        "is a network, or configure with -DSLIPSTREAM_TESTS=OFF.")
+    message(FATAL_ERROR "GoogleTest is missing: install libgtest-dev, or configure with -DSLIPSTREAM_TESTS=OFF.")
   endif()
   set(INSTALL_GTEST OFF)
   set(BUILD_GMOCK OFF)

@@ -1,8 +1,9 @@
-# Sourced by gpu_test.sh, gpu_sanitize.sh and gpu_bench.sh in the root of the tree: builds the preset cuda, all of it or the
-# targets given.
-# Touches no network: what the machine lacks comes from gpu-kit/, which 'make gpu-kit' fills elsewhere.
-# GPU_TEST_ARCHITECTURES (default: this machine's) names what to compile for. With GPU_BUILD=no nothing is built: what was
-# built on a machine of this kind came along. Sets python and PYTHONPATH.
+# Sourced by gpu_test.sh, gpu_sanitize.sh, gpu_bench.sh and the kit's slipstream in the root of the tree. Where gpu-kit/ holds
+# what 'make gpu-kit' has built elsewhere, only the Python module is compiled, once, for the Python here. Elsewhere it builds
+# the preset cuda, all of it or the targets given. Touches no network: what the machine lacks comes from gpu-kit/, too.
+# GPU_TEST_ARCHITECTURES (default: this machine's) names what to compile for. Sets python and PYTHONPATH, and tests to the
+# folder of the C++ tests.
+mkdir -p build
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fail() {
   echo "$(basename "$0" .sh): $*" >&2
@@ -10,10 +11,7 @@ fail() {
 }
 
 command -v nvidia-smi >/dev/null && nvidia-smi -L || fail "no GPU here: nvidia-smi lists none."
-command -v nvcc >/dev/null || fail "no nvcc on the path: install the CUDA toolkit, 13.0 or newer."
-architectures=${GPU_TEST_ARCHITECTURES:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sort -u |
-  sed 's/\.//; s/$/-real/' | paste -sd';')}
-
+kit=$PWD/gpu-kit
 python=$(tools/setup.sh --python)
 site=$PWD/build/gpu-site
 export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
@@ -28,7 +26,21 @@ if [ -n "$("$python" tools/missing_python.py run build test)" ]; then
   [ -z "$missing" ] || fail "$python lacks $(paste -sd' ' <<<"$missing"): fill gpu-kit/ with 'make gpu-kit' where there is a network."
 fi
 
-if [ "${GPU_BUILD:-yes}" != no ]; then
+if [ -e "$kit/lib/libslipstream.so" ]; then
+  tests=$kit/bin ctest_folder=$kit
+  # Libraries that the loader may not know: CUDA's, and NVSHMEM's from Python's package.
+  nvidia=$("$python" -c 'import nvidia; print(*(p + "/nvshmem/lib" for p in nvidia.__path__), sep=":")' 2>/dev/null || true)
+  export LD_LIBRARY_PATH=$kit/lib:/usr/local/cuda/lib64${nvidia:+:$nvidia}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  missing=$(ldd "$tests/unit_tests" | awk '/not found/ {print $1}' | paste -sd' ')
+  [ -z "$missing" ] || fail "the kit needs libraries that this machine lacks: $missing"
+  cmake -S . -B build/module -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_BUILD_RPATH="$kit/lib" -DSLIPSTREAM_PYTHON=ON \
+    "-DSLIPSTREAM_LIBRARY=$kit/lib/libslipstream.so" "-DPython_EXECUTABLE=$python" >build/module.log 2>&1 &&
+    cmake --build build/module >>build/module.log 2>&1 || fail "the Python module cannot be built: $(tail -n 20 build/module.log)"
+else
+  tests=$PWD/build/cuda/tests ctest_folder=$PWD/build/cuda
+  command -v nvcc >/dev/null || fail "no nvcc on the path: install the CUDA toolkit, 13.0 or newer, or bring what 'make gpu-kit' makes."
+  architectures=${GPU_TEST_ARCHITECTURES:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | sort -u |
+    sed 's/\.//; s/$/-real/' | paste -sd';')}
   cmake --preset cuda "-DCMAKE_CUDA_ARCHITECTURES=$architectures" "-DPython_EXECUTABLE=$python"
   cmake --build --preset cuda ${targets:+--target $targets}
 fi

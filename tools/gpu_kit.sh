@@ -1,36 +1,92 @@
 #!/usr/bin/env bash
-# Fills gpu-kit/ with what a GPU machine without network lacks: wheels for its Python and GoogleTest's sources.
-# Run it where there is a network, then copy the tree with gpu-kit/ there and run 'make gpu-test'.
+# Fills gpu-kit/ with what a GPU machine without network runs and lacks: the library, its tests and benchmarks built here,
+# wheels for its Python. Copy the tree with gpu-kit/ there: 'gpu-kit/slipstream' is the command line, and 'make gpu-test',
+# 'gpu-bench' and 'gpu-sanitize' take what is in the kit in place of building. There only the Python module is compiled,
+# where the Python is another than here.
 #
-# KIT_PYTHON is the Python over there, as 3.12 (the default).
+# Usage: tools/gpu_kit.sh [--no-wheels]   --no-wheels: without what comes from the network
+# KIT_PYTHON (default: 3.12) is the Python over there, KIT_NVSHMEM (default: 3.4.5) its NVSHMEM, KIT_ARCHITECTURES (default:
+# 90-real) its GPUs, as CMAKE_CUDA_ARCHITECTURES has them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tools/setup.sh kit
+most_mib=52 kit=gpu-kit build=build/kit
+command -v nvcc >/dev/null || {
+  echo "gpu_kit: no nvcc on the path: install the CUDA toolkit, 13.0 or newer; it needs no GPU." >&2
+  exit 1
+}
+tools/setup.sh
 python=$(tools/setup.sh --python)
-version=${KIT_PYTHON:-3.12}
+
+# download FOLDER WHAT...: wheels for the Python over there.
+download() {
+  local platforms=() glibc
+  for glibc in 28 27 17; do platforms+=(--platform "manylinux_2_${glibc}_x86_64"); done
+  "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --implementation cp \
+    --python-version "${KIT_PYTHON:-3.12}" "${platforms[@]}" --platform manylinux2014_x86_64 -d "$@"
+}
 
 # Named one by one: the dependency solver would drag in what such machines have (numpy, matplotlib).
 packages=(pydantic pydantic-core annotated-types typing-inspection typing-extensions rich markdown-it-py mdurl pygments
           nanobind scikit-build-core hypothesis sortedcontainers)
-mkdir -p gpu-kit/wheels
-rm -f gpu-kit/wheels/*.whl
-platforms=()
-for glibc in 28 27 17; do platforms+=(--platform "manylinux_2_${glibc}_x86_64"); done
-# pydantic accepts one version of pydantic-core only: ask it.
-"$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version "$version" \
-  --implementation cp "${platforms[@]}" --platform manylinux2014_x86_64 -d gpu-kit/wheels pydantic
-core=$("$python" - gpu-kit/wheels/pydantic-*.whl <<'EOF'
+wheels() {
+  local core
+  mkdir -p $kit/wheels
+  rm -f $kit/wheels/*.whl
+  download $kit/wheels pydantic
+  # pydantic accepts one version of pydantic-core only: ask it.
+  core=$("$python" - $kit/wheels/pydantic-*.whl <<'EOF'
 import re, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
     name = next(n for n in wheel.namelist() if n.endswith("/METADATA"))
     print(re.search(r"Requires-Dist: (pydantic-core==\S+)", wheel.read(name).decode()).group(1))
 EOF
-)
-packages=("${packages[@]/#pydantic-core/$core}")
-"$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version "$version" \
-  --implementation cp "${platforms[@]}" --platform manylinux2014_x86_64 -d gpu-kit/wheels "${packages[@]:1}"
+  )
+  packages=("${packages[@]/#pydantic-core/$core}")
+  download $kit/wheels "${packages[@]:1}"
+}
 
-rm -rf gpu-kit/googletest
-cp -rL /usr/src/googletest gpu-kit/googletest
-rm -rf gpu-kit/googletest/*/test gpu-kit/googletest/*/samples
-du -sh gpu-kit
+# Only its headers are needed here.
+nvshmem() {
+  local version=${KIT_NVSHMEM:-3.4.5} wheel
+  nvshmem_root=$PWD/build/nvshmem-$version
+  if [ ! -e "$nvshmem_root/include/nvshmem_host.h" ]; then
+    wheel=$(mktemp -d)
+    download "$wheel" "nvidia-nvshmem-cu13==$version"
+    mkdir -p "$nvshmem_root"
+    "$python" - "$wheel"/*.whl "$nvshmem_root" <<'EOF'
+import sys, zipfile
+from pathlib import Path
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for name in wheel.namelist():
+        if "/nvshmem/include/" in name and not name.endswith("/"):
+            to = Path(sys.argv[2], "include", name.split("/nvshmem/include/")[1])
+            to.parent.mkdir(parents=True, exist_ok=True)
+            to.write_bytes(wheel.read(name))
+EOF
+    rm -r "$wheel"
+  fi
+}
+
+nvshmem_root=""
+if [ "${1:-}" != --no-wheels ]; then
+  wheels
+  nvshmem
+fi
+cmake --preset kit "-DCMAKE_CUDA_ARCHITECTURES=${KIT_ARCHITECTURES:-90-real}" "-DPython_EXECUTABLE=$python" \
+  "-DSLIPSTREAM_NVSHMEM_ROOT=$nvshmem_root"
+cmake --build --preset kit
+
+rm -rf $kit/lib $kit/bin
+mkdir -p $kit/lib $kit/bin
+strip -o $kit/lib/libslipstream.so $build/libslipstream.so
+for name in unit_tests mpi_tests; do strip -o $kit/bin/$name $build/tests/$name; done
+# HDF5 differs between machines, in version and in whether it is parallel.
+ldd $build/libslipstream.so | awk '/lib(hdf5|sz|aec)[^ ]*\.so/ {print $3}' | xargs -I{} cp -L {} $kit/lib/
+# What ctest runs of it; the installed package is tested where it is built.
+sed -e "s|$PWD/$build/tests/|\${CMAKE_CURRENT_LIST_DIR}/bin/|g" -e '/installed/d' $build/tests/CTestTestfile.cmake \
+  >$kit/CTestTestfile.cmake
+install -m 755 tools/gpu_kit_slipstream.sh $kit/slipstream
+
+size=$(tar c $kit | gzip -1 | wc -c)
+echo "gpu-kit: $((size >> 20)) MiB compressed, of at most $most_mib"
+[ $((size >> 20)) -lt $most_mib ]

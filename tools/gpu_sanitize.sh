@@ -59,7 +59,7 @@ sanitize() {
   local launcher=()
   if [ "$4" = mpi_tests ]; then launcher=(mpiexec -n "$3" --oversubscribe --bind-to none); fi
   GTEST_COLOR=no timeout -k 10 "$1" "${launcher[@]}" compute-sanitizer --tool "$2" --target-processes application-only \
-    --report-api-errors no --error-exitcode 99 "build/cuda/tests/$4" "--gtest_filter=$5" </dev/null 2>&1
+    --report-api-errors no --error-exitcode 99 "$tests/$4" "--gtest_filter=$5" </dev/null 2>&1
 }
 
 run() {

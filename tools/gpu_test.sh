@@ -5,6 +5,6 @@ cd "$(dirname "$0")/.."
 source tools/gpu_build.sh
 # Both suites run, also when the first fails: time on such machines is dear.
 failed=0
-ctest --preset cuda || failed=1
+ctest --test-dir "$ctest_folder" --output-on-failure || failed=1
 "$python" -m pytest tests/python || failed=1
 exit $failed
