@@ -42,6 +42,8 @@ constexpr std::array<std::string_view, 7> keywords{"solid",   "facet",    "outer
 /// The keyword that a line begins with, which is then cut off; empty where it begins with none.
 std::string_view cut_keyword(std::string_view& line) {
   std::string_view rest = line, word = next_word(rest);
+  // Most words are numbers.
+  if (word.empty() || word.front() < 'A') return {};
   std::string joined;
   if (is_keyword(word, "end")) word = joined = "end" + std::string(next_word(rest));
   for (const std::string_view keyword : keywords)
