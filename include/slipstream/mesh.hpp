@@ -39,9 +39,12 @@ double area(const Mesh& mesh);
 double volume(const Mesh& mesh);
 
 /// Reads an OBJ or STL file, named by its ending. OBJ: polygons (concave ones, too, are cut within their outline),
-/// negative indices, the names of objects and groups. STL: ASCII or binary, told apart by what the file holds.
-/// Vertices at the same position become one. Throws Error with the path, and the line where there is one: file
-/// missing, cut short, no triangles, coordinates that are no numbers, faces with vertices that are not there.
+/// negative indices, the names of objects and groups; # begins a comment at the start of a line or behind a blank, and
+/// a backslash at the end joins a line that goes on with a number. STL: ASCII or binary, told apart by what the file
+/// holds. Both: keywords in small or capital letters, lines that end with LF, CR LF or CR, with or without a byte-order
+/// mark; UTF-8, or Latin-1 where names are not UTF-8. Vertices at the same position become one. Throws Error with the
+/// path, and the line where there is one: file missing, cut short or damaged, no triangles, coordinates that are no
+/// numbers, faces with vertices that are not there, curved surfaces, UTF-16.
 Mesh read_mesh(const std::string& path);
 /// Writes OBJ (one object per part) or binary STL (rounded to f32), by the ending of the path.
 void write_mesh(const std::string& path, const Mesh& mesh);

@@ -406,10 +406,10 @@ def parse(data: dict[str, Any], source: Source) -> Case:
 def _read(path: Path) -> tuple[str, dict[str, Any], dict[str, variants.Tables]]:
     """The text of a case file, its tables, and those of its variants."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = toml_text.read(path)
     except FileNotFoundError:
         raise CaseError(f"{path}: no such case file (looked in {Path.cwd()})") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise CaseError(f"{path}: cannot be read: {error}") from None
     try:
         data = tomllib.loads(text)

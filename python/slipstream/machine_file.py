@@ -45,9 +45,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
+from slipstream import toml_text
 from slipstream.errors import CaseError
 from slipstream.sides import Count, Positive, Table
-from slipstream.toml_text import find_line
 
 Kind = Literal["nvlink", "pcie_switch", "host_bridge", "numa", "system", "memory", "network"]
 
@@ -241,16 +241,16 @@ def load(path: str | Path) -> MachineFile:
     """Reads and checks a machine file."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = toml_text.read(path)
         machine = MachineFile.model_validate(tomllib.loads(text))
     except FileNotFoundError:
         raise CaseError(f"{path}: no such machine file") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, tomllib.TOMLDecodeError) as error:
         raise CaseError(f"{path}: {error}") from None
     except ValidationError as error:
         faults = []
         for fault in error.errors(include_url=False):
-            line = find_line(text, tuple(fault["loc"]))
+            line = toml_text.find_line(text, tuple(fault["loc"]))
             where = f"{path}:{line}" if line else str(path)
             faults.append(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}")
         raise CaseError("\n  ".join(faults)) from None

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from slipstream import bodies
-from slipstream.core import as_case_error
+from slipstream.core import as_case_error, core
 from slipstream.errors import CaseError
 from slipstream.results import Results
 
@@ -64,11 +64,16 @@ def _joined(surfaces: Sequence[Any]) -> Any:
 
 
 def read(path: Path, pyvista: Any) -> Any:
-    """A surface from a file. Raises CaseError."""
+    """A surface from a file. The solver's own reader takes what it can: PyVista's reads some dialects otherwise. Raises
+    CaseError."""
     if path.suffix.lower() not in MESHES:
         raise CaseError(f"--body {path}: name a file that ends in {', '.join(MESHES)}")
     if not path.exists():
         raise CaseError(f"--body {path}: no such file")
+    if path.suffix.lower() in (".stl", ".obj"):
+        with as_case_error("--body "):
+            mesh = core().Mesh.read(str(path))
+        return pyvista.PolyData.from_regular_faces(mesh.vertices, mesh.triangles)
     with pyvista.vtk_verbosity("off"):
         surface = pyvista.read(path)
     triangles = surface.triangulate() if isinstance(surface, pyvista.PolyData) else surface

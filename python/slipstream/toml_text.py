@@ -1,5 +1,7 @@
 """What tomllib leaves out: where a key stands in the text, overrides from the command line, and a writer."""
 
+import codecs
+import pathlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -9,7 +11,30 @@ from slipstream.errors import CaseError
 
 Path = tuple[str | int, ...]
 
+#: Longer marks first: that of UTF-16 begins one of UTF-32.
+_OTHER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+
 _KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*(\.)?""")
+
+
+def read(path: pathlib.Path) -> str:
+    """The text of a file in UTF-8; a byte-order mark, which editors of Windows write, is no part of it. Raises OSError,
+    and CaseError where the file is something else."""
+    content = path.read_bytes()
+    for mark, encoding in _OTHER_MARKS.items():
+        if content.startswith(mark):
+            raise CaseError(f"{path}: is text in {encoding}; save it as UTF-8")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise CaseError(f"{path}:{line}: byte {content[error.start]:#x} is not UTF-8; save the file as UTF-8") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _key_path(text: str) -> tuple[tuple[str, ...], str]:

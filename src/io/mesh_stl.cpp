@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <cstring>
 
 #include <slipstream/error.hpp>
@@ -19,62 +22,117 @@ std::uint64_t triangles_announced(std::string_view bytes) {
 
 std::size_t binary_size(std::uint64_t count) { return header_bytes + 4 + record_bytes * count; }
 
-// Headers of binary files may begin with "solid", too; a text has no zero bytes, and goes on with a facet or an end.
-bool is_ascii(std::string_view bytes) {
-  const std::string_view start = bytes.substr(0, 4096);
-  if (start.find('\0') != start.npos) return false;
-  LineReader lines(start);
+// A file that goes on behind its triangles would lose some without a word; zeros fill blocks up.
+bool goes_on(std::string_view bytes, std::uint64_t count) {
+  const std::string_view rest = bytes.substr(binary_size(count));
+  return rest.size() >= record_bytes && rest.find_first_not_of('\0') != rest.npos;
+}
+
+// Headers of binary files may begin with "solid", too. The letters of a text would announce far more than it holds.
+bool is_binary(std::string_view bytes) {
+  const std::uint64_t count = triangles_announced(bytes), size = binary_size(count);
+  return bytes.size() >= header_bytes + 4 &&
+         (bytes.size() == size || (count > 0 && bytes.size() > size && !goes_on(bytes, count)));
+}
+
+// In small letters; all but the first word of a solid's or facet's line is no keyword.
+constexpr std::array<std::string_view, 7> keywords{"solid",   "facet",    "outer",   "vertex",
+                                                   "endloop", "endfacet", "endsolid"};
+
+/// The keyword that a line begins with, which is then cut off; empty where it begins with none.
+std::string_view cut_keyword(std::string_view& line) {
+  std::string_view rest = line, word = next_word(rest);
+  // Most words are numbers.
+  if (word.empty() || word.front() < 'A') return {};
+  std::string joined;
+  if (is_keyword(word, "end")) word = joined = "end" + std::string(next_word(rest));
+  for (const std::string_view keyword : keywords)
+    if (is_keyword(word, keyword)) {
+      line = rest;
+      return keyword;
+    }
+  return {};
+}
+
+/// Some fill the line of a solid's name up with zero bytes.
+std::string_view without_padding(std::string_view line) {
+  const std::string_view filled = line.substr(0, line.find('\0'));
+  std::string_view rest = filled;
+  return filled.size() < line.size() && cut_keyword(rest).ends_with("solid") ? filled : line;
+}
+
+// What is neither: a binary file that was cut short has no line that begins with a facet.
+bool is_ascii(std::string_view bytes, const std::string& path) {
+  LineReader lines(bytes.substr(0, 1 << 16), path);
   std::string_view line;
   bool opened = false;
   while (lines.next(line)) {
-    const std::string_view word = next_word(line);
-    if (word.empty()) continue;
-    if (opened) return word.starts_with("facet") || word.starts_with("endsolid");
-    if (word != "solid") return false;
-    opened = true;
+    line = without_padding(line);
+    const std::string_view keyword = cut_keyword(line);
+    if (opened && (keyword == "facet" || keyword == "endsolid")) return true;
+    if (keyword == "solid")
+      opened = true;
+    else if (!opened && !keyword.empty())
+      return false;
   }
-  return opened;
+  return false;
 }
 
 class AsciiParser {
  public:
-  AsciiParser(std::string_view text, const std::string& path) : lines_(text), path_(path) {}
+  AsciiParser(std::string_view text, const std::string& path) : lines_(text, path), path_(path) {}
 
   Mesh parse() {
     std::int32_t part = -1;
+    bool in_facets = false;
     while (next()) {
-      if (word_ == "solid") {
-        name_ = trimmed(line_);
-        part = -1;
-      } else if (word_ == "facet") {
+      if (keyword_ == "facet") {
         if (part < 0) part = part_number(mesh_, name_.empty() ? stem_of(path_) : name_);
         read_facet();
         mesh_.part.push_back(part);
+        in_facets = true;
+      } else if (keyword_.ends_with("solid")) {
+        if (keyword_ == "solid") {
+          name_ = to_utf8(trimmed(line_));
+          part = -1;
+        }
+        line_ = {};
+        in_facets = false;
       } else {
-        require_with(word_ == "endsolid", [&] { return unexpected("'facet' or 'endsolid'"); });
+        // What programs say of themselves and the date stands round the lines of a solid.
+        require_with(keyword_.empty() && !in_facets, [&] { return unexpected("'facet' or 'endsolid'"); });
+        line_ = {};
       }
     }
     return std::move(mesh_);
   }
 
  private:
-  std::string where() const { return path_ + ", line " + std::to_string(lines_.number()) + ": "; }
   std::string unexpected(const std::string& wanted) const {
-    return where() + "'" + std::string(word_) + "' stands where " + wanted + " is due";
+    return lines_.where() + quoted(keyword_.empty() ? word_ : keyword_) + " stands where " + wanted + " is due";
   }
 
-  // The next line that is not empty: word_ is its first word, line_ the rest.
+  // To the next keyword, which may stand in the same line, or else to the first word of the next line that is neither
+  // empty nor a comment, be it a keyword or not.
   bool next() {
+    while (!line_.empty()) {
+      keyword_ = cut_keyword(line_);
+      if (!keyword_.empty()) return true;
+      next_word(line_);
+    }
     while (lines_.next(line_)) {
+      line_ = without_padding(line_);
+      keyword_ = cut_keyword(line_);
+      if (!keyword_.empty()) return true;
       word_ = next_word(line_);
-      if (!word_.empty()) return true;
+      if (!word_.empty() && word_.front() != '#' && word_.front() != ';' && !word_.starts_with("//")) return true;
     }
     return false;
   }
 
-  void expect(std::string_view word) {
+  void expect(std::string_view keyword) {
     require_with(next(), [&] { return path_ + ": ends in the middle of a triangle; the file is cut short"; });
-    require_with(word_ == word, [&] { return unexpected(std::string("'").append(word).append("'")); });
+    require_with(keyword_ == keyword, [&] { return unexpected(std::string("'").append(keyword).append("'")); });
   }
 
   void read_facet() {
@@ -86,11 +144,13 @@ class AsciiParser {
       for (int a = 0; a < 3; ++a) {
         word_ = next_word(line_);
         const auto value = to_number(word_);
-        require_with(value.has_value(), [&] { return unexpected("a coordinate"); });
+        require_with(value.has_value(),
+                     [&] { return lines_.where() + quoted(word_) + " stands where a coordinate is due"; });
         p[a] = *value;
       }
       require_with(finite(p), [&] {
-        return where() + "a vertex is at " + to_text(p) + ", which is no position; repair or export the mesh again";
+        return lines_.where() + "a vertex is at " + to_text(p) +
+               ", which is no position; repair or export the mesh again";
       });
       mesh_.vertices.push_back(p);
     }
@@ -103,19 +163,29 @@ class AsciiParser {
   const std::string& path_;
   Mesh mesh_;
   std::string name_;
-  std::string_view line_, word_;
+  std::string_view line_, word_, keyword_;  ///< the rest of the line, its first word where that is no keyword
 };
 
-Mesh parse_binary(std::string_view bytes, const std::string& path) {
+void require_binary(std::string_view bytes, const std::string& path) {
   require_with(bytes.size() >= header_bytes + 4, [&] {
     return path + ": is neither ASCII STL nor long enough for binary STL (" + std::to_string(bytes.size()) +
            " bytes, the header alone has 84)";
   });
+  const std::string_view start = bytes.substr(0, header_bytes + 4);
+  require(std::any_of(start.begin(), start.end(), [](char c) { return c >= 0 && c < ' ' && !std::isspace(c); }),
+          path +
+              ": is text, but not of an STL file, which begins with 'solid' and goes on with lines that begin with "
+              "'facet'; export it again, or name it by what it is");
   const std::uint64_t count = triangles_announced(bytes);
-  const std::uint64_t held = (bytes.size() - header_bytes - 4) / record_bytes;
-  require(bytes.size() >= binary_size(count), path + ": announces " + std::to_string(count) + " triangles but holds " +
-                                                  std::to_string(held) +
-                                                  "; the file is cut short or is no STL: copy or export it again");
+  const std::string said = path + ": announces " + std::to_string(count) + " triangles but holds " +
+                           std::to_string((bytes.size() - header_bytes - 4) / record_bytes);
+  require(bytes.size() >= binary_size(count), said + "; the file is cut short or is no STL: copy or export it again");
+  require(!goes_on(bytes, count), said + "; those behind would be lost: export it again, as one solid");
+}
+
+Mesh parse_binary(std::string_view bytes, const std::string& path) {
+  require_binary(bytes, path);
+  const std::uint64_t count = triangles_announced(bytes);
   require(3 * count <= static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()),
           path + ": has " + std::to_string(count) + " triangles; at most 715827882 can be read");
   Mesh mesh;
@@ -144,8 +214,7 @@ Mesh parse_binary(std::string_view bytes, const std::string& path) {
 }  // namespace
 
 Mesh parse_stl(std::string_view bytes, const std::string& path) {
-  const bool exact = bytes.size() >= header_bytes + 4 && bytes.size() == binary_size(triangles_announced(bytes));
-  return !exact && is_ascii(bytes) ? AsciiParser(bytes, path).parse() : parse_binary(bytes, path);
+  return !is_binary(bytes) && is_ascii(bytes, path) ? AsciiParser(bytes, path).parse() : parse_binary(bytes, path);
 }
 
 std::string stl_bytes(const Mesh& mesh) {

@@ -17,6 +17,34 @@ def test_shipped_case_is_good(name: str) -> None:
     load(CASES / name)
 
 
+@pytest.mark.parametrize(
+    ("mark", "end"), [(b"\xef\xbb\xbf", b"\n"), (b"\xef\xbb\xbf", b"\r\n"), (b"", b"\r\n"), (b"", b"\r")]
+)
+def test_case_written_on_another_system_is_the_same(tmp_path: Path, small: Path, mark: bytes, end: bytes) -> None:
+    other = tmp_path / "other.toml"
+    other.write_bytes(mark + SMALL.encode().replace(b"\n", end))
+    assert load(other) == load(small)
+    other.write_bytes(mark + SMALL.replace("cells =", "cels =").encode().replace(b"\n", end))
+    with pytest.raises(CaseError, match=r"other\.toml:5: grid\.cels"):
+        load(other)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (SMALL.encode("utf-16"), "bad.toml: is text in UTF-16; save it as UTF-8"),
+        (b"\xff\xfe\0\0" + SMALL.encode("utf-32-le"), "bad.toml: is text in UTF-32; save it as UTF-8"),
+        (b"[case]\ndescription = 'K\xf6rper'\n", "bad.toml:2: byte 0xf6 is not UTF-8; save the file as UTF-8"),
+    ],
+    ids=["UTF-16", "UTF-32", "Latin-1"],
+)
+def test_case_in_another_encoding_is_refused_with_its_name(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "bad.toml").write_bytes(content)
+    with pytest.raises(CaseError) as error:
+        load(tmp_path / "bad.toml")
+    assert str(error.value) == f"{tmp_path}/{said}"
+
+
 @pytest.fixture
 def with_mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A case whose mesh is named without a folder; the working directory is another than its own."""

@@ -40,6 +40,10 @@ def read(tmp_path: Path, text: str = TWO_BOXES) -> MachineFile:
     return load(path)
 
 
+def test_machine_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    assert read(tmp_path, "\ufeff" + TWO_BOXES) == read(tmp_path)
+
+
 def test_devices_are_dealt_to_nodes_and_ranks_in_order(tmp_path: Path) -> None:
     devices = read(tmp_path).devices()
     assert [d["node"] for d in devices] == [0, 0, 0, 0, 1, 1, 1, 1]

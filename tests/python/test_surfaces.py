@@ -91,6 +91,31 @@ def test_mesh_of_a_case_is_found_from_another_folder(
     assert shown.find("none.obj") == Path("none.obj")
 
 
+ANOTHER = b"\xef\xbb\xbf# C:\\out\\\ng D:\\cad\\\n" + TETRAHEDRON.encode().replace(b"o tetrahedron", b"O K\xf6rper#2")
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_mesh_written_on_another_system_is_the_same(end: bytes) -> None:
+    Path("part.obj").write_text(TETRAHEDRON)
+    Path("other.obj").write_bytes(ANOTHER.replace(b"\n", end))
+    meshes = [core().Mesh.read(name) for name in ("part.obj", "other.obj")]
+    np.testing.assert_array_equal(meshes[0].vertices, meshes[1].vertices)
+    np.testing.assert_array_equal(meshes[0].triangles, meshes[1].triangles)
+
+
+def test_part_that_is_missing_is_told_beside_names_of_any_encoding() -> None:
+    Path("other.obj").write_bytes(ANOTHER)
+    with pytest.raises(RuntimeError, match="no part 'roof': its parts are 'K\u00f6rper#2'"):
+        core().Mesh.read("other.obj").part("roof")
+
+
+@needs_pyvista
+def test_surface_that_is_named_is_read_as_the_solver_reads_it() -> None:
+    Path("other.obj").write_bytes(ANOTHER)
+    surface = surfaces.read(Path("other.obj"), scene.load_pyvista())
+    assert surface.volume == pytest.approx(0.2**3 / 6, rel=1e-5)
+
+
 @needs_pyvista
 @pytest.mark.parametrize(
     ("case", "keys", "scale", "move"),
