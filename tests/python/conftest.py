@@ -4,7 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,13 +57,33 @@ HERE = {"check", "info", "plan", "plot", "report", "topo", "trace"}
 
 
 @pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
-    """Runs `slipstream WORDS` in an empty folder: runs of cases, ranks and other environments in a process of their own,
-    all else in this one. Runs draw no pictures, which take longer than they do, unless the words speak of them."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
+    """Runs `slipstream WORDS` in an empty folder and in this process."""
+
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        with monkeypatch.context() as change:
+            change.chdir(tmp_path)
+            # It would take pytest down.
+            change.setattr(failure, "end_all_ranks", lambda *_: None)
+            try:
+                code = main(words)
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else 1
+        said = capfd.readouterr()
+        return subprocess.CompletedProcess(words, code, said.out, said.err)
+
+    return call
+
+
+@pytest.fixture
+def cli(tmp_path: Path, here: Cli) -> Cli:
+    """Runs `slipstream WORDS` in an empty folder: runs of cases, ranks and other environments in a process of their
+    own, all else in this one. Runs draw no pictures, which take longer than they do, unless the words speak of them."""
 
     def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         if words[0] in HERE and "-n" not in words and not environment:
-            return _here(words, tmp_path, monkeypatch, capfd)
+            return here(*words)
         if words[0] == "run" and not any(word.startswith("output.pictures") for word in words):
             words = (*words, "output.pictures=false")
         return command(tmp_path, *words, **environment)
@@ -83,22 +103,6 @@ def command(folder: Path, *words: str, **environment: str) -> subprocess.Complet
         timeout=300,
         check=False,
     )
-
-
-def _here(
-    words: Sequence[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> subprocess.CompletedProcess[str]:
-    capfd.readouterr()
-    with monkeypatch.context() as change:
-        change.chdir(folder)
-        # It would take pytest down.
-        change.setattr(failure, "end_all_ranks", lambda *_: None)
-        try:
-            code = main(words)
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1
-    said = capfd.readouterr()
-    return subprocess.CompletedProcess(words, code, said.out, said.err)
 
 
 @pytest.fixture
