@@ -225,7 +225,7 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace) -
             typed = " ".join(["tools/test_all.py", *arguments.names])
             bench.write(arguments.folder, "tests", machine, commit, rows[-1:], FIGURES, command=typed)
     print("\n" + "\n".join(summary(rows)))
-    if arguments.quick:
+    if arguments.quick and not arguments.names:
         (reports / "quick_seconds").write_text(str(sum(row["seconds"] for row in rows)), encoding="utf-8")
         print("\n".join(quick_times(reports)))
     else:
@@ -238,4 +238,7 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace) -
 if __name__ == "__main__":
     if not shutil.which("ctest"):
         sys.exit("test_all: no ctest on the path: run `make set-up`.")
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("test_all: interrupted; started again it goes on with the parts that have not passed.")
