@@ -91,12 +91,15 @@ def parts() -> Iterator[Part]:
 def chosen(names: list[str], quick: bool) -> list[Part]:
     """The parts that were asked for. Raises SystemExit where a name is none's."""
     there = list(parts())
+    if not names:
+        return [part for part in there if (part.quick if quick else part.thorough)]
+    found: list[Part] = []
     for name in names:
-        if not any(part.name.startswith(name) for part in there):
+        begins = [part for part in there if part.name.startswith(name)]
+        if not begins:
             sys.exit(f"test_all: no part is called {name}: --list prints their names.")
-    if names:
-        return [part for part in there if any(part.name.startswith(name) for name in names)]
-    return [part for part in there if (part.quick if quick else part.thorough)]
+        found += [part for part in there if part.name == name] or begins
+    return [part for part in there if part in found]
 
 
 def run(part: Part, reports: Path) -> dict[str, Any]:

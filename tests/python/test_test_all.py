@@ -79,6 +79,7 @@ def test_shards_hold_all_cells_once(tool: ModuleType) -> None:
 
 def test_part_is_chosen_by_how_its_name_begins(tool: ModuleType) -> None:
     assert [part.name for part in tool.chosen(["asan_mpi"], quick=False)] == [f"asan_mpi_{n}" for n in tool.SANITIZED]
+    assert [part.name for part in tool.chosen(["python"], quick=True)] == ["python"], "not python_thorough"
     with pytest.raises(SystemExit, match="no part is called smoke"):
         tool.chosen(["smoke"], quick=False)
 
