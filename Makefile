@@ -10,13 +10,15 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 endif
 
-.PHONY: help demo test set-up build sanitize format gpu-test gpu-sanitize gpu-bench gpu-kit clean
+.PHONY: help demo test test-all set-up build sanitize format gpu-test gpu-sanitize gpu-bench gpu-kit clean
 help:
 	@echo 'make demo         install what is missing, build, run the lid-driven cavity, compare it with the reference'
-	@echo 'make test         install what is missing, build, run every test that needs no GPU'
+	@echo 'make test         install what is missing, build, run the tests that need no GPU: some minutes'
+	@echo 'make test-all     all of them, in every combination and under the sanitizers: hours; goes on where it was stopped;'
+	@echo '                  tools/test_all.py PART... a part, --list says which there are'
 	@echo 'make set-up       install what is missing'
 	@echo 'make build        build the preset host: library, tests, Python module'
-	@echo 'make sanitize     build the presets asan and tsan and run the C++ tests in them'
+	@echo 'make sanitize     run the C++ tests in the presets asan and tsan: the parts of test-all that begin so'
 	@echo 'make format       lay out C++ and Python as .clang-format and ruff have it'
 	@echo 'make gpu-test     build the preset cuda and run every test on the GPUs of this machine; needs no network'
 	@echo 'make gpu-sanitize build the preset cuda and run C++ tests under compute-sanitizer; tools/gpu_sanitize.sh NAME... a part'
@@ -31,15 +33,20 @@ build: set-up
 	cmake --preset host -DPython_EXECUTABLE=$(PYTHON)
 	cmake --build --preset host
 
-demo: build
+# The library and the Python module, without the tests.
+demo: set-up
+	cmake --preset host -DPython_EXECUTABLE=$(PYTHON)
+	cmake --build --preset host --target python_package
 	$(PYTHON) -m slipstream run cases/cavity.toml --overwrite
 
 test: build
-	ctest --preset host
-	$(PYTHON) -m pytest tests/python
+	$(PYTHON) tools/test_all.py --quick
 
-sanitize: set-up
-	set -e; for preset in asan tsan; do cmake --preset $$preset; cmake --build --preset $$preset; ctest --preset $$preset; done
+test-all: build
+	$(PYTHON) tools/test_all.py
+
+sanitize: build
+	$(PYTHON) tools/test_all.py asan tsan
 
 format:
 	@tools/setup.sh ci

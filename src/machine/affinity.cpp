@@ -131,7 +131,13 @@ struct Affinity::Tree {
   hwloc_topology_t topology = nullptr;
 };
 
-Affinity::Affinity(bool rebind) : tree_(std::make_unique<Tree>()) {
+/// Read once in a process: the host's PCI devices are asked one after the other, which takes milliseconds.
+std::shared_ptr<const Affinity::Tree> Affinity::host() {
+  static const auto tree = std::make_shared<const Tree>();
+  return tree;
+}
+
+Affinity::Affinity(bool rebind) : tree_(host()) {
   OwnBinding& own = own_binding();
   if (!rebind || !own.made || tree_->allowed() != own.after) return;
   hwloc_set_cpubind(tree_->topology, own.before.get(), HWLOC_CPUBIND_PROCESS);

@@ -38,7 +38,8 @@ class Affinity {
 
  private:
   struct Tree;
-  std::unique_ptr<Tree> tree_;
+  static std::shared_ptr<const Tree> host();
+  std::shared_ptr<const Tree> tree_;
 };
 
 /// Rated GB/s of a network card, from /sys; 0 where it does not say.

@@ -213,6 +213,7 @@ TEST(Discovery, BindsRanksToCoresOfTheirOwnOrNotAtAll) {
 
 TEST(Discovery, ABoundRankHasNoMoreHostThreadsThanItsShareOfTheCores) {
   if (world().size() < 2) GTEST_SKIP() << "needs two ranks";
+  const int before = host_threads();
   set_host_threads(64);
   const Machine machine = Machine::discover(world(), {});
   if (machine.bindings()[world().rank()].bound) {
@@ -220,7 +221,7 @@ TEST(Discovery, ABoundRankHasNoMoreHostThreadsThanItsShareOfTheCores) {
   } else {
     EXPECT_EQ(host_threads(), 64);
   }
-  set_host_threads(0);
+  set_host_threads(before);
 }
 
 TEST(Discovery, WithoutBindingCoresStayAsTheyWere) {

@@ -1,11 +1,16 @@
 // Runs the same tests on every rank. Rank 0 prints the results, the others their failures; one failure fails all.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
 #include <sstream>
 #include <string>
 
 #include <slipstream/communicator.hpp>
+#include <slipstream/device.hpp>
+#include <slipstream/error.hpp>
+
+#include "rank_table.hpp"
 
 namespace {
 
@@ -37,7 +42,17 @@ int main(int argc, char** argv) {
   if (world.rank() > 0) {
     auto& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
+    delete listeners.Release(listeners.default_xml_generator());  // one file, by rank 0
     listeners.Append(new FailurePrinter(world.rank()));
+  }
+  // Ranks share the cores: what all of them start at once would only take turns.
+  slipstream::set_host_threads(std::max(1, slipstream::host_threads() / world.size()));
+  try {
+    using namespace slipstream::ranks;
+    GTEST_FLAG_SET(filter, filter(GTEST_FLAG_GET(filter), world.size(), column_here()));
+  } catch (const slipstream::Error& error) {
+    if (world.rank() == 0) std::cerr << error.what() << "\n";
+    return 1;
   }
   const int failed = RUN_ALL_TESTS() != 0;
   const int ranks_failed = static_cast<int>(world.sum_in_rank_order(failed));

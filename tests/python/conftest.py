@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from slipstream import failure
+from slipstream.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "cases"
@@ -50,24 +52,57 @@ needs_pyvista = pytest.mark.skipif(
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
+#: Commands that need no process of their own, which takes a second to start.
+HERE = {"check", "info", "plan", "plot", "report", "topo", "trace"}
+
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    """Runs `slipstream WORDS` in an empty folder."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
+    """Runs `slipstream WORDS` in an empty folder and in this process."""
 
-    def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
-        return subprocess.run(
-            [sys.executable, "-m", "slipstream", *words],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        with monkeypatch.context() as change:
+            change.chdir(tmp_path)
+            # It would take pytest down.
+            change.setattr(failure, "end_all_ranks", lambda *_: None)
+            try:
+                code = main(words)
+            except SystemExit as end:
+                code = end.code if isinstance(end.code, int) else 1
+        said = capfd.readouterr()
+        return subprocess.CompletedProcess(words, code, said.out, said.err)
 
     return call
+
+
+@pytest.fixture
+def cli(tmp_path: Path, here: Cli) -> Cli:
+    """Runs `slipstream WORDS` in an empty folder: runs of cases, ranks and other environments in a process of their
+    own, all else in this one. Runs draw no pictures, which take longer than they do, unless the words speak of them."""
+
+    def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        if words[0] in HERE and "-n" not in words and not environment:
+            return here(*words)
+        if words[0] == "run" and not any(word.startswith("output.pictures") for word in words):
+            words = (*words, "output.pictures=false")
+        return command(tmp_path, *words, **environment)
+
+    return call
+
+
+def command(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs `slipstream WORDS` in a folder, in a process of its own."""
+    path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
+    return subprocess.run(
+        [sys.executable, "-m", "slipstream", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": path} | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 @pytest.fixture

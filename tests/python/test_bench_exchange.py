@@ -107,8 +107,8 @@ def test_labels_are_the_papers(cli: Cli, tmp_path: Path) -> None:
     assert exchange_setups.label(256, 1536, 1536, 8653, True) == "256n/6r/6g/8653/ca"
 
 
-def test_a_route_that_serves_no_pair_is_refused_with_its_reason(cli: Cli) -> None:
-    result = cli(*QUICK_WORDS, "--part", "must", "--routes=kernel", "--no-write")
+def test_a_route_that_serves_no_pair_is_refused_with_its_reason(here: Cli) -> None:
+    result = here(*QUICK_WORDS, "--part", "must", "--routes=kernel", "--no-write")
     assert result.returncode == 0, result.stderr
     assert "refused: kernel: kernel: the blocks lie on different devices" in result.stdout
 
@@ -123,17 +123,17 @@ def test_a_route_that_serves_no_pair_is_refused_with_its_reason(cli: Cli) -> Non
         (("--cells", "8"), "bench exchange takes no --cells"),
     ],
 )
-def test_what_cannot_be_measured_is_said(cli: Cli, words: tuple[str, ...], message: str) -> None:
-    result = cli(*QUICK_WORDS, *words)
+def test_what_cannot_be_measured_is_said(here: Cli, words: tuple[str, ...], message: str) -> None:
+    result = here(*QUICK_WORDS, *words)
     assert result.returncode == 2 and message in result.stderr
 
 
-def test_routes_that_cannot_be_used_are_refused_before_their_rows(cli: Cli) -> None:
-    result = cli(*QUICK_WORDS, "--part", "schemes", "--backend", "host")
+def test_routes_that_cannot_be_used_are_refused_before_their_rows(here: Cli) -> None:
+    result = here(*QUICK_WORDS, "--part", "schemes", "--backend", "host")
     assert result.returncode == 0, result.stderr
     for name in ("nccl", "nvshmem"):
         assert f"refused: {name}: it joins GPUs, and these are devices of the host backend" in result.stdout
-    result = cli(*QUICK_WORDS, "--routes", "+nccl", "--backend", "host")
+    result = here(*QUICK_WORDS, "--routes", "+nccl", "--backend", "host")
     assert result.returncode == 2 and "nccl cannot be used here" in result.stderr
 
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from conftest import SMALL, Cli
+from conftest import SMALL, Cli, command
 
 
 class Page(HTMLParser):
@@ -38,12 +38,20 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-@pytest.fixture
-def results(cli: Cli, small: Path) -> Path:
-    """Of a run on two ranks with checkpoints."""
-    result = cli("run", "small.toml", "-n", "2", "machine.backend=host", "checkpoint.every=20")
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run on two ranks with checkpoints and pictures."""
+    folder = tmp_path_factory.mktemp("ran")
+    (folder / "small.toml").write_text(SMALL)
+    result = command(folder, "run", "small.toml", "-n", "2", "machine.backend=host", "checkpoint.every=20")
     assert result.returncode == 0, result.stderr
-    return small.parent / "results" / "small"
+    return folder
+
+
+@pytest.fixture
+def results(ran: Path, tmp_path: Path) -> Path:
+    """A copy of its results that a test may change."""
+    return shutil.copytree(ran, tmp_path, dirs_exist_ok=True) / "results" / "small"
 
 
 def test_page_says_what_the_run_was_and_did(results: Path) -> None:
@@ -116,7 +124,7 @@ def test_page_of_a_run_that_was_killed_says_what_is_known(cli: Cli, results: Pat
     assert "This run has not ended yet, or was killed." in page.text and "grid Reynolds number" in page.text
 
 
-def test_log_of_a_restarted_run_goes_on(cli: Cli, small: Path, results: Path) -> None:
+def test_log_of_a_restarted_run_goes_on(cli: Cli, results: Path) -> None:
     result = cli("run", "small.toml", "machine.backend=host", "run.steps=60", "--restart", "last")
     assert result.returncode == 0, result.stderr
     log = json.loads((results / "run.json").read_text())["log"]

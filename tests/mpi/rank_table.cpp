@@ -1,0 +1,179 @@
+#include "rank_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include <slipstream/error.hpp>
+
+namespace slipstream::ranks {
+
+// What each number of ranks is the least to show:
+//   1  blocks and devices of one process, files, refusals
+//   2  messages between processes, by every route; one rank that fails, is late or differs
+//   4  nodes of two ranks, ranks with several neighbours, cuts along two axes
+//   8  cuts along three axes, trees three steps deep, four nodes, more ranks than most machines have cores
+// At two ranks with two devices each, what happens inside of a process happens as well. A sanitizer sees one process at
+// a time: more ranks show it nothing, but for what only nodes of several ranks run.
+constexpr const char *none = "", *all = "1 2 4 8", *to_four = "1 2 4";
+
+const std::vector<Row>& table() {
+  static const std::vector<Row> rows{
+      // Halos
+      {"Routes/ExchangeScenario*by_node_of_one_rank*", "2", "2", all, "a node a rank: two ranks are two nodes"},
+      {"Routes/ExchangeScenario*by_node*", "4 8", "4", all, "nodes of two ranks, two and four of them"},
+      {"Routes/ExchangeScenario*all_routes", all, "2", all, "which route a message takes changes with every count"},
+      {"Routes/ExchangeScenario*blocks*", "1 2 8", "1 2", all,
+       "a block's neighbours on its own rank, on one, on three axes"},
+      {"Routes/ExchangeScenario*open", "1 4", "2", all, "sides without a neighbour, within a rank and between"},
+      {"Routes/ExchangeScenario*mixed_periodic_uneven", "4 8", "4", all, "sides with and without one along each axis"},
+      {"Routes/ExchangeScenario*", "2", "2", all, "a route, knob or type between two processes"},
+      {"LargeMessages/*by_1*", "2", none, all, "another order of many bytes, between processes"},
+      {"LargeMessages/*by_2*", "1", none, all, "the same between devices of a process"},
+      {"Routes/Shapes*rules_by_1*", "1 2 8", "2", all, "blocks without neighbours elsewhere, with one, with all"},
+      {"Routes/Shapes*nodes*", "4", "4", all, "nodes of two ranks"},
+      {"Routes/Shapes*", "2", "2", all, "a shape by a route between two processes"},
+      {"Routes/LargeField*", "1", none, "1", "addresses within a process; takes gigabytes"},
+      {"WideHalo*", "1", "1", all, "refused before ranks speak"},
+      {"SharedDevice*", "1 2", "1", all, "ranks that share a GPU"},
+      {"Routes/Adjoint.AddsInTheOrderOfTheBlocks*rules*", to_four, "2", to_four, "the order of sums across any cut"},
+      {"Routes/Adjoint.*nodes*", "4", none, to_four, "nodes of two ranks"},
+      {"Routes/Adjoint.*", "2", "2", to_four, "a shape, type or operation by a route between two processes"},
+      {"HaloAdjoint*", "1 2", "1", all, "refusals, and sums of faces within a process and between"},
+      // Other patterns
+      {"Chaos/Toys*nodes*", "4", "4", to_four, "delays between nodes of two ranks"},
+      {"Chaos/Toys*", "2", "2", to_four, "delays of streams in a process and between two"},
+      {"Routes/Toys*nodes*", "4 8", "4", all, "nodes of two ranks, two and four of them"},
+      {"Routes/Toys*rules*", "1 2 4 8", "2", all, "everybody sends to everybody: more partners with each count"},
+      {"Routes/Toys*", "2", "2", all, "a tuning by a route between two processes"},
+      {"Backends/IdLists*", "1 2 8", "2", all, "lists within a process, between two, and of many partners"},
+      // An exchange and its surroundings
+      {"*/AdoptedBy*nodes*", "4", "4", all, "nodes of two ranks"},
+      {"*/AdoptedBy*", "2", "2", all, "the caller's memory by a route between two processes"},
+      {"Memories/Adopted*", "1 2", "2", all, "every kind of memory within a process and between two"},
+      {"Refused*", "2", "2", all, "what one rank does wrong, told on the other"},
+      {"*/Captured*", "2", "2", all, "graphs by a route between two processes"},
+      {"Backends/StreamCapture*", "1 2", "2", all, "no messages on one rank, some on two"},
+      {"Routes/Lifetime*", "1 2", "2", all, "ends of streams within a process and between two"},
+      {"Copies*", "1", "1", all, "a count of fields that ranks do not change"},
+      {"Mismatch*", "2 4", "2", all, "the rank that differs and its partner; with bystanders"},
+      {"Routes/RanksApart*", "2", "2", all, "who waits for whom; seconds of waiting"},
+      {"LastExchange*", "2", "2", all, "a failure on one rank, told on the other"},
+      {"OutOfMemory*", "2", "2", all, "one rank without memory, told on the other"},
+      {"PlanBytes*", "1 2 4", "1", all, "bytes of plans within a process, between two, of several partners"},
+      {"Ways/HostRoute*", "2", "2", all, "a partner that is late or missing"},
+      {"HostRouteKnobs*", "1", "1", all, "refused before ranks speak"},
+      {"WaysThatDiffer*", "1", "1", all, "a list of names"},
+      {"GpuMpi*", "2", "2", all, "what MPI does to a message between two"},
+      {"NodeMail*", "4 8", "4", all, "nodes of two ranks, two and four of them"},
+      {"End*", "2", none, all, "ranks that come late or never; seconds of waiting"},
+      {"Parting*", "2 4", "2", all, "the largest of what several say"},
+      {"Tuned.ACandidateThatTimesOut*", "2", none, all, "one rank that is late; seconds of waiting"},
+      {"Tuned.AllRanksChooseAlike*", "2 4", "2", all, "the same choice on more ranks"},
+      {"Tuned.EveryPairOfDevices*", "1 2 4", "2", all, "pairs within a process, between two, of several partners"},
+      {"Tuned*", "2", "2", all, "measured between two processes"},
+      // Ranks together
+      {"Agree*", all, "2", all, "milliseconds"},
+      {"Communicator*", all, "2", all, "milliseconds"},
+      {"Discovery*", all, "2", all, "milliseconds, and another machine with each count"},
+      {"MeasuredRates*", "1 2 4", "2", all, "no other rank, one node, two nodes"},
+      {"Backends/MemoryTest*", "1 2 8", "2", all, "its own neighbour, one, and many"},
+      {"Methods/Reduce.NamesWho*", "2", none, all, "who waits for whom; seconds of waiting"},
+      {"Methods/Reduce*", all, "2", all, "the tree grows with every count"},
+      {"Backends/ReduceOn*", "1 2 4", "2", all, "alone, between two, between nodes of two"},
+      // Files
+      {"CheckpointOnRanks.IsRestartedWithTheSameBits*", "2", "2", all, "runs cut and joined over two processes"},
+      {"CheckpointOnRanks*", "1 2", "2", all, "written alone and together"},
+      {"MpiFiles*", "2", "2", all, "files that two write together"},
+      {"VtkhdfOnRanks*", "1 2 4", "2", all, "written alone, together, and by ranks without a block"},
+      // Flows
+      {"Lbm/Sameness*_f16", "1", "1", to_four, "a number format knows nothing of ranks: each has a count of its own"},
+      {"Lbm/Sameness*_f32", "2", "2", to_four, "cut in two"},
+      {"Lbm/Sameness*cavity_d3q27*_f64", none, none, to_four, "as open_d3q27, without walls that ranks change"},
+      {"Lbm/Sameness*channel_d3q27*_f64", none, none, to_four, "as open_d3q27"},
+      {"Lbm/Sameness*driven_d3q27*_f64", none, none, to_four, "as driven_d3q19 and open_d3q27"},
+      {"Lbm/Sameness*_f64", "4", none, to_four, "cut along two axes: corners on other ranks"},
+      {"HostAgainstCuda*", "1", "1", all, "two backends of one process"},
+      {"Lbm/Sums*", "2 4", "2", to_four, "sums over any cut"},
+      {"Mass*", "2 4", "2", all, "sums over any cut"},
+      {"Loads*", "2 4", "2", all, "sums over any cut"},
+      {"Lbm/Measured*ChangesNoBit*", "2", none, to_four, "every rim between two processes"},
+      {"Lbm/Measured*ChangeNoBit*", "2", none, to_four, "every way to keep solid cells between two processes"},
+      {"Lbm/Measured*", "2", "2", to_four, "measured alike by two"},
+      {"Guard/GuardOnRanks.NamesTheCell*", "2 4", "2", to_four, "the rank that owns the cell, and bystanders"},
+      {"Guard/GuardOnRanks*", "2", "2", to_four, "one rank finds, both learn"},
+      {"Guard.*", "1 2", "1", all, "refusals, and a finding of the one rank that has it"},
+  };
+  return rows;
+}
+
+namespace {
+
+/// A name and a pattern of GoogleTest, where * stands for any letters.
+bool matches(const char* pattern, const char* name) {
+  if (*pattern == '*') return matches(pattern + 1, name) || (*name && matches(pattern, name + 1));
+  return *pattern == *name && (!*name || matches(pattern + 1, name + 1));
+}
+
+bool holds(const char* counts, int ranks) {
+  std::istringstream text(counts);
+  for (int count = 0; text >> count;)
+    if (count == ranks) return true;
+  return false;
+}
+
+const char* counts(const Row& row, Column column) {
+  return column == Column::quick ? row.quick : column == Column::sanitized ? row.sanitized : row.every;
+}
+
+/// Calls f(full name) for every test of this program.
+template <class F>
+void each_test(F f) {
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  for (int s = 0; s < all.total_test_suite_count(); ++s) {
+    const testing::TestSuite& suite = *all.GetTestSuite(s);
+    for (int t = 0; t < suite.total_test_count(); ++t)
+      f(std::string(suite.name()) + "." + suite.GetTestInfo(t)->name());
+  }
+}
+
+}  // namespace
+
+Column column_here() {
+  if (const char* asked = std::getenv("SLIPSTREAM_TESTS")) {
+    const std::string name = asked;
+    if (name == "quick") return Column::quick;
+    if (name == "sanitized") return Column::sanitized;
+    require(name == "every", "SLIPSTREAM_TESTS is '" + name + "': say quick, sanitized or every");
+    return Column::every;
+  }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return Column::sanitized;
+#else
+  return Column::quick;
+#endif
+}
+
+std::string filter(const std::string& asked, int ranks, Column column) {
+  const bool by_name = asked != "*" && !asked.empty() && asked.front() != '-' && !asked.starts_with("*-");
+  if (by_name) return asked;
+  std::vector<int> used(table().size(), 0);
+  std::string left_out;
+  each_test([&](const std::string& name) {
+    for (std::size_t r = 0; r < table().size(); ++r) {
+      if (!matches(table()[r].tests, name.c_str())) continue;
+      ++used[r];
+      if (!holds(counts(table()[r], column), ranks)) left_out += ":" + name;
+      return;
+    }
+    throw Error("tests/mpi/rank_table.cpp has no row for " + name + ": say at which numbers of ranks it runs");
+  });
+  for (std::size_t r = 0; r < table().size(); ++r)
+    require(used[r] > 0, std::string("tests/mpi/rank_table.cpp has a row for ") + table()[r].tests +
+                             ", which no test matches: remove it, or mend its name");
+  if (left_out.empty()) return asked;
+  return asked.find('-') == std::string::npos ? asked + "-" + left_out.substr(1) : asked + left_out;
+}
+
+}  // namespace slipstream::ranks

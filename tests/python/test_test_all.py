@@ -1,0 +1,121 @@
+"""tools/test_all.py runs every test somewhere, counts what ended how, and goes on where it was stopped."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from conftest import ROOT
+
+GOOGLETEST = {
+    "testsuites": [
+        {
+            "testsuite": [
+                {"classname": "Box", "name": "Holds", "time": "0.25s", "result": "COMPLETED"},
+                {"classname": "Box", "name": "Grows", "time": "1.5s", "result": "COMPLETED", "failures": [{}]},
+                {"classname": "Box", "name": "OnGpu", "time": "0s", "result": "SKIPPED"},
+            ]
+        }
+    ]
+}
+
+PYTEST = """<testsuites><testsuite>
+<testcase classname="tests.python.test_run" name="test_a" time="2.5"/>
+<testcase classname="tests.python.test_run" name="test_b" time="0.1"><failure message="no"/></testcase>
+<testcase classname="tests.python.test_run" name="test_c" time="0"><skipped message="no GPU"/></testcase>
+</testsuite></testsuites>"""
+
+NINJA = """# ninja log v5
+0\t4000\t1\ttests/CMakeFiles/unit_tests.dir/unit/box_test.cpp.o\tab
+0\t9000\t1\tCMakeFiles/slipstream.dir/src/grid/box.cpp.o\tcd
+0\t12000\t1\tlibslipstream.a\tef
+5000\t6000\t2\ttests/CMakeFiles/unit_tests.dir/unit/box_test.cpp.o\tab
+"""
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    return imported("test_all")
+
+
+def imported(name: str) -> ModuleType:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        return __import__(name)
+    finally:
+        sys.path.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "slowest"),
+    [("unit.json", json.dumps(GOOGLETEST), "Box.Grows"), ("python.xml", PYTEST, "test_run::test_a")],
+)
+def test_reports_of_both_frameworks_are_counted(tmp_path: Path, name: str, text: str, slowest: str) -> None:
+    (tmp_path / name).write_text(text)
+    counts = imported("test_reports").read(tmp_path / name)
+    assert (counts.passed, counts.failed, counts.skipped) == (1, 1, 1)
+    assert max(counts.seconds, key=counts.seconds.get) == slowest
+
+
+def test_parts_hold_every_test_of_cmake_and_pytest(tool: ModuleType) -> None:
+    patterns = [part.command[-1] for part in tool.parts() if part.command[0] == "ctest" and part.preset == "host"]
+    text = (ROOT / "tests" / "CMakeLists.txt").read_text()
+    counts = re.search(r"foreach\(ranks ([\d ]+)\)", text).group(1).split()
+    names = ["unit", "installed", *(f"mpi_{ranks}" for ranks in counts)]
+    assert len(re.findall(r"add_test\(NAME", text)) == 4, "a new kind of test needs a part in tools/test_all.py"
+    assert all(any(re.match(pattern, name) for pattern in patterns) for name in names)
+    marks = [part.command[-1] for part in tool.parts() if "pytest" in part.command and not part.name.endswith("build")]
+    assert sorted(marks) == ["not thorough", "thorough"]
+
+
+def test_shards_hold_all_cells_once(tool: ModuleType) -> None:
+    for ranks, shards in tool.SHARDS.items():
+        found = [part for part in tool.parts() if part.name.startswith(f"every_mpi_{ranks}")]
+        assert [part.environment["GTEST_SHARD_INDEX"] for part in found] == [str(n) for n in range(shards)]
+        assert {part.environment["SLIPSTREAM_TESTS"] for part in found} == {"every"}
+
+
+def test_part_is_chosen_by_how_its_name_begins(tool: ModuleType) -> None:
+    assert [part.name for part in tool.chosen(["asan_mpi"], quick=False)] == [f"asan_mpi_{n}" for n in tool.SANITIZED]
+    assert [part.name for part in tool.chosen(["python"], quick=True)] == ["python"], "not python_thorough"
+    with pytest.raises(SystemExit, match="no part is called smoke"):
+        tool.chosen(["smoke"], quick=False)
+
+
+def test_part_that_passed_at_this_commit_is_not_run_again(tool: ModuleType, tmp_path: Path) -> None:
+    rows = [
+        {"part": "unit", "commit": "abc", "outcome": "passed"},
+        {"part": "installed", "commit": "abc", "outcome": "FAILED"},
+        {"part": "mpi_1", "commit": "abd", "outcome": "passed"},
+    ]
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "a-box.json").write_text(json.dumps({"rows": rows}))
+    assert tool.passed_before(tmp_path, {"name": "a box"}, "abc") == {"unit"}
+    assert tool.passed_before(tmp_path, {"name": "a box"}, "abc+") == set(), "changed files"
+    assert tool.passed_before(tmp_path, {"name": "another"}, "abc") == set()
+
+
+def test_program_that_ends_without_a_report_has_failed(tool: ModuleType, tmp_path: Path) -> None:
+    crash = tool.Part("crash", (sys.executable, "-c", "raise SystemExit(3)"))
+    row = tool.run(crash, tmp_path)
+    assert (row["passed"], row["failed"], row["outcome"]) == (0, 1, "FAILED")
+
+
+def test_program_reports_how_its_tests_ended(tool: ModuleType, tmp_path: Path) -> None:
+    good = {"testsuites": [{"testsuite": [GOOGLETEST["testsuites"][0]["testsuite"][0]]}]}
+    script = f"import os; open(os.environ['GTEST_OUTPUT'][5:], 'w').write({json.dumps(good)!r})"
+    row = tool.run(tool.Part("good", (sys.executable, "-c", script)), tmp_path)
+    assert (row["passed"], row["failed"], row["outcome"]) == (1, 0, "passed")
+    assert tool.slowest(tmp_path, ["good"]) == ["    0.2 s  good  Box.Holds"]
+
+
+def test_slowest_units_of_a_build_are_named_as_their_sources() -> None:
+    tool = imported("slowest")
+    assert tool.units(tool.times(NINJA)) == [(9.0, "src/grid/box.cpp"), (1.0, "tests/unit/box_test.cpp")]
+
+
+def test_demo_builds_no_tests() -> None:
+    recipe = (ROOT / "Makefile").read_text().split("\ndemo:")[1].split("\n\n")[0]
+    assert "--target python_package" in recipe and "build" not in recipe.splitlines()[0]

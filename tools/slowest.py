@@ -1,0 +1,56 @@
+"""Prints the translation units of a build that took longest.
+
+Usage: python tools/slowest.py BUILD... [--count 10]
+
+BUILD is a folder that Ninja has built in. A unit that came from the compiler cache takes next to nothing: only a build
+with an empty cache says what compiling takes. Times are those of the clock, with as many compilers side by side as the
+machine has cores.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def times(log: str) -> dict[str, float]:
+    """Seconds by output, the latest of each, of the text of a .ninja_log."""
+    found: dict[str, float] = {}
+    for line in log.splitlines():
+        if line.startswith("#"):
+            continue
+        start, end, _, output, _ = line.split("\t")
+        found[output] = (int(end) - int(start)) / 1000
+    return found
+
+
+def units(found: dict[str, float]) -> list[tuple[float, str]]:
+    """Those that were compiled, the slowest first, named as their sources."""
+    compiled = [(seconds, output) for output, seconds in found.items() if output.endswith(".o")]
+    return [(seconds, source(output)) for seconds, output in sorted(compiled, reverse=True)]
+
+
+def source(output: str) -> str:
+    """`tests/CMakeFiles/unit_tests.dir/unit/box_test.cpp.o` is `tests/unit/box_test.cpp`."""
+    parts = output.removesuffix(".o").split("/")
+    return "/".join(part for part in parts if part != "CMakeFiles" and not part.endswith(".dir"))
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("builds", nargs="+", type=Path, metavar="BUILD")
+    parser.add_argument("--count", type=int, default=10, help="so many of them (default: 10)")
+    arguments = parser.parse_args(words)
+    for build in arguments.builds:
+        log = build / ".ninja_log"
+        if not log.exists():
+            print(f"slowest: no Ninja build in {build}: build it first.", file=sys.stderr)
+            return 2
+        found = units(times(log.read_text(encoding="utf-8")))
+        print(f"the slowest {min(arguments.count, len(found))} of {len(found)} translation units of {build}:")
+        for seconds, name in found[: arguments.count]:
+            print(f"{seconds:7.1f} s  {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,247 @@
+"""Runs the tests by part, says how long each took, and prints the slowest ten last.
+
+Usage: python tools/test_all.py [PART...] [--quick] [--again] [--list] [--slowest]
+
+Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, the installed package, and the
+C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`, `every_mpi_4`. --quick: those of
+`make test`. Parts that passed at this commit are left out unless --again is given or files are changed. What became
+of each part is written to bench/results/tests when it ends, so that a run that was interrupted goes on where it was.
+--quick writes nothing there. Exits with 1 unless all parts passed. Needs a build of the preset host; the others it
+builds itself.
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import test_reports
+from test_reports import Counts
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Seconds that the tests of `make test` may take on two idle cores.
+BUDGET = 720
+SLOWEST = 10
+#: Two parts of the same inputs are one row.
+FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
+#: Shards of all cells at each number of ranks: each takes some minutes.
+SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
+#: Ranks under the sanitizers: tests/mpi/rank_table.cpp says why.
+SANITIZED = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Tests that run in one go."""
+
+    name: str
+    command: tuple[str, ...]
+    preset: str = "host"
+    environment: dict[str, str] = field(default_factory=dict)
+    quick: bool = False
+    thorough: bool = True
+
+    def report(self, folder: Path) -> Path:
+        """Where its tests write how each ended."""
+        return folder / f"{self.name}.{'xml' if 'pytest' in self.command else 'json'}"
+
+
+def ctest(preset: str, pattern: str) -> tuple[str, ...]:
+    return ("ctest", "--preset", preset, "-R", f"^{pattern}$")
+
+
+def python_part(name: str, marked: str, quick: bool) -> Part:
+    command = (sys.executable, "-m", "pytest", "-q", "tests/python", "-m", marked)
+    return Part(name, command, quick=quick)
+
+
+def build_part(preset: str) -> Part:
+    return Part(
+        f"{preset}_build", ("bash", "-c", f"cmake --preset {preset} && cmake --build --preset {preset}"), preset
+    )
+
+
+def parts() -> Iterator[Part]:
+    yield Part("unit", ctest("host", "unit"), quick=True)
+    for ranks in SHARDS:
+        yield Part(f"mpi_{ranks}", ctest("host", f"mpi_{ranks}"), quick=True, thorough=False)
+    yield python_part("python", "not thorough", quick=True)
+    yield python_part("python_thorough", "thorough", quick=False)
+    for ranks, shards in SHARDS.items():
+        for shard in range(shards):
+            chosen = {"SLIPSTREAM_TESTS": "every", "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
+            name = f"every_mpi_{ranks}" + (f"_{shard + 1}of{shards}" if shards > 1 else "")
+            yield Part(name, ctest("host", f"mpi_{ranks}"), environment=chosen)
+    yield Part("installed", ctest("host", "installed"))
+    for preset in ("asan", "tsan"):
+        yield build_part(preset)
+        yield Part(f"{preset}_unit", ctest(preset, "unit"), preset)
+        for ranks in SANITIZED:
+            yield Part(f"{preset}_mpi_{ranks}", ctest(preset, f"mpi_{ranks}"), preset)
+    yield Part("tsan_omitted_wait", ctest("tsan", "omitted_wait.*"), "tsan")
+
+
+def chosen(names: list[str], quick: bool) -> list[Part]:
+    """The parts that were asked for. Raises SystemExit where a name is none's."""
+    there = list(parts())
+    if not names:
+        return [part for part in there if (part.quick if quick else part.thorough)]
+    found: list[Part] = []
+    for name in names:
+        begins = [part for part in there if part.name.startswith(name)]
+        if not begins:
+            sys.exit(f"test_all: no part is called {name}: --list prints their names.")
+        found += [part for part in there if part.name == name] or begins
+    return [part for part in there if part in found]
+
+
+def run(part: Part, reports: Path) -> dict[str, Any]:
+    """Runs a part, and tells what became of it."""
+    report = part.report(reports)
+    report.unlink(missing_ok=True)
+    command = list(part.command)
+    if report.suffix == ".xml":
+        command.append(f"--junit-xml={report}")
+    environment = os.environ | {"GTEST_OUTPUT": f"json:{report}"} | part.environment
+    print(f"\n=== {part.name} ===", flush=True)
+    began, used = time.monotonic(), _processor_seconds()
+    status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    counts = test_reports.read(report) if report.exists() else Counts()
+    good = status == 0 and counts.failed == 0
+    return {
+        "part": part.name,
+        "passed": counts.passed,
+        "failed": counts.failed if good or counts.failed else 1,
+        "skipped": counts.skipped,
+        "seconds": round(time.monotonic() - began),
+        "cpu_seconds": round(_processor_seconds() - used),
+        "outcome": "passed" if good else "FAILED",
+    }
+
+
+def _processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def commit_of_the_tree() -> str:
+    """The last commit that changed more than results; with a + where files have been changed since."""
+    others = ["--", ".", ":!bench/results"]
+    changed = git("status", "--porcelain", *others)
+    return git("log", "-1", "--format=%h", *others) + ("+" if changed else "")
+
+
+def passed_before(folder: Path, machine: dict[str, Any], commit: str) -> set[str]:
+    """Names of the parts that this machine passed at a commit."""
+    import json
+
+    from slipstream import bench
+
+    found: set[str] = set()
+    name = bench.slug(machine["name"])
+    for path in [*(folder / "tests").glob(f"{name}.json"), *(folder / "tests").glob(f"{name}-????-??-??.json")]:
+        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        found |= {row["part"] for row in rows if row["commit"] == commit and row["outcome"] == "passed"}
+    return found if not commit.endswith("+") else set()
+
+
+def this_machine() -> dict[str, Any]:
+    from slipstream import bench
+    from slipstream.core import core
+
+    module = core()
+    return bench.describe_machine(module.Machine.discover("host", devices_per_rank=1), module.build_info())
+
+
+def summary(rows: list[dict[str, Any]]) -> list[str]:
+    shown = ("part", "passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome")
+    cells = [list(shown), *([str(row[key]) for key in shown] for row in rows)]
+    widths = [max(len(line[n]) for line in cells) for n in range(len(shown))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+
+
+def slowest(reports: Path, names: list[str]) -> list[str]:
+    """Lines of the slowest tests of the last run of these parts."""
+    timed = [
+        (seconds, name, part)
+        for part in names
+        for path in reports.glob(f"{part}.*")
+        for name, seconds in test_reports.read(path).seconds.items()
+    ]
+    return [f"{seconds:7.1f} s  {part}  {name}" for seconds, name, part in sorted(timed, reverse=True)[:SLOWEST]]
+
+
+def quick_times(reports: Path) -> list[str]:
+    """What the parts of `make test` took beside their budget, and their slowest tests."""
+    names = [part.name for part in parts() if part.quick]
+    took = reports / "quick_seconds"
+    lines = [f"the slowest {SLOWEST} tests:", *slowest(reports, names)]
+    if took.exists():
+        lines.append(f"all tests: {took.read_text(encoding='utf-8').strip()} s (budget {BUDGET} s on two idle cores)")
+    return lines
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("names", nargs="*", metavar="PART")
+    parser.add_argument("--quick", action="store_true", help="the parts of `make test`")
+    parser.add_argument("--again", action="store_true", help="those that passed at this commit, too")
+    parser.add_argument("--list", action="store_true", help="print the parts and run nothing")
+    parser.add_argument("--slowest", action="store_true", help="print the slowest tests of the last `make test`")
+    parser.add_argument("--folder", type=Path, default=ROOT / "bench" / "results")
+    arguments = parser.parse_args(words)
+    wanted = chosen(arguments.names, arguments.quick)
+    reports = ROOT / "build" / "tests"
+    if arguments.list:
+        print("\n".join(part.name for part in wanted))
+        return 0
+    if arguments.slowest:
+        print("\n".join(quick_times(reports)))
+        return 0
+    reports.mkdir(parents=True, exist_ok=True)
+    return _run_all(wanted, reports, arguments)
+
+
+def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace) -> int:
+    from slipstream import bench
+
+    machine, commit = this_machine(), commit_of_the_tree()
+    before = set() if arguments.quick or arguments.again else passed_before(arguments.folder, machine, commit)
+    rows = []
+    for part in wanted:
+        if part.name in before:
+            print(f"{part.name}: passed at {commit} before")
+            continue
+        rows.append(run(part, reports))
+        if not arguments.quick:
+            typed = " ".join(["tools/test_all.py", *arguments.names])
+            bench.write(arguments.folder, "tests", machine, commit, rows[-1:], FIGURES, command=typed)
+    print("\n" + "\n".join(summary(rows)))
+    if arguments.quick and not arguments.names:
+        (reports / "quick_seconds").write_text(str(sum(row["seconds"] for row in rows)), encoding="utf-8")
+        print("\n".join(quick_times(reports)))
+    else:
+        print("\n".join([f"the slowest {SLOWEST} tests:", *slowest(reports, [row["part"] for row in rows])]))
+    failed = [row["part"] for row in rows if row["outcome"] != "passed"]
+    print(f"tests: {'FAILED: ' + ', '.join(failed) if failed else 'passed'}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if not shutil.which("ctest"):
+        sys.exit("test_all: no ctest on the path: run `make set-up`.")
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("test_all: interrupted; started again it goes on with the parts that have not passed.")
