@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream import bench, exchange_setups, exchange_tables
+from slipstream import bench, benchmarks, exchange_setups, exchange_tables
 from slipstream.bench_exchange import FIGURES, Choice
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import QUICK, SCALES, Setup
@@ -55,6 +55,7 @@ def test_bytes_over_links_are_those_of_the_halo(cli: Cli, tmp_path: Path) -> Non
     assert row["link_mb"] == pytest.approx(around / 1e6, rel=0.01)
     assert row["travels_by"] == "kernel+direct" and row["replayed"]
     assert row["warm_setup_s"] > 0 and row["begin_us"] > 0
+    assert row["share"] == pytest.approx(row["least_us"] / row["time_us"], rel=1e-3)
 
 
 def test_rows_replace_like_ones_that_hold_other_figures(tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def test_each_rung_adds_one_route() -> None:
 
 @pytest.mark.parametrize("grid", [(1, 1, 1), (2, 2, 1)])
 def test_sizes_asked_for_are_measured_once(grid: tuple[int, int, int]) -> None:
-    scale = Choice(sizes=(256, 64)).scale("cuda")
+    scale = bench.chosen(Choice, benchmarks.parse(["exchange", "--sizes", "256", "64"])).scale("cuda")
     devices = math.prod(grid)
     for setups in exchange_setups.ladder(scale, grid, 1, devices, ("staged", "kernel")):
         assert [setup.cells for setup in setups] == [exchange_setups.cube_of(side, devices) for side in (64, 256)]
