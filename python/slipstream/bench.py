@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -30,7 +30,7 @@ PROVENANCE = frozenset({"card", "commit", "date"})
 
 def chosen(choice: type[Choice], arguments: Any) -> Choice:
     """A dataclass whose fields are named as the options that fill them."""
-    return choice(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(choice)})  # type: ignore[arg-type]
+    return choice(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(choice)})
 
 
 def digits(value: float) -> float:
@@ -38,7 +38,7 @@ def digits(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def grid_of(per_device: int, counts: tuple[int, ...] | list[int]) -> list[int]:
+def grid_of(per_device: int, counts: Sequence[int]) -> list[int]:
     """A grid that gives every device a cube, for a partition into counts[axis] parts."""
     return [per_device * count for count in counts]
 

@@ -168,6 +168,7 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
     module, machine = core(), engine.discover(cases[0][1])
     all_rows: list[dict[str, Any]] = []
     short: list[str] = []
+    written: Path | None = None
     for entry, case in cases:
         console.print(f"{entry}: {engine.show_extent(case.grid.cells)} cells, {case.last_step} steps at most")
         run, problem = {}, ""
@@ -183,8 +184,10 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
         all_rows += made
         short += filter(None, [_shortfall(entry, made, problem)])
         # Case by case, so that what comes later cannot take along what was found.
-        bench.keep(folder, "cases", bench.describe_machine(machine), made, FIGURES, console)
+        written = bench.keep(folder, "cases", bench.describe_machine(machine), made, FIGURES, Console(quiet=True))
     _show(console, all_rows)
+    if written:
+        console.print(f"written: {written}", soft_wrap=True)
     verdict = f"bench cases: {len(short)} of {len(cases)} did not find what they expect: {'; '.join(short)}"
     if verdict := module.broadcast(verdict if short else "", 0):
         raise RunError(verdict)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import bench, engine, exchange_setups, exchange_tables
+from slipstream import bench, engine, exchange_setups, exchange_tables, predict
 from slipstream import benchmark_options as options
 from slipstream.bench import Row
 from slipstream.core import as_case_error, core
@@ -30,6 +30,7 @@ FIGURES = frozenset(
         "gbs",
         "link_gbs",
         "least_us",
+        "copy_gbs",
         "share",
         "travels_by",
         "at_most_us",
@@ -82,6 +83,8 @@ class Meter:
         self.grid = exchange_setups.device_grid(len(self.devices))
         with as_case_error():
             self.rates = core().measure_rates(machine)
+        # One device's bytes cross no link: it reads and writes them.
+        self.copy_gbs = bench.digits(predict.measure_memory(self.devices)) if len(self.devices) == 1 else None
 
     def fits(self, setup: Setup) -> bool:
         cells = 1
@@ -92,7 +95,12 @@ class Meter:
     def rows(self, setup: Setup) -> list[Row]:
         """One row a clock. Raises Refused."""
         exchange = self._open(setup)
-        figures = self._traffic(exchange.messages()) | {"replayed": exchange.capturable}
+        messages = list(exchange.messages())
+        figures = self._traffic(messages) | {
+            "copy_gbs": self.copy_gbs,
+            "replayed": exchange.capturable,
+        }
+        floor = self._floor_us(messages, figures)
         repeats = self._repeats(exchange, setup)
         if setup.part == "must":
             figures["begin_us"] = bench.digits(exchange.begin_us(repeats))
@@ -105,8 +113,7 @@ class Meter:
                 self._inputs(setup, clock) | {"layout": exchange.layout, "time_us": bench.digits(us)} | figures
             )
             found[-1]["gbs"] = bench.digits(figures["link_mb"] / us * 1e3)
-            # One device's bytes cross no link, and what its copies need at least is not measured here.
-            found[-1]["share"] = bench.digits(figures["least_us"] / us) if figures["least_us"] else None
+            found[-1]["share"] = bench.digits(floor / us)
             found[-1] |= self._goals(setup, clock)
         return found
 
@@ -162,6 +169,12 @@ class Meter:
             "link_gbs": bench.digits(rate) if rate < float("inf") else None,
             "least_us": bench.digits(max(entry[1] for entry in found)),
         }
+
+    def _floor_us(self, messages: Iterable[Row], figures: Row) -> float:
+        """The least time that the bytes need, at the rate of the links or of the one device's copy."""
+        if self.copy_gbs is None:
+            return figures["least_us"]
+        return 2 * sum(message["bytes"] for message in messages) / self.copy_gbs * 1e-3
 
     def _inputs(self, setup: Setup, clock: str) -> Row:
         return {

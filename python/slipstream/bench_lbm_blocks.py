@@ -17,12 +17,11 @@ from rich.console import Console
 from slipstream import bench, engine, lbm_experiments, report
 from slipstream import benchmark_options as options
 from slipstream.bench import Row
-from slipstream.bench_lbm_communication import SPLITS, travels_by
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
-from slipstream.lbm_experiments import REPEATS, STEPS, any_case, devices_here, smallest_time
-from slipstream.lbm_splits import Setup, case_of
+from slipstream.lbm_experiments import REPEATS, STEPS, any_case, devices_here, smallest_time, travels_by
+from slipstream.lbm_splits import ACROSS_ROWS, Setup, case_of
 
 Triple = tuple[int, int, int]
 
@@ -133,7 +132,7 @@ class Blocks:
         return core().Lbm(self.machine, options)
 
     def _periodic(self, side: int) -> Row:
-        split = next((split for split in SPLITS if split[1] * split[2] == self.devices), (1, 1, self.devices))
+        split = next((split for split in ACROSS_ROWS if split[1] * split[2] == self.devices), (1, 1, self.devices))
         case = case_of(self.choice, Setup("", "", side, split), self.machine.nodes)
         lbm = engine.solver(engine.prepare(case, self.machine))
         row = self._row(side, PERIODIC, neighbours((1, 1, 1), (3, 3, 3), self.choice.lattice), lbm)

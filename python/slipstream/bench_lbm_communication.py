@@ -17,11 +17,17 @@ from slipstream import benchmark_options as options
 from slipstream.bench import Row
 from slipstream.core import core
 from slipstream.errors import CaseError
-from slipstream.exchange_setups import ROUTES, SCHEMES
-from slipstream.lbm_experiments import REPEATS, STEPS, any_case, devices_here, smallest_time, smallest_time_here
-from slipstream.lbm_splits import PAPER_ONE, Choice, Setup, case_of
-
-Split = tuple[int, int, int]
+from slipstream.exchange_setups import SCHEMES
+from slipstream.lbm_experiments import (
+    REPEATS,
+    STEPS,
+    any_case,
+    devices_here,
+    smallest_time,
+    smallest_time_here,
+    travels_by,
+)
+from slipstream.lbm_splits import ACROSS_ROWS, PAPER_ONE, Choice, Setup, case_of
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -31,8 +37,6 @@ FIGURES = frozenset(
 TUNED = "tuned"
 #: Routes that a scheme may take: messages of the first two lie in host memory, those of the third on the device.
 HOST, DEVICE = ("staged", "kernel"), ("gpu_mpi", "staged", "kernel")
-#: Blocks along x, y and z (5.3.1 and figure 6.4).
-SPLITS: Sequence[Split] = ((1, 2, 2), (1, 1, 2))
 #: Cubes of cells of a block where none are named.
 CELLS = {"host": [8, 16, 32], "cuda": [8, 16, 32, 64, 128, 256, 320]}
 #: Of the thesis, 6.2.1, 1 x 2 x 2: million updates a second with cubes of 256, and percent of four times one GPU with
@@ -59,12 +63,6 @@ def schemes(overlap: str) -> list[Scheme]:
         routes = {"routes": list(DEVICE if knobs["routes"] == ["gpu_mpi"] else HOST)}
         found.append(Scheme(name, knobs | routes, "off" if name == "GPUPackInfo" else overlap))
     return [*found, Scheme(TUNED, {"tune": "measure", "tune_rim": True}, overlap)]
-
-
-def travels_by(messages: Sequence[Row]) -> str:
-    """Routes of the messages between devices."""
-    used = {message["route"] for message in messages if message["source"] != message["target"]}
-    return "+".join(name for name in ROUTES if name in used) or "-"
 
 
 def one_block(choice: Choice, cells: int) -> float:
@@ -138,7 +136,7 @@ def published(scheme: str, setup: Setup) -> Row:
 
 def setups(cells: Sequence[int], most: int, least: int) -> list[Setup]:
     """What can be measured with `least` to `most` devices: a block a device, every rank with equally many."""
-    found = [Setup("", str(n), n, split) for split in SPLITS for n in cells]
+    found = [Setup("", str(n), n, split) for split in ACROSS_ROWS for n in cells]
     return [setup for setup in found if least <= setup.blocks <= most and setup.blocks % least == 0]
 
 

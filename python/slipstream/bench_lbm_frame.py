@@ -14,12 +14,11 @@ from rich.console import Console
 
 from slipstream import bench, engine, lbm_experiments, plots, report
 from slipstream.bench import Row
-from slipstream.bench_lbm_communication import travels_by
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import device_grid
-from slipstream.lbm_experiments import REPEATS, STEPS, Choice, any_case, devices_here, smallest_time
+from slipstream.lbm_experiments import REPEATS, STEPS, Choice, any_case, devices_here, smallest_time, travels_by
 
 Triple = tuple[int, int, int]
 

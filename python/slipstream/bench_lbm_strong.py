@@ -20,7 +20,8 @@ EXPERIMENT = Experiment(
 )
 
 
-add_options = lbm_splits.add_options
+def add_options(parser: argparse.ArgumentParser) -> None:
+    lbm_splits.add_options(parser, "cubes of N^3 cells in all")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:

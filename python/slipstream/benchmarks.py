@@ -61,7 +61,7 @@ def parser(name: str) -> argparse.ArgumentParser:
     # Abbreviations would hide the options of other benchmarks.
     made = _Parser(prog=f"slipstream bench {name}", description=f"Measures {BENCHMARKS[name]}.", allow_abbrev=False)
     module(name).add_options(made)
-    benchmark_options.common(made.add_argument_group("as all benchmarks"))  # type: ignore[arg-type]
+    benchmark_options.common(made.add_argument_group("as all benchmarks"))
     made.set_defaults(command="bench", benchmark=name, action=_run)
     return made
 

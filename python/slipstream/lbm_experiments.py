@@ -15,6 +15,7 @@ from slipstream import benchmark_options as options
 from slipstream.bench import Row
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
+from slipstream.exchange_setups import ROUTES
 
 STEPS, REPEATS = 200, 10
 
@@ -89,3 +90,9 @@ def devices_here(backend: str, ranks: int) -> int:
     """Of a rank: all GPUs shared out, at most four in all; of the emulator two, which a small machine can bear."""
     here = core().device_count("cuda") if backend == "cuda" else 2
     return max(1, min(4, here) // ranks)
+
+
+def travels_by(messages: Sequence[Row]) -> str:
+    """Routes of the messages between devices."""
+    used = {message["route"] for message in messages if message["source"] != message["target"]}
+    return "+".join(name for name in ROUTES if name in used) or "-"

@@ -26,6 +26,8 @@ SPLITS = {
     "xz": {1: (1, 1, 1), 2: (2, 1, 1), 4: (2, 1, 2)},
     "yz": {1: (1, 1, 1), 2: (1, 2, 1), 4: (1, 2, 2)},
 }
+#: Of the periodic cubes that communication is measured with: blocks along x, y and z (5.3.1 and figure 6.4).
+ACROSS_ROWS: Sequence[tuple[int, int, int]] = ((1, 2, 2), (1, 1, 2))
 #: Million updates a second in the text of the thesis, chapter 6.2: of one GPU (cubes of 320); of two, split in x (the
 #: buffered scheme; 100 with the other one), and of four, split in y and z (the asynchronous scheme), cubes of 256.
 PAPER_ONE = 550.0
@@ -198,8 +200,8 @@ def picture(path: Path, experiment: Experiment, machine: str, series: Mapping[st
     plots.categories(path, f"{experiment.title}: {machine}", experiment.axis, ylabel, lines, marks)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    lbm_experiments.add_options(parser)
+def add_options(parser: argparse.ArgumentParser, cells: str = "cubes of N^3 cells a device") -> None:
+    lbm_experiments.add_options(parser, cells)
     options.overlap(parser)
 
 

@@ -33,7 +33,8 @@ def test_one_rank_measures_every_part(cli: Cli, tmp_path: Path) -> None:
     rows = rows_of(tmp_path)
     timed = [row for row in rows if "clock" in row]
     assert {row["part"] for row in rows} == {*exchange_setups.PARTS, "finding"}
-    assert all(row["time_us"] > 0 and row["ranks"] == 1 for row in timed)
+    assert all(row["time_us"] > 0 and row["ranks"] == 1 and row["share"] > 0 for row in timed)
+    assert all((row["copy_gbs"] is not None) == (row["devices"] == 1) for row in timed)
     assert {(row["devices"], row["scaling"]) for row in timed if row["part"] == "scaling"} == {
         (devices, scaling) for devices in (1, 2, 4) for scaling in ("weak", "strong")
     }
