@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     """argparse takes no more a.b=c after an option has come between; here they may stand anywhere."""
     if words[:1] == ["bench"]:
-        return benchmarks.parse(words[1:])
+        return _parse_bench(words[1:])
     parser = _parser()
     arguments, rest = parser.parse_known_args(words)
     if rest and (any(word.startswith("-") for word in rest) or not hasattr(arguments, "overrides")):
@@ -110,6 +110,15 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     if rest:
         arguments.overrides = [*arguments.overrides, *rest]
     return arguments
+
+
+def _parse_bench(words: Sequence[str]) -> argparse.Namespace:
+    try:
+        return benchmarks.parse(words)
+    except CaseError as error:
+        if core.rank() == 0:
+            print(f"slipstream: error: {error}", file=sys.stderr, flush=True)
+        raise SystemExit(USER_ERROR) from None
 
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:
@@ -313,8 +322,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code: 0, 1 for a failure, 2 for what the user can mend, 3 for a flow
     that is no longer sound."""
     words = list(sys.argv[1:] if words is None else words)
+    arguments = _parse(words)
     try:
-        code = _act(_parse(words), words)
+        code = _act(arguments, words)
     except CaseError as error:
         _fail(str(error))
         code = USER_ERROR

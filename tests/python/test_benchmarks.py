@@ -70,7 +70,9 @@ def test_help_shows_the_options_of_its_benchmark(
 def test_what_a_benchmark_does_not_take_is_refused(
     words: list[str], said: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["bench", *words]) == 2
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["bench", *words])
+    assert ended.value.code == 2
     out, error = capfd.readouterr()
     assert error.startswith(f"slipstream: error: {said}") or said in error
     assert error.count("\n") == 1 and not out
