@@ -23,23 +23,23 @@ rates4 | 4 | 60 | bench lbm --precision f32 --grid 2x2x1 --cells 128 256 512 -n 
 rates4 | 4 | 60 | bench lbm --precision f32 --grid 2x2x1 --layout soa --cells 128 256 512 -n 4
 rates4 | 4 | 60 | bench lbm --precision f32 --grid 1x2x2 --cells 128 256 512 -n 4
 rates4 | 4 | 60 | bench lbm --precision f64 --grid 1x2x2 --cells 256 512 -n 4
-communication2 | 2 | 240 | bench lbm --experiment communication -n 2
-communication | 4 | 240 | bench lbm --experiment communication -n 4
-blocks | 4 | 90 | bench lbm --experiment communication --grid 3x3x3 --devices 4
-imbalance | 2 | 60 | bench lbm --experiment imbalance --devices 2
-weak | 4 | 90 | bench lbm --experiment weak --devices 4
-strong | 4 | 120 | bench lbm --experiment strong --precision f32 --cells 512 --devices 4
-strong | 4 | 120 | bench lbm --experiment strong --precision f64 --cells 256 --devices 4
-layout | 1+ | 420 | bench lbm --experiment layout
-validation | 4 | 240 | bench lbm --experiment validation --cells 64 -n 4
-validation_whole | 4 | 600 | bench lbm --experiment validation --cells 128 -n 4
-frame2 | 2 | 120 | bench lbm --experiment frame --cells 256 -n 2
-frame | 4 | 120 | bench lbm --experiment frame --cells 256 -n 4
-flagfield | 1+ | 420 | bench lbm --experiment flagfield --precision f32 --cells 256
-flagfield | 1+ | 420 | bench lbm --experiment flagfield --precision f32 --streaming in_place --cells 256
-methods | 1+ | 240 | bench lbm --experiment methods --precision f32
-simd | 1+ | 60 | bench lbm --experiment simd --precision f64
-io | 4 | 240 | bench lbm --experiment io --cells 64 128 -n 4
+communication2 | 2 | 240 | bench lbm_communication -n 2
+communication | 4 | 240 | bench lbm_communication -n 4
+blocks | 4 | 90 | bench lbm_blocks --devices 4
+imbalance | 2 | 60 | bench lbm_imbalance --devices 2
+weak | 4 | 90 | bench lbm_weak --devices 4
+strong | 4 | 120 | bench lbm_strong --precision f32 --cells 512 --devices 4
+strong | 4 | 120 | bench lbm_strong --precision f64 --cells 256 --devices 4
+layout | 1+ | 420 | bench lbm_layout
+validation | 4 | 240 | bench lbm_validation --cells 64 -n 4
+validation_whole | 4 | 600 | bench lbm_validation --cells 128 -n 4
+frame2 | 2 | 120 | bench lbm_frame --cells 256 -n 2
+frame | 4 | 120 | bench lbm_frame --cells 256 -n 4
+flagfield | 1+ | 420 | bench lbm_flagfield --precision f32 --cells 256
+flagfield | 1+ | 420 | bench lbm_flagfield --precision f32 --streaming in_place --cells 256
+methods | 1+ | 240 | bench lbm_methods --precision f32
+simd | 1+ | 60 | bench lbm_simd --precision f64
+io | 4 | 240 | bench lbm_io --cells 64 128 -n 4
 cavity | 1+ | 300 | bench cavity --cells 64 128 192
 cavity | 1+ | 180 | bench cavity --cells 64 128 --precision f64
 cavity | 1+ | 180 | bench cavity --cells 192 --precision f16

@@ -91,7 +91,7 @@ def main(words: list[str], runs: Iterable[str]) -> int:
             log = Path(line.rstrip("\n").rsplit("|", 1)[1])
             print(f"\n{found['part']}-{found['tool']} ({log}):\n{excerpt(log)}")
     build = module.build_info()
-    described = bench.describe_machine(machine, build)
+    described = bench.describe_machine(machine)
     print(f"\ncompute-sanitizer on {described['name']}:")
     print("\n".join(table(rows)))
     path = bench.write(

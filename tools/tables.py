@@ -1,7 +1,7 @@
 """Writes the tables of the documentation from the files in bench/results, so that no figure is ever typed.
 
 A document holds `<!-- table: lbm -->` and `<!-- end -->`; what is between them is replaced by the rows of
-bench/results/lbm/*.json, of each machine the newest file. `<!-- table: lbm columns=devices,storage,mlups -->` picks
+bench/results/lbm/*.json, a file a machine. `<!-- table: lbm columns=devices,storage,mlups -->` picks
 columns, of which `mlups?` may be in no row, then `where=clock:host,ranks:4` rows; `optional`, at the end, allows that
 nothing is measured yet. `--check` changes nothing and fails where a table is out of date.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Columns of every row that say when it was measured, and of what.
-PROVENANCE = ("date", "commit")
+#: Columns of every row that say where, when and of what it was measured.
+PROVENANCE = ("card", "date", "commit")
 MARKED = re.compile(
     r"(<!-- table: (?P<name>[\w/-]+)(?: columns=(?P<columns>[\w,?]+))?(?: where=(?P<where>[\w:,^+-]+))?"
     r"(?P<optional> optional)? -->\n).*?(?P<end><!-- end -->)",
@@ -31,17 +31,19 @@ class NothingMeasuredError(TableError):
     """No results, or none of the rows that a table wants."""
 
 
-def newest(folder: Path) -> list[dict[str, Any]]:
-    """Of each machine the newest result in a folder, by machine."""
-    found: dict[str, dict[str, Any]] = {}
+def results(folder: Path) -> list[dict[str, Any]]:
+    """The files in a folder, by machine."""
+    found: dict[str, Path] = {}
+    read: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
         name = result["machine"]["name"]
-        if name not in found or result["date"] >= found[name]["date"]:
-            found[name] = result
+        if name in found:
+            raise TableError(f"{found[name]} and {path.name} are of one machine, {name}: merge them into one file")
+        found[name], read[name] = path, result
     if not found:
         raise NothingMeasuredError(f"no results in {folder}")
-    return [found[name] for name in sorted(found)]
+    return [read[name] for name in sorted(read)]
 
 
 def show(value: Any) -> str:
@@ -83,7 +85,7 @@ def chosen_rows(rows: list[dict[str, Any]], where: dict[str, str]) -> list[dict[
 def table(folder: Path, columns: list[str] | None, where: dict[str, str]) -> str:
     """Markdown of one benchmark: a caption and a table a machine."""
     parts = []
-    found = [(result, chosen_rows(result["rows"], where)) for result in newest(folder)]
+    found = [(result, chosen_rows(result["rows"], where)) for result in results(folder)]
     known = {name for _, rows in found for row in rows for name in row}
     if known and (unknown := [name for name in columns or () if name not in known and not name.endswith("?")]):
         raise TableError(f"{folder.name}: no column {', '.join(unknown)} in the results")
@@ -108,14 +110,14 @@ def _numeric(rows: list[dict[str, Any]], name: str) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
-def fill(text: str, results: Path) -> str:
+def fill(text: str, folder: Path) -> str:
     """A document with its tables made anew."""
 
     def replace(match: re.Match[str]) -> str:
         columns = match["columns"].split(",") if match["columns"] else None
         where = dict(term.split(":", 1) for term in match["where"].split(",")) if match["where"] else {}
         try:
-            made = table(results / match["name"], columns, where)
+            made = table(folder / match["name"], columns, where)
         except NothingMeasuredError:
             if not match["optional"]:
                 raise

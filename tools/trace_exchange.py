@@ -62,7 +62,7 @@ def record(route: str, cells: int, backend: str, folder: Path) -> list[Path]:
     halo.write_trace(folder)
     build = module.build_info()
     told = {
-        "machine": bench.describe_machine(halo.grid.machine, build)["name"],
+        "machine": bench.describe_machine(halo.grid.machine)["name"],
         "commit": build["commit"],
         "date": date.today().isoformat(),
         "route": route,

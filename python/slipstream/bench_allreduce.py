@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from slipstream import bench, engine, report
+from slipstream import benchmark_options as options
 from slipstream.core import as_case_error, core
 from slipstream.errors import CaseError
 
@@ -68,12 +69,17 @@ def _picture(path: Path, title: str, columns: dict[str, dict[int, float]]) -> No
     plots.curves(path, title, "doubles", "microseconds", series)
 
 
-def bench_allreduce(backend: str, devices: int, quick: bool, console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.devices(parser)
+    options.quick(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes a table and a picture. Collective."""
     module = core()
-    machine = _discover(backend, devices)
+    machine = _discover(arguments.backend, arguments.devices)
     refusals = {method: module.allreduce_refusal(machine, method) for method in CLOCKS}
-    rows = _measure(machine, [method for method, why in refusals.items() if not why], quick)
+    rows = _measure(machine, [method for method, why in refusals.items() if not why], arguments.quick)
     columns = _columns(rows)
     shown = [
         (values, *(f"{times[values]:.4g}" for times in columns.values())) for values in next(iter(columns.values()))
@@ -82,17 +88,12 @@ def bench_allreduce(backend: str, devices: int, quick: bool, console: Console, f
     console.print(report.table(f"all-reduce, microseconds, {counts}", ["doubles", *columns], shown))
     for why in filter(None, refusals.values()):
         console.print(why, soft_wrap=True)
-    if folder is not None and module.rank() == 0:
-        build = module.build_info()
-        described = bench.describe_machine(machine, build)
-        path = bench.write(folder, "allreduce", described, build["commit"], rows, FIGURES)
-        picture = path.with_name(f"{path.stem}-{machine.ranks}-ranks.png")
-        _picture(picture, f"All-reduce on {described['name']}, {counts}", columns)
-        console.print(f"written: {path}, {picture}")
+    described = bench.describe_machine(machine)
 
+    def draw(path: Path, name: str) -> None:
+        _picture(path, f"All-reduce on {name}, {counts}", columns)
 
-def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
-    bench_allreduce(arguments.backend, arguments.devices, arguments.quick, console, folder)
+    bench.keep(arguments.folder, "allreduce", described, rows, FIGURES, console, draw, suffix=f"-{machine.ranks}-ranks")
 
 
 #: Columns of a row that are results and not inputs.

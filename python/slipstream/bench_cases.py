@@ -165,10 +165,10 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
     failed or missed what they expect. Collective."""
     changes = [] if backend == "auto" else [f"machine.backend={backend}"]
     cases = [(entry, load(entry.path, changes, entry.variant)) for entry in chosen]
-    module, build, machine = core(), core().build_info(), engine.discover(cases[0][1])
+    module, machine = core(), engine.discover(cases[0][1])
     all_rows: list[dict[str, Any]] = []
     short: list[str] = []
-    written = None
+    written: Path | None = None
     for entry, case in cases:
         console.print(f"{entry}: {engine.show_extent(case.grid.cells)} cells, {case.last_step} steps at most")
         run, problem = {}, ""
@@ -183,20 +183,25 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
         made = rows(entry, case, machine, run)
         all_rows += made
         short += filter(None, [_shortfall(entry, made, problem)])
-        if folder is not None:
-            about = bench.describe_machine(machine, build)
-            written = bench.write(folder, "cases", about, build["commit"], made, FIGURES)
+        # Case by case, so that what comes later cannot take along what was found.
+        written = bench.keep(folder, "cases", bench.describe_machine(machine), made, FIGURES, Console(quiet=True))
     _show(console, all_rows)
     if written:
-        console.print(f"written: {written}")
+        console.print(f"written: {written}", soft_wrap=True)
     verdict = f"bench cases: {len(short)} of {len(cases)} did not find what they expect: {'; '.join(short)}"
     if verdict := module.broadcast(verdict if short else "", 0):
         raise RunError(verdict)
 
 
-def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of a case, or path of a case file or folder")
+    parser.add_argument("--variant", nargs="+", default=[], metavar="NAME",
+                        help="variants to run in place of the cases, of those that have them")  # fmt: skip
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     chosen = entries(files(arguments.names), arguments.variant)
-    bench_cases(chosen, arguments.backend, console, folder)
+    bench_cases(chosen, arguments.backend, console, arguments.folder)
 
 
 #: Columns of a row that are results and not inputs; ranges too, which a case may tighten.

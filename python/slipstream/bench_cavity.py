@@ -3,12 +3,12 @@
 import argparse
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from slipstream import bench
+from slipstream import benchmark_options as options
 from slipstream.core import core
 from slipstream.lbm import Simulation
 
@@ -71,27 +71,26 @@ def _figures(flow: Flow, run: Simulation) -> dict[str, Any]:
     }
 
 
-def bench_cavity(backend: str, sides: list[int], precisions: list[str], console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.precisions(parser, "f32")
+    options.cells(parser, "cubes of N^3 cells in all (default: 64)")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Runs the square at Re 100, 400 and 1000 and the cube at Re 1000, prints and, on rank 0, writes. Collective."""
-    flows = [*SQUARES, *(cube(side, precision) for side in sides for precision in precisions)]
+    precisions = arguments.precision or ["f32"]
+    flows = [*SQUARES, *(cube(side, precision) for side in arguments.cells or [64] for precision in precisions)]
     rows, machine = [], None
     for flow in flows:
-        run = Simulation(flow.cells, flow.reynolds, flow.lid_speed, precision=flow.precision, backend=backend)
-        row, machine = _figures(flow, run), run.machine
+        kind = {"precision": flow.precision, "backend": arguments.backend}
+        simulation = Simulation(flow.cells, flow.reynolds, flow.lid_speed, **kind)
+        row, machine = _figures(flow, simulation), simulation.machine
         rows.append(row)
         console.print(
             f"{' x '.join(map(str, flow.cells))} Re {flow.reynolds} {flow.precision}: largest error "
             f"{row.get('largest_error_percent_of_lid_speed', '-')} % of the lid speed, {row.get('steps', '-')} steps"
         )
-    if folder is not None and core().rank() == 0:
-        build = core().build_info()
-        path = bench.write(folder, "cavity", bench.describe_machine(machine, build), build["commit"], rows, FIGURES)
-        console.print(f"written: {path}")
-
-
-def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
-    precisions, sides = arguments.precision or ["f32"], arguments.cells or [64]
-    bench_cavity(arguments.backend, sides, precisions, console, folder)
+    bench.keep(arguments.folder, "cavity", bench.describe_machine(machine), rows, FIGURES, console)
 
 
 #: Columns of a row that are results and not inputs.

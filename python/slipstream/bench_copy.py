@@ -9,16 +9,18 @@ from typing import Any
 from rich.console import Console
 
 from slipstream import bench, curves, engine, report
+from slipstream import benchmark_options as options
+from slipstream.bench import Row
 from slipstream.core import core
 from slipstream.errors import CaseError
-
-Row = dict[str, Any]
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_us", "gbs", "here"})
 
 #: The largest plain copy, and what a region of rows holds in all.
 MOST, ROWS_IN_ALL = 256 << 20, 16 << 20
+#: Side of the cube whose faces are copied, where none is named.
+CELLS = {"host": 128, "cuda": 512}
 #: Blocks of threads that Ravikumar et al. found enough for the whole rate of the link.
 FEW_TEAMS = 16
 
@@ -35,9 +37,9 @@ WAHLGREN = "Wahlgren: Using GPU-aware message passing to accelerate high-fidelit
 class Choice:
     """What to measure."""
 
-    backend: str = "auto"
-    cells: int = 0  #: side of the cube whose faces are copied; 0: by backend
-    quick: bool = False
+    backend: str
+    cells: int | None  #: side of the cube whose faces are copied; None: by backend
+    quick: bool
 
 
 @dataclass(frozen=True)
@@ -244,9 +246,14 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
     curves.draw(path, f"Copies on {machine}", panels)
 
 
-def bench_copy(choice: Choice, console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.one_cube(parser, "a cube of N^3 cells whose faces are copied")
+    options.quick(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes; one rank, its first device and, where there is one, the next."""
-    module = core()
+    module, choice = core(), bench.chosen(Choice, arguments)
     if module.size() > 1:
         raise CaseError("bench copy measures one device and its peer from one rank: start it without -n")
     backend = engine.choose_backend(choice.backend)
@@ -254,7 +261,7 @@ def bench_copy(choice: Choice, console: Console, folder: Path | None) -> None:
     devices = machine.devices()
     peer = len(devices) > 1 and machine.links()[0][1]["peer"]
     first, second = devices[0]["index"], devices[1]["index"] if peer else -1
-    cells = choice.cells or (32 if choice.quick else {"host": 128, "cuda": 512}[backend])
+    cells = choice.cells if choice.cells is not None else 32 if choice.quick else CELLS[backend]
     if cells < 4:
         raise CaseError("bench copy: --cells needs 4 or more")
     most = max(1 << 18, 3 * 4 * cells * cells) if choice.quick else max(MOST, 3 * 4 * cells * cells)
@@ -264,16 +271,7 @@ def bench_copy(choice: Choice, console: Console, folder: Path | None) -> None:
     rows = [*_plain(b), *_faces(b, cells), *_widths(b)]
     rows += findings(rows)
     _print(console, machine.name, rows)
-    if folder is None:
-        return
-    build = module.build_info()
-    path = bench.write(folder, "copy", bench.describe_machine(machine, build), build["commit"], rows, FIGURES)
-    picture(path.with_suffix(".png"), bench.describe_machine(machine, build)["name"], rows)
-    console.print(f"written: {path}, {path.with_suffix('.png').name}")
-
-
-def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
-    if len(arguments.cells) > 1:
-        raise CaseError("bench copy takes one --cells")
-    cells = arguments.cells[0] if arguments.cells else 0
-    bench_copy(Choice(arguments.backend, cells, arguments.quick), console, folder)
+    described = bench.describe_machine(machine)
+    bench.keep(
+        arguments.folder, "copy", described, rows, FIGURES, console, lambda path, name: picture(path, name, rows)
+    )

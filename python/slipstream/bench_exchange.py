@@ -11,12 +11,12 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import bench, engine, exchange_setups, exchange_tables
+from slipstream import bench, engine, exchange_setups, exchange_tables, predict
+from slipstream import benchmark_options as options
+from slipstream.bench import Row
 from slipstream.core import as_case_error, core
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import PARTS, ROUTES, Scale, Setup
-
-Row = dict[str, Any]
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -30,6 +30,8 @@ FIGURES = frozenset(
         "gbs",
         "link_gbs",
         "least_us",
+        "copy_gbs",
+        "share",
         "travels_by",
         "at_most_us",
         "stencil_us",
@@ -50,16 +52,16 @@ SHARE = 0.8
 class Choice:
     """What to measure."""
 
-    backend: str = "auto"
-    devices: int = 0  #: a rank
-    sizes: Sequence[int] = ()  #: sides of a device's cube; default: by backend
-    quantities: int = 4
-    radius: int = 3
-    alignment: int = 32  #: bytes, of the first interior cell of every row
-    layout: str = "auto"  #: of the fields; aos: all in one; auto: rows along z where x is cut and z is not, on GPUs
-    routes: str = ""  #: as in +direct,-staged; default: all of this build
-    parts: Sequence[str] = ("all",)
-    quick: bool = False
+    backend: str
+    devices: int  #: a rank
+    sizes: Sequence[int]  #: sides of a device's cube; default: by backend
+    quantities: int
+    radius: int
+    alignment: int  #: bytes, of the first interior cell of every row
+    layout: str  #: of the fields; aos: all in one; auto: rows along z where x is cut and z is not, on GPUs
+    routes: str  #: as in +direct,-staged; default: all of this build
+    part: Sequence[str]
+    quick: bool
 
     def scale(self, backend: str) -> Scale:
         scale = exchange_setups.QUICK if self.quick else exchange_setups.SCALES[backend]
@@ -81,6 +83,8 @@ class Meter:
         self.grid = exchange_setups.device_grid(len(self.devices))
         with as_case_error():
             self.rates = core().measure_rates(machine)
+        # One device's bytes cross no link: it reads and writes them.
+        self.copy_gbs = bench.digits(predict.measure_memory(self.devices)) if len(self.devices) == 1 else None
 
     def fits(self, setup: Setup) -> bool:
         cells = 1
@@ -91,7 +95,12 @@ class Meter:
     def rows(self, setup: Setup) -> list[Row]:
         """One row a clock. Raises Refused."""
         exchange = self._open(setup)
-        figures = self._traffic(exchange.messages()) | {"replayed": exchange.capturable}
+        messages = list(exchange.messages())
+        figures = self._traffic(messages) | {
+            "copy_gbs": self.copy_gbs,
+            "replayed": exchange.capturable,
+        }
+        floor = self._floor_us(messages, figures)
         repeats = self._repeats(exchange, setup)
         if setup.part == "must":
             figures["begin_us"] = bench.digits(exchange.begin_us(repeats))
@@ -104,6 +113,7 @@ class Meter:
                 self._inputs(setup, clock) | {"layout": exchange.layout, "time_us": bench.digits(us)} | figures
             )
             found[-1]["gbs"] = bench.digits(figures["link_mb"] / us * 1e3)
+            found[-1]["share"] = bench.digits(floor / us)
             found[-1] |= self._goals(setup, clock)
         return found
 
@@ -159,6 +169,12 @@ class Meter:
             "link_gbs": bench.digits(rate) if rate < float("inf") else None,
             "least_us": bench.digits(max(entry[1] for entry in found)),
         }
+
+    def _floor_us(self, messages: Iterable[Row], figures: Row) -> float:
+        """The least time that the bytes need, at the rate of the links or of the one device's copy."""
+        if self.copy_gbs is None:
+            return figures["least_us"]
+        return 2 * sum(message["bytes"] for message in messages) / self.copy_gbs * 1e-3
 
     def _inputs(self, setup: Setup, clock: str) -> Row:
         return {
@@ -281,16 +297,30 @@ class _Session:
         return {name: self.missing[name] for name in wanted if name in self.missing}
 
 
-def bench_exchange(choice: Choice, console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--part", nargs="+", choices=[*PARTS, "all"], default=["all"], help="what to measure")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 cells a device")
+    options.devices(parser)
+    options.halo(parser)
+    parser.add_argument("--alignment", type=int, default=32,
+                        help="bytes to a multiple of which the first interior cell of every row comes")  # fmt: skip
+    parser.add_argument("--layout", choices=["auto", "soa", "aos", "soa_z"], default="auto",
+                        help="of the fields in memory; with aos the quantities share one")  # fmt: skip
+    parser.add_argument("--routes", default="", metavar="+x,-y",
+                        help="all routes with x and without y; x,y: only these")  # fmt: skip
+    options.quick(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes a table and pictures. Collective."""
     began = time.perf_counter()
+    choice, folder = bench.chosen(Choice, arguments), arguments.folder
     session = _Session(choice, console)
-    parts = [part for part in PARTS if part in choice.parts or "all" in choice.parts]
+    parts = [part for part in PARTS if part in choice.part or "all" in choice.part]
     if "ladder" in parts or "schemes" in parts:
         for name, why in session.left_out().items():
             console.print(f"refused: {name}: {why}")
-    build = core().build_info()
-    described = bench.describe_machine(session.meter.machine, build)
+    described = bench.describe_machine(session.meter.machine)
     rows: list[Row] = []
     path: Path | None = None
 
@@ -300,8 +330,8 @@ def bench_exchange(choice: Choice, console: Console, folder: Path | None) -> Non
         rows.extend(new)
         if folder is None or core().rank() != 0:
             return rows
-        path = bench.write(folder, "exchange", described, build["commit"], new, FIGURES)
-        return json.loads(path.read_text(encoding="utf-8"))["rows"]
+        path = bench.write(folder, "exchange", described, core().build_info()["commit"], new, FIGURES)
+        return bench.read(path)["rows"]
 
     everything = rows
     for part in parts:
@@ -313,19 +343,3 @@ def bench_exchange(choice: Choice, console: Console, folder: Path | None) -> Non
         pictures = exchange_tables.pictures(path, described["name"], everything)
         console.print(f"written: {', '.join(map(str, [path, *pictures]))}")
     console.print(f"{time.perf_counter() - began:.0f} s")
-
-
-def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
-    choice = Choice(
-        arguments.backend,
-        arguments.devices,
-        arguments.sizes,
-        arguments.quantities,
-        arguments.radius,
-        arguments.alignment,
-        arguments.layout,
-        arguments.routes,
-        arguments.part,
-        arguments.quick,
-    )
-    bench_exchange(choice, console, folder)

@@ -1,4 +1,4 @@
-"""`slipstream bench lbm --experiment communication --grid 3x3x3`: blocks inside and at the sides of an open box.
+"""`slipstream bench lbm_blocks`: blocks inside and at the sides of an open box.
 
 The thesis (5.3.1) wanted 27 GPUs, for only the block in the middle of 3 x 3 x 3 has all 18 neighbours, and took a
 periodic box of four instead. Here one device holds one block and the others hold its neighbours: what reaches and
@@ -6,31 +6,22 @@ leaves that device is the block's communication, timed from an idle machine unti
 it stands the shortcut, a periodic block a device.
 """
 
+import argparse
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 
-from slipstream import bench, engine, report
-from slipstream.bench_lbm_communication import SPLITS, travels_by
-from slipstream.bench_lbm_experiments import (
-    REPEATS,
-    STEPS,
-    Choice,
-    Row,
-    Setup,
-    any_case,
-    case_of,
-    devices_here,
-    smallest_time,
-    write,
-)
+from slipstream import bench, engine, lbm_experiments, report
+from slipstream import benchmark_options as options
+from slipstream.bench import Row
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
+from slipstream.lbm_experiments import REPEATS, STEPS, any_case, devices_here, smallest_time, travels_by
+from slipstream.lbm_splits import ACROSS_ROWS, Setup, case_of
 
 Triple = tuple[int, int, int]
 
@@ -42,6 +33,17 @@ PERIODIC, ALL = "periodic", "all"
 #: Exchanges, of which the fastest counts.
 EXCHANGES = 50
 CELLS = {"host": [8, 16], "cuda": [16, 32, 64, 128]}
+
+
+@dataclass(frozen=True)
+class Choice(lbm_experiments.Choice):
+    """What to measure."""
+
+    grid: str  #: of blocks, as 3x3x3
+
+    @property
+    def overlap(self) -> str:
+        return "off"
 
 
 def kind_of(place: Triple, grid: Triple) -> str:
@@ -130,8 +132,8 @@ class Blocks:
         return core().Lbm(self.machine, options)
 
     def _periodic(self, side: int) -> Row:
-        split = next((split for split in SPLITS if split[1] * split[2] == self.devices), (1, 1, self.devices))
-        case = case_of(replace(self.choice, overlap="off"), Setup("", "", side, split), self.machine.nodes)
+        split = next((split for split in ACROSS_ROWS if split[1] * split[2] == self.devices), (1, 1, self.devices))
+        case = case_of(self.choice, Setup("", "", side, split), self.machine.nodes)
         lbm = engine.solver(engine.prepare(case, self.machine))
         row = self._row(side, PERIODIC, neighbours((1, 1, 1), (3, 3, 3), self.choice.lattice), lbm)
         return row | self._speed(lbm, case.cell_count)
@@ -177,10 +179,7 @@ class Blocks:
             "block": kind,
             "neighbours": others,
             "cells_per_block": [side] * 3,
-            "lattice": choice.lattice,
-            "collision": choice.collision,
-            "storage": choice.precision,
-            "arithmetic": choice.precision,
+            **lbm_experiments.method(choice),
             "overlap": "off",
             "periodic": kind == PERIODIC,
             "exchanges": EXCHANGES,
@@ -190,22 +189,27 @@ class Blocks:
         } | empty
 
 
-def run(choice: Choice, console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    lbm_experiments.add_options(parser, "cubes of N^3 cells a block")
+    parser.add_argument("--grid", default="3x3x3", metavar="AxBxC", help="blocks along x, y and z (default: 3x3x3)")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
-    module = core()
-    grid = bench.parse_grid(choice.grid, 3)  # so that there is a block in the middle
+    module, choice = core(), bench.chosen(Choice, arguments)
+    grid = options.parse_grid(choice.grid, 3)  # so that there is a block in the middle
     backend = engine.choose_backend(choice.backend)
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     machine = engine.discover(any_case(choice, max(1, per_rank)))
     if len(machine.devices()) < 2:
-        raise CaseError("bench lbm --grid: needs two devices or more, one of them for a block alone; take --devices 4")
+        raise CaseError("bench lbm_blocks: needs two devices or more, one of them for a block alone; take --devices 4")
     cells = choice.cells or CELLS[backend]
     if any(side < 4 for side in cells):
-        raise CaseError("bench lbm --experiment communication: --cells needs 4 or more")
+        raise CaseError("bench lbm_blocks: --cells needs 4 or more")
     blocks = Blocks(choice, grid, machine)
     rows = [row for side in cells for row in blocks.rows(side)]
     console.print(_table(choice, machine.name, rows))
-    write("blocks", machine, rows, FIGURES, console, folder)
+    bench.keep(arguments.folder, "lbm_blocks", bench.describe_machine(machine), rows, FIGURES, console)
 
 
 def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:

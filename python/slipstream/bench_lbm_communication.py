@@ -1,9 +1,10 @@
-"""`slipstream bench lbm --experiment communication`: periodic cubes on all devices, by ways to pack (Risso, 5.3.1).
+"""`slipstream bench lbm_communication`: periodic cubes on all devices, by ways to pack (Risso, 5.3.1).
 
 The thesis's three schemes and what the tuner takes, over as many times one block alone, and over the same step without
 its exchange. Its time loop overlaps (4.3), but not with the scheme that was there before.
 """
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,26 +12,22 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import bench, engine, plots, report
-from slipstream.bench_lbm_experiments import (
-    PAPER_ONE,
+from slipstream import bench, benchmarks, engine, lbm_experiments, plots, report
+from slipstream import benchmark_options as options
+from slipstream.bench import Row
+from slipstream.core import core
+from slipstream.errors import CaseError
+from slipstream.exchange_setups import SCHEMES
+from slipstream.lbm_experiments import (
     REPEATS,
     STEPS,
-    Choice,
-    Row,
-    Setup,
     any_case,
-    case_of,
     devices_here,
     smallest_time,
     smallest_time_here,
-    write,
+    travels_by,
 )
-from slipstream.core import core
-from slipstream.errors import CaseError
-from slipstream.exchange_setups import ROUTES, SCHEMES
-
-Split = tuple[int, int, int]
+from slipstream.lbm_splits import ACROSS_ROWS, PAPER_ONE, Choice, Setup, case_of
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -40,8 +37,6 @@ FIGURES = frozenset(
 TUNED = "tuned"
 #: Routes that a scheme may take: messages of the first two lie in host memory, those of the third on the device.
 HOST, DEVICE = ("staged", "kernel"), ("gpu_mpi", "staged", "kernel")
-#: Blocks along x, y and z (5.3.1 and figure 6.4).
-SPLITS: Sequence[Split] = ((1, 2, 2), (1, 1, 2))
 #: Cubes of cells of a block where none are named.
 CELLS = {"host": [8, 16, 32], "cuda": [8, 16, 32, 64, 128, 256, 320]}
 #: Of the thesis, 6.2.1, 1 x 2 x 2: million updates a second with cubes of 256, and percent of four times one GPU with
@@ -68,12 +63,6 @@ def schemes(overlap: str) -> list[Scheme]:
         routes = {"routes": list(DEVICE if knobs["routes"] == ["gpu_mpi"] else HOST)}
         found.append(Scheme(name, knobs | routes, "off" if name == "GPUPackInfo" else overlap))
     return [*found, Scheme(TUNED, {"tune": "measure", "tune_rim": True}, overlap)]
-
-
-def travels_by(messages: Sequence[Row]) -> str:
-    """Routes of the messages between devices."""
-    used = {message["route"] for message in messages if message["source"] != message["target"]}
-    return "+".join(name for name in ROUTES if name in used) or "-"
 
 
 def one_block(choice: Choice, cells: int) -> float:
@@ -110,10 +99,7 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
         "scheme": scheme.name,
         "split": list(setup.split),
         "cells_per_device": [setup.cells] * 3,
-        "lattice": choice.lattice,
-        "collision": choice.collision,
-        "storage": choice.precision,
-        "arithmetic": choice.precision,
+        **lbm_experiments.method(choice),
         "overlap": scheme.overlap,
         "periodic": True,
         "steps": STEPS,
@@ -150,29 +136,39 @@ def published(scheme: str, setup: Setup) -> Row:
 
 def setups(cells: Sequence[int], most: int, least: int) -> list[Setup]:
     """What can be measured with `least` to `most` devices: a block a device, every rank with equally many."""
-    found = [Setup("", str(n), n, split) for split in SPLITS for n in cells]
+    found = [Setup("", str(n), n, split) for split in ACROSS_ROWS for n in cells]
     return [setup for setup in found if least <= setup.blocks <= most and setup.blocks % least == 0]
 
 
-def run(choice: Choice, console: Console, folder: Path | None) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
-    if choice.grid:
-        from slipstream import bench_lbm_blocks
+def add_options(parser: argparse.ArgumentParser) -> None:
+    lbm_experiments.add_options(parser)
+    options.overlap(parser)
+    parser.add_argument("--grid", metavar="AxBxC", help="blocks of an open box in place of all this, as lbm_blocks has")
 
-        return bench_lbm_blocks.run(choice, console, folder)
-    module = core()
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    if arguments.grid is not None:
+        if arguments.overlap != "auto":
+            raise CaseError(
+                "bench lbm_communication: --grid and --overlap exclude each other: open blocks do not overlap"
+            )
+        return benchmarks.module("lbm_blocks").run(arguments, console)
+    module, choice = core(), bench.chosen(Choice, arguments)
     backend = engine.choose_backend(choice.backend)
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     found = setups(choice.cells or CELLS[backend], module.size() * max(1, per_rank), module.size())
     if not found:
-        raise CaseError("bench lbm --experiment communication: has 2 or 4 blocks; take --devices 4, -n 2 or -n 4")
+        raise CaseError("bench lbm_communication: has 2 or 4 blocks; take --devices 4, -n 2 or -n 4")
     if any(setup.cells < 4 for setup in found):
-        raise CaseError("bench lbm --experiment communication: --cells needs 4 or more")
+        raise CaseError("bench lbm_communication: --cells needs 4 or more")
     ones = {n: one_block(choice, n) for n in dict.fromkeys(setup.cells for setup in found)}
     rows = [measure(choice, setup, s, ones[setup.cells]) for setup in found for s in schemes(choice.overlap)]
     machine = engine.discover(any_case(choice, max(setup.blocks for setup in found) // module.size()))
     console.print(_table(choice, machine.name, rows))
-    write("communication", machine, rows, FIGURES, console, folder, lambda path, name: picture(path, name, rows))
+    described = bench.describe_machine(machine)
+    name = "lbm_communication"
+    bench.keep(arguments.folder, name, described, rows, FIGURES, console, lambda path, what: picture(path, what, rows))
 
 
 def _label(row: Row) -> str:

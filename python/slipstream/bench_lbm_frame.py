@@ -1,23 +1,24 @@
-"""`slipstream bench lbm --experiment frame`: the width of the rim that waits for halos, in 14 scenarios.
+"""`slipstream bench lbm_frame`: the width of the rim that waits for halos, in 14 scenarios.
 
 S. Zheng: Vectorization and communication based optimizations for waLBerla, 2023, 2.1: table 2.2, whose innerOuterSplit
 is our `exchange.rim`. Its speed-ups are over the step without overlap, on 8 to 128 nodes. Here every axis is cut, on a
 device if need be, so that the width along each of them matters.
 """
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from slipstream import bench, engine, plots, report
-from slipstream.bench_lbm_communication import travels_by
-from slipstream.bench_lbm_experiments import REPEATS, STEPS, Choice, Row, any_case, devices_here, smallest_time, write
+from slipstream import bench, engine, lbm_experiments, plots, report
+from slipstream.bench import Row
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import device_grid
+from slipstream.lbm_experiments import REPEATS, STEPS, Choice, any_case, devices_here, smallest_time, travels_by
 
 Triple = tuple[int, int, int]
 
@@ -86,10 +87,7 @@ def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]
                 "rim": list(rim) if rim else None,
                 "cells_per_device": [cells] * 3,
                 "blocks_per_device": list(blocks_of(grid)),
-                "lattice": choice.lattice,
-                "collision": choice.collision,
-                "storage": choice.precision,
-                "arithmetic": choice.precision,
+                **lbm_experiments.method(choice),
                 "periodic": True,
                 "steps": STEPS,
                 "repeats": REPEATS,
@@ -104,24 +102,28 @@ def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]
     return rows
 
 
-def run(choice: Choice, console: Console, folder: Path | None) -> None:
+add_options = lbm_experiments.add_options
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
-    module = core()
+    module, choice = core(), bench.chosen(Choice, arguments)
     backend = engine.choose_backend(choice.backend)
-    if choice.overlap != "auto":
-        raise CaseError("bench lbm --experiment frame takes no --overlap: it measures both")
     machine = engine.discover(any_case(choice, choice.devices or devices_here(backend, module.size())))
     devices = len(machine.devices())
     if devices < 2:
-        raise CaseError("bench lbm --experiment frame: needs two devices; take --devices 2, or -n 2")
+        raise CaseError("bench lbm_frame: needs two devices; take --devices 2, or -n 2")
     cells = choice.cells or CELLS[backend]
     if any(n < 8 for n in cells):
-        raise CaseError("bench lbm --experiment frame: --cells needs 8 or more")
+        raise CaseError("bench lbm_frame: --cells needs 8 or more")
     grid = device_grid(devices)
     sizes = {n: measure(choice, machine, grid, n) for n in cells}
     rows = [row for found in sizes.values() for row in found]
     console.print(_table(choice, machine.name, rows))
-    write("frame", machine, rows, FIGURES, console, folder, lambda path, name: picture(path, name, sizes))
+    described = bench.describe_machine(machine)
+    bench.keep(
+        arguments.folder, "lbm_frame", described, rows, FIGURES, console, lambda path, name: picture(path, name, sizes)
+    )
 
 
 def name_of(rim: Sequence[int] | None) -> str:

@@ -1,4 +1,4 @@
-"""`slipstream bench lbm --experiment io`: what a checkpoint costs that is written while the steps go on.
+"""`slipstream bench lbm_io`: what a checkpoint costs that is written while the steps go on.
 
 Places in which values wait until they are written (`checkpoint.snapshot`): pinned memory for all of them, pinned memory
 for two pieces, so that the step waits for the disk, and the device's own memory, from which a thread fetches pieces
@@ -6,6 +6,7 @@ through two buffers, or MPI's files take them where MPI takes device memory. Bes
 many bytes takes on the same disk.
 """
 
+import argparse
 import os
 import shutil
 import tempfile
@@ -17,21 +18,13 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream import bench, engine, report
-from slipstream.bench_lbm_experiments import (
-    STEPS,
-    Choice,
-    Row,
-    Setup,
-    any_case,
-    case_of,
-    devices_here,
-    smallest_time,
-    write,
-)
+from slipstream import bench, engine, lbm_experiments, lbm_splits, report
+from slipstream.bench import Row
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError, RunError
 from slipstream.exchange_setups import device_grid
+from slipstream.lbm_experiments import STEPS, any_case, devices_here, smallest_time
+from slipstream.lbm_splits import Choice, Setup, case_of
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -107,7 +100,7 @@ class Meter:
         spent, steps = time.perf_counter() - began, lbm.step - first
         ring.finish()
         if done.startswith("!"):
-            raise RunError(f"bench lbm --experiment io: a checkpoint was not written: {done[1:]}")
+            raise RunError(f"bench lbm_io: a checkpoint was not written: {done[1:]}")
         # As many steps and looks with nothing to write: a machine's temper changes from minute to minute.
         again = time.perf_counter()
         for _ in range(0, steps, self.chunk):
@@ -144,10 +137,7 @@ def measure(choice: Choice, machine: Any, cells: int, folder: Path, console: Con
                 "experiment": "io",
                 "way": way,
                 "cells_per_device": [cells] * 3,
-                "lattice": choice.lattice,
-                "collision": choice.collision,
-                "storage": choice.precision,
-                "arithmetic": choice.precision,
+                **lbm_experiments.method(choice),
                 "checkpoints": CHECKPOINTS,
                 "clock": "host",
                 "state_gb": bench.digits(timing.bytes / 1e9),
@@ -165,20 +155,23 @@ def measure(choice: Choice, machine: Any, cells: int, folder: Path, console: Con
     return rows
 
 
-def run(choice: Choice, console: Console, folder: Path | None) -> None:
+add_options = lbm_splits.add_options
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
-    module = core()
+    module, choice = core(), bench.chosen(Choice, arguments)
     backend = engine.choose_backend(choice.backend)
     cells = choice.cells or CELLS[backend]
     if any(n < 4 for n in cells):
-        raise CaseError("bench lbm --experiment io: --cells needs 4 or more")
+        raise CaseError("bench lbm_io: --cells needs 4 or more")
     machine = engine.discover(any_case(choice, choice.devices or devices_here(backend, module.size())))
     there, problem = "", ""
     if module.rank() == 0:
         try:
             there = tempfile.mkdtemp(prefix=".slipstream-io-", dir=Path.cwd())
         except OSError as error:
-            problem = f"bench lbm --experiment io: cannot write to {Path.cwd()}: {error.strerror}; run it elsewhere"
+            problem = f"bench lbm_io: cannot write to {Path.cwd()}: {error.strerror}; run it elsewhere"
     agree_on_error(problem)
     there = module.broadcast(there, 0)
     try:
@@ -187,7 +180,7 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
         if module.rank() == 0:
             shutil.rmtree(there, ignore_errors=True)
     console.print(_table(choice, machine.name, rows))
-    write("io", machine, rows, FIGURES, console, folder)
+    bench.keep(arguments.folder, "lbm_io", bench.describe_machine(machine), rows, FIGURES, console)
 
 
 def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:

@@ -1,23 +1,25 @@
-"""`slipstream bench lbm --experiment methods`: what a collision, a lattice, eddies, a force and boundaries cost.
+"""`slipstream bench lbm_methods`: what a collision, a lattice, eddies, a force and boundaries cost.
 
 Updates of fluid cells a second on one device, over those of TRT on D3Q19 in an empty periodic box, measured in the same
 run. D2Q9 has a square of about as many cells as the others' cube.
 """
 
+import argparse
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from slipstream import bench, engine, report
-from slipstream.bench_lbm_experiments import Choice, Row, any_case, write
+from slipstream import benchmark_options as options
+from slipstream.bench import Row
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
+from slipstream.lbm_experiments import any_case
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "gbs", "to_trt_d3q19"})
@@ -44,6 +46,16 @@ STEPS = {"host": 20, "cuda": 200}
 REPEATS = 10
 #: Times that all of it is measured anew, the fastest counting: a host that others use has good and bad minutes.
 ROUNDS = {"host": 8, "cuda": 1}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to measure."""
+
+    backend: str
+    threads: int
+    cells: int | None  #: side of the cube
+    precision: str
 
 
 @dataclass(frozen=True)
@@ -132,16 +144,21 @@ def measure(choice: Choice, method: Method, side: int, backend: str) -> Row:
     }
 
 
-def run(choice: Choice, console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.precision(parser, "f32", ("f16", "f32", "f64"))
+    options.one_cube(parser, "a cube of N^3 cells, 8 or more along a side")
+    options.threads(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes. One rank with one device."""
-    if core().size() != 1 or choice.devices > 1:
-        raise CaseError("bench lbm --experiment methods: one rank measures one device; drop -n and --devices")
-    if (choice.lattice, choice.collision) != (BASE.lattice, BASE.collision):
-        raise CaseError("bench lbm --experiment methods takes no --lattice and --collision: it measures all of them")
-    if len(choice.cells) > 1 or any(side < 8 for side in choice.cells):
-        raise CaseError("bench lbm --experiment methods: one --cells, of 8 or more")
+    choice = bench.chosen(Choice, arguments)
+    if core().size() != 1:
+        raise CaseError("bench lbm_methods: one rank measures one device; drop -n")
     backend = engine.choose_backend(choice.backend)
-    side = choice.cells[0] if choice.cells else CELLS[backend]
+    side = CELLS[backend] if choice.cells is None else choice.cells
+    if side < 8:
+        raise CaseError("bench lbm_methods: --cells needs 8 or more")
     found = list(methods())
     rounds = [[measure(choice, method, side, backend) for method in found] for _ in range(ROUNDS[backend])]
     rows = [min(same, key=lambda row: row["time_ms"]) for same in zip(*rounds, strict=True)]
@@ -150,7 +167,7 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
         row["to_trt_d3q19"] = bench.digits(row["mlups"] / base)
     machine = engine.discover(any_case(choice, 1))
     console.print(_table(choice, machine.name, rows))
-    write("methods", machine, rows, FIGURES, console, folder)
+    bench.keep(arguments.folder, "lbm_methods", bench.describe_machine(machine), rows, FIGURES, console)
 
 
 def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:

@@ -1,4 +1,4 @@
-"""`slipstream bench lbm --experiment validation`: a cavity on one device, one node and two nodes (Risso, 5.2).
+"""`slipstream bench lbm_validation`: a cavity on one device, one node and two nodes (Risso, 5.2).
 
 The thesis needed 20 000 steps with its inner and outer kernels, where 10 000 had done before, and left open why. Here
 the populations at both moments are compared bit by bit between steps that are split, at every width of the rim, and
@@ -6,22 +6,24 @@ steps that are not, and the velocity with that of the steady flow: what is missi
 them alike.
 """
 
+import argparse
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from slipstream import bench, compare, engine, report
+from slipstream import bench, compare, engine, lbm_experiments, report
+from slipstream import benchmark_options as options
+from slipstream.bench import Row
 from slipstream.bench_lbm_communication import schemes
-from slipstream.bench_lbm_experiments import Choice, Row, any_case, devices_here, write
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import device_grid
+from slipstream.lbm_experiments import any_case, devices_here
 
 Triple = tuple[int, int, int]
 
@@ -35,6 +37,19 @@ MOMENTS, STEADY = (10_000, 20_000), 100_000
 APART = 100
 CELLS = {"host": 16, "cuda": SIDE}
 ONE = "one device"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to run."""
+
+    backend: str
+    devices: int  #: a rank
+    threads: int
+    cells: int | None  #: along a side
+    lattice: str
+    collision: str
+    precision: str
 
 
 @dataclass(frozen=True)
@@ -178,10 +193,7 @@ def rows_of(
                 "scheme": variant.scheme or "rules",
                 "cells": [cells] * 3,
                 "blocks": [BLOCKS] * 3,
-                "lattice": choice.lattice,
-                "collision": choice.collision,
-                "storage": choice.precision,
-                "arithmetic": choice.precision,
+                **lbm_experiments.method(choice),
                 "steps": moment.step,
                 "error_percent": bench.digits(100.0 * float(np.abs(moment.lines - steady.lines).max())),
                 "residual": bench.digits(moment.residual),
@@ -190,15 +202,21 @@ def rows_of(
             }
 
 
-def run(choice: Choice, console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.precision(parser, "f64")
+    options.one_cube(parser)
+    options.devices(parser)
+    options.threads(parser)
+    options.method(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Runs, prints and, on rank 0, writes. Collective."""
-    module = core()
+    module, choice = core(), bench.chosen(Choice, arguments)
     backend = engine.choose_backend(choice.backend)
-    if len(choice.cells) > 1 or choice.overlap != "auto":
-        raise CaseError("bench lbm --experiment validation takes one number of --cells and no --overlap: it runs both")
-    cells = choice.cells[0] if choice.cells else CELLS[backend]
+    cells = CELLS[backend] if choice.cells is None else choice.cells
     if cells % BLOCKS or cells < 4 * BLOCKS:
-        raise CaseError(f"bench lbm --experiment validation: --cells {cells} is no multiple of {BLOCKS} from 16")
+        raise CaseError(f"bench lbm_validation: --cells {cells} is no multiple of {BLOCKS} from 16")
     per_rank = choice.devices or devices_here(backend, module.size())
     moments = [scaled(steps, cells) for steps in MOMENTS]
     rows: list[Row] = []
@@ -220,7 +238,7 @@ def run(choice: Choice, console: Console, folder: Path | None) -> None:
         console.print(_table(choice, cells, rows))
         console.print(_verdict(rows, moments, first[-1]))
     machine = engine.discover(any_case(choice, per_rank))
-    write("validation", machine, rows, FIGURES, console, folder)
+    bench.keep(arguments.folder, "lbm_validation", bench.describe_machine(machine), rows, FIGURES, console)
 
 
 def _verdict(rows: Sequence[Row], moments: Sequence[int], steady: Moment) -> str:

@@ -1,7 +1,6 @@
 """`slipstream bench pingpong`: a message there and back, by every route and by MPI alone; half of the round trip."""
 
 import argparse
-import json
 import os
 import re
 from collections.abc import Iterable
@@ -12,10 +11,10 @@ from typing import Any
 from rich.console import Console
 
 from slipstream import bench, curves, engine, report
+from slipstream import benchmark_options as options
+from slipstream.bench import Row
 from slipstream.core import core
 from slipstream.errors import CaseError
-
-Row = dict[str, Any]
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_us", "gbs", "here"})
@@ -27,10 +26,10 @@ WAHLGREN = "Wahlgren: Using GPU-aware message passing to accelerate high-fidelit
 class Choice:
     """What to measure."""
 
-    backend: str = "auto"
-    device_buffers: bool = False  #: give MPI addresses in GPU memory, where it says that it takes them
-    label: str = ""  #: name of the way in which MPI moves messages; default: OMPI_MCA_pml
-    quick: bool = False
+    backend: str
+    device_buffers: bool  #: give MPI addresses in GPU memory, where it says that it takes them
+    label: str  #: name of the way in which MPI moves messages; default: OMPI_MCA_pml
+    quick: bool
 
 
 def sizes(quick: bool, coarse: bool = False) -> list[int]:
@@ -229,9 +228,15 @@ def _devices_a_rank(backend: str) -> int:
     return 2 if backend == "host" else min(2, module.device_count("cuda"))
 
 
-def bench_pingpong(choice: Choice, console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options.quick(parser)
+    parser.add_argument("--device-buffers", action="store_true", help="give MPI addresses in GPU memory")
+    parser.add_argument("--label", default="", help="name of the way MPI moves messages; or OMPI_MCA_pml")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
-    module = core()
+    module, choice = core(), bench.chosen(Choice, arguments)
     backend = engine.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=_devices_a_rank(backend))
     rank_of = [device["rank"] for device in machine.devices()]
@@ -252,16 +257,9 @@ def bench_pingpong(choice: Choice, console: Console, folder: Path | None) -> Non
         console.print("MPI alone is measured between two ranks: start with -n 2")
     rows += findings(rows)
     _print(console, machine.name, rows)
-    if folder is None or module.rank() != 0:
-        return
-    build = module.build_info()
-    described = bench.describe_machine(machine, build)
-    path = bench.write(folder, "pingpong", described, build["commit"], rows, FIGURES)
-    # Rows of earlier runs, under other MPIs or numbers of ranks, are part of the picture.
-    picture(path.with_suffix(".png"), described["name"], json.loads(path.read_text(encoding="utf-8"))["rows"])
-    console.print(f"written: {path}, {path.with_suffix('.png').name}")
 
+    def draw(path: Path, name: str) -> None:
+        # Rows of earlier runs, under other MPIs or numbers of ranks, are part of the picture.
+        picture(path, name, bench.read(path.with_suffix(".json"))["rows"])
 
-def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
-    choice = Choice(arguments.backend, arguments.device_buffers, arguments.label, arguments.quick)
-    bench_pingpong(choice, console, folder)
+    bench.keep(arguments.folder, "pingpong", bench.describe_machine(machine), rows, FIGURES, console, draw)

@@ -1,23 +1,22 @@
 """`slipstream bench placement`: what placing blocks by the rates of the links gains, by the model of an exchange."""
 
 import argparse
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
 from rich.console import Console
 
 from slipstream import bench, engine, plots, report
+from slipstream import benchmark_options as options
 from slipstream.core import as_case_error, core
 from slipstream.errors import CaseError
 from slipstream.exchange_model import ExchangeTime, exchange_time
 from slipstream.machine_file import MachineFile, load
 
-#: The grid of Pearson et al. 2020, fig. 11, and the rest of their measurements' settings.
+#: The grid of Pearson et al. 2020, fig. 11; the options' defaults are the rest of their settings.
 CELLS = (1440, 1452, 700)
-RADIUS = 3
-QUANTITIES = 4
 #: Random placements that one row is the mean of.
 SEEDS = 20
 
@@ -26,13 +25,13 @@ SEEDS = 20
 class Choice:
     """What to place on what; without files, on the machine that is there."""
 
-    files: list[str] = field(default_factory=list)
-    backend: str = "auto"
-    devices: int = 0
-    nodes: int = 0  #: of a machine file; 0: as it says
-    cells: tuple[int, ...] = CELLS
-    radius: int = RADIUS
-    quantities: int = QUANTITIES
+    machine: Sequence[str]  #: files
+    backend: str
+    devices: int
+    nodes: int  #: of a machine file; 0: as it says
+    cells: Sequence[int]
+    radius: int
+    quantities: int
 
 
 @dataclass(frozen=True)
@@ -49,15 +48,15 @@ class Target:
 
 
 def _targets(choice: Choice) -> list[Target]:
-    if not choice.files:
+    if not choice.machine:
         backend = engine.choose_backend(choice.backend)
         with as_case_error():
             machine = core().Machine.discover(backend, devices_per_rank=choice.devices)
         return [Target(machine, None, core().measure_rates(machine))]
-    files = [load(path) for path in choice.files]
+    files = [load(path) for path in choice.machine]
     if choice.nodes:
         files = [file.model_copy(update={"nodes": choice.nodes}) for file in files]
-        for path, file in zip(choice.files, files, strict=True):
+        for path, file in zip(choice.machine, files, strict=True):
             if faults := file.faults():
                 raise CaseError("\n  ".join(f"{path}, with {choice.nodes} nodes: {fault}" for fault in faults))
     return [Target(engine.describe(file), file, []) for file in files]
@@ -67,7 +66,7 @@ def _placed(choice: Choice, target: Target, method: str, seed: int) -> tuple[Exc
     with as_case_error():
         plan = core().place(
             target.machine,
-            choice.cells,
+            tuple(choice.cells),
             (True, True, True),
             choice.radius,
             method,
@@ -114,12 +113,12 @@ def _gain(time: float, base: float) -> float:
 
 
 def _machine(target: Target) -> dict[str, Any]:
-    build = core().build_info()
     if target.file is None:
-        return bench.describe_machine(target.machine, build)
+        return bench.describe_machine(target.machine)
     nodes = target.machine.nodes
     return {
         "name": f"{target.file.name}, {report.count(nodes, 'node')}",
+        "card": target.file.device.name,
         "devices": [target.file.device.name] * target.file.devices_per_node * nodes,
         "links": report.link_summary(target.machine),
         "memory_gb_per_s": target.file.device.memory_gb_per_s,
@@ -138,13 +137,22 @@ def _show(console: Console, name: str, rows: list[dict[str, Any]]) -> None:
     console.print(report.table(title, columns, shown, left=2))
 
 
-def bench_placement(choice: Choice, console: Console, folder: Path | None) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cells", type=int, nargs="+", default=CELLS, metavar="N", help="X Y Z, in all")
+    options.devices(parser)
+    options.halo(parser)
+    parser.add_argument("--machine", nargs="+", default=[], metavar="FILE", help="machine files")
+    parser.add_argument("--nodes", type=int, default=0, help="nodes of the machine files")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
     """Places, prints and, on rank 0, writes tables and one picture. Collective."""
+    choice, folder = bench.chosen(Choice, arguments), arguments.folder
     if len(choice.cells) != 3 or min(choice.cells) < 1:
         raise CaseError("bench placement: --cells needs three counts, as in --cells 1440 1452 700")
     if choice.radius < 1 or choice.quantities < 1:
         raise CaseError("bench placement: --radius and --quantities count from 1")
-    if choice.nodes and not choice.files:
+    if choice.nodes and not choice.machine:
         raise CaseError("bench placement: --nodes goes with --machine; the nodes of a machine that is there are found")
     everything = {}
     for target in _targets(choice):
@@ -153,26 +161,11 @@ def bench_placement(choice: Choice, console: Console, folder: Path | None) -> No
         machine = _machine(target)
         _show(console, machine["name"], rows)
         everything[machine["name"]] = rows
-        if folder is not None and core().rank() == 0:
-            commit = core().build_info()["commit"]
-            console.print(f"written: {bench.write(folder, 'placement', machine, commit, rows, FIGURES)}")
+        bench.keep(folder, "placement", machine, rows, FIGURES, console)
     if folder is not None and core().rank() == 0:
         picture = folder / "placement" / f"{bench.slug(next(iter(everything)))}.png"
         plots.placements(picture, everything)
         console.print(f"written: {picture}")
-
-
-def command(arguments: argparse.Namespace, console: Console, folder: Path | None) -> None:
-    choice = Choice(
-        arguments.machine,
-        arguments.backend,
-        arguments.devices,
-        arguments.nodes,
-        tuple(arguments.cells) or CELLS,
-        arguments.radius,
-        arguments.quantities,
-    )
-    bench_placement(choice, console, folder)
 
 
 #: Columns of a row that are results and not inputs.

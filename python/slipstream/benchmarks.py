@@ -1,166 +1,146 @@
-"""The benchmarks of `slipstream bench`: the module that runs each, and the options that it takes.
+"""`slipstream bench NAME`: the benchmarks there are, and the command line that each of them has.
 
-A module has `command(arguments, console, folder)`, where folder is None if nothing is to be written.
+A benchmark is the module `slipstream.bench_NAME` with `add_options(parser)`, which declares its own options, and
+`run(arguments, console)`; `arguments.folder` is None where nothing is to be written. A module is loaded when its
+benchmark is asked for.
 """
 
 import argparse
+import difflib
 import importlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import NoReturn
 
 from rich.console import Console
 
+from slipstream import benchmark_options
 from slipstream.errors import CaseError
 
-
-@dataclass(frozen=True)
-class Benchmark:
-    """Where a benchmark is, and its options beside those that all take."""
-
-    module: str
-    options: tuple[str, ...] = ()
-
-
-BENCHMARKS: Mapping[str, Benchmark] = {
-    "lbm": Benchmark(
-        "bench",
-        (
-            "precision",
-            "cells",
-            "devices",
-            "threads",
-            "lattice",
-            "collision",
-            "streaming",
-            "layout",
-            "overlap",
-            "experiment",
-            "grid",
-        ),
-    ),
-    "cavity": Benchmark("bench_cavity", ("precision", "cells")),
-    "cases": Benchmark("bench_cases", ("names", "variant")),
-    "copy": Benchmark("bench_copy", ("cells", "quick")),
-    "pingpong": Benchmark("bench_pingpong", ("quick", "device_buffers", "label")),
-    "allreduce": Benchmark("bench_allreduce", ("devices", "quick")),
-    "placement": Benchmark("bench_placement", ("cells", "devices", "machine", "nodes", "radius", "quantities")),
-    "exchange": Benchmark(
-        "bench_exchange", ("devices", "sizes", "quantities", "radius", "alignment", "layout", "routes", "part", "quick")
-    ),
+#: Names, and what each measures.
+BENCHMARKS: Mapping[str, str] = {
+    "lbm": "lattice Boltzmann: updates a second of an empty periodic box, as a share of a copy's rate",
+    "lbm_layout": "layout and alignment of the populations (Risso 2017)",
+    "lbm_imbalance": "two blocks, side by side along each axis (Risso 2017)",
+    "lbm_weak": "a cube a device, on more and more devices (Risso 2017)",
+    "lbm_strong": "one cube, cut for more and more devices (Risso 2017)",
+    "lbm_communication": "ways to pack and send halos, and the step without them (Risso 2017)",
+    "lbm_blocks": "blocks inside and at the sides of an open box (Risso 2017)",
+    "lbm_validation": "a cavity on one device, one node and two, bit by bit (Risso 2017)",
+    "lbm_frame": "the width of the rim that waits for halos (Zheng 2023)",
+    "lbm_flagfield": "solid cells computed, skipped by flags, left out (Zheng 2023)",
+    "lbm_simd": "flags compared one by one and four at a time (Zheng 2023)",
+    "lbm_methods": "what collisions, lattices, eddies, a force and boundaries cost",
+    "lbm_io": "what a checkpoint costs that is written while the steps go on",
+    "cavity": "the lid-driven cavity beside published ones",
+    "cases": "case files, and whether each finds what it expects",
+    "exchange": "halos of several quantities, by size, route, packing and number of devices",
+    "pingpong": "a message there and back, by every route and by MPI alone",
+    "copy": "copies between a device, its host and a peer, by size, engine and shape",
+    "allreduce": "a few doubles and their sum over all devices",
+    "placement": "what placing blocks by the rates of the links gains",
 }
+#: Those that `bench lbm --experiment NAME` names, too.
+EXPERIMENTS = tuple(name.removeprefix("lbm_") for name in BENCHMARKS if name.startswith("lbm_"))
 
 
-#: Those of `bench lbm`: the module that runs each.
-EXPERIMENTS: Mapping[str, str] = {
-    "layout": "bench_lbm_experiments",
-    "imbalance": "bench_lbm_experiments",
-    "weak": "bench_lbm_experiments",
-    "strong": "bench_lbm_experiments",
-    "communication": "bench_lbm_communication",
-    "frame": "bench_lbm_frame",
-    "validation": "bench_lbm_validation",
-    "io": "bench_lbm_io",
-    "flagfield": "bench_lbm_solids",
-    "simd": "bench_lbm_solids",
-    "methods": "bench_lbm_methods",
-}
+class _Parser(argparse.ArgumentParser):
+    """One line for what is wrong, as all errors of the user have."""
+
+    def error(self, message: str) -> NoReturn:
+        what = self.prog.removeprefix("slipstream ")
+        raise CaseError(f"{what}: {message}; `slipstream {what} --help` lists its options")
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option that only some benchmarks take, and its value where it is not given."""
-
-    default: Any
-    help: str
-    argument: Mapping[str, Any] = field(default_factory=dict)
+def module(name: str) -> ModuleType:
+    return importlib.import_module(f"slipstream.bench_{name}")
 
 
-OPTIONS: Mapping[str, Option] = {
-    "precision": Option(
-        None,
-        "may be repeated; default: f32 and f64, of the cavity f32",
-        {"choices": ["f16", "f32", "f64"], "action": "append"},
-    ),
-    "cells": Option(
-        [],
-        "cubes of N^3 cells a device, of the cavity in all; for the placement X Y Z in all",
-        {"type": int, "nargs": "+", "metavar": "N"},
-    ),
-    "sizes": Option([], "cubes of N^3 cells a device", {"type": int, "nargs": "+", "metavar": "N"}),
-    "machine": Option([], "machine files", {"nargs": "+", "metavar": "FILE"}),
-    "nodes": Option(0, "nodes of the machine files", {"type": int}),
-    "radius": Option(3, "halo width", {"type": int}),
-    "alignment": Option(32, "bytes to a multiple of which the first interior cell of every row comes", {"type": int}),
-    "quantities": Option(4, "f32 values a cell", {"type": int}),
-    "routes": Option("", "+direct,-nvshmem: all routes with and without some; direct,kernel: only these"),
-    "part": Option(
-        ["all"], "what to measure", {"nargs": "+", "choices": ["must", "ladder", "schemes", "scaling", "all"]}
-    ),
-    "devices": Option(0, "devices a rank", {"type": int}),
-    "threads": Option(0, "threads of host kernels; 0: all cores", {"type": int}),
-    "lattice": Option("D3Q19", "", {"choices": ["D3Q19", "D3Q27"]}),
-    "collision": Option("TRT", "", {"choices": ["SRT", "TRT", "MRT", "cumulant"]}),
-    "streaming": Option("two", "two arrays of populations, or one", {"choices": ["two", "in_place"]}),
-    "layout": Option(
-        "auto",
-        "of the fields in memory; with aos the exchange's quantities share one",
-        {"choices": ["auto", "soa", "aos", "soa_z"]},
-    ),
-    "experiment": Option(
-        None,
-        "of Risso 2017 or Zheng 2023, as a rule 200 steps, the smallest of 10 times; and methods",
-        {"choices": list(EXPERIMENTS)},
-    ),
-    "grid": Option(
-        "",
-        "2x2x1: devices along x, y and z; with --experiment communication 3x3x3: blocks, open at all sides, against "
-        "periodic ones",
-    ),
-    "overlap": Option("auto", "", {"choices": ["auto", "on", "off"]}),
-    "variant": Option(
-        [], "variants to run in place of the cases, of those that have them", {"nargs": "+", "metavar": "NAME"}
-    ),
-    "quick": Option(False, "few small sizes", {"action": "store_true"}),
-    "device_buffers": Option(False, "give MPI addresses in GPU memory", {"action": "store_true"}),
-    "label": Option("", "name of the way MPI moves messages; or OMPI_MCA_pml"),
-}
+def parser(name: str) -> argparse.ArgumentParser:
+    """The command line of a benchmark."""
+    # Abbreviations would hide the options of other benchmarks.
+    made = _Parser(prog=f"slipstream bench {name}", description=f"Measures {BENCHMARKS[name]}.", allow_abbrev=False)
+    module(name).add_options(made)
+    benchmark_options.common(made.add_argument_group("as all benchmarks"))
+    made.set_defaults(command="bench", benchmark=name, action=_run)
+    return made
 
 
-def _takers(option: str) -> str:
-    """Benchmarks that take an option."""
-    return ", ".join(name for name, benchmark in BENCHMARKS.items() if option in benchmark.options)
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """What follows `slipstream bench`. Raises CaseError that names the option or benchmark that was meant."""
+    name, rest = _split(words)
+    if not name:
+        return argparse.Namespace(command="bench", action=_list, ranks=None)
+    # Names, as of cases, may stand before and behind options.
+    arguments, unknown = parser(name).parse_known_intermixed_args(rest)
+    if unknown:
+        raise CaseError(_refusal(name, unknown))
+    if arguments.no_write:
+        arguments.folder = None
+    return arguments
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("benchmark", choices=list(BENCHMARKS))
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"of a case, or path of a case file or folder ({_takers('names')})"
-    )
-    parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
-    for name, option in OPTIONS.items():
-        who = f"{option.help} ({_takers(name)})".strip()
-        parser.add_argument(_flag(name), default=option.default, help=who, **option.argument)
-    parser.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
-    parser.add_argument("--no-write", action="store_true", help="print only")
+def _split(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The benchmark, empty for none, and its words; options that all take may stand before it."""
+    front = _Parser(prog="slipstream bench", add_help=False, allow_abbrev=False)
+    front.add_argument("-h", "--help", action="store_true")
+    benchmark_options.common(front)
+    front.add_argument("words", nargs=argparse.REMAINDER)
+    found, unknown = front.parse_known_args(words)
+    if unknown:
+        raise CaseError(f"bench {unknown[0]}: the name of a benchmark comes first; `slipstream bench` lists them")
+    if not found.words:
+        return "", []
+    name, *own = found.words
+    rest = [*words[: len(words) - len(found.words)], *own]
+    if name == "lbm":
+        name, rest = _experiment(rest)
+    if name not in BENCHMARKS:
+        raise CaseError(f"no benchmark is called {name}{_nearest(name, BENCHMARKS)} `slipstream bench` lists them")
+    return name, rest
 
 
-def _flag(option: str) -> str:
-    return f"--{option.replace('_', '-')}"
+def _experiment(words: Sequence[str]) -> tuple[str, list[str]]:
+    """`lbm --experiment weak` is lbm_weak, as commands in result files have it."""
+    alias = _Parser(prog="slipstream bench lbm", add_help=False, allow_abbrev=False)
+    alias.add_argument("--experiment", choices=EXPERIMENTS)
+    found, rest = alias.parse_known_args(words)
+    return (f"lbm_{found.experiment}", rest) if found.experiment else ("lbm", rest)
 
 
-def _check_options(arguments: argparse.Namespace) -> None:
-    taken = BENCHMARKS[arguments.benchmark].options
-    for name, option in OPTIONS.items():
-        if getattr(arguments, name) != option.default and name not in taken:
-            raise CaseError(f"bench {arguments.benchmark} takes no {_flag(name)}: {_takers(name)} only")
-    if arguments.names and "names" not in taken:
-        raise CaseError(f"bench {arguments.benchmark} takes no names: {_takers('names')} only")
+def _refusal(name: str, unknown: Sequence[str]) -> str:
+    """Who takes what this benchmark does not, or what was meant."""
+    option = next((word.split("=")[0] for word in unknown if word.startswith("-")), None)
+    if option is None:
+        takers = [other for other in BENCHMARKS if _flags(other, positional=True)]
+        return f"bench {name} takes no names: {', '.join(takers)} only, but there is {' '.join(unknown)}"
+    takers = [other for other in BENCHMARKS if option in _flags(other)]
+    if takers:
+        return f"bench {name} takes no {option}: {', '.join(takers)} only"
+    help_line = f"`slipstream bench {name} --help` lists its options"
+    return f"bench {name} takes no {option}{_nearest(option, _flags(name))} {help_line}"
 
 
-def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Runs the benchmark that the arguments name."""
-    _check_options(arguments)
-    module = importlib.import_module(f"slipstream.{BENCHMARKS[arguments.benchmark].module}")
-    module.command(arguments, console, None if arguments.no_write else arguments.folder)
+def _flags(name: str, positional: bool = False) -> list[str]:
+    actions = parser(name)._actions  # argparse has no public list of them
+    if positional:
+        return [action.dest for action in actions if not action.option_strings]
+    return [flag for action in actions for flag in action.option_strings]
+
+
+def _nearest(word: str, known: Sequence[str] | Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {near[0]}?" if near else ";"
+
+
+def _run(arguments: argparse.Namespace, console: Console) -> None:
+    module(arguments.benchmark).run(arguments, console)
+
+
+def _list(_: argparse.Namespace, console: Console) -> None:
+    width = max(map(len, BENCHMARKS))
+    lines = [f"  {name:{width}}  {line}" for name, line in BENCHMARKS.items()]
+    usage = "usage: slipstream bench NAME [options]"
+    what = "Measures, prints a table and adds its rows to the file of this machine in bench/results/NAME/:"
+    end = "`slipstream bench NAME --help` shows the options of a benchmark."
+    console.print("\n".join([usage, "", what, "", *lines, "", end]), soft_wrap=True, markup=False, highlight=False)

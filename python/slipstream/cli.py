@@ -88,9 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     takes_ranks(doctor)
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
 
-    bench = add("bench", "Measure.", _bench)
-    takes_ranks(bench)
-    benchmarks.add_options(bench)
+    commands.add_parser("bench", help="Measure: `slipstream bench` lists what.")
 
     trace = add("trace", "Draw Chrome-trace files, one a rank, as a timeline.", _trace)
     trace.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
@@ -102,15 +100,25 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
-    """argparse takes no more a.b=c, or names, after an option has come between; here they may stand anywhere."""
+    """argparse takes no more a.b=c after an option has come between; here they may stand anywhere."""
+    if words[:1] == ["bench"]:
+        return _parse_bench(words[1:])
     parser = _parser()
     arguments, rest = parser.parse_known_args(words)
-    many = next((key for key in ("overrides", "names") if hasattr(arguments, key)), None)
-    if rest and (any(word.startswith("-") for word in rest) or many is None):
+    if rest and (any(word.startswith("-") for word in rest) or not hasattr(arguments, "overrides")):
         parser.error(f"unknown: {' '.join(rest)}")
-    if rest and many:
-        setattr(arguments, many, [*getattr(arguments, many), *rest])
+    if rest:
+        arguments.overrides = [*arguments.overrides, *rest]
     return arguments
+
+
+def _parse_bench(words: Sequence[str]) -> argparse.Namespace:
+    try:
+        return benchmarks.parse(words)
+    except CaseError as error:
+        if core.rank() == 0:
+            print(f"slipstream: error: {error}", file=sys.stderr, flush=True)
+        raise SystemExit(USER_ERROR) from None
 
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:
@@ -282,10 +290,6 @@ def _trace(arguments: argparse.Namespace, console: Console) -> None:
 
     timeline.trace(arguments.files, arguments.output, arguments.title, arguments.middle, arguments.count)
     console.print(f"written: {arguments.output}")
-
-
-def _bench(arguments: argparse.Namespace, console: Console) -> None:
-    benchmarks.run(arguments, console)
 
 
 def _without_ranks(arguments: Sequence[str]) -> list[str]:

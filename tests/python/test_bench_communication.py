@@ -1,24 +1,20 @@
-"""`slipstream bench lbm --experiment` communication, frame, validation and io: what is measured, and beside what."""
+"""`slipstream bench lbm_communication`, blocks, frame, validation and io: what is measured, and beside what."""
 
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream import bench
 from slipstream import bench_lbm_blocks as blocks
 from slipstream import bench_lbm_communication as communication
-from slipstream import bench_lbm_experiments as experiments
 from slipstream import bench_lbm_frame as frame
-from slipstream import bench_lbm_io as io
-from slipstream import bench_lbm_validation as validation
-from slipstream.bench_lbm_experiments import Choice, Setup
+from slipstream import benchmark_options, benchmarks, lbm_experiments, lbm_splits
 from slipstream.core import core
 from slipstream.errors import CaseError
+from slipstream.lbm_splits import Choice, Setup
 
 Row = dict[str, Any]
 
@@ -27,15 +23,14 @@ Row = dict[str, Any]
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs an experiment with few steps in this process; gives its rows."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(experiments, "STEPS", 4)
-    monkeypatch.setattr(experiments, "REPEATS", 2)
+    monkeypatch.setattr(lbm_experiments, "STEPS", 4)
+    monkeypatch.setattr(lbm_experiments, "REPEATS", 2)
     monkeypatch.setattr(blocks, "EXCHANGES", 3)
 
-    def run(
-        module: ModuleType, name: str, cells: list[int], devices: int = 2, grid: str = "", overlap: str = "auto"
-    ) -> list[Row]:
-        choice = Choice(name, "host", devices, 0, cells, "D3Q19", "TRT", "f64", overlap, grid)
-        module.run(choice, Console(quiet=True), tmp_path)
+    def run(name: str, cells: list[int], *words: str, devices: int = 2) -> list[Row]:
+        sizes = ["--cells", *map(str, cells), "--devices", str(devices), *words]
+        arguments = benchmarks.parse([name, "--backend", "host", *sizes, "--folder", str(tmp_path)])
+        arguments.action(arguments, Console(quiet=True))
         (path,) = tmp_path.glob("lbm_*/*.json")
         return json.loads(path.read_text())["rows"]
 
@@ -43,7 +38,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_communication_measures_each_scheme_and_the_tuned_one_over_one_block(measured: Any) -> None:
-    rows = measured(communication, "communication", [8, 12], devices=4)
+    rows = measured("lbm_communication", [8, 12], devices=4)
     names = ["GPUPackInfo", "asynchronous GPUPackInfo", "GPUBufferedScheme", "tuned"]
     assert [(row["cells_per_device"][0], row["split"], row["scheme"]) for row in rows] == [
         (n, list(split), name) for split in ((1, 2, 2), (1, 1, 2)) for n in (8, 12) for name in names
@@ -55,13 +50,13 @@ def test_communication_measures_each_scheme_and_the_tuned_one_over_one_block(mea
 
 
 def test_rows_name_a_rim_where_the_step_was_overlapped_only(measured: Any) -> None:
-    rows = measured(communication, "communication", [8], overlap="on")
+    rows = measured("lbm_communication", [8], "--overlap", "on")
     assert [row["overlapped"] for row in rows] == [False, True, True, True]
     assert all((row["rim"] is not None) == row["overlapped"] for row in rows)
 
 
 def test_step_without_exchange_stands_beside_the_tuned_one_only(measured: Any) -> None:
-    for row in measured(communication, "communication", [8]):
+    for row in measured("lbm_communication", [8]):
         if row["scheme"] != "tuned":
             assert row["over_without"] is None
             continue
@@ -99,8 +94,8 @@ def whirls(low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
 def test_a_moving_fluid_needs_the_exchange_that_is_left_out_and_has_its_bits_once_it_is_taken_back(
     overlap: str,
 ) -> None:
-    choice = Choice("communication", "host", 2, 0, [8], "D3Q19", "TRT", "f64", overlap)
-    options = experiments.case_of(choice, Setup("", "", 8, (1, 1, 2)), 1).options()
+    choice = Choice("host", 2, 0, [8], "D3Q19", "TRT", "f64", overlap)
+    options = lbm_splits.case_of(choice, Setup("", "", 8, (1, 1, 2)), 1).options()
     machine = core().Machine.discover("host", devices_per_rank=2)
 
     def after_steps(*left_out: bool) -> np.ndarray:
@@ -131,7 +126,7 @@ def test_a_block_alone_has_its_device_to_itself_and_the_others_share_theirs() ->
 
 
 def test_open_blocks_receive_less_the_more_sides_of_the_box_they_lie_at(measured: Any) -> None:
-    rows = measured(blocks, "communication", [6], devices=3, grid="3x3x3")
+    rows = measured("lbm_blocks", [6], devices=3)
     assert [row["block"] for row in rows] == ["periodic", "middle", "face", "edge", "corner", "all"]
     received = [row["received_kb"] for row in rows[1:5]]
     assert received == sorted(received, reverse=True)
@@ -143,11 +138,11 @@ def test_open_blocks_receive_less_the_more_sides_of_the_box_they_lie_at(measured
 @pytest.mark.parametrize("grid", ["2x3x3", "3x3", "3 x 3 x 3", "0x0x0"])
 def test_grids_without_a_block_in_the_middle_are_refused(grid: str) -> None:
     with pytest.raises(CaseError, match="takes three numbers from 3"):
-        bench.parse_grid(grid, 3)
+        benchmark_options.parse_grid(grid, 3)
 
 
 def test_frame_goes_through_the_fourteen_scenarios_of_the_report(measured: Any) -> None:
-    rows = measured(frame, "frame", [8])
+    rows = measured("lbm_frame", [8])
     assert [row["scenario"] for row in rows] == list(range(1, 15))
     assert [tuple(row["rim"] or ()) for row in rows] == [rim or () for rim, _ in frame.SCENARIOS]
     assert [row["overlap"] for row in rows] == ["off"] + ["on"] * 13
@@ -161,7 +156,7 @@ def test_frame_cuts_every_axis(grid: tuple[int, int, int], cut: tuple[int, int, 
 
 
 def test_validation_finds_the_same_bits_split_and_unsplit(measured: Any) -> None:
-    rows = measured(validation, "validation", [16], devices=2)
+    rows = measured("lbm_validation", [16])
     assert {row["setup"] for row in rows} == {"one device", "one node"}
     assert {(row["overlap"], row["rim"]) for row in rows} == {("off", None), ("on", 1), ("on", 2)}
     assert all(row["same_bits"] for row in rows)
@@ -187,7 +182,7 @@ def test_io_writes_checkpoints_that_wait_in_each_memory_and_leaves_none(
     measured: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = measured(io, "io", [8], devices=1)
+    rows = measured("lbm_io", [8], devices=1)
     assert [row["way"] for row in rows] == ["pinned", "two pieces", "device", "device, by MPI"]
     assert len({row["state_gb"] for row in rows}) == 1 and rows[0]["state_gb"] > 8**3 * 19 * 8 / 1e9
     for row in rows:
@@ -207,7 +202,7 @@ def test_io_writes_checkpoints_that_wait_in_each_memory_and_leaves_none(
         (["frame", "--overlap", "on"], "takes no --overlap"),
         (["validation", "--cells", "18"], "is no multiple of 4 from 16"),
         (["io", "--cells", "3"], "--cells needs 4 or more"),
-        (["weak", "--grid", "3x3x3"], "--grid belongs to communication"),
+        (["weak", "--grid", "3x3x3"], "takes no --grid: lbm, lbm_communication, lbm_blocks only"),
     ],
 )
 def test_experiments_refuse_what_they_cannot_measure(cli: Cli, words: list[str], said: str) -> None:

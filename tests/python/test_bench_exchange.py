@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream import bench, exchange_setups, exchange_tables
+from slipstream import bench, benchmarks, exchange_setups, exchange_tables
 from slipstream.bench_exchange import FIGURES, Choice
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import QUICK, SCALES, Setup
@@ -33,7 +33,8 @@ def test_one_rank_measures_every_part(cli: Cli, tmp_path: Path) -> None:
     rows = rows_of(tmp_path)
     timed = [row for row in rows if "clock" in row]
     assert {row["part"] for row in rows} == {*exchange_setups.PARTS, "finding"}
-    assert all(row["time_us"] > 0 and row["ranks"] == 1 for row in timed)
+    assert all(row["time_us"] > 0 and row["ranks"] == 1 and row["share"] > 0 for row in timed)
+    assert all((row["copy_gbs"] is not None) == (row["devices"] == 1) for row in timed)
     assert {(row["devices"], row["scaling"]) for row in timed if row["part"] == "scaling"} == {
         (devices, scaling) for devices in (1, 2, 4) for scaling in ("weak", "strong")
     }
@@ -55,6 +56,7 @@ def test_bytes_over_links_are_those_of_the_halo(cli: Cli, tmp_path: Path) -> Non
     assert row["link_mb"] == pytest.approx(around / 1e6, rel=0.01)
     assert row["travels_by"] == "kernel+direct" and row["replayed"]
     assert row["warm_setup_s"] > 0 and row["begin_us"] > 0
+    assert row["share"] == pytest.approx(row["least_us"] / row["time_us"], rel=1e-3)
 
 
 def test_rows_replace_like_ones_that_hold_other_figures(tmp_path: Path) -> None:
@@ -188,7 +190,7 @@ def test_each_rung_adds_one_route() -> None:
 
 @pytest.mark.parametrize("grid", [(1, 1, 1), (2, 2, 1)])
 def test_sizes_asked_for_are_measured_once(grid: tuple[int, int, int]) -> None:
-    scale = Choice(sizes=(256, 64)).scale("cuda")
+    scale = bench.chosen(Choice, benchmarks.parse(["exchange", "--sizes", "256", "64"])).scale("cuda")
     devices = math.prod(grid)
     for setups in exchange_setups.ladder(scale, grid, 1, devices, ("staged", "kernel")):
         assert [setup.cells for setup in setups] == [exchange_setups.cube_of(side, devices) for side in (64, 256)]

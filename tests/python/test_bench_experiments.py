@@ -1,27 +1,24 @@
-"""`slipstream bench lbm --experiment`: what is measured, and what it is compared with."""
+"""`slipstream bench lbm_layout`, imbalance, weak and strong: what is measured, and what it is compared with."""
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
-from rich.console import Console
-from slipstream import bench_lbm_experiments as experiments
-from slipstream import benchmarks
-from slipstream.bench_lbm_experiments import Setup
+from slipstream import bench_lbm_layout, bench_lbm_strong, bench_lbm_weak, benchmarks, lbm_splits
+from slipstream.lbm_splits import Setup
 
 
 def row(decomposition: str, blocks: int, mlups: float, side: int = 256) -> dict[str, Any]:
-    split = list(experiments.SPLITS[decomposition][blocks])
+    split = list(lbm_splits.SPLITS[decomposition][blocks])
     cut = {"decomposition": decomposition, "devices": blocks, "split": split}
     return cut | {"cells_per_device": [side] * 3, "mlups": mlups}
 
 
 def measured(cli: Cli, folder: Path, name: str, *words: str) -> list[dict[str, Any]]:
     """The rows of an experiment on small cubes; its picture lies beside them."""
-    result = cli("bench", "lbm", "--experiment", name, "--backend", "host", *words, "--folder", "out")
+    result = cli("bench", f"lbm_{name}", "--backend", "host", *words, "--folder", "out")
     assert result.returncode == 0, result.stderr
     (path,) = (folder / "out" / f"lbm_{name}").glob("*.json")
     assert path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
@@ -30,20 +27,21 @@ def measured(cli: Cli, folder: Path, name: str, *words: str) -> list[dict[str, A
 
 def test_blocks_of_weak_scaling_are_cubes_and_those_of_strong_scaling_parts_of_one() -> None:
     setup = Setup("xz", "4", 8, (2, 1, 2))
-    assert experiments.grid("weak", setup) == [16, 8, 16] and experiments.grid("strong", setup) == [8, 8, 8]
+    assert lbm_splits.grid(setup) == [16, 8, 16] and lbm_splits.grid(setup, whole=True) == [8, 8, 8]
+    assert bench_lbm_strong.EXPERIMENT.whole and not bench_lbm_weak.EXPERIMENT.whole
 
 
 @pytest.mark.parametrize(("least", "most", "blocks"), [(1, 4, [1, 2, 4]), (1, 3, [1, 2]), (2, 4, [2, 4]), (4, 4, [4])])
 def test_scaling_goes_through_all_numbers_of_devices_that_ranks_can_share(
     least: int, most: int, blocks: list[int]
 ) -> None:
-    found = list(experiments.setups("weak", [8], most, least))
+    found = list(bench_lbm_weak.EXPERIMENT.setups([8], most, least))
     assert [setup.blocks for setup in found if setup.label == "yz"] == blocks
 
 
 def test_scaling_is_measured_by_one_block_and_shown_beside_the_thesis() -> None:
     rows = [row("yz", 1, 100.0), row("yz", 2, 190.0), row("yz", 4, 360.0), row("xz", 1, 80.0), row("xz", 2, 120.0)]
-    experiments.compare("weak", rows)
+    lbm_splits.compare(bench_lbm_weak.EXPERIMENT, rows)
     assert [entry["percent"] for entry in rows] == [100.0, 95.0, 90.0, 100.0, 75.0]
     # 1149 of 4 x 550 and 854 of 2 x 550 million updates a second.
     assert [entry["paper_percent"] for entry in rows] == [None, None, 52.227, None, 77.636]
@@ -51,22 +49,17 @@ def test_scaling_is_measured_by_one_block_and_shown_beside_the_thesis() -> None:
 
 def test_thesis_says_nothing_of_other_cubes_or_strong_scaling() -> None:
     small, strong = [row("yz", 4, 360.0, side=64)], [row("yz", 4, 360.0)]
-    experiments.compare("weak", small)
-    experiments.compare("strong", strong)
+    lbm_splits.compare(bench_lbm_weak.EXPERIMENT, small)
+    lbm_splits.compare(bench_lbm_strong.EXPERIMENT, strong)
     assert small[0]["paper_percent"] is None and strong[0]["paper_percent"] is None
     assert strong[0]["percent"] is None
 
 
 @pytest.mark.parametrize("experiment", ["weak", "strong"])
-def test_scaling_unasked_is_the_protocol_of_the_thesis(experiment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[experiments.Choice] = []
-    monkeypatch.setattr(experiments, "run", lambda choice, console, folder: found.append(choice))
-    parser = argparse.ArgumentParser()
-    benchmarks.add_options(parser)
-    words = ["lbm", "--experiment", experiment, "--no-write"]
-    benchmarks.run(parser.parse_args(words), Console(quiet=True))
-    (choice,) = found
-    assert choice.precision == "f64" and not choice.cells and experiments.CELLS[experiment]["cuda"] == [256]
+def test_scaling_unasked_is_the_protocol_of_the_thesis(experiment: str) -> None:
+    chosen = benchmarks.parse([f"lbm_{experiment}"])
+    cubes = benchmarks.module(f"lbm_{experiment}").EXPERIMENT.cells["cuda"]
+    assert chosen.precision == "f64" and not chosen.cells and cubes == [256]
 
 
 def test_weak_scaling_leaves_rows_of_both_decompositions(cli: Cli, tmp_path: Path) -> None:
@@ -84,19 +77,19 @@ def test_imbalance_splits_along_each_axis(cli: Cli, tmp_path: Path) -> None:
 def test_layouts_are_measured_at_every_alignment(cli: Cli, tmp_path: Path) -> None:
     rows = measured(cli, tmp_path, "layout", "--cells", "8", "--precision", "f32")
     found = [(entry["layout"], entry["alignment"]) for entry in rows]
-    assert found == [(layout, bytes_) for layout in ("soa", "aos") for bytes_ in experiments.ALIGNMENTS]
+    assert found == [(layout, bytes_) for layout in ("soa", "aos") for bytes_ in bench_lbm_layout.ALIGNMENTS]
     # Rows end in ghosts, so that each alignment is another layout.
     assert len({entry["populations_mb"] for entry in rows[:6]}) == 6
 
 
-@pytest.mark.parametrize("cells", experiments.CELLS["layout"]["cuda"])
+@pytest.mark.parametrize("cells", bench_lbm_layout.EXPERIMENT.cells["cuda"])
 def test_rows_of_the_measured_cubes_have_another_length_at_each_alignment(cells: int) -> None:
-    lengths = {-(-8 * (cells + 2) // (unit or 8)) * (unit or 8) for unit in experiments.ALIGNMENTS}
-    assert len(lengths) == len(experiments.ALIGNMENTS)
+    lengths = {-(-8 * (cells + 2) // (unit or 8)) * (unit or 8) for unit in bench_lbm_layout.ALIGNMENTS}
+    assert len(lengths) == len(bench_lbm_layout.ALIGNMENTS)
 
 
 def test_layouts_of_several_devices_are_cut_across_rows() -> None:
-    assert {setup.split for setup in experiments.setups("layout", [8], 2, 1)} == {(2, 1, 1)}
+    assert {setup.split for setup in bench_lbm_layout.EXPERIMENT.setups([8], 2, 1)} == {(2, 1, 1)}
 
 
 def test_rates_can_be_measured_with_the_devices_in_a_grid(cli: Cli, tmp_path: Path) -> None:
@@ -113,6 +106,7 @@ def test_file_names_all_commands_that_filled_it(cli: Cli, tmp_path: Path) -> Non
     for more in (("8",), ("8", "-n", "2"), ("8",)):
         result = cli(*words, *more)
         assert result.returncode == 0, result.stderr
+    # Ranks share the threads, of which a machine's name tells.
     files = [json.loads(path.read_text()) for path in sorted((tmp_path / "out" / "lbm").glob("*.json"))]
     commands = [command for file in files for command in file["command"].split("; ")]
     plain = "slipstream bench lbm --backend host --precision f32 --cells 8"

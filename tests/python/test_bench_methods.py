@@ -1,4 +1,4 @@
-"""`slipstream bench lbm --experiment methods`: every choice is measured once, beside TRT on D3Q19."""
+"""`slipstream bench lbm_methods`: every choice is measured once, beside TRT on D3Q19."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,11 @@ import pytest
 from conftest import Cli
 from rich.console import Console
 from slipstream import bench_lbm_methods as methods
-from slipstream.bench_lbm_experiments import Choice, Row
-from slipstream.bench_lbm_methods import Method
+from slipstream import benchmarks
+from slipstream.bench import Row
+from slipstream.bench_lbm_methods import Choice, Method
 
-CHOICE = Choice("methods", "host", 0, 1, [16], "D3Q19", "TRT", "f32", "auto")
+CHOICE = Choice("host", 1, 16, "f32")
 
 
 @pytest.fixture
@@ -18,7 +19,8 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     monkeypatch.setattr(methods, "STEPS", {"host": 2})
     monkeypatch.setattr(methods, "REPEATS", 1)
     monkeypatch.setattr(methods, "ROUNDS", {"host": 2})
-    methods.run(CHOICE, Console(quiet=True), tmp_path)
+    words = ["lbm_methods", "--backend", "host", "--threads", "1", "--cells", "16", "--folder", str(tmp_path)]
+    methods.run(benchmarks.parse(words), Console(quiet=True))
     (path,) = (tmp_path / "lbm_methods").glob("*.json")
     return json.loads(path.read_text())["rows"]
 
@@ -54,9 +56,10 @@ def test_the_ball_takes_its_share_of_the_box_and_cuts_links() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--collision", "SRT"], "takes no --lattice and --collision"),
-        (["--cells", "16", "32"], "one --cells, of 8 or more"),
-        (["--devices", "2"], "one rank measures one device"),
+        (["--collision", "SRT"], "takes no --collision: lbm, lbm_layout"),
+        (["--cells", "16", "32"], "takes one --cells"),
+        (["--cells", "4"], "--cells needs 8 or more"),
+        (["--devices", "2"], "takes no --devices: lbm, lbm_layout"),
     ],
 )
 def test_methods_refuse_what_they_cannot_measure(cli: Cli, words: list[str], said: str) -> None:

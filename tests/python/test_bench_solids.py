@@ -7,35 +7,40 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from slipstream import bench_lbm_counters as counters
-from slipstream import bench_lbm_solids as solids
+from slipstream import bench_lbm_flagfield as flagfield
+from slipstream import bench_lbm_simd as simd
+from slipstream import benchmarks, lbm_experiments
+from slipstream import lbm_counters as counters
+from slipstream import lbm_solids as solids
+from slipstream.bench import Row
 from slipstream.errors import CaseError
 
-
-def choice(experiment: str, cells: list[int]) -> solids.Choice:
-    return solids.Choice(experiment, "host", 1, cells, "D3Q19", "TRT", "f32", "in_place")
+CHOICE = flagfield.Choice("host", 1, "D3Q19", "TRT", "f32", "in_place", [64])
 
 
-def rows_of(folder: Path, experiment: str) -> list[solids.Row]:
-    (path,) = (folder / f"lbm_{experiment}").glob("*.json")
+def measured(folder: Path, name: str, cells: int) -> list[Row]:
+    """The rows of a benchmark that runs in this process."""
+    words = ["--backend", "host", "--threads", "1", "--cells", str(cells), "--precision", "f32"]
+    arguments = benchmarks.parse([name, *words, "--streaming", "in_place", "--folder", str(folder)])
+    arguments.action(arguments, Console(quiet=True))
+    (path,) = (folder / name).glob("*.json")
     return json.loads(path.read_text())["rows"]
 
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solids, "STEPS", 2)
-    monkeypatch.setattr(solids, "REPEATS", 1)
-    monkeypatch.setattr(solids, "TOY", {"host": (1024, 10)})
+    monkeypatch.setattr(lbm_experiments, "STEPS", 2)
+    monkeypatch.setattr(lbm_experiments, "REPEATS", 1)
+    monkeypatch.setattr(simd, "TOY", {"host": (1024, 10)})
 
 
 @pytest.mark.usefixtures("short")
 def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(solids, "SHARES", (solids.PAPER_SHARE, 0.3))
-    monkeypatch.setattr(solids, "CUBE_SHARES", (0.1, 0.5))
-    solids.run(choice("flagfield", [32]), Console(quiet=True), tmp_path)
-    rows = rows_of(tmp_path, "flagfield")
+    monkeypatch.setattr(flagfield, "SHARES", (solids.PAPER_SHARE, 0.3))
+    monkeypatch.setattr(flagfield, "CUBE_SHARES", (0.1, 0.5))
+    rows = measured(tmp_path, "lbm_flagfield", 32)
     ways = ["dense", "flags", "sparse"]
     assert [row["solids"] for row in rows] == (["dense"] + ways * 3) * 2
     assert [row["cells_per_device"] for row in rows[::10]] == [[64, 32, 32], [32, 32, 32]]
@@ -53,10 +58,9 @@ def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
 def test_flagfield_measures_fluid_cells_by_the_empty_box_of_the_same_run_and_cells(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(solids, "SHARES", (0.05,))
-    monkeypatch.setattr(solids, "CUBE_SHARES", (0.05,))
-    solids.run(choice("flagfield", [16]), Console(quiet=True), tmp_path)
-    rows = rows_of(tmp_path, "flagfield")
+    monkeypatch.setattr(flagfield, "SHARES", (0.05,))
+    monkeypatch.setattr(flagfield, "CUBE_SHARES", (0.05,))
+    rows = measured(tmp_path, "lbm_flagfield", 16)
     for alike in (rows[:7], rows[7:]):
         empty = alike[0]
         assert (empty["solid_share"], empty["walls"], empty["to_empty"]) == (0.0, False, 1.0)
@@ -68,8 +72,7 @@ def test_flagfield_measures_fluid_cells_by_the_empty_box_of_the_same_run_and_cel
 
 @pytest.mark.usefixtures("short")
 def test_simd_compares_both_tests_in_each_kernel(tmp_path: Path) -> None:
-    solids.run(choice("simd", [16]), Console(quiet=True), tmp_path)
-    rows = rows_of(tmp_path, "simd")
+    rows = measured(tmp_path, "lbm_simd", 16)
     assert [(row["kernel"], row["test"]) for row in rows] == [
         (kernel, test) for kernel in ("outside", "inside", "step") for test in ("plain", "four flags a word")
     ]
@@ -77,14 +80,14 @@ def test_simd_compares_both_tests_in_each_kernel(tmp_path: Path) -> None:
 
 
 def test_simd_measures_single_cells_on_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solids.engine, "choose_backend", lambda wanted: "cuda")
+    monkeypatch.setattr(simd.engine, "choose_backend", lambda wanted: "cuda")
     with pytest.raises(CaseError, match="take --precision f64"):
-        solids.run(choice("simd", [16]), Console(quiet=True), tmp_path)
+        measured(tmp_path, "lbm_simd", 16)
 
 
-def test_simd_takes_one_size(tmp_path: Path) -> None:
+def test_simd_takes_one_size() -> None:
     with pytest.raises(CaseError, match="one --cells"):
-        solids.run(choice("simd", [16, 32]), Console(quiet=True), tmp_path)
+        benchmarks.parse(["lbm_simd", "--cells", "16", "32"])
 
 
 #: Runs what it is given, and says that it counted every step.
@@ -112,7 +115,7 @@ def profiler(folder: Path, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None
 
 def test_counters_are_those_of_the_last_step_of_each_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profiler(tmp_path, monkeypatch, fails=False)
-    rows = counters.measure(choice("flagfield", []), (16, 8, 8), 0.05, ["dense", "sparse"])
+    rows = counters.measure(CHOICE, (16, 8, 8), 0.05, ["dense", "sparse"])
     assert [row["solids"] for row in rows] == ["dense", "sparse"]
     names = list(counters.METRICS)
     assert [row["dram_read_bytes"] for row in rows] == [1000 + names.index("dram_read_bytes"), 3000 + 12]
@@ -123,7 +126,7 @@ def test_counted_times_stand_beside_those_of_the_paper_under_its_profiler(monkey
     times = {"dense": 12.0, "flags": 8.0, "sparse": 6.0}
     counted = [{"solids": way, "duration_us": time} for way, time in times.items()]
     monkeypatch.setattr(counters, "measure", lambda *_: [dict(row) for row in counted])
-    rows = solids.count(choice("flagfield", [64]))
+    rows = flagfield.count(CHOICE)
     assert [row["profiled_ratio"] for row in rows] == [1.0, 1.5, 2.0] * 3
     assert [row["paper_ratio"] for row in rows] == [None, pytest.approx(1.116, abs=1e-3)] + [None] * 7
 
@@ -131,4 +134,4 @@ def test_counted_times_stand_beside_those_of_the_paper_under_its_profiler(monkey
 def test_profiler_that_may_not_count_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profiler(tmp_path, monkeypatch, fails=True)
     with pytest.raises(CaseError, match="counted 0 of 2 steps .* ERR_NVGPUCTRPERM"):
-        counters.measure(choice("flagfield", []), (16, 8, 8), 0.05, ["dense"])
+        counters.measure(CHOICE, (16, 8, 8), 0.05, ["dense"])

@@ -272,6 +272,7 @@ def test_benchmark_writes_a_result_file(here: Cli, monkeypatch: pytest.MonkeyPat
     assert {row["streaming"] for row in rows} == {"in_place"}
     for row in rows:
         assert row["cells_per_device"] == [8, 8, 8] and row["mlups"] > 0 and row["roof_gbs"] > 0
+        assert 0 < row["least_share"] <= row["share"] <= row["most_share"]
 
 
 def test_python_page_has_at_most_15_lines() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from slipstream import bench
+from slipstream.errors import CaseError
 
 MACHINE = {"name": "A box, 2 cores"}
 
@@ -29,53 +30,77 @@ def document(root: Path, marker: str = "lbm") -> Path:
     return path
 
 
-def test_result_file_is_named_for_machine_and_day(tmp_path: Path) -> None:
-    path = bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0)])
-    assert path.parent == tmp_path / "lbm" and path.name.startswith("a-box-2-cores-20")
+def write(folder: Path, rows: list[dict[str, object]], commit: str = "abc", machine: bench.Row = MACHINE) -> Path:
+    return bench.write(folder, "lbm", machine, commit, rows, frozenset({"mlups"}))
+
+
+def test_result_file_is_named_for_the_machine(tmp_path: Path) -> None:
+    path = write(tmp_path, [row(64, 10.0)])
+    assert path == tmp_path / "lbm" / "a-box-2-cores.json" and [*path.parent.iterdir()] == [path]
     assert {"benchmark", "machine", "commit", "date", "command", "rows"} == set(json.loads(path.read_text()))
 
 
 def test_later_rows_replace_like_ones_and_join_others(tmp_path: Path) -> None:
-    bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0), row(128, 20.0)])
-    path = bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 11.0)])
+    write(tmp_path, [row(64, 10.0), row(128, 20.0)])
+    path = write(tmp_path, [row(64, 11.0)])
     assert [r["mlups"] for r in json.loads(path.read_text())["rows"]] == [11.0, 20.0]
 
 
 def test_rows_keep_the_commit_and_date_that_they_were_measured_at(tmp_path: Path) -> None:
-    path = bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0), row(128, 20.0)])
-    earlier = path.with_name("a-box-2-cores-2001-02-03.json")
-    earlier.write_text(path.read_text().replace(date.today().isoformat(), "2001-02-03"))
-    path.unlink()
-    path = bench.write(tmp_path, "lbm", MACHINE, "def", [row(64, 11.0)])
+    path = write(tmp_path, [row(64, 10.0), row(128, 20.0)])
+    path.write_text(path.read_text().replace(date.today().isoformat(), "2001-02-03"))
+    path = write(tmp_path, [row(64, 11.0)], "def")
     result = json.loads(path.read_text())
     assert [(r["mlups"], r["commit"]) for r in result["rows"]] == [(11.0, "def"), (20.0, "abc")]
     assert [r["date"] for r in result["rows"]] == [date.today().isoformat(), "2001-02-03"]
-    assert result["commit"] == "def" and path != earlier
+    assert result["commit"] == "def" and result["date"] == date.today().isoformat()
+
+
+def test_rows_name_the_card_that_older_ones_may_lack(tmp_path: Path) -> None:
+    path = write(tmp_path, [row(64, 10.0), row(128, 20.0)])
+    old = json.loads(path.read_text())
+    for entry in old["rows"]:
+        del entry["card"]
+    path.write_text(json.dumps(old))
+    write(tmp_path, [row(64, 11.0)], machine=MACHINE | {"card": "a card"})
+    assert [(r["mlups"], r.get("card")) for r in json.loads(path.read_text())["rows"]] == [
+        (11.0, "a card"),
+        (20.0, None),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", '{"rows": [', "[]", '{"rows": 1, "command": ""}'])
+def test_file_that_holds_no_results_is_refused_and_left(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, [row(64, 10.0)])
+    path.write_text(text)
+    with pytest.raises(CaseError, match="a-box-2-cores.json is no result file"):
+        write(tmp_path, [row(64, 11.0)])
+    assert path.read_text() == text
 
 
 def test_no_row_is_lost_by_writing_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
-        paths = list(pool.map(lambda n: bench.write(tmp_path, "lbm", MACHINE, "abc", [row(n, 1.0)]), range(64)))
+        paths = list(pool.map(lambda n: write(tmp_path, [row(n, 1.0)]), range(64)))
     assert sorted(r["cells_per_device"][0] for r in json.loads(paths[0].read_text())["rows"]) == [*range(64)]
 
 
 def test_files_of_other_machines_are_left_alone(tmp_path: Path) -> None:
-    bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0)])
-    path = bench.write(tmp_path, "lbm", {"name": "A box, 2"}, "abc", [row(128, 20.0)])
+    write(tmp_path, [row(64, 10.0)])
+    path = write(tmp_path, [row(128, 20.0)], machine={"name": "A box, 2"})
     assert [r["mlups"] for r in json.loads(path.read_text())["rows"]] == [20.0]
 
 
 def test_commands_are_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for words in (["bench", "lbm"], ["bench", "lbm", "--cells", "64"], ["bench", "lbm"]):
         monkeypatch.setattr(sys, "argv", ["slipstream", *words])
-        path = bench.write(tmp_path, "lbm", MACHINE, "abc", [row(64, 10.0)])
+        path = write(tmp_path, [row(64, 10.0)])
     assert json.loads(path.read_text())["command"] == "slipstream bench lbm; slipstream bench lbm --cells 64"
 
 
 def test_caption_names_the_commits_and_dates_of_the_rows_shown(tmp_path: Path) -> None:
     folder = tmp_path / "bench" / "results"
-    bench.write(folder, "lbm", MACHINE, "0123456789ab", [row(64, 10.0), row(128, 20.0)])
-    bench.write(folder, "lbm", MACHINE, "ba9876543210+changes", [row(64, 11.0)])
+    write(folder, [row(64, 10.0), row(128, 20.0)], "0123456789ab")
+    write(folder, [row(64, 11.0)], "ba9876543210+changes")
     path, today = document(tmp_path), date.today().isoformat()
     tables(tmp_path)
     assert f"A box, 2 cores, {today}, commits 0123456, ba98765+changes:" in path.read_text()
@@ -85,7 +110,7 @@ def test_caption_names_the_commits_and_dates_of_the_rows_shown(tmp_path: Path) -
 
 
 def test_table_is_written_between_its_marks(tmp_path: Path) -> None:
-    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0), row(128, 23456.7)])
+    write(tmp_path / "bench" / "results", [row(64, 10.0), row(128, 23456.7)])
     path = document(tmp_path)
     assert tables(tmp_path).returncode == 0
     text = path.read_text()
@@ -93,8 +118,16 @@ def test_table_is_written_between_its_marks(tmp_path: Path) -> None:
     assert text.startswith("before\n") and text.endswith("<!-- end -->\nafter\n") and "old" not in text
 
 
+def test_two_files_of_a_machine_are_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "bench" / "results", [row(64, 10.0)])
+    path.with_name("a-box-2001-02-03.json").write_text(path.read_text())
+    document(tmp_path)
+    result = tables(tmp_path)
+    assert result.returncode == 1 and "are of one machine, A box, 2 cores" in result.stderr
+
+
 def test_columns_can_be_chosen(tmp_path: Path) -> None:
-    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    write(tmp_path / "bench" / "results", [row(64, 10.0)])
     path = document(tmp_path, "lbm columns=storage,mlups")
     tables(tmp_path)
     assert "| storage | mlups |" in path.read_text()
@@ -105,21 +138,21 @@ def test_columns_can_be_chosen(tmp_path: Path) -> None:
     [("storage,seconds?,mlups", "| storage | mlups |"), ("storage?,mlups", "| storage | mlups |")],
 )
 def test_a_column_may_be_in_no_row_on_demand(tmp_path: Path, columns: str, heads: str) -> None:
-    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    write(tmp_path / "bench" / "results", [row(64, 10.0)])
     path = document(tmp_path, f"lbm columns={columns}")
     assert tables(tmp_path).returncode == 0
     assert heads in path.read_text()
 
 
 def test_a_column_that_no_row_has_is_an_error(tmp_path: Path) -> None:
-    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    write(tmp_path / "bench" / "results", [row(64, 10.0)])
     document(tmp_path, "lbm columns=storage,seconds")
     result = tables(tmp_path)
     assert result.returncode != 0 and "no column seconds" in result.stderr
 
 
 def test_check_finds_an_old_table_and_leaves_it(tmp_path: Path) -> None:
-    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    write(tmp_path / "bench" / "results", [row(64, 10.0)])
     path = document(tmp_path)
     assert tables(tmp_path, "--check").returncode == 1
     assert "old" in path.read_text()
@@ -139,7 +172,7 @@ def test_tables_of_this_repository_are_up_to_date() -> None:
 
 
 def test_rows_can_be_chosen(tmp_path: Path) -> None:
-    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0), row(128, 20.0)])
+    write(tmp_path / "bench" / "results", [row(64, 10.0), row(128, 20.0)])
     path = document(tmp_path, "lbm columns=mlups where=cells_per_device:128^3,storage:f32")
     assert tables(tmp_path).returncode == 0
     assert "| 20 |" in path.read_text() and "| 10 |" not in path.read_text()
@@ -149,12 +182,12 @@ def test_an_optional_table_may_lack_results(tmp_path: Path) -> None:
     path = document(tmp_path, "lbm columns=mlups where=storage:f64 optional")
     assert tables(tmp_path).returncode == 0
     assert "Not measured yet." in path.read_text()
-    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    write(tmp_path / "bench" / "results", [row(64, 10.0)])
     assert tables(tmp_path, "--check").returncode == 0
 
 
 def test_a_table_without_matching_rows_is_an_error(tmp_path: Path) -> None:
-    bench.write(tmp_path / "bench" / "results", "lbm", MACHINE, "abc", [row(64, 10.0)])
+    write(tmp_path / "bench" / "results", [row(64, 10.0)])
     document(tmp_path, "lbm columns=mlups where=storage:f64")
     result = tables(tmp_path)
     assert result.returncode == 1 and "where storage: f64" in result.stderr

@@ -14,10 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from slipstream import bench
+from slipstream import bench, engine, lbm_solids
+from slipstream.bench import Row
 from slipstream.errors import CaseError
-
-Row = dict[str, Any]
 
 #: What Nsight Compute calls them, and the unit in which the column counts.
 METRICS: Mapping[str, tuple[str, float]] = {
@@ -47,21 +46,22 @@ def profiler() -> str | None:
 
 def measure(choice: Any, cells: Sequence[int], share: float, ways: Sequence[str]) -> list[Row]:
     """A row of counters for each way of treating solid cells. Raises CaseError where the profiler cannot count."""
-    work = json.dumps({"choice": asdict(choice), "cells": list(cells), "share": share, "ways": list(ways)})
+    inputs = asdict(bench.chosen(lbm_solids.Choice, choice))
+    work = json.dumps({"choice": inputs, "cells": list(cells), "share": share, "ways": list(ways)})
     metrics = ",".join(name for name, _ in METRICS.values())
     command = [profiler() or "ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--metrics", metrics,
                "--kernel-name-base", "demangled", "--kernel-name", "regex:StreamCollide",
-               sys.executable, "-m", "slipstream.bench_lbm_counters", work]  # fmt: skip
+               sys.executable, "-m", "slipstream.lbm_counters", work]  # fmt: skip
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
-        raise CaseError(f"bench lbm: ncu did not end within {TIMEOUT_S} s") from None
+        raise CaseError(f"bench lbm_flagfield: ncu did not end within {TIMEOUT_S} s") from None
     launches = _read(ended.stdout)
     if ended.returncode != 0 or len(launches) != STEPS * len(ways):
         said = " ".join((ended.stdout + ended.stderr).split())[-400:]
         raise CaseError(
-            f"bench lbm: ncu counted {len(launches)} of {STEPS * len(ways)} steps and ended with {ended.returncode}; "
-            f"it may need the right to read the GPU's counters. It said: {said}"
+            f"bench lbm_flagfield: ncu counted {len(launches)} of {STEPS * len(ways)} steps and ended with "
+            f"{ended.returncode}; it may need the right to read the GPU's counters. It said: {said}"
         )
     return [{"solids": way} | launches[STEPS * n + STEPS - 1] for n, way in enumerate(ways)]
 
@@ -84,14 +84,11 @@ def _read(text: str) -> list[Row]:
 
 def _steps(work: Mapping[str, Any]) -> None:
     """What runs under the profiler: a few steps, launched one by one."""
-    from slipstream import bench_lbm_solids as solids
-    from slipstream import engine
-
-    choice = solids.Choice(**work["choice"])
+    choice = lbm_solids.Choice(**work["choice"])
     cells = tuple(work["cells"])
-    mask = solids.solids(cells, work["share"])
+    mask = lbm_solids.solids(cells, work["share"])
     for way in work["ways"]:
-        case = solids.case_of(choice, cells, way)
+        case = lbm_solids.case_of(choice, cells, way)
         lbm = engine.solver(engine.prepare(case, engine.discover(case)))
         lbm.set_solid(mask)
         for _ in range(STEPS):
