@@ -154,5 +154,5 @@ def draw(path: Path, case: Case, found: Decay, reference: Reference | None) -> N
         right.set(xlabel="t U / L", ylabel="dissipation L / U³", ylim=(0, None))
         left.legend()
         right.legend()
-        figure.suptitle(case_title(case), fontsize=12)
+        figure.suptitle(case_title(case), fontsize=12, parse_math=False)
         save(figure, path)

@@ -193,11 +193,13 @@ class Simulation:
         self._mass = found.mass
 
     def write(self, path: str | Path) -> None:
-        """Adds velocity, density and flags of this step to a file that ParaView opens (VTKHDF), as `slipstream run`
-        does; the first call makes the file, in place of one that is there, and later steps follow in it.
+        """Adds velocity, density, pressure and flags of this step to a file that ParaView opens (VTKHDF), as
+        `slipstream run` does; the first call makes the file, in place of one that is there, and later steps follow in
+        it.
 
-        Lengths are in `length`, times in length / lid speed, velocities in the lid speed; in SI in m, s, m/s and
-        kg/m^3. Between two calls the file is whole. Raises RuntimeError where it cannot be written.
+        Lengths are in `length`, times in length / lid speed, velocities in the lid speed, pressures above that at rest
+        over density x lid speed^2; in SI in m, s, m/s, kg/m^3 and Pa. ParaView leaves solid cells out. Between two
+        calls the file is whole. Raises RuntimeError where it cannot be written.
         """
         path = Path(path).absolute()
         if path not in self._files:
@@ -263,6 +265,7 @@ class Simulation:
 
         solids.check_room(self.case, solid_cells, "solid cells")
         self._lbm.set_solid(mask)
+        self._files.clear()  # those of a flow that begins anew begin anew, too
         engine.start(self._lbm, self.case)
 
     def profiles(self) -> tuple[compare.Profile, compare.Profile] | None:

@@ -121,7 +121,8 @@ class Flow:
         self._add("speed", np.linalg.norm(padded, axis=-1).ravel())
         self.top = float(self.grid["speed"].max()) or 1.0
         #: What nearly all of the fluid is slower than: thin layers under a lid would darken the rest.
-        self.usual_top = float(np.quantile(np.linalg.norm(self.velocity, axis=-1)[~self.solid], 0.97)) or self.top
+        self.usual_top = float(np.quantile(np.linalg.norm(self.velocity, axis=-1)[~self.solid], 0.97))
+        self.usual_top = self.usual_top or float(self.grid["speed"].max())
 
     def _add(self, name: str, values: Array) -> None:
         self.grid.point_data[name] = np.ascontiguousarray(values, dtype=np.float32)
@@ -213,7 +214,7 @@ def _shoot(flow: Flow, stage: Any, view: View, bounds: Sequence[float] | None = 
 
 def _speed_look(flow: Flow, top: float | None) -> tuple[Normalize, Colormap, dict[str, Any]]:
     """Colours of the speed, and how PyVista is told of them."""
-    norm = Normalize(0.0, top or flow.usual_top)
+    norm = Normalize(0.0, top or flow.usual_top or 1.0)
     colours = matplotlib.colormaps[palette.SEQUENTIAL]
     return norm, colours, {"cmap": colours, "clim": (norm.vmin, norm.vmax), "show_scalar_bar": False}
 
@@ -327,7 +328,7 @@ def framed(flow: Flow, picture: Picture) -> Figure:
         axes.imshow(picture.image, interpolation="antialiased")
         axes.axis("off")
         what = f"{picture.title}, {unit.time(flow.frame.time)}; box {unit.box(flow.shown.size)}"
-        figure.suptitle(f"{case_title(flow.case)}\n{what}", x=0.01, ha="left", fontsize=10.5)
+        figure.suptitle(f"{case_title(flow.case)}\n{what}", x=0.01, ha="left", fontsize=10.5, parse_math=False)
         mapped = ScalarMappable(picture.norm, picture.colours)
         bar = figure.colorbar(
             mapped, ax=axes, label=picture.label, extend=picture.extend, shrink=0.75, pad=0.01, aspect=28
