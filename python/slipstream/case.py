@@ -214,12 +214,12 @@ class Case(Table):
         return min(limits)
 
     @property
-    def output_every(self) -> int | None:
-        """Steps between fields; None: the last only."""
+    def output_period(self) -> float | None:
+        """Steps between fields, in general no whole number; None: the last only."""
         output, converter = self.output, self.converter
         if output.every_time and converter:
-            return max(1, round(output.every_time / converter.time))
-        return max(1, round(output.every * self.scales.steps_per_time)) if output.every else None
+            return output.every_time / converter.time
+        return output.every * self.scales.steps_per_time if output.every else None
 
     @property
     def folder(self) -> Path:

@@ -166,9 +166,11 @@ def _check(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.resolved:
         print(case.resolved().to_toml(), end="")
         return
-    from slipstream import checks, report
+    from slipstream import cautions, compare, report
 
-    rows = report.physics(case) + [("warning", text) for text in checks.warnings(case)]
+    compare.reference_for(case)
+
+    rows = report.physics(case) + [("warning", text) for text in cautions.warnings(case)]
     title = str(arguments.case)
     if arguments.variant:
         title += f", variant {arguments.variant}"
