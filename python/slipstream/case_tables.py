@@ -26,13 +26,22 @@ Rim = Annotated[
 RIM_FORMS = frozenset({"widths", "word"})
 
 #: A route, alone or with a sign.
-RouteName = Annotated[str, Field(pattern=r"^[+-]?(kernel|direct|peer|colocated|nccl|nvshmem|gpu_mpi|staged)$")]
+_ROUTES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
+_ROUTE, _NAME, _WORD = rf"^[+-]?({'|'.join(_ROUTES)})$", r"^[A-Za-z0-9_.-]+$", r"^[A-Za-z0-9_-]+$"
+RouteName = Annotated[str, Field(pattern=_ROUTE)]
+BodyName = Annotated[str, Field(pattern=_WORD)]
+#: What must match a pattern, in the words of a message.
+PATTERNS = {
+    _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(_ROUTES)}",
+    _NAME: "should be of letters, digits, '_', '-' and '.' alone",
+    _WORD: "should be a name of letters, digits, '_' and '-' alone",
+}
 
 
 class CaseTable(Table):
     """[case]: what this is."""
 
-    name: Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z0-9_.-]+$")] = Field(
+    name: Annotated[str, Field(min_length=1, pattern=_NAME)] = Field(
         "case", description="Short name; the default output folder is results/<name>."
     )
     description: str = Field("", description="One sentence for the banner and the pictures.")

@@ -3,31 +3,43 @@
 import argparse
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
 from slipstream import __version__, benchmarks, core, failure, picture_options, start
 from slipstream.case import Case, check_variants, load, schema
 from slipstream.errors import CaseError, RunError
+from slipstream.faults import nearest
 
 USER_ERROR = 2
 #: Returns the exit code; None is 0.
 Action = Callable[[argparse.Namespace, Console], int | None]
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names the nearest word where there is none of that name."""
+
+    def error(self, message: str) -> NoReturn:
+        if found := re.match(r"(.*invalid choice: '?(.*?)'?) \(choose from (.*)\)$", message):
+            hint = nearest(found[2], [word.strip(" '") for word in found[3].split(",")])
+            message = f"{message}; {hint}" if hint else message
+        super().error(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="slipstream", description="Flow solvers whose data stays on the GPUs.")
+    parser = _Parser(prog="slipstream", description="Flow solvers whose data stays on the GPUs.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, help_text: str, action: Action) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=help_text)
-        command.set_defaults(action=action)
+        command.set_defaults(action=action, of=command)
         return command
 
     def takes_case(command: argparse.ArgumentParser, optional: bool = False) -> None:
@@ -107,10 +119,16 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     arguments, rest = parser.parse_known_args(words)
     many = next((key for key in ("overrides", "names") if hasattr(arguments, key)), None)
     if rest and (any(word.startswith("-") for word in rest) or many is None):
-        parser.error(f"unknown: {' '.join(rest)}")
+        parser.error(f"unknown: {' '.join(rest)}{_near_options(rest, arguments.of)}")
     if rest and many:
         setattr(arguments, many, [*getattr(arguments, many), *rest])
     return arguments
+
+
+def _near_options(words: Sequence[str], command: argparse.ArgumentParser) -> str:
+    known = re.findall(r"(?<![\w-])--[a-z][a-z-]*", command.format_help())
+    hints = [nearest(word.partition("=")[0], known) for word in words if word.startswith("--")]
+    return "".join(f"; {hint}" for hint in hints if hint)
 
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:

@@ -3,6 +3,7 @@
 Collective: on several ranks, every rank makes the same calls.
 """
 
+import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,10 +18,13 @@ from slipstream import checkpoint, compare, energy, engine, loads, report
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
+from slipstream.faults import nearest
 from slipstream.fields import Fields
 from slipstream.live import LiveLine
 from slipstream.march import Outcome, march
 
+#: Of a case file, whose keys are keywords here.
+_TABLES = ("lbm", "machine", "exchange")
 #: Long enough for any run whose end `run` is told.
 _NEVER = 2**62
 
@@ -81,7 +85,9 @@ class Simulation:
         tables: dict[str, dict[str, Any]] = {"lbm": {}, "machine": {}, "exchange": {}}
         tables["lbm"]["lattice"] = "D2Q9" if cells is not None and cells[2] == 1 else "D3Q19"
         for key, value in options.items():
-            tables[_table_of(key)][key] = value
+            if (table := _table_of(key)) is None:
+                raise CaseError(_unknown(key))
+            tables[table][key] = value
         if walls is None:
             in_si = bool(units and units.get("speeds"))
             walls = {"y+": (lid_speed if in_si and lid_speed else 1.0, 0.0, 0.0)}
@@ -308,9 +314,15 @@ class Simulation:
         return self._lbm
 
 
-def _table_of(key: str) -> str:
-    for table in ("lbm", "machine", "exchange"):
-        if key in type(Case.model_fields[table].default).model_fields:
-            return table
-    # An unknown key is refused, with the nearest name, when the case is parsed.
-    return "lbm"
+def _keys_of(table: str) -> list[str]:
+    return list(type(Case.model_fields[table].default).model_fields)
+
+
+def _table_of(key: str) -> str | None:
+    return next((table for table in _TABLES if key in _keys_of(table)), None)
+
+
+def _unknown(key: str) -> str:
+    own = [name for name in inspect.signature(Simulation).parameters if name != "options"]
+    known = [*own, *(key for table in _TABLES for key in _keys_of(table))]
+    return f"Simulation: no keyword '{key}'; {nearest(key, known) or 'there are ' + ', '.join(known)}"

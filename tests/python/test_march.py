@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from slipstream.case import Case, Source, parse
+from slipstream.live import Progress
 from slipstream.march import Chunk, march, next_nearest
 
 
@@ -60,6 +61,15 @@ def test_first_frame_is_that_of_the_start_and_the_fiftieth_of_50_periods() -> No
     march(flow, case(0.012), 1000, 72, lambda progress: None, lambda: times.append(flow.step / 320))
     assert len(times) == 1 + 260 and times[0] == 0.0
     np.testing.assert_allclose(times, 0.012 * np.arange(261), atol=0.5 / 320 + 1e-9)
+
+
+def test_live_line_drops_what_is_missed_least_and_keeps_how_long_it_takes() -> None:
+    now = Progress(123456, 400000, "12.34 L/U", 1.23e-4, 1234.5, 123.4, 1.0, 3723.0)
+    whole = "step 123456/400000  time 12.34 L/U  residual 1.23e-04  1234.5 MLUPS  123.4 GB/s  31 %  ETA 1:02:03"
+    assert now.line() == now.line(len(whole)) == whole
+    assert now.line(80) == "step 123456/400000  residual 1.23e-04  1234.5 MLUPS  31 %  ETA 1:02:03"
+    for width in range(11, 120):
+        assert len(now.line(width)) <= width and now.line(width).endswith("ETA 1:02:03")
 
 
 def test_chunk_grows_only_where_all_of_it_was_done() -> None:
