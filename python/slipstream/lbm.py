@@ -145,9 +145,10 @@ class Simulation:
         """Marches to the time `until` (length / lid speed; s in SI), for `steps` more steps, or until the residual is
         below `steady`; without any of them to the end that the case file gives.
 
-        The residual is the largest change of velocity per length / lid speed, over the lid speed. With `steady` alone
-        there is no other end. Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for; its
-        clock, SIGTERM or SIGUSR1 then end the run with one more, and the outcome says so.
+        The residual is the largest change of velocity per length / lid speed, over the lid speed, or over the flow's
+        own where nothing moves at the lid speed (docs/lbm.md, "Steady"). With `steady` alone there is no other end.
+        Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for; its clock, SIGTERM or SIGUSR1
+        then end the run with one more, and the outcome says so.
 
         Raises ValueError where nothing says when to stop, and march.Diverged where the flow is no longer sound.
         """
