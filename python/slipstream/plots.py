@@ -33,6 +33,8 @@ STYLE = {
     "legend.frameon": False,
     "figure.dpi": 160,
 }
+#: Velocities below it, over the lid speed, are rounding.
+NOTHING = 1e-6
 _BLUE, _RED = "#1f5fa8", "#c8442e"
 
 
@@ -68,6 +70,12 @@ def save(figure: Figure, path: Path) -> None:
     plt.close(figure)
 
 
+def _side_name(case: Case, axis: str) -> str:
+    """Of an axis that goes from one side of the box to the other, whose edge need not be the length."""
+    edge = case.grid.cells["xyz".index(axis)]
+    return f"{axis} / L" if edge == case.scales.length else f"{axis} / L{axis}"
+
+
 def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, case: Case) -> None:
     """u along the vertical and v along the horizontal centreline; reference points as circles."""
     vertical, horizontal = lines
@@ -83,8 +91,14 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
             u, v = reference.lines
             left.plot(u.value, u.place, clip_on=False, zorder=3, **style)
             right.plot(v.place, v.value, clip_on=False, zorder=3, **style)
-        left.set(xlabel="u / U", ylabel="y / L", ylim=(0, 1), title="vertical centreline")
-        right.set(xlabel="x / L", ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
+        across, up = (_side_name(case, axis) for axis in "xy")
+        left.set(xlabel="u / U", ylabel=up, ylim=(0, 1), title="vertical centreline")
+        right.set(xlabel=across, ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
+        # Of what is zero but for rounding, the axis shows that it is.
+        if np.abs(vertical.velocity[:, 0]).max() < NOTHING:
+            left.set_xlim(-1, 1)
+        if np.abs(horizontal.velocity[:, 1]).max() < NOTHING:
+            right.set_ylim(-1, 1)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
         figure.suptitle(case_title(case), fontsize=12, parse_math=False)

@@ -134,6 +134,7 @@ def loads(found: dict[str, dict[str, Any]], case: Case) -> Group:
             if quantity in entry:
                 rows.append((name, quantity.replace("_", " "), *(f"{part:.6g}" for part in entry[quantity])))
     unit = "N, moments in N m" if case.si else "density 1 x cells^4 / steps^2, moments times cells"
+    unit += "; of a depth of one cell" if case.lbm.lattice == "D2Q9" else ""
     return table(f"loads on bodies (forces in {unit})", ["body", "", "x", "y", "z"], rows, left=2)
 
 

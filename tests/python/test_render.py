@@ -176,6 +176,14 @@ def test_film_of_a_scene_has_every_frame(cli: Cli, results: Path) -> None:
 
 
 @needs_pyvista
+def test_film_of_lines_may_begin_with_a_fluid_at_rest(cli: Cli, results: Path) -> None:
+    with h5py.File(results / "fields.vtkhdf", "r+") as file:
+        file["Series/velocity"][0] = 0.0
+    result = render(cli, "ball", "--film", "start.gif", "--scene", "streamlines")
+    assert result.returncode == 0, result.stderr
+
+
+@needs_pyvista
 def test_scene_of_a_body_that_is_not_there_is_an_error(cli: Cli, small: Path) -> None:
     assert cli("run", "small.toml", "output.pictures=false").returncode == 0
     result = render(cli, "results/small", "--scene", "body")
