@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from slipstream import energy
 from slipstream.case import Case
 from slipstream.checks import MACH_HIGH, rounded, top_speed
 from slipstream.steadiness import side_speeds
@@ -30,6 +31,7 @@ def warnings(case: Case) -> list[str]:
         *_long_length(case),
         *_restless(case),
         *_interval(case),
+        *_other_reference(case),
     ]
 
 
@@ -74,6 +76,14 @@ def _inlet(case: Case) -> Iterator[str]:
         yield (
             f"boundaries.{inlets[0]}: at a Reynolds number of {number:.1f} by one cell the inlet may become unstable, "
             f"as others did above {INLET_REYNOLDS_HIGH:g}; lbm.magic = {INLET_MAGIC:g} held, or take more cells"
+        )
+
+
+def _other_reference(case: Case) -> Iterator[str]:
+    if energy.of_another_flow(case):
+        yield (
+            f"output.reference: '{case.output.reference}' is a flow at Reynolds number 1600, and this one has "
+            f"{case.scales.reynolds:g}: nothing is compared with it; take physics.reynolds = 1600 for that"
         )
 
 
