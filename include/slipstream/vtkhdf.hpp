@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,9 @@ class VtkhdfSeries {
     const Field* field;  ///< current values of interior cells; their devices must be idle
     double scale = 1;    ///< factor of f32 and f64 fields: lattice to physical units
     std::string unit{};  ///< attribute "unit" of the dataset in /Series, from the first step; empty: none
+    /// Makes from the values of a box of this rank's cells, [z][y][x][component] in the type of the field, those of the
+    /// file, in their place and before the scale: what follows from a field and needs no memory of its own.
+    std::function<void(const Box&, void*)> derive{};
   };
 
   /// Makes the file, with no steps in it yet. Throws where the path cannot be written, or exists without `overwrite`.

@@ -5,20 +5,21 @@ the keys of [physics] are in metres and seconds, and the converter that follows 
 velocities elsewhere are ratios to the lid speed, unless units.speeds says that they are in m/s.
 """
 
-import difflib
 import json
 import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from slipstream import toml_text, variants
 from slipstream.case_tables import (
+    PATTERNS,
     RIM_FORMS,
+    BodyName,
     CaseTable,
     CheckpointTable,
     ExchangeTable,
@@ -33,6 +34,7 @@ from slipstream.case_tables import (
 )
 from slipstream.errors import CaseError
 from slipstream.expression import evaluate
+from slipstream.faults import explain, show
 from slipstream.flow_tables import DomainTable, ExactTable, ExpectedTable, InitialTable
 from slipstream.sides import (
     Body,
@@ -56,7 +58,7 @@ class Case(Table):
     physics: PhysicsTable
     walls: WallsTable = WallsTable()
     boundaries: BoundariesTable = BoundariesTable()
-    bodies: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")], Body] = Field({}, description="By name.")
+    bodies: dict[BodyName, Body] = Field({}, description="By name.")
     initial: InitialTable | None = Field(None, description="The flow at the start; left out: at rest.")
     exact: ExactTable | None = Field(None, description="The velocity that is known for the end.")
     expected: ExpectedTable = Field({}, description="Lowest and highest value of what the run finds, by name.")
@@ -214,12 +216,12 @@ class Case(Table):
         return min(limits)
 
     @property
-    def output_every(self) -> int | None:
-        """Steps between fields; None: the last only."""
+    def output_period(self) -> float | None:
+        """Steps between fields, in general no whole number; None: the last only."""
         output, converter = self.output, self.converter
         if output.every_time and converter:
-            return max(1, round(output.every_time / converter.time))
-        return max(1, round(output.every * self.scales.steps_per_time)) if output.every else None
+            return output.every_time / converter.time
+        return output.every * self.scales.steps_per_time if output.every else None
 
     @property
     def folder(self) -> Path:
@@ -329,10 +331,6 @@ class Source:
         return f"{self.locate(path)}: {''.join(f'{part}.' for part in within)}{said}{of_variant}"
 
 
-def _show(path: toml_text.Path) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-
-
 #: Tables that may be left out as a whole.
 _OPTIONAL = {"domain": DomainTable, "initial": InitialTable, "exact": ExactTable}
 
@@ -360,21 +358,10 @@ def _tables_with(key: str) -> list[str]:
 
 def _explain(error: Any, *table: str) -> str:
     """One of pydantic's errors in the words of a case file; of a table alone with its name."""
-    path, kind = (*table, *(part for part in error["loc"] if part not in RIM_FORMS)), error["type"]
-    if kind == "missing":
-        return f"{_show(path)}: missing; the case needs it"
-    if kind == "extra_forbidden":
-        known, key = _keys_at(path[:-1]), str(path[-1])
-        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-        elsewhere = _tables_with(key)
-        if elsewhere and not near:
-            return f"{_show(path)}: unknown key; '{key}' belongs in [{elsewhere[0]}]"
-        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}"
-        return f"{_show(path)}: unknown key; {hint}"
-    message = error["msg"].replace("Input should", "should").replace("Tuple should", "should")
-    value = error.get("input")
-    given = "" if isinstance(value, dict) else f" (it is {json.dumps(value)})"
-    return f"{_show(path)}: {message}{given}"
+    path = (*table, *(part for part in error["loc"] if part not in RIM_FORMS))
+    unknown = error["type"] == "extra_forbidden"
+    known, elsewhere = (_keys_at(path[:-1]), _tables_with(str(path[-1]))) if unknown else ([], [])
+    return explain(error, path, known, elsewhere, PATTERNS, "case")
 
 
 def parse(data: dict[str, Any], source: Source) -> Case:
@@ -397,7 +384,7 @@ def parse(data: dict[str, Any], source: Source) -> Case:
     except ValidationError as error:
         said = [source.fault(tuple(e["loc"]), _explain(e)) for e in error.errors(include_url=False)]
         raise CaseError("\n  ".join(said)) from None
-    found = [source.fault(path, f"{_show(path)}: {message}") for path, message in problems(case)]
+    found = [source.fault(path, f"{show(path)}: {message}") for path, message in problems(case)]
     if found:
         raise CaseError("\n  ".join(found))
     return case
@@ -414,7 +401,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any], dict[str, variants.Tables]]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise CaseError(f"{path}: not valid TOML: {error}") from None
+        raise CaseError(f"{path}: not valid TOML: {toml_text.why_not(text, error)}") from None
     try:
         found = variants.take(data)
     except CaseError as error:

@@ -26,13 +26,22 @@ Rim = Annotated[
 RIM_FORMS = frozenset({"widths", "word"})
 
 #: A route, alone or with a sign.
-RouteName = Annotated[str, Field(pattern=r"^[+-]?(kernel|direct|peer|colocated|nccl|nvshmem|gpu_mpi|staged)$")]
+_ROUTES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
+_ROUTE, _NAME, _WORD = rf"^[+-]?({'|'.join(_ROUTES)})$", r"^[A-Za-z0-9_.-]+$", r"^[A-Za-z0-9_-]+$"
+RouteName = Annotated[str, Field(pattern=_ROUTE)]
+BodyName = Annotated[str, Field(pattern=_WORD)]
+#: What must match a pattern, in the words of a message.
+PATTERNS = {
+    _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(_ROUTES)}",
+    _NAME: "should be of letters, digits, '_', '-' and '.' alone",
+    _WORD: "should be a name of letters, digits, '_' and '-' alone",
+}
 
 
 class CaseTable(Table):
     """[case]: what this is."""
 
-    name: Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z0-9_.-]+$")] = Field(
+    name: Annotated[str, Field(min_length=1, pattern=_NAME)] = Field(
         "case", description="Short name; the default output folder is results/<name>."
     )
     description: str = Field("", description="One sentence for the banner and the pictures.")
@@ -139,7 +148,9 @@ class RunTable(Table):
     time_units: Positive | None = Field(None, description="At most so many times length / lid speed.")
     time: Positive | None = Field(None, description="SI: at most so many seconds of the flow.")
     residual: Positive | None = Field(
-        None, description="Steady: largest change of velocity per length / lid speed, over the lid speed, below this."
+        None,
+        description="Steady: largest change of velocity per length / lid speed, over the lid speed, below this. Where "
+        "a force, pressure or slower sides drive the flow, over its own speed (the root of the mean square) if less.",
     )
     check_every: Count | None = Field(None, description="Steps between residuals. Left out: length / lid speed.")
 
@@ -217,9 +228,13 @@ class OutputTable(Table):
     """[output]: what stays."""
 
     folder: str | None = Field(None, description="Left out: results/<name>.")
-    fields: bool = Field(True, description="Velocity, density and flags as fields.vtkhdf, for ParaView.")
-    every: Positive | None = Field(None, description="Length / lid speed between fields. Left out: the last only.")
-    every_time: Positive | None = Field(None, description="SI: seconds of the flow between fields. Or every.")
+    fields: bool = Field(True, description="Velocity, density, pressure and flags as fields.vtkhdf, for ParaView.")
+    every: Positive | None = Field(
+        None, description="Length / lid speed between fields, from the start on. Left out: the last only."
+    )
+    every_time: Positive | None = Field(
+        None, description="SI: seconds of the flow between fields, from the start on. Or every."
+    )
     profiles: bool = Field(True, description="Centreline profiles as profiles.csv, and the comparison.")
     pictures: bool = Field(True, description="profiles.png and streamlines.png.")
     report: bool = Field(True, description="report.html, the run on one page.")

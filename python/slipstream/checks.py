@@ -9,6 +9,7 @@ from slipstream import initial
 from slipstream.case import Case
 from slipstream.errors import CaseError
 from slipstream.sides import SIDES, Body
+from slipstream.steadiness import side_speeds
 from slipstream.toml_text import Path
 
 #: Below this relaxation time rounding and gradients near walls grow faster than viscosity damps them.
@@ -20,14 +21,8 @@ ODD_LOW = {"f16": 1e-5, "f32": 1e-5, "f64": 1e-12}
 #: Above this one the error of the bulk scheme, of order (tau - 1/2)^2, is worse than that of the grid.
 TAU_HIGH = 2.0
 MACH_HIGH = 0.3
-#: Cavities at this Reynolds number per cell were seen to diverge or to oscillate.
-GRID_REYNOLDS_HIGH = 20.0
-
-#: Inlets became unstable above this one, with magic = 3/16 and not with the second.
-INLET_REYNOLDS_HIGH = 10.0
-INLET_MAGIC = 0.05
-#: Largest change of a steady flow's velocity in f16, of the largest velocity, in small channels.
-RESTLESS = 1e-3
+#: Sides of given velocity balance where what they let in and out differs by no more than this, of both together.
+BALANCE = 1e-3
 
 Problem = tuple[Path, str]
 
@@ -53,67 +48,11 @@ def problems(case: Case) -> list[Problem]:
         *_side_density(case),
         *_initial(case),
         *_exact(case),
+        *_closed(case),
         *_mach(case),
         *_tau(case),
         *_magic(case),
     ]
-
-
-def warnings(case: Case) -> list[str]:
-    """What may go wrong and does not have to."""
-    return [*_fine_scales(case), *_inlet(case), *_driven_speed(case), *_long_length(case), *_restless(case)]
-
-
-def _fine_scales(case: Case) -> Iterator[str]:
-    scales = case.scales
-    if scales.grid_reynolds <= GRID_REYNOLDS_HIGH or case.lbm.smagorinsky:
-        return
-    cells = math.ceil(scales.reynolds / GRID_REYNOLDS_HIGH)
-    yield (
-        f"grid Reynolds number {scales.grid_reynolds:.1f} is above {GRID_REYNOLDS_HIGH:g}: the run may be unstable; "
-        f"{cells} cells along the length would bring it down"
-    )
-
-
-def _restless(case: Case) -> Iterator[str]:
-    """Halves are rounded by chance: their last digits go on changing."""
-    wanted = case.run.residual
-    if case.lbm.precision == "f16" and wanted is not None and wanted < RESTLESS:
-        yield (
-            f"run.residual = {wanted:g} may never be met: no flow in f16 stands still, its velocities go on changing "
-            f"by {RESTLESS:g} of the largest; end the run by run.time_units or run.steps, or take f32"
-        )
-
-
-def _inlet(case: Case) -> Iterator[str]:
-    """Odd moments that live long let waves from cell to cell grow where the fluid flows in."""
-    inlets = [side for side, boundary in case.boundaries.given() if boundary.kind == "velocity"]
-    number = _top_speed(case) * case.scales.grid_reynolds
-    if inlets and number > INLET_REYNOLDS_HIGH and case.lbm.magic > INLET_MAGIC:
-        yield (
-            f"boundaries.{inlets[0]}: at a Reynolds number of {number:.1f} by one cell the inlet may become unstable, "
-            f"as others did above {INLET_REYNOLDS_HIGH:g}; lbm.magic = {INLET_MAGIC:g} held, or take more cells"
-        )
-
-
-def _driven_speed(case: Case) -> Iterator[str]:
-    """Of the laminar flow between the two walls that lie nearest, F h^2 / (8 viscosity).
-
-    A force along an axis that walls close is held by pressure.
-    """
-    axes = list(zip(case.grid.cells, case.grid.periodic, case.force, strict=True))
-    walled = [cells for cells, periodic, _ in axes if not periodic and cells > 1]
-    if not walled:
-        return
-    force, viscosity = math.hypot(*(part for _, periodic, part in axes if periodic)), case.scales.viscosity
-    unit = case.converter.force_density if case.converter else 1.0
-    mach = math.sqrt(3.0) * force * min(walled) ** 2 / (8 * viscosity)
-    if mach > MACH_HIGH:
-        yield (
-            f"physics.force drives a laminar flow between walls {min(walled)} cells apart to Mach number {mach:.3g}, "
-            f"above {MACH_HIGH}; unless turbulence holds the flow back, take a force of at most "
-            f"{_round(unit * force * MACH_HIGH / mach, up=False)}{' N/m^3' if case.si else ''}"
-        )
 
 
 def _shapes(case: Case) -> Iterator[Problem]:
@@ -183,6 +122,40 @@ def _boundaries(case: Case) -> Iterator[Problem]:
     convective = [side for side, boundary in case.boundaries.given() if boundary.kind == "convective"]
     for side in convective[1:]:
         yield ("boundaries", side, "kind"), f'{convective[0]} is convective, and one side may be; take "pressure" here'
+
+
+def _flow_in(case: Case) -> dict[str, float]:
+    """What comes in through each side of given velocity, lid speeds times cells, over the centres of its cells."""
+    found, cells = {}, case.grid.cells
+    for side, boundary in case.boundaries.given():
+        if boundary.kind != "velocity":
+            continue
+        axis = "xyz".index(side[0])
+        slower, faster = (n for n in (2, 1, 0) if n != axis)
+        points = case.profile(side, boundary).reshape(2 * cells[slower] + 1, 2 * cells[faster] + 1, 3)
+        found[side] = float(points[1::2, 1::2, axis].sum()) * (1.0 if side[1] == "-" else -1.0)
+    return found
+
+
+def _closed(case: Case) -> Iterator[Problem]:
+    """Fluid comes in and finds no way out, or the other way round: the density grows, or falls, without an end."""
+    if any(boundary.kind in ("pressure", "convective") for _, boundary in case.boundaries.given()):
+        return
+    try:
+        flows = _flow_in(case)
+    except ValueError:
+        return  # told by _profiles
+    total = sum(flows.values())
+    if abs(total) <= BALANCE * sum(map(abs, flows.values())):
+        return
+    share = f"{100 * abs(total) * case.scales.length / case.cell_count:.2g} % of the fluid in length / lid speed"
+    sides = [side for side, flow in flows.items() if flow * total > 0]
+    way, other, change = ("comes in", "out", "grow") if total > 0 else ("leaves", "in", "fall")
+    yield (
+        ("boundaries", sides[0]),
+        f"what {way} through {' and '.join(sides)} has no way {other}: the density would {change} without an end, by "
+        f'{share}; make another side kind = "pressure", or let as much {other} through one of kind = "velocity"',
+    )
 
 
 def _pressure_drop(case: Case) -> Iterator[Problem]:
@@ -356,31 +329,16 @@ def _si_length(case: Case) -> Iterator[Problem]:
         )
 
 
-def _long_length(case: Case) -> Iterator[str]:
-    longest = max(case.grid.cells)
-    if case.si and case.scales.length > 10 * longest:
-        yield (
-            f"physics.length of {case.given_length:g} m is {case.scales.length / longest:.3g} times the longest side "
-            "of the box: is it in metres?"
-        )
-
-
-def _top_speed(case: Case) -> float:
-    """Of the fastest wall or inlet, in units of the lid speed."""
-    speeds = [math.hypot(*case.wall_velocity(side)) for side, _ in case.walls.given()] + [1.0]
-    for side, boundary in case.boundaries.given():
-        try:
-            speeds.append(float(np.linalg.norm(case.profile(side, boundary), axis=1).max()))
-        except ValueError:
-            continue  # told by _profiles
-    return max(speeds)
+def top_speed(case: Case) -> float:
+    """Of the fastest wall or inlet, in units of the lid speed; 1 at least."""
+    return max([*side_speeds(case), 1.0])
 
 
 def _mach(case: Case) -> Iterator[Problem]:
-    mach = case.scales.mach * _top_speed(case)
+    mach = case.scales.mach * top_speed(case)
     if mach <= MACH_HIGH:
         return
-    limit = MACH_HIGH / (math.sqrt(3.0) * _top_speed(case))
+    limit = MACH_HIGH / (math.sqrt(3.0) * top_speed(case))
     path: Path = ("physics", "lid_speed")
     remedy = f"lid_speed <= {math.floor(limit * 1000) / 1000:g} (0.1 or less is usual)"
     if case.si:
@@ -398,7 +356,7 @@ def _step_remedy(case: Case, factor: float) -> tuple[Path, str]:
     if case.units.step:
         key, now, unit = "step", case.units.step, " s"
     up = factor > 1
-    return ("units", key), f"units.{key} {'>=' if up else '<='} {_round(now * factor, up=up)}{unit}"
+    return ("units", key), f"units.{key} {'>=' if up else '<='} {rounded(now * factor, up=up)}{unit}"
 
 
 def _tau(case: Case) -> Iterator[Problem]:
@@ -420,13 +378,13 @@ def _tau(case: Case) -> Iterator[Problem]:
     speed = scales.reynolds * viscosity / scales.length
     cells = scales.reynolds * viscosity / scales.lid_speed
     reynolds = scales.lid_speed * scales.length / viscosity
-    remedies = [f"reynolds {'<=' if small else '>='} {_round(reynolds, up=not small)}"]
+    remedies = [f"reynolds {'<=' if small else '>='} {rounded(reynolds, up=not small)}"]
     # Where the lid speed follows from the cells, more of them leave tau as it is.
     if cells >= 4 and case.physics.lid_speed is not None and case.physics.length is None:
         whole = math.ceil(cells) if small else math.floor(cells)
         remedies.insert(0, f"{'at least' if small else 'at most'} {whole} cells along the length")
     if speed * math.sqrt(3.0) <= MACH_HIGH:
-        remedies.insert(0, f"lid_speed {'>=' if small else '<='} {_round(speed, up=small)}")
+        remedies.insert(0, f"lid_speed {'>=' if small else '<='} {rounded(speed, up=small)}")
     yield path, f"{say}; " + " or ".join(remedies) + " would do"
 
 
@@ -437,16 +395,16 @@ def _si_tau_remedies(case: Case, tau_low: float) -> str:
     factor = ((tau_low if small else TAU_HIGH) - 0.5) / 3 / scales.viscosity
     sign = ">=" if small else "<="
     remedies = []
-    if scales.mach * _top_speed(case) * factor <= MACH_HIGH:
+    if scales.mach * top_speed(case) * factor <= MACH_HIGH:
         remedies.append(_step_remedy(case, factor)[1])
     assert units.cell is not None
     # A smaller cell with the same lattice_speed; a Reynolds number of as many cells as before would know nothing of it.
     if units.lattice_speed and (physics.viscosity is not None or physics.length is not None):
-        remedies.append(f"units.cell {'<=' if small else '>='} {_round(units.cell / factor, up=not small)} m")
+        remedies.append(f"units.cell {'<=' if small else '>='} {rounded(units.cell / factor, up=not small)} m")
     if physics.viscosity is not None:
-        remedies.append(f"viscosity {sign} {_round(physics.viscosity * factor, up=small)} m^2/s")
+        remedies.append(f"viscosity {sign} {rounded(physics.viscosity * factor, up=small)} m^2/s")
     else:
-        remedies.append(f"reynolds {'<=' if small else '>='} {_round(scales.reynolds / factor, up=not small)}")
+        remedies.append(f"reynolds {'<=' if small else '>='} {rounded(scales.reynolds / factor, up=not small)}")
     return " or ".join(remedies)
 
 
@@ -463,7 +421,7 @@ def _magic(case: Case) -> Iterator[Problem]:
         )
 
 
-def _round(value: float, up: bool) -> str:
+def rounded(value: float, up: bool) -> str:
     """Three digits, on the safe side."""
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
     rounded = (math.ceil if up else math.floor)(value / scale) * scale

@@ -3,31 +3,43 @@
 import argparse
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
 from slipstream import __version__, benchmarks, core, failure, picture_options, start
 from slipstream.case import Case, check_variants, load, schema
 from slipstream.errors import CaseError, RunError
+from slipstream.faults import nearest
 
 USER_ERROR = 2
 #: Returns the exit code; None is 0.
 Action = Callable[[argparse.Namespace, Console], int | None]
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names the nearest word where there is none of that name."""
+
+    def error(self, message: str) -> NoReturn:
+        if found := re.match(r"(.*invalid choice: '?(.*?)'?) \(choose from (.*)\)$", message):
+            hint = nearest(found[2], [word.strip(" '") for word in found[3].split(",")])
+            message = f"{message}; {hint}" if hint else message
+        super().error(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="slipstream", description="Flow solvers whose data stays on the GPUs.")
+    parser = _Parser(prog="slipstream", description="Flow solvers whose data stays on the GPUs.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name: str, help_text: str, action: Action) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=help_text, description=help_text)
-        command.set_defaults(action=action)
+        command.set_defaults(action=action, of=command)
         return command
 
     def takes_case(command: argparse.ArgumentParser, optional: bool = False) -> None:
@@ -106,7 +118,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     arguments, rest = parser.parse_known_args(words)
     if rest and (any(word.startswith("-") for word in rest) or not hasattr(arguments, "overrides")):
-        parser.error(f"unknown: {' '.join(rest)}")
+        parser.error(f"unknown: {' '.join(rest)}{_near_options(rest, arguments.of)}")
     if rest:
         arguments.overrides = [*arguments.overrides, *rest]
     return arguments
@@ -119,6 +131,12 @@ def _parse_bench(words: Sequence[str]) -> argparse.Namespace:
         if core.rank() == 0:
             print(f"slipstream: error: {error}", file=sys.stderr, flush=True)
         raise SystemExit(USER_ERROR) from None
+
+
+def _near_options(words: Sequence[str], command: argparse.ArgumentParser) -> str:
+    known = re.findall(r"(?<![\w-])--[a-z][a-z-]*", command.format_help())
+    hints = [nearest(word.partition("=")[0], known) for word in words if word.startswith("--")]
+    return "".join(f"; {hint}" for hint in hints if hint)
 
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:
@@ -174,9 +192,11 @@ def _check(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.resolved:
         print(case.resolved().to_toml(), end="")
         return
-    from slipstream import checks, report
+    from slipstream import cautions, compare, report
 
-    rows = report.physics(case) + [("warning", text) for text in checks.warnings(case)]
+    compare.reference_for(case)
+
+    rows = report.physics(case) + [("warning", text) for text in cautions.warnings(case)]
     title = str(arguments.case)
     if arguments.variant:
         title += f", variant {arguments.variant}"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from slipstream import derived
 from slipstream import reference as references
 from slipstream.case import Case
 from slipstream.errors import CaseError
@@ -109,7 +110,8 @@ def _with_ends(case: Case, axis: int, line: Array) -> tuple[Array, Array]:
     count = len(line)
     centres = (np.arange(count) + 0.5) / count
     if case.grid.periodic[axis]:
-        wrapped = np.concatenate([line[-2:], line[:2]])
+        # An axis of one or two cells goes round more than once.
+        wrapped = np.take(line, np.arange(-2, 2), axis=0, mode="wrap")
         first = last = lagrange_weights((np.arange(-2, 2) + 0.5) / count, 0.0) @ wrapped
     else:
         first, last = (np.array(case.wall_velocity(f"{'xyz'[axis]}{sign}")) for sign in "-+")
@@ -127,13 +129,21 @@ def profiles(lbm: Any, case: Case) -> tuple[Profile, Profile] | None:
 
 
 def mid_plane(lbm: Any, case: Case) -> Array | None:
-    """Velocity in the plane z = 1/2 as [y][x][component] in units of the lid speed, on rank 0. Collective."""
+    """Velocity in the plane z = 1/2 as [y][x][component] in units of the lid speed, on rank 0, masked where that is
+    solid. Collective."""
     nx, ny, nz = case.grid.cells
     low, high, weights = middle(nz)
-    slab = lbm.gather("velocity", (0, 0, low), (nx, ny, high))
-    if slab is None:
+    slab, flags = (lbm.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
+    if slab is None or flags is None:
         return None
-    return np.tensordot(weights, np.asarray(slab, dtype=np.float64), axes=(0, 0)) / case.scales.lid_speed
+    slab, solid = np.asarray(slab, dtype=np.float64), np.asarray(flags).reshape(high - low, ny, nx) != 0
+    if solid.any() and high - low > 2:
+        # The cubic through four layers is for a fluid without walls among them.
+        slab, solid, weights = slab[1:-1], solid[1:-1], np.full(2, 0.5)
+    if not solid.any():
+        return np.ma.masked_array(np.tensordot(weights, slab, axes=(0, 0)) / case.scales.lid_speed)
+    plane, wall = derived.across_layers(slab, solid, weights, 0)
+    return np.ma.masked_array(plane / case.scales.lid_speed, np.broadcast_to(wall[..., None], plane.shape))
 
 
 def spanwise(lbm: Any, case: Case) -> float | None:

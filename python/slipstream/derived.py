@@ -27,6 +27,18 @@ def coordinates(cells: int, spacing: float) -> Array:
     return np.concatenate([[0.0], (np.arange(cells) + 0.5) * spacing, [cells * spacing]])
 
 
+def across_layers(values: Array, solid: Array, weights: Array, axis: int) -> tuple[Array, Array]:
+    """The weighted mean of layers of cells [z][y][x], or [z][y][x][component], along an axis of the arrays, of the
+    fluid alone: solid cells hold zeros, which are no density. With it where it is solid: from half of the weight on,
+    because half-way between solid and fluid lies the wall itself."""
+    shares = weights.reshape([-1 if place == axis else 1 for place in range(3)]) * ~solid
+    fluid = shares.sum(axis=axis)
+    part = shares[..., None] if values.ndim > 3 else shares
+    total = np.where(fluid > 0, fluid, 1.0)
+    mean = (values.astype(np.float64) * part).sum(axis=axis)
+    return mean / (total[..., None] if values.ndim > 3 else total), fluid < 0.5 + 1e-9
+
+
 def with_sides(values: Array, axes: Sequence[int], periodic: Sequence[bool]) -> Array:
     """Adds a layer at either end of each axis of the array: the mean across a periodic end, else the nearest value."""
     for axis, closed in zip(axes, periodic, strict=True):

@@ -103,7 +103,8 @@ def draw(report: "Report", path: Path) -> None:
         if routes:
             handles = [Patch(color=COLOURS[name], label=name) for name in routes]
             figure.legend(handles=handles, loc="outside lower center", ncols=len(routes), fontsize=8)
-        axes.set(xlim=(-0.3, right + 0.3), ylim=(bottom - 0.3, 0.3), title=f"{report.machine}: last exchange, GB/s")
+        axes.set(xlim=(-0.3, right + 0.3), ylim=(bottom - 0.3, 0.3))
+        axes.set_title(f"{report.machine}: last exchange, GB/s", parse_math=False)
         axes.set_aspect("equal")
         axes.axis("off")
         save(figure, path)

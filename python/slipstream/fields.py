@@ -1,4 +1,4 @@
-"""Velocity, density and flags of a run over time, in one file that ParaView opens."""
+"""Velocity, density, pressure and flags of a run over time, in one file that ParaView opens."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,8 @@ from slipstream.core import core
 
 class Fields:
     """A VTKHDF series: lengths and times in the length and length / lid speed, velocity in the lid speed, density over
-    that at rest; or all of them in SI. Between two writes the file is closed and whole."""
+    that at rest, pressure above that at rest over density x lid speed^2; or all of them in SI. Solid cells are hidden
+    from VTK (vtkGhostType). Between two writes the file is closed and whole."""
 
     def __init__(self, lbm: Any, case: Case, path: Path) -> None:
         """Makes the file, in place of one that is there. Collective."""
@@ -23,10 +24,11 @@ class Fields:
         if step == self._written:
             return
         if converter:
-            velocity, density = (converter.velocity, "m/s"), (converter.density, "kg/m^3")
-            self._series.write(step * converter.time, velocity, density)
+            units = (converter.velocity, "m/s"), (converter.density, "kg/m^3"), (converter.pressure, "Pa")
+            self._series.write(step * converter.time, *units)
         else:
-            self._series.write(step / scales.steps_per_time, (1.0 / scales.lid_speed, ""), (1.0, ""))
+            units = (1.0 / scales.lid_speed, ""), (1.0, ""), (scales.lid_speed**-2, "")
+            self._series.write(step / scales.steps_per_time, *units)
         self._written = step
 
     def close(self) -> None:

@@ -257,7 +257,7 @@ def _case(shown: Results) -> str:
 def _pictures(shown: Results, draw: bool) -> str:
     parts = []
     if draw and shown.frames:
-        parts.append(_figure("image/png", _sheet(shown), "The last frame in the middle of the box"))
+        parts.append(_last_frame(shown))
     parts += [_file(shown.folder / name, text) for name, text in OWN_PICTURES.items() if (shown.folder / name).exists()]
     # What the page shows already is not shown twice.
     more = [path for path in _drawn_since(shown) if path.name not in OWN_PICTURES]
@@ -271,6 +271,16 @@ def _drawn_since(shown: Results) -> list[Path]:
     began = (shown.folder / CASE).stat().st_mtime
     found = sorted(folder.iterdir()) if folder.is_dir() else []
     return [path for path in found if path.suffix in _KINDS and path.stat().st_mtime >= began]
+
+
+def _last_frame(shown: Results) -> str:
+    """A picture that cannot be drawn, for whatever reason, does not cost the page."""
+    try:
+        return _figure("image/png", _sheet(shown), "The last frame in the middle of the box")
+    except CaseError:
+        raise
+    except Exception as error:
+        return _text(f"The last frame cannot be drawn: {str(error).strip() or type(error).__name__}", "soft")
 
 
 def _sheet(shown: Results) -> bytes:

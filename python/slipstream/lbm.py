@@ -3,6 +3,7 @@
 Collective: on several ranks, every rank makes the same calls.
 """
 
+import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,10 +18,13 @@ from slipstream import checkpoint, compare, energy, engine, loads, report
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
+from slipstream.faults import nearest
 from slipstream.fields import Fields
 from slipstream.live import LiveLine
 from slipstream.march import Outcome, march
 
+#: Of a case file, whose keys are keywords here.
+_TABLES = ("lbm", "machine", "exchange")
 #: Long enough for any run whose end `run` is told.
 _NEVER = 2**62
 
@@ -81,7 +85,9 @@ class Simulation:
         tables: dict[str, dict[str, Any]] = {"lbm": {}, "machine": {}, "exchange": {}}
         tables["lbm"]["lattice"] = "D2Q9" if cells is not None and cells[2] == 1 else "D3Q19"
         for key, value in options.items():
-            tables[_table_of(key)][key] = value
+            if (table := _table_of(key)) is None:
+                raise CaseError(_unknown(key))
+            tables[table][key] = value
         if walls is None:
             in_si = bool(units and units.get("speeds"))
             walls = {"y+": (lid_speed if in_si and lid_speed else 1.0, 0.0, 0.0)}
@@ -139,9 +145,10 @@ class Simulation:
         """Marches to the time `until` (length / lid speed; s in SI), for `steps` more steps, or until the residual is
         below `steady`; without any of them to the end that the case file gives.
 
-        The residual is the largest change of velocity per length / lid speed, over the lid speed. With `steady` alone
-        there is no other end. Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for; its
-        clock, SIGTERM or SIGUSR1 then end the run with one more, and the outcome says so.
+        The residual is the largest change of velocity per length / lid speed, over the lid speed, or over the flow's
+        own where nothing moves at the lid speed (docs/lbm.md, "Steady"). With `steady` alone there is no other end.
+        Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for; its clock, SIGTERM or SIGUSR1
+        then end the run with one more, and the outcome says so.
 
         Raises ValueError where nothing says when to stop, and march.Diverged where the flow is no longer sound.
         """
@@ -193,11 +200,13 @@ class Simulation:
         self._mass = found.mass
 
     def write(self, path: str | Path) -> None:
-        """Adds velocity, density and flags of this step to a file that ParaView opens (VTKHDF), as `slipstream run`
-        does; the first call makes the file, in place of one that is there, and later steps follow in it.
+        """Adds velocity, density, pressure and flags of this step to a file that ParaView opens (VTKHDF), as
+        `slipstream run` does; the first call makes the file, in place of one that is there, and later steps follow in
+        it.
 
-        Lengths are in `length`, times in length / lid speed, velocities in the lid speed; in SI in m, s, m/s and
-        kg/m^3. Between two calls the file is whole. Raises RuntimeError where it cannot be written.
+        Lengths are in `length`, times in length / lid speed, velocities in the lid speed, pressures above that at rest
+        over density x lid speed^2; in SI in m, s, m/s, kg/m^3 and Pa. ParaView leaves solid cells out. Between two
+        calls the file is whole. Raises RuntimeError where it cannot be written.
         """
         path = Path(path).absolute()
         if path not in self._files:
@@ -263,6 +272,7 @@ class Simulation:
 
         solids.check_room(self.case, solid_cells, "solid cells")
         self._lbm.set_solid(mask)
+        self._files.clear()  # those of a flow that begins anew begin anew, too
         engine.start(self._lbm, self.case)
 
     def profiles(self) -> tuple[compare.Profile, compare.Profile] | None:
@@ -305,9 +315,15 @@ class Simulation:
         return self._lbm
 
 
-def _table_of(key: str) -> str:
-    for table in ("lbm", "machine", "exchange"):
-        if key in type(Case.model_fields[table].default).model_fields:
-            return table
-    # An unknown key is refused, with the nearest name, when the case is parsed.
-    return "lbm"
+def _keys_of(table: str) -> list[str]:
+    return list(type(Case.model_fields[table].default).model_fields)
+
+
+def _table_of(key: str) -> str | None:
+    return next((table for table in _TABLES if key in _keys_of(table)), None)
+
+
+def _unknown(key: str) -> str:
+    own = [name for name in inspect.signature(Simulation).parameters if name != "options"]
+    known = [*own, *(key for table in _TABLES for key in _keys_of(table))]
+    return f"Simulation: no keyword '{key}'; {nearest(key, known) or 'there are ' + ', '.join(known)}"

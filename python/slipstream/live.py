@@ -25,13 +25,23 @@ class Progress:
     seconds: float  #: since the first step
     seconds_left: float  #: until the last step
 
-    def line(self) -> str:
+    def line(self, width: int | None = None) -> str:
+        """All that fits into so many columns; what is missed least goes first, and how long it takes stays."""
         residual = "-" if self.residual is None else f"{self.residual:.2e}"
-        percent = 100.0 * self.step / self.last_step
-        return (
-            f"step {self.step}/{self.last_step}  time {self.time}  residual {residual}  "
-            f"{self.mlups:.1f} MLUPS  {self.gb_per_s:.1f} GB/s  {percent:.0f} %  ETA {duration(self.seconds_left)}"
-        )
+        parts = {
+            "step": f"step {self.step}/{self.last_step}",
+            "time": f"time {self.time}",
+            "residual": f"residual {residual}",
+            "mlups": f"{self.mlups:.1f} MLUPS",
+            "gb": f"{self.gb_per_s:.1f} GB/s",
+            "percent": f"{100.0 * self.step / self.last_step:.0f} %",
+            "eta": f"ETA {duration(self.seconds_left)}",
+        }
+        for spare in ("gb", "time", "mlups", "residual", "step", "percent"):
+            if width is None or len("  ".join(parts.values())) <= width:
+                break
+            del parts[spare]
+        return "  ".join(parts.values())
 
 
 class LiveLine:
@@ -54,7 +64,7 @@ class LiveLine:
     def show(self, progress: Progress) -> None:
         """Redraws the line, or prints it if the last one is old enough."""
         if self._live:
-            self._live.update(Text(progress.line(), no_wrap=True, overflow="ellipsis"), refresh=True)
+            self._live.update(Text(progress.line(self._console.width), no_wrap=True), refresh=True)
             return
         self._pending = progress.line()
         if time.monotonic() - self._printed >= self.PIPE_INTERVAL:

@@ -47,6 +47,7 @@ from pydantic import Field, ValidationError
 
 from slipstream import toml_text
 from slipstream.errors import CaseError
+from slipstream.faults import explain
 from slipstream.sides import Count, Positive, Table
 
 Kind = Literal["nvlink", "pcie_switch", "host_bridge", "numa", "system", "memory", "network"]
@@ -237,6 +238,17 @@ class MachineFile(Table):
             seen.add(key)
 
 
+def _keys_at(path: toml_text.Path) -> list[str]:
+    """Keys that the table at `path` may have."""
+    table: Any = MachineFile
+    for part in path:
+        if isinstance(part, int):
+            continue
+        models = {"device": DeviceTable, "host": HostTable, "links": LinksTable, "pairs": PairTable}
+        table = models.get(part, LinkTable)
+    return list(table.model_fields)
+
+
 def load(path: str | Path) -> MachineFile:
     """Reads and checks a machine file."""
     path = Path(path)
@@ -245,14 +257,18 @@ def load(path: str | Path) -> MachineFile:
         machine = MachineFile.model_validate(tomllib.loads(text))
     except FileNotFoundError:
         raise CaseError(f"{path}: no such machine file") from None
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise CaseError(f"{path}: {error}") from None
+    except OSError as error:
+        raise CaseError(f"{path}: cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise CaseError(f"{path}: not valid TOML: {error}") from None
     except ValidationError as error:
         faults = []
         for fault in error.errors(include_url=False):
-            line = toml_text.find_line(text, tuple(fault["loc"]))
+            key = tuple(fault["loc"])
+            line = toml_text.find_line(text, key)
             where = f"{path}:{line}" if line else str(path)
-            faults.append(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}")
+            said = explain(fault, key, _keys_at(key[:-1]), [], {}, "machine")
+            faults.append(f"{where}: {said}")
         raise CaseError("\n  ".join(faults)) from None
     if faults := machine.faults():
         raise CaseError("\n  ".join(f"{path}: {fault}" for fault in faults))

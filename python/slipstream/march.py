@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from slipstream import failure
+from slipstream import failure, steadiness
 from slipstream.case import Case
 from slipstream.checkpoint import Keeper, Marks
 from slipstream.core import core
@@ -60,6 +60,15 @@ def next_multiple(step: int, every: int) -> int:
     return (step // every + 1) * every
 
 
+def next_nearest(step: int, period: float) -> int:
+    """The first step after `step` that is the nearest one to a whole number of periods: at most half a step off,
+    however many there were before."""
+    count = math.floor((step + 0.5) / period)
+    while (nearest := math.floor(count * period + 0.5)) <= step:
+        count += 1
+    return nearest
+
+
 def march(
     lbm: Any,
     case: Case,
@@ -73,9 +82,9 @@ def march(
     """Advances to `last_step`, or to the steady state that the case asks for. Collective.
 
     The residual is the largest change of velocity in any cell since the last look, per length / lid speed, over the lid
-    speed. `write` is called every case.output_every steps, `look` with each residual. `keeper` makes checkpoints, says
-    where to go on from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is
-    no longer sound.
+    speed, or over the flow's own where that is the smaller one (steadiness.scale). `write` is called at the start and
+    then every case.output_period steps, `look` with each residual. `keeper` makes checkpoints, says where to go on
+    from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound.
     """
     try:
         return _march(lbm, case, last_step, bytes_per_cell, show, write, keeper, look)
@@ -96,25 +105,29 @@ def _march(
     look: Callable[[], None] | None,
 ) -> Outcome:
     scales, check_every = case.scales, case.check_every
-    every = case.output_every if write else None
+    period = case.output_period if write else None
     chunk = Chunk(core().rank())
     marks = keeper.marks if keeper else None
     if marks is None:
         # The first look only sets the mark from which the next one measures.
         lbm.residual()
         marks = Marks(lbm.step)
+        if write and period:
+            write()
     first_step, stopped = lbm.step, ""
     checked, residual, steady = marks.checked, marks.residual, marks.steady
-    periods = [check_every] + ([every] if every else []) + ([keeper.every] if keeper and keeper.every else [])
+    periods = [check_every] + ([keeper.every] if keeper and keeper.every else [])
     start = time.perf_counter()
     while lbm.step < last_step and not steady and not stopped:
-        stops = [last_step] + [next_multiple(lbm.step, period) for period in periods]
+        stops = [last_step] + [next_multiple(lbm.step, every) for every in periods]
+        frame = next_nearest(lbm.step, period) if period else -1
+        stops += [frame] if period else []
         before, began = lbm.step, time.perf_counter()
         lbm.advance(min(chunk.steps, min(stops) - before))
         now = time.perf_counter()
         if lbm.step == last_step or lbm.step % check_every == 0:
             change = lbm.residual()
-            residual = change * scales.steps_per_time / ((lbm.step - checked) * scales.lid_speed)
+            residual = change * scales.steps_per_time / ((lbm.step - checked) * steadiness.scale(lbm, case))
             checked = lbm.step
             if not math.isfinite(residual):
                 lbm.inspect()  # a guard can say where
@@ -123,7 +136,7 @@ def _march(
             steady = case.run.residual is not None and residual < case.run.residual
             if look:
                 look()
-        if every and write and lbm.step % every == 0:
+        if write and lbm.step == frame:
             write()
             checked = lbm.step  # writing brings the velocity up, from which the next change is measured
         if keeper:

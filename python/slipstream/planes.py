@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator, ScalarFormatter
 from slipstream import derived, palette, results
 from slipstream.case import Case
 from slipstream.errors import CaseError
-from slipstream.plots import STYLE, case_title
+from slipstream.plots import STYLE, heading
 from slipstream.results import Frame, Results
 
 Array = np.ndarray
@@ -127,14 +127,12 @@ def cut_plane(shown: Results, frame: Frame, cut: Cut) -> Plane:
     def read(name: str) -> Array:
         return shown.read(frame, name, (box[0], box[1], box[2]))
 
-    def between(values: Array) -> Array:
-        return np.tensordot(weights, values.astype(np.float64), axes=(0, along))
-
-    velocity = read("velocity")
+    velocity, solid = read("velocity"), read("flags") != 0
     if velocity.shape[-1] == 2:
         velocity = np.pad(velocity, [(0, 0)] * 3 + [(0, 1)])
-    solid = np.take(read("flags"), int(np.argmax(weights)), along) != 0
-    return Plane(shown.case, cut, frame.time, between(velocity), between(read("density")), solid)
+    speed, wall = derived.across_layers(velocity, solid, weights, along)
+    density, _ = derived.across_layers(read("density"), solid, weights, along)
+    return Plane(shown.case, cut, frame.time, speed, density, wall)
 
 
 @dataclass(frozen=True)
@@ -207,9 +205,10 @@ def where(plane: Plane) -> str:
 
 
 def _framed(plane: Plane, what: str) -> tuple[Figure, Axes]:
-    figure, axes = plt.subplots(figsize=_figure_size(*plane.edges), layout="constrained")
-    place = where(plane)
-    axes.set_title(f"{case_title(plane.case)}\n{what}{', ' if place else ''}{place}", fontsize=10.5, loc="left")
+    size = _figure_size(*plane.edges)
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    title, place = heading(plane.case, size[0] - 1.0, 10.5), where(plane)
+    axes.set_title(f"{title}\n{what}{', ' if place else ''}{place}", fontsize=10.5, loc="left", parse_math=False)
     return figure, axes
 
 
@@ -274,5 +273,7 @@ def sheet(planes: Sequence[tuple[Plane, str]]) -> Figure:
             short_ticks(
                 figure.colorbar(image, ax=axes, location="bottom", label=how.label, extend=how.extend, shrink=0.9)
             )
-        figure.suptitle(f"{case_title(planes[0][0].case)}\n{where(planes[0][0])}", fontsize=11)
+        figure.suptitle(
+            f"{heading(planes[0][0].case, size[0], 11)}\n{where(planes[0][0])}", fontsize=11, parse_math=False
+        )
         return figure

@@ -1,6 +1,8 @@
 """Pictures: a cavity's centreline profiles and mid-plane, benchmarks. Drawn without a display."""
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
+from rich.console import Console
 
+from slipstream import palette
 from slipstream.case import Case
 from slipstream.compare import Profile, interpolate
 from slipstream.engine import show_extent
@@ -29,11 +33,14 @@ STYLE = {
     "legend.frameon": False,
     "figure.dpi": 160,
 }
+#: Velocities below it, over the lid speed, are rounding.
+NOTHING = 1e-6
 _BLUE, _RED = "#1f5fa8", "#c8442e"
 
 
 def case_title(case: Case) -> str:
-    """What flows, and how it was computed."""
+    """What flows, and how it was computed: to be drawn with parse_math=False, because a dollar in the words of a case
+    is a dollar."""
     lbm = case.lbm
     method = f"{lbm.lattice} {lbm.collision} {lbm.precision}"
     cells = show_extent(case.grid.cells).replace("^2", "²").replace("^3", "³")
@@ -41,9 +48,32 @@ def case_title(case: Case) -> str:
     return f"{what}, Re {case.scales.reynolds:.4g}, {cells}, {method}"
 
 
+def heading(case: Case, inches: float, size: float) -> str:
+    """The title of the case in as many lines as a picture of that width needs; a letter is about half as wide as the
+    font is high."""
+    return textwrap.fill(case_title(case), max(24, int(inches * 72 / (0.52 * size))), break_long_words=False)
+
+
+@contextmanager
+def costs_no_results(path: Path, console: Console) -> Iterator[None]:
+    """A picture that cannot be drawn, for whatever reason, is a warning: the run and its numbers stay. Of one rank."""
+    try:
+        yield
+    except Exception as error:
+        plt.close("all")
+        why = str(error).strip() or type(error).__name__
+        console.print(f"warning: no {path.name}: {why}", soft_wrap=True)
+
+
 def save(figure: Figure, path: Path) -> None:
     figure.savefig(path)
     plt.close(figure)
+
+
+def _side_name(case: Case, axis: str) -> str:
+    """Of an axis that goes from one side of the box to the other, whose edge need not be the length."""
+    edge = case.grid.cells["xyz".index(axis)]
+    return f"{axis} / L" if edge == case.scales.length else f"{axis} / L{axis}"
 
 
 def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, case: Case) -> None:
@@ -61,38 +91,50 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
             u, v = reference.lines
             left.plot(u.value, u.place, clip_on=False, zorder=3, **style)
             right.plot(v.place, v.value, clip_on=False, zorder=3, **style)
-        left.set(xlabel="u / U", ylabel="y / L", ylim=(0, 1), title="vertical centreline")
-        right.set(xlabel="x / L", ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
+        across, up = (_side_name(case, axis) for axis in "xy")
+        left.set(xlabel="u / U", ylabel=up, ylim=(0, 1), title="vertical centreline")
+        right.set(xlabel=across, ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
+        # Of what is zero but for rounding, the axis shows that it is.
+        if np.abs(vertical.velocity[:, 0]).max() < NOTHING:
+            left.set_xlim(-1, 1)
+        if np.abs(horizontal.velocity[:, 1]).max() < NOTHING:
+            right.set_ylim(-1, 1)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
-        figure.suptitle(case_title(case), fontsize=12)
+        figure.suptitle(case_title(case), fontsize=12, parse_math=False)
         save(figure, path)
 
 
 def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
-    """Streamlines of the in-plane velocity at z = 1/2, coloured by its size."""
+    """Streamlines of the in-plane velocity at z = 1/2, coloured by its size; what is masked is solid."""
     rows, columns = plane.shape[:2]
     length = case.scales.length
     x, y = (np.arange(columns) + 0.5) / length, (np.arange(rows) + 0.5) / length
-    speed = np.hypot(plane[..., 0], plane[..., 1])
-    top = float(speed.max()) or 1.0
+    speed = np.ma.hypot(plane[..., 0], plane[..., 1])
+    top = float(np.ma.filled(speed, 0.0).max()) or 1.0
+    solid = bool(np.ma.getmaskarray(speed).any())
     width, height = columns / length, rows / length
+    scale = min(5.2 / width, 6.5 / height)
+    size = (max(width * scale, 4.0) + 1.2, max(height * scale, 1.4) + 0.9)
     with plt.rc_context(STYLE | {"axes.grid": False}):
-        figure, axes = plt.subplots(figsize=(6.4, 5.4 * max(height / width, 0.4) + 0.3), layout="constrained")
+        figure, axes = plt.subplots(figsize=size, layout="constrained")
         mesh = axes.imshow(
             speed,
             origin="lower",
             extent=(0, width, 0, height),
-            cmap="viridis",
+            cmap=plt.get_cmap(palette.SEQUENTIAL).with_extremes(bad=palette.SOLID),
             vmin=0,
             vmax=top,
-            interpolation="bilinear",
+            interpolation="nearest" if solid else "bilinear",
         )
-        axes.streamplot(x, y, plane[..., 0], plane[..., 1], color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
+        # Lines need two cells at least along each axis.
+        if min(rows, columns) > 1 and float(np.ma.filled(speed, 0.0).max()) > 0.0:
+            u, v = plane[..., 0], plane[..., 1]
+            axes.streamplot(x, y, u, v, color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
         axes.set(xlabel="x / L", ylabel="y / L", xlim=(0, width), ylim=(0, height), aspect="equal")
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
         where = "" if case.lbm.lattice == "D2Q9" else "mid-plane z = 1/2\n"
-        axes.set_title(where + case_title(case), fontsize=11)
+        axes.set_title(where + heading(case, size[0] - 1.2, 11), fontsize=11, parse_math=False)
         save(figure, path)
 
 

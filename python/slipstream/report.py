@@ -11,7 +11,7 @@ from rich.text import Text
 
 from slipstream import predict
 from slipstream.case import Case
-from slipstream.checks import warnings
+from slipstream.cautions import warnings
 from slipstream.compare import Comparison
 from slipstream.core import launched_size
 from slipstream.engine import Setup, needed_per_device, show_extent
@@ -25,12 +25,14 @@ PIPE_WIDTH = 120
 
 
 def console(rank: int) -> Console:
-    """A console that prints on rank 0 only, and knows the terminal even through mpiexec's pipe."""
+    """A console that prints on rank 0 only, and knows the terminal even through mpiexec's pipe. Text is printed as it
+    stands: brackets in the words of a case or in a path are no markup; what has a style is a rich Text."""
+    as_it_stands = {"markup": False, "emoji": False, "highlight": False}
     width = os.environ.get(TERMINAL_WIDTH, "")
     if width.isdigit() and rank == 0:
-        return Console(force_terminal=True, width=int(width), highlight=False)
+        return Console(force_terminal=True, width=int(width), **as_it_stands)
     # Open MPI gives its ranks a terminal of its own, whatever the launcher's output is: do not believe it.
-    plain = Console(quiet=rank != 0, highlight=False, force_terminal=None if launched_size() is None else False)
+    plain = Console(quiet=rank != 0, force_terminal=None if launched_size() is None else False, **as_it_stands)
     if not plain.is_terminal and "COLUMNS" not in os.environ:
         plain.width = PIPE_WIDTH
     return plain
@@ -132,6 +134,7 @@ def loads(found: dict[str, dict[str, Any]], case: Case) -> Group:
             if quantity in entry:
                 rows.append((name, quantity.replace("_", " "), *(f"{part:.6g}" for part in entry[quantity])))
     unit = "N, moments in N m" if case.si else "density 1 x cells^4 / steps^2, moments times cells"
+    unit += "; of a depth of one cell" if case.lbm.lattice == "D2Q9" else ""
     return table(f"loads on bodies (forces in {unit})", ["body", "", "x", "y", "z"], rows, left=2)
 
 

@@ -149,7 +149,7 @@ class Units:
 
     @property
     def q(self) -> str:
-        return r"1/s$^2$" if self.si else r"$(U/L)^2$"
+        return "1/s²" if self.si else "(U/L)²"
 
     def box(self, size: Sequence[float]) -> str:
         return " × ".join(f"{edge:.4g}" for edge in size) + (" m" if self.si else " L")

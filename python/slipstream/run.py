@@ -12,6 +12,7 @@ from rich.console import Console
 
 from slipstream import (
     bodies,
+    cautions,
     checkpoint,
     compare,
     energy,
@@ -157,6 +158,9 @@ def run(
         kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps, density {low:g} to {high:g}")
     drift = lbm.mass() / mass - 1.0
     console.print(f"\n{_verdict(outcome, case)}, mass drift {drift:+.1e}")
+    if warning := cautions.drift(case, drift):
+        console.print(f"warning: {warning}", soft_wrap=True)
+        facts.append(("warning", warning))
     kept.phases = lbm.phases()
     console.print(report.phases(kept.phases))
     messages = Report.of(machine, setup.plan["blocks"], lbm)
@@ -338,7 +342,7 @@ def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], cons
     shown = case.output.profiles or case.output.pictures
     lines = compare.profiles(lbm, case) if shown or reference else None
     result = compare.compare(lines, reference) if lines is not None else None
-    figures["findings"] = found = _findings(lbm, case, figures, result)
+    figures["findings"] = found = _findings(lbm, case, figures, result, console)
     figures["expected"] = expected.against(case, found)
     plane = compare.mid_plane(lbm, case) if case.output.pictures else None
     figures["spanwise"] = compare.spanwise(lbm, case)
@@ -371,11 +375,15 @@ def _show(
     if plane is not None:
         from slipstream import plots
 
-        plots.profiles(folder / "profiles.png", lines, result.reference, case)
-        plots.streamlines(folder / "streamlines.png", plane, case)
+        with plots.costs_no_results(folder / "profiles.png", console):
+            plots.profiles(folder / "profiles.png", lines, result.reference, case)
+        with plots.costs_no_results(folder / "streamlines.png", console):
+            plots.streamlines(folder / "streamlines.png", plane, case)
 
 
-def _findings(lbm: Any, case: Case, figures: dict[str, Any], result: compare.Comparison | None) -> dict[str, float]:
+def _findings(
+    lbm: Any, case: Case, figures: dict[str, Any], result: compare.Comparison | None, console: Console
+) -> dict[str, float]:
     """What the case may expect a value of, by name; of rank 0. Collective."""
     distance = initial.distance(lbm, case) if case.exact else None
     if core().rank() != 0:
@@ -392,7 +400,10 @@ def _findings(lbm: Any, case: Case, figures: dict[str, Any], result: compare.Com
         figures["energy"] = compared = energy.compare(decay, reference)
         found |= {f"energy.{name}": value for name, value in compared.items() if isinstance(value, float)}
         if case.output.pictures:
-            energy.draw(case.folder / energy.PICTURE, case, decay, reference)
+            from slipstream import plots
+
+            with plots.costs_no_results(case.folder / energy.PICTURE, console):
+                energy.draw(case.folder / energy.PICTURE, case, decay, reference)
     return found
 
 

@@ -121,7 +121,8 @@ class Flow:
         self._add("speed", np.linalg.norm(padded, axis=-1).ravel())
         self.top = float(self.grid["speed"].max()) or 1.0
         #: What nearly all of the fluid is slower than: thin layers under a lid would darken the rest.
-        self.usual_top = float(np.quantile(np.linalg.norm(self.velocity, axis=-1)[~self.solid], 0.97)) or self.top
+        self.usual_top = float(np.quantile(np.linalg.norm(self.velocity, axis=-1)[~self.solid], 0.97))
+        self.usual_top = self.usual_top or float(self.grid["speed"].max())
 
     def _add(self, name: str, values: Array) -> None:
         self.grid.point_data[name] = np.ascontiguousarray(values, dtype=np.float32)
@@ -213,7 +214,7 @@ def _shoot(flow: Flow, stage: Any, view: View, bounds: Sequence[float] | None = 
 
 def _speed_look(flow: Flow, top: float | None) -> tuple[Normalize, Colormap, dict[str, Any]]:
     """Colours of the speed, and how PyVista is told of them."""
-    norm = Normalize(0.0, top or flow.usual_top)
+    norm = Normalize(0.0, top or flow.usual_top or 1.0)
     colours = matplotlib.colormaps[palette.SEQUENTIAL]
     return norm, colours, {"cmap": colours, "clim": (norm.vmin, norm.vmax), "show_scalar_bar": False}
 
@@ -259,8 +260,9 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
         terminal_speed=1e-4 * flow.top,
         max_steps=4000,
     )
-    if lines.n_points:
-        tubes = lines.tube(radius=0.0032 * float(np.linalg.norm(flow.shown.size)), n_sides=10)
+    # Of a fluid at rest, as at the start of a run, there are points but no lines.
+    tubes = lines.tube(radius=0.0032 * float(np.linalg.norm(flow.shown.size)), n_sides=10) if lines.n_points else lines
+    if "speed" in tubes.point_data:
         stage.add_mesh(tubes, scalars="speed", smooth_shading=True, ambient=0.35, **style)
     label = results.units(flow.case).speed()
     return Picture(_shoot(flow, stage, view), norm, colours, label, "streamlines", flow.extend(norm))
@@ -327,7 +329,7 @@ def framed(flow: Flow, picture: Picture) -> Figure:
         axes.imshow(picture.image, interpolation="antialiased")
         axes.axis("off")
         what = f"{picture.title}, {unit.time(flow.frame.time)}; box {unit.box(flow.shown.size)}"
-        figure.suptitle(f"{case_title(flow.case)}\n{what}", x=0.01, ha="left", fontsize=10.5)
+        figure.suptitle(f"{case_title(flow.case)}\n{what}", x=0.01, ha="left", fontsize=10.5, parse_math=False)
         mapped = ScalarMappable(picture.norm, picture.colours)
         bar = figure.colorbar(
             mapped, ax=axes, label=picture.label, extend=picture.extend, shrink=0.75, pad=0.01, aspect=28

@@ -151,7 +151,8 @@ def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
             _draw_row(axes, row, top, colour, span)
             places.append(top + 0.5)
             top += 1
-        axes.set(xlim=(0, span), ylim=(top, 0), xlabel="µs", title=title)
+        axes.set(xlim=(0, span), ylim=(top, 0), xlabel="µs")
+        axes.set_title(title, parse_math=False)
         axes.set_yticks(places, [row.name for row in rows], fontsize=8)
         axes.xaxis.grid(True, color="0.92")
         axes.set_axisbelow(True)

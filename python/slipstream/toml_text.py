@@ -19,7 +19,9 @@ _OTHER_MARKS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 
-_KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*(\.)?""")
+#: Quoted, or bare; the name of a side needs no quotes here, though TOML wants them round a +.
+_KEY_PART = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([xyz]\+|[A-Za-z0-9_-]+))\s*(\.)?""")
+_BARE_SIDE = re.compile(r"""(?:^|[\s.\[{,])([xyz]\+)""")
 
 
 def read(path: pathlib.Path) -> str:
@@ -92,6 +94,17 @@ def _keys_by_line(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
             yield number, table + key
         change, closing = _open_brackets(value, closing)
         depth += change
+
+
+def why_not(text: str, error: tomllib.TOMLDecodeError) -> str:
+    """What is wrong with a text that is no TOML; with the remedy where a side was written without quotes."""
+    where = re.search(r"at line (\d+)", str(error))
+    lines = text.splitlines()
+    line = lines[int(where[1]) - 1] if where and int(where[1]) <= len(lines) else ""
+    key = line.partition("#")[0]
+    if side := _BARE_SIDE.search(key if key.lstrip().startswith("[") else key.partition("=")[0]):
+        return f'{error}; the name of a side with a + stands in quotes: "{side[1]}"'
+    return str(error)
 
 
 def find_line(text: str, path: Path) -> int | None:

@@ -382,23 +382,48 @@ void set_guard(Lbm& self, std::int64_t every, const std::array<double, 2>& densi
   self.time_loop().guard(self.communicator(), std::move(options));
 }
 
-/// Velocity, density and flags of a run in one VTKHDF file.
+/// Velocity, density, pressure and flags of a run in one VTKHDF file, with what hides solid cells from VTK.
 class Series {
  public:
   Series(Lbm& lbm, const std::string& path, const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
          bool overwrite)
       : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite)) {}
 
-  /// The pairs: factor and name of the unit.
-  void write(double time, const std::pair<double, std::string>& velocity,
-             const std::pair<double, std::string>& density) {
-    series_.write(time, {{"velocity", &lbm_.field("velocity"), velocity.first, velocity.second},
-                         {"density", &lbm_.field("density"), density.first, density.second},
-                         {"flags", &lbm_.field("flags"), 1}});
+  using Unit = std::pair<double, std::string>;  ///< factor and name
+
+  /// Solid cells are the same at all times: they are written with the first.
+  void write(double time, const Unit& velocity, const Unit& density, const Unit& pressure) {
+    const Field& flags = lbm_.field("flags");
+    const Field& densities = lbm_.field("density");
+    std::vector<VtkhdfSeries::Item> items{{"velocity", &lbm_.field("velocity"), velocity.first, velocity.second},
+                                          {"density", &densities, density.first, density.second}};
+    const auto above_rest = densities.options().type == DType::f64 ? to_pressure<double> : to_pressure<float>;
+    items.push_back({"pressure", &densities, pressure.first, pressure.second,
+                     [&flags, above_rest](const Box& box, void* values) { above_rest(flags, box, values); }});
+    if (series_.steps() == 0) {
+      items.push_back({"flags", &flags});
+      const auto& cells = lbm_.grid().extent();
+      if (lbm_.fluid_cells() < volume(cells)) items.push_back({"vtkGhostType", &flags, 1, "", hide_solid});
+    }
+    series_.write(time, items);
   }
   void close() { series_.close(); }
 
  private:
+  /// p - p0 = (density - 1) / 3, and 0 in solid cells, which hold no density.
+  template <class T>
+  static void to_pressure(const Field& flags, const Box& box, void* values) {
+    std::vector<std::uint8_t> solid(box.volume());
+    flags.read(box, solid.data());
+    T* const value = static_cast<T*>(values);
+    for (std::size_t i = 0; i < solid.size(); ++i) value[i] = solid[i] != 0 ? T(0) : (value[i] - T(1)) / T(3);
+  }
+  /// VTK's vtkDataSetAttributes::HIDDENCELL, which filters and renderings leave out.
+  static void hide_solid(const Box& box, void* values) {
+    constexpr std::uint8_t hidden = 32;
+    auto* const flag = static_cast<std::uint8_t*>(values);
+    for (std::int64_t i = 0; i < box.volume(); ++i) flag[i] = flag[i] != 0 ? hidden : 0;
+  }
   static VtkhdfSeries::Options options(const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
                                        bool overwrite) {
     VtkhdfSeries::Options o;
@@ -475,11 +500,12 @@ void bind_lbm(nb::module_& m) {
         return report_list(rows);
       });
 
-  nb::class_<Series>(m, "Series", "A VTKHDF time series of velocity, density and flags.")
+  nb::class_<Series>(m, "Series", "A VTKHDF time series of velocity, density, pressure and flags.")
       .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool>(),
            nb::arg("lbm"), nb::arg("path"), nb::arg("spacing"), nb::arg("origin"), nb::arg("overwrite"),
            nb::keep_alive<1, 2>())
-      .def("write", &Series::write, nb::arg("time"), nb::arg("velocity"), nb::arg("density"), Release())
+      .def("write", &Series::write, nb::arg("time"), nb::arg("velocity"), nb::arg("density"), nb::arg("pressure"),
+           Release())
       .def("close", &Series::close, Release());
 }
 

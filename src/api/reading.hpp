@@ -42,12 +42,21 @@ class Reader {
   void finish() const {
     for (const auto& [key, value] : options_) {
       const auto name = nb::cast<std::string>(key);
-      require(std::find(known_.begin(), known_.end(), name) != known_.end(),
-              what_ + " has no option named '" + name + "'");
+      if (std::find(known_.begin(), known_.end(), name) == known_.end())
+        throw Error(what_ + " has no option named '" + name + "'; " + hint(name));
     }
   }
 
  private:
+  /// The nearest of the known names, or all.
+  std::string hint(const std::string& name) const {
+    nb::list names;
+    for (const std::string& known : known_) names.append(nb::cast(known));
+    const nb::list near(nb::module_::import_("difflib").attr("get_close_matches")(name, names, 1));
+    if (near.size() > 0) return "did you mean '" + nb::cast<std::string>(near[0]) + "'?";
+    return "there are " + nb::cast<std::string>(nb::str(", ").attr("join")(names));
+  }
+
   const nb::dict& options_;
   std::string what_;
   std::vector<std::string> known_;

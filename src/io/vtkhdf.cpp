@@ -85,7 +85,7 @@ std::string describe(double time, const std::vector<VtkhdfSeries::Item>& items) 
   std::ostringstream text;
   text << std::hexfloat << "time " << time;
   for (const auto& item : items) {
-    text << ", '" << item.name << "' x " << item.scale << ' ' << item.unit;
+    text << ", '" << item.name << "' x " << item.scale << ' ' << item.unit << (item.derive ? " derived" : "");
     if (item.field) text << ' ' << to_string(item.field->options().type) << ' ' << item.field->options().components;
   }
   return text.str();
@@ -128,7 +128,7 @@ std::vector<ValueSource> sources_of(const std::vector<VtkhdfArray>& arrays,
   std::vector<ValueSource> sources;
   for (const auto& item : items)
     for (const VtkhdfArray& array : arrays)
-      if (array.name == item.name) sources.push_back({array, item.field, item.scale});
+      if (array.name == item.name) sources.push_back({array, item.field, item.scale, item.derive});
   return sources;
 }
 

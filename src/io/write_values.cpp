@@ -28,6 +28,7 @@ void multiply(Bytes& bytes, double factor) {
 Bytes copy_out(const ValueSource& source, const Box& box) {
   Bytes values(box.volume() * bytes_per_cell(source));
   source.field->read(box, values.data());
+  if (source.derive && !box.empty()) source.derive(box, values.data());
   if (source.scale != 1 && source.array.type == DType::f32) multiply<float>(values, source.scale);
   if (source.scale != 1 && source.array.type == DType::f64) multiply<double>(values, source.scale);
   return values;

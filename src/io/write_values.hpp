@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <slipstream/communicator.hpp>
 #include <slipstream/field.hpp>
 #include <string>
@@ -14,6 +15,7 @@ struct ValueSource {
   VtkhdfArray array;
   const Field* field;
   double scale;
+  std::function<void(const Box&, void*)> derive;  ///< before the scale; may be empty
 };
 
 /// Fill the reserved rows of a file; collective, all ranks throw the same Error. In both, ranks copy out and write

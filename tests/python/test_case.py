@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import CASES, SMALL, TETRAHEDRON, Cli
+from slipstream import cli as command_line
 from slipstream import engine
 from slipstream.case import Case, load, schema
 from slipstream.errors import CaseError
@@ -193,6 +194,48 @@ def test_override_value_is_toml_or_a_plain_string(text: str, value: object) -> N
 def test_override_of_a_quoted_key(small: Path) -> None:
     case = load(small, ['walls."y+".velocity=[0,0,1]'])
     assert case.walls.velocity("y+") == (0, 0, 1)
+
+
+def test_side_with_a_plus_needs_no_quotes_in_an_override_and_is_told_to_need_them_in_a_file(small: Path) -> None:
+    case = load(small, ["boundaries.x+.kind=slip", "boundaries.x-.kind=slip"])
+    assert [side for side, _ in case.boundaries.given()] == ["x-", "x+"]
+    for line in ("[boundaries.x+]", "[boundaries]\nx+ = {}", "[walls]\nx+.velocity = [0, 0, 0]"):
+        small.write_text(f"{SMALL.replace('[walls]', '[w]')}\n{line}\n")
+        with pytest.raises(CaseError, match=r'not valid TOML: .* stands in quotes: "x\+"'):
+            load(small)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("case.name=a b", r"case\.name: should be of letters, digits, '_', '-' and '\.' alone \(it is \"a b\"\)"),
+        ('bodies."a b".shape=sphere', r"bodies\.a b: should be a name of letters, digits"),
+        (
+            'exchange.routes=["pigeon"]',
+            r"exchange\.routes\[0\]: should be a route, alone or with \+ or - before it: kernel",
+        ),
+    ],
+)
+def test_word_of_the_wrong_letters_is_told_in_words(small: Path, override: str, said: str) -> None:
+    with pytest.raises(CaseError, match=said):
+        load(small, [override])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rum", "a.toml"], "did you mean 'run'?"),
+        (["run", "a.toml", "--overwite"], "unknown: --overwite; did you mean '--overwrite'?"),
+        (["run", "a.toml", "--restat=last"], "did you mean '--restart'?"),
+        (["plot", "out", "--field", "presure"], "did you mean 'pressure'?"),
+    ],
+)
+def test_misspelt_command_or_option_is_refused_with_the_nearest(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        command_line.main(words)
+    assert left.value.code == 2 and said in capsys.readouterr().err
 
 
 def test_override_through_a_value_is_refused(small: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from slipstream import compare, plots, reference
 from slipstream.case import Case, load
 from slipstream.errors import CaseError
-from slipstream.report import comparison, console
+from slipstream.report import banner, comparison, console, table
 
 
 def centres(n: int) -> np.ndarray:
@@ -26,10 +26,11 @@ class Flow:
         z, y, x = np.meshgrid(*((np.arange(n) + 0.5) / n for n in reversed(cells)), indexing="ij")
         across = cubic(z) / cubic(np.array(0.5)) if cells[2] > 1 else 1.0
         self.field = 0.1 * np.stack([cubic(y) * across, cubic(x) * across, z - 0.5], axis=-1)
+        self.flags = np.zeros(x.shape, dtype=np.uint8)
 
     def gather(self, field: str, low: tuple[int, int, int], high: tuple[int, int, int]) -> np.ndarray:
-        assert field == "velocity"
-        return self.field[low[2] : high[2], low[1] : high[1], low[0] : high[0]]
+        values = {"velocity": self.field, "flags": self.flags}[field]
+        return values[low[2] : high[2], low[1] : high[1], low[0] : high[0]]
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 64])
@@ -98,6 +99,45 @@ def test_profiles_close_on_themselves_along_a_periodic_axis(small: Path) -> None
     lines = compare.profiles(flow, case)
     assert lines is not None
     assert lines[1].velocity[[0, -1], 1] == pytest.approx(np.sin(0.3), abs=1e-3)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_profiles_of_a_short_periodic_axis_close_on_themselves(small: Path, count: int) -> None:
+    cells = (count, 16, 16)
+    lines = compare.profiles(
+        Flow(cells), load(small, [f"grid.cells={list(cells)}", "grid.periodic=[true,false,false]"])
+    )
+    assert lines is not None
+    values = lines[1].velocity
+    assert len(values) == count + 2 and (values[0] == values[-1]).all()
+    if count == 1:
+        assert values[:, 0] == pytest.approx(values[1, 0])
+    compare.compare(lines, None)  # its extrema, too
+
+
+@pytest.mark.parametrize("cells", [(4, 4, 6), (4, 4, 5), (4, 4, 2)])
+def test_mid_plane_leaves_solid_cells_out(small: Path, cells: tuple[int, int, int]) -> None:
+    flow, case = Flow(cells), load(small, [f"grid.cells={list(cells)}"])
+    free = compare.mid_plane(flow, case)
+    flow.field[...] = 0.05
+    flow.flags[:, :, 0] = flow.flags[: cells[2] // 2, :, 1] = 7
+    flow.field[flow.flags != 0] = 0.0
+    plane = compare.mid_plane(flow, case)
+    assert free is not None and plane is not None and not np.ma.getmaskarray(free).any()
+    solid = np.ma.getmaskarray(plane)[..., 0]
+    # Where the middle lies between a solid layer and a fluid one, it is the wall.
+    assert solid[:, 0].all() and solid[:, 1].all() == (cells[2] % 2 == 0) and not solid[:, 2:].any()
+    assert plane.compressed() == pytest.approx(0.5)
+
+
+def test_text_is_printed_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("case", "rates [/s] and [bold]speed[/bold] in [m/s] :smile:")]
+    out = console(0)
+    out.print(banner(rows))
+    out.print(table("[title]", ["", "[1/s]"], rows, left=2))
+    out.print("out/run[a]/x[/y]", soft_wrap=True)
+    said = capsys.readouterr().out
+    assert said.count(rows[0][1]) == 2 and "[title]" in said and "[1/s]" in said and "out/run[a]/x[/y]" in said
 
 
 def test_spanwise_velocity_of_a_symmetric_flow_is_zero(small: Path) -> None:

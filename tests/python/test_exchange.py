@@ -219,7 +219,7 @@ def test_streams_are_refused_on_the_host() -> None:
 
 def test_unknown_options_are_refused() -> None:
     grid = grid_of()
-    with pytest.raises(RuntimeError, match="no option named 'rotes'"):
+    with pytest.raises(RuntimeError, match="no option named 'rotes'; did you mean 'routes'"):
         ss.Exchange(grid, {"u": numbered(grid, 1)}, rotes=["staged"])
 
 

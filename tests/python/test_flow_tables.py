@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
-from slipstream import checks, energy, expected, initial
+from slipstream import cautions, energy, expected, initial
 from slipstream.case import load
 from slipstream.errors import CaseError
 from slipstream.lbm import Simulation
@@ -119,7 +119,7 @@ def test_run_says_what_was_expected_and_what_came(cli: Cli, tmp_path: Path) -> N
 
 def test_residual_that_halves_do_not_reach_is_warned_of() -> None:
     def warned(*words: str) -> bool:
-        return any("may never be met" in text for text in checks.warnings(load(CASES / "cavity.toml", words)))
+        return any("may never be met" in text for text in cautions.warnings(load(CASES / "cavity.toml", words)))
 
     assert warned("lbm.precision=f16", "run.residual=1e-5")
     assert not warned("lbm.precision=f16", "run.residual=1e-2") and not warned("run.residual=1e-5")
@@ -127,9 +127,9 @@ def test_residual_that_halves_do_not_reach_is_warned_of() -> None:
 
 def test_inlet_that_is_too_fast_for_its_cells_is_warned_of() -> None:
     fast = ["physics.length=8", "physics.reynolds=100", "lbm.magic=0.1875"]
-    assert any("may become unstable" in warning for warning in checks.warnings(load(CASES / "sphere.toml", fast)))
+    assert any("may become unstable" in warning for warning in cautions.warnings(load(CASES / "sphere.toml", fast)))
     for held in ("lbm.magic=0.05", "physics.reynolds=60"):
-        assert not any("unstable" in w for w in checks.warnings(load(CASES / "sphere.toml", [*fast, held])))
+        assert not any("unstable" in w for w in cautions.warnings(load(CASES / "sphere.toml", [*fast, held])))
 
 
 BASE = ["grid.cells=[8,8,1]", "lbm.lattice=D2Q9", "run.steps=1"]

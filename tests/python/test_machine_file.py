@@ -75,9 +75,18 @@ def test_ranks_that_do_not_divide_the_devices_are_refused(tmp_path: Path) -> Non
         read(tmp_path, TWO_BOXES.replace("ranks = 2", "ranks = 3"))
 
 
-def test_unknown_key_is_refused_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(CaseError, match=r"machine.toml:7: device.memry_gb"):
-        read(tmp_path, TWO_BOXES.replace("memory_gb =", "memry_gb ="))
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("memory_gb =", "memry_gb =", r"machine.toml:7: device.memry_gb: unknown key; did you mean 'memory_gb'\?"),
+        ("memory_gb =", "memry_gb =", r"device.memory_gb: missing; the machine needs it"),
+        ("nodes = 2", "nodes = 0", r"nodes: should be greater than or equal to 1 \(it is 0\)"),
+        ("nodes = 2", "nodes = ", r"machine.toml: not valid TOML: Invalid value \(at line"),
+    ],
+)
+def test_fault_of_a_file_is_told_in_its_own_words(tmp_path: Path, before: str, after: str, said: str) -> None:
+    with pytest.raises(CaseError, match=said):
+        read(tmp_path, TWO_BOXES.replace(before, after))
 
 
 SHIPPED = sorted(path.name for path in (ROOT / "machines").glob("*.toml"))

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from slipstream.case import Case, Source, parse
-from slipstream.march import Chunk, march
+from slipstream.live import Progress
+from slipstream.march import Chunk, march, next_nearest
 
 
 class Steady:
@@ -41,6 +43,33 @@ def test_writing_between_two_looks_does_not_change_the_residual(every: float | N
     assert outcome.steps == 1000
     # 1e-6 a step, 320 steps per length / lid speed, over a lid speed of 0.1.
     assert outcome.residual == pytest.approx(1e-6 * 320 / 0.1)
+
+
+@pytest.mark.parametrize("period", [3.84, 1.5, 177.777, 2.0, 1.0, 0.3])
+def test_frames_lie_at_the_steps_nearest_to_whole_periods_without_drift(period: float) -> None:
+    steps = [0]
+    while steps[-1] < 1000:
+        steps.append(next_nearest(steps[-1], period))
+    wanted = period * np.arange(round(steps[-1] / period) + 1)
+    # Every wanted time has a step at most half a step off, and there are no others.
+    assert sorted({int(np.floor(time + 0.5)) for time in wanted}) == steps
+
+
+def test_first_frame_is_that_of_the_start_and_the_fiftieth_of_50_periods() -> None:
+    flow, times = Steady(), []
+    # 320 steps per length / lid speed.
+    march(flow, case(0.012), 1000, 72, lambda progress: None, lambda: times.append(flow.step / 320))
+    assert len(times) == 1 + 260 and times[0] == 0.0
+    np.testing.assert_allclose(times, 0.012 * np.arange(261), atol=0.5 / 320 + 1e-9)
+
+
+def test_live_line_drops_what_is_missed_least_and_keeps_how_long_it_takes() -> None:
+    now = Progress(123456, 400000, "12.34 L/U", 1.23e-4, 1234.5, 123.4, 1.0, 3723.0)
+    whole = "step 123456/400000  time 12.34 L/U  residual 1.23e-04  1234.5 MLUPS  123.4 GB/s  31 %  ETA 1:02:03"
+    assert now.line() == now.line(len(whole)) == whole
+    assert now.line(80) == "step 123456/400000  residual 1.23e-04  1234.5 MLUPS  31 %  ETA 1:02:03"
+    for width in range(11, 120):
+        assert len(now.line(width)) <= width and now.line(width).endswith("ETA 1:02:03")
 
 
 def test_chunk_grows_only_where_all_of_it_was_done() -> None:

@@ -1,20 +1,22 @@
 """Pictures of what a run leaves: derived fields, planes, films. Those in three dimensions are in test_render.py."""
 
+import io
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import h5py
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from conftest import SMALL, Cli
 from PIL import Image
 from rich.console import Console
-from slipstream import compare, derived, film, palette, planes, run
+from slipstream import compare, derived, energy, film, palette, planes, plots, run
 from slipstream.case import Case, Source, load, parse
 from slipstream.errors import CaseError
-from slipstream.results import Results, pressure, units
+from slipstream.results import Frame, Results, pressure, units
 
 
 def box(cells: list[int], **tables: Any) -> Case:
@@ -33,7 +35,7 @@ def centres(case: Case) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of the small cavity with four frames."""
+    """Results of the small cavity with four frames after that of the start."""
     folder = tmp_path_factory.mktemp("pictures")
     (folder / "small.toml").write_text(SMALL)
     options = [f"output.folder={folder / 'small'}", "output.every=0.0625", "machine.backend=host"]
@@ -157,7 +159,7 @@ def test_colours_of_signed_fields_step_evenly_and_alike_to_both_sides() -> None:
 
 def test_results_know_their_frames(ran: Path) -> None:
     shown = Results(ran)
-    np.testing.assert_allclose([frame.time for frame in shown.frames], [0.0625, 0.125, 0.1875, 0.25])
+    np.testing.assert_allclose([frame.time for frame in shown.frames], [0.0, 0.0625, 0.125, 0.1875, 0.25])
     assert shown.frame(0.12).time == pytest.approx(0.125) and shown.frame().time == pytest.approx(0.25)
     assert shown.read(shown.frame(), "velocity", (slice(2, 5), slice(None), slice(0, 1))).shape == (1, 16, 3, 3)
 
@@ -177,6 +179,75 @@ def test_plane_between_two_layers_of_cells_is_their_mean(ran: Path) -> None:
     density = shown.read(shown.frame(), "density")
     plane = planes.cut_plane(shown, shown.frame(), planes.Cut("x", 0.25))
     np.testing.assert_allclose(plane.density, density[:, :, 3:5].astype(float).mean(axis=2), rtol=1e-12)
+
+
+class Layers:
+    """Stands in for results: fluid of pressure `at(z)` beyond a solid of some layers, whose cells hold zeros as those
+    of a run do."""
+
+    def __init__(self, solid: int) -> None:
+        self.case = box([4, 4, 8], bodies={"b": {"shape": "sphere", "centre": [2, 2, 2], "radius": 1}})
+        self.extent = self.case.grid.cells
+        self.solid = (np.arange(8) < solid)[:, None, None] & np.ones((8, 4, 4), dtype=bool)
+        z = np.arange(8.0)[:, None, None] * np.ones((8, 4, 4))
+        density = 1.0 + 3.0 * self.case.scales.lid_speed**2 * z
+        self.fields = {"flags": np.where(self.solid, 7, 0), "density": np.where(self.solid, 0.0, density)}
+        self.fields["velocity"] = np.where(self.solid[..., None], 0.0, z[..., None] * np.ones(3))
+
+    def read(self, frame: Frame, name: str, cut: tuple[slice, slice, slice]) -> np.ndarray:
+        return np.asarray(self.fields[name][tuple(reversed(cut))])
+
+
+@pytest.mark.parametrize(
+    ("layer", "pressure"),
+    [(5.0, 5.0), (4.25, 4.25), (3.0, 3.0), (2.75, 3.0), (2.5, None), (2.25, None), (1.0, None)],
+)
+def test_plane_between_solid_and_fluid_cells_is_that_of_the_fluid_alone(layer: float, pressure: float | None) -> None:
+    shown: Any = Layers(solid=3)
+    cut = planes.Cut("z", (layer + 0.5) * shown.case.spacing)
+    plane = planes.cut_plane(shown, Frame(Path("-"), 0, 0.0), cut)
+    found = plane.values("pressure")
+    if pressure is None:
+        assert np.ma.getmaskarray(found).all()
+    else:
+        np.testing.assert_allclose(np.ma.filled(found, np.nan), pressure, rtol=1e-9)
+        np.testing.assert_allclose(plane.velocity, pressure, rtol=1e-9)
+
+
+@pytest.mark.parametrize("words", ["price $a_$ b", "a $x^{2$ b", "100$ \\foo 200$", "5$ here, 10$ there, [/s]"])
+def test_words_of_a_case_are_drawn_as_they_stand(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: Any = Layers(solid=2)
+    shown.case = box([4, 4, 8], case={"description": words})
+    plane = planes.cut_plane(shown, Frame(Path("-"), 0, 0.0), planes.Cut("z", 1.0))
+    lines = [compare.Profile(axis, np.linspace(0, 1, 5), np.ones((5, 3))) for axis in "yx"]
+    drawn = []
+    monkeypatch.setattr(plots, "save", lambda figure, path: drawn.append(figure))
+    plots.profiles(tmp_path / "p.png", lines, None, shown.case)
+    plots.streamlines(tmp_path / "s.png", np.ma.ones((4, 4, 3)), shown.case)
+    drawn += [planes.streamlines(plane), planes.sheet([(plane, "speed")])]
+    decay = energy.Decay(*(np.linspace(0.0, 1.0, 4) for _ in range(4)))
+    energy.draw(tmp_path / "e.png", shown.case, decay, None)
+    for figure in drawn:
+        figure.savefig(io.BytesIO())
+        titles = [figure.get_suptitle(), *(axes.get_title(at) for axes in figure.axes for at in ("left", "center"))]
+        assert words in " ".join(titles).replace("\n", " ")
+        plt.close(figure)
+    assert len(drawn) == 5
+
+
+def test_picture_that_fails_is_a_warning(tmp_path: Path) -> None:
+    said = io.StringIO()
+    with plots.costs_no_results(tmp_path / "profiles.png", Console(file=said, width=200)):
+        raise ValueError("")
+    assert said.getvalue() == "warning: no profiles.png: ValueError\n"
+
+
+@pytest.mark.parametrize("cells", [[1, 6, 1], [6, 1, 1], [1, 1, 1]])
+def test_flow_one_cell_wide_is_drawn_without_lines(cells: list[int], tmp_path: Path) -> None:
+    plane = np.ma.ones((cells[1], cells[0], 2))
+    plots.streamlines(tmp_path / "s.png", plane, box(cells, grid={"cells": cells, "periodic": [True, True, False]}))
+    with Image.open(tmp_path / "s.png") as image:
+        assert max(image.size) < 1300
 
 
 def test_plane_on_a_side_shows_the_outermost_cells(ran: Path) -> None:
@@ -220,7 +291,7 @@ def test_film_of_a_plane_has_every_frame(cli: Cli, small_results: Path) -> None:
     result = cli("plot", "small", "--film", "lid.gif", "--fps", "5")
     assert result.returncode == 0, result.stderr
     with Image.open(small_results.parent / "lid.gif") as moving:
-        assert moving.n_frames == 4 and moving.info["duration"] == 200
+        assert moving.n_frames == 5 and moving.info["duration"] == 200
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import slipstream as slip
 from conftest import SMALL, TETRAHEDRON, Cli, needs_pyvista
 from PIL import Image
 from slipstream import scene
-from slipstream.core import core
 from slipstream.errors import CaseError
 from slipstream.results import Results
 
@@ -29,12 +28,9 @@ def ball(tmp_path_factory: pytest.TempPathFactory) -> Path:
     z, y, x = np.meshgrid(*(np.arange(n) + 0.5 for n in (16, 16, 24)), indexing="ij")
     flow.set_solid((x - 8) ** 2 + (y - 8) ** 2 + (z - 8) ** 2 < 3.5**2)
     (folder / "case.resolved.toml").write_text(flow.case.resolved("host").to_toml())
-    spacing = (flow.case.spacing,) * 3
-    series = core().Series(flow.solver, str(folder / "fields.vtkhdf"), spacing, (0.0, 0.0, 0.0), True)
     for _ in range(2):
         flow.run(steps=60, quiet=True)
-        series.write(flow.step / flow.case.scales.steps_per_time, (1.0 / flow.case.scales.lid_speed, ""), (1.0, ""))
-    series.close()
+        flow.write(folder / "fields.vtkhdf")
     return folder
 
 
@@ -177,6 +173,14 @@ def test_film_of_a_scene_has_every_frame(cli: Cli, results: Path) -> None:
     assert result.returncode == 0, result.stderr
     with Image.open(results.parent / "wake.gif") as moving:
         assert moving.n_frames == 2
+
+
+@needs_pyvista
+def test_film_of_lines_may_begin_with_a_fluid_at_rest(cli: Cli, results: Path) -> None:
+    with h5py.File(results / "fields.vtkhdf", "r+") as file:
+        file["Series/velocity"][0] = 0.0
+    result = render(cli, "ball", "--film", "start.gif", "--scene", "streamlines")
+    assert result.returncode == 0, result.stderr
 
 
 @needs_pyvista

@@ -302,5 +302,7 @@ def test_blocks_of_a_simulation_are_arrays_that_cover_the_grid() -> None:
 def test_simulation_refuses_unknown_options() -> None:
     import slipstream as slip
 
-    with pytest.raises(slip.CaseError, match="did you mean 'precision'"):
+    with pytest.raises(slip.CaseError, match="no keyword 'precison'; did you mean 'precision'"):
         slip.lbm.Simulation(cells=(8, 8, 8), reynolds=20, precison="f64")
+    with pytest.raises(slip.CaseError, match="no keyword 'reynods'; did you mean 'reynolds'"):
+        slip.lbm.Simulation(cells=(8, 8, 8), reynods=20)

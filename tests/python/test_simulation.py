@@ -11,7 +11,7 @@ import pytest
 import slipstream as slip
 import slipstream._core  # noqa: F401
 from conftest import ROOT, SMALL, TETRAHEDRON, Cli
-from slipstream import march
+from slipstream import march, results
 from slipstream.case import load
 from slipstream.lbm import Simulation
 
@@ -196,6 +196,14 @@ def test_fields_of_a_simulation_are_a_series_for_paraview(
         np.testing.assert_allclose(file["VTKHDF/Steps/Values"][:], times)
         last = np.asarray(file["VTKHDF/CellData/velocity"][-1:])
         np.testing.assert_allclose(last[0], velocity if units else velocity / lid_speed, rtol=1e-6)
+        solid = file["VTKHDF/CellData/flags"][0] != 0
+        assert 0 < np.count_nonzero(solid) < solid.size
+        # What VTK hides, written once: vtkDataSetAttributes::HIDDENCELL is 32.
+        np.testing.assert_array_equal(file["VTKHDF/CellData/vtkGhostType"][:], np.where(solid, 32, 0)[None])
+        assert file["VTKHDF/CellData/vtkGhostType"].dtype == np.uint8
+        density = file["VTKHDF/CellData/density"][-1]
+        expected = np.where(solid, 0.0, results.pressure(flow.case, density))
+        np.testing.assert_allclose(file["VTKHDF/CellData/pressure"][-1], expected, rtol=1e-9, atol=1e-9)
 
 
 def test_run_makes_the_checkpoints_that_were_asked_for(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from conftest import CASES, SMALL, Cli
 from slipstream import derived, engine, initial
 from slipstream.case import Case, load
-from slipstream.checks import warnings
+from slipstream.cautions import warnings
 from slipstream.errors import CaseError
 from slipstream.lbm import Simulation
 
@@ -336,7 +336,7 @@ def test_fields_are_written_every_so_many_seconds(cli: Cli, si: Path, tmp_path: 
     result = cli("run", str(si), *quick, "output.folder=out")
     assert result.returncode == 0, result.stderr
     with h5py.File(tmp_path / "out" / "fields.vtkhdf") as file:
-        np.testing.assert_allclose(file["VTKHDF/Steps/Values"][:], [0.05, 0.1, 0.15, 0.2])
+        np.testing.assert_allclose(file["VTKHDF/Steps/Values"][:], [0.0, 0.05, 0.1, 0.15, 0.2])
 
 
 def test_lid_left_out_moves_at_the_lid_speed_in_metres_a_second() -> None:

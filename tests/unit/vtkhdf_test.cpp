@@ -176,6 +176,22 @@ TEST_F(Vtkhdf, ScalesFloatsToPhysicalUnits) {
   EXPECT_EQ(read_dataset(path, "/VTKHDF/CellData/double").values, expected(g.extent(), 1, {0}, -4));
 }
 
+TEST_F(Vtkhdf, DerivesValuesOfEveryCellFromThoseOfItsField) {
+  const Grid g = grid({8, 6, 4});
+  Field field(g, {.name = "f", .type = DType::f32});
+  fill(field, 0);
+  const auto halve = [](const Box& box, void* values) {
+    for (std::int64_t i = 0; i < box.volume(); ++i) static_cast<float*>(values)[i] *= 0.5F;
+  };
+  for (const bool collect : {false, true}) {
+    VtkhdfSeries series(comm, g, path, {.overwrite = true, .collect = collect, .piece_bytes = 100});
+    series.write(0, {{"q", &field}, {"half", &field, 1, "", halve}, {"quarter", &field, 0.5, "", halve}});
+    EXPECT_EQ(read_dataset(path, "/VTKHDF/CellData/q").values, expected(g.extent(), 1, {0}));
+    EXPECT_EQ(read_dataset(path, "/VTKHDF/CellData/half").values, expected(g.extent(), 1, {0}, 0.5));
+    EXPECT_EQ(read_dataset(path, "/VTKHDF/CellData/quarter").values, expected(g.extent(), 1, {0}, 0.25));
+  }
+}
+
 TEST_F(Vtkhdf, KeepsTheUnitOfAFieldAsAnAttribute) {
   const Grid g = grid({8, 6, 4});
   Field with(g, {.name = "f", .type = DType::f32}), without(g, {.name = "f", .type = DType::f32});

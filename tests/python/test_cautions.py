@@ -1,0 +1,156 @@
+"""What `check` and a run warn of, openings that do not balance, and by what a flow is called steady."""
+
+from typing import Any
+
+import pytest
+from conftest import CASES
+from slipstream import cautions, energy, steadiness
+from slipstream.case import Case, Source, load, parse
+from slipstream.errors import CaseError
+from slipstream.march import march
+
+INLET = {"kind": "velocity", "velocity": ["4*y*(Ly-y)/Ly^2", 0, 0]}
+
+
+def flow(**tables: Any) -> Case:
+    """A channel in 2-D at rest; the lid speed is 0.1 and the length 4 cells."""
+    data = {"grid": {"cells": [4, 32, 1]}, "lbm": {"lattice": "D2Q9"}, "run": {"steps": 100}}
+    return parse(data | {"physics": {"viscosity": 0.1}} | tables, Source("test"))
+
+
+def channel(**sides: Any) -> Case:
+    return flow(boundaries={side.replace("_low", "-").replace("_high", "+"): kind for side, kind in sides.items()})
+
+
+def forced(**keys: Any) -> Case:
+    physics = {"viscosity": 0.1, "force": [1e-6, 0, 0], **keys}
+    grid = {"cells": [4, 32, 1], "periodic": [True, False, False]}
+    return flow(grid=grid, physics=physics, run={"residual": 1e-3, "time_units": 2000})
+
+
+@pytest.mark.parametrize(
+    ("sides", "said"),
+    [
+        ({"x_low": INLET}, r"boundaries\.x-: what comes in through x- has no way out.*grow.*by 67 % of the fluid"),
+        ({"x_high": INLET}, r"boundaries\.x\+: what leaves through x\+ has no way in: the density would fall"),
+        ({"x_low": INLET, "x_high": {"kind": "slip"}}, 'make another side kind = "pressure"'),
+        ({"x_low": INLET, "x_high": {"kind": "velocity", "velocity": [0.5, 0, 0]}}, "what comes in through x-"),
+    ],
+)
+def test_box_that_fills_up_is_refused(sides: dict[str, Any], said: str) -> None:
+    with pytest.raises(CaseError, match=said):
+        channel(**sides)
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [
+        {"x_low": INLET, "x_high": INLET},
+        {"x_low": INLET, "x_high": {"kind": "pressure"}},
+        {"x_low": INLET, "x_high": {"kind": "convective"}},
+        {"y_low": {"kind": "velocity", "velocity": [1, 0, 0]}},
+    ],
+)
+def test_box_whose_sides_balance_or_give_way_is_good(sides: dict[str, Any]) -> None:
+    channel(**sides)
+
+
+def test_pressure_held_by_a_convective_side_alone_is_warned_of_where_the_flow_starts_at_rest() -> None:
+    def warned(case: Case) -> bool:
+        return any("only a convective side holds the pressure" in text for text in cautions.warnings(case))
+
+    away = {"kind": "convective"}
+    assert warned(channel(x_low=INLET, x_high=away))
+    assert not warned(channel(x_low=INLET, x_high={"kind": "pressure"}))
+    assert not warned(channel(x_low=INLET, x_high=away, y_high={"kind": "pressure"}))
+    initial = {"velocity": [1, 0, 0]}
+    assert not warned(flow(boundaries={"x-": INLET, "x+": away}, initial=initial))
+
+
+@pytest.mark.parametrize(
+    ("sides", "share", "said"),
+    [
+        ({"x_low": INLET, "x_high": {"kind": "convective"}}, 0.13, 'changed by +13 %.*take kind = "pressure" there'),
+        ({"x_low": INLET, "x_high": {"kind": "convective"}}, 0.009, ""),
+        ({"x_low": INLET, "x_high": INLET}, -0.02, 'changed by -2 %.*make one of them kind = "pressure"'),
+        ({"x_low": INLET, "x_high": {"kind": "pressure"}}, 0.02, "a smaller physics.lid_speed"),
+        ({"x_low": {"kind": "pressure", "density": 1.1}, "x_high": {"kind": "pressure"}}, 0.05, ""),
+        ({}, 0.02, 'lbm.precision = "f64"'),
+    ],
+)
+def test_mass_that_drifts_is_told_with_a_remedy(sides: dict[str, Any], share: float, said: str) -> None:
+    found = cautions.drift(channel(**sides), share)
+    assert bool(found) == bool(said)
+    for part in said.split(".*"):
+        assert part in found
+
+
+class Still:
+    """Stands in for a solver whose fluid is accelerated from rest, as by a force, until it moves at 1e-3 of a cell."""
+
+    def __init__(self) -> None:
+        self.step = self._seen = 0
+
+    def speed(self, step: int) -> float:
+        return 1e-3 * (1.0 - 0.999**step)
+
+    def advance(self, steps: int) -> None:
+        self.step += steps
+
+    def residual(self) -> float:
+        change, self._seen = self.speed(self.step) - self.speed(self._seen), self.step
+        return change
+
+    def energy(self) -> tuple[float, float]:
+        return 0.5 * 128 * self.speed(self.step) ** 2, 0.0
+
+    def fluid_cells(self) -> int:
+        return 128
+
+
+def test_slow_flow_is_not_steady_at_the_first_look() -> None:
+    solver, case = Still(), forced()
+    outcome = march(solver, case, case.last_step, 72, lambda progress: None)
+    # By the lid speed it would be after 40 steps, at 4 % of the speed that it reaches.
+    assert outcome.steady and solver.speed(outcome.steps) > 0.96e-3
+
+
+@pytest.mark.parametrize(
+    ("case", "own"),
+    [
+        (forced(), True),
+        (channel(x_low={"kind": "pressure", "density": 1.01}, x_high={"kind": "pressure"}), True),
+        (channel(x_low=INLET, x_high={"kind": "pressure"}), False),
+        (flow(walls={"y+": {"velocity": [1, 0, 0]}}), False),
+        (flow(walls={"y+": {"velocity": [1e-4, 0, 0]}}), True),
+        (flow(initial={"velocity": [1, 0, 0]}), False),
+    ],
+    ids=["force", "pressure", "inlet", "lid", "slow lid", "decay"],
+)
+def test_changes_are_taken_over_the_speed_of_the_flow_where_no_side_moves_at_the_lid_speed(
+    case: Case, own: bool
+) -> None:
+    solver = Still()
+    solver.advance(100000)
+    assert steadiness.scale(solver, case) == pytest.approx(1e-3 if own else 0.1)
+
+
+def test_force_whose_changes_are_below_the_residual_is_warned_of_with_a_lid_speed() -> None:
+    (text,) = (text for text in cautions.warnings(forced()) if "less than run.residual = 0.001" in text)
+    assert "by 0.0004 lid speeds" in text and "a physics.lid_speed of 0.00128, that of a laminar flow" in text
+    assert not any("less than run.residual" in text for text in cautions.warnings(forced(lid_speed=0.00128)))
+
+
+def test_interval_shorter_than_a_step_is_warned_of() -> None:
+    (text,) = cautions.warnings(flow(output={"every": 0.01}))
+    assert text == "output.every = 0.01 is shorter than a step of 0.025: every step writes fields"
+
+
+def test_published_decay_of_another_reynolds_number_is_not_compared_with() -> None:
+    def warned(case: Case) -> bool:
+        return any("nothing is compared with it" in text for text in cautions.warnings(case))
+
+    same, other = load(CASES / "taylor_green.toml"), load(CASES / "taylor_green.toml", ["physics.reynolds=800"])
+    assert energy.reference_for(same) is not None and not warned(same)
+    assert energy.reference_for(other) is None and warned(other)
+    assert not warned(load(CASES / "taylor_green.toml", ["physics.reynolds=800", "output.reference=none"]))
