@@ -27,8 +27,8 @@ def configurations(rows: list[Row]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((row["base"], row["rung"]) for row in rows if row["part"] == "ladder"))
 
 
-def test_one_rank_measures_every_part(cli: Cli, tmp_path: Path) -> None:
-    result = cli(*QUICK_WORDS, "--devices", "4")
+def test_one_rank_measures_every_part(here: Cli, tmp_path: Path) -> None:
+    result = here(*QUICK_WORDS, "--devices", "4")
     assert result.returncode == 0, result.stderr
     rows = rows_of(tmp_path)
     timed = [row for row in rows if "clock" in row]
@@ -46,8 +46,8 @@ def test_one_rank_measures_every_part(cli: Cli, tmp_path: Path) -> None:
     assert len(list((tmp_path / "out" / "exchange").glob("*.png"))) == 3
 
 
-def test_bytes_over_links_are_those_of_the_halo(cli: Cli, tmp_path: Path) -> None:
-    assert cli(*QUICK_WORDS, "--devices", "4", "--part", "must").returncode == 0
+def test_bytes_over_links_are_those_of_the_halo(here: Cli, tmp_path: Path) -> None:
+    assert here(*QUICK_WORDS, "--devices", "4", "--part", "must").returncode == 0
     (row,) = [r for r in rows_of(tmp_path) if r["routes"] == "all" and r["clock"] == "events" and r["cells"][0] == 16
               and r["cells"][2] == 8]  # fmt: skip
     # All that 8^3 cells need around them, but for what they get from themselves: above and below their own.
@@ -66,9 +66,9 @@ def test_rows_replace_like_ones_that_hold_other_figures(tmp_path: Path) -> None:
     assert row["warm_setup_s"] == 0.1
 
 
-def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(cli: Cli, tmp_path: Path) -> None:
+def test_layouts_stand_beside_one_another_and_the_fastest_is_drawn(here: Cli, tmp_path: Path) -> None:
     for layout in ("soa", "soa_z", "aos", "auto"):
-        assert cli(*QUICK_WORDS, "--devices", "4", "--part", "must", "--layout", layout).returncode == 0
+        assert here(*QUICK_WORDS, "--devices", "4", "--part", "must", "--layout", layout).returncode == 0
     rows = [row for row in rows_of(tmp_path) if row["routes"] == "all" and row["clock"] == "events"]
     # The emulator has no pieces of memory: auto is soa there.
     traffic = {(tuple(row["cells"]), row["layout"]): row["link_mb"] for row in rows}
