@@ -3,19 +3,25 @@
 #include <algorithm>
 
 #include "solver/lbm/fields.hpp"
+#include "solver/lbm/links.hpp"
 
 namespace slipstream::lbm {
 namespace {
 
-/// The part of a box of ghosts from which a velocity leads into the block, or beyond a side of the domain beside it. An
-/// axis without ghosts closes on itself.
-Box leading_inside(const Grid& grid, const Block& block, const Extent& ghost, Box box, const Direction& c) {
+/// The part of a box of ghosts whose population of a velocity a step of the block may read: where it leads into the
+/// block, or beyond a side of the domain beside it. `outlets`: sides that read what a cell along them sent inwards;
+/// where the block is one cell thick there, it leads out of the block again at the other end. An axis without ghosts
+/// closes on itself.
+Box read_by(const Grid& grid, const Block& block, const std::vector<bool>& outlets, const Extent& ghost, Box box,
+            const Direction& c) {
   for (int a = 0; a < 3; ++a) {
     if (ghost[a] == 0) continue;
     const bool low = !grid.periodic()[a] && block.box.lo[a] == 0;
     const bool high = !grid.periodic()[a] && block.box.hi[a] == grid.extent()[a];
-    box.lo[a] = std::max<std::int64_t>(box.lo[a], (low ? -1 : 0) - c[a]);
-    box.hi[a] = std::min<std::int64_t>(box.hi[a], block.box.extent(a) + (high ? 1 : 0) - c[a]);
+    const bool thin = block.box.extent(a) == 1;
+    const bool below = low || (thin && high && outlets[2 * a + 1]), above = high || (thin && low && outlets[2 * a]);
+    box.lo[a] = std::max<std::int64_t>(box.lo[a], (below ? -1 : 0) - c[a]);
+    box.hi[a] = std::min<std::int64_t>(box.hi[a], block.box.extent(a) + (above ? 1 : 0) - c[a]);
   }
   return box;
 }
@@ -47,7 +53,8 @@ std::vector<Ends> moved(const Grid& grid, const Extent& ghost, const Ends& ends,
 }  // namespace
 
 InPlaceHalo::InPlaceHalo(const Grid& grid, const Options& options, Form form)
-    : halo_(population_halo(grid, options)), form_(form) {
+    : halo_(population_halo(grid, options)), outlets_(6, false), form_(form) {
+  for (const auto& [side, boundary] : options.boundaries) outlets_[static_cast<int>(side)] = is_outlet(boundary);
   with_lattice(options.lattice, [&]<class L>(L) {
     for (const auto& c : L::velocity) velocities_.push_back({c[0], c[1], c[2]});
   });
@@ -65,7 +72,7 @@ std::vector<Transfer> InPlaceHalo::transfers(const Grid& grid, int components, c
 void InPlaceHalo::add(const Grid& grid, const Extent& ghost, const Transfer& crossing, int population,
                       std::vector<Transfer>& found, std::size_t first) const {
   const Direction& c = velocities_[population];
-  Ends left{{}, leading_inside(grid, grid.block(crossing.target_block), ghost, crossing.target.box, c)};
+  Ends left{{}, read_by(grid, grid.block(crossing.target_block), outlets_, ghost, crossing.target.box, c)};
   if (left.target.empty()) return;
   Extent between{};
   for (int a = 0; a < 3; ++a) between[a] = crossing.source.box.lo[a] - crossing.target.box.lo[a];

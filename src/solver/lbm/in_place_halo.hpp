@@ -13,8 +13,9 @@ namespace slipstream::lbm {
 /// to ghosts, in one exchange before each step.
 ///
 /// Since cells are written, nothing may travel that the source did not write: each population takes the cells from
-/// which it ends in the target, or beyond a side of the domain that the target touches (where slip and outlets read
-/// it).
+/// which it ends in the target, or beyond a side of the domain that the target touches (where slip reads it), and from
+/// cells along an outlet inwards (where the outlet reads it), even if the target is one cell thick there and ends
+/// before the population does. That one lies in ghosts of both blocks then.
 class InPlaceHalo final : public Pattern {
  public:
   /// `form`: shared or turned, that of the step that follows the exchange.
@@ -28,6 +29,7 @@ class InPlaceHalo final : public Pattern {
 
   Halo halo_;
   std::vector<Direction> velocities_;
+  std::vector<bool> outlets_;  ///< by Side
   Form form_;
 };
 

@@ -114,6 +114,10 @@ int side_behind(const Grid& grid, const Options& options, const Extent& p);
 /// Velocity of a wall; zero where none was given.
 std::array<double, 3> wall_velocity(const Options& options, int side);
 bool is_wall(const Options& options, int side);
+/// Pressure and convective sides read what cells along them sent inwards.
+inline bool is_outlet(const Boundary& boundary) {
+  return boundary.kind == BoundaryKind::pressure || boundary.kind == BoundaryKind::convective;
+}
 /// The side that is convective, or -1.
 int convective_side(const Options& options);
 

@@ -64,17 +64,29 @@ Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
 
 namespace {
 
+/// Whether a cell lies along an outlet.
+bool along_outlet(const Grid& grid, const Options& options, const Extent& x) {
+  for (const auto& [side, boundary] : options.boundaries) {
+    const int number = static_cast<int>(side), a = number / 2;
+    if (is_outlet(boundary) && x[a] == (number % 2 == 0 ? 0 : grid.extent()[a] - 1)) return true;
+  }
+  return false;
+}
+
 /// Whether a step of the block's fluid cells may touch a cell of the surroundings.
 template <class L>
-bool touched(const Box& box, const Neighbours& neighbours, bool in_place, const Extent& p) {
+bool touched(const Grid& grid, const Options& options, const Box& box, const Neighbours& neighbours, const Extent& p) {
+  const bool in_place = options.streaming == Streaming::in_place;
   const std::uint8_t own = neighbours.flag(p);
   if (own == fluid && box.contains(p)) return true;
   for (int i = 1; i < L::q; ++i) {
-    // In place an odd population comes to the cell itself, and what the cell sends at the body there lies in it, too.
-    if (in_place && i % 2 == 1 && own == solid) continue;
     const auto& c = L::velocity[i];
     const Extent x = neighbours.wrapped({p[0] + c[0], p[1] + c[1], p[2] + c[2]});
-    if (box.contains(x) && neighbours.flag(x) == fluid) return true;
+    if (!box.contains(x) || neighbours.flag(x) != fluid) continue;
+    // In place an odd population comes to the cell itself, and what the cell sends at the body there lies in it, too.
+    // But an outlet reads what the cell's neighbours sent there.
+    if (in_place && i % 2 == 1 && own == solid && !along_outlet(grid, options, x)) continue;
+    return true;
   }
   return false;
 }
@@ -112,12 +124,12 @@ StoredCells::StoredCells(const Grid& grid, const Block& block, const Options& op
   for (int a = 0; a < 3; ++a) numbering_.ghost[a] = static_cast<std::int32_t>(block.box.lo[a] - s.around.lo[a]);
   words_.resize(row * extent[1] * extent[2]);
   const Neighbours neighbours(grid, block, s);
-  const bool in_place = options.streaming == Streaming::in_place;
   with_lattice(options.lattice, [&]<class L>(L) {
     const auto plane = [&](std::int64_t z) {
       for (std::int64_t y = 0; y < extent[1]; ++y)
         for (std::int64_t x = 0; x < extent[0]; ++x)
-          if (touched<L>(block.box, neighbours, in_place, {s.around.lo[0] + x, s.around.lo[1] + y, s.around.lo[2] + z}))
+          if (touched<L>(grid, options, block.box, neighbours,
+                         {s.around.lo[0] + x, s.around.lo[1] + y, s.around.lo[2] + z}))
             words_[(z * extent[1] + y) * row + x / 32].stored |= std::uint32_t{1} << (x % 32);
     };
     for_each_item(extent[2], plane, extent[0] * extent[1]);
