@@ -44,7 +44,8 @@ enum class BoundaryKind : std::uint8_t {
   velocity,  ///< the fluid flows in (or out) at a given velocity: bounce-back with its momentum
   pressure,  ///< the density, and so the pressure, is given; velocity and stress are those of the last cell
   /// What leaves, vortices too, is carried out at a speed: d/dt + speed d/dn = 0 of every population that comes in
-  /// (Lou, Guo & Shi 2013). Nothing holds the pressure. On one side at most.
+  /// (Lou, Guo & Shi 2013). The pressure is drawn towards one far away: a weak wave of the amplitude K (p - p_far)
+  /// comes in, K = relaxation c_s / L (Poinsot & Lele 1992). On one side at most.
   convective,
   slip  ///< a mirror: no flow across, no friction along
 };
@@ -54,8 +55,11 @@ struct Boundary {
   /// Of kind velocity, instead of `velocity`: at points of the side half a cell apart, its edges among them, so
   /// 2 n + 1 along each of its two axes; [slower axis][faster axis].
   std::vector<std::array<double, 3>> profile = {};
-  double density = 1;  ///< of kind pressure
+  double density = 1;  ///< of kind pressure; of kind convective far away
   double speed = 0;    ///< of kind convective: cells per step, above 0, at most 1
+  /// Of kind convective: how fast the mean density goes to that far away, in sound's ways through the domain (its
+  /// length L across the side): it takes 1 / relaxation of them. 0: nothing holds the pressure.
+  double relaxation = 0.25;
 };
 
 /// Named bodies as boundaries see them, in cells; what class Bodies computes from meshes.

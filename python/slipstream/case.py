@@ -149,7 +149,7 @@ class Case(Table):
         return (self.in_lid_speeds(x), self.in_lid_speeds(y), self.in_lid_speeds(z))
 
     def side_density(self, boundary: Boundary) -> float:
-        """Of a side at which the pressure is given, over that of the fluid at rest."""
+        """Of a side at which the pressure is given, or far away from it, over that of the fluid at rest."""
         if boundary.pressure is not None and self.converter:
             return 1.0 + 3.0 * boundary.pressure / self.converter.pressure
         return boundary.density or 1.0
@@ -171,9 +171,11 @@ class Case(Table):
 
     def _boundary_options(self, side: str, boundary: Boundary) -> dict[str, Any]:
         options: dict[str, Any] = {"kind": boundary.kind}
-        if boundary.kind == "pressure":
+        if boundary.kind in ("pressure", "convective"):
             options["density"] = self.side_density(boundary)
         if boundary.kind == "convective":
+            if boundary.relaxation is not None:
+                options["relaxation"] = boundary.relaxation
             speed = self.in_lid_speeds(boundary.speed) if boundary.speed else 1.0
             options["speed"] = speed * self.scales.lid_speed
         if boundary.kind == "velocity":

@@ -171,12 +171,13 @@ def _boundaries(case: Case) -> Iterator[Problem]:
         if (boundary.kind == "velocity") != (boundary.velocity is not None):
             yield (*path, "velocity"), 'belongs to kind = "velocity", and only there; give both or none'
         for key in ("density", "pressure"):
-            if boundary.kind != "pressure" and getattr(boundary, key) is not None:
-                yield (*path, key), 'belongs to kind = "pressure"'
+            if boundary.kind not in ("pressure", "convective") and getattr(boundary, key) is not None:
+                yield (*path, key), 'belongs to kind = "pressure" or "convective"'
         if boundary.density is not None and boundary.pressure is not None:
             yield (*path, "pressure"), "density says it, too; drop one of the two"
-        if boundary.kind != "convective" and boundary.speed is not None:
-            yield (*path, "speed"), 'belongs to kind = "convective"'
+        for key in ("speed", "relaxation"):
+            if boundary.kind != "convective" and getattr(boundary, key) is not None:
+                yield (*path, key), 'belongs to kind = "convective"'
         if case.lbm.lattice == "D2Q9" and boundary.velocity and boundary.velocity[2]:
             yield (*path, "velocity"), "in 2-D nothing flows along z: the third part must be 0"
 

@@ -60,7 +60,7 @@ class Boundary(Table):
 
     kind: Literal["velocity", "pressure", "convective", "slip"] = Field(
         description="The fluid comes in (or leaves) at a velocity; it leaves (or comes in) at a pressure; it is "
-        "carried out at a speed, whatever its pressure; a mirror."
+        "carried out at a speed, its pressure drawn gently to one far away; a mirror."
     )
     velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
         None,
@@ -70,15 +70,23 @@ class Boundary(Table):
         '"4*y*(Ly-y)/Ly^2".',
     )
     density: Positive | None = Field(
-        None, description="Of kind pressure, over that of the fluid at rest: pressure is density / 3. Left out: 1."
+        None,
+        description="Of kind pressure, or far away of kind convective, over that of the fluid at rest: pressure is "
+        "density / 3. Left out: 1.",
     )
     pressure: Finite | None = Field(
-        None, description="SI, of kind pressure, in place of density: above that of the fluid at rest, in Pa."
+        None,
+        description="SI, of kind pressure or convective, in place of density: above that of the fluid at rest, in Pa.",
     )
     speed: Positive | None = Field(
         None,
         description="Of kind convective: that of what leaves, in units of the lid speed, or in m/s with units.speeds. "
         "Left out: the lid speed.",
+    )
+    relaxation: Annotated[float, Field(ge=0, le=2)] | None = Field(
+        None,
+        description="Of kind convective: 1 over the ways of sound through the box in which the mean pressure goes to "
+        "that far away; 0: nothing holds it. Left out: 0.25.",
     )
 
 

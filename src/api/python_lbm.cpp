@@ -41,6 +41,7 @@ lbm::Boundary boundary_from(const nb::dict& dict) {
   reader.read("profile", profile);
   reader.read("density", boundary.density);
   reader.read("speed", boundary.speed);
+  reader.read("relaxation", boundary.relaxation);
   reader.finish();
   boundary.kind = one_of<lbm::BoundaryKind>(kind,
                                             {{"velocity", lbm::BoundaryKind::velocity},

@@ -147,6 +147,8 @@ BASE = ["grid.cells=[8,8,1]", "lbm.lattice=D2Q9", "run.steps=1"]
         ('physics.length="Lq"', "'Lq' is not known"),
         ('physics.length="Lx-Ly"', "a length is above 0"),
         ('boundaries."x+"={kind="pressure",speed=1}', 'belongs to kind = "convective"'),
+        ('boundaries."x+"={kind="pressure",relaxation=1}', 'belongs to kind = "convective"'),
+        ('boundaries."x+"={kind="convective",relaxation=3}', "relaxation: should be"),
         ('boundaries={"x+"={kind="convective"},"x-"={kind="convective"}}', "one side may be"),
         ("physics.pressure_drop=[0.01,0,0]", "the x axis is not periodic"),
     ],
@@ -157,6 +159,16 @@ def test_mistake_in_the_flow_is_explained(override: str, said: str, tmp_path: Pa
     with pytest.raises(CaseError) as error:
         load(path, [*BASE, override])
     assert said in str(error.value)
+
+
+def test_convective_side_hands_on_what_holds_its_pressure() -> None:
+    table = 'boundaries={"x+"={kind="convective"'
+    usual = load(CASES / "couette.toml", ["grid.periodic=[false,false,false]", table + "}}"]).options()
+    side = usual["boundaries"]["x+"]
+    assert side == {"kind": "convective", "density": 1.0, "speed": side["speed"]}
+    other = load(CASES / "couette.toml", ["grid.periodic=[false,false,false]", table + ",density=1.01,relaxation=0}}"])
+    assert other.options()["boundaries"]["x+"]["density"] == 1.01
+    assert other.options()["boundaries"]["x+"]["relaxation"] == 0
 
 
 def test_expression_that_has_no_value_somewhere_ends_the_start() -> None:

@@ -117,6 +117,47 @@ TEST(ConvectiveSide, LetsAVortexOut) {
   EXPECT_LT(left, left_of_a_vortex({BoundaryKind::pressure}));
 }
 
+/// A channel of fluid at rest into which an inlet begins to push; density less 1, on average over all cells.
+double excess_of_a_pushed_channel(const Boundary& outlet, int steps) {
+  Options o;
+  o.lattice = Lattice::d2q9;
+  o.precision = DType::f64;
+  o.viscosity = 0.1;
+  o.cells = {40, 4, 1};
+  o.boundaries[Side::x_low] = {BoundaryKind::velocity, {0.05, 0, 0}};
+  o.boundaries[Side::x_high] = outlet;
+  o.boundaries[Side::y_low] = o.boundaries[Side::y_high] = {BoundaryKind::slip};
+  HostRun run(o);
+  run.lbm.advance(steps);
+  return run.lbm.excess_mass() / 160;
+}
+
+TEST(ConvectiveSide, DrawsTheDensityToThatFarAway) {
+  Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
+  EXPECT_NEAR(excess_of_a_pushed_channel(outlet, 3000), 0, 1e-5);
+  outlet.density = 0.98;
+  EXPECT_NEAR(excess_of_a_pushed_channel(outlet, 3000), -0.02, 1e-5);
+}
+
+// The push runs through the channel as a wave that leaves its density behind, u / c_s.
+TEST(ConvectiveSide, KeepsAnyDensityWithoutRelaxation) {
+  Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
+  outlet.relaxation = 0;
+  EXPECT_GT(excess_of_a_pushed_channel(outlet, 3000), 0.05);
+}
+
+TEST(ConvectiveSide, RelaxesTheDensityAsFastAsItSays) {
+  Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
+  constexpr int steps = 400;
+  for (const double relaxation : {0.25, 0.5}) {
+    outlet.relaxation = relaxation;
+    const double before = excess_of_a_pushed_channel(outlet, 400),
+                 after = excess_of_a_pushed_channel(outlet, 400 + steps);
+    const double rate = std::log(before / after) / steps;
+    EXPECT_NEAR(rate / (relaxation * std::sqrt(1.0 / 3) / 40), 1, 0.15) << relaxation;
+  }
+}
+
 /// One of 1 % along the side, of which a step takes less than a digit of f16 out.
 TEST(ConvectiveSide, LetsAStepOfTheVelocityOutInF16) {
   const Vector u{0.02, 0.05, 0};
@@ -239,6 +280,8 @@ TEST(Boundaries, ThatCannotBeAreRefusedWithTheReason) {
          o.boundaries[Side::x_high] = {BoundaryKind::pressure, {}, {}, -1};
        },
        "the density at side x+ must be positive"},
+      {[](Options& o) { o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, 0.1, -1}; },
+       "the relaxation of the pressure at side x+ must lie between 0 (none) and 2"},
       {[](Options& o) { o.boundaries[Side::x_high] = {BoundaryKind::convective}; },
        "lets the flow out must lie above 0 and be at most 1"},
       {[](Options& o) {

@@ -30,11 +30,13 @@ struct LinkBuffers {
         resting(stream.device(), lists.resting.size()),
         weighted(upload(stream, lists.weighted)),
         pressure(upload(stream, lists.pressure)),
-        convective(upload(stream, lists.convective)) {}
+        convective(upload(stream, lists.convective)),
+        held(upload(stream, lists.held)) {}
   LinkSpans spans() const {
     return {{added.data(), added.size()},       {half_way.data(), half_way.size()},
             {resting.data(), resting.size()},   {weighted.data(), weighted.size()},
-            {pressure.data(), pressure.size()}, {convective.data(), convective.size()}};
+            {pressure.data(), pressure.size()}, {convective.data(), convective.size()},
+            {held.data(), held.size()}};
   }
   bool empty() const {
     return added.size() + half_way.size() + resting.size() + weighted.size() + pressure.size() + convective.size() == 0;
@@ -46,6 +48,7 @@ struct LinkBuffers {
   Buffer<WeightedLink> weighted;
   Buffer<PressureCell> pressure;
   Buffer<ConvectiveLink> convective;
+  Buffer<HeldCell> held;  ///< of cells with convective links
 };
 
 /// A block's links, on its device, and how it is split around the exchange.

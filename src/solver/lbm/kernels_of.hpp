@@ -100,6 +100,7 @@ class KernelsOf final : public Kernels {
     apply(links.convective.size(),
           Convective<S>{origin, places, Scalars<const T>(b.outlet.before), Scalars<T>(b.outlet.after), b.outlet.axis,
                         b.outlet.first, links.convective.data()});
+    apply(links.held.size(), Held<L, S>{origin, places, Scalars<T>(b.outlet.after), b.outlet.axis, links.held.data()});
   }
 
   void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,

@@ -108,6 +108,12 @@ struct Weighted {
   }
 };
 
+/// Element of population 0 of a cell along a convective side: arrays of outlets are one cell thick across it.
+template <class T>
+SLIP_FN std::int64_t in_outlet(const Scalars<T>& array, int axis, const Cell& c) {
+  return array.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z);
+}
+
 /// Reads what came in last time from one array and leaves what comes in now in another, so that it may be done again.
 /// Both hold numbers as they are computed with: rounded in every step, they would stop short of where they go.
 template <class S>
@@ -118,18 +124,43 @@ struct Convective {
   Places places;
   Scalars<const T> before;
   Scalars<T> after;
-  int axis;    ///< across the side: the arrays are one cell thick along it
+  int axis;    ///< across the side
   bool first;  ///< nothing came in before
   const ConvectiveLink* links;
   SLIP_FN void operator()(std::int64_t n) const {
     const ConvectiveLink link = links[n];
-    const Cell& c = link.cell;
-    const std::int64_t at =
-        before.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z) + link.in.i * before.component;
+    const std::int64_t at = in_outlet(before, axis, link.cell) + link.in.i * before.component;
     const T next = S::load(origin[places.outgoing(link.other_cell, link.other)]), last = before.origin[at];
     const T now = first ? next : last + static_cast<T>(link.share) * (next - last);
     after.origin[at] = now;
     origin[places.incoming(link.cell, link.in)] = rounded<S>(origin, places, link.cell, now);
+  }
+};
+
+/// Draws the pressure at a convective side towards that far away. To a wave whose direction is across the side what
+/// was carried out is transparent, so that any pressure would be as good; Poinsot & Lele (1992, after Rudy &
+/// Strikwerda 1980) let a weak wave come in, of the amplitude L_1 = K (p - p_far), by which the density changes as
+/// d rho / dt = -K / 2 (rho - rho_far).
+template <class L, class S>
+struct Held {
+  using T = typename S::Number;
+  typename S::Word* origin;
+  Places places;
+  Scalars<T> after;  ///< as left by Convective
+  int axis;
+  const HeldCell* cells;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const HeldCell at = cells[n];
+    T g[L::q];
+    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(origin[places.outgoing(at.cell, heading_of<L>(q()))]); });
+    const T change = static_cast<T>(at.rate) * (static_cast<T>(at.excess) - moments<L>(g).excess);
+    T* const outlet = after.origin + in_outlet(after, axis, at.cell);
+    unrolled<1, L::q>([&](auto q) {
+      if ((at.in >> q() & 1u) == 0) return;
+      T& now = outlet[q() * after.component];
+      now += T(L::weight(q())) * change;
+      origin[places.incoming(at.cell, heading_of<L>(q()))] = rounded<S>(origin, places, at.cell, now);
+    });
   }
 };
 

@@ -2,6 +2,7 @@
 #include "solver/lbm/links.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -145,15 +146,26 @@ class Maker {
     if (boundary.kind == BoundaryKind::convective) {
       const double share = boundary.speed / (1 + boundary.speed);
       to.convective.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, share});
+      if (boundary.relaxation > 0) in_cell(to.held, x, i, boundary.density - 1).rate = hold_rate(boundary);
       return;
     }
     to.weighted.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, 0, 0.0, 1.0, seam_term(x, i)});
-    if (boundary.kind == BoundaryKind::pressure) pressure(to.pressure, x, i, boundary.density - 1);
+    if (boundary.kind == BoundaryKind::pressure) in_cell(to.pressure, x, i, boundary.density - 1);
   }
 
-  void pressure(std::vector<PressureCell>& cells, const Extent& x, int i, double excess) {
+  /// Of the wave that brings a density r back, each population w r (1 + 3 c_s), since c . n = 1 for all that come in:
+  /// it moves the fluid by c_s r. Half of K times what the density lacks, K = sigma c_s / L, L the domain's length.
+  double hold_rate(const Boundary& boundary) const {
+    const double sound = std::sqrt(1.0 / 3),
+                 length = static_cast<double>(grid_.extent()[convective_side(options_) / 2]);
+    return 0.5 * boundary.relaxation * sound / length * (1 + 3 * sound);
+  }
+
+  /// Adds a population to those of its cell.
+  template <class Item>
+  Item& in_cell(std::vector<Item>& cells, const Extent& x, int i, double excess) {
     const Cell cell = local(x);
-    const auto same = [&](const PressureCell& p) {
+    const auto same = [&](const Item& p) {
       return std::tie(p.cell.x, p.cell.y, p.cell.z, p.excess) == std::tie(cell.x, cell.y, cell.z, excess);
     };
     // A cell's populations follow on one another; at edges up to three sides take turns.
@@ -161,6 +173,7 @@ class Maker {
     auto found = std::find_if(last, cells.end(), same);
     if (found == cells.end()) found = cells.insert(cells.end(), {cell, 0, excess});
     found->in |= 1u << i;
+    return *found;
   }
 
   /// Bouzidi, Firdaouss & Lallemand 2001, linear. Beyond the middle of the link both populations are the cell's own;
@@ -209,6 +222,7 @@ void append(LinkLists& to, const LinkLists& more) {
   append(to.weighted, more.weighted);
   append(to.pressure, more.pressure);
   append(to.convective, more.convective);
+  append(to.held, more.held);
 }
 
 /// By population, each in the order of its cells: the order of memory in soa, so that neighbouring threads touch

@@ -58,6 +58,15 @@ struct PressureCell {
   double excess = 0;     ///< rho - 1
 };
 
+/// A cell along a convective side, towards whose density far away the populations that come in there are drawn: each
+/// gets `rate` times its weight times what the density lacks, in every step, and keeps it.
+struct HeldCell {
+  Cell cell;
+  std::uint32_t in = 0;  ///< bit i: population i
+  double excess = 0;     ///< the density far away, less 1
+  double rate = 0;
+};
+
 /// A link whose exchange of momentum is a load on a wall or a body; q is where it meets the surface.
 struct LoadLink {
   Cell cell;
@@ -79,6 +88,7 @@ struct LinkLists {
   std::vector<WeightedLink> weighted;
   std::vector<PressureCell> pressure;
   std::vector<ConvectiveLink> convective;
+  std::vector<HeldCell> held;
 };
 /// The same, on the device.
 struct LinkSpans {
@@ -88,6 +98,7 @@ struct LinkSpans {
   std::span<const WeightedLink> weighted;
   std::span<const PressureCell> pressure;
   std::span<const ConvectiveLink> convective;
+  std::span<const HeldCell> held;
 };
 
 /// All links of a block: those that may be applied before the exchange, and those with a population that the exchange

@@ -114,6 +114,9 @@ void check_boundary(const Options& o, Side side, const Boundary& boundary) {
           "the speed at which side " + to_string(side) +
               " lets the flow out must lie above 0 and be at most 1 cell a step; it is " +
               std::to_string(boundary.speed) + ": take the mean velocity there");
+  require(boundary.kind != BoundaryKind::convective || (boundary.relaxation >= 0 && boundary.relaxation <= 2),
+          "the relaxation of the pressure at side " + to_string(side) + " must lie between 0 (none) and 2; it is " +
+              std::to_string(boundary.relaxation) + ": take 0.25");
   check_profile(o, side, boundary);
 }
 
@@ -318,6 +321,7 @@ std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) 
       bytes += links * static_cast<std::int64_t>(sizeof(Link));
     } else if (found->second.kind == BoundaryKind::convective) {
       bytes += links * static_cast<std::int64_t>(sizeof(ConvectiveLink)) +
+               (found->second.relaxation > 0 ? cells * static_cast<std::int64_t>(sizeof(HeldCell)) : 0) +
                Field::bytes_needed(beside_outlet(grid, o, block.box).extents(), outlet_field(o));
     } else {
       bytes += links * static_cast<std::int64_t>(sizeof(WeightedLink));
