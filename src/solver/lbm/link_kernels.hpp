@@ -151,9 +151,9 @@ struct Held {
   const HeldCell* cells;
   SLIP_FN void operator()(std::int64_t n) const {
     const HeldCell at = cells[n];
-    T excess = T(0);
-    unrolled<0, L::q>([&](auto q) { excess += S::load(origin[places.outgoing(at.cell, heading_of<L>(q()))]); });
-    const T change = static_cast<T>(at.rate) * (static_cast<T>(at.excess) - excess);
+    T g[L::q];
+    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(origin[places.outgoing(at.cell, heading_of<L>(q()))]); });
+    const T change = static_cast<T>(at.rate) * (static_cast<T>(at.excess) - moments<L>(g).excess);
     T* const outlet = after.origin + in_outlet(after, axis, at.cell);
     unrolled<1, L::q>([&](auto q) {
       if ((at.in >> q() & 1u) == 0) return;
