@@ -78,7 +78,10 @@ def march(
     no longer sound.
     """
     try:
-        return _march(lbm, case, last_step, bytes_per_cell, show, write, keeper, look)
+        outcome = _march(lbm, case, last_step, bytes_per_cell, show, write, keeper, look)
+        if keeper and not outcome.stopped:
+            keeper.end(outcome.steps)
+        return outcome
     except core().Diverged as error:
         where = str(error)
     good = f"; {keeper.last_good()}" if keeper else ""
@@ -104,7 +107,10 @@ def _march(
         lbm.residual()
         marks = Marks(lbm.step)
     first_step, stopped = lbm.step, ""
-    checked, residual, steady = marks.checked, marks.residual, marks.steady
+    checked, residual = marks.checked, marks.residual
+    # What was steady enough for the run before need not be for this one.
+    limit = case.run.residual
+    steady = marks.steady and limit is not None and residual is not None and residual < limit
     periods = [check_every] + ([every] if every else []) + ([keeper.every] if keeper and keeper.every else [])
     start = time.perf_counter()
     while lbm.step < last_step and not steady and not stopped:
