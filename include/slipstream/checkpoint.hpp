@@ -62,7 +62,8 @@ class Checkpoints {
     std::string error;  ///< why there is none: earlier checkpoints are as they were
   };
 
-  /// Collective. Removes what a killed run left incomplete. Throws where the folder cannot be written to.
+  /// Collective. Removes what killed processes of rank 0's host left incomplete. Throws where the folder cannot be
+  /// written to.
   Checkpoints(const Communicator& comm, Options options);
   /// Waits for the thread. What finish() was not called for is lost.
   ~Checkpoints();
@@ -115,8 +116,9 @@ void restore(const Communicator& comm, const std::string& path, State& state);
 /// Whether to end a run before its last step: a signal, or the clock. Ends nothing itself.
 class StopRequest {
  public:
-  /// From now on SIGTERM and SIGUSR1 are requests, until destruction; a second SIGTERM ends the process as it would
-  /// have without. At most one object at a time. `wall_clock_limit`: seconds from now; 0: none.
+  /// From now on SIGTERM, SIGINT, SIGHUP and SIGUSR1 are requests, until destruction; the second of a kind, but for
+  /// SIGUSR1, does what it would have done without. SIGINT and SIGHUP stay ignored where they are. At most one object
+  /// at a time. `wall_clock_limit`: seconds from now; 0: none.
   explicit StopRequest(const Communicator& comm, double wall_clock_limit = 0);
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;

@@ -231,7 +231,9 @@ class Case(Table):
 
     @property
     def checkpoint_folder(self) -> Path:
-        return Path(self.checkpoint.folder) if self.checkpoint.folder else self.folder / "checkpoints"
+        """Of this case alone: many may share the folder that [checkpoint] names."""
+        given = self.checkpoint.folder
+        return Path(given) / self.case.name if given else self.folder / "checkpoints"
 
     def options(self) -> dict[str, Any]:
         """The flat dictionary that the compiled solver reads; walls in lattice units."""
@@ -264,7 +266,6 @@ class Case(Table):
             "physics": physics,
             "run": {"check_every": self.check_every, "steps": self.last_step},
             "output": {"folder": str(self.folder)},
-            "checkpoint": {"folder": str(self.checkpoint_folder)},
             "machine": {"backend": backend or self.machine.backend},
             # What was measured again is remembered now.
             "exchange": {"tune": "measure" if self.exchange.retune else self.exchange.tune, "retune": False},
@@ -390,6 +391,32 @@ def parse(data: dict[str, Any], source: Source) -> Case:
     if found:
         raise CaseError("\n  ".join(found))
     return case
+
+
+def remembered(text: str, name: str) -> tuple[Case, list[str]]:
+    """A case as a run wrote it down, by this version or another: keys that it lacks have their defaults, and those that
+    are not known here are left out and returned. It is not checked, because it was, by the rules of its day. Raises
+    CaseError, which calls it by `name`."""
+    unknown: list[str] = []
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CaseError(f"{name}: not valid TOML: {error}") from None
+    while True:
+        try:
+            return Case.model_validate_json(json.dumps(data, default=str)), unknown
+        except ValidationError as error:
+            faults = error.errors(include_url=False)
+            extra = [fault["loc"] for fault in faults if fault["type"] == "extra_forbidden"]
+            if not extra:
+                said = [f"{name}: {_explain(fault)}" for fault in faults]
+                raise CaseError("\n  ".join(said)) from None
+        for *tables, key in extra:
+            table = data
+            for part in tables:
+                table = table[part]
+            del table[key]
+            unknown.append(show((*tables, key)))
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any], dict[str, variants.Tables]]:

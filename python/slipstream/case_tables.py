@@ -245,13 +245,18 @@ class OutputTable(Table):
 
 
 class CheckpointTable(Table):
-    """[checkpoint]: from what a run that ended early goes on (run --restart)."""
+    """[checkpoint]: from what a run goes on (run --restart)."""
 
-    every: Count | None = Field(
-        None, description="Steps between checkpoints. Left out: only when SIGTERM, SIGUSR1 or the clock ends the run."
+    every: Count | None = Field(None, description="Steps between checkpoints. Left out: only at the end of the run.")
+    final: bool = Field(
+        True,
+        description="One at the end, from which the run goes on with more steps; false: only where a signal or the "
+        "clock ends it.",
     )
     keep: Count = Field(2, description="Checkpoints that stay, the newest; one more is on the disk for a while.")
-    folder: str | None = Field(None, description="Left out: checkpoints in output.folder.")
+    folder: str | None = Field(
+        None, description="They lie in its subfolder of the case's name. Left out: checkpoints in output.folder."
+    )
     snapshot: Literal["pinned", "device", "mpi"] = Field(
         "pinned",
         description="Where values wait until they are written: pinned host memory, or as much device memory again, "

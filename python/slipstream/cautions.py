@@ -132,12 +132,15 @@ def _slow_force(case: Case) -> Iterator[str]:
 
 
 def _loose_pressure(case: Case) -> Iterator[str]:
-    """Where nothing but a convective side holds the pressure, what comes in before the flow has come through stays."""
-    sides = {boundary.kind: side for side, boundary in case.boundaries.given()}
-    if "convective" in sides and "pressure" not in sides and case.initial is None:
+    """Where nothing holds the pressure, what comes in before the flow has come through stays."""
+    given = {boundary.kind: (side, boundary) for side, boundary in case.boundaries.given()}
+    if "convective" not in given or "pressure" in given or case.initial is not None:
+        return
+    side, boundary = given["convective"]
+    if boundary.relaxation == 0:
         yield (
-            f"boundaries.{sides['convective']}: only a convective side holds the pressure, and the flow starts at "
-            "rest: the mean density may drift by several percent until the flow has come through; take kind = "
+            f"boundaries.{side}: relaxation = 0 leaves the pressure free, and the flow starts at rest: the mean "
+            "density may drift by several percent until the flow has come through; leave relaxation out, take kind = "
             '"pressure" there, or start with the flow that comes in: [initial] velocity'
         )
 

@@ -3,17 +3,19 @@
 import json
 import tomllib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from slipstream import bodies
-from slipstream.case import Case
-from slipstream.core import agree_on_error, as_case_error, core
+from slipstream.case import Case, remembered
+from slipstream.core import agree_on_error, as_case_error, core, on_all_ranks
 from slipstream.errors import CaseError, RunError
+from slipstream.locks import Locks
 from slipstream.record import Event
+from slipstream.start import asked_by
 
 #: Tables that may differ between a run and the one that goes on: they change no bit of the flow.
 _FREE_TABLES = frozenset({"case", "exact", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"})
@@ -31,8 +33,10 @@ class Flow:
 
     @classmethod
     def of(cls, case: Case, backend: str) -> "Flow":
-        """Reads the mesh files. Raises CaseError where one cannot be read."""
-        return cls(case.resolved(backend).to_toml(), bodies.checksums(case))
+        """Reads the mesh files. Collective; raises CaseError where one cannot be read."""
+        with on_all_ranks():
+            meshes = bodies.checksums(case)
+        return cls(case.resolved(backend).to_toml(), meshes)
 
 
 @dataclass(frozen=True)
@@ -77,9 +81,17 @@ def _is_free(key: str) -> bool:
 
 
 def _of_the_flow(text: str) -> dict[str, Any]:
+    """Values by key, those of defaults among them: the text may be of a version that did not have a key yet. What is
+    not known here counts as it stands."""
     data = tomllib.loads(text)
-    flat = _flat({table: keys for table, keys in data.items() if table not in _FREE_TABLES})
-    return {key: value for key, value in flat if not _is_free(key)}
+    written = dict(_flat(data))
+    try:
+        case, unknown = remembered(text, "the checkpoint's case")
+        data = tomllib.loads(case.resolved(case.machine.backend).to_toml())
+    except (CaseError, ValueError):
+        unknown = []  # then its words are all that can be compared
+    values = dict(_flat(data)) | {key: written[key] for key in unknown if key in written}
+    return {key: v for key, v in values.items() if key.split(".")[0] not in _FREE_TABLES and not _is_free(key)}
 
 
 def differences(before: Flow, now: Flow) -> list[str]:
@@ -108,6 +120,8 @@ def _chosen(case: Case, wanted: str) -> str:
     if wanted != "last":
         return wanted
     there = files_in(case.checkpoint_folder)
+    if not there and case.checkpoint.folder:
+        there = files_in(Path(case.checkpoint.folder))  # where earlier versions put them
     if not there:
         raise CaseError(f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file")
     return str(there[-1])
@@ -150,21 +164,31 @@ def find(case: Case, flow: Flow, wanted: str) -> Restart:
             problem = str(error)
     agree_on_error(problem)
     found = json.loads(core().broadcast(text, 0))
-    return Restart(found["path"], found["step"], Marks(**found["marks"]), found["mass"])
+    known = {field.name for field in fields(Marks)}  # another version may have written more
+    marks = Marks(**{key: value for key, value in found["marks"].items() if key in known})
+    return Restart(found["path"], found["step"], marks, found["mass"])
 
 
 class Keeper:
-    """Makes the checkpoints of a run: every so many steps, and one when a signal or the clock asks for an end."""
+    """Makes the checkpoints of a run: every so many steps, one when a signal or the clock asks for an end, and, where
+    `final`, one at any other end."""
 
-    def __init__(self, case: Case, flow: Flow, console: Console) -> None:
+    def __init__(
+        self, case: Case, flow: Flow, console: Console, locks: Locks | None = None, final: bool = False
+    ) -> None:
         self._case = case
         self._flow = flow
         self._console = console
+        self._final = final
+        self._locks = locks or Locks(case.case.name)  #: the run's, which gives them back, or its own
+        self._owns_locks = locks is None
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
         self._lbm: Any = None
         self._ring: Any = None
         self._mass = 0.0
         self._began_from = ""
+        self._begun = -1  #: step of the newest checkpoint
+        self._now: Marks | None = None
         #: What became of its checkpoints, on rank 0.
         self.events: list[Event] = []
         #: Where the loop over time goes on from.
@@ -174,7 +198,7 @@ class Keeper:
         """From now on checkpoints are of this solver. `mass`: before the first step of all."""
         self._lbm, self._mass = lbm, mass
         if resumed:
-            self._began_from, self.marks = resumed.path, resumed.marks
+            self._began_from, self.marks, self._begun = resumed.path, resumed.marks, resumed.step
         # A folder that cannot be used is better known now than when the time has run out.
         if self.every or self._case.checkpoint.wall_clock_limit:
             self._checkpoints()
@@ -189,17 +213,41 @@ class Keeper:
         if self._ring:
             self._ring.poll()
             self._tell()
-        why = self._stop.reason()
+        self._now = marks
+        if why := self._reason():
+            self._console.print(f"{why}: ends with a checkpoint; a second one ends at once", soft_wrap=True)
         if why or (self.every and step % self.every == 0):
-            # What is not sound is not worth keeping: the guard raises.
-            self._lbm.inspect()
-            self._checkpoints().begin(_notes(marks, self._mass, self._flow))
+            self._begin(step)
         if why:
             self._ring.finish()
             failed = [error for at, _, error in self._tell() if at == step and error]
             if failed:
                 raise RunError(f"stopped by {why} at step {step} without a checkpoint: {failed[0]}; {self._newest()}")
         return why
+
+    def _reason(self) -> str:
+        """Why to stop, by the signal that the user sent. Collective."""
+        why = self._stop.reason()
+        return core().broadcast(asked_by(why), 0) if why == "SIGUSR1" else why
+
+    def _begin(self, step: int) -> None:
+        # What is not sound is not worth keeping: the guard raises.
+        self._lbm.inspect()
+        self._checkpoints().begin(_notes(self._now or Marks(step), self._mass, self._flow))
+        self._begun = step
+
+    def end(self, step: int) -> None:
+        """At an end that nobody asked for: makes the last checkpoint; one that fails is a warning. Collective."""
+        if not self._final or self._begun == step:
+            return
+        try:
+            self._begin(step)
+        except core().Diverged:
+            raise
+        except (RuntimeError, CaseError) as error:  # the folder cannot be used, which all ranks know
+            self._warn(step, str(error))
+            return
+        self.finish()
 
     def finish(self) -> None:
         """Waits for the checkpoint under way. Collective."""
@@ -210,7 +258,13 @@ class Keeper:
     def close(self) -> None:
         """Finishes, and leaves signals alone again. Collective."""
         self.finish()
+        self.release()
+
+    def release(self) -> None:
+        """Leaves signals, and the folder that it took for itself, alone again, whatever happened. Not collective."""
         self._stop = None
+        if self._owns_locks:
+            self._locks.release()
 
     @property
     def last(self) -> str:
@@ -228,20 +282,23 @@ class Keeper:
 
     def _checkpoints(self) -> Any:
         if self._ring is None:
-            wanted = self._case.checkpoint
-            folder = str(self._case.checkpoint_folder)
-            self._ring = core().Checkpoints(self._lbm, folder, wanted.keep, self._flow.text, wanted.snapshot)
+            wanted, folder = self._case.checkpoint, self._case.checkpoint_folder
+            self._locks.take(folder, "checkpoint.folder")
+            self._ring = core().Checkpoints(self._lbm, str(folder), wanted.keep, self._flow.text, wanted.snapshot)
         return self._ring
 
     def _tell(self) -> list[tuple[int, str, str]]:
         """Notes what became of checkpoints, and says which failed, on rank 0."""
         results = self._ring.results()
         for step, path, error in results:
-            what = f"no checkpoint: {error}" if error else f"checkpoint {path}"
-            self.events.append(Event(step, what))
             if error:
-                self._console.print(
-                    f"warning: the checkpoint at step {step} was not written: {error}; {self._newest()}",
-                    soft_wrap=True,
-                )
+                self._warn(step, error)
+            else:
+                self.events.append(Event(step, f"checkpoint {path}"))
         return results
+
+    def _warn(self, step: int, error: str) -> None:
+        self.events.append(Event(step, f"no checkpoint: {error}"))
+        self._console.print(
+            f"warning: the checkpoint at step {step} was not written: {error}; {self._newest()}", soft_wrap=True
+        )

@@ -5,9 +5,12 @@ import json
 import os
 import re
 import sys
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 from rich.console import Console
@@ -16,6 +19,7 @@ from slipstream import __version__, benchmarks, core, failure, picture_options, 
 from slipstream.case import Case, check_variants, load, schema
 from slipstream.errors import CaseError, RunError
 from slipstream.faults import nearest
+from slipstream.pipes import patient_output
 
 USER_ERROR = 2
 #: Returns the exit code; None is 0.
@@ -159,7 +163,9 @@ def _run(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import run
 
     watch = run.Watch(tuple(arguments.report), arguments.trace)
-    run.run(_load(arguments), console, arguments.overwrite, watch, arguments.restart)
+    with core.on_all_ranks():
+        case = _load(arguments)
+    run.run(case, console, arguments.overwrite, watch, arguments.restart)
 
 
 def _check_before_start(arguments: argparse.Namespace) -> None:
@@ -210,7 +216,8 @@ def _check(arguments: argparse.Namespace, console: Console) -> None:
 def _plan(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream import engine, machine_file, predict, report, topology
 
-    case = _load(arguments)
+    with core.on_all_ranks():
+        case = _load(arguments)
     description = machine_file.load(arguments.machine) if arguments.machine else None
     machine = engine.describe(description) if description else engine.discover(case)
     setup = engine.prepare(case, machine, check_memory=False)
@@ -323,16 +330,45 @@ def _without_ranks(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-def _fail(message: str) -> None:
-    """One message, from one rank."""
+#: Seconds in which ranks that fail alike do so.
+_ALIKE = 5.0
+
+
+def _fail(error: CaseError | RunError, code: int) -> None:
+    """One message, from one rank: where the others may know nothing of it, they are ended."""
     if core.rank() == 0:
-        print(f"slipstream: error: {message}", file=sys.stderr, flush=True)
+        print(f"slipstream: error: {error}", file=sys.stderr, flush=True)
+    module = _module_of_job()
+    if module is None:
+        return
+    if error.agreed or module.all_ranks_end(_ALIKE):
+        module.expect_common_end()
+        return
+    rank = module.job()[0]
+    # In the order of the ranks, so that only the first of several speaks.
+    time.sleep(0.2 * min(rank, 50))
+    if rank:
+        print(f"slipstream: error on rank {rank}: {error}", file=sys.stderr, flush=True)
+    failure.end_all_ranks(module, code)
+
+
+def _module_of_job() -> ModuleType | None:
+    """The compiled module with MPI running, where there are several ranks, and they are Slipstream's own."""
+    if (core.launched_size() or 1) < 2:
+        return None
+    try:
+        module = core.core()
+        module.rank()  # starts MPI, as it does on the ranks that have not failed
+    except (CaseError, RuntimeError):
+        return None
+    return module if module.mpi_started_here() else None
 
 
 def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     from slipstream import report
 
-    _check_before_start(arguments)
+    with core.on_all_ranks() if core.launched_size() else nullcontext():
+        _check_before_start(arguments)
     if getattr(arguments, "ranks", None) is not None:
         return start.start(arguments.ranks, _without_ranks(words))
     return arguments.action(arguments, report.console(core.rank())) or 0
@@ -343,16 +379,24 @@ def main(words: Sequence[str] | None = None) -> int:
     that is no longer sound."""
     words = list(sys.argv[1:] if words is None else words)
     arguments = _parse(words)
+    with patient_output(arguments.command in ("run", "bench")):
+        return _code_of(arguments, words)
+
+
+def _code_of(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     try:
         code = _act(arguments, words)
+        if core.loaded():
+            core.core().expect_common_end()
     except CaseError as error:
-        _fail(str(error))
         code = USER_ERROR
+        _fail(error, code)
     except RunError as error:
-        _fail(str(error))
         code = error.code
+        _fail(error, code)
     except KeyboardInterrupt:
         code = failure.INTERRUPTED
+        print("slipstream: interrupted", file=sys.stderr, flush=True)
         _end_all_ranks(code)
     except Exception as error:
         _crash(error)

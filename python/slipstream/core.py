@@ -54,11 +54,36 @@ def rank() -> int:
     return core().rank() if loaded() else (_first_number(_RANK) or 0)
 
 
+def _agreed(message: str) -> CaseError:
+    error = CaseError(message)
+    error.agreed = True
+    return error
+
+
 def agree_on_error(message: str) -> None:
     """Collective: raises on every rank the CaseError that rank 0 found; an empty message is none."""
     message = core().broadcast(message, 0)
     if message:
-        raise CaseError(message)
+        raise _agreed(message)
+
+
+def agree(message: str) -> None:
+    """Collective: raises on every rank the CaseError of the lowest rank that has one; an empty message is none."""
+    message = core().agree(message)
+    if message:
+        raise _agreed(message)
+
+
+@contextmanager
+def on_all_ranks() -> Iterator[None]:
+    """What fails in here on one rank, in whose files alone a mesh may be missing, is the same CaseError on all of them:
+    else the others would wait for that rank. Collective at its end; inside no rank may wait for another."""
+    problem = ""
+    try:
+        yield
+    except (CaseError, OSError) as error:
+        problem = str(error)
+    agree(problem)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 from slipstream import bodies, domain, initial
 from slipstream.case import Case
 from slipstream.checks import check_blocks
-from slipstream.core import as_case_error, core
+from slipstream.core import as_case_error, core, on_all_ranks
 from slipstream.errors import CaseError
 from slipstream.machine_file import MachineFile
 
@@ -69,13 +69,16 @@ def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
     with as_case_error():
         plan = core().plan(machine, options)
     if case.bodies:
-        links = bodies.link_memory(case, plan["blocks"])
+        with on_all_ranks():
+            links = bodies.link_memory(case, plan["blocks"])
         plan["arrays"] += [{"device": d, "array": "links of bodies", "bytes": n} for d, n in links.items()]
     setup = Setup(case, machine, plan, options)
     if check_memory and memory_problem(setup) and case.bodies and case.lbm.solids != "dense":
         # Bodies take their time, so that only a plan that does not fit without them asks for them.
+        with on_all_ranks():
+            made = bodies.make(case)
         with as_case_error():
-            setup = Setup(case, machine, core().plan(machine, options, bodies.make(case)), options)
+            setup = Setup(case, machine, core().plan(machine, options, made), options)
     if check_memory and (message := memory_problem(setup)):
         raise CaseError(message)
     return setup
@@ -138,9 +141,11 @@ def show_extent(extent: tuple[int, ...] | list[int]) -> str:
 def solver(setup: Setup, trace: Any = None) -> Any:
     """Allocates and initialises the solver: fluid at rest, density 1, or the flow that the case gives.
 
-    What fails here may fail on one rank only, so it is no CaseError: the command line takes the other ranks down.
+    What fails where memory is taken may fail on one rank only, so it is no CaseError: the command line takes the other
+    ranks down.
     """
-    made = bodies.make(setup.case) if setup.case.bodies else None
+    with on_all_ranks():
+        made = bodies.make(setup.case) if setup.case.bodies else None
     lbm = core().Lbm(setup.machine, setup.options, trace, made)
     start(lbm, setup.case)
     guard = setup.case.guard
@@ -152,4 +157,6 @@ def solver(setup: Setup, trace: Any = None) -> Any:
 def start(lbm: Any, case: Case) -> None:
     """Puts the fluid of a new solver, or of one with new solid cells, into the flow that the case gives."""
     if case.initial:
-        lbm.start_from(initial.starter(case))
+        # Each rank asks for its own cells alone, and an expression may have no value in one of them.
+        with on_all_ranks():
+            lbm.start_from(initial.starter(case))

@@ -10,9 +10,15 @@ DIVERGED = 3
 INTERRUPTED = 130
 
 
+def _alone(module: ModuleType) -> bool:
+    """Whether no other rank is Slipstream's to end: there is none, or the host program started MPI."""
+    return module.job()[1] == 1 or not module.mpi_started_here()
+
+
 def end_all_ranks(module: ModuleType, code: int) -> None:
-    """Ends every rank of the job at once, with this exit code. Returns where there is one rank, or MPI does not run."""
-    if module.job()[1] == 1:
+    """Ends every rank of the job at once, with this exit code. Returns where there is one rank, where MPI does not run,
+    and in a program that started MPI itself: its ranks are its own matter."""
+    if _alone(module):
         return
     sys.stdout.flush()
     sys.stderr.flush()
@@ -20,13 +26,17 @@ def end_all_ranks(module: ModuleType, code: int) -> None:
 
 
 def watch(module: ModuleType) -> None:
-    """From now on an exception that nobody catches ends all ranks, after it was shown as it would have been without."""
+    """From now on an exception that nobody catches ends all ranks, after it was shown as it would have been without.
+
+    What does not come by here, as SystemExit and all that IPython shows, ends them by its exit code: see
+    machine/end.hpp.
+    """
     show = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         show(kind, error, trace)
-        rank, size = module.job()
-        if size > 1:
+        if not _alone(module):
+            rank, size = module.job()
             print(f"slipstream: rank {rank} failed, and ends all {size} ranks", file=sys.stderr)
         end_all_ranks(module, INTERRUPTED if issubclass(kind, KeyboardInterrupt) else FAILED)
 

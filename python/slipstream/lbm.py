@@ -147,8 +147,8 @@ class Simulation:
 
         The residual is the largest change of velocity per length / lid speed, over the lid speed, or over the flow's
         own where nothing moves at the lid speed (docs/lbm.md, "Steady"). With `steady` alone there is no other end.
-        Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for; its clock, SIGTERM or SIGUSR1
-        then end the run with one more, and the outcome says so.
+        Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for; its clock, SIGTERM, SIGUSR1 or
+        SIGINT (Ctrl-C) then end the run with one more, and the outcome says so.
 
         Raises ValueError where nothing says when to stop, and march.Diverged where the flow is no longer sound.
         """
@@ -165,10 +165,14 @@ class Simulation:
         case = case.model_copy(update={"run": case.run.model_copy(update={"residual": steady})})
         console = Console(quiet=True) if quiet else report.console(core().rank())
         keeper = self._keeper(console)
-        with LiveLine(console) as line:
-            outcome = march(self._lbm, case, last, self._setup.plan["bytes_per_cell"], line.show, keeper=keeper)
-        if keeper:
-            keeper.close()
+        try:
+            with LiveLine(console) as line:
+                outcome = march(self._lbm, case, last, self._setup.plan["bytes_per_cell"], line.show, keeper=keeper)
+            if keeper:
+                keeper.finish()
+        finally:
+            if keeper:
+                keeper.release()
         return outcome
 
     def _keeper(self, console: Console) -> checkpoint.Keeper | None:
@@ -179,7 +183,11 @@ class Simulation:
         if self._mass is None:
             self._mass = self._lbm.mass()
         keeper = checkpoint.Keeper(self.case, self._flow, console)
-        keeper.watch(self._lbm, self._mass, None)
+        try:
+            keeper.watch(self._lbm, self._mass, None)
+        except BaseException:
+            keeper.release()
+            raise
         return keeper
 
     def save(self, folder: str | Path | None = None) -> str:

@@ -87,7 +87,10 @@ def march(
     from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound.
     """
     try:
-        return _march(lbm, case, last_step, bytes_per_cell, show, write, keeper, look)
+        outcome = _march(lbm, case, last_step, bytes_per_cell, show, write, keeper, look)
+        if keeper and not outcome.stopped:
+            keeper.end(outcome.steps)
+        return outcome
     except core().Diverged as error:
         where = str(error)
     good = f"; {keeper.last_good()}" if keeper else ""
@@ -115,7 +118,10 @@ def _march(
         if write and period:
             write()
     first_step, stopped = lbm.step, ""
-    checked, residual, steady = marks.checked, marks.residual, marks.steady
+    checked, residual = marks.checked, marks.residual
+    # What was steady enough for the run before need not be for this one.
+    limit = case.run.residual
+    steady = marks.steady and limit is not None and residual is not None and residual < limit
     periods = [check_every] + ([keeper.every] if keeper and keeper.every else [])
     start = time.perf_counter()
     while lbm.step < last_step and not steady and not stopped:

@@ -1,8 +1,7 @@
 """Pictures: a cavity's centreline profiles and mid-plane, benchmarks. Drawn without a display."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from rich.console import Console
 
 from slipstream import palette
 from slipstream.case import Case
@@ -52,17 +50,6 @@ def heading(case: Case, inches: float, size: float) -> str:
     """The title of the case in as many lines as a picture of that width needs; a letter is about half as wide as the
     font is high."""
     return textwrap.fill(case_title(case), max(24, int(inches * 72 / (0.52 * size))), break_long_words=False)
-
-
-@contextmanager
-def costs_no_results(path: Path, console: Console) -> Iterator[None]:
-    """A picture that cannot be drawn, for whatever reason, is a warning: the run and its numbers stay. Of one rank."""
-    try:
-        yield
-    except Exception as error:
-        plt.close("all")
-        why = str(error).strip() or type(error).__name__
-        console.print(f"warning: no {path.name}: {why}", soft_wrap=True)
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,10 @@ def read(folder: Path) -> Record | None:
     if not path.exists():
         return None
     try:
-        return Record(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, TypeError, ValueError) as error:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        known = {entry.name for entry in fields(Record)}  # another version may have written more
+        return Record(**{key: value for key, value in found.items() if key in known})
+    except (OSError, AttributeError, TypeError, ValueError) as error:
         raise CaseError(f"{path}: is not the record of a run, or is damaged: {error}") from None
 
 

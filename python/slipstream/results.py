@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from slipstream.case import Case, load
+from slipstream.case import Case, remembered
 from slipstream.errors import CaseError
 
 CASE = "case.resolved.toml"
@@ -40,8 +40,8 @@ class Results:
             raise CaseError(f"{folder}: no such folder of results; `slipstream run` makes one, results/<name>")
         if not (self.folder / CASE).exists():
             raise CaseError(f"{folder}: holds no results of a run ({CASE} is missing)")
-        # What a run has left can be shown without its meshes.
-        self.case: Case = load(self.folder / CASE, find_meshes=False)
+        # What a run of any version has left can be shown, and without its meshes.
+        self.case: Case = _case(self.folder / CASE)
         self.frames = _frames(self.folder)
 
     def frame(self, time: float | None = None) -> Frame:
@@ -76,6 +76,13 @@ class Results:
                 return np.asarray(file[f"Series/{name}"][(row, *reversed(box))])
         except (OSError, KeyError) as error:
             raise CaseError(f"{frame.path}: the field {name} cannot be read: {error}") from None
+
+
+def _case(path: Path) -> Case:
+    try:
+        return remembered(path.read_text(encoding="utf-8"), str(path))[0]
+    except (OSError, UnicodeDecodeError) as error:
+        raise CaseError(f"{path}: cannot be read: {error}") from None
 
 
 def _open(path: Path) -> Any:

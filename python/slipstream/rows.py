@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,12 @@ def replace(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) ->
     writer.writerow(header)
     writer.writerows(rows)
     new = path.with_name(path.name + ".new")
-    new.write_text(text.getvalue(), encoding="utf-8")
-    new.replace(path)
+    try:
+        new.write_text(text.getvalue(), encoding="utf-8")
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def read(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -45,13 +50,18 @@ class Rows:
             path.unlink(missing_ok=True)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Adds a row, unless there is one of its step."""
+        """Adds a row, unless there is one of its step. One that cannot be written whole is not there at all."""
         step = int(next(iter(row.values())))
         if step <= self._last:
             return
         if self._last < 0:
             replace(self._path, list(row), [list(row.values())])
         else:
-            with self._path.open("a", newline="", encoding="utf-8") as file:
-                csv.writer(file, lineterminator="\n").writerow(row.values())
+            size = self._path.stat().st_size
+            try:
+                with self._path.open("a", newline="", encoding="utf-8") as file:
+                    csv.writer(file, lineterminator="\n").writerow(row.values())
+            except OSError:
+                os.truncate(self._path, size)
+                raise
         self._last = step

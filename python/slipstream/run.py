@@ -1,8 +1,10 @@
 """`slipstream run`: one case from its text to its pictures."""
 
 import os
+import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +22,7 @@ from slipstream import (
     expected,
     initial,
     loads,
+    locks,
     permeability,
     predict,
     record,
@@ -28,13 +31,14 @@ from slipstream import (
 )
 from slipstream.case import Case
 from slipstream.core import agree_on_error, core
-from slipstream.errors import CaseError
+from slipstream.errors import CaseError, RunError
 from slipstream.exchange_report import Report, solid_lines, split_lines, tuning_lines
 from slipstream.fields import Fields
 from slipstream.live import LiveLine
 from slipstream.march import Diverged, Outcome, march
 from slipstream.record import Record
 from slipstream.results import CASE, FIELDS, FIELDS_FROM
+from slipstream.troubles import Troubles
 
 FILES = (
     CASE,
@@ -70,6 +74,8 @@ def _left_by_others(case: Case) -> list[Path]:
 def output_problem(case: Case, replace: bool) -> str:
     """Why results cannot go into the case's folder; empty where they can. Leaves nothing behind."""
     folder = case.folder
+    if used := locks.problem(folder, "output.folder") or locks.problem(case.checkpoint_folder, "checkpoint.folder"):
+        return used
     there = _left_by_others(case)
     if there and not replace:
         names = ", ".join(path.name for path in there)
@@ -108,14 +114,47 @@ def run(
 ) -> None:
     """Runs a case on all ranks, or goes on with it from a checkpoint (a path, or "last"). Raises CaseError, on all
     ranks, before anything is written."""
-    module = core()
-    rank = module.rank()
+    rank = core().rank()
     agree_on_error(output_problem(case, overwrite or restart is not None) if rank == 0 else "")
     reference = compare.reference_for(case)
     backend = engine.choose_backend(case.machine.backend)
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
-    keeper = checkpoint.Keeper(case, flow, console)
+    held = locks.Locks(case.case.name)
+    with _second_interrupt_ends_at_once():
+        keeper = checkpoint.Keeper(case, flow, console, held, case.checkpoint.final)
+        try:
+            _whole(case, console, watch, reference, backend, resumed, keeper, held)
+        finally:
+            keeper.release()
+            held.release()
+
+
+@contextmanager
+def _second_interrupt_ends_at_once() -> Iterator[None]:
+    """Ctrl-C asks for an end, as SIGTERM does. Who asks again does not want to wait until Python may listen."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _whole(
+    case: Case,
+    console: Console,
+    watch: Watch,
+    reference: Any,
+    backend: str,
+    resumed: checkpoint.Restart | None,
+    keeper: checkpoint.Keeper,
+    held: locks.Locks,
+) -> None:
+    """A run from its plan to its pictures."""
+    module = core()
     machine = engine.discover(case)
     setup = engine.prepare(case, machine)
     prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
@@ -136,21 +175,27 @@ def run(
     if resumed:
         resumed.fill(lbm)
         console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
+    held.take(case.folder, "output.folder")
+    held.take(case.checkpoint_folder, "checkpoint.folder")
+    troubles = Troubles(console)
     kept = _open_folder(case, backend, build, facts, resumed)
     module.barrier()
     mass = resumed.mass if resumed else lbm.mass()
     keeper.watch(lbm, mass, resumed)
     history = loads.History(lbm, case, case.folder / "loads.csv", resumed is not None) if case.bodies else None
     decay = energy.History(lbm, case, case.folder / energy.FILE, resumed is not None) if case.output.energy else None
-    looks = [look.take for look in (history, decay) if look]
-    if decay and not resumed:
-        decay.take()
+    tables = [(table, case.folder / name) for table, name in ((history, "loads.csv"), (decay, energy.FILE)) if table]
 
     def look() -> None:
-        for take in looks:
-            take()
+        for table, path in tables:
+            with troubles.with_data(path, f"the row of step {lbm.step}", lbm.step):
+                table.take()
 
-    outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept, look)
+    if decay and not resumed:
+        with troubles.with_data(case.folder / energy.FILE, "the row of step 0", lbm.step):
+            decay.take()
+
+    outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept, look, troubles)
     keeper.close()
     kept.add(keeper.events)
     if case.guard.every:
@@ -166,27 +211,35 @@ def run(
     messages = Report.of(machine, setup.plan["blocks"], lbm)
     if messages.rows:
         console.print(messages)
-    written = _watched(messages, trace, watch, case, console)
     kept.figures = figures = _figures(case, outcome, setup, drift, build)
+    verdict = f"stopped by {outcome.stopped} at step {outcome.steps}" if outcome.stopped else _verdict(outcome, case)
+    _end_record(kept, verdict, case, troubles, outcome.steps)  # whatever becomes of the pictures
+    written = _watched(messages, trace, watch, case, console, troubles, outcome.steps)
     if outcome.stopped:
         kept.note(outcome.steps, f"stopped by {outcome.stopped}")
-        _finish(kept, f"stopped by {outcome.stopped} at step {outcome.steps}", case, console)
+        _finish(kept, verdict, case, troubles, outcome.steps)
         console.print(f"\nstopped by {outcome.stopped}; go on by --restart last, from {keeper.last}", soft_wrap=True)
+        _require_all_written(troubles)
         return
+    look()
     if history:
-        history.take()
         figures["loads"] = {name: entry for name, entry in history.last.items() if name in case.bodies}
         console.print(report.loads(figures["loads"], case))
-    if decay:
-        decay.take()
     if permeability.applies(case) and (found := permeability.measure(lbm, case)):
         figures["permeability"] = found.figures()
         console.print(report.permeability(found, case))
-    _results(lbm, case, reference, figures, console)
-    _finish(kept, _verdict(outcome, case), case, console)
+    _results(lbm, case, reference, figures, console, troubles)
+    _finish(kept, verdict, case, troubles, outcome.steps)
     _say_what_is_there(case, console)
     for path in written + ([Path(keeper.last)] if keeper.last else []):
         console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
+    _require_all_written(troubles)
+
+
+def _require_all_written(troubles: Troubles) -> None:
+    """Collective. A run that went on without a part of its results is no success."""
+    if missing := core().broadcast(troubles.incomplete, 0):
+        raise RunError(f"the results are incomplete: {missing} could not be written, see the warnings above; make room")
 
 
 def _open_folder(
@@ -209,32 +262,42 @@ def _open_folder(
     return kept
 
 
-def _watched(messages: Report, trace: Any, watch: Watch, case: Case, console: Console) -> list[Path]:
-    """Writes the report of the last exchange and the trace. Collective; returns what was asked for by name."""
-    module = core()
-    written = list(watch.reports)
-    problem = ""
-    if module.rank() == 0:
-        try:
-            own = [case.folder / "exchange.json"] + ([case.folder / "exchange.png"] if case.output.pictures else [])
-            for path in (own if messages.rows else []) + written:
-                messages.write(path)
-            if watch.trace:
-                watch.trace.mkdir(parents=True, exist_ok=True)
-        except (CaseError, OSError) as error:
-            problem = str(error)
-    agree_on_error(problem)
+def _watched(
+    messages: Report, trace: Any, watch: Watch, case: Case, console: Console, troubles: Troubles, step: int
+) -> list[Path]:
+    """Writes the report of the last exchange and the trace. Collective; returns what was asked for by name and made."""
+    module, written = core(), []
+    own = [case.folder / "exchange.json"] + ([case.folder / "exchange.png"] if case.output.pictures else [])
+    for path in (own if messages.rows else []) + list(watch.reports) if module.rank() == 0 else []:
+        with troubles.with_picture(str(path), step):
+            messages.write(path)
+            written += [path] if path in watch.reports else []
     if watch.trace:
-        trace.write(str(watch.trace))
-        module.barrier()
-        if trace.dropped:
-            console.print(f"trace: full after {len(trace)} spans, {trace.dropped} later ones are missing")
-        if module.rank() == 0:
-            from slipstream import timeline
+        written += _traced(trace, watch.trace, case, console, troubles, step)
+    return written
 
-            files = [watch.trace / f"rank{rank}.json" for rank in range(module.size())]
-            timeline.trace_steps(files, watch.trace / "timeline.png", f"{case.case.name}: two steps")
-            written += [*files, watch.trace / "timeline.png"]
+
+def _traced(trace: Any, folder: Path, case: Case, console: Console, troubles: Troubles, step: int) -> list[Path]:
+    """The files of the ranks' traces, and their picture. Collective."""
+    module, problem = core(), ""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        trace.write(str(folder))
+    except (RuntimeError, OSError) as error:
+        problem = str(error)
+    if problem := module.agree(problem):
+        troubles.say(step, f"no trace: {problem}")
+        return []
+    if trace.dropped:
+        console.print(f"trace: full after {len(trace)} spans, {trace.dropped} later ones are missing")
+    if module.rank() != 0:
+        return []
+    written = [folder / f"rank{rank}.json" for rank in range(module.size())]
+    with troubles.with_picture(str(folder / "timeline.png"), step):
+        from slipstream import timeline
+
+        timeline.trace_steps(written, folder / "timeline.png", f"{case.case.name}: two steps")
+        written = [*written, folder / "timeline.png"]
     return written
 
 
@@ -246,14 +309,15 @@ def _steps_on_record(
     keeper: checkpoint.Keeper,
     kept: Record,
     look: Callable[[], None] | None,
+    troubles: Troubles,
 ) -> Outcome:
     """All steps; a flow that is given up leaves a report, too."""
     try:
-        return _steps(lbm, case, bytes_per_cell, console, keeper, look)
+        return _steps(lbm, case, bytes_per_cell, console, keeper, look, troubles)
     except Diverged as error:
         kept.add(keeper.events)
         kept.note(lbm.step, "given up by the guard")
-        _finish(kept, str(error), case, console, sound=False)
+        _finish(kept, str(error), case, troubles, lbm.step, sound=False)
         raise
 
 
@@ -264,18 +328,25 @@ def _steps(
     console: Console,
     keeper: checkpoint.Keeper,
     look: Callable[[], None] | None,
+    troubles: Troubles,
 ) -> Outcome:
     """All steps, with fields written on the way and at the end; those after a restart into a file of their own."""
     if not case.output.fields:
         with LiveLine(console) as line:
             return march(lbm, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
     name = FIELDS if keeper.marks is None else FIELDS_FROM.format(lbm.step)
-    fields = Fields(lbm, case, case.folder / name)
+    path = case.folder / name
+    fields = Fields(lbm, case, path)
+
+    def write() -> None:
+        with troubles.with_data(path, f"the frame of step {lbm.step}", lbm.step):
+            fields.write()
+
     try:
         with LiveLine(console) as line:
-            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, fields.write, keeper, look)
+            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, write, keeper, look)
         if not outcome.stopped:
-            fields.write()
+            write()
     finally:
         fields.close()
     return outcome
@@ -337,12 +408,14 @@ def _si_figures(case: Case, outcome: Outcome) -> dict[str, Any]:
     return {"si": figures}
 
 
-def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], console: Console) -> None:
+def _results(
+    lbm: Any, case: Case, reference: Any, figures: dict[str, Any], console: Console, troubles: Troubles
+) -> None:
     """Profiles, comparison and pictures. Collective; rank 0 writes."""
     shown = case.output.profiles or case.output.pictures
     lines = compare.profiles(lbm, case) if shown or reference else None
     result = compare.compare(lines, reference) if lines is not None else None
-    figures["findings"] = found = _findings(lbm, case, figures, result, console)
+    figures["findings"] = found = _findings(lbm, case, figures, result, troubles)
     figures["expected"] = expected.against(case, found)
     plane = compare.mid_plane(lbm, case) if case.output.pictures else None
     figures["spanwise"] = compare.spanwise(lbm, case)
@@ -350,7 +423,7 @@ def _results(lbm: Any, case: Case, reference: Any, figures: dict[str, Any], cons
         return
     if shown:
         assert lines is not None and result is not None
-        _show(lines, plane, result, case, figures, console)
+        _show(lines, plane, result, case, figures, console, troubles)
     if figures["expected"]:
         console.print(report.expected(figures["expected"]))
 
@@ -362,27 +435,30 @@ def _show(
     case: Case,
     figures: dict[str, Any],
     console: Console,
+    troubles: Troubles,
 ) -> None:
     """On rank 0; there is a plane where pictures are wanted."""
     for part in report.comparison(result):
         console.print(part)
     if figures["spanwise"] and case.lbm.lattice != "D2Q9":
         console.print(f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the lid speed")
-    folder = case.folder
+    folder, step = case.folder, figures["steps"]
     if case.output.profiles:
-        compare.write_profiles(folder / "profiles.csv", lines, case)
-        compare.write_json(folder / "comparison.json", result, figures)
+        with troubles.with_data(folder / "profiles.csv", "it", step):
+            compare.write_profiles(folder / "profiles.csv", lines, case)
+        with troubles.with_data(folder / "comparison.json", "it", step):
+            compare.write_json(folder / "comparison.json", result, figures)
     if plane is not None:
         from slipstream import plots
 
-        with plots.costs_no_results(folder / "profiles.png", console):
+        with troubles.with_picture("profiles.png", step):
             plots.profiles(folder / "profiles.png", lines, result.reference, case)
-        with plots.costs_no_results(folder / "streamlines.png", console):
+        with troubles.with_picture("streamlines.png", step):
             plots.streamlines(folder / "streamlines.png", plane, case)
 
 
 def _findings(
-    lbm: Any, case: Case, figures: dict[str, Any], result: compare.Comparison | None, console: Console
+    lbm: Any, case: Case, figures: dict[str, Any], result: compare.Comparison | None, troubles: Troubles
 ) -> dict[str, float]:
     """What the case may expect a value of, by name; of rank 0. Collective."""
     distance = initial.distance(lbm, case) if case.exact else None
@@ -394,32 +470,41 @@ def _findings(
     if "permeability" in figures:
         found["permeability"] = figures["permeability"]["permeability"]
     if case.bodies:
-        found |= expected.of_loads(case.folder / "loads.csv", case)
+        with troubles.with_picture("summary of loads.csv", figures["steps"]):
+            found |= expected.of_loads(case.folder / "loads.csv", case)
     if case.output.energy:
-        decay, reference = energy.read(case.folder / energy.FILE, case), energy.reference_for(case)
-        figures["energy"] = compared = energy.compare(decay, reference)
-        found |= {f"energy.{name}": value for name, value in compared.items() if isinstance(value, float)}
-        if case.output.pictures:
-            from slipstream import plots
-
-            with plots.costs_no_results(case.folder / energy.PICTURE, console):
-                energy.draw(case.folder / energy.PICTURE, case, decay, reference)
+        with troubles.with_picture(f"summary of {energy.FILE}", figures["steps"]):
+            found |= _decay(case, figures, troubles)
     return found
 
 
-def _finish(kept: Record, verdict: str, case: Case, console: Console, sound: bool = True) -> None:
-    """Writes the record and the page of the run, on rank 0. A page that cannot be made costs no results."""
+def _decay(case: Case, figures: dict[str, Any], troubles: Troubles) -> dict[str, float]:
+    """What there is to say of the energy over time, and its picture."""
+    decay, reference = energy.read(case.folder / energy.FILE, case), energy.reference_for(case)
+    figures["energy"] = compared = energy.compare(decay, reference)
+    if case.output.pictures:
+        with troubles.with_picture(energy.PICTURE, figures["steps"]):
+            energy.draw(case.folder / energy.PICTURE, case, decay, reference)
+    return {f"energy.{name}": value for name, value in compared.items() if isinstance(value, float)}
+
+
+def _end_record(kept: Record, verdict: str, case: Case, troubles: Troubles, step: int, sound: bool = True) -> None:
     if core().rank() != 0:
         return
     kept.end(verdict, sound)
-    try:
+    with troubles.with_data(case.folder / record.FILE, "it", step):
         kept.write(case.folder)
-        if case.output.report:
+
+
+def _finish(kept: Record, verdict: str, case: Case, troubles: Troubles, step: int, sound: bool = True) -> None:
+    """Writes the record and the page of the run, on rank 0. A page that cannot be made costs no results."""
+    kept.add(troubles.events)
+    _end_record(kept, verdict, case, troubles, step, sound)
+    if core().rank() == 0 and case.output.report:
+        with troubles.with_picture("report of this run", step):
             from slipstream import html_report
 
             html_report.write(case.folder, draw=case.output.pictures)
-    except (CaseError, OSError) as error:
-        console.print(f"warning: no report of this run: {error}", soft_wrap=True)
 
 
 def _say_what_is_there(case: Case, console: Console) -> None:

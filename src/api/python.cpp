@@ -3,6 +3,8 @@
 #include <slipstream/copy_rate.hpp>
 
 #include "api/python_common.hpp"
+#include "machine/agree.hpp"
+#include "machine/end.hpp"
 #include "machine/gpu_mpi.hpp"
 
 namespace slipstream::python {
@@ -101,7 +103,13 @@ NB_MODULE(_core, m) {
   m.def("size", [] { return world().size(); });
   m.def("started_by_mpi", &started_by_mpi);
   m.def("mpi_started", &mpi_started);
+  m.def("mpi_started_here", &mpi_started_here);
   m.def("job", &job);
+  m.def(
+      "agree", [](const std::string& failure) { return first_failure(world(), failure); }, nb::arg("failure"),
+      nb::call_guard<nb::gil_scoped_release>());
+  m.def("all_ranks_end", &all_ranks_end, nb::arg("seconds"), nb::call_guard<nb::gil_scoped_release>());
+  m.def("expect_common_end", &expect_common_end);
   m.def(
       "abort", [](int exit_code) { MPI_Abort(MPI_COMM_WORLD, exit_code); }, nb::arg("exit_code"));
   m.def(

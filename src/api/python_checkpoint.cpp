@@ -69,7 +69,7 @@ void bind_checkpoint(nb::module_& m) {
       .def("results", &Ring::results)
       .def_prop_ro("mpi_refusal", &Ring::mpi_refusal)
       .def_prop_ro("last", &Ring::last);
-  nb::class_<StopRequest>(m, "StopRequest", "SIGTERM, SIGUSR1 or the clock asked for an end.")
+  nb::class_<StopRequest>(m, "StopRequest", "SIGTERM, SIGINT, SIGHUP, SIGUSR1 or the clock asked for an end.")
       .def(
           "__init__", [](StopRequest* self, double limit) { new (self) StopRequest(world(), limit); },
           nb::arg("wall_clock_limit"))

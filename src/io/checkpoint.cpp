@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <csignal>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -53,6 +55,24 @@ void force_folder(const std::string& folder) {
   ::close(file);
 }
 
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// Whether a process of this host that is no more left a file: .checkpoint-<step>.h5.<pid>@<host>.part, or in earlier
+/// versions .checkpoint-<step>.h5.part.
+bool is_left_over(const std::string& name) {
+  if (!name.starts_with(std::string(".") + prefix) || !name.ends_with(unfinished)) return false;
+  const std::string stem = name.substr(0, name.size() - std::strlen(unfinished));
+  const auto at = stem.find('@');
+  if (at == std::string::npos) return true;
+  const long process = std::atol(stem.c_str() + stem.rfind('.', at) + 1);
+  return stem.substr(at + 1) == host_name() && process > 0 && ::kill(static_cast<pid_t>(process), 0) != 0 &&
+         errno == ESRCH;
+}
+
 /// What a rank tells the others of its pieces; of one size, since it travels in a collective that does not block.
 struct Report {
   std::array<char, 512> failure{};
@@ -97,6 +117,8 @@ struct Checkpoints::Impl {
               "pieces of checkpoints have 4096 bytes to 1 GiB");
     });
     on_rank_zero(comm, [&] { prepare_folder(); });
+    // Runs that share a folder must not take each other's files for their own.
+    own = comm.broadcast("." + std::to_string(::getpid()) + "@" + host_name(), 0);
     on_all_ranks(comm, [&] {
       require(::access(options.folder.c_str(), W_OK) == 0, "cannot write into '" + options.folder +
                                                                "': " + std::strerror(errno) +
@@ -111,13 +133,12 @@ struct Checkpoints::Impl {
     fs::create_directories(options.folder, failure);
     require(!failure, "cannot make the folder '" + options.folder + "': " + failure.message());
     for (const auto& entry : fs::directory_iterator(options.folder, failure)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with(std::string(".") + prefix) && name.ends_with(unfinished)) fs::remove(entry.path(), failure);
+      if (is_left_over(entry.path().filename().string())) fs::remove(entry.path(), failure);
     }
   }
 
   std::string final_path() const { return options.folder + "/" + name_of(step); }
-  std::string hidden_path() const { return options.folder + "/." + name_of(step) + unfinished; }
+  std::string hidden_path() const { return options.folder + "/." + name_of(step) + own + unfinished; }
 
   void begin(const State& state, const std::string& notes) {
     finish();
@@ -154,8 +175,8 @@ struct Checkpoints::Impl {
       if (!comm.all(!devices.empty())) {
         proof = "some rank holds no part of the State";
       } else if (proof = prove_gpu_mpi(comm, devices); proof->empty()) {
-        const std::string own = std::string(".") + prefix + "proof-" + std::to_string(comm.rank()) + unfinished;
-        proof = prove_mpi_files(comm, devices, options.folder + "/" + own);
+        const std::string name = std::string(".") + prefix + "proof-" + std::to_string(comm.rank());
+        proof = prove_mpi_files(comm, devices, options.folder + "/" + name + own + unfinished);
       }
     }
     return proof->empty();
@@ -327,6 +348,7 @@ struct Checkpoints::Impl {
   MpiPieces mpi;
   bool by_mpi = false;  // pieces of the checkpoint under way are, and the thread has not been told to end the file
   std::optional<std::string> proof;  // why MPI takes no device memory
+  std::string own;                   // in the names of files that are not complete
   std::int64_t step = 0;             // of the checkpoint under way
   bool underway = false, told = false;
   Report mine;

@@ -95,6 +95,13 @@ void write_text_attribute(const Hdf5Handle& object, const char* name, const std:
   hdf5_check(H5Awrite(attribute.get(), type.get(), value.data()), std::string("writing the attribute ") + name);
 }
 
+namespace {
+/// As a disk's room is told; small disks have some, too.
+std::string amount(std::int64_t bytes) {
+  return bytes < std::int64_t{10} << 20 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes >> 20) + " MiB";
+}
+}  // namespace
+
 void claim_disk(const std::string& path, std::int64_t first, std::int64_t bytes, const std::string& what) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) throw Error("opening '" + path + "': " + std::strerror(errno));
@@ -107,8 +114,8 @@ void claim_disk(const std::string& path, std::int64_t first, std::int64_t bytes,
   if (!failure) return;
   std::error_code ignored;
   const auto space = std::filesystem::space(path, ignored);
-  throw Error(what + " needs " + std::to_string(bytes >> 20) + " MiB, the disk has " +
-              std::to_string(ignored ? 0 : space.available >> 20) + " MiB (" + std::strerror(failure) +
+  throw Error(what + " needs " + amount(bytes) + ", the disk has " +
+              amount(ignored ? 0 : static_cast<std::int64_t>(space.available)) + " (" + std::strerror(failure) +
               "); free some space, write to another disk, or write less often");
 }
 

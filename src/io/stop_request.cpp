@@ -15,14 +15,24 @@ std::atomic<int> signal_seen{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may use lock-free atomics only");
 std::atomic<bool> in_use{false};
 
-extern "C" void note_signal(int number) { signal_seen.store(number); }
+constexpr std::array<int, 4> requests{SIGTERM, SIGUSR1, SIGINT, SIGHUP};
+/// What they did before, for the handler, too: who asks twice does not want to wait.
+std::array<struct sigaction, requests.size()> before{};
 
-constexpr std::array<int, 2> requests{SIGTERM, SIGUSR1};
+extern "C" void note_signal(int number) {
+  int none = 0;
+  signal_seen.compare_exchange_strong(none, number);
+  for (std::size_t n = 0; n < requests.size(); ++n)
+    if (requests[n] == number && number != SIGUSR1) sigaction(number, &before[n], nullptr);
+}
+
 constexpr int clock_ran_out = 1 << 16;  // no signal's number
 
 std::string name_of(int why) {
   if (why == SIGTERM) return "SIGTERM";
   if (why == SIGUSR1) return "SIGUSR1";
+  if (why == SIGINT) return "SIGINT";
+  if (why == SIGHUP) return "SIGHUP";
   return why == clock_ran_out ? "the wall-clock limit" : "signal " + std::to_string(why);
 }
 
@@ -35,10 +45,14 @@ struct StopRequest::Impl {
     require(!in_use.exchange(true), "there is a StopRequest already: one at a time watches the signals");
     signal_seen = 0;
     for (std::size_t n = 0; n < requests.size(); ++n) {
+      sigaction(requests[n], nullptr, &before[n]);
+      // In the background, or after the terminal is gone (nohup), a run goes on where its starter wants it so.
+      const bool of_terminal = requests[n] == SIGINT || requests[n] == SIGHUP;
+      if (of_terminal && before[n].sa_handler == SIG_IGN) continue;
       struct sigaction action {};
       action.sa_handler = note_signal;
-      action.sa_flags = SA_RESTART | (requests[n] == SIGTERM ? SA_RESETHAND : 0);
-      sigaction(requests[n], &action, &before[n]);
+      action.sa_flags = SA_RESTART;
+      sigaction(requests[n], &action, nullptr);
     }
   }
   ~Impl() {
@@ -57,7 +71,6 @@ struct StopRequest::Impl {
   Communicator comm;
   double limit;
   Clock::time_point start;
-  std::array<struct sigaction, requests.size()> before{};
 };
 
 StopRequest::StopRequest(const Communicator& comm, double wall_clock_limit)

@@ -1,16 +1,22 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <climits>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
+#include <thread>
 
 #include <slipstream/communicator.hpp>
 #include <slipstream/error.hpp>
+
+#include "machine/end.hpp"
 
 namespace slipstream {
 
@@ -49,6 +55,30 @@ void end_mpi() {
   MPI_Finalize();
 }
 
+bool started_here = false, common_end = false;
+
+/// Seconds that a rank with a failure waits for the others at its end.
+double end_wait() {
+  const char* const text = std::getenv("SLIPSTREAM_END_WAIT");
+  const double seconds = text ? std::atof(text) : 0;
+  return seconds > 0 ? seconds : 30;
+}
+
+/// At the end of the process. MPI_Finalize would wait for ever for ranks that know nothing of this one's failure.
+void leave(int status, void*) {
+  if (!mpi_alive()) return;
+  if (status != 0 && !common_end && !all_ranks_end(end_wait())) {
+    int rank = 0, size = 1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    std::fprintf(stderr, "slipstream: rank %d ended with exit code %d, the others went on; all %d ranks end\n", rank,
+                 status, size);
+    std::fflush(nullptr);
+    MPI_Abort(MPI_COMM_WORLD, status);
+  }
+  end_mpi();
+}
+
 std::set<std::string> launcher_variables() {
   std::set<std::string> names;
   for (char** entry = environ; *entry; ++entry) {
@@ -79,6 +109,9 @@ int start_alone() {
 }
 
 void start_mpi() {
+  // MPI-IO's pointer shared by all ranks lies in /dev/shm under the name of the file alone: what another user's run
+  // left there makes opening fail, and a full /dev/shm makes it hang. Nothing here uses that pointer.
+  setenv("OMPI_MCA_sharedfp", "^sm", 0);
   int started = 0;
   MPI_Initialized(&started);
   if (started) return;
@@ -88,7 +121,8 @@ void start_mpi() {
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   check_mpi(started_by_mpi() ? MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) : start_alone(),
             "start");
-  std::atexit(end_mpi);
+  started_here = true;
+  on_exit(leave, nullptr);
 }
 
 int message_size(std::size_t bytes) {
@@ -106,6 +140,26 @@ bool started_by_mpi() {
     return false;
   }();
   return launched;
+}
+
+bool mpi_started_here() { return started_here; }
+
+void expect_common_end() { common_end = true; }
+
+bool all_ranks_end(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  static std::optional<bool> known;
+  if (!mpi_alive()) return true;
+  if (known) return *known;
+  // Of MPI_COMM_WORLD, on which nothing of this library waits.
+  MPI_Request request = MPI_REQUEST_NULL;
+  int all = 0;
+  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS)
+    while (MPI_Test(&request, &all, MPI_STATUS_IGNORE) == MPI_SUCCESS && !all && Clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  known = all != 0;
+  return *known;
 }
 
 Communicator Communicator::world() {

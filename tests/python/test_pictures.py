@@ -17,6 +17,7 @@ from slipstream import compare, derived, energy, film, palette, planes, plots, r
 from slipstream.case import Case, Source, load, parse
 from slipstream.errors import CaseError
 from slipstream.results import Frame, Results, pressure, units
+from slipstream.troubles import Troubles
 
 
 def box(cells: list[int], **tables: Any) -> Case:
@@ -235,9 +236,9 @@ def test_words_of_a_case_are_drawn_as_they_stand(words: str, tmp_path: Path, mon
     assert len(drawn) == 5
 
 
-def test_picture_that_fails_is_a_warning(tmp_path: Path) -> None:
+def test_picture_that_fails_is_a_warning() -> None:
     said = io.StringIO()
-    with plots.costs_no_results(tmp_path / "profiles.png", Console(file=said, width=200)):
+    with Troubles(Console(file=said, width=200)).with_picture("profiles.png", 1):
         raise ValueError("")
     assert said.getvalue() == "warning: no profiles.png: ValueError\n"
 

@@ -12,7 +12,7 @@ from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command
 from slipstream import bench, engine
 from slipstream.case import load
 
-ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json"}
+ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}
 RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
 
 #: Far more cells than any memory; the length keeps tau in its range.

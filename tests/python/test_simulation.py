@@ -214,7 +214,7 @@ def test_run_makes_the_checkpoints_that_were_asked_for(tmp_path: Path) -> None:
     first = flow()
     for steps in (25, 20):
         first.run(steps=steps, quiet=True)
-    assert [path.name[-5:] for path in sorted((tmp_path / "kept").iterdir())] == ["30.h5", "40.h5"]
+    assert [path.name[-5:] for path in sorted((tmp_path / "kept" / "case").iterdir())] == ["30.h5", "40.h5"]
     second = flow()
     second.restore()
     assert second.step == 40

@@ -1,0 +1,96 @@
+"""What a launcher says on standard error when a rank dies, told in Slipstream's words; the ranks' own goes through."""
+
+import os
+import re
+import signal
+import sys
+import threading
+from typing import IO
+
+#: Of Open MPI, between two lines of dashes. Ranks tell what they ended for themselves.
+_OF_LAUNCHER = re.compile(
+    r"\s*(Primary job +terminated normally|\S+ noticed that (process|the job)|\S+ detected that one or more processes"
+    r"|\S+ has exited due to process rank|MPI_ABORT was invoked on rank)"
+)
+_BY_SIGNAL = re.compile(r"process rank (\d+) with PID (\d+) on node (\S+) exited\s+on\s+signal (\d+)")
+_LINE_OF_LAUNCHER = re.compile(r"\S+: Forwarding signal \d+ to job")
+_FRAME = re.compile(r"-{40,}\s*$")
+
+_WHAT_TO_DO = {
+    signal.SIGKILL: "somebody killed it, or the system for want of memory (see dmesg, or what the batch system says); "
+    "take a smaller grid or more nodes where memory was short",
+    signal.SIGBUS: "as a rule /dev/shm or a disk is full; free some space there",
+}
+_FATAL = (signal.SIGKILL, signal.SIGBUS, signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
+_ELSE = "that is a fault of the program or of a library; please report it with the case"
+_GO_ON = "a run goes on from its last checkpoint by --restart last"
+
+
+class Words:
+    """Reads the standard error of a launcher, in a thread of its own, until it is closed."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        assert stream is not None
+        self._stream = stream
+        self._block: list[str] | None = None  #: lines since one of dashes
+        self._dead: re.Match[str] | None = None
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until all was read; not for processes that outlive the launcher."""
+        self._thread.join(5.0)
+
+    def end_of_a_rank(self, code: int) -> str:
+        """Which rank died first, by what, and what to do; empty where none was killed."""
+        if self._dead:
+            rank, _, node, number = self._dead.groups()
+            return f"rank {rank} on {node} was ended by {_name(int(number))}: {_advice(int(number))}; {_GO_ON}"
+        if code - 128 in _FATAL:
+            return f"a rank was ended by {_name(code - 128)}: {_advice(code - 128)}; {_GO_ON}"
+        return ""
+
+    def _read(self) -> None:
+        rest = b""
+        while part := os.read(self._stream.fileno(), 65536):
+            *lines, rest = (rest + part).split(b"\n")
+            for line in lines:
+                self._take(line.decode(errors="replace") + "\n")
+        if rest:
+            self._take(rest.decode(errors="replace"))
+        if self._block:
+            self._show("".join(self._block))
+
+    def _take(self, line: str) -> None:
+        frame = _FRAME.match(line)
+        if self._block is None:
+            if frame:
+                self._block = [line]
+            elif not _LINE_OF_LAUNCHER.match(line):
+                self._show(line)
+            return
+        self._block.append(line)
+        text = "".join(self._block[1:])
+        # The launcher says at once what it has to say: what begins otherwise is not its own.
+        if not frame and text.strip() and not _OF_LAUNCHER.match(text):
+            self._show("".join(self._block))
+            self._block = None
+        elif frame:
+            self._dead = self._dead or _BY_SIGNAL.search(text)
+            self._block = None
+
+    @staticmethod
+    def _show(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _advice(number: int) -> str:
+    return next((text for known, text in _WHAT_TO_DO.items() if known == number), _ELSE)

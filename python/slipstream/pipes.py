@@ -1,0 +1,61 @@
+"""Output whose reader may go away, or whose disk may be full: what cannot be written ends nothing."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+
+class _Patient:
+    """Stands in for a text stream: after the first failure it takes everything and writes nothing."""
+
+    def __init__(self, stream: TextIO, tell: bool) -> None:
+        self._stream, self._tell = stream, tell
+
+    def write(self, text: str) -> int:
+        try:
+            self._stream.write(text)
+        except OSError as error:
+            self._give_up(error)
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        # Python flushes what is left in the stream once more at its end.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+        if self._tell:
+            # Where the reader of both is gone, nobody hears it.
+            with contextlib.suppress(OSError):
+                said = f"warning: the output cannot be written any more ({error.strerror}); it goes on without"
+                print(f"slipstream: {said}", file=sys.stderr, flush=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def patient_output(tell: bool) -> Iterator[None]:
+    """Inside, standard output and errors take no failure amiss; `tell`: the first one of the output is said."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = _patient(before[0], tell), _patient(before[1], False)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stdout, sys.stderr = before
+
+
+def _patient(stream: TextIO, tell: bool) -> Any:
+    try:
+        stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        return stream  # of a test or a notebook: it has no file that could be lost
+    return _Patient(stream, tell)

@@ -1,0 +1,361 @@
+"""How runs end: by Ctrl-C, with a rank that is killed or fails alone, without a reader, on a full disk; and who may
+write into a folder meanwhile."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, TETRAHEDRON, Cli
+from slipstream import locks, rows
+from test_restart import family, start, wait_for_steps
+
+FLAT = """\
+[case]
+name = "flat"
+[grid]
+cells = [16, 16, 1]
+[lbm]
+lattice = "D2Q9"
+[physics]
+reynolds = 20
+lid_speed = 0.1
+[walls]
+"y+" = { velocity = [1, 0, 0] }
+[run]
+steps = 40
+[output]
+reference = "none"
+pictures = false
+report = false
+fields = false
+[machine]
+backend = "host"
+"""
+#: Far longer than any test waits.
+ENDLESS = "run.steps=400000000"
+
+
+@pytest.fixture
+def flat(tmp_path: Path) -> Path:
+    path = tmp_path / "flat.toml"
+    path.write_text(FLAT)
+    return path
+
+
+def checkpoints(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("results/flat/checkpoints/*"))
+
+
+def verdict(folder: Path) -> str:
+    return json.loads((folder / "results/flat/run.json").read_text())["verdict"]
+
+
+def ranks_of(run: subprocess.Popen[str]) -> list[int]:
+    """Processes that run the case, but for the one that started them; rank 0 is the first."""
+    found = []
+    for process in family(run.pid)[1:]:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+        if b"slipstream" in words and b"mpiexec" not in words[0]:
+            found.append(process)
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("ranks", "number"), [(1, signal.SIGHUP), (2, signal.SIGINT)])
+def test_ctrl_c_ends_a_run_as_sigterm_does(
+    tmp_path: Path, flat: Path, cli: Cli, ranks: int, number: signal.Signals
+) -> None:
+    run = start(tmp_path, "run", "flat.toml", ENDLESS, "-n", str(ranks))
+    wait_for_steps(run)
+    # As a terminal does: to the whole group of its foreground.
+    os.killpg(run.pid, number)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    assert f"{number.name}: ends with a checkpoint; a second one ends at once" in said
+    (made,) = checkpoints(tmp_path)
+    assert f"stopped by {number.name}; go on by --restart last, from results/flat/checkpoints/{made}" in said
+    assert verdict(tmp_path).startswith(f"stopped by {number.name} at step ")
+    if ranks == 1:
+        step = int(made[-15:-3])
+        again = cli("run", "flat.toml", f"run.steps={step + 1}", "--restart", "last")
+        assert again.returncode == 0, again.stderr
+        assert f"restarted at step {step} " in again.stdout
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_second_ctrl_c_ends_at_once(tmp_path: Path, flat: Path, ranks: int) -> None:
+    # Steps and checkpoint take far longer than the user waits.
+    slow = ["grid.cells=[3000,3000,1]", "physics.length=64", "-n", str(ranks)]
+    run = start(tmp_path, "run", "flat.toml", *slow)
+    assert run.stdout is not None
+    next(line for line in run.stdout if line.startswith("predicted"))
+    processes = family(run.pid)
+    os.killpg(run.pid, signal.SIGINT)
+    time.sleep(0.2)
+    os.killpg(run.pid, signal.SIGINT)
+    run.communicate(timeout=30)
+    assert run.returncode in (130, -signal.SIGINT)
+    assert not any(Path(f"/proc/{process}/exe").exists() for process in processes), "no rank is left alone"
+
+
+def test_killed_rank_is_named(tmp_path: Path, flat: Path) -> None:
+    run = start(tmp_path, "run", "flat.toml", ENDLESS, "-n", "2")
+    wait_for_steps(run)
+    os.kill(ranks_of(run)[1], signal.SIGKILL)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 137
+    assert said.count("slipstream: error: ") == 1
+    assert "error: rank 1 on " in said and "was ended by SIGKILL: " in said and "--restart last" in said
+    # What it held is free: its process is no more.
+    assert (tmp_path / "results/flat" / locks.FILE).exists()
+    assert locks.problem(tmp_path / "results/flat", "output.folder") == ""
+
+
+def run_on_two(folder: Path, script: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A program of Python's on two ranks, by a launcher that Slipstream knows nothing of."""
+    (folder / "script.py").write_text(script)
+    search = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    launcher = ["mpiexec", "--quiet", "-n", "2", "--oversubscribe", "--bind-to", "none"]
+    return subprocess.run(
+        [*launcher, sys.executable, "script.py", *words],
+        cwd=folder,
+        env=os.environ | root | {"PYTHONPATH": search} | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+ONE_RANK_FAILS = """
+import os, sys
+from slipstream import bodies, cli, engine
+def fails(*words):
+    raise cli.CaseError("gone.obj: lost")
+if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
+    {what} = fails
+sys.exit(cli.main(["run", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize("where", ["cli.load", "bodies.checksums", "bodies.make"])
+def test_mesh_that_one_rank_cannot_read_is_one_message_and_ends_all(tmp_path: Path, flat: Path, where: str) -> None:
+    (tmp_path / "part.obj").write_text(TETRAHEDRON)
+    flat.write_text(FLAT.replace("cells = [16, 16, 1]", "cells = [16, 16, 16]").replace("D2Q9", "D3Q19"))
+    with flat.open("a") as file:
+        file.write('[bodies.part]\nmesh = "part.obj"\nscale = 40\ntranslate = [-12, -12, -12]\n')
+    found = run_on_two(tmp_path, ONE_RANK_FAILS.format(what=where), str(flat))
+    assert found.returncode == 2, found.stdout
+    assert found.stderr == "slipstream: error: rank 1: gone.obj: lost\n"
+    assert not (tmp_path / "results").exists()
+
+
+def test_initial_flow_without_a_value_on_one_rank_is_one_message_and_ends_all(
+    tmp_path: Path, flat: Path, cli: Cli
+) -> None:
+    # Between the cells that a check looks at, in the half of rank 1.
+    singular = 'initial={velocity=["1e-3/(y-36.5)",0,0]}'
+    found = cli("run", "flat.toml", "grid.cells=[8,40,1]", "physics.length=16", singular, "-n", "2")
+    assert found.returncode == 2, found.stdout
+    assert found.stderr.count("error:") == 1 and "rank 1: initial: " in found.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_error_that_ranks_have_not_agreed_on_ends_all(tmp_path: Path, flat: Path) -> None:
+    found = run_on_two(tmp_path, ONE_RANK_FAILS.format(what="engine.choose_backend"), str(flat))
+    assert found.returncode == 2, found.stdout
+    assert found.stderr == "slipstream: error on rank 1: gone.obj: lost\n"
+
+
+ENDS_ALONE = """
+import sys, slipstream._core as core
+if core.rank() == 1:
+    sys.exit(5)
+core.barrier()
+"""
+
+
+def test_exit_of_one_rank_ends_those_that_wait_for_it(tmp_path: Path) -> None:
+    found = run_on_two(tmp_path, ENDS_ALONE, SLIPSTREAM_END_WAIT="0.5")
+    assert found.returncode == 5
+    assert "slipstream: rank 1 ended with exit code 5, the others went on; all 2 ranks end" in found.stderr
+
+
+ENDS_ALIKE = """
+import sys, time, slipstream._core as core
+if core.rank() == 0:
+    time.sleep(0.5)
+    print("has had its time", flush=True)
+sys.exit(5)
+"""
+
+
+def test_ranks_that_exit_alike_wait_for_each_other(tmp_path: Path) -> None:
+    found = run_on_two(tmp_path, ENDS_ALIKE)
+    assert found.returncode == 5
+    assert found.stdout == "has had its time\n" and "went on" not in found.stderr
+
+
+def test_final_checkpoint_lets_a_run_be_extended_to_the_same_bits(tmp_path: Path, flat: Path, cli: Cli) -> None:
+    words = ["run", "flat.toml", "lbm.precision=f64", "run.check_every=20"]
+    assert cli(*words, "run.steps=80", "output.folder=whole").returncode == 0
+    assert cli(*words).returncode == 0
+    assert checkpoints(tmp_path) == ["checkpoint-000000000040.h5"]
+    again = cli(*words, "run.steps=80", "--restart", "last")
+    assert again.returncode == 0, again.stderr
+    whole, extended = tmp_path / "whole/profiles.csv", tmp_path / "results/flat/profiles.csv"
+    assert extended.read_bytes() == whole.read_bytes()
+
+
+def test_steady_run_goes_on_to_a_smaller_residual(tmp_path: Path, flat: Path, cli: Cli) -> None:
+    words = ["run", "flat.toml", "run.check_every=20", "run.steps=2000"]
+    first = cli(*words, "run.residual=0.5")
+    assert "steady at step" in first.stdout
+    again = cli(*words, "run.residual=0.1", "--restart", "last")
+    assert again.returncode == 0, again.stderr
+    assert "steady at step" in again.stdout and verdict(tmp_path) not in first.stdout
+
+
+def test_final_checkpoint_may_be_left_out(tmp_path: Path, flat: Path, cli: Cli) -> None:
+    assert cli("run", "flat.toml", "checkpoint.final=false").returncode == 0
+    assert checkpoints(tmp_path) == []
+
+
+def test_folder_of_a_run_that_is_alive_is_refused(tmp_path: Path, flat: Path, cli: Cli) -> None:
+    run = start(tmp_path, "run", "flat.toml", ENDLESS, "checkpoint.folder=kept")
+    wait_for_steps(run)
+    for words in (["--overwrite"], ["--restart", "last"], ["output.folder=other", "checkpoint.folder=kept"]):
+        refused = cli("run", "flat.toml", *words)
+        assert refused.returncode == 2
+        assert f"is in use by a run (process {run.pid} of " in refused.stderr and "case flat" in refused.stderr
+    other = cli("run", "flat.toml", "case.name=other", "checkpoint.folder=kept", "checkpoint.every=20")
+    assert other.returncode == 0, other.stderr
+    run.send_signal(signal.SIGTERM)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    assert len(list(tmp_path.glob("kept/flat/checkpoint-*.h5"))) == 1
+    assert sorted(path.name[-5:-3] for path in tmp_path.glob("kept/other/checkpoint-*.h5")) == ["20", "40"]
+    assert not list(tmp_path.rglob(locks.FILE)), "who has ended holds nothing"
+
+
+def test_lock_of_a_dead_process_is_none_and_one_of_another_host_is_named(tmp_path: Path) -> None:
+    path = tmp_path / locks.FILE
+    held = locks.Locks("flat")
+    held.take(tmp_path, "output.folder")
+    owner = json.loads(path.read_text())
+    assert locks.problem(tmp_path, "output.folder") == "", "it is this process's own"
+    path.write_text(json.dumps(owner | {"pid": 1, "born": "0"}))  # another process has that number now
+    assert locks.problem(tmp_path, "output.folder") == ""
+    path.write_text(json.dumps(owner | {"host": "elsewhere"}))
+    said = locks.problem(tmp_path, "output.folder")
+    assert "on elsewhere, since " in said and f"if that run is no more, remove {path}" in said
+    held.release()
+    assert path.exists(), "another run's lock is not this one's to remove"
+
+
+def test_run_goes_on_without_its_reader(tmp_path: Path, flat: Path) -> None:
+    run = start(tmp_path, "run", "flat.toml", "run.steps=20000", "output.folder=whole")
+    assert run.stdout is not None
+    run.stdout.close()
+    assert run.wait(timeout=60) == 0
+    assert (tmp_path / "whole/profiles.csv").exists()
+
+
+def test_schema_into_a_pipe_that_closes_ends_quietly(tmp_path: Path, flat: Path, cli: Cli) -> None:
+    path = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    found = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m slipstream check --schema | head -1; exit ${{PIPESTATUS[0]}}"],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+CYLINDER = 'bodies.c={shape="cylinder",centre=[8,7,0],radius=2}'
+
+
+def test_full_disk_of_results_is_told_by_file_and_the_run_goes_on(tmp_path: Path, flat: Path) -> None:
+    words = ["run.steps=600", "run.check_every=1", "output.energy=true", "output.fields=true", "output.every=0.5"]
+    run = start(tmp_path, "run", "flat.toml", *words, CYLINDER, "checkpoint.final=false")
+    wait_for_steps(run)
+    # From now on files of this process may have so many bytes: a full disk, as far as a program can tell.
+    resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+    said, _ = run.communicate(timeout=120)
+    for name in ("energy.csv", "loads.csv", "fields.vtkhdf"):
+        assert said.count(f"warning: results/flat/{name}: ") == 1, said
+    assert run.returncode == 1
+    assert "error: the results are incomplete: " in said and verdict(tmp_path).startswith("stopped at step 600")
+    assert (tmp_path / "results/flat/profiles.csv").exists()
+    assert not list(tmp_path.rglob("*.new"))
+    for name in ("energy.csv", "loads.csv"):
+        header, table = rows.read(tmp_path / "results/flat" / name)
+        text = (tmp_path / "results/flat" / name).read_text()
+        assert len(table) > 10 and text.endswith("\n") and text.count("\n") == len(table) + 1 and header
+
+
+BROKEN_PICTURES = """
+import sys
+from slipstream import cli, html_report, plots
+def broken(*words, **more):
+    raise KeyError("a library's mistake")
+plots.profiles = html_report.write = broken
+sys.exit(cli.main(["run", "flat.toml", "output.pictures=true", "output.report=true"]))
+"""
+
+
+def test_picture_or_report_that_fails_costs_no_results(tmp_path: Path, flat: Path) -> None:
+    search = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+    found = subprocess.run(
+        [sys.executable, "-c", BROKEN_PICTURES],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "warning: no profiles.png: " in found.stdout and "warning: no report of this run: " in found.stdout
+    left = {path.name for path in (tmp_path / "results/flat").iterdir()}
+    assert left >= {"streamlines.png", "profiles.csv", "comparison.json"}
+    assert verdict(tmp_path).startswith("stopped at step 40")
+
+
+def test_run_that_ended_badly_leaves_signals_alone(tmp_path: Path) -> None:
+    import slipstream as slip
+    from slipstream.march import Diverged
+
+    wanted = {"backend": "host", "checkpoint": {"every": 4, "folder": str(tmp_path)}}
+    flow = slip.lbm.Simulation((16, 16), 20, 0.1, guard={"every": 1, "density": (0.9999, 1.0001)}, **wanted)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(Diverged):
+        flow.run(steps=100000, quiet=True)
+    assert signal.getsignal(signal.SIGINT) is before
+    calm = slip.lbm.Simulation((16, 16), 20, 0.1, **wanted)
+    assert calm.run(steps=8, quiet=True).steps == 8
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_semaphore_of_another_users_file_is_not_asked_for(tmp_path: Path, flat: Path, cli: Cli) -> None:
+    words = ["run", "flat.toml", "output.fields=true", "-n", "2"]
+    # What MPI would open there for the file; a folder cannot be opened by root either.
+    in_the_way = [Path(f"/dev/shm/sem.OMPIO_{name}") for name in ("fields.vtkhdf",)]
+    made = [path for path in in_the_way if not path.exists()]
+    for path in made:
+        path.mkdir()
+    try:
+        found = cli(*words)
+    finally:
+        for path in made:
+            path.rmdir()
+    assert found.returncode == 0, found.stderr

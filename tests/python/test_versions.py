@@ -1,0 +1,72 @@
+"""What a run of an older or newer version has written: keys come and go, and old results stay of use."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import SMALL
+from slipstream import record
+from slipstream.case import load
+from slipstream.checkpoint import Flow, differences
+from slipstream.errors import CaseError
+from slipstream.results import Results
+
+
+@pytest.fixture
+def flow(small: Path) -> Flow:
+    return Flow.of(load(small), "host")
+
+
+def without(text: str, key: str) -> str:
+    kept = [line for line in text.splitlines() if not line.startswith(f"{key} = ")]
+    assert len(kept) < len(text.splitlines()), f"{key} is written"
+    return "\n".join(kept) + "\n"
+
+
+@pytest.mark.parametrize("key", ["magic", "streaming", "periodic", "pressure_drop"])
+def test_key_that_a_checkpoint_lacks_has_its_default(flow: Flow, key: str) -> None:
+    assert differences(Flow(without(flow.text, key), {}), flow) == []
+
+
+def test_key_that_a_checkpoint_lacks_is_a_difference_where_the_case_has_another_value(small: Path, flow: Flow) -> None:
+    now = Flow.of(load(small, ["lbm.magic=0.25"]), "host")
+    (said,) = differences(Flow(without(flow.text, "magic"), {}), now)
+    assert said == "lbm.magic: 0.1875 in the checkpoint, 0.25 in the case"
+
+
+def test_key_that_is_not_known_any_more_is_a_difference_of_the_flow_alone(flow: Flow) -> None:
+    newer = flow.text.replace("[lbm]", "[lbm]\nswirl = 3").replace("[output]", "[output]\nsmell = true")
+    assert newer.count("swirl") == newer.count("smell") == 1
+    assert differences(Flow(newer, {}), flow) == ["lbm.swirl: 3 in the checkpoint, not given in the case"]
+
+
+def results(folder: Path, text: str) -> Results:
+    folder.mkdir()
+    (folder / "case.resolved.toml").write_text(text)
+    return Results(folder)
+
+
+def test_results_of_another_version_can_be_shown(tmp_path: Path, flow: Flow) -> None:
+    newer = without(flow.text, "magic").replace("[lbm]", "[lbm]\nswirl = 3") + "\n[weather]\nrain = true\n"
+    shown = results(tmp_path / "newer", newer)
+    assert shown.case.lbm.magic == 0.1875 and shown.extent == (16, 16, 16)
+
+
+def test_results_that_today_would_be_refused_can_be_shown(tmp_path: Path) -> None:
+    assert results(tmp_path / "fast", SMALL.replace("lid_speed = 0.1", "lid_speed = 0.4")).case.scales.lid_speed == 0.4
+
+
+def test_results_without_a_case_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CaseError, match=r"case\.resolved\.toml: grid: missing"):
+        results(tmp_path / "none", "[physics]\nreynolds = 1\n")
+    with pytest.raises(CaseError, match="not valid TOML"):
+        results(tmp_path / "broken", "[physics\n")
+
+
+def test_record_of_another_version_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / record.FILE).write_text(json.dumps({"verdict": "good", "smell": "none"}))
+    found = record.read(tmp_path)
+    assert found is not None and (found.verdict, found.sound) == ("good", True)
+    (tmp_path / record.FILE).write_text("[]")
+    with pytest.raises(CaseError, match="is not the record of a run"):
+        record.read(tmp_path)
