@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Fills gpu-kit/ with what a GPU machine without network runs and lacks: the library, its tests and benchmarks built here,
 # wheels for its Python. Copy the tree with gpu-kit/ there: 'gpu-kit/slipstream' is the command line, and 'make gpu-test',
-# 'gpu-bench' and 'gpu-sanitize' take what is in the kit in place of building. There only the Python module is compiled,
-# where the Python is another than here.
+# 'gpu-bench' and 'gpu-sanitize' take what is in the kit in place of building. There only the Python module is compiled.
 #
 # Usage: tools/gpu_kit.sh [--no-wheels]   --no-wheels: without what comes from the network
 # KIT_PYTHON (default: 3.12) is the Python over there, KIT_NVSHMEM (default: 3.4.5) its NVSHMEM, KIT_ARCHITECTURES (default:
@@ -72,8 +71,7 @@ if [ "${1:-}" != --no-wheels ]; then
   wheels
   nvshmem
 fi
-cmake --preset kit "-DCMAKE_CUDA_ARCHITECTURES=${KIT_ARCHITECTURES:-90-real}" "-DPython_EXECUTABLE=$python" \
-  "-DSLIPSTREAM_NVSHMEM_ROOT=$nvshmem_root"
+cmake --preset kit "-DCMAKE_CUDA_ARCHITECTURES=${KIT_ARCHITECTURES:-90-real}" "-DSLIPSTREAM_NVSHMEM_ROOT=$nvshmem_root"
 cmake --build --preset kit
 
 rm -rf $kit/lib $kit/bin

@@ -148,20 +148,18 @@ def passed_before(folder: Path, machine: dict[str, Any], commit: str) -> set[str
 
     from slipstream import bench
 
-    found: set[str] = set()
-    name = bench.slug(machine["name"])
-    for path in [*(folder / "tests").glob(f"{name}.json"), *(folder / "tests").glob(f"{name}-????-??-??.json")]:
-        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-        found |= {row["part"] for row in rows if row["commit"] == commit and row["outcome"] == "passed"}
-    return found if not commit.endswith("+") else set()
+    path = folder / "tests" / f"{bench.slug(machine['name'])}.json"
+    if commit.endswith("+") or not path.exists():
+        return set()
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return {row["part"] for row in rows if row["commit"] == commit and row["outcome"] == "passed"}
 
 
 def this_machine() -> dict[str, Any]:
     from slipstream import bench
     from slipstream.core import core
 
-    module = core()
-    return bench.describe_machine(module.Machine.discover("host", devices_per_rank=1), module.build_info())
+    return bench.describe_machine(core().Machine.discover("host", devices_per_rank=1))
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:

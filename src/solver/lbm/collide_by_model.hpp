@@ -3,7 +3,6 @@
 // has kernels without: few kernels, and five for each collision, which may have eddies. Three take any strides, may
 // wrap round in x and leave solid cells alone, one of them in place, one knowing walls; two are for packed blocks. The
 // host has two more, one with eddies, whose neighbours in x are neighbours in memory: they become vector instructions.
-#include "solver/lbm/collision/cumulant.hpp"
 #include "solver/lbm/collision/guo.hpp"
 #include "solver/lbm/collision/mrt.hpp"
 #include "solver/lbm/collision/smagorinsky.hpp"
@@ -37,15 +36,23 @@ void collide_anywhere(Stream& stream, const Box& box, BlockArrays block, const M
   launch_any_step<L, S, in_place>(stream, box, block, forced<L, S>(model, maybe));
 }
 
+template <class L, class S, class Collision>
+void collide_by(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model,
+                const Collision& collision) {
+  if (block.form != Form::apart) return collide_anywhere<L, S, true>(stream, box, block, model, collision);
+  if (block.numbering.words == nullptr && has_vector_step(stream, block, layout))
+    return collide_by_vectors<L, S>(stream, box, block, model, collision);
+  collide_anywhere<L, S, false>(stream, box, block, model, collision);
+}
+
+/// By cumulants, for a lattice of 27 velocities; instantiated in files of its own, too.
+template <class L, class S>
+void collide_by_cumulants(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
+
 template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model) {
   using T = typename S::Number;
-  const auto collide = [&](const auto& collision) {
-    if (block.form != Form::apart) return collide_anywhere<L, S, true>(stream, box, block, model, collision);
-    if (block.numbering.words == nullptr && has_vector_step(stream, block, layout))
-      return collide_by_vectors<L, S>(stream, box, block, model, collision);
-    collide_anywhere<L, S, false>(stream, box, block, model, collision);
-  };
+  const auto collide = [&](const auto& collision) { collide_by<L, S>(stream, box, block, layout, model, collision); };
   switch (model.collision) {
     case Collision::srt: {
       const Trt<L, T> equal_rates = Srt<L, T>(model.plus);
@@ -56,7 +63,7 @@ void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, 
     case Collision::mrt:
       return collide(Mrt<L, T>(model.plus, model.minus));
     case Collision::cumulant:
-      if constexpr (L::q == 27) return collide(Cumulant<L, T>(model.plus));
+      if constexpr (L::q == 27) return collide_by_cumulants<L, S>(stream, box, block, layout, model);
   }
   throw Error("no kernel for the collision " + to_string(model.collision) + " on a lattice of " + std::to_string(L::q) +
               " velocities: lbm::check refuses such options");

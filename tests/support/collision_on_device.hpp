@@ -1,18 +1,19 @@
+#pragma once
 // Each collision in a kernel, on every backend that this build and this machine have, against the same on this thread.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/launch.hpp>
 
-#include "../support/collisions.hpp"
-#include "../support/machine_rig.hpp"
+#include "collisions.hpp"
+#include "machine_rig.hpp"
 
 namespace slipstream::lbm {
-namespace {
 
 /// Pulls the populations of a cell of a row that is its own neighbour in y and z, collides them and writes them.
 template <class L, class T, class Collision>
@@ -66,18 +67,4 @@ void check_kernels(Backend backend) {
         Guo<L, T, Smagorinsky<L, T, Mrt<L, T>>>({mrt_of<L, T>(0.01), 0.01, 0.17}, 0.001, 0.002, 0));
 }
 
-class CollisionKernel : public testing::TestWithParam<Backend> {};
-
-INSTANTIATE_TEST_SUITE_P(Backends, CollisionKernel, testing::ValuesIn(backends_here()),
-                         [](const auto& info) { return to_string(info.param); });
-
-TEST_P(CollisionKernel, DoesInF32WhatTheCollisionDoes) {
-  each_lattice([](auto lattice) { check_kernels<decltype(lattice), float>(GetParam()); });
-}
-
-TEST_P(CollisionKernel, DoesInF64WhatTheCollisionDoes) {
-  each_lattice([](auto lattice) { check_kernels<decltype(lattice), double>(GetParam()); });
-}
-
-}  // namespace
 }  // namespace slipstream::lbm
