@@ -367,10 +367,11 @@ def _module_of_job() -> ModuleType | None:
 def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
     from slipstream import report
 
-    with core.on_all_ranks() if core.launched_size() else nullcontext():
+    ranks = getattr(arguments, "ranks", None)
+    with core.on_all_ranks() if core.launched_size() and ranks is None else nullcontext():
         _check_before_start(arguments)
-    if getattr(arguments, "ranks", None) is not None:
-        return start.start(arguments.ranks, _without_ranks(words))
+    if ranks is not None:
+        return start.start(ranks, _without_ranks(words))
     return arguments.action(arguments, report.console(core.rank())) or 0
 
 

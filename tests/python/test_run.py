@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import slipstream._core as core
 from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command
-from slipstream import bench, engine
+from slipstream import bench_lbm, engine
 from slipstream.case import load
 
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}
@@ -247,8 +247,8 @@ def test_info_shows_what_collectives_can_do(cli: Cli) -> None:
 
 
 def test_benchmark_writes_a_result_file(here: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bench, "DURATION", 0.1)
-    monkeypatch.setattr(bench, "PAIRS", 3)
+    monkeypatch.setattr(bench_lbm, "DURATION", 0.1)
+    monkeypatch.setattr(bench_lbm, "PAIRS", 3)
     result = here(
         "bench",
         "lbm",

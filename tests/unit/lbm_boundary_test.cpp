@@ -146,8 +146,8 @@ TEST(ConvectiveSide, KeepsAnyDensityWithoutRelaxation) {
   EXPECT_GT(excess_of_a_pushed_channel(outlet, 3000), 0.05);
 }
 
-// A way of sound through the channel is 40 / c_s = 69 steps long; the wave comes back from the inlet, so that the density
-// may swing round the one far away.
+// A way of sound through the channel is 40 / c_s = 69 steps long; the wave comes back from the inlet, so that the
+// density may swing round the one far away.
 TEST(ConvectiveSide, TakesAsManyWaysOfSoundAsItSaysToRelaxTheDensity) {
   Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
   outlet.relaxation = 0;
@@ -159,7 +159,6 @@ TEST(ConvectiveSide, TakesAsManyWaysOfSoundAsItSaysToRelaxTheDensity) {
     };
     EXPECT_GT(left_after(0.5), 0.3) << relaxation;
     EXPECT_NEAR(left_after(4), 0, 0.05) << relaxation;
-    std::printf("%g: %g %g %g %g %g\n", relaxation, left_after(0.25), left_after(0.5), left_after(1), left_after(2), left_after(4));
   }
 }
 

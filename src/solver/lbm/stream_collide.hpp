@@ -65,9 +65,12 @@ struct StreamCollide {
     }
     /// On the host.
     void cells(int first, int end) const {
-      if constexpr (may_go_past_caches) return cells_by_lines(first, end);
+      if constexpr (may_go_past_caches) {
+        cells_by_lines(first, end);
+      } else {
 #pragma GCC ivdep
-      for (int i = first; i < end; ++i) (*this)(i);
+        for (int i = first; i < end; ++i) (*this)(i);
+      }
     }
 
    private:

@@ -1,3 +1,4 @@
+#pragma once
 // The step by groups of cells against the step cell by cell, on every backend that this build and this machine have.
 #include <gtest/gtest.h>
 
@@ -7,17 +8,16 @@
 
 #include <slipstream/buffer.hpp>
 
-#include "../support/machine_rig.hpp"
+#include "machine_rig.hpp"
 #include "solver/lbm/collision/trt.hpp"
 #include "solver/lbm/stream_collide_groups.hpp"
 
 namespace slipstream::lbm {
-namespace {
 
-constexpr Extent extent{12, 5, 4};
-constexpr int ghost = 4;  // in x, so that rows start on whole groups; 1 in y and z
+inline constexpr Extent extent{12, 5, 4};
+inline constexpr int ghost = 4;  // in x, so that rows start on whole groups; 1 in y and z
 
-BlockShape shape_of(int components) {
+inline BlockShape shape_of(int components) {
   BlockShape shape;
   shape.extent = extent;
   shape.ghost = {ghost, 1, 1};
@@ -136,34 +136,4 @@ void compare_all(Backend backend) {
   }
 }
 
-class Groups : public testing::TestWithParam<Backend> {};
-
-TEST_P(Groups, LeaveTheBitsOfSingleCells) {
-  compare_all<D3Q19, RawF16>(GetParam());
-  compare_all<D3Q19, StoredF32>(GetParam());
-  compare_all<D2Q9, StoredF32>(GetParam());
-  compare<D3Q27, RawF16, AtSolids::none, Sides::wrap, false>(GetParam(), {{0, 0, 0}, extent}, Form::apart);
-  compare<D3Q27, RawF16, AtSolids::none, Sides::wrap, true>(GetParam(), {{0, 0, 0}, extent}, Form::turned);
-}
-
-TEST_P(Groups, AreLeftAloneWhereRowsAreNotMadeOfThem) {
-  using Quads = StreamCollideGroups<D2Q9, RawF16, AtSolids::none, Sides::open, false, Trt<D2Q9, float, RawF16::unit>>;
-  const BlockShape shape = shape_of(D2Q9::q);
-  const Buffer<Half> array({GetParam(), 0}, static_cast<std::size_t>(shape.elements));
-  BlockArrays b;
-  b.populations = b.populations_out = place(array, shape);
-  EXPECT_TRUE(in_groups<Quads>({{0, 0, 0}, extent}, b));
-  EXPECT_FALSE(in_groups<Quads>({{1, 0, 0}, extent}, b));
-  EXPECT_FALSE(in_groups<Quads>({{0, 0, 0}, {11, 5, 4}}, b));
-  b.populations.origin += sizeof(Half);
-  EXPECT_FALSE(in_groups<Quads>({{0, 0, 0}, extent}, b));
-  b.populations.origin -= sizeof(Half);
-  b.populations_out.shape.stride[1] += 2;
-  EXPECT_FALSE(in_groups<Quads>({{0, 0, 0}, extent}, b));
-}
-
-INSTANTIATE_TEST_SUITE_P(Backends, Groups, testing::ValuesIn(backends_here()),
-                         [](const auto& info) { return to_string(info.param); });
-
-}  // namespace
 }  // namespace slipstream::lbm
