@@ -11,6 +11,8 @@ import argparse
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
+
 
 def times(log: str) -> dict[str, float]:
     """Seconds by output, the latest of each, of the text of a .ninja_log."""
@@ -45,7 +47,9 @@ def main(words: list[str]) -> int:
         if not log.exists():
             print(f"slowest: no Ninja build in {build}: build it first.", file=sys.stderr)
             return 2
-        found = units(times(log.read_text(encoding="utf-8")))
+        # The log keeps units that the tree has no more.
+        taken = times(log.read_text(encoding="utf-8"))
+        found = units({output: seconds for output, seconds in taken.items() if (ROOT / source(output)).exists()})
         print(f"the slowest {min(arguments.count, len(found))} of {len(found)} translation units of {build}:")
         for seconds, name in found[: arguments.count]:
             print(f"{seconds:7.1f} s  {name}")
