@@ -11,7 +11,6 @@ fail() {
 }
 
 command -v nvidia-smi >/dev/null && nvidia-smi -L || fail "no GPU here: nvidia-smi lists none."
-kit=$PWD/gpu-kit
 python=$(tools/setup.sh --python)
 site=$PWD/build/gpu-site
 export PYTHONPATH=$PWD/python${PYTHONPATH:+:$PYTHONPATH}
@@ -26,7 +25,12 @@ if [ -n "$("$python" tools/missing_python.py run build test)" ]; then
   [ -z "$missing" ] || fail "$python lacks $(paste -sd' ' <<<"$missing"): fill gpu-kit/ with 'make gpu-kit' where there is a network."
 fi
 
-if [ -e "$kit/lib/libslipstream.so" ]; then
+if [ -e gpu-kit/built.tar.xz ]; then
+  kit=$PWD/build/unpacked-kit
+  if [ ! "$kit" -nt gpu-kit/built.tar.xz ]; then
+    rm -rf "$kit" && mkdir -p "$kit" && tar -C "$kit" -xJf gpu-kit/built.tar.xz
+    touch "$kit"
+  fi
   tests=$kit/bin ctest_folder=$kit
   # Libraries that the loader may not know: CUDA's, and NVSHMEM's from Python's package.
   nvidia=$("$python" -c 'import nvidia; print(*(p + "/nvshmem/lib" for p in nvidia.__path__), sep=":")' 2>/dev/null || true)
