@@ -163,6 +163,7 @@ struct RouteSetup {
   std::uint64_t plan = 0;
   MPI_Comm mpi = MPI_COMM_NULL;  ///< the exchange's own
   int tag = 0;                   ///< from here on no message of two devices uses it
+  double patience = 30;          ///< seconds for what a library starts on all ranks together
 };
 
 /// Waits until a counter has reached the exchange's number less `lag`.
@@ -234,6 +235,23 @@ struct Landing {
   std::byte* host = nullptr;  ///< SlotNeed::host_bytes of pinned memory that both ends reach; zero at first
 };
 
+/// What a wait that gave up leaves behind, in pinned memory.
+struct Failure {
+  std::uint64_t set = 0;  ///< 1 once the rest is written
+  std::uint64_t sequence = 0;
+  std::int64_t peer = -1;
+};
+
+/// What all work of one device in an exchange shares.
+struct Pulse {
+  Signal* sequence = nullptr;  ///< number of the exchange, in device memory
+  Failure* failure = nullptr;
+  /// In device memory, beside the number: 1 once a wait gave up. From then on nothing is moved and nothing posted.
+  Signal* broken = nullptr;
+  std::uint64_t limit_ns = 0;       ///< of a wait
+  std::uint64_t* stamps = nullptr;  ///< device clock in ns: of the beginning, then of each batch's end
+};
+
 /// What a route works with at the sending end.
 struct SendSite {
   Device device;
@@ -241,9 +259,9 @@ struct SendSite {
   /// Place of a leg's block here and, for routes that store into it, at the target; per binding of field arrays.
   std::vector<std::vector<Place>> sources, targets;  // [binding][leg]
   Landing landing;
-  const Signal* sequence = nullptr;  ///< number of the exchange, in this device's memory
-  const int* binding = nullptr;      ///< index of the current arrays, from begin to end
-  Trace* trace = nullptr;            ///< of the exchange, where one is kept
+  Pulse pulse;                   ///< without stamps
+  const int* binding = nullptr;  ///< index of the current arrays, from begin to end
+  Trace* trace = nullptr;        ///< of the exchange, where one is kept
 };
 
 struct ReceiveSite {
@@ -251,7 +269,7 @@ struct ReceiveSite {
   std::vector<Leg> legs;
   std::vector<std::vector<Place>> targets;  // [binding][leg]
   Landing landing;
-  const Signal* sequence = nullptr;
+  Pulse pulse;
   const int* binding = nullptr;
   Trace* trace = nullptr;
 };
@@ -310,6 +328,15 @@ struct SlotNeed {
   std::size_t host_bytes = 0;  ///< of pinned host memory of the target that the source reaches too
 };
 
+/// Calls of a library between its making and close() start together. One that goes unclosed, in an exception, closes
+/// too.
+class RouteGroup {
+ public:
+  virtual ~RouteGroup() = default;
+  /// `here` is some device of this process.
+  virtual void close(Device here) = 0;
+};
+
 /// One way to move a message. Stateless: ends hold the state.
 class Route {
  public:
@@ -329,12 +356,11 @@ class Route {
   virtual bool limited_in_graphs(const Pair& pair) const { return capturable(pair); }
   virtual std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const = 0;
   virtual std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const = 0;
-  /// Collective, before the ends of an exchange are made, where any rank uses the route.
+  /// Collective, before the ends of an exchange are made, where any rank uses the route. A rank that fails alone does
+  /// so after the last step that it does with the others, or makes all fail.
   virtual std::shared_ptr<RouteState> prepare(const RouteSetup&) const { return nullptr; }
-  /// Bracket the transfers of one begin, for libraries that want to see them together. `here` is some device of this
-  /// process.
-  virtual void open_group() const {}
-  virtual void close_group(Device) const {}
+  /// Around the transfers of one begin, for libraries that want to see them together; null for all others.
+  virtual std::unique_ptr<RouteGroup> open_group() const { return nullptr; }
 };
 
 const Route& route(RouteKind kind);

@@ -3,6 +3,7 @@
 #include <slipstream/stream.hpp>
 
 #include "device/backend.hpp"
+#include "device/faults.hpp"
 #include "device/kept_memory.hpp"
 
 namespace slipstream {
@@ -21,6 +22,7 @@ DeviceBackend& backend_of(Backend backend) {
 }
 
 void* allocate(Device device, Memory memory, std::size_t bytes) {
+  faults::pass(faults::Step::allocation);
   DeviceBackend& backend = backend_of(device.backend);
   const auto take = [&] {
     return memory == Memory::message ? allocate_kept(backend, device, bytes)

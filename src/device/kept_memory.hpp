@@ -1,4 +1,7 @@
 #pragma once
+#include <atomic>
+#include <utility>
+
 #include <slipstream/buffer.hpp>
 
 namespace slipstream::detail {
@@ -13,3 +16,21 @@ void return_kept(void* pointer) noexcept;
 bool release_kept(DeviceBackend& backend, Device device);
 
 }  // namespace slipstream::detail
+
+namespace slipstream {
+
+/// Never frees the memory: others, who cannot be asked any more, may still store to it. From any thread.
+template <class T>
+void keep_for_ever(Buffer<T> buffer) {
+  struct Node {
+    Buffer<T> held;
+    Node* next = nullptr;
+  };
+  static std::atomic<Node*> first = nullptr;
+  if (!buffer.data()) return;
+  Node* const node = new Node{std::move(buffer), first};
+  while (!first.compare_exchange_weak(node->next, node)) {
+  }
+}
+
+}  // namespace slipstream

@@ -13,16 +13,33 @@ namespace slipstream {
 Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> wanted,
                      ExchangeOptions chosen)
     : comm(world), grid(grid), items(std::move(wanted)), options(std::move(chosen)) {
-  for (const auto& item : items) planned.push_back({item.pattern, item.field->options()});
-  hash = plan_hash(grid, planned, options);
+  try {
+    make();
+  } catch (...) {
+    unwind(true);
+    throw;
+  }
+}
+
+/// Steps in which a rank may fail alone lie between those that ranks do together: all agree on a failure before anybody
+/// goes on, and all unwind.
+void Exchange::Impl::make() {
+  const std::string what = "an exchange could not be made";
+  on_all_ranks(comm, what, [&] {
+    for (const auto& item : items) planned.push_back({item.pattern, item.field->options()});
+    hash = plan_hash(grid, planned, options);
+  });
   agree(comm, hash, described(grid, planned));
   own = std::make_unique<Parting>(comm, "an exchange");
-  for (const int device : grid.machine().devices_of_rank(grid.rank()))
-    sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
-  bundles = bundle(grid, planned, grid.rank());
+  bool asks = false;
+  on_all_ranks(comm, what, [&] {
+    make_sides();
+    bundles = bundle(grid, planned, grid.rank());
+    asks = wants_gpu_mpi();
+  });
   agree_on_messages();
-  const std::string what = "an exchange could not be made";
-  on_all_ranks(comm, what, [&] { make_channels(); });
+  const std::string refused = comm.all(!asks) ? std::string() : gpu_mpi_refusal();
+  on_all_ranks(comm, what, [&] { make_channels(refused); });
   prepare_routes();
   on_all_ranks(comm, what, [&] {
     count_bindings();
@@ -39,7 +56,15 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
   });
 }
 
-Exchange::Impl::~Impl() {
+void Exchange::Impl::make_sides() {
+  for (const int device : grid.machine().devices_of_rank(grid.rank()))
+    sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
+}
+
+Exchange::Impl::~Impl() { unwind(false); }
+
+/// What was mapped goes before its owners free it, and they free it when all have let go. `failed`: it was never made.
+void Exchange::Impl::unwind(bool failed) noexcept {
   await_or_abandon();
   // All of the device: run() and graphs that replay work on the callers' streams.
   for (auto& side : sides) {
@@ -58,7 +83,7 @@ Exchange::Impl::~Impl() {
   for (const auto& [kind, state] : states) state->part();
   directory.release();
   // Memory that neighbours map outlives their last store.
-  if (!own->part(Parting::patience(options.wait_limit, late()))) keep_memory();
+  if (own && !own->part(Parting::patience(options.wait_limit, failed || late()))) keep_memory();
 }
 
 /// Both ends of every message must list the same transfers.
@@ -121,29 +146,33 @@ void Exchange::Impl::prove_answers() {
         channel.message.answered = true;
 }
 
-/// Asked with messages, by all ranks, where a pair anywhere would use it.
-std::string Exchange::Impl::gpu_mpi_refusal() const {
+/// Whether a message of this rank would be given to MPI in device memory.
+bool Exchange::Impl::wants_gpu_mpi() const {
   const auto is = [](RouteKind kind) { return kind == RouteKind::gpu_mpi; };
   const bool allowed =
       std::any_of(options.routes.begin(), options.routes.end(), is) ||
       std::any_of(options.chosen.begin(), options.chosen.end(), [&](const auto& c) { return is(c.second); });
-  if (!allowed) return "turned off";
-  bool wanted = false;
+  if (!allowed) return false;
   const Pairs pairs(grid.machine(), planned, options);
-  for (const auto& [key, b] : bundles.by_pair)
-    wanted |= is(choose(pairs.of(b.source, b.target), b.source, b.target, options).route);
-  if (comm.all(!wanted)) return "";
+  return std::any_of(bundles.by_pair.begin(), bundles.by_pair.end(), [&](const auto& entry) {
+    const Bundle& b = entry.second;
+    return is(choose(pairs.of(b.source, b.target), b.source, b.target, options).route);
+  });
+}
+
+/// Asked with messages, by all ranks.
+std::string Exchange::Impl::gpu_mpi_refusal() const {
   std::vector<Device> devices;
   for (const auto& side : sides) devices.push_back(side->device);
   return prove_gpu_mpi(comm, devices);
 }
 
-void Exchange::Impl::make_channels() {
+void Exchange::Impl::make_channels(const std::string& gpu_mpi_refusal) {
   const Machine& machine = grid.machine();
   int most = 1;
   for (int rank = 0; rank < machine.ranks(); ++rank)
     most = std::max(most, static_cast<int>(machine.devices_of_rank(rank).size()));
-  const Pairs pairs(machine, planned, options, gpu_mpi_refusal());
+  const Pairs pairs(machine, planned, options, gpu_mpi_refusal);
   for (const auto& [key, b] : bundles.by_pair) {
     const Pair pair = pairs.of(b.source, b.target);
     Channel channel{&b, choose(pair, b.source, b.target, options), pair, Message{}, SlotNeed{}};

@@ -5,6 +5,8 @@
 
 #include <slipstream/launch.hpp>
 
+#include "device/combine.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -30,38 +32,23 @@ SLIP_FN std::uint64_t combine_as(Op op, std::uint64_t a_bits, std::uint64_t b_bi
   T a, b;
   std::memcpy(&a, &a_bits, sizeof a);
   std::memcpy(&b, &b_bits, sizeof b);
-  const bool a_is_nan = a != a;  // and wins, as b does where no comparison holds
-  T result{};
-  switch (op) {
-    case Op::multiply:
-      result = a * b;
-      break;
-    case Op::min:
-      result = a < b || a_is_nan ? a : b;
-      break;
-    case Op::max:
-      result = a > b || a_is_nan ? a : b;
-      break;
-    default:
-      result = a + b;
-  }
+  const T result = combine(op, a, b);
   std::uint64_t bits = 0;
   std::memcpy(&bits, &result, sizeof result);
   return bits;
 }
 
-SLIP_FN std::uint64_t combine(DType type, Op op, std::uint64_t a, std::uint64_t b) {
+SLIP_FN std::uint64_t combine_bits(DType type, Op op, std::uint64_t a, std::uint64_t b) {
   if (type == DType::f64) return combine_as<double>(op, a, b);
   if (type == DType::f32) return combine_as<float>(op, a, b);
-  if (op == Op::min || op == Op::max) return combine_as<std::int64_t>(op, a, b);
-  return combine_as<std::uint64_t>(op, a, b);  // wraps round, where a signed sum would be undefined
+  return combine_as<std::int64_t>(op, a, b);
 }
 
 /// The tree over the devices of one value, in place; device d's stands at column[d * stride].
 SLIP_FN std::uint64_t fold_column(const Fold& fold, std::uint64_t* column, std::int64_t stride) {
   for (std::int64_t apart = 1; apart < fold.devices; apart *= 2)
     for (std::int64_t d = 0; d + apart < fold.devices; d += 2 * apart)
-      column[d * stride] = combine(fold.type, fold.op, column[d * stride], column[(d + apart) * stride]);
+      column[d * stride] = combine_bits(fold.type, fold.op, column[d * stride], column[(d + apart) * stride]);
   return column[0];
 }
 

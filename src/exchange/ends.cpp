@@ -11,10 +11,19 @@ namespace {
 
 /// Of begin and end, whose caller computes meanwhile: a team on every second multiprocessor leaves most of a device to
 /// it. No more where a number is asked for, which was measured of exchanges alone. 0, all, on the host.
-int teams_beside(Device device, int asked) {
+int teams_beside(Device device, int asked, int users) {
   if (device.backend == Backend::host) return asked;
-  const int most = info(device).processors / 2;
+  const int most = std::max(1, info(device).processors / (2 * users));
   return asked > 0 ? std::min(asked, most) : most;
+}
+
+/// Devices of the machine that are this one: another rank's, too.
+int users_of(const Machine& machine, int device) {
+  const std::string& uuid = machine.device(device).uuid;
+  if (uuid.empty()) return 1;
+  int users = 0;
+  for (int other = 0; other < machine.devices(); ++other) users += machine.device(other).uuid == uuid;
+  return users;
 }
 
 }  // namespace
@@ -26,7 +35,7 @@ SendSite Exchange::Impl::send_site(const Channel& channel, const Side& side) {
   site.sources = places(channel, true, false, side.device);
   if (channel.need.in_place) site.targets = places(channel, false, !channel.pair.same_device, side.device);
   site.landing = landing_of(channel, side.device);
-  site.sequence = side.sequence();
+  site.pulse = pulse(side);
   site.binding = &binding;
   site.trace = options.trace;
   return site;
@@ -38,7 +47,7 @@ ReceiveSite Exchange::Impl::receive_site(const Channel& channel, const Side& sid
   site.legs = channel.bundle->legs;
   site.targets = places(channel, false, false, side.device);
   site.landing = landing_of(channel, side.device);
-  site.sequence = side.sequence();
+  site.pulse = pulse(side);
   site.binding = &binding;
   site.trace = options.trace;
   return site;
@@ -167,12 +176,13 @@ void Exchange::Impl::make_programs() {
     if (schedule.early.empty() && !alone) schedule.early.push_back({&nothing, 0, 0, 0});
     std::vector<Scheduled> both = schedule.early;
     both.insert(both.end(), schedule.late.begin(), schedule.late.end());
-    const int teams = options.knobs.teams, beside = teams_beside(side.device, teams);
+    const int teams = options.knobs.teams, users = users_of(grid.machine(), side.index);
+    const int beside = teams_beside(side.device, teams, users);
     in_room_for("the tables of the launches", side, [&] {
       for (int b = 0; b < bindings; ++b) {
-        side.outgoing.emplace_back(side.device, schedule.early, b, beside);
-        side.incoming.emplace_back(side.device, schedule.late, b, beside);
-        side.whole.emplace_back(side.device, both, b, teams);
+        side.outgoing.emplace_back(side.device, schedule.early, b, beside, users);
+        side.incoming.emplace_back(side.device, schedule.late, b, beside, users);
+        side.whole.emplace_back(side.device, both, b, teams, users);
       }
       if (!gates.before.empty()) side.gates = Program(side.device, {{&gates, 0, 0, 0}}, 0, 1);
     });

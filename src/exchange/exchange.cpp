@@ -35,6 +35,10 @@ void Exchange::Impl::start(const std::vector<Stream>& streams) {
   const std::size_t count = streams.size();
   require(count == sides.size(), "an exchange was given " + std::to_string(count) + " streams for the " +
                                      std::to_string(sides.size()) + " devices of this rank");
+  for (std::size_t i = 0; i < count; ++i)
+    require(streams[i].device() == sides[i]->device, "stream " + std::to_string(i) + " of an exchange is on " +
+                                                         to_string(streams[i].device()) + ", not on " +
+                                                         to_string(sides[i]->device));
   check();
   require(!open, "an exchange was begun again before its end");
   if (!capturable)
@@ -92,7 +96,9 @@ void Exchange::Impl::transfer(const std::vector<Stream*>& streams) {
 }
 
 void Exchange::Impl::start_transfers(const std::vector<Stream*>& streams) {
-  for (const Route* way : ways) way->open_group();
+  std::vector<std::unique_ptr<RouteGroup>> groups;
+  for (const Route* way : ways)
+    if (auto group = way->open_group()) groups.push_back(std::move(group));
   for (std::size_t i = 0; i < sides.size(); ++i) {
     if (!sides[i]->transfers) continue;
     const DeviceSpan span(options.trace, *streams[i], "exchange", "transfer", "copy");
@@ -100,7 +106,7 @@ void Exchange::Impl::start_transfers(const std::vector<Stream*>& streams) {
     for (auto& sender : sides[i]->senders) sender->join(*streams[i]);
     for (auto& receiver : sides[i]->receivers) receiver->transfer(*streams[i], sequence);
   }
-  for (const Route* way : ways) way->close_group(sides.front()->device);
+  for (auto& group : groups) group->close(sides.front()->device);
 }
 
 void Exchange::Impl::receive(Side& side, Stream& stream) {
@@ -295,15 +301,18 @@ std::string Exchange::Impl::who_waits() const {
 
 void Exchange::Impl::drive_host_routes() {
   if (asked_until([this] { return progress(); }, options.wait_limit)) return;
-  gave_up = true;
-  throw Timeout(too_late(sequence, who_waits(), "", options.wait_limit));
+  complaint = too_late(sequence, who_waits(), "", options.wait_limit);
+  throw Timeout(complaint);
 }
 
+/// Once a wait has given up, an exchange does no more: what the others sent last is not theirs to trust.
+/// Also of one whose making failed half-way.
 void Exchange::Impl::check() {
+  if (!complaint.empty()) throw Timeout(complaint);
   if (watchdog) watchdog->check();
   for (const auto& side : sides) {
     const Failure* failure = side->failure.data();
-    if (!load_acquire(&failure->set)) continue;
+    if (!failure || !load_acquire(&failure->set)) continue;
     const int peer = static_cast<int>(failure->peer);
     throw Timeout(too_late(failure->sequence, end_of(side->index, grid.rank()) + " waited",
                            end_of(peer, grid.machine().device(peer).rank), options.wait_limit));

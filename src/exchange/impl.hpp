@@ -66,9 +66,12 @@ struct Exchange::Impl {
   ~Impl();
 
   // build.cpp
+  void make();
+  void make_sides();
   void agree_on_messages() const;
-  void make_channels();
+  void make_channels(const std::string& gpu_mpi_refusal);
   void make_message(Channel& channel, int most_devices);
+  bool wants_gpu_mpi() const;
   std::string gpu_mpi_refusal() const;
   void prove_answers();
 
@@ -77,10 +80,11 @@ struct Exchange::Impl {
   void prepare_routes();
   void set_watchdog();
   std::string late_in_library(std::uint64_t number, std::size_t late, double seconds) const;
-  void tell_of(std::uint64_t number, std::size_t late, double seconds);
+  void tell_of(Watchdog& teller, std::uint64_t number, std::size_t late, double seconds);
   [[noreturn]] void end_job(const std::string& why) const;
   bool over() const;
   void await_or_abandon() noexcept;
+  void unwind(bool failed) noexcept;
   bool late() noexcept;
   void keep_memory();
 
@@ -161,7 +165,7 @@ struct Exchange::Impl {
   bool host_driven = false, capturable = true, limited_in_graphs = true;
   bool transfers = false;  // some end queues work between sending and arrival
   bool open = false;
-  bool gave_up = false;  // a Timeout has been thrown
+  std::string complaint;  // of the Timeout after which the host gave up
   std::uint64_t sequence = 0;
   std::unique_ptr<Parting> own;  // goes first
 };

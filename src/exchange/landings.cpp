@@ -92,6 +92,7 @@ void Exchange::Impl::make_landing_places() {
     in_room_for("the counters", *side, [&] {
       side->signals = Buffer<Signal>(side->device, signals * signal_line, Memory::shared);
       side->failure = Buffer<Failure>(side->device, 1, Memory::pinned);
+      side->failure.data()[0] = Failure{};
     });
     try {
       if (slot_bytes) side->slots = Buffer<std::byte>(side->device, slot_bytes, Memory::shared);
@@ -103,7 +104,6 @@ void Exchange::Impl::make_landing_places() {
                         "smaller ring (Knobs::ring, "
                         "in Python ring=...)");
     }
-    side->failure.data()[0] = Failure{};
     fill(side->stream, side->signals.data(), 0, side->signals.bytes());
     // Lines that an earlier exchange left in the same memory must not pass for this one's.
     if (slot_bytes) fill(side->stream, side->slots.data(), 0, side->slots.bytes());

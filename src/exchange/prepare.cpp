@@ -6,7 +6,9 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/kept_memory.hpp"
 #include "exchange/impl.hpp"
+#include "machine/agree.hpp"
 #include "machine/patience.hpp"
 #include "route/carriage.hpp"
 
@@ -16,6 +18,9 @@ namespace {
 struct Entry {
   std::int64_t source = 0, target = 0, route = 0, wire_bytes = 0;
 };
+
+/// Seconds in which a library starts, however impatient exchanges are: NCCL and NVSHMEM take 1 to 5 on some GPUs.
+constexpr double least_patience = 15;
 
 }  // namespace
 
@@ -50,12 +55,21 @@ void Exchange::Impl::prepare_routes() {
                   "): make the same libraries visible to all ranks, or name the routes to use");
     }
   for (const RouteKind kind : all_routes()) {
-    RouteSetup setup{comm, grid.machine(), {}, options.knobs, hash, own->mpi(), first_free_tag()};
+    RouteSetup setup{comm,
+                     grid.machine(),
+                     {},
+                     options.knobs,
+                     hash,
+                     own->mpi(),
+                     first_free_tag(),
+                     std::max(options.wait_limit, least_patience)};
     for (const auto& [devices, entry] : known)
       if (static_cast<RouteKind>(entry.route) == kind)
         setup.letters.push_back({devices.first, devices.second, static_cast<std::size_t>(entry.wire_bytes)});
     if (setup.letters.empty()) continue;
-    if (auto state = route(kind).prepare(setup)) states[kind] = std::move(state);
+    on_all_ranks(comm, "an exchange could not be made", [&] {
+      if (auto state = route(kind).prepare(setup)) states[kind] = std::move(state);
+    });
   }
   for (Channel& channel : channels)
     if (const auto found = states.find(channel.choice.route); found != states.end())
@@ -76,8 +90,9 @@ void Exchange::Impl::set_watchdog() {
   const auto waits = [](const auto& entry) { return entry.second->waits_for_ever(); };
   if (std::any_of(states.begin(), states.end(), waits))
     watchdog = std::make_unique<Watchdog>(
-        options.wait_limit,
-        [this](std::uint64_t number, std::size_t late, double seconds) { tell_of(number, late, seconds); });
+        options.wait_limit, [this](Watchdog& teller, std::uint64_t number, std::size_t late, double seconds) {
+          tell_of(teller, number, late, seconds);
+        });
   for (const auto& [kind, state] : states) waits_in_deliver |= state->waits_in_deliver();
 }
 
@@ -99,9 +114,9 @@ std::string Exchange::Impl::late_in_library(std::uint64_t number, std::size_t la
 }
 
 /// Runs in the watchdog's thread.
-void Exchange::Impl::tell_of(std::uint64_t number, std::size_t late, double seconds) {
+void Exchange::Impl::tell_of(Watchdog& teller, std::uint64_t number, std::size_t late, double seconds) {
   const std::string text = late_in_library(number, late, seconds);
-  watchdog->complain(text);
+  teller.complain(text);
   bool ended = true;
   for (const auto& [kind, state] : states)
     if (state->waits_for_ever()) ended &= state->abandon();
@@ -134,30 +149,33 @@ bool Exchange::Impl::late() noexcept {
   } catch (const Error&) {
     return true;
   }
-  return gave_up;
+  return false;
 }
 
 /// Landing places of ranks that did not part: others may still store to them. Nobody frees them any more.
 void Exchange::Impl::keep_memory() {
-  static auto* const signals = new std::vector<Buffer<Signal>>;
-  static auto* const slots = new std::vector<Buffer<std::byte>>;
   for (auto& side : sides) {
-    signals->push_back(std::move(side->signals));
-    slots->push_back(std::move(side->slots));
-    slots->push_back(std::move(side->mapped_host_slots));
+    keep_for_ever(std::move(side->signals));
+    keep_for_ever(std::move(side->slots));
+    keep_for_ever(std::move(side->mapped_host_slots));
   }
   for (const auto& [kind, state] : states) state->keep_memory();
 }
 
 /// A library's kernels wait for a dead rank for ever, and so would a stream that is synchronized.
 void Exchange::Impl::await_or_abandon() noexcept {
-  gave_up |= late();
+  // The watchdog's last complaint is kept: it goes.
+  try {
+    check();
+  } catch (const Error& error) {
+    complaint = error.what();
+  }
   watchdog.reset();
   if (asked_until([this] { return over(); }, options.wait_limit)) return;
-  gave_up = true;
+  complaint = late_in_library(sequence, 0, options.wait_limit);
   bool ended = true;
   for (const auto& [kind, state] : states) ended &= state->abandon();
-  if (!ended) end_job(late_in_library(sequence, 0, options.wait_limit));
+  if (!ended) end_job(complaint);
 }
 
 }  // namespace slipstream

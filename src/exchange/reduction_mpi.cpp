@@ -6,6 +6,7 @@
 #include <slipstream/error.hpp>
 
 #include "exchange/reduction.hpp"
+#include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"
 
@@ -15,13 +16,13 @@ namespace {
 class MpiReduction final : public Reduction {
  public:
   MpiReduction(const Communicator& comm, const ReduceTeam& team)
-      : team_(team),
-        bytes_(team.fold.values * size_of(team.fold.type)),
-        gathered_(team.local(team.devices.front()), team.fold.devices * bytes_, Memory::pinned),
-        mine_(gathered_.device(), team.devices.size() * bytes_, Memory::pinned),
-        parting_(comm, "an all-reduce") {
-    for (const int device : team_.devices)
-      scratch_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
+      : team_(team), bytes_(team.fold.values * size_of(team.fold.type)), parting_(comm, "an all-reduce") {
+    on_all_ranks(comm, [&] {
+      gathered_ = Buffer<std::byte>(team.local(team.devices.front()), team.fold.devices * bytes_, Memory::pinned);
+      mine_ = Buffer<std::byte>(gathered_.device(), team.devices.size() * bytes_, Memory::pinned);
+      for (const int device : team_.devices)
+        scratch_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
+    });
     try {
       for (int other = 0; other < comm.size(); ++other)
         if (other != team_.rank) make_requests(other);

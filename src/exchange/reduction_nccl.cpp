@@ -6,6 +6,7 @@
 
 #include "exchange/reduction.hpp"
 #include "exchange/watchdog.hpp"
+#include "machine/agree.hpp"
 #include "machine/patience.hpp"
 #include "route/nccl.hpp"
 
@@ -26,14 +27,16 @@ class NcclReduction final : public Reduction {
       : team_(team),
         bytes_(team.fold.values * size_of(team.fold.type)),
         clique_(team.machine.devices() > 1 ? nccl_clique(all_pairs(comm, team.machine, bytes_)) : nullptr) {
-    for (const int device : team_.devices) {
-      gathered_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
-      folded_.emplace_back(team_.local(device));
-    }
+    on_all_ranks(comm, [&] {
+      for (const int device : team_.devices) {
+        gathered_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
+        folded_.emplace_back(team_.local(device));
+      }
+    });
     if (!clique_) return;
-    watchdog_ =
-        std::make_unique<Watchdog>(team_.wait_limit, [this](std::uint64_t number, std::size_t late, double seconds) {
-          watchdog_->complain(
+    watchdog_ = std::make_unique<Watchdog>(
+        team_.wait_limit, [this](Watchdog& watchdog, std::uint64_t number, std::size_t late, double seconds) {
+          watchdog.complain(
               team_.missed(number, team_.name(team_.devices[late]), others_than(team_.devices[late]), seconds));
           clique_->abandon();
         });
@@ -90,9 +93,9 @@ class NcclReduction final : public Reduction {
   }
 
   void send_to_all(std::vector<Stream>& streams, const std::vector<void*>& values) {
-    nccl_group_start();
+    const std::unique_ptr<RouteGroup> group = nccl_group();
     for (std::size_t i = 0; i < streams.size(); ++i) exchange(streams[i], i, static_cast<const std::byte*>(values[i]));
-    nccl_group_end(team_.local(team_.devices.front()));
+    group->close(team_.local(team_.devices.front()));
   }
 
   void exchange(Stream& stream, std::size_t i, const std::byte* values) {

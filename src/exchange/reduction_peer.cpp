@@ -4,6 +4,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
+#include "device/kept_memory.hpp"
 #include "device/upload.hpp"
 #include "exchange/reduction.hpp"
 #include "machine/agree.hpp"
@@ -33,8 +34,7 @@ class PeerReduction final : public Reduction {
     imported_.clear();
     if (parting_.part(Parting::patience(team_.wait_limit, late()))) return;
     // Others may still store here.
-    static auto* const kept = new std::vector<Buffer<WordPair>>;
-    for (Side& side : sides_) kept->push_back(std::move(side.landing));
+    for (Side& side : sides_) keep_for_ever(std::move(side.landing));
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {

@@ -86,10 +86,17 @@ class Tuner {
   void list_pairs() {
     const Bundles bundles = bundle(grid_, planned_, grid_.rank());
     std::string mine;
-    for (const auto& [key, b] : bundles.by_pair)
-      if (key.first != key.second && grid_.machine().device(key.first).rank == grid_.rank())
-        mine += pack(key, static_cast<double>(b.bytes));
+    std::uint64_t hash = 0;
+    for (const auto& [key, b] : bundles.by_pair) {
+      if (grid_.machine().device(key.first).rank != grid_.rank()) continue;
+      hash +=
+          transfers_hash(b) * (2 * static_cast<std::uint64_t>(key.first) + 1) + static_cast<std::uint64_t>(key.second);
+      if (key.first != key.second) mine += pack(key, static_cast<double>(b.bytes));
+    }
     pairs_ = gathered(mine);
+    transfers_ = 0;
+    for (const std::int64_t part : comm_.all_gather(static_cast<std::int64_t>(hash)))
+      transfers_ += static_cast<std::uint64_t>(part);
   }
 
   bool worth_measuring() {
@@ -401,7 +408,9 @@ class Tuner {
   }
 
   void find() {
-    const std::string key = comm_.broadcast(tuner_key(grid_, planned_, options_), 0);
+    // Options and lists of patterns are in what they transfer.
+    const std::string key =
+        comm_.broadcast(tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_), 0);
     const std::string folder = how_.cache_folder.empty() ? tuner_cache_folder() : how_.cache_folder;
     if (!folder.empty()) result_.file = cache_file(folder, key);
     std::string text;
@@ -438,7 +447,8 @@ class Tuner {
   ExchangeOptions options_;
   const TuneOptions& how_;
   std::vector<PlannedItem> planned_;
-  Times pairs_;  // bytes of each pair's message
+  Times pairs_;                  // bytes of each pair's message
+  std::uint64_t transfers_ = 0;  // hash of all ranks' transfers
   Times best_;
   std::vector<Stream> streams_;
   std::vector<Candidate> candidates_;

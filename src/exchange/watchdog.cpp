@@ -126,7 +126,7 @@ void Watchdog::look() try {
       const double seconds = std::chrono::duration<double>(limit()).count();
       // What ends now would only be late again; and whoever is told may look at the complaint.
       lock.unlock();
-      late_(number, *stream, seconds);
+      late_(*this, number, *stream, seconds);
       return;
     }
     changed_.wait_for(lock, pause_for(limit_));

@@ -19,9 +19,9 @@ namespace slipstream {
 /// counts from when the device has reached the work; while the host still queues it, from when it began to.
 class Watchdog {
  public:
-  /// Called once, from the watchdog's thread: the shift's number, which of its streams is late, and the limit that it
-  /// had.
-  using Late = std::function<void(std::uint64_t number, std::size_t stream, double seconds)>;
+  /// Called once, from the watchdog's thread, for which whoever holds the watchdog may just be ending it: the shift's
+  /// number, which of its streams is late, and the limit that it had.
+  using Late = std::function<void(Watchdog& watchdog, std::uint64_t number, std::size_t stream, double seconds)>;
 
   /// In its first work a library may set up what it needs: NCCL connects pairs of devices, in 1 to 4 s on four H200s.
   static constexpr double set_up_seconds = 60;

@@ -15,6 +15,8 @@
 #include <slipstream/error.hpp>
 #include <slipstream/stream.hpp>
 
+#include "machine/agree.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -133,8 +135,12 @@ std::string attempt(const Communicator& comm, Device device, int step, std::size
   const int ranks = comm.size(), rank = comm.rank();
   // Messages that hang may still be written to: what failed is kept for ever.
   static auto* const kept = new std::vector<std::unique_ptr<Trial>>;
-  auto trial =
-      std::make_unique<Trial>(comm.mpi(), rank, (rank + ranks - step) % ranks, (rank + step) % ranks, device, bytes);
+  std::unique_ptr<Trial> trial;
+  const std::string unmade = failure_of([&] {
+    trial =
+        std::make_unique<Trial>(comm.mpi(), rank, (rank + ranks - step) % ranks, (rank + step) % ranks, device, bytes);
+  });
+  if (auto problem = agreed(comm, unmade); !problem.empty()) return problem;
   const std::string problem = agreed(comm, trial->run(limit, liar));
   if (!problem.empty()) kept->push_back(std::move(trial));
   return problem;
@@ -197,7 +203,7 @@ std::string prove_mpi_files(const Communicator& comm, const std::vector<Device>&
                             Liar liar) {
   std::string problem;
   for (const Device device : devices)
-    if (problem.empty()) problem = try_file(device, path, liar);
+    if (problem.empty()) attempt(problem, [&] { problem = try_file(device, path, liar); });
   return agreed(comm, problem);
 }
 

@@ -20,22 +20,26 @@ class MpiOutlet final : public Outlet {
     const auto add = [&](const void* from, std::size_t bytes) {
       requests_.add_send(from, bytes, m.target_rank, m.tag, m.comm);
     };
-    add(&envelope_, sizeof envelope_);
+    add(envelope_.get(), sizeof(Envelope));
     for (int piece = 0; piece < pieces.count(); ++piece) add(place + pieces.at(piece), pieces.size(piece));
+  }
+  ~MpiOutlet() override {
+    if (!requests_.settle()) envelope_.release();  // MPI reads it for as long as it likes
   }
   void send(int piece, std::uint64_t sequence) override {
     if (piece == 0) {
-      envelope_ = {plan_, sequence};
+      *envelope_ = {plan_, sequence};
       requests_.start(0);
     }
     requests_.start(piece + 1);
   }
   bool sent() override { return requests_.all_done(); }
+  bool settle() override { return requests_.settle(); }
 
  private:
   std::uint64_t plan_;
-  Envelope envelope_;
-  Requests requests_;  // before the rest goes: MPI reads the envelope
+  std::unique_ptr<Envelope> envelope_ = std::make_unique<Envelope>();
+  Requests requests_;
 };
 
 class MpiInlet final : public Inlet {
@@ -46,10 +50,13 @@ class MpiInlet final : public Inlet {
       requests_.add_receive(to, bytes, message.source_rank, message.tag, message.comm);
     };
     for (int place = 0; place < depth_; ++place) {
-      add(&envelope_, sizeof envelope_);
+      add(envelope_.get(), sizeof(Envelope));
       for (int piece = 0; piece < pieces_; ++piece)
         add(places.of(static_cast<std::uint64_t>(place) + 1) + pieces.at(piece), pieces.size(piece));
     }
+  }
+  ~MpiInlet() override {
+    if (!requests_.settle()) envelope_.release();
   }
   void open(std::uint64_t sequence) override {
     for (int n = 0; n <= pieces_; ++n) requests_.start(first(sequence) + n);
@@ -58,16 +65,17 @@ class MpiInlet final : public Inlet {
   bool early() const override { return false; }
   int arrived(std::uint64_t sequence) override {
     while (complete_ <= pieces_ && requests_.done(first(sequence) + complete_))
-      if (complete_++ == 0) verify(message_, envelope_, sequence);
+      if (complete_++ == 0) verify(message_, *envelope_, sequence);
     return std::max(0, complete_ - 1);
   }
+  bool settle() override { return requests_.settle(); }
 
  private:
   int first(std::uint64_t sequence) const { return static_cast<int>((sequence - 1) % depth_) * (pieces_ + 1); }
   Message message_;
   int pieces_, depth_;
   int complete_ = 0;  // requests of this exchange, the envelope's too
-  Envelope envelope_;
+  std::unique_ptr<Envelope> envelope_ = std::make_unique<Envelope>();
   Requests requests_;
 };
 

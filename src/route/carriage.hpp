@@ -47,6 +47,8 @@ class Outlet {
   virtual void send(int piece, std::uint64_t sequence) = 0;
   /// Whether all that was sent has left.
   virtual bool sent() { return true; }
+  /// At the end: false where MPI may still read the places.
+  virtual bool settle() { return true; }
   /// Whom the message also depends on, beside its two ends; empty where on nobody.
   virtual std::string escort() const { return {}; }
 };
@@ -60,6 +62,8 @@ class Inlet {
   virtual bool early() const = 0;
   /// Pieces that lie in their place, in order. Throws Error where the sender is in another exchange.
   virtual int arrived(std::uint64_t sequence) = 0;
+  /// At the end: false where MPI may still write the places.
+  virtual bool settle() { return true; }
   virtual std::string escort() const { return {}; }
 };
 

@@ -10,7 +10,7 @@ CopySender::CopySender(const Message& message, const SendSite& site)
     : message_(message),
       lowering_(site.device),
       landing_(site.landing),
-      sequence_(site.sequence),
+      pulse_(site.pulse),
       trace_(site.trace),
       row_("to device " + std::to_string(message.target)),
       packed_(site.device, message.bytes),
@@ -32,8 +32,9 @@ void CopySender::transfer(Stream& stream, std::uint64_t) {
   }
   const DeviceSpan span(trace_, lane, row_, "copy", "copy");
   const std::byte* from = encoded(lane, message_, packed_.data(), wire_.data());
+  // Where the wait for the slot gave up, nothing was packed: these are the bytes that lie in the slot already.
   copy(lane, landing_.slot, from, message_.wire_bytes);
-  post(lane, landing_.full.front(), sequence_);
+  post(lane, landing_.full.front(), pulse_);
   if (lane_) lane.record(sent_);
 }
 

@@ -18,7 +18,7 @@ class CopySender final : public Sender {
   Message message_;
   Lowering lowering_;
   Landing landing_;
-  const Signal* sequence_;
+  Pulse pulse_;
   Trace* trace_;
   std::string row_;  // of the trace
   Buffer<std::byte> packed_, wire_;

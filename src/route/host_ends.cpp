@@ -3,6 +3,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
 
+#include "device/kept_memory.hpp"
 #include "route/node_mail.hpp"
 
 namespace slipstream {
@@ -35,6 +36,7 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       straight_(goes_straight(message, staged)),
       lowering_(site.device),
       pieces_(pieces_of(message.wire_bytes, message.knobs, staged)),
+      failure_(site.pulse.failure),
       binding_(site.binding),
       ready_(site.device),
       lane_(lane_of(message, site.device)),
@@ -60,6 +62,13 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
   make_movers(site);
 }
 
+HostSender::~HostSender() {
+  if (outlet_->settle()) return;
+  keep_for_ever(std::move(packed_));
+  keep_for_ever(std::move(wire_));
+  keep_for_ever(std::move(host_));
+}
+
 void HostSender::make_movers(const SendSite& site) {
   const Slot slot = straight_ ? Slot{places_.base, places_.ring()} : Slot{packed_.data(), {}};
   auto movers = lowering_.to_slot(site.legs, site.sources, slot);
@@ -67,7 +76,7 @@ void HostSender::make_movers(const SendSite& site) {
     batches.emplace_back();
     batches.back().movers = std::move(movers);
   } else {
-    moves_ = std::make_unique<Moves>(site.device, std::move(movers), message_.knobs, site.sequence);
+    moves_ = std::make_unique<Moves>(site.device, std::move(movers), message_.knobs, site.pulse);
   }
 }
 
@@ -104,7 +113,9 @@ void HostSender::start(std::uint64_t sequence) {
 bool HostSender::progress(std::uint64_t sequence) {
   if (state_ == State::waiting && outlet_->room(sequence)) start(sequence);
   if (state_ == State::copying) {
-    for (; sent_ < pieces_.count() && copied(sent_).done(); ++sent_) outlet_->send(sent_, sequence);
+    // Where a wait of the launch that packs has given up, what was copied is old: the exchange ends here.
+    for (; sent_ < pieces_.count() && copied(sent_).done() && !load_acquire(&failure_->set); ++sent_)
+      outlet_->send(sent_, sequence);
     if (sent_ == pieces_.count() && outlet_->sent()) state_ = State::idle;
   }
   return state_ == State::idle;
@@ -133,6 +144,10 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
       row_("from device " + std::to_string(message.source)) {
   make_places(site);
   make_movers(site);
+}
+
+HostReceiver::~HostReceiver() {
+  if (!inlet_->settle()) keep_for_ever(std::move(landing_));
 }
 
 void HostReceiver::make_places(const ReceiveSite& site) {
@@ -167,7 +182,7 @@ void HostReceiver::make_movers(const ReceiveSite& site) {
   if (message_.knobs.pack == Pack::fused) {
     batches.back().movers = std::move(movers);
   } else {
-    moves_ = std::make_unique<Moves>(site.device, std::move(movers), message_.knobs, site.sequence);
+    moves_ = std::make_unique<Moves>(site.device, std::move(movers), message_.knobs, site.pulse);
   }
 }
 

@@ -15,6 +15,7 @@ namespace slipstream {
 class HostSender final : public Sender {
  public:
   HostSender(const Message& message, const SendSite& site, bool staged);
+  ~HostSender() override;
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
   bool progress(std::uint64_t sequence) override;
@@ -31,6 +32,7 @@ class HostSender final : public Sender {
   bool staged_, straight_;
   Lowering lowering_;
   Pieces pieces_;
+  const Failure* failure_;
   Buffer<std::byte> packed_, wire_, host_;
   PlaceRing places_;
   std::unique_ptr<Outlet> outlet_;
@@ -49,6 +51,7 @@ class HostSender final : public Sender {
 class HostReceiver final : public Receiver {
  public:
   HostReceiver(const Message& message, const ReceiveSite& site, bool staged);
+  ~HostReceiver() override;
   void post(Stream&, std::uint64_t sequence) override;
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;

@@ -30,8 +30,8 @@ void copy_mover(Stream& stream, const Mover& m, std::uint64_t sequence) {
 
 }  // namespace
 
-Moves::Moves(Device device, std::vector<std::vector<Mover>> movers, const Knobs& knobs, const Signal* sequence)
-    : sequence_(sequence) {
+Moves::Moves(Device device, std::vector<std::vector<Mover>> movers, const Knobs& knobs, const Pulse& pulse)
+    : pulse_(pulse) {
   if (knobs.pack == Pack::memcpy3d) {
     for (const auto& list : movers)
       for (const Mover& m : list)
@@ -49,10 +49,7 @@ Moves::Moves(Device device, std::vector<std::vector<Mover>> movers, const Knobs&
 
 void Moves::run(Stream& stream, int binding, std::uint64_t sequence) const {
   if (boxes_.empty()) {
-    // Nothing here waits or counts: only the number of the exchange is read.
-    Pulse pulse;
-    pulse.sequence = const_cast<Signal*>(sequence_);
-    programs_.at(binding).run(stream, pulse, false);
+    programs_.at(binding).run(stream, pulse_, false);
     return;
   }
   for (const Mover& m : boxes_.at(binding)) copy_mover(stream, m, sequence);

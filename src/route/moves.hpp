@@ -9,7 +9,7 @@ namespace slipstream {
 class Moves {
  public:
   /// `movers` per binding. Throws Error where `pack` is memcpy3d and a mover takes a list of elements.
-  Moves(Device device, std::vector<std::vector<Mover>> movers, const Knobs& knobs, const Signal* sequence);
+  Moves(Device device, std::vector<std::vector<Mover>> movers, const Knobs& knobs, const Pulse& pulse);
   void run(Stream& stream, int binding, std::uint64_t sequence) const;
   /// Of device memory.
   std::int64_t bytes() const;
@@ -17,7 +17,7 @@ class Moves {
  private:
   std::vector<std::vector<Mover>> boxes_;  // per binding; empty where there are programs
   std::vector<Program> programs_;          // per binding
-  const Signal* sequence_;
+  Pulse pulse_;
 };
 
 }  // namespace slipstream

@@ -3,6 +3,7 @@
 
 #include "route/lower.hpp"
 #include "route/routes.hpp"
+#include "route/tail.hpp"
 
 namespace slipstream {
 namespace {
@@ -12,17 +13,19 @@ NcclClique& clique_of(const Message& message) { return static_cast<NcclClique&>(
 class NcclSender final : public Sender {
  public:
   NcclSender(const Message& message, const SendSite& site)
-      : message_(message), lowering_(site.device), packed_(site.device, message.bytes) {
-    if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
+      : message_(message), lowering_(site.device), wire_(buffer_with_tail(site.device, message.wire_bytes)) {
+    if (!message.codec->identity()) packed_ = Buffer<std::byte>(site.device, message.bytes);
     Batch batch;
-    batch.movers = lowering_.to_slot(site.legs, site.sources, {packed_.data(), {}});
+    std::byte* const values = packed_.data() ? packed_.data() : wire_.data();
+    batch.movers = lowering_.to_slot(site.legs, site.sources, {values, {}});
+    batch.after.push_back(tail_of(wire_.data(), message.wire_bytes));
     batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
-    const std::byte* from = encoded(stream, message_, packed_.data(), wire_.data());
-    clique_of(message_).send(stream, from, message_.wire_bytes, message_.source, message_.target);
+    if (packed_.data()) encoded(stream, message_, packed_.data(), wire_.data());
+    clique_of(message_).send(stream, wire_.data(), with_tail(message_.wire_bytes), message_.source, message_.target);
   }
 
   std::int64_t bytes() const override { return bytes_of(lowering_, packed_, wire_); }
@@ -30,28 +33,29 @@ class NcclSender final : public Sender {
  private:
   Message message_;
   Lowering lowering_;
-  Buffer<std::byte> packed_, wire_;
+  Buffer<std::byte> wire_, packed_;  // the second where a codec makes the first of it
 };
 
-/// Nothing here waits: the unpacking is queued behind the receive, and the next receive behind the unpacking.
+/// No counter here: the unpacking is queued behind the receive, and the next receive behind the unpacking.
 class NcclReceiver final : public Receiver {
  public:
   NcclReceiver(const Message& message, const ReceiveSite& site)
-      : message_(message), lowering_(site.device), packed_(site.device, message.bytes) {
-    if (!message.codec->identity()) wire_ = Buffer<std::byte>(site.device, message.wire_bytes);
+      : message_(message), lowering_(site.device), wire_(buffer_with_tail(site.device, message.wire_bytes)) {
+    if (!message.codec->identity()) packed_ = Buffer<std::byte>(site.device, message.bytes);
+    std::byte* const values = packed_.data() ? packed_.data() : wire_.data();
     Batch batch;
+    batch.before.push_back({tail_of(wire_.data(), message.wire_bytes), 0, message.source});
     if (message.combines) {
-      arrived = arrived_at(site.legs, packed_.data());
+      arrived = arrived_at(site.legs, values);
     } else {
-      batch.movers = lowering_.from_slot(site.legs, site.targets, {packed_.data(), {}});
+      batch.movers = lowering_.from_slot(site.legs, site.targets, {values, {}});
     }
     batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
-    std::byte* to = message_.codec->identity() ? packed_.data() : wire_.data();
-    clique_of(message_).receive(stream, to, message_.wire_bytes, message_.source, message_.target);
+    clique_of(message_).receive(stream, wire_.data(), with_tail(message_.wire_bytes), message_.source, message_.target);
   }
   bool delivers() const override { return !message_.codec->identity(); }
   void deliver(Stream& stream, std::uint64_t) override {
@@ -63,7 +67,7 @@ class NcclReceiver final : public Receiver {
  private:
   Message message_;
   Lowering lowering_;
-  Buffer<std::byte> packed_, wire_;
+  Buffer<std::byte> wire_, packed_;
 };
 
 class NcclRoute final : public Route {
@@ -91,8 +95,7 @@ class NcclRoute final : public Route {
   bool needs_host() const override { return false; }
   bool limited_in_graphs(const Pair&) const override { return false; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return nccl_clique(setup); }
-  void open_group() const override { nccl_group_start(); }
-  void close_group(Device here) const override { nccl_group_end(here); }
+  std::unique_ptr<RouteGroup> open_group() const override { return nccl_group(); }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
     return std::make_unique<NcclSender>(message, site);
   }

@@ -19,8 +19,7 @@ class NcclClique : public RouteState {
 std::string nccl_missing();
 /// Collective.
 std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup);
-/// Calls between start together.
-void nccl_group_start();
-void nccl_group_end(Device here);
+/// Calls between its making and close() start together.
+std::unique_ptr<RouteGroup> nccl_group();
 
 }  // namespace slipstream

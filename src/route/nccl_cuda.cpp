@@ -6,9 +6,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <future>
 #include <map>
+#include <mutex>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -16,6 +16,8 @@
 #include <slipstream/error.hpp>
 
 #include "device/cuda/common.hpp"
+#include "device/faults.hpp"
+#include "machine/agree.hpp"
 #include "machine/parting.hpp"
 #include "machine/patience.hpp"
 #include "route/library.hpp"
@@ -65,15 +67,19 @@ class Nccl {
 };
 
 /// Between open and close; a group that an error leaves open would swallow all later calls of this thread.
-class Group {
+class Group final : public RouteGroup {
  public:
   Group() { Nccl::get().check(Nccl::get().group_start(), "start a group of calls"); }
-  ~Group() {
+  ~Group() override {
     if (!closed_) Nccl::get().group_end();
   }
   void close(const std::string& what) {
     closed_ = true;
     Nccl::get().check(Nccl::get().group_end(), what);
+  }
+  void close(Device here) override {
+    const cuda::DeviceScope scope(here);
+    close("start its sends and receives");
   }
 
  private:
@@ -107,24 +113,23 @@ class Clique final : public NcclClique {
     require(name.size() == sizeof id.internal,
             "NCCL could not be started on rank " + std::to_string(root) + ": NCCL_DEBUG=WARN tells more");
     name.copy(id.internal, name.size());
-    // All of this rank's devices must join at once, and in no other rank's order.
-    std::map<int, Device> mine;
+    auto joining = std::make_shared<Joining>();
+    joining->id = id;
+    joining->ranks = static_cast<int>(devices.size());
+    joining->end = "join the devices of rank " + std::to_string(setup.comm.rank()) + " to those of the others";
     for (const int device : devices)
-      if (setup.machine.device(device).rank == setup.comm.rank()) mine[device] = setup.machine.device(device).local;
-    if (mine.empty()) return;
-    const cuda::DeviceScope outer(mine.begin()->second);
-    std::deque<std::pair<Member*, ncclComm_t>> joining;  // whose handles the library fills in when the group ends
-    Group group;
-    for (const auto& [device, local] : mine) {
-      const cuda::DeviceScope scope(local);
-      Member& member = members_[device];
-      member.local = local;
-      joining.push_back({&member, nullptr});
-      nccl.check(nccl.init_rank(&joining.back().second, static_cast<int>(devices.size()), id, place_of_.at(device)),
-                 "let device " + std::to_string(device) + " join");
-    }
-    group.close("join the devices of rank " + std::to_string(setup.comm.rank()) + " to those of the others");
-    for (const auto& [member, comm] : joining) member->comm = comm;
+      if (setup.machine.device(device).rank == setup.comm.rank())
+        joining->seats.push_back({device, place_of_.at(device), setup.machine.device(device).local, nullptr});
+    const std::string failure = failure_of([&] { join_in_time(joining, setup.patience); });
+    if (failure.empty())
+      for (const Seat& seat : joining->seats) {
+        members_[seat.device].local = seat.local;
+        members_[seat.device].comm = seat.comm;
+      }
+    const std::string first = first_failure(setup.comm, failure);
+    if (first.empty()) return;
+    abandon();
+    throw Error(first);
   }
 
   /// The library waits here for the other ranks of a node, and until it knows of graphs that have just gone.
@@ -192,6 +197,68 @@ class Clique final : public NcclClique {
     unsigned long long capture = 0;          // the last whose graph was noted
   };
 
+  struct Seat {
+    int device, place;
+    Device local;
+    ncclComm_t comm;  // which the library fills in when the group ends
+  };
+  /// What a thread that may never come back works on.
+  struct Joining {
+    ncclUniqueId id{};
+    int ranks = 0;
+    std::vector<Seat> seats;
+    std::string end;
+  };
+
+  /// All of a rank's devices must join at once, and in no other rank's order. Waits for all that shall join.
+  static void join(Joining& joining) {
+    if (joining.seats.empty()) return;
+    const Nccl& nccl = Nccl::get();
+    const cuda::DeviceScope outer(joining.seats.front().local);
+    faults::pass(faults::Step::nccl_start);
+    Group group;
+    for (Seat& seat : joining.seats) {
+      const cuda::DeviceScope scope(seat.local);
+      nccl.check(nccl.init_rank(&seat.comm, joining.ranks, joining.id, seat.place),
+                 "let device " + std::to_string(seat.device) + " join");
+    }
+    group.close(joining.end);
+  }
+
+  /// The library has no limit for ranks that never join: it is left waiting in a thread of its own.
+  void join_in_time(const std::shared_ptr<Joining>& joining, double seconds) const {
+    std::packaged_task<void()> task([joining] { join(*joining); });
+    std::future<void> joined = task.get_future();
+    std::thread(std::move(task)).detach();
+    const auto over = [&] { return joined.wait_for(std::chrono::seconds(0)) == std::future_status::ready; };
+    const bool in_time = asked_until([&] { return over() || another_failed(); }, seconds);
+    if (!over()) {
+      require(in_time, "NCCL could not " + joining->end + " within " + std::to_string(seconds) +
+                           " s: NCCL_DEBUG=WARN tells more");
+      throw Error("NCCL could not " + joining->end + ": another rank failed");
+    }
+    try {
+      joined.get();
+    } catch (const std::exception&) {
+      tell_of_failure();
+      throw;
+    }
+  }
+
+  /// So that the others need not wait until their time is over; agreed upon is it later.
+  void tell_of_failure() const {
+    int size = 0;
+    check_mpi(MPI_Comm_size(own_.mpi(), &size), "count the ranks of a clique");
+    for (int rank = 0; rank < size; ++rank)
+      check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, rank, failed_tag, own_.mpi()), "tell of a failure");
+  }
+  bool another_failed() const {
+    int told = 0;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, failed_tag, own_.mpi(), &told, MPI_STATUS_IGNORE), "ask for a failure");
+    return told != 0;
+  }
+  static constexpr int failed_tag = 1;
+
   const Member& captured(Member& member, Stream& stream) const {
     cuda::keep_with_graph(member.local, static_cast<cudaStream_t>(stream.native()), member.capture, graphs_);
     return member;
@@ -225,6 +292,12 @@ class Clique final : public NcclClique {
   const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // has an owner in each graph
 };
 
+/// Of what follows: exchanges may end in any thread.
+std::mutex& registry() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 /// Cliques without users whose work graphs still held. Never destroyed, since graphs may outlive every static object.
 std::vector<std::unique_ptr<Clique>>& retired() {
   static auto* const all = new std::vector<std::unique_ptr<Clique>>;
@@ -235,6 +308,7 @@ void retire(Clique* clique) {
   std::unique_ptr<Clique> ended(clique);
   const Clique::Ending ending = ended->ending();
   if (ending == Clique::Ending::kept || ended->in_graphs()) {
+    const std::lock_guard lock(registry());
     retired().push_back(std::move(ended));
   } else if (ending == Clique::Ending::abandoned) {
     ended->abandon();  // to destroy it would be to wait for the ranks that did not come
@@ -244,9 +318,12 @@ void retire(Clique* clique) {
 /// Destroys those of these ranks whose graphs are gone on all of them. Collective: the library waits for the others.
 void destroy_retired(const Communicator& comm) {
   std::string mine;
-  for (const auto& clique : retired())
-    if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs())
-      mine.append(reinterpret_cast<const char*>(&clique->serial), sizeof clique->serial);
+  {
+    const std::lock_guard lock(registry());
+    for (const auto& clique : retired())
+      if (clique->ranks.mpi() == comm.mpi() && !clique->in_graphs())
+        mine.append(reinterpret_cast<const char*>(&clique->serial), sizeof clique->serial);
+  }
   std::map<std::int64_t, int> ready;  // on how many ranks
   for (const std::string& text : comm.all_gather(mine))
     for (std::size_t at = 0; at < text.size(); at += sizeof(std::int64_t)) {
@@ -254,10 +331,17 @@ void destroy_retired(const Communicator& comm) {
       std::memcpy(&serial, text.data() + at, sizeof serial);
       ++ready[serial];
     }
-  for (const auto& [serial, count] : ready)
-    if (count == comm.size())
-      std::erase_if(retired(),
-                    [&](const auto& clique) { return clique->ranks.mpi() == comm.mpi() && clique->serial == serial; });
+  std::vector<std::unique_ptr<Clique>> over;
+  for (const auto& [serial, count] : ready) {
+    if (count != comm.size()) continue;
+    const std::lock_guard lock(registry());
+    const auto found = std::find_if(retired().begin(), retired().end(), [&](const auto& clique) {
+      return clique->ranks.mpi() == comm.mpi() && clique->serial == serial;
+    });
+    if (found == retired().end()) continue;
+    over.push_back(std::move(*found));
+    retired().erase(found);
+  }
 }
 
 /// Cliques that exchanges still use. Whoever uses one keeps its communicator, so that no other can have the same
@@ -272,12 +356,16 @@ std::map<std::pair<MPI_Comm, std::vector<int>>, std::weak_ptr<Clique>>& cliques(
 std::string nccl_missing() { return Nccl::get().missing(); }
 
 std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
-  static std::int64_t made = 0;
+  static std::atomic<std::int64_t> made = 0;
   const std::vector<int> devices = devices_of(setup);
   destroy_retired(setup.comm);
-  std::erase_if(cliques(), [](const auto& entry) { return entry.second.expired(); });
-  auto& known = cliques()[{setup.comm.mpi(), devices}];
-  std::shared_ptr<Clique> clique = known.lock();
+  const std::pair key{setup.comm.mpi(), devices};
+  std::shared_ptr<Clique> clique;
+  {
+    const std::lock_guard lock(registry());
+    std::erase_if(cliques(), [](const auto& entry) { return entry.second.expired(); });
+    if (const auto known = cliques().find(key); known != cliques().end()) clique = known->second.lock();
+  }
   // Exchanges may end on one rank before they do on another: all ranks must still have the same clique.
   bool same = clique != nullptr;
   for (const std::int64_t serial : setup.comm.all_gather(clique ? clique->serial : 0))
@@ -287,16 +375,12 @@ std::shared_ptr<NcclClique> nccl_clique(const RouteSetup& setup) {
     for (const std::int64_t other : setup.comm.all_gather(serial)) serial = std::max(serial, other);
     made = serial;
     clique = std::shared_ptr<Clique>(new Clique(setup, devices, serial), retire);
-    known = clique;
+    const std::lock_guard lock(registry());
+    cliques()[key] = clique;
   }
   return clique;
 }
 
-void nccl_group_start() { Nccl::get().check(Nccl::get().group_start(), "start a group of calls"); }
-
-void nccl_group_end(Device here) {
-  const cuda::DeviceScope scope(here);
-  Nccl::get().check(Nccl::get().group_end(), "start its sends and receives");
-}
+std::unique_ptr<RouteGroup> nccl_group() { return std::make_unique<Group>(); }
 
 }  // namespace slipstream

@@ -6,7 +6,6 @@ namespace slipstream {
 
 std::string nccl_missing() { return "this build has no NCCL (needs a CUDA build with nccl.h)"; }
 std::shared_ptr<NcclClique> nccl_clique(const RouteSetup&) { throw Error(nccl_missing()); }
-void nccl_group_start() { throw Error(nccl_missing()); }
-void nccl_group_end(Device) { throw Error(nccl_missing()); }
+std::unique_ptr<RouteGroup> nccl_group() { throw Error(nccl_missing()); }
 
 }  // namespace slipstream

@@ -22,6 +22,8 @@ class NodeDispatch {
   /// True when this exchange's message has left.
   bool progress(std::uint64_t sequence);
   std::string waiting_for() const;
+  /// At the end: false where MPI may still use the box.
+  bool settle() { return requests_.settle(); }
 
  private:
   const NodeMessage::Part* missing(int chunk) const;
@@ -41,6 +43,7 @@ class NodeArrival {
   /// True when this exchange's message has arrived.
   bool progress(std::uint64_t sequence);
   std::string waiting_for() const;
+  bool settle() { return requests_.settle(); }
 
  private:
   int occupied() const;

@@ -4,6 +4,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/kept_memory.hpp"
 #include "machine/agree.hpp"
 #include "route/node_boxes.hpp"
 #include "route/node_drivers.hpp"
@@ -212,15 +213,16 @@ std::string NodeMail::remark(int source, int target) const {
 }
 
 void NodeMail::part() {
+  bool quiet = true;
+  for (const auto& dispatch : dispatches_) quiet &= dispatch->settle();
+  for (const auto& arrival : arrivals_) quiet &= arrival->settle();
+  if (!quiet) keep_memory();
   dispatches_.clear();
   arrivals_.clear();
   mapped_.clear();
 }
 
-void NodeMail::keep_memory() {
-  static auto* const kept = new std::vector<Buffer<std::byte>>;
-  kept->push_back(std::move(memory_));
-}
+void NodeMail::keep_memory() { keep_for_ever(std::move(memory_)); }
 
 const NodeMail* mail_of(const Message& message) {
   const auto* mail = dynamic_cast<const NodeMail*>(message.state.get());

@@ -10,6 +10,7 @@
 
 #include "route/lower.hpp"
 #include "route/routes.hpp"
+#include "route/tail.hpp"
 
 namespace slipstream {
 
@@ -22,7 +23,7 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
     auto& place = layout.places[{letter.source, letter.target}];
     place.full = take(counters[letter.target], line);
     place.free = take(counters[letter.source], line);
-    place.bytes = round_up(letter.wire_bytes, slot_alignment);
+    place.bytes = round_up(with_tail(letter.wire_bytes), slot_alignment);
     place.slot = take(values[letter.target], place.bytes);
     place.outgoing = take(values[letter.source], place.bytes);
   }
@@ -49,6 +50,8 @@ class End {
 
   Signal* signal(std::size_t counter) const { return reinterpret_cast<Signal*>(block.at(counter)); }
   std::byte* slot() const { return block.at(place.slot); }
+  std::byte* outgoing() const { return block.at(place.outgoing); }
+  Signal* tail(std::byte* values) const { return tail_of(values, message.wire_bytes); }
 
   const Message message;
   NvshmemBlock& block;
@@ -58,7 +61,8 @@ class End {
 class NvshmemSender final : public Sender {
  public:
   NvshmemSender(const Message& message, const SendSite& site) : end_(message), lowering_(site.device) {
-    std::byte* packed = end_.block.at(end_.place.outgoing);
+    std::byte* packed = end_.outgoing();
+    clear_tail(site.device, packed, message.wire_bytes);
     if (!message.codec->identity()) {
       values_ = Buffer<std::byte>(site.device, message.bytes);
       packed = values_.data();
@@ -66,15 +70,16 @@ class NvshmemSender final : public Sender {
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {packed, {}});
     batch.before.push_back({end_.signal(end_.place.free), 1, message.target});
+    batch.after.push_back(end_.tail(end_.outgoing()));
     batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
     const Message& m = end_.message;
-    std::byte* outgoing = end_.block.at(end_.place.outgoing);
+    std::byte* outgoing = end_.outgoing();
     if (!m.codec->identity()) m.codec->encode(stream, values_.data(), m.bytes, outgoing);
-    end_.block.put(stream, end_.place.slot, outgoing, m.wire_bytes, end_.place.full, m.target_rank);
+    end_.block.put(stream, end_.place.slot, outgoing, with_tail(m.wire_bytes), end_.place.full, m.target_rank);
   }
 
   std::int64_t bytes() const override { return bytes_of(lowering_, values_); }
@@ -96,7 +101,9 @@ class NvshmemReceiver final : public Receiver {
     const bool coded = !message.codec->identity();
     if (coded) values_ = Buffer<std::byte>(site.device, message.bytes);
     std::byte* const values = coded ? values_.data() : end_.slot();
+    clear_tail(site.device, end_.slot(), message.wire_bytes);
     Batch batch;
+    batch.before.push_back({end_.tail(end_.slot()), 0, message.source});
     if (free_) {
       (coded ? gate : batch.before).push_back({end_.signal(end_.place.full), 0, message.source});
       batch.after.push_back(free_);

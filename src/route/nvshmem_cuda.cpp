@@ -14,6 +14,9 @@
 #include <slipstream/error.hpp>
 
 #include "device/cuda/common.hpp"
+#include "device/faults.hpp"
+#include "machine/agree.hpp"
+#include "machine/deadline.hpp"
 #include "route/library.hpp"
 #include "route/nvshmem.hpp"
 
@@ -28,8 +31,9 @@ class Nvshmem {
   }
   const std::string& missing() const { return missing_; }
 
-  /// Collective. All exchanges of a process must join the same ranks.
-  void start(const Communicator& comm, Device device);
+  /// Collective. All exchanges of a process must join the same ranks. The library waits for all of them without a limit
+  /// and cannot be told to stop: the job ends where they take longer.
+  void start(const Communicator& comm, Device device, double seconds);
 
   decltype(&nvshmemx_get_uniqueid) unique_id = nullptr;
   decltype(&nvshmemx_set_attr_uniqueid_args) set_unique_id = nullptr;
@@ -67,7 +71,7 @@ Nvshmem::Nvshmem() {
   missing_ = library.missing();
 }
 
-void Nvshmem::start(const Communicator& comm, Device device) {
+void Nvshmem::start(const Communicator& comm, Device device, double seconds) {
   int relation = MPI_UNEQUAL;
   if (started_ != MPI_COMM_NULL) check_mpi(MPI_Comm_compare(started_, comm.mpi(), &relation), "compare communicators");
   const bool fits = started_ != MPI_COMM_NULL && (relation == MPI_IDENT || relation == MPI_CONGRUENT);
@@ -82,7 +86,9 @@ void Nvshmem::start(const Communicator& comm, Device device) {
   require(name.size() == sizeof id, "NVSHMEM could not be started on rank 0: NVSHMEM_DEBUG=WARN tells more");
   name.copy(reinterpret_cast<char*>(&id), sizeof id);
   nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+  faults::pass(faults::Step::nvshmem_start);
   const cuda::DeviceScope scope(device);
+  const Deadline deadline(comm, seconds, "the start of NVSHMEM");
   const bool started = set_unique_id(comm.rank(), comm.size(), &id, &attributes) == 0 &&
                        init(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) == 0 && my_pe() == comm.rank() &&
                        n_pes() == comm.size();
@@ -104,8 +110,9 @@ std::vector<HeapChunk>& chunks() {
 }
 
 /// The smallest chunk that is free on all ranks, or a new one. Collective.
-std::size_t take_chunk(const Communicator& comm, Device device, std::size_t bytes) {
+std::size_t take_chunk(const Communicator& comm, Device device, std::size_t bytes, double seconds) {
   const Nvshmem& library = Nvshmem::get();
+  const Deadline deadline(comm, seconds, "an allocation of NVSHMEM, which all ranks make together,");
   const cuda::DeviceScope scope(device);
   std::string mine(chunks().size(), 'n');
   for (std::size_t c = 0; c < chunks().size(); ++c)
@@ -136,19 +143,16 @@ class HeapBlock final : public NvshmemBlock {
   explicit HeapBlock(const RouteSetup& setup)
       : device_(setup.machine.device(setup.machine.devices_of_rank(setup.comm.rank()).front()).local) {
     layout = symmetric_layout(setup.letters);
-    library_.start(setup.comm, device_);
-    chunk_ = take_chunk(setup.comm, device_, layout.bytes);
+    library_.start(setup.comm, device_, setup.patience);
+    chunk_ = take_chunk(setup.comm, device_, layout.bytes, setup.patience);
     base_ = chunks()[chunk_].base;
-    Stream stream(device_);
-    fill(stream, base_, 0, layout.counter_bytes);
-    stream.synchronize();
-    const cuda::DeviceScope scope(device_);
     std::string mine;
-    for (int rank = 0; rank < setup.comm.size(); ++rank) {
-      mapped_.push_back(rank == setup.comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank)));
-      mine += mapped_.back() ? 'y' : 'n';
-    }
+    const std::string failure = failure_of([&] { mine = map(setup.comm); });
     const std::vector<std::string> texts = setup.comm.all_gather(mine);
+    if (const std::string first = first_failure(setup.comm, failure); !first.empty()) {
+      chunks()[chunk_].used = false;
+      throw Error(first);
+    }
     for (const auto& letter : setup.letters) {
       const int from = setup.machine.device(letter.source).rank, to = setup.machine.device(letter.target).rank;
       if (texts.at(static_cast<std::size_t>(to)).at(static_cast<std::size_t>(from)) == 'y') continue;
@@ -191,6 +195,20 @@ class HeapBlock final : public NvshmemBlock {
   }
 
  private:
+  /// Clears the counters and asks which ranks' blocks kernels reach: a letter for each.
+  std::string map(const Communicator& comm) {
+    Stream stream(device_);
+    fill(stream, base_, 0, layout.counter_bytes);
+    stream.synchronize();
+    const cuda::DeviceScope scope(device_);
+    std::string reached;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      mapped_.push_back(rank == comm.rank() ? base_ : static_cast<std::byte*>(library_.pointer(base_, rank)));
+      reached += mapped_.back() ? 'y' : 'n';
+    }
+    return reached;
+  }
+
   std::uint64_t* signal(std::size_t counter) const { return reinterpret_cast<std::uint64_t*>(base_ + counter); }
   static cudaStream_t native(Stream& stream) { return static_cast<cudaStream_t>(stream.native()); }
 

@@ -8,22 +8,6 @@
 
 namespace slipstream {
 
-/// What a wait that gave up leaves behind, in pinned memory.
-struct Failure {
-  std::uint64_t set = 0;  ///< 1 once the rest is written
-  std::uint64_t sequence = 0;
-  std::int64_t peer = -1;
-};
-
-/// What the launches of one device share.
-struct Pulse {
-  Signal* sequence = nullptr;  ///< number of the exchange, in device memory
-  Failure* failure = nullptr;
-  Signal* broken = nullptr;         ///< in device memory: 1 once a wait gave up; later ones do so at once
-  std::uint64_t limit_ns = 0;       ///< of a wait
-  std::uint64_t* stamps = nullptr;  ///< device clock in ns: of the beginning, then of each batch's end
-};
-
 /// A batch, with its place in the order of the launch.
 struct Scheduled {
   const Batch* batch = nullptr;
@@ -36,11 +20,15 @@ struct Scheduled {
 class Program {
  public:
   Program() = default;
-  /// `binding` picks the movers; `teams` 0: as many as the device holds at once.
-  Program(Device device, const std::vector<Scheduled>& batches, int binding, int teams);
+  /// `binding` picks the movers; `teams` 0, and at most: as many as the device holds at once, or this process's share
+  /// of them where `users` processes use it. Teams of all of these may wait for one another: more than the device
+  /// holds, where it runs them side by side (MPS), would keep out those that are waited for.
+  Program(Device device, const std::vector<Scheduled>& batches, int binding, int teams, int users = 1);
   bool empty() const { return tile_count_ == 0; }
   std::int64_t bytes() const;
-  /// Runs everything. `advance`: this launch starts a new exchange, and counts it when done.
+  /// Runs everything, but nothing where the exchange is broken. A wait that gives up breaks it: its batch, and all that
+  /// the team would have done after it, moves nothing and posts nothing; batches whose waits held are completed.
+  /// `advance`: this launch starts a new exchange, and counts it when done.
   void run(Stream& stream, const Pulse& pulse, bool advance) const;
 
  private:
@@ -57,7 +45,7 @@ class Program {
   bool combines_ = false;
 };
 
-/// Sets a counter to the exchange's number, in stream order.
-void post(Stream& stream, Signal* signal, const Signal* sequence);
+/// Sets a counter to the exchange's number, in stream order, unless the exchange is broken.
+void post(Stream& stream, Signal* signal, const Pulse& pulse);
 
 }  // namespace slipstream

@@ -48,14 +48,18 @@ struct RunProgram {
   struct Shared {
     std::uint64_t now;
     std::uint32_t next;
-    Tile tile[2];  // in turn: the last one is still read when the next one comes
+    std::uint32_t broken;  // 1: the team only draws what is left
+    Tile tile[2];          // in turn: the last one is still read when the next one comes
   };
 
-  SLIP_FN void await(const Wait& wait, std::uint64_t now) const {
+  /// False where the wait gave up.
+  SLIP_FN bool await(const Wait& wait, std::uint64_t now) const {
     const std::uint64_t target = now > static_cast<std::uint64_t>(wait.lag) ? now - wait.lag : 0;
-    if (load_acquire(wait.signal) >= target) return;
+    if (load_acquire(wait.signal) >= target) return true;
     const Watch watch{pulse, now, wait.peer};
-    if (!wait_for(wait.signal, target, watch.broken() ? 0 : pulse.limit_ns)) watch.give_up();
+    if (wait_for(wait.signal, target, watch.broken() ? 0 : pulse.limit_ns)) return true;
+    watch.give_up();
+    return false;
   }
 
   /// Counts tiles of a batch as done; who counts the last one sets its counters.
@@ -112,7 +116,10 @@ struct RunProgram {
     team.each([&](int thread) {
       self.fetch(team, number, 0, thread);
       if (thread != 0) return;
+      // Asked for first: both answers are under way at once.
+      const bool broken = *self.pulse.broken != 0;
       shared->now = load_acquire(self.pulse.sequence) + self.advance;
+      shared->broken = broken ? 1 : 0;
       if (Team::sequential) shared->next = self.template draw<Team>(shared->now);
       if (self.advance && (Team::sequential ? shared->next : number) == 0) self.pulse.stamps[0] = clock_ns();
     });
@@ -122,16 +129,19 @@ struct RunProgram {
       const Tile& tile = Team::sequential ? tiles[number] : shared->tile[turn];
       if (tile.info.waits && tile.batch != held) {
         team.each([&](int thread) {
-          if (thread == 0) self.await(tile.wait, now);
+          if (shared->broken) return;
+          bool good = thread != 0 || self.await(tile.wait, now);
           for (int i = thread + 1; i < tile.info.waits; i += team.threads())
-            self.await(self.waits[tile.info.first_wait + i], now);
+            good &= self.await(self.waits[tile.info.first_wait + i], now);
+          if (!good) shared->broken = 1;
         });
       }
       held = tile.batch;
       team.each([&](int thread) {
         // Asked for early: the answer comes while the values move.
         if (thread == 0) next = self.template draw<Team>(now);
-        run_tile<combines>(team, tile, self.smalls, Watch{self.pulse, now, tile.wait.peer}, thread);
+        if (!shared->broken)
+          run_tile<combines>(team, tile, self.smalls, Watch{self.pulse, now, tile.wait.peer}, thread);
         if (thread == 0) shared->next = next;
       });
       ++pending;
@@ -139,7 +149,7 @@ struct RunProgram {
       team.each([&](int thread) { self.fetch(team, number, turn ^ 1, thread); });
       const Tile& following = Team::sequential ? tiles[number < tile_count ? number : 0] : shared->tile[turn ^ 1];
       if (number < tile_count && following.batch == held) continue;
-      finish(team, tile, now, pending);
+      if (!shared->broken) finish(team, tile, now, pending);
       pending = 0;
     }
   }
@@ -147,12 +157,12 @@ struct RunProgram {
 
 struct PostKernel {
   Signal* signal;
-  const Signal* sequence;
+  const Signal *sequence, *broken;
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     const PostKernel& self = *this;
     team.each([&self](int thread) {
-      if (thread == 0) store_release(self.signal, *self.sequence);
+      if (thread == 0 && !load_acquire(self.broken)) store_release(self.signal, *self.sequence);
     });
   }
 };
@@ -166,7 +176,7 @@ Buffer<std::byte> upload_bytes(Device device, const std::vector<T>& values) {
 
 }  // namespace
 
-Program::Program(Device device, const std::vector<Scheduled>& batches, int binding, int teams) {
+Program::Program(Device device, const std::vector<Scheduled>& batches, int binding, int teams, int users) {
   if (batches.empty()) return;
   const bool host = device.backend == Backend::host;
   combines_ = combines(batches, binding);
@@ -174,7 +184,8 @@ Program::Program(Device device, const std::vector<Scheduled>& batches, int bindi
     teams_ = teams > 0 ? teams : host_threads();
   } else {
     // More would find their first tiles only when others end, which may wait for what those send.
-    const int most = info(device).processors * (combines_ ? RunProgram<true>::resident : RunProgram<false>::resident);
+    const int resident = combines_ ? RunProgram<true>::resident : RunProgram<false>::resident;
+    const int most = std::max(1, info(device).processors * resident / users);
     teams_ = teams > 0 ? std::min(teams, most) : most;
   }
   const Table table = cut(batches, binding, teams_);
@@ -219,8 +230,8 @@ void Program::run(Stream& stream, const Pulse& pulse, bool advance) const {
   }
 }
 
-void post(Stream& stream, Signal* signal, const Signal* sequence) {
-  launch_teams(stream, 1, 1, 0, PostKernel{signal, sequence});
+void post(Stream& stream, Signal* signal, const Pulse& pulse) {
+  launch_teams(stream, 1, 1, 0, PostKernel{signal, pulse.sequence, pulse.broken});
 }
 
 }  // namespace slipstream

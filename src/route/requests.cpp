@@ -1,20 +1,38 @@
 #include "route/requests.hpp"
 
+#include <utility>
+
 #include <slipstream/communicator.hpp>
+
+#include "machine/patience.hpp"
 
 namespace slipstream {
 
-Requests::~Requests() {
+Requests::~Requests() { settle(); }
+
+bool Requests::settle() {
+  if (std::exchange(settled_, true)) return quiet_;
   int ended = 0;
   MPI_Finalized(&ended);
-  if (ended) return;
-  for (MPI_Request& request : requests_) {
-    if (request == MPI_REQUEST_NULL) continue;
+  if (ended) return true;
+  const auto over = [](MPI_Request& request) {
     int done = 1;
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (!done) MPI_Cancel(&request);
-    MPI_Request_free(&request);
-  }
+    return MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done;
+  };
+  std::vector<MPI_Request*> open;
+  for (MPI_Request& request : requests_)
+    if (request != MPI_REQUEST_NULL && !over(request)) open.push_back(&request);
+  for (MPI_Request* request : open) MPI_Cancel(request);
+  constexpr double seconds = 0.05;
+  const auto none_open = [&] {
+    std::erase_if(open, [&](MPI_Request* request) { return over(*request); });
+    return open.empty();
+  };
+  quiet_ = asked_until(none_open, seconds);
+  // Freed where it is active, a request lives in MPI until it completes.
+  for (MPI_Request& request : requests_)
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  return quiet_;
 }
 
 void Requests::add_send(const void* from, std::size_t bytes, int rank, int tag, MPI_Comm comm) {

@@ -5,6 +5,7 @@
 
 #include <slipstream/signal.hpp>
 
+#include "device/combine.hpp"
 #include "route/program.hpp"
 #include "route/tiles.hpp"
 
@@ -293,23 +294,6 @@ SLIP_FN void unseal_words(const Work& w, const Part& part, const Watch& watch, S
     });
 }
 
-template <class T>
-SLIP_FN T combined(Op op, T a, T b) {
-  switch (op) {
-    case Op::add:
-      return static_cast<T>(a + b);
-    case Op::multiply:
-      return static_cast<T>(a * b);
-    case Op::min:
-      return b < a ? b : a;
-    case Op::max:
-      return a < b ? b : a;
-    case Op::copy:
-      break;
-  }
-  return b;
-}
-
 /// Combines all contributions to each value with its own.
 template <class T>
 SLIP_FN void combine_words(const Work& w, const Part& part, Share share) {
@@ -329,9 +313,9 @@ SLIP_FN void combine_words(const Work& w, const Part& part, Share share) {
       if (c == 0 && w.own > 0) {
         sum = value;
       } else {
-        sum = combined(w.op, sum, value);
+        sum = combine(w.op, sum, value);
       }
-      if (c + 1 == w.own) sum = combined(w.op, sum, mine);
+      if (c + 1 == w.own) sum = combine(w.op, sum, mine);
     }
     mine = sum;
   }

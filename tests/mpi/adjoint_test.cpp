@@ -1,6 +1,8 @@
 // The adjoint of the halo, through every route that serves it.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -280,6 +282,47 @@ TEST(HaloAdjoint, RefusesToAddF16) {
   EXPECT_NE(said.find("field u holds f16, which is moved and not computed with: take a field of f32"),
             std::string::npos)
       << said;
+}
+
+/// In a ghost or in the cell itself: neither the order of operands nor the block decides.
+TEST(HaloAdjoint, KeepsNaNInMinimaAndMaxima) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  GridOptions grid_options;
+  grid_options.periodic = {true, true, true};
+  grid_options.partition.blocks_per_device = {2, 1, 1};
+  const Grid grid({4 * comm.size() * 2, 1, 1}, machine, comm.rank(), grid_options);
+  FieldOptions options;
+  options.type = DType::f64;
+  options.ghost = {1, 0, 0};
+  options.shared = true;
+  Field field(grid, options);
+  Halo::Options faces;
+  faces.low = faces.high = {1, 0, 0};
+  faces.reach = Reach::faces;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Op op : {Op::min, Op::max})
+    for (const bool in_ghosts : {false, true}) {
+      const HaloAdjoint adjoint(faces, op);
+      for (const std::int64_t id : grid.local()) {
+        std::vector<double> values(static_cast<std::size_t>(field.shape(id).elements), 1);
+        const std::int64_t width = grid.block(id).box.extent(0);
+        for (const std::int64_t x : {std::int64_t{-1}, width})
+          values[element(field.shape(id), 0, {x, 0, 0})] = in_ghosts ? nan : 2;
+        for (const std::int64_t x : {std::int64_t{0}, width - 1})
+          values[element(field.shape(id), 0, {x, 0, 0})] = in_ghosts ? 2 : nan;
+        set_array(field, id, values);
+      }
+      Exchange exchange(comm, grid, {{&adjoint, &field}});
+      std::vector<Stream> streams = streams_of(grid);
+      exchange_once(exchange, streams, 1);
+      for (const std::int64_t id : grid.local()) {
+        const std::vector<double> values = array_of<double>(field, id);
+        const std::int64_t width = grid.block(id).box.extent(0);
+        for (const std::int64_t x : {std::int64_t{0}, width - 1})
+          EXPECT_TRUE(std::isnan(values[element(field.shape(id), 0, {x, 0, 0})])) << in_ghosts;
+      }
+    }
 }
 
 TEST(HaloAdjoint, TravelsWithAHaloOfAnotherField) {

@@ -163,6 +163,32 @@ TEST_F(LastExchange, ThatFailsIsToldByCheckAndByItsTimes) {
   EXPECT_THROW(exchange->arrival_us(), Timeout);
 }
 
+TEST_F(LastExchange, ThatFailsLeavesGhostsThatWereNotOpenAsTheyWere) {
+  for (const std::int64_t id : p.grid.local())
+    set_array(u, id, std::vector<float>(static_cast<std::size_t>(u.shape(id).elements), p.comm.rank() ? -7 : 5));
+  p.comm.barrier();
+  if (p.comm.rank() == 0) {
+    exchange->run(streams);
+    finish(streams);
+    EXPECT_THROW(exchange->check(), Timeout);
+  }
+  p.comm.barrier();
+  if (p.comm.rank() == 0) return;
+  for (const std::int64_t id : p.grid.local())
+    for (const float value : array_of<float>(u, id)) ASSERT_EQ(value, -7);
+  exchange->run(streams);
+  finish(streams);
+  EXPECT_THROW(exchange->check(), Timeout) << "nobody posted that the values were there";
+}
+
+TEST_F(LastExchange, IsRefusedOnAStreamOfAnotherDevice) {
+  const Pieces two(2);
+  std::vector<Stream> others;
+  others.emplace_back(two.machine.device(2 * p.comm.rank() + 1).local);
+  const std::string error = error_of([&] { exchange->begin(others); });
+  EXPECT_NE(error.find("stream 0 of an exchange is on host:1, not on host:0"), std::string::npos) << error;
+}
+
 TEST_F(LastExchange, ThatFailsOnOneRankIsToldByTheReportOnAll) {
   if (p.comm.rank() == 0) exchange->run(streams);
   const std::string error = error_of([&] { exchange->report(); });

@@ -212,6 +212,21 @@ TEST_F(Tuned, SecondTimeComesFromTheCache) {
   RecordProperty("seconds", std::to_string(seconds));
 }
 
+TEST_F(Tuned, HalosThatDifferInReachOrWidthHaveEntriesOfTheirOwn) {
+  std::set<std::string> files{tune_with({}).file};
+  Halo::Options faces, narrow;
+  faces.reach = Reach::faces;
+  narrow.low = {0, 1, 1};
+  for (const Halo::Options& other : {faces, narrow}) {
+    const Halo halo(other);
+    items_ = {{&halo, &field_}};
+    const Tuning tuning = tune_with({});
+    EXPECT_EQ(tuning.source, "measured");
+    files.insert(tuning.file);
+  }
+  EXPECT_EQ(files.size(), 3u);
+}
+
 TEST_F(Tuned, RetuningMeasuresAgain) {
   tune_with({});
   how_.retune = true;

@@ -53,7 +53,7 @@ needs_pyvista = pytest.mark.skipif(
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 #: Commands that need no process of their own, which takes a second to start.
-HERE = {"check", "info", "plan", "plot", "report", "topo", "trace"}
+HERE = {"bench", "check", "info", "plan", "plot", "report", "run", "topo", "trace"}
 
 
 @pytest.fixture
@@ -64,6 +64,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
         capfd.readouterr()
         with monkeypatch.context() as change:
             change.chdir(tmp_path)
+            change.setattr(sys, "argv", ["slipstream", *words])
             # It would take pytest down.
             change.setattr(failure, "end_all_ranks", lambda *_: None)
             try:
@@ -78,14 +79,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 @pytest.fixture
 def cli(tmp_path: Path, here: Cli) -> Cli:
-    """Runs `slipstream WORDS` in an empty folder: runs of cases, ranks and other environments in a process of their
-    own, all else in this one. Runs draw no pictures, which take longer than they do, unless the words speak of them."""
+    """Runs `slipstream WORDS` in an empty folder: on ranks and in other environments in processes of their own, all
+    else in this one. Runs draw no pictures, which take longer than they do, unless the words speak of them."""
 
     def call(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        if words[0] in HERE and "-n" not in words and not environment:
-            return here(*words)
         if words[0] == "run" and not any(word.startswith("output.pictures") for word in words):
             words = (*words, "output.pictures=false")
+        if words[0] in HERE and "-n" not in words and not environment:
+            return here(*words)
         return command(tmp_path, *words, **environment)
 
     return call

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from slipstream import bench_lbm_layout, bench_lbm_strong, bench_lbm_weak, benchmarks, lbm_splits
+from slipstream import bench_lbm, bench_lbm_layout, bench_lbm_strong, bench_lbm_weak, benchmarks, lbm_splits
 from slipstream.lbm_splits import Setup
 
 
@@ -92,7 +92,11 @@ def test_layouts_of_several_devices_are_cut_across_rows() -> None:
     assert {setup.split for setup in bench_lbm_layout.EXPERIMENT.setups([8], 2, 1)} == {(2, 1, 1)}
 
 
-def test_rates_can_be_measured_with_the_devices_in_a_grid(cli: Cli, tmp_path: Path) -> None:
+def test_rates_can_be_measured_with_the_devices_in_a_grid(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_lbm, "PAIRS", 2)
+    monkeypatch.setattr(bench_lbm, "DURATION", 0.1)
     words = ("--cells", "8", "--devices", "2", "--precision", "f32", "--grid", "2x1x1", "--folder", "out")
     result = cli("bench", "lbm", "--backend", "host", *words)
     assert result.returncode == 0, result.stderr
@@ -101,6 +105,7 @@ def test_rates_can_be_measured_with_the_devices_in_a_grid(cli: Cli, tmp_path: Pa
     assert entry["split"] == [2, 1, 1] and entry["cells_per_device"] == [8, 8, 8] and entry["mlups"] > 0
 
 
+@pytest.mark.thorough
 def test_file_names_all_commands_that_filled_it(cli: Cli, tmp_path: Path) -> None:
     words = ("bench", "lbm", "--backend", "host", "--precision", "f32", "--folder", "out", "--cells")
     for more in (("8",), ("8", "-n", "2")):

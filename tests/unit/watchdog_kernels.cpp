@@ -50,7 +50,7 @@ class WatchdogTest : public testing::TestWithParam<Backend> {
   std::atomic<std::uint64_t> number = 0;
   std::atomic<double> had = 0;
   Watchdog watchdog{limit,
-                    [this](std::uint64_t shift, std::size_t, double seconds) {
+                    [this](Watchdog&, std::uint64_t shift, std::size_t, double seconds) {
                       number = shift;
                       had = seconds;
                       ++told;

@@ -212,6 +212,10 @@ void deallocate(Device device, Memory memory, void* pointer) noexcept {
     host::deallocate(memory, pointer);
     return;
   }
+  if (memory == Memory::shared) {
+    const std::lock_guard lock(mutex);
+    std::erase_if(exported, [&](const auto& entry) { return entry.second == reinterpret_cast<CUdeviceptr>(pointer); });
+  }
   // A failure here is one that earlier work left behind, or the process is ending: nobody could act on it.
   try {
     const DeviceScope scope(device);
@@ -284,6 +288,9 @@ std::shared_ptr<void> import_memory(Device device, const MemoryHandle& handle) {
   require(handle.backend == Backend::cuda,
           "memory of the " + to_string(handle.backend) + " backend cannot be mapped on " + to_string(device));
   const std::lock_guard lock(mutex);
+  const auto gone = [](const auto& entry) { return entry.second.expired(); };
+  std::erase_if(imported, gone);
+  std::erase_if(imported_host, gone);
   if (handle.file >= 0) {
     const auto base = open_host_memory(device, handle);
     return {base, static_cast<char*>(base.get()) + handle.offset};

@@ -125,6 +125,7 @@ MemoryHandle export_memory(const void* pointer) {
 
 std::shared_ptr<void> import_memory(const MemoryHandle& handle) {
   std::lock_guard lock(mutex);
+  std::erase_if(imported, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<void>& known = imported[{handle.process, handle.serial}];
   std::shared_ptr<void> base = known.lock();
   if (!base) {

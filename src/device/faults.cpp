@@ -1,0 +1,27 @@
+#include "device/faults.hpp"
+
+#include <atomic>
+
+#include <slipstream/error.hpp>
+
+namespace slipstream::faults {
+namespace {
+
+/// Passes until the fault, less one; below 0: none.
+std::atomic<int> remaining[static_cast<int>(Step::count)] = {-1, -1, -1};
+
+std::atomic<int>& of(Step step) { return remaining[static_cast<int>(step)]; }
+
+}  // namespace
+
+void arm(Step step, int passes) { of(step) = passes; }
+
+bool armed(Step step) { return of(step) >= 0; }
+
+void pass(Step step) {
+  // Not armed, in all but tests: one load.
+  if (of(step).load(std::memory_order_relaxed) < 0) return;
+  if (of(step).fetch_sub(1) == 0) throw OutOfMemory("a test makes this step fail");
+}
+
+}  // namespace slipstream::faults

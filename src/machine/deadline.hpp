@@ -1,0 +1,30 @@
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <slipstream/communicator.hpp>
+
+namespace slipstream {
+
+/// Ends the job with a message where what is done while it lives takes longer: for calls of a library that wait for
+/// other ranks without a limit and that nothing can take back.
+class Deadline {
+ public:
+  Deadline(const Communicator& comm, double seconds, std::string what);
+  ~Deadline();
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+ private:
+  void watch(double seconds, const std::string& what);
+
+  Communicator comm_;
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool met_ = false;
+  std::thread thread_;
+};
+
+}  // namespace slipstream
