@@ -25,11 +25,15 @@ Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<Ex
 /// goes on, and all unwind.
 void Exchange::Impl::make() {
   const std::string what = "an exchange could not be made";
-  on_all_ranks(comm, what, [&] {
+  // First of all, whatever the others are about to make: one that fails here says so in the same words.
+  std::string words;
+  const std::string unplanned = failure_of([&] {
     for (const auto& item : items) planned.push_back({item.pattern, item.field->options()});
+    words = described(grid, planned);
     hash = plan_hash(grid, planned, options);
   });
-  agree(comm, hash, described(grid, planned));
+  agree(comm, unplanned.empty() ? hash : 0, unplanned.empty() ? words : "what cannot be planned: " + unplanned);
+  require(unplanned.empty(), unplanned);
   own = std::make_unique<Parting>(comm, "an exchange");
   bool asks = false;
   on_all_ranks(comm, what, [&] {

@@ -10,6 +10,7 @@
 #include <slipstream/collective.hpp>
 
 #include "../support/machine_rig.hpp"
+#include "device/faults.hpp"
 #include "exchange/reduction.hpp"
 
 namespace slipstream {
@@ -142,6 +143,23 @@ INSTANTIATE_TEST_SUITE_P(Methods, Reduce,
 TEST_P(Reduce, FoldsDoublesInTheOrderOfTheTree) { check_all_operations<double>(); }
 TEST_P(Reduce, FoldsFloatsInTheOrderOfTheTree) { check_all_operations<float>(); }
 TEST_P(Reduce, FoldsIntegersInTheOrderOfTheTree) { check_all_operations<std::int64_t>(); }
+
+/// Every allocation of set-up in turn, on the last rank.
+TEST_P(Reduce, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
+  const Machine found = machine();
+  int failed = 0;
+  for (int passes = 0;; ++passes) {
+    if (comm.rank() == comm.size() - 1) faults::arm(faults::Step::allocation, passes);
+    const std::string problem = error_of([&] { AllReduce(comm, found, 8, DType::f64, Op::add, {method}); });
+    const bool reached = comm.all(!faults::armed(faults::Step::allocation));
+    faults::arm(faults::Step::allocation, -1);
+    EXPECT_EQ(comm.all(problem.empty()), problem.empty()) << problem;
+    if (!reached) break;
+    ++failed;
+    EXPECT_NE(problem.find("a test makes this step fail"), std::string::npos) << problem;
+  }
+  EXPECT_GT(failed, 1);
+}
 
 TEST_P(Reduce, StaysRightInAHundredRunsBackToBack) {
   const Machine found = machine();

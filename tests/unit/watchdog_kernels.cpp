@@ -88,6 +88,25 @@ TEST_P(WatchdogTest, TellsOnceOfTheFirstWorkThatDoesNotEnd) {
   EXPECT_DOUBLE_EQ(had, limit);
 }
 
+/// Whoever ends the watchdog waits for it; it must not look for itself where its owner keeps it.
+TEST_P(WatchdogTest, MayBeEndedWhileItTells) {
+  std::atomic<bool> telling = false, ending = false;
+  auto own = std::make_unique<Watchdog>(
+      limit,
+      [&](Watchdog& teller, std::uint64_t, std::size_t, double) {
+        telling = true;
+        while (!ending) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        teller.complain("late");
+      },
+      limit);
+  own->watch(1, watched, [&] { hold(); });
+  while (!telling) std::this_thread::yield();
+  ending = true;
+  own.reset();
+  EXPECT_TRUE(telling);
+}
+
 TEST_P(WatchdogTest, SaysNothingOfWorkThatEnds) {
   for (std::uint64_t shift = 1; shift <= 100; ++shift) {
     watchdog.open(shift, watched);
