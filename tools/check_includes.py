@@ -27,7 +27,7 @@ PUBLIC_ROOMS = {
     "pattern": "transfer pattern",
     "codec": "codec",
     "route": "route mover",
-    "exchange": "exchange collective tuner",
+    "exchange": "exchange collective gather_scatter tuner",
     "solver": "simulation guard lbm",
     "io": "gather vtkhdf output mesh bodies checkpoint",
 }
@@ -37,8 +37,8 @@ ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() fo
 SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
-        "route routes lower program tiles words moves carriage requests store_ends copy_ends host_ends library"
-        " node_message node_boxes node_drivers node_mail"
+        "route routes lower program tiles words combine tail moves carriage requests store_ends copy_ends host_ends"
+        " library node_message node_boxes node_drivers node_mail"
     ).split()
 }
 

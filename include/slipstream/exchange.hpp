@@ -118,6 +118,9 @@ class Exchange {
   /// True where in such a graph, too, a wait for a neighbour that has stopped ends with an error. What a library waits
   /// for has no limit there.
   bool limited_in_graphs() const;
+  /// In the memory of a device of this rank: 0 until a wait of the exchange gives up. Kernels behind end() that must
+  /// not work with what did not arrive may ask it.
+  const Signal* broken_on(Device device) const;
   /// Exchanges begun so far.
   std::uint64_t sequence() const;
   /// Bytes of device memory that the plan holds on a device of this rank: slots, packed values, tables, signals.

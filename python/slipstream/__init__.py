@@ -10,10 +10,11 @@ if TYPE_CHECKING:
     from slipstream import lbm
     from slipstream.allreduce import AllReduce
     from slipstream.exchange import Exchange, Grid, communicator, world
+    from slipstream.gather_scatter import GatherScatter
 
     __version__: str
 
-__all__ = ["AllReduce", "CaseError", "Exchange", "Grid", "__version__", "communicator", "lbm", "world"]
+__all__ = ["AllReduce", "CaseError", "Exchange", "GatherScatter", "Grid", "__version__", "communicator", "lbm", "world"]
 
 _EXCHANGE = ("Exchange", "Grid", "communicator", "world")
 
@@ -32,6 +33,8 @@ def __getattr__(name: str) -> Any:
         return import_module("slipstream.lbm")
     if name == "AllReduce":
         return import_module("slipstream.allreduce").AllReduce
+    if name == "GatherScatter":
+        return import_module("slipstream.gather_scatter").GatherScatter
     if name in _EXCHANGE:
         return getattr(import_module("slipstream.exchange"), name)
     if name == "__version__":

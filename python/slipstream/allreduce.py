@@ -1,6 +1,5 @@
 """A few values, as of dot products and residuals, reduced over all devices; NumPy, CuPy, PyTorch or other arrays."""
 
-import math
 from typing import Any, Self
 
 from slipstream import arrays
@@ -42,7 +41,8 @@ class AllReduce:
         given = values if isinstance(values, list | tuple) else [values]
         if len(given) != self._devices:
             raise ValueError(f"{len(given)} arrays for the {self._devices} devices of this rank: give one for each")
-        self._reduce.run([self._address(array) for array in given], native_streams(self.grid, stream))
+        pointers = [arrays.packed(array, self.values, self.dtype, self.grid.backend, "reduced") for array in given]
+        self._reduce.run(pointers, native_streams(self.grid, stream))
 
     def check(self) -> None:
         """Raises TimeoutError where an earlier run gave up waiting for another rank. On GPUs call it when the stream
@@ -73,19 +73,3 @@ class AllReduce:
     def needs_host(self) -> bool:
         """True where run() blocks the host; else a graph of the caller's stream may record and replay it."""
         return self._reduce.needs_host
-
-    def _address(self, array: Any) -> int:
-        found = arrays.describe(array)
-        size = math.prod(found.shape)
-        if size != self.values or found.format != self.dtype or not found.exact:
-            kind = found.format if found.exact else "another format"
-            raise ValueError(f"an array holds {size} values of {kind}, but {self.values} of {self.dtype} are reduced")
-        if found.on_host != (self.grid.backend == "host"):
-            here = "host" if found.on_host else "GPU"
-            raise ValueError(f"an array lies in {here} memory, but the grid's backend is {self.grid.backend}")
-        expected = 1
-        for extent, stride in zip(reversed(found.shape), reversed(found.strides), strict=True):
-            if extent > 1 and stride != expected:
-                raise ValueError(f"an array has the strides {found.strides}: its values must lie side by side")
-            expected *= extent
-        return found.pointer

@@ -1,5 +1,6 @@
 """Arrays of other libraries as addresses: NumPy, CuPy, PyTorch, JAX, Numba, by the protocols that they speak."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,3 +90,22 @@ def stream_pointer(stream: Any) -> int:
             value = getattr(stream, attribute)
             return int(getattr(value, "value", value) or 0)
     raise TypeError(f"{type(stream).__name__} is no stream: pass its address, or a stream of CuPy, PyTorch or Numba")
+
+
+def packed(array: Any, values: int, dtype: str, backend: str, done: str) -> int:
+    """The address of an array of so many values, side by side, where the backend's kernels reach them. `done`: what
+    becomes of them, in the error."""
+    found = describe(array)
+    size = math.prod(found.shape)
+    if size != values or found.format != dtype or not found.exact:
+        kind = found.format if found.exact else "another format"
+        raise ValueError(f"an array holds {size} values of {kind}, but {values} of {dtype} are {done}")
+    if found.on_host != (backend == "host"):
+        here = "host" if found.on_host else "GPU"
+        raise ValueError(f"an array lies in {here} memory, but the grid's backend is {backend}")
+    expected = 1
+    for extent, stride in zip(reversed(found.shape), reversed(found.strides), strict=True):
+        if extent > 1 and stride != expected:
+            raise ValueError(f"an array has the strides {found.strides}: its values must lie side by side")
+        expected *= extent
+    return found.pointer

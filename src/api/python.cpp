@@ -141,6 +141,7 @@ NB_MODULE(_core, m) {
   bind_placement(m);
   bind_exchange(m);
   bind_allreduce(m);
+  bind_gather_scatter(m);
   bind_bench_exchange(m);
   bind_doctor(m);
 }

@@ -5,7 +5,7 @@
 
 #include <slipstream/launch.hpp>
 
-#include "device/combine.hpp"
+#include "route/combine.hpp"
 
 namespace slipstream {
 namespace {

@@ -356,6 +356,12 @@ bool Exchange::capturable() const { return impl_->capturable; }
 bool Exchange::limited_in_graphs() const { return impl_->limited_in_graphs; }
 std::uint64_t Exchange::sequence() const { return impl_->sequence; }
 
+const Signal* Exchange::broken_on(Device device) const {
+  for (const auto& side : impl_->sides)
+    if (side->device == device) return side->broken();
+  throw Error(to_string(device) + " does not belong to this rank of the exchange");
+}
+
 std::int64_t Exchange::bytes_on(Device device) const {
   std::int64_t bytes = 0;
   for (const auto& side : impl_->sides) {

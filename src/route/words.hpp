@@ -5,7 +5,7 @@
 
 #include <slipstream/signal.hpp>
 
-#include "device/combine.hpp"
+#include "route/combine.hpp"
 #include "route/program.hpp"
 #include "route/tiles.hpp"
 

@@ -1,0 +1,271 @@
+#include "exchange/copies.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <tuple>
+
+#include <slipstream/error.hpp>
+
+#include "machine/agree.hpp"
+#include "machine/rendezvous.hpp"
+
+namespace slipstream {
+namespace {
+
+constexpr std::int64_t most_points = std::int64_t{1} << 31;
+
+struct Point {
+  std::int64_t id;
+  std::uint32_t index;
+  bool operator<(const Point& other) const { return std::tie(id, index) < std::tie(other.id, other.index); }
+};
+
+/// That a block has an id.
+struct Holder {
+  std::int64_t id, block, device;
+  bool operator<(const Holder& other) const { return std::tie(id, block) < std::tie(other.id, other.block); }
+};
+
+/// Neighbouring numbers go to different ranks.
+int home_of(std::int64_t id, int ranks) {
+  std::uint64_t x = static_cast<std::uint64_t>(id);
+  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdull;
+  x ^= x >> 29;
+  return static_cast<int>(x % static_cast<std::uint64_t>(ranks));
+}
+
+template <class T>
+void append(std::string& text, const T& value) {
+  text.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class T>
+std::vector<T> unpacked(const std::map<int, std::string>& texts) {
+  std::size_t bytes = 0;
+  for (const auto& [rank, text] : texts) bytes += text.size();
+  std::vector<T> values(bytes / sizeof(T));
+  std::size_t at = 0;
+  for (const auto& [rank, text] : texts) {
+    std::memcpy(values.data() + at, text.data(), text.size());
+    at += text.size() / sizeof(T);
+  }
+  return values;
+}
+
+/// Calls f(first, last) for each run of items that are alike.
+template <class Items, class Same, class F>
+void each_run(const Items& items, const Same& same, const F& f) {
+  for (std::size_t first = 0; first < items.size();) {
+    std::size_t last = first + 1;
+    while (last < items.size() && same(items[first], items[last])) ++last;
+    f(first, last);
+    first = last;
+  }
+}
+
+std::vector<Point> sorted_points(const SharedPoints& points) {
+  const auto count = static_cast<std::int64_t>(points.ids.size());
+  require(count <= most_points, "a gather-scatter was given " + std::to_string(count) +
+                                    " points on one device, and takes at most " + std::to_string(most_points) +
+                                    ": use more devices");
+  require(points.block >= 1,
+          "a gather-scatter needs blocks of one point or more, not of " + std::to_string(points.block));
+  std::vector<Point> found;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t id = points.ids[static_cast<std::size_t>(i)];
+    require(id >= 0, "point " + std::to_string(i) + " of a gather-scatter has the id " + std::to_string(id) +
+                         ": ids are positive, and 0 where a point is shared with nobody");
+    if (id > 0) found.push_back({id, static_cast<std::uint32_t>(i)});
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// The ids that several devices have, each with all its holders in the order of blocks.
+std::vector<Holder> meet(const Communicator& comm, const Machine& machine, const std::vector<Holder>& mine,
+                         double seconds) {
+  std::map<int, std::string> letters;
+  for (const Holder& holder : mine) append(letters[home_of(holder.id, comm.size())], holder);
+  std::vector<Holder> met = unpacked<Holder>(rendezvous(comm, letters, seconds));
+  letters.clear();
+  std::string problem;
+  std::sort(met.begin(), met.end());
+  const auto same_id = [](const Holder& a, const Holder& b) { return a.id == b.id; };
+  each_run(met, same_id, [&](std::size_t first, std::size_t last) {
+    bool several = false;
+    std::vector<int> ranks;
+    for (std::size_t n = first; n < last; ++n) {
+      several |= met[n].device != met[first].device;
+      ranks.push_back(machine.device(static_cast<int>(met[n].device)).rank);
+      if (n > first && met[n].block == met[n - 1].block && problem.empty())
+        problem = "block " + std::to_string(met[n].block) + " of a gather-scatter lies on device " +
+                  std::to_string(met[n - 1].device) + " and on device " + std::to_string(met[n].device) +
+                  ": number the blocks of all devices through (first_block)";
+    }
+    if (!several) return;
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    for (const int rank : ranks)
+      for (std::size_t n = first; n < last; ++n) append(letters[rank], met[n]);
+  });
+  agree(comm, problem);
+  std::vector<Holder> shared = unpacked<Holder>(rendezvous(comm, letters, seconds));
+  std::sort(shared.begin(), shared.end());
+  return shared;
+}
+
+/// Lists of one device, from its points and from all holders of ids that it shares with others.
+class Compiler {
+ public:
+  Compiler(int device, const SharedPoints& points, const std::vector<Point>& sorted, const std::vector<Holder>& shared)
+      : points_(points), sorted_(sorted), shared_(shared) {
+    copies_.device = device;
+    copies_.block = points.block;
+    copies_.points = static_cast<std::int64_t>(points.ids.size());
+  }
+
+  Copies compiled() {
+    each_run(
+        shared_, [](const Holder& a, const Holder& b) { return a.id == b.id; },
+        [&](std::size_t first, std::size_t last) { note(first, last); });
+    lay_out_mail();
+    list_local();
+    for (const auto& [first, last] : groups_) list_shared(first, last);
+    for (const Mail& mail : copies_.mail) list_outgoing(mail.device);
+    return std::move(copies_);
+  }
+
+ private:
+  std::int64_t block_of(const Point& point) const { return points_.first_block + point.index / points_.block; }
+  bool own(const Holder& holder) const { return holder.device == copies_.device; }
+
+  /// The holders of one id, if this device is among them.
+  void note(std::size_t first, std::size_t last) {
+    if (std::none_of(shared_.begin() + first, shared_.begin() + last, [&](const Holder& h) { return own(h); })) return;
+    groups_.push_back({first, last});
+    std::vector<int> others;
+    std::int64_t mine = 0;
+    for (std::size_t n = first; n < last; ++n) {
+      if (own(shared_[n])) {
+        ++mine;
+      } else {
+        const int other = static_cast<int>(shared_[n].device);
+        ++mail_[other].incoming_count;
+        others.push_back(other);
+      }
+    }
+    std::sort(others.begin(), others.end());
+    others.erase(std::unique(others.begin(), others.end()), others.end());
+    for (const int other : others) mail_[other].outgoing_count += mine;
+  }
+
+  void lay_out_mail() {
+    for (auto& [device, mail] : mail_) {
+      mail.device = device;
+      mail.outgoing = copies_.mailbox;
+      copies_.mailbox += mail.outgoing_count;
+    }
+    for (auto& [device, mail] : mail_) {
+      mail.incoming = copies_.mailbox;
+      copies_.mailbox += mail.incoming_count;
+      copies_.mail.push_back(mail);
+      next_incoming_[device] = mail.incoming;
+    }
+    require(copies_.mailbox < most_points, "a device shares too many points with others for one gather-scatter");
+  }
+
+  /// In the order of their first points, so that neighbouring threads read neighbouring values.
+  void list_local() {
+    std::vector<std::pair<std::size_t, std::size_t>> runs;
+    std::size_t next = 0;
+    each_run(
+        sorted_, [](const Point& a, const Point& b) { return a.id == b.id; },
+        [&](std::size_t first, std::size_t last) {
+          while (next < groups_.size() && shared_[groups_[next].first].id < sorted_[first].id) ++next;
+          const bool remote = next < groups_.size() && shared_[groups_[next].first].id == sorted_[first].id;
+          if (!remote && last - first > 1) runs.push_back({first, last});
+        });
+    std::sort(runs.begin(), runs.end(),
+              [&](const auto& a, const auto& b) { return sorted_[a.first].index < sorted_[b.first].index; });
+    for (const auto& [first, last] : runs) {
+      for (std::size_t n = first; n < last; ++n) copies_.local.items.push_back(sorted_[n].index);
+      copies_.local.close();
+    }
+  }
+
+  /// Copies of an id, from its first.
+  std::size_t find(std::int64_t id) const {
+    return static_cast<std::size_t>(std::lower_bound(sorted_.begin(), sorted_.end(), Point{id, 0}) - sorted_.begin());
+  }
+
+  void list_shared(std::size_t first, std::size_t last) {
+    std::size_t at = find(shared_[first].id);
+    for (std::size_t n = first; n < last; ++n) {
+      const Holder& holder = shared_[n];
+      if (!own(holder)) {
+        const auto index = static_cast<std::uint32_t>(next_incoming_[static_cast<int>(holder.device)]++);
+        copies_.shared.items.push_back({index, 1});
+        continue;
+      }
+      for (; at < sorted_.size() && sorted_[at].id == holder.id && block_of(sorted_[at]) == holder.block; ++at)
+        copies_.shared.items.push_back({sorted_[at].index, 0});
+    }
+    copies_.shared.close();
+  }
+
+  /// In the order in which the other device lists what it receives: of ids, then of blocks.
+  void list_outgoing(int other) {
+    for (const auto& [first, last] : groups_) {
+      const auto begin = shared_.begin() + first, end = shared_.begin() + last;
+      if (std::none_of(begin, end, [&](const Holder& h) { return h.device == other; })) continue;
+      std::size_t at = find(begin->id);
+      for (auto holder = begin; holder != end; ++holder) {
+        if (!own(*holder)) continue;
+        for (; at < sorted_.size() && sorted_[at].id == holder->id && block_of(sorted_[at]) == holder->block; ++at)
+          copies_.outgoing.items.push_back(sorted_[at].index);
+        copies_.outgoing.close();
+      }
+    }
+  }
+
+  const SharedPoints& points_;
+  const std::vector<Point>& sorted_;
+  const std::vector<Holder>& shared_;
+  std::vector<std::pair<std::size_t, std::size_t>> groups_;  // of this device's ids in shared_
+  std::map<int, Mail> mail_;
+  std::map<int, std::int64_t> next_incoming_;
+  Copies copies_;
+};
+
+}  // namespace
+
+std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine,
+                                const std::vector<SharedPoints>& points, double seconds) {
+  const std::vector<int> devices = machine.devices_of_rank(comm.rank());
+  std::vector<std::vector<Point>> sorted;
+  std::vector<Holder> mine;
+  on_all_ranks(comm, [&] {
+    require(points.size() == devices.size(),
+            "a gather-scatter was given the points of " + std::to_string(points.size()) + " devices, and rank " +
+                std::to_string(comm.rank()) + " drives " + std::to_string(devices.size()));
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      sorted.push_back(sorted_points(points[d]));
+      for (const Point& point : sorted.back()) {
+        const Holder holder{point.id, points[d].first_block + point.index / points[d].block, devices[d]};
+        if (mine.empty() || mine.back().id != holder.id || mine.back().block != holder.block ||
+            mine.back().device != holder.device)
+          mine.push_back(holder);
+      }
+    }
+  });
+  const std::vector<Holder> shared = meet(comm, machine, mine, seconds);
+  std::vector<Copies> found;
+  on_all_ranks(comm, [&] {
+    for (std::size_t d = 0; d < devices.size(); ++d)
+      found.push_back(Compiler(devices[d], points[d], sorted[d], shared).compiled());
+  });
+  return found;
+}
+
+}  // namespace slipstream

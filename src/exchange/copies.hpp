@@ -1,0 +1,54 @@
+#pragma once
+// Which points are copies of one another, on a device and on all of them: what a gather-scatter compiles its lists
+// from.
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/gather_scatter.hpp>
+#include <slipstream/machine.hpp>
+
+namespace slipstream {
+
+/// Rows of numbers, one after the other: row r is items[starts[r]] to items[starts[r + 1]].
+template <class Item>
+struct Lists {
+  std::vector<std::uint32_t> starts{0};
+  std::vector<Item> items;
+  std::size_t rows() const { return starts.size() - 1; }
+  void close() { starts.push_back(static_cast<std::uint32_t>(items.size())); }
+};
+
+/// One term of an id that several devices have: a copy here, or a value that another device has combined from the
+/// copies of one of its blocks.
+struct Term {
+  std::uint32_t index = 0;     ///< of the point, or of the value in the mailbox
+  std::uint32_t incoming = 0;  ///< 1: the latter
+};
+
+/// What a device holds of each message in its mailbox, an array of values: first what it sends, then what it receives.
+struct Mail {
+  int device = 0;  ///< the other one
+  std::int64_t outgoing = 0, outgoing_count = 0;
+  std::int64_t incoming = 0, incoming_count = 0;
+};
+
+/// What one device combines. Rows of points are in ascending order.
+struct Copies {
+  int device = 0;
+  std::int64_t block = 1;  ///< points of a block
+  std::int64_t points = 0;
+  Lists<std::uint32_t> local;     ///< of ids that no other device has: two copies or more
+  Lists<Term> shared;             ///< of ids that others have too, in the order of blocks
+  Lists<std::uint32_t> outgoing;  ///< of each value that is sent, the copies within one block
+  std::vector<Mail> mail;         ///< by device
+  std::int64_t mailbox = 0;       ///< values of one component
+};
+
+/// Collective. Finds all of this rank's devices'; ids meet at home ranks, which no rank but their owners hears of.
+/// Throws the same Error on all ranks where one rank's points are bad.
+std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine,
+                                const std::vector<SharedPoints>& points, double seconds);
+
+}  // namespace slipstream

@@ -1,0 +1,74 @@
+#include "machine/rendezvous.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <slipstream/error.hpp>
+
+#include "machine/parting.hpp"
+#include "machine/patience.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Counts of MPI are int: longer texts travel in pieces, one behind the other.
+constexpr std::size_t largest_piece = std::size_t{1} << 30;
+
+class Meeting {
+ public:
+  Meeting(const Communicator& comm, const std::map<int, std::string>& outgoing) : own_(comm, "a rendezvous") {
+    for (const auto& [rank, text] : outgoing)
+      for (std::size_t at = 0; at < text.size(); at += largest_piece)
+        check_mpi(MPI_Issend(text.data() + at, static_cast<int>(std::min(largest_piece, text.size() - at)), MPI_CHAR,
+                             rank, 0, own_.mpi(), &sends_.emplace_back(MPI_REQUEST_NULL)),
+                  "send to a rank that does not expect it");
+  }
+
+  /// All that was sent has been received, here and, once the barrier is over, everywhere.
+  bool progress() {
+    int there = 0;
+    MPI_Status status;
+    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, 0, own_.mpi(), &there, &status), "look for a message");
+    if (there) receive(status);
+    if (barrier_ == MPI_REQUEST_NULL) {
+      int sent = 0;
+      check_mpi(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &sent, MPI_STATUSES_IGNORE),
+                "complete messages");
+      if (sent) check_mpi(MPI_Ibarrier(own_.mpi(), &barrier_), "tell that all was sent");
+      return false;
+    }
+    int over = 0;
+    check_mpi(MPI_Test(&barrier_, &over, MPI_STATUS_IGNORE), "learn that all was sent");
+    return over != 0;
+  }
+
+  std::map<int, std::string> received;
+
+ private:
+  void receive(const MPI_Status& status) {
+    int bytes = 0;
+    MPI_Get_count(&status, MPI_CHAR, &bytes);
+    std::string& text = received[status.MPI_SOURCE];
+    const std::size_t at = text.size();
+    text.resize(at + static_cast<std::size_t>(bytes));
+    check_mpi(MPI_Recv(text.data() + at, bytes, MPI_CHAR, status.MPI_SOURCE, 0, own_.mpi(), MPI_STATUS_IGNORE),
+              "receive a message");
+  }
+
+  Parting own_;  // messages that are not received must meet nobody else's
+  std::vector<MPI_Request> sends_;
+  MPI_Request barrier_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace
+
+std::map<int, std::string> rendezvous(const Communicator& comm, const std::map<int, std::string>& outgoing,
+                                      double seconds) {
+  Meeting meeting(comm, outgoing);
+  if (!asked_until([&] { return meeting.progress(); }, seconds))
+    throw Timeout("rank " + std::to_string(comm.rank()) + " waited longer than " + std::to_string(seconds) +
+                  " s for the other ranks to say what they share with it: have they all come here?");
+  return std::move(meeting.received);
+}
+
+}  // namespace slipstream
