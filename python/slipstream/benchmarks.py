@@ -37,6 +37,7 @@ BENCHMARKS: Mapping[str, str] = {
     "exchange": "halos of several quantities, by size, route, packing and number of devices",
     "pingpong": "a message there and back, by every route and by MPI alone",
     "copy": "copies between a device, its host and a peer, by size, engine and shape",
+    "gather_scatter": "sums over points that spectral elements share, by order, route and number of devices",
     "allreduce": "a few doubles and their sum over all devices",
     "placement": "what placing blocks by the rates of the links gains",
 }
@@ -92,6 +93,7 @@ def _split(words: Sequence[str]) -> tuple[str, list[str]]:
     if not found.words:
         return "", []
     name, *own = found.words
+    name = name.replace("-", "_")
     rest = [*words[: len(words) - len(found.words)], *own]
     if name == "lbm":
         name, rest = _experiment(rest)

@@ -142,6 +142,7 @@ NB_MODULE(_core, m) {
   bind_exchange(m);
   bind_allreduce(m);
   bind_gather_scatter(m);
+  bind_bench_gather_scatter(m);
   bind_bench_exchange(m);
   bind_doctor(m);
 }

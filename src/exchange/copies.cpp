@@ -7,6 +7,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "exchange/parallel_sort.hpp"
 #include "machine/agree.hpp"
 #include "machine/rendezvous.hpp"
 
@@ -78,8 +79,29 @@ std::vector<Point> sorted_points(const SharedPoints& points) {
                          ": ids are positive, and 0 where a point is shared with nobody");
     if (id > 0) found.push_back({id, static_cast<std::uint32_t>(i)});
   }
-  std::sort(found.begin(), found.end());
+  parallel_sort(found);
   return found;
+}
+
+/// From the least to the greatest id of a device.
+struct Range {
+  std::int64_t low = 0, high = -1;
+  bool holds(std::int64_t id) const { return low <= id && id <= high; }
+};
+
+/// Where devices hold parts of a numbered mesh, few ids can be another's: no others need to be asked about.
+std::vector<Range> ranges_of_all(const Communicator& comm, const Machine& machine, const std::vector<Range>& mine) {
+  std::string text;
+  for (const Range& range : mine) append(text, range);
+  const std::vector<std::string> texts = comm.all_gather(text);
+  std::vector<Range> all(static_cast<std::size_t>(machine.devices()));
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    const std::vector<int> devices = machine.devices_of_rank(rank);
+    for (std::size_t d = 0; d < devices.size(); ++d)
+      std::memcpy(&all[static_cast<std::size_t>(devices[d])],
+                  texts[static_cast<std::size_t>(rank)].data() + d * sizeof(Range), sizeof(Range));
+  }
+  return all;
 }
 
 /// The ids that several devices have, each with all its holders in the order of blocks.
@@ -90,7 +112,7 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, const
   std::vector<Holder> met = unpacked<Holder>(rendezvous(comm, letters, seconds));
   letters.clear();
   std::string problem;
-  std::sort(met.begin(), met.end());
+  parallel_sort(met);
   const auto same_id = [](const Holder& a, const Holder& b) { return a.id == b.id; };
   each_run(met, same_id, [&](std::size_t first, std::size_t last) {
     bool several = false;
@@ -186,8 +208,7 @@ class Compiler {
           const bool remote = next < groups_.size() && shared_[groups_[next].first].id == sorted_[first].id;
           if (!remote && last - first > 1) runs.push_back({first, last});
         });
-    std::sort(runs.begin(), runs.end(),
-              [&](const auto& a, const auto& b) { return sorted_[a.first].index < sorted_[b.first].index; });
+    parallel_sort(runs, [&](const auto& a, const auto& b) { return sorted_[a.first].index < sorted_[b.first].index; });
     for (const auto& [first, last] : runs) {
       for (std::size_t n = first; n < last; ++n) copies_.local.items.push_back(sorted_[n].index);
       copies_.local.close();
@@ -244,6 +265,7 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
                                 const std::vector<SharedPoints>& points, double seconds) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   std::vector<std::vector<Point>> sorted;
+  std::vector<Range> ranges;
   std::vector<Holder> mine;
   on_all_ranks(comm, [&] {
     require(points.size() == devices.size(),
@@ -251,7 +273,20 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
                 std::to_string(comm.rank()) + " drives " + std::to_string(devices.size()));
     for (std::size_t d = 0; d < devices.size(); ++d) {
       sorted.push_back(sorted_points(points[d]));
-      for (const Point& point : sorted.back()) {
+      ranges.emplace_back();
+      if (!sorted.back().empty()) ranges.back() = {sorted.back().front().id, sorted.back().back().id};
+    }
+  });
+  const std::vector<Range> all = ranges_of_all(comm, machine, ranges);
+  on_all_ranks(comm, [&] {
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      std::vector<Range> others = all;
+      others.erase(others.begin() + devices[d]);
+      const auto elsewhere = [&](std::int64_t id) {
+        return std::any_of(others.begin(), others.end(), [&](const Range& range) { return range.holds(id); });
+      };
+      for (const Point& point : sorted[d]) {
+        if (!elsewhere(point.id)) continue;
         const Holder holder{point.id, points[d].first_block + point.index / points[d].block, devices[d]};
         if (mine.empty() || mine.back().id != holder.id || mine.back().block != holder.block ||
             mine.back().device != holder.device)

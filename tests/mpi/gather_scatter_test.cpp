@@ -271,7 +271,7 @@ TEST_P(GatherScatterOn, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
     if (!reached) break;
     ++failed;
   }
-  EXPECT_GT(failed, 4);
+  EXPECT_GT(failed, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOn,
