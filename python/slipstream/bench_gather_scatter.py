@@ -1,7 +1,7 @@
-"""`slipstream bench gather_scatter`: microseconds in which all points of a cube of elements get the sum of their copies.
+"""`slipstream bench gather_scatter`: microseconds in which all points of a cube of elements get their copies' sum.
 
-The least time is that of a copy of all points (8 or 16 bytes each) and of the indices of those on the elements' surfaces
-(4 bytes each), at the rate that a copy has in the same run.
+The least time is that of a copy of all points (8 or 16 bytes each) and of the indices of those on the surfaces of
+elements (4 bytes each), at the rate that a copy has in the same run.
 """
 
 import argparse

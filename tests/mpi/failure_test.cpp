@@ -201,5 +201,46 @@ INSTANTIATE_TEST_SUITE_P(Routes, Failures,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
 
+/// Libraries that start on all ranks together, one of which fails.
+class LibraryStart : public testing::Test {
+ protected:
+  /// What an exchange of two GPUs by this route says.
+  std::string problem_of(RouteKind kind) const {
+    const Machine machine = machine_here(Backend::cuda, 1);
+    GridOptions periodic;
+    periodic.periodic = {true, true, true};
+    const Grid grid({8 * machine.devices(), 6, 4}, machine, comm.rank(), periodic);
+    FieldOptions options;
+    options.ghost = {1, 1, 1};
+    Field field(grid, options);
+    ExchangeOptions by;
+    by.routes = {RouteKind::kernel, kind};
+    by.wait_limit = limit;
+    const Halo halo{Halo::Options{}};
+    return error_of([&] { Exchange(comm, grid, {{&halo, &field}}, by); });
+  }
+  void SetUp() override {
+    if (comm.size() == 1 || !available(Backend::cuda)) GTEST_SKIP() << "needs two ranks with a GPU each";
+  }
+  const Communicator comm = Communicator::world();
+};
+
+TEST_F(LibraryStart, OfNcclThatFailsOnOneRankIsAnErrorOnAll) {
+  if (const std::string why = problem_of(RouteKind::nccl); !why.empty()) GTEST_SKIP() << why;
+  const auto begun = std::chrono::steady_clock::now();
+  if (comm.rank() == comm.size() - 1) faults::arm(faults::Step::nccl_start, 0);
+  const std::string problem = problem_of(RouteKind::nccl);
+  EXPECT_NE(problem.find("a test makes this step fail"), std::string::npos) << problem;
+  EXPECT_EQ(problem_of(RouteKind::nccl), "") << "the next one starts";
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+  EXPECT_LT(taken.count(), longest);
+}
+
+/// The job ends, which tools/gpu_test.sh expects: this is run alone, by its name.
+TEST_F(LibraryStart, DISABLED_OfNvshmemThatFailsOnOneRankEndsTheJob) {
+  if (comm.rank() == comm.size() - 1) faults::arm(faults::Step::nvshmem_start, 0);
+  FAIL() << "it went on, with: " << problem_of(RouteKind::nvshmem);
+}
+
 }  // namespace
 }  // namespace slipstream

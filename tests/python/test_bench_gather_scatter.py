@@ -1,0 +1,43 @@
+"""`slipstream bench gather_scatter` on emulated devices."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+from slipstream import bench_gather_scatter
+
+
+def test_rows_hold_counts_and_times(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(bench_gather_scatter.REPEATS, "host", 2)
+    words = ("--backend", "host", "--devices", "2", "--orders", "1", "3", "--elements", "8", "--folder", "out")
+    result = cli("bench", "gather-scatter", *words)
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "gather_scatter").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["order"], row["clock"]) for row in rows] == [
+        (1, "events"), (1, "host"), (3, "events"), (3, "host")
+    ]  # fmt: skip
+    for row in rows:
+        order, points = row["order"], 512 * (row["order"] + 1) ** 3
+        assert row["points"] == points and row["elements"] == 512 and row["devices"] == 2
+        # Of blocks of 64 elements, a layer each, eight layers: two devices meet in one plane of points.
+        assert row["sent_values"] == 2 * (8 * order + 1) ** 2
+        boundary = 2 * (8 * order + 1) ** 2
+        assert points > row["shared_points"] > boundary
+        assert row["time_us"] > 0 and 0 < row["share"] < 2 and row["setup_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--orders", "0"], "--orders are from 1 to 31"),
+        (["--elements", "0"], "--elements are 1 or more"),
+        (["--components", "0"], "--components are 1 or more"),
+        (["--routes", "bus"], "bus"),
+        (["--routes", "staged", "--precision", "f16"], "invalid choice: 'f16'"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(cli: Cli, words: list[str], said: str) -> None:
+    result = cli("bench", "gather_scatter", "--backend", "host", "--no-write", "--elements", "2", *words)
+    assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr
