@@ -7,7 +7,7 @@
 
 #include <slipstream/error.hpp>
 
-#include "exchange/parallel_sort.hpp"
+#include "exchange/in_parallel.hpp"
 #include "machine/agree.hpp"
 #include "machine/rendezvous.hpp"
 
@@ -73,13 +73,14 @@ std::vector<Point> sorted_points(const SharedPoints& points) {
   require(points.block >= 1,
           "a gather-scatter needs blocks of one point or more, not of " + std::to_string(points.block));
   std::vector<Point> found;
+  found.reserve(static_cast<std::size_t>(count - std::count(points.ids.begin(), points.ids.end(), 0)));
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t id = points.ids[static_cast<std::size_t>(i)];
     require(id >= 0, "point " + std::to_string(i) + " of a gather-scatter has the id " + std::to_string(id) +
                          ": ids are positive, and 0 where a point is shared with nobody");
     if (id > 0) found.push_back({id, static_cast<std::uint32_t>(i)});
   }
-  parallel_sort(found);
+  radix_sort(found, [](const Point& point) { return point.id; });
   return found;
 }
 
@@ -112,7 +113,7 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, const
   std::vector<Holder> met = unpacked<Holder>(rendezvous(comm, letters, seconds));
   letters.clear();
   std::string problem;
-  parallel_sort(met);
+  std::sort(met.begin(), met.end());
   const auto same_id = [](const Holder& a, const Holder& b) { return a.id == b.id; };
   each_run(met, same_id, [&](std::size_t first, std::size_t last) {
     bool several = false;
@@ -199,20 +200,31 @@ class Compiler {
 
   /// In the order of their first points, so that neighbouring threads read neighbouring values.
   void list_local() {
-    std::vector<std::pair<std::size_t, std::size_t>> runs;
+    struct Run {
+      std::uint32_t index, first, count;  // of the first point, of its place in sorted_, of the copies
+    };
+    std::vector<Run> runs;
     std::size_t next = 0;
     each_run(
         sorted_, [](const Point& a, const Point& b) { return a.id == b.id; },
         [&](std::size_t first, std::size_t last) {
           while (next < groups_.size() && shared_[groups_[next].first].id < sorted_[first].id) ++next;
           const bool remote = next < groups_.size() && shared_[groups_[next].first].id == sorted_[first].id;
-          if (!remote && last - first > 1) runs.push_back({first, last});
+          if (remote || last - first == 1) return;
+          runs.push_back(
+              {sorted_[first].index, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)});
         });
-    parallel_sort(runs, [&](const auto& a, const auto& b) { return sorted_[a.first].index < sorted_[b.first].index; });
-    for (const auto& [first, last] : runs) {
-      for (std::size_t n = first; n < last; ++n) copies_.local.items.push_back(sorted_[n].index);
-      copies_.local.close();
-    }
+    radix_sort(runs, [](const Run& run) { return run.index; });
+    Lists<std::uint32_t>& local = copies_.local;
+    local.starts.reserve(runs.size() + 1);
+    std::uint32_t end = 0;
+    for (const Run& run : runs) local.starts.push_back(end += run.count);
+    local.items.resize(end);
+    in_parallel(threads_for(runs.size()), runs.size(), [&](std::size_t, std::size_t begin, std::size_t past) {
+      for (std::size_t r = begin; r < past; ++r)
+        for (std::uint32_t n = 0; n < runs[r].count; ++n)
+          local.items[local.starts[r] + n] = sorted_[runs[r].first + n].index;
+    });
   }
 
   /// Copies of an id, from its first.

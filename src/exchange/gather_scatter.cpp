@@ -104,6 +104,10 @@ struct GatherScatter::Impl {
         counts.push_back(counts_of(c));
       }
     });
+    small = comm.all(std::all_of(copies.begin(), copies.end(), [](const Copies& c) {
+      constexpr std::size_t few = std::size_t{1} << 22;  // points
+      return c.local.items.size() <= few;
+    }));
     // On the devices they are needed, here no more.
     for (Copies& c : copies) {
       c.local = {};
@@ -199,13 +203,37 @@ struct GatherScatter::Impl {
     }
   }
 
-  void start(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
+  void take(const std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
     require(!open, "a gather-scatter was started again before its end");
     check_arguments(streams, arrays, op);
     current.clear();
     operation = op;
     for (std::size_t d = 0; d < copies.size(); ++d)
       current.push_back({arrays[d].values, arrays[d].stride ? arrays[d].stride : copies[d].points});
+  }
+
+  /// Where there is little to hide the messages behind, launches cost more than they do: three, one behind the other.
+  void run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
+    if (!exchange || !small) {
+      start(streams, arrays, op);
+      finish(streams);
+      return;
+    }
+    take(streams, arrays, op);
+    for (std::size_t d = 0; d < copies.size(); ++d)
+      lists[d].pack_and_combine_local(streams[d], current[d], mailbox(d), options.type, options.components, op);
+    exchange->run(streams);
+    combine_shared(streams);
+  }
+
+  void combine_shared(std::vector<Stream>& streams) {
+    for (std::size_t d = 0; d < copies.size(); ++d)
+      lists[d].combine_shared(streams[d], current[d], mailbox(d), exchange->broken_on(streams[d].device()),
+                              options.type, options.components, operation);
+  }
+
+  void start(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
+    take(streams, arrays, op);
     const int k = options.components;
     for (std::size_t d = 0; d < copies.size(); ++d)
       lists[d].pack(streams[d], current[d], mailbox(d), options.type, k, op);
@@ -219,9 +247,7 @@ struct GatherScatter::Impl {
     open = false;
     if (!exchange) return;
     exchange->end(streams);
-    for (std::size_t d = 0; d < copies.size(); ++d)
-      lists[d].combine_shared(streams[d], current[d], mailbox(d), exchange->broken_on(streams[d].device()),
-                              options.type, options.components, operation);
+    combine_shared(streams);
   }
 
   Communicator comm;
@@ -233,6 +259,7 @@ struct GatherScatter::Impl {
   std::vector<Values> current;
   Op operation = Op::add;
   bool open = false;
+  bool small = false;  // on all ranks
   std::unique_ptr<Grid> grid;
   std::unique_ptr<Mailboxes> pattern;
   std::unique_ptr<Field> field;
@@ -245,8 +272,7 @@ GatherScatter::GatherScatter(const Communicator& comm, const Machine& machine, c
 GatherScatter::~GatherScatter() = default;
 GatherScatter::GatherScatter(GatherScatter&&) noexcept = default;
 void GatherScatter::run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
-  impl_->start(streams, arrays, op);
-  impl_->finish(streams);
+  impl_->run(streams, arrays, op);
 }
 void GatherScatter::start(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
   impl_->start(streams, arrays, op);

@@ -3,6 +3,8 @@
 #include <slipstream/error.hpp>
 #include <slipstream/launch.hpp>
 
+#include <slipstream/device/caches.hpp>
+
 #include "device/upload.hpp"
 #include "route/combine.hpp"
 
@@ -48,6 +50,10 @@ struct RowsHere {
   const Item* items;
 };
 
+/// Indices of a launch are int: rows lie along x and y.
+constexpr int row_bits = 20;
+SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_bits); }
+
 template <class T>
 struct CombineLocal {
   T* values;
@@ -57,18 +63,20 @@ struct CombineLocal {
   int components;
   Op op;
 
-  SLIP_FN void operator()(int i, int j, int) const {
-    const std::int64_t row = i + (std::int64_t{j} << row_bits);
+  SLIP_FN void operator()(int i, int j, int) const { combine_row(row_of(i, j)); }
+  SLIP_FN void combine_row(std::int64_t row) const {
     const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1];
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
       Fold<T> fold(op);
-      for (std::uint32_t n = first; n < last; ++n) fold.add(mine[rows.items[n]], rows.items[n] / block);
+      for (std::uint32_t n = first; n < last; ++n) {
+        const std::uint32_t point = load_once(rows.items + n);
+        fold.add(mine[point], point / block);
+      }
       const T result = fold.result();
-      for (std::uint32_t n = first; n < last; ++n) mine[rows.items[n]] = result;
+      for (std::uint32_t n = first; n < last; ++n) mine[load_once(rows.items + n)] = result;
     }
   }
-  static constexpr int row_bits = 20;
 };
 
 template <class T>
@@ -84,7 +92,7 @@ struct CombineShared {
   Op op;
 
   SLIP_FN void operator()(int i, int j, int) const {
-    const std::int64_t row = i + (std::int64_t{j} << CombineLocal<T>::row_bits);
+    const std::int64_t row = row_of(i, j);
     const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1];
     if (*broken) return;
     // Above all blocks of this device: what comes from others has a block of its own each.
@@ -118,8 +126,8 @@ struct PackOutgoing {
   int components;
   Op op;
 
-  SLIP_FN void operator()(int i, int j, int) const {
-    const std::int64_t row = i + (std::int64_t{j} << CombineLocal<T>::row_bits);
+  SLIP_FN void operator()(int i, int j, int) const { pack_row(row_of(i, j)); }
+  SLIP_FN void pack_row(std::int64_t row) const {
     const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1];
     for (int c = 0; c < components; ++c) {
       const T* const mine = values + c * stride;
@@ -130,10 +138,23 @@ struct PackOutgoing {
   }
 };
 
-/// Calls f for all rows: indices of a launch are int.
+/// Both in one launch, where each of them is short.
+template <class T>
+struct PackAndCombine {
+  PackOutgoing<T> pack;
+  CombineLocal<T> local;
+  std::int64_t packed;  ///< rows
+
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t row = row_of(i, j);
+    if (row < packed) return pack.pack_row(row);
+    local.combine_row(row - packed);
+  }
+};
+
 template <class Kernel>
 void launch_rows(Stream& stream, std::int64_t rows, const Kernel& kernel) {
-  constexpr std::int64_t width = std::int64_t{1} << CombineLocal<double>::row_bits;
+  constexpr std::int64_t width = std::int64_t{1} << row_bits;
   const std::int64_t whole = rows / width;
   launch(stream, Box{{0, 0, 0}, {width, whole, whole ? 1 : 0}}, kernel);
   launch(stream, Box{{0, whole, 0}, {rows % width, whole + 1, 1}}, kernel);
@@ -160,6 +181,25 @@ T* as(void* data) {
   return static_cast<T*>(data);
 }
 
+template <class Item>
+RowsHere<Item> rows_here(const Buffer<std::uint32_t>& starts, const Buffer<Item>& items) {
+  return {starts.data(), items.data()};
+}
+
+constexpr auto here = [](const auto& rows) { return rows_here(rows.starts, rows.items); };
+
+template <class T>
+PackOutgoing<T> packing(const RowsHere<std::uint32_t>& rows, const Values& values, const Values& mailbox,
+                        int components, Op op) {
+  return {as<T>(values.data), values.stride, as<T>(mailbox.data), mailbox.stride, rows, components, op};
+}
+
+template <class T>
+CombineLocal<T> combining(const RowsHere<std::uint32_t>& rows, const Values& values, std::uint32_t block,
+                          int components, Op op) {
+  return {as<T>(values.data), values.stride, rows, block, components, op};
+}
+
 }  // namespace
 
 template <class Item>
@@ -182,26 +222,23 @@ std::int64_t CopiesOnDevice::bytes() const {
 
 void CopiesOnDevice::pack(Stream& stream, const Values& values, const Values& mailbox, DType type, int components,
                           Op op) const {
-  if (!outgoing_.count) return;
   with_type(type, [&]<class T>(T) {
-    launch_rows(stream, outgoing_.count,
-                PackOutgoing<T>{as<T>(values.data),
-                                values.stride,
-                                as<T>(mailbox.data),
-                                mailbox.stride,
-                                {outgoing_.starts.data(), outgoing_.items.data()},
-                                components,
-                                op});
+    launch_rows(stream, outgoing_.count, packing<T>(here(outgoing_), values, mailbox, components, op));
   });
 }
 
 void CopiesOnDevice::combine_local(Stream& stream, const Values& values, DType type, int components, Op op) const {
-  if (!local_.count) return;
   with_type(type, [&]<class T>(T) {
-    launch_rows(
-        stream, local_.count,
-        CombineLocal<T>{
-            as<T>(values.data), values.stride, {local_.starts.data(), local_.items.data()}, block_, components, op});
+    launch_rows(stream, local_.count, combining<T>(here(local_), values, block_, components, op));
+  });
+}
+
+void CopiesOnDevice::pack_and_combine_local(Stream& stream, const Values& values, const Values& mailbox, DType type,
+                                            int components, Op op) const {
+  with_type(type, [&]<class T>(T) {
+    launch_rows(stream, outgoing_.count + local_.count,
+                PackAndCombine<T>{packing<T>(here(outgoing_), values, mailbox, components, op),
+                                  combining<T>(here(local_), values, block_, components, op), outgoing_.count});
   });
 }
 
@@ -210,15 +247,8 @@ void CopiesOnDevice::combine_shared(Stream& stream, const Values& values, const 
   if (!shared_.count) return;
   with_type(type, [&]<class T>(T) {
     launch_rows(stream, shared_.count,
-                CombineShared<T>{as<T>(values.data),
-                                 values.stride,
-                                 as<T>(mailbox.data),
-                                 mailbox.stride,
-                                 broken,
-                                 {shared_.starts.data(), shared_.items.data()},
-                                 block_,
-                                 components,
-                                 op});
+                CombineShared<T>{as<T>(values.data), values.stride, as<T>(mailbox.data), mailbox.stride, broken,
+                                 here(shared_), block_, components, op});
   });
 }
 

@@ -120,8 +120,9 @@ class Clique final : public NcclClique {
     for (const int device : devices)
       if (setup.machine.device(device).rank == setup.comm.rank())
         joining->seats.push_back({device, place_of_.at(device), setup.machine.device(device).local, nullptr});
-    const std::string failure = failure_of([&] { join_in_time(joining, setup.patience); });
-    if (failure.empty())
+    bool joined = false;
+    const std::string failure = failure_of([&] { joined = join_in_time(joining, setup.patience); });
+    if (joined)
       for (const Seat& seat : joining->seats) {
         members_[seat.device].local = seat.local;
         members_[seat.device].comm = seat.comm;
@@ -225,8 +226,9 @@ class Clique final : public NcclClique {
     group.close(joining.end);
   }
 
-  /// The library has no limit for ranks that never join: it is left waiting in a thread of its own.
-  void join_in_time(const std::shared_ptr<Joining>& joining, double seconds) const {
+  /// The library has no limit for ranks that never join: it is left waiting in a thread of its own. False where another
+  /// rank failed, which says why.
+  bool join_in_time(const std::shared_ptr<Joining>& joining, double seconds) const {
     std::packaged_task<void()> task([joining] { join(*joining); });
     std::future<void> joined = task.get_future();
     std::thread(std::move(task)).detach();
@@ -235,10 +237,11 @@ class Clique final : public NcclClique {
     if (!over()) {
       require(in_time, "NCCL could not " + joining->end + " within " + std::to_string(seconds) +
                            " s: NCCL_DEBUG=WARN tells more");
-      throw Error("NCCL could not " + joining->end + ": another rank failed");
+      return false;
     }
     try {
       joined.get();
+      return true;
     } catch (const std::exception&) {
       tell_of_failure();
       throw;

@@ -158,7 +158,7 @@ TEST_P(Reduce, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
     ++failed;
     EXPECT_NE(problem.find("a test makes this step fail"), std::string::npos) << problem;
   }
-  EXPECT_GT(failed, 1);
+  EXPECT_GT(failed, 0);
 }
 
 TEST_P(Reduce, StaysRightInAHundredRunsBackToBack) {

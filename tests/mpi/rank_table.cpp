@@ -83,6 +83,7 @@ const std::vector<Row>& table() {
       {"Tuned*", "2", "2", all, "measured between two processes"},
       // Ranks together
       {"Agree*", all, "2", all, "milliseconds"},
+      {"Rendezvous*", all, "2", all, "milliseconds"},
       {"Communicator*", all, "2", all, "milliseconds"},
       {"Discovery*", all, "2", all, "milliseconds, and another machine with each count"},
       {"MeasuredRates*", "1 2 4", "2", all, "no other rank, one node, two nodes"},

@@ -1,0 +1,69 @@
+#pragma once
+// Loops and a sort over many values of the host, for set-up.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace slipstream {
+
+/// Threads that share so many values: at most 16, and none for a few.
+inline std::size_t threads_for(std::size_t values) {
+  constexpr std::size_t few = 1 << 15, most = 16;
+  return std::clamp<std::size_t>(std::min<std::size_t>(values / few, std::thread::hardware_concurrency()), 1, most);
+}
+
+/// Calls work(part, first, last) for parts of [0, count), one a thread.
+template <class Work>
+void in_parallel(std::size_t parts, std::size_t count, const Work& work) {
+  std::vector<std::thread> threads;
+  for (std::size_t part = 1; part < parts; ++part)
+    threads.emplace_back([&work, part, parts, count] { work(part, count * part / parts, count * (part + 1) / parts); });
+  work(0, 0, count / parts);
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// Sorts by key(value), a number from 0; values of one key stay in their order. A digit of 11 bits at a time, from the
+/// lowest (LSD radix sort), each pass shared by threads.
+template <class T, class Key>
+void radix_sort(std::vector<T>& values, const Key& key) {
+  constexpr int bits = 11;
+  constexpr std::size_t digits = std::size_t{1} << bits;
+  const std::size_t count = values.size(), parts = threads_for(count);
+  std::vector<std::uint64_t> highest(parts, 0);
+  in_parallel(parts, count, [&](std::size_t part, std::size_t first, std::size_t last) {
+    std::uint64_t most = 0;
+    for (std::size_t n = first; n < last; ++n) most = std::max(most, static_cast<std::uint64_t>(key(values[n])));
+    highest[part] = most;
+  });
+  const std::uint64_t most = *std::max_element(highest.begin(), highest.end());
+  const auto other = std::make_unique_for_overwrite<T[]>(count);
+  T *from = values.data(), *to = other.get();
+  std::vector<std::array<std::size_t, digits>> places(parts);
+  for (int shift = 0; shift < 64 && most >> shift; shift += bits) {
+    const auto digit = [&](const T& value) { return static_cast<std::uint64_t>(key(value)) >> shift & (digits - 1); };
+    in_parallel(parts, count, [&](std::size_t part, std::size_t first, std::size_t last) {
+      places[part].fill(0);
+      for (std::size_t n = first; n < last; ++n) ++places[part][digit(from[n])];
+    });
+    std::size_t next = 0;
+    for (std::size_t d = 0; d < digits; ++d)
+      for (auto& place : places) {
+        const std::size_t here = place[d];
+        place[d] = next;
+        next += here;
+      }
+    in_parallel(parts, count, [&](std::size_t part, std::size_t first, std::size_t last) {
+      for (std::size_t n = first; n < last; ++n) to[places[part][digit(from[n])]++] = from[n];
+    });
+    std::swap(from, to);
+  }
+  if (from == values.data()) return;
+  in_parallel(parts, count, [&](std::size_t, std::size_t first, std::size_t last) {
+    std::copy(from + first, from + last, values.data() + first);
+  });
+}
+
+}  // namespace slipstream

@@ -1,0 +1,26 @@
+// Texts between ranks that do not expect them.
+#include <gtest/gtest.h>
+
+#include "machine/rendezvous.hpp"
+
+namespace slipstream {
+namespace {
+
+TEST(Rendezvous, BringsEachTextToWhomItNames) {
+  const Communicator comm = Communicator::world();
+  const auto text = [](int from, int to) { return std::string(static_cast<std::size_t>(1 + from * 1000 + to), 'x'); };
+  // To itself, to nobody, to some: by a rule that receivers need not know.
+  const auto sends = [](int from, int to) { return (from * 7 + to * 3) % 4 != 1; };
+  for (int round = 0; round < 3; ++round) {
+    std::map<int, std::string> outgoing;
+    for (int to = 0; to < comm.size(); ++to)
+      if (sends(comm.rank(), to)) outgoing[to] = text(comm.rank(), to);
+    std::map<int, std::string> right;
+    for (int from = 0; from < comm.size(); ++from)
+      if (sends(from, comm.rank())) right[from] = text(from, comm.rank());
+    EXPECT_EQ(rendezvous(comm, outgoing, 30), right);
+  }
+}
+
+}  // namespace
+}  // namespace slipstream

@@ -1,0 +1,45 @@
+// The sort and the loops of set-up, on few values and on so many that threads share them.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "exchange/in_parallel.hpp"
+
+namespace slipstream {
+namespace {
+
+struct Pair {
+  std::int64_t key;
+  std::uint32_t place;
+};
+
+TEST(RadixSort, KeepsTheOrderOfEqualKeys) {
+  std::mt19937_64 random(1);
+  for (const std::size_t count : {0, 1, 2, 1000, 300000})
+    for (const std::uint64_t most : {std::uint64_t{1}, std::uint64_t{5000}, ~std::uint64_t{0} >> 1}) {
+      std::vector<Pair> values(count);
+      for (std::size_t n = 0; n < count; ++n)
+        values[n] = {static_cast<std::int64_t>(random() % most), static_cast<std::uint32_t>(n)};
+      std::vector<Pair> right = values;
+      std::stable_sort(right.begin(), right.end(), [](const Pair& a, const Pair& b) { return a.key < b.key; });
+      radix_sort(values, [](const Pair& pair) { return pair.key; });
+      for (std::size_t n = 0; n < count; ++n) {
+        ASSERT_EQ(values[n].key, right[n].key) << n << " of " << count;
+        ASSERT_EQ(values[n].place, right[n].place) << n << " of " << count;
+      }
+    }
+}
+
+TEST(InParallel, DoesEachOnce) {
+  for (const std::size_t count : {0, 1, 7, 100000}) {
+    std::vector<int> done(count, 0);
+    in_parallel(5, count, [&](std::size_t, std::size_t first, std::size_t last) {
+      for (std::size_t n = first; n < last; ++n) ++done[n];
+    });
+    EXPECT_EQ(std::count(done.begin(), done.end(), 1), static_cast<std::ptrdiff_t>(count));
+  }
+}
+
+}  // namespace
+}  // namespace slipstream
