@@ -76,8 +76,9 @@ std::vector<Point> sorted_points(const SharedPoints& points) {
   found.reserve(static_cast<std::size_t>(count - std::count(points.ids.begin(), points.ids.end(), 0)));
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t id = points.ids[static_cast<std::size_t>(i)];
-    require(id >= 0, "point " + std::to_string(i) + " of a gather-scatter has the id " + std::to_string(id) +
-                         ": ids are positive, and 0 where a point is shared with nobody");
+    if (id < 0)
+      throw Error("point " + std::to_string(i) + " of a gather-scatter has the id " + std::to_string(id) +
+                  ": ids are positive, and 0 where a point is shared with nobody");
     if (id > 0) found.push_back({id, static_cast<std::uint32_t>(i)});
   }
   radix_sort(found, [](const Point& point) { return point.id; });

@@ -102,6 +102,7 @@ struct GatherScatter::Impl {
       for (const Copies& c : copies) {
         lists.emplace_back(machine.device(c.device).local, c);
         counts.push_back(counts_of(c));
+        besides.emplace_back(machine.device(c.device).local);
       }
     });
     small = comm.all(std::all_of(copies.begin(), copies.end(), [](const Copies& c) {
@@ -212,7 +213,8 @@ struct GatherScatter::Impl {
       current.push_back({arrays[d].values, arrays[d].stride ? arrays[d].stride : copies[d].points});
   }
 
-  /// Where there is little to hide the messages behind, launches cost more than they do: three, one behind the other.
+  /// Where the messages are small, the exchange is one launch on the caller's stream, and what lies on the device alone
+  /// is combined beside it.
   void run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
     if (!exchange || !small) {
       start(streams, arrays, op);
@@ -220,9 +222,16 @@ struct GatherScatter::Impl {
       return;
     }
     take(streams, arrays, op);
-    for (std::size_t d = 0; d < copies.size(); ++d)
-      lists[d].pack_and_combine_local(streams[d], current[d], mailbox(d), options.type, options.components, op);
+    for (std::size_t d = 0; d < copies.size(); ++d) {
+      Beside& own = besides[d];
+      streams[d].record(own.before);
+      own.stream.wait(own.before);
+      lists[d].combine_local(own.stream, current[d], options.type, options.components, op);
+      own.stream.record(own.after);
+      lists[d].pack(streams[d], current[d], mailbox(d), options.type, options.components, op);
+    }
     exchange->run(streams);
+    for (std::size_t d = 0; d < copies.size(); ++d) streams[d].wait(besides[d].after);
     combine_shared(streams);
   }
 
@@ -260,6 +269,12 @@ struct GatherScatter::Impl {
   Op operation = Op::add;
   bool open = false;
   bool small = false;  // on all ranks
+  struct Beside {
+    explicit Beside(Device device) : stream(device), before(device), after(device) {}
+    Stream stream;
+    Event before, after;
+  };
+  std::vector<Beside> besides;  // of run(), a device each
   std::unique_ptr<Grid> grid;
   std::unique_ptr<Mailboxes> pattern;
   std::unique_ptr<Field> field;

@@ -63,8 +63,8 @@ struct CombineLocal {
   int components;
   Op op;
 
-  SLIP_FN void operator()(int i, int j, int) const { combine_row(row_of(i, j)); }
-  SLIP_FN void combine_row(std::int64_t row) const {
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t row = row_of(i, j);
     const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1];
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
@@ -126,8 +126,8 @@ struct PackOutgoing {
   int components;
   Op op;
 
-  SLIP_FN void operator()(int i, int j, int) const { pack_row(row_of(i, j)); }
-  SLIP_FN void pack_row(std::int64_t row) const {
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t row = row_of(i, j);
     const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1];
     for (int c = 0; c < components; ++c) {
       const T* const mine = values + c * stride;
@@ -135,20 +135,6 @@ struct PackOutgoing {
       for (std::uint32_t n = first + 1; n < last; ++n) sum = combine(op, sum, mine[rows.items[n]]);
       mailbox[c * mailbox_stride + row] = sum;
     }
-  }
-};
-
-/// Both in one launch, where each of them is short.
-template <class T>
-struct PackAndCombine {
-  PackOutgoing<T> pack;
-  CombineLocal<T> local;
-  std::int64_t packed;  ///< rows
-
-  SLIP_FN void operator()(int i, int j, int) const {
-    const std::int64_t row = row_of(i, j);
-    if (row < packed) return pack.pack_row(row);
-    local.combine_row(row - packed);
   }
 };
 
@@ -230,15 +216,6 @@ void CopiesOnDevice::pack(Stream& stream, const Values& values, const Values& ma
 void CopiesOnDevice::combine_local(Stream& stream, const Values& values, DType type, int components, Op op) const {
   with_type(type, [&]<class T>(T) {
     launch_rows(stream, local_.count, combining<T>(here(local_), values, block_, components, op));
-  });
-}
-
-void CopiesOnDevice::pack_and_combine_local(Stream& stream, const Values& values, const Values& mailbox, DType type,
-                                            int components, Op op) const {
-  with_type(type, [&]<class T>(T) {
-    launch_rows(stream, outgoing_.count + local_.count,
-                PackAndCombine<T>{packing<T>(here(outgoing_), values, mailbox, components, op),
-                                  combining<T>(here(local_), values, block_, components, op), outgoing_.count});
   });
 }
 

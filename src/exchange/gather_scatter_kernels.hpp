@@ -27,9 +27,6 @@ class CopiesOnDevice {
   void pack(Stream& stream, const Values& values, const Values& mailbox, DType type, int components, Op op) const;
   /// Combines ids that no other device has, and writes the result to all copies.
   void combine_local(Stream& stream, const Values& values, DType type, int components, Op op) const;
-  /// Both in one launch.
-  void pack_and_combine_local(Stream& stream, const Values& values, const Values& mailbox, DType type, int components,
-                              Op op) const;
   /// The same for ids of which other devices' values lie in the mailbox, unless they are `broken` (not 0).
   void combine_shared(Stream& stream, const Values& values, const Values& mailbox, const Signal* broken, DType type,
                       int components, Op op) const;
