@@ -20,7 +20,7 @@ from slipstream.bench import Row
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
-from slipstream.lbm_experiments import REPEATS, STEPS, any_case, devices_here, smallest_time, travels_by
+from slipstream.lbm_experiments import any_case, devices_here, smallest_time, travels_by
 from slipstream.lbm_splits import ACROSS_ROWS, Setup, case_of
 
 Triple = tuple[int, int, int]
@@ -146,8 +146,8 @@ class Blocks:
     def _speed(self, lbm: Any, cells: int) -> Row:
         seconds = smallest_time(lbm)
         return {
-            "step_us": bench.digits(1e6 * seconds / STEPS),
-            "mlups": bench.digits(cells * STEPS / seconds / 1e6),
+            "step_us": bench.digits(1e6 * seconds / lbm_experiments.STEPS),
+            "mlups": bench.digits(cells * lbm_experiments.STEPS / seconds / 1e6),
         }
 
     def _row(self, side: int, kind: str, others: int, lbm: Any) -> Row:
@@ -183,8 +183,8 @@ class Blocks:
             "overlap": "off",
             "periodic": kind == PERIODIC,
             "exchanges": EXCHANGES,
-            "steps": STEPS,
-            "repeats": REPEATS,
+            "steps": lbm_experiments.STEPS,
+            "repeats": lbm_experiments.REPEATS,
             "clock": "host",
         } | empty
 

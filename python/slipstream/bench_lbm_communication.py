@@ -19,8 +19,6 @@ from slipstream.core import core
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import SCHEMES
 from slipstream.lbm_experiments import (
-    REPEATS,
-    STEPS,
     any_case,
     devices_here,
     smallest_time,
@@ -74,7 +72,7 @@ def one_block(choice: Choice, cells: int) -> float:
         machine = module.Machine.discover(backend, devices_per_rank=1, comm=alone)
         case = case_of(replace(choice, overlap="off"), Setup("", "", cells, (1, 1, 1)), 1)
         lbm = module.Lbm(machine, case.options(), comm=alone)
-        rate = case.cell_count * STEPS / smallest_time_here(lbm) / 1e6
+        rate = case.cell_count * lbm_experiments.STEPS / smallest_time_here(lbm) / 1e6
     return float(module.broadcast(repr(rate), 0))
 
 
@@ -90,7 +88,7 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
     lbm = engine.solver(prepared)
     seconds = smallest_time(lbm)
     split = lbm.split()
-    rate = case.cell_count * STEPS / seconds / 1e6
+    rate = case.cell_count * lbm_experiments.STEPS / seconds / 1e6
     row = {
         "ranks": ranks,
         "devices": setup.blocks,
@@ -102,8 +100,8 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
         **lbm_experiments.method(choice),
         "overlap": scheme.overlap,
         "periodic": True,
-        "steps": STEPS,
-        "repeats": REPEATS,
+        "steps": lbm_experiments.STEPS,
+        "repeats": lbm_experiments.REPEATS,
         "clock": "host",
         "travels_by": travels_by(lbm.report()),
         "overlapped": split["overlap"],
@@ -203,4 +201,9 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
     columns = ["cells a block", "blocks", "scheme", "by", "rim", "ms", "MLUPS", "% of n x one block", "Risso's %",
                "over no exchange"]  # fmt: skip
     title = f"communication, {choice.lattice} {choice.collision} {choice.precision} on {machine}: "
-    return report.table(title + f"{STEPS} steps, the smallest of {REPEATS} times", columns, lines, left=5)
+    return report.table(
+        title + f"{lbm_experiments.STEPS} steps, the smallest of {lbm_experiments.REPEATS} times",
+        columns,
+        lines,
+        left=5,
+    )

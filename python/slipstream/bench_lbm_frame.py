@@ -18,7 +18,7 @@ from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
 from slipstream.exchange_setups import device_grid
-from slipstream.lbm_experiments import REPEATS, STEPS, Choice, any_case, devices_here, smallest_time, travels_by
+from slipstream.lbm_experiments import Choice, any_case, devices_here, smallest_time, travels_by
 
 Triple = tuple[int, int, int]
 
@@ -89,12 +89,12 @@ def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]
                 "blocks_per_device": list(blocks_of(grid)),
                 **lbm_experiments.method(choice),
                 "periodic": True,
-                "steps": STEPS,
-                "repeats": REPEATS,
+                "steps": lbm_experiments.STEPS,
+                "repeats": lbm_experiments.REPEATS,
                 "clock": "host",
                 "travels_by": travels_by(lbm.report()),
                 "time_ms": bench.digits(1e3 * seconds),
-                "mlups": bench.digits(case.cell_count * STEPS / seconds / 1e6),
+                "mlups": bench.digits(case.cell_count * lbm_experiments.STEPS / seconds / 1e6),
                 "speedup": bench.digits(rows[0]["time_ms"] / (1e3 * seconds)) if rows else 1.0,
                 **{f"paper_speedup_{nodes}_nodes": value for nodes, value in zip(NODES, paper, strict=True)},
             }
@@ -149,4 +149,9 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
     ]  # fmt: skip
     columns = ["cells a device", "", "rim", "ms", "MLUPS", "speed-up", *(f"Zheng, {n} nodes" for n in NODES)]
     title = f"frame, {choice.lattice} {choice.collision} {choice.precision} on {machine}: "
-    return report.table(title + f"{STEPS} steps, the smallest of {REPEATS} times", columns, lines, left=3)
+    return report.table(
+        title + f"{lbm_experiments.STEPS} steps, the smallest of {lbm_experiments.REPEATS} times",
+        columns,
+        lines,
+        left=3,
+    )

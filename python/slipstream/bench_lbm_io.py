@@ -23,7 +23,7 @@ from slipstream.bench import Row
 from slipstream.core import agree_on_error, core
 from slipstream.errors import CaseError, RunError
 from slipstream.exchange_setups import device_grid
-from slipstream.lbm_experiments import STEPS, any_case, devices_here, smallest_time
+from slipstream.lbm_experiments import any_case, devices_here, smallest_time
 from slipstream.lbm_splits import Choice, Setup, case_of
 
 #: Columns of a row that are results and not inputs.
@@ -121,7 +121,7 @@ def measure(choice: Choice, machine: Any, cells: int, folder: Path, console: Con
     devices = len(machine.devices())
     case = case_of(choice, Setup("", "", cells, device_grid(devices)), machine.nodes)
     lbm = engine.solver(engine.prepare(case, machine))
-    step = smallest_time(lbm) / STEPS
+    step = smallest_time(lbm) / lbm_experiments.STEPS
     rows, meter = [], Meter(lbm, step)
     for way in WAYS:
         timing = meter.best(folder, way)

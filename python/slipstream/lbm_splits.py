@@ -17,7 +17,7 @@ from slipstream.bench import Row
 from slipstream.case import Case, Source, parse
 from slipstream.core import core
 from slipstream.errors import CaseError
-from slipstream.lbm_experiments import REPEATS, STEPS, any_case, devices_here, smallest_time
+from slipstream.lbm_experiments import any_case, devices_here, smallest_time
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "populations_mb", "percent", "paper_percent"})
@@ -147,11 +147,11 @@ def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
         "alignment": setup.alignment,
         "overlap": choice.overlap,
         "periodic": not experiment.cavity,
-        "steps": STEPS,
-        "repeats": REPEATS,
+        "steps": lbm_experiments.STEPS,
+        "repeats": lbm_experiments.REPEATS,
         "clock": "host",
         "time_ms": bench.digits(1e3 * seconds),
-        "mlups": bench.digits(case.cell_count * STEPS / seconds / 1e6),
+        "mlups": bench.digits(case.cell_count * lbm_experiments.STEPS / seconds / 1e6),
         "populations_mb": bench.digits(_bytes_of_populations(prepared.plan) / 1e6),
     }
 
@@ -220,7 +220,14 @@ def run(experiment: Experiment, arguments: argparse.Namespace, console: Console)
     compare(experiment, rows)
     machine = engine.discover(any_case(choice, per_rank))
     title = f"{experiment.name}, {choice.lattice} {choice.collision} {choice.precision} on {machine.name}: "
-    console.print(_table(title + f"{STEPS} steps, the smallest of {REPEATS} times", experiment, found, rows))
+    console.print(
+        _table(
+            title + f"{lbm_experiments.STEPS} steps, the smallest of {lbm_experiments.REPEATS} times",
+            experiment,
+            found,
+            rows,
+        )
+    )
     series: dict[str, list[tuple[str, Row]]] = {}
     for setup, row in zip(found, rows, strict=True):
         series.setdefault(setup.label, []).append((setup.place, row))
