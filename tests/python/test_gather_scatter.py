@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import slipstream as ss
+from conftest import ROOT
 from test_exchange import grid_of, run_on
 
 
@@ -99,3 +100,9 @@ def test_two_ranks_combine_what_they_share(tmp_path: Path) -> None:
     result = run_on(2, path)
     assert result.returncode == 0, result.stderr
     assert sorted(result.stdout.split("\n")) == ["", "right on rank 0", "right on rank 1"]
+
+
+def test_example_runs() -> None:
+    result = run_on(2, ROOT / "examples" / "gather_scatter.py")
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.split("\n")) == ["", "rank 0: [2. 1. 2.]", "rank 1: [2. 1. 2.]"]

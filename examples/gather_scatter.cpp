@@ -1,0 +1,33 @@
+// Sums over points that elements share, on this program's own array: a ring of elements, one a rank, with three points
+// each; the last point of an element is the first of the next rank's.
+#include <cstdio>
+
+// <slipstream>
+#include <slipstream/gather_scatter.hpp>
+namespace ss = slipstream;
+// </slipstream>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  bool wrong = false;
+  {
+    // <slipstream>
+    const ss::Communicator comm(MPI_COMM_WORLD);  // or any other that the program has; a duplicate is used
+    const ss::Machine machine = ss::Machine::discover(comm, {ss::Backend::host, 1, 0, false, false});
+    const std::int64_t rank = comm.rank(), first = 2 * rank + 1, last = 2 * ((rank + 1) % comm.size()) + 1;
+    const std::vector<std::int64_t> ids{first, first + 1, last};  // global numbers of this rank's points, from 1
+    std::vector<double> u{1, 1, 1};
+    std::vector<ss::Stream> streams;
+    streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
+
+    ss::GatherScatter sum(comm, machine, {{ids, rank, 3}});  // of blocks of 3 points this rank has number `rank`
+    sum.run(streams, {{u.data()}});                          // u becomes Q Q^T u
+    streams[0].synchronize();
+    sum.check();  // throws where another rank did not come; the next run does it too
+    // </slipstream>
+    std::printf("rank %d: %g %g %g\n", comm.rank(), u[0], u[1], u[2]);
+    wrong = u != std::vector<double>{2, 1, 2};
+  }  // the library's objects end before MPI does
+  MPI_Finalize();
+  return wrong;
+}
