@@ -12,9 +12,10 @@ import pytest
 from slipstream import failure
 from slipstream.cli import main
 
-# A shell's background job ignores Ctrl-C, and so would all that is started here.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# What a shell starts in the background ignores Ctrl-C, and behind nohup SIGHUP, and so would all that is started here.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "cases"
