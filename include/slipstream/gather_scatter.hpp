@@ -42,8 +42,8 @@ class GatherScatter {
  public:
   /// Collective. `points`: of this rank's devices, in the machine's order; a device may have none. Blocks must have
   /// numbers that no two devices share. Throws Error on all ranks: for negative ids, for blocks that lie twice, for
-  /// devices of more than 2^31 points, for types that cannot be combined. Host memory while it works: 48 B a point with
-  /// an id; it stays proportional to what this rank and its neighbours share.
+  /// devices of more than 2^31 points, for types that cannot be combined. Host memory while it works: some 50 B a point
+  /// with an id, and 100 B more where the id lies within the range of another device's.
   GatherScatter(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,
                 GatherScatterOptions options = {});
   /// Collective, as Exchange's.
@@ -69,7 +69,7 @@ class GatherScatter {
 
   /// Points of a device with copies on it, and ids that other devices have too.
   struct Counts {
-    std::int64_t shared_points = 0;  ///< that some copy lies elsewhere or here
+    std::int64_t shared_points = 0;  ///< of which there is another copy, here or on other devices
     std::int64_t local_ids = 0;      ///< all of whose copies, two or more, lie on the device
     std::int64_t remote_ids = 0;     ///< of which other devices have copies, too
     std::int64_t sent_values = 0;    ///< a component, in all messages

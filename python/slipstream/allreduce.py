@@ -38,9 +38,7 @@ class AllReduce:
         """Reduces in place. values: an array, or a list with one for each device of this rank, of any shape, rows
         packed. stream: the caller's, or a list with one for each device; the result is there for its next work, NumPy
         arrays hold it when run returns. Runs follow one another."""
-        given = values if isinstance(values, list | tuple) else [values]
-        if len(given) != self._devices:
-            raise ValueError(f"{len(given)} arrays for the {self._devices} devices of this rank: give one for each")
+        given = arrays.one_each(values, self._devices)
         pointers = [arrays.packed(array, self.values, self.dtype, self.grid.backend, "reduced") for array in given]
         self._reduce.run(pointers, native_streams(self.grid, stream))
 

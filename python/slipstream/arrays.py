@@ -92,6 +92,14 @@ def stream_pointer(stream: Any) -> int:
     raise TypeError(f"{type(stream).__name__} is no stream: pass its address, or a stream of CuPy, PyTorch or Numba")
 
 
+def one_each(given: Any, devices: int) -> list[Any]:
+    """An array for each device of a rank, from a list, or from the array alone where there is one device."""
+    found = list(given) if isinstance(given, list | tuple) else [given]
+    if len(found) != devices:
+        raise ValueError(f"{len(found)} arrays for the {devices} devices of this rank: give one for each")
+    return found
+
+
 def packed(array: Any, values: int, dtype: str, backend: str, done: str) -> int:
     """The address of an array of so many values, side by side, where the backend's kernels reach them. `done`: what
     becomes of them, in the error."""

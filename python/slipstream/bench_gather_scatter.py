@@ -16,7 +16,7 @@ from slipstream.core import as_case_error, core
 from slipstream.errors import CaseError
 
 ORDERS = (1, 3, 7, 11)
-#: Elements along each axis of the cube that all devices share, by order; the last is left out where memory is short.
+#: Elements along each axis of the cube that all devices share.
 ELEMENTS = {"host": 8, "cuda": 64}
 BYTES = {"f32": 4, "f64": 8}
 REPEATS = {"host": 5, "cuda": 30}
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--orders", type=int, nargs="+", default=list(ORDERS), metavar="N", help="default: 1 3 7 11")
     parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 elements in all")
     parser.add_argument(
-        "--routes", default="", metavar="A,B", help="routes that may be used; default: all, by the rules"
+        "--routes", default="", metavar="+x,-y", help="all routes with x and without y; x,y: only these"
     )
     parser.add_argument("--components", type=int, default=1, help="values a point (default: 1)")
     options.precision(parser, "f64")
@@ -58,14 +58,14 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[bench.Row]:
-    routes = [name for name in arguments.routes.split(",") if name]
+    exchange = {"routes": [name for name in arguments.routes.split(",") if name]}
     clocks = ("events", "host")
     for elements in arguments.elements or [ELEMENTS[backend]]:
         for order in arguments.orders:
             rate = predict.measure_memory(machine.devices())
             with as_case_error():
                 found = core().bench_gather_scatter(
-                    machine, elements, order, arguments.precision, arguments.components, routes, clocks,
+                    machine, elements, order, arguments.precision, arguments.components, exchange, clocks,
                     REPEATS[backend],
                 )  # fmt: skip
             for clock, figures in zip(clocks, found, strict=True):

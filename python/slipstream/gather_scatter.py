@@ -20,7 +20,7 @@ class GatherScatter:
     first_block: number of the first block of this rank's device in the whole domain, or a list; by default blocks are
         numbered through the devices in the machine's order.
     dtype: "f64", "f32", "i64" or "i32". components: that one run combines, in one message for each pair of devices.
-    routes: that may be used (see Exchange). wait_limit: seconds after which a wait gives up.
+    routes, options: of the exchange of what devices share, as Exchange has them; wait_limit among them.
 
     Its end is collective, by close(), by leaving a `with` or when Python drops it.
     """
@@ -34,8 +34,8 @@ class GatherScatter:
         first_block: int | Sequence[int] | None = None,
         dtype: str = "f64",
         components: int = 1,
-        routes: Sequence[str] = (),
-        wait_limit: float = 30.0,
+        routes: str | Sequence[str] = (),
+        **options: Any,
     ) -> None:
         self.grid, self.dtype, self.components = grid, dtype, components
         given = ids if isinstance(ids, list | tuple) else [ids]
@@ -48,8 +48,9 @@ class GatherScatter:
         self._points = [one.size for one in flat]
         firsts = [] if first_block is None else [first_block] if isinstance(first_block, int) else list(first_block)
         addresses = [(one.ctypes.data, one.size) for one in flat]
+        options["routes"] = [routes] if isinstance(routes, str) else list(routes)
         self._inner = core().ArrayGatherScatter(
-            grid.comm, grid._grid, addresses, firsts, block, dtype, components, list(routes), wait_limit
+            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options
         )
 
     def run(self, values: Any, op: str = "add", stream: Any = None) -> None:
@@ -57,20 +58,12 @@ class GatherScatter:
         the ids have them, rows packed. op: "add", "multiply", "min" or "max". stream: the caller's, or a list; the
         result is there for its next work, NumPy arrays hold it when run returns. Other arrays may come with each
         call."""
-        self.start(values, op, stream)
-        self.finish()
+        self._inner.run(self._addresses(values), op, native_streams(self.grid, stream))
 
     def start(self, values: Any, op: str = "add", stream: Any = None) -> None:
         """The first part of run(): sends what other devices need. Until finish() the caller may work on points that
         nobody shares."""
-        given = values if isinstance(values, list | tuple) else [values]
-        if len(given) != self._devices:
-            raise ValueError(f"{len(given)} arrays for the {self._devices} devices of this rank: give one for each")
-        pointers = [
-            arrays.packed(array, points * self.components, self.dtype, self.grid.backend, "combined")
-            for array, points in zip(given, self._points, strict=True)
-        ]
-        self._inner.start(pointers, op, native_streams(self.grid, stream))
+        self._inner.start(self._addresses(values), op, native_streams(self.grid, stream))
 
     def finish(self) -> None:
         """The second part: combines."""
@@ -93,6 +86,13 @@ class GatherScatter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _addresses(self, values: Any) -> list[int]:
+        given = arrays.one_each(values, self._devices)
+        return [
+            arrays.packed(array, points * self.components, self.dtype, self.grid.backend, "combined")
+            for array, points in zip(given, self._points, strict=True)
+        ]
 
 
 def _ids_of(given: Any) -> Any:

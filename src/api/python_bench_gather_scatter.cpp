@@ -103,15 +103,9 @@ class Bench {
 };
 
 nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int order, const std::string& type,
-                              int components, const std::vector<std::string>& routes,
-                              const std::vector<std::string>& clocks, int repeats) {
-  GatherScatterOptions options;
-  options.type = dtype_from_string(type);
-  options.components = components;
-  if (!routes.empty()) {
-    options.exchange.routes.clear();
-    for (const std::string& name : routes) options.exchange.routes.push_back(route_from_string(name));
-  }
+                              int components, const nb::dict& exchange, const std::vector<std::string>& clocks,
+                              int repeats) {
+  const GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange)};
   Bench bench(machine, elements, order, options);
   nb::list found;
   for (const std::string& clock : clocks) found.append(bench.measured(clock, repeats));
@@ -122,7 +116,7 @@ nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int
 
 void bind_bench_gather_scatter(nb::module_& m) {
   m.def("bench_gather_scatter", &bench_gather_scatter, nb::arg("machine"), nb::arg("elements"), nb::arg("order"),
-        nb::arg("type"), nb::arg("components"), nb::arg("routes"), nb::arg("clocks"), nb::arg("repeats"),
+        nb::arg("type"), nb::arg("components"), nb::arg("exchange"), nb::arg("clocks"), nb::arg("repeats"),
         "Microseconds of one gather-scatter of a cube of elements by each clock (events, host): median of `repeats`, "
         "slowest rank. Collective.");
 }

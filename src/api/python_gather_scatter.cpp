@@ -34,18 +34,16 @@ class ArrayGatherScatter {
     gather_scatter_.emplace(comm, grid.machine(), points, options);
   }
 
+  void run(const std::vector<std::uintptr_t>& pointers, const std::string& op,
+           const std::vector<std::uintptr_t>& natives) {
+    inner().run(streams_.of(natives), arrays_at(pointers), op_from(op));
+    if (streams_.finish()) inner().check();
+  }
+
   void start(const std::vector<std::uintptr_t>& pointers, const std::string& op,
              const std::vector<std::uintptr_t>& natives) {
-    const auto& devices = streams_.devices();
-    std::vector<GatherScatter::Array> arrays;
-    for (std::size_t i = 0; i < pointers.size(); ++i) {
-      arrays.push_back({reinterpret_cast<void*>(pointers[i]), 0});
-      if (i >= devices.size() || bytes_[i] == 0) continue;
-      const std::string problem = memory_problem(devices[i], arrays.back().values, bytes_[i]);
-      require(problem.empty(), "array " + std::to_string(i) + " of a gather-scatter: " + problem);
-    }
     natives_ = natives;
-    inner().start(streams_.of(natives_), arrays, op_from(op));
+    inner().start(streams_.of(natives_), arrays_at(pointers), op_from(op));
   }
 
   void finish() {
@@ -71,6 +69,18 @@ class ArrayGatherScatter {
   }
 
  private:
+  std::vector<GatherScatter::Array> arrays_at(const std::vector<std::uintptr_t>& pointers) const {
+    const auto& devices = streams_.devices();
+    std::vector<GatherScatter::Array> arrays;
+    for (std::size_t i = 0; i < pointers.size(); ++i) {
+      arrays.push_back({reinterpret_cast<void*>(pointers[i]), 0});
+      if (i >= devices.size() || bytes_[i] == 0) continue;
+      const std::string problem = memory_problem(devices[i], arrays.back().values, bytes_[i]);
+      require(problem.empty(), "array " + std::to_string(i) + " of a gather-scatter: " + problem);
+    }
+    return arrays;
+  }
+
   /// Blocks numbered through the devices, in the machine's order.
   static std::vector<std::int64_t> numbered(const Communicator& comm, const Ids& ids, std::int64_t block) {
     const auto least = std::max<std::int64_t>(block, 1);
@@ -101,19 +111,14 @@ void bind_gather_scatter(nb::module_& m) {
           "__init__",
           [](ArrayGatherScatter* self, const Communicator& comm, const Grid& grid, const ArrayGatherScatter::Ids& ids,
              const std::vector<std::int64_t>& first_blocks, std::int64_t block, const std::string& type, int components,
-             const std::vector<std::string>& routes, double wait_limit) {
-            GatherScatterOptions options;
-            options.type = dtype_from_string(type);
-            options.components = components;
-            options.exchange.wait_limit = wait_limit;
-            if (!routes.empty()) {
-              options.exchange.routes.clear();
-              for (const std::string& name : routes) options.exchange.routes.push_back(route_from_string(name));
-            }
+             const nb::dict& exchange) {
+            const GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange)};
+            const nb::gil_scoped_release release;
             new (self) ArrayGatherScatter(comm, grid, ids, first_blocks, block, options);
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("ids"), nb::arg("first_blocks"), nb::arg("block"), nb::arg("type"),
-          nb::arg("components"), nb::arg("routes"), nb::arg("wait_limit"), Release())
+          nb::arg("components"), nb::arg("exchange"))
+      .def("run", &ArrayGatherScatter::run, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
       .def("start", &ArrayGatherScatter::start, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
       .def("finish", &ArrayGatherScatter::finish, Release())
       .def("check", [](ArrayGatherScatter& self) { self.inner().check(); })

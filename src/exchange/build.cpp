@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include <slipstream/error.hpp>
@@ -8,6 +7,7 @@
 #include "exchange/impl.hpp"
 #include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
+#include "machine/records.hpp"
 
 namespace slipstream {
 Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> wanted,
@@ -97,20 +97,14 @@ void Exchange::Impl::agree_on_messages() const {
     std::uint64_t hash;
   };
   std::string mine;
-  for (const auto& [key, b] : bundles.by_pair) {
-    const Entry entry{b.source, b.target, transfers_hash(b)};
-    mine.append(reinterpret_cast<const char*>(&entry), sizeof entry);
-  }
+  for (const auto& [key, b] : bundles.by_pair) append_record(mine, Entry{b.source, b.target, transfers_hash(b)});
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> known;
-  for (const std::string& text : comm.all_gather(mine))
-    for (std::size_t at = 0; at + sizeof(Entry) <= text.size(); at += sizeof(Entry)) {
-      Entry entry;
-      std::memcpy(&entry, text.data() + at, sizeof entry);
-      const auto [seen, first] = known.try_emplace({entry.source, entry.target}, entry.hash);
-      require(first || seen->second == entry.hash,
-              "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
-                  " list different transfers between them: patterns must be the same on all ranks");
-    }
+  for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
+    const auto [seen, first] = known.try_emplace({entry.source, entry.target}, entry.hash);
+    require(first || seen->second == entry.hash,
+            "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
+                " list different transfers between them: patterns must be the same on all ranks");
+  }
 }
 
 /// Tags tell a rank's devices apart by their place among its own.

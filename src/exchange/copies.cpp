@@ -1,7 +1,6 @@
 #include "exchange/copies.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <tuple>
 
@@ -9,6 +8,7 @@
 
 #include "exchange/in_parallel.hpp"
 #include "machine/agree.hpp"
+#include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
 
 namespace slipstream {
@@ -36,30 +36,18 @@ int home_of(std::int64_t id, int ranks) {
   return static_cast<int>(x % static_cast<std::uint64_t>(ranks));
 }
 
-template <class T>
-void append(std::string& text, const T& value) {
-  text.append(reinterpret_cast<const char*>(&value), sizeof value);
+std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
+  std::vector<Holder> holders;
+  for (const auto& [rank, text] : texts) read_records(text, holders);
+  return holders;
 }
 
-template <class T>
-std::vector<T> unpacked(const std::map<int, std::string>& texts) {
-  std::size_t bytes = 0;
-  for (const auto& [rank, text] : texts) bytes += text.size();
-  std::vector<T> values(bytes / sizeof(T));
-  std::size_t at = 0;
-  for (const auto& [rank, text] : texts) {
-    std::memcpy(values.data() + at, text.data(), text.size());
-    at += text.size() / sizeof(T);
-  }
-  return values;
-}
-
-/// Calls f(first, last) for each run of items that are alike.
-template <class Items, class Same, class F>
-void each_run(const Items& items, const Same& same, const F& f) {
+/// Calls f(first, last) for each run of one id.
+template <class Items, class F>
+void each_id(const Items& items, const F& f) {
   for (std::size_t first = 0; first < items.size();) {
     std::size_t last = first + 1;
-    while (last < items.size() && same(items[first], items[last])) ++last;
+    while (last < items.size() && items[last].id == items[first].id) ++last;
     f(first, last);
     first = last;
   }
@@ -91,32 +79,16 @@ struct Range {
   bool holds(std::int64_t id) const { return low <= id && id <= high; }
 };
 
-/// Where devices hold parts of a numbered mesh, few ids can be another's: no others need to be asked about.
-std::vector<Range> ranges_of_all(const Communicator& comm, const Machine& machine, const std::vector<Range>& mine) {
-  std::string text;
-  for (const Range& range : mine) append(text, range);
-  const std::vector<std::string> texts = comm.all_gather(text);
-  std::vector<Range> all(static_cast<std::size_t>(machine.devices()));
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    const std::vector<int> devices = machine.devices_of_rank(rank);
-    for (std::size_t d = 0; d < devices.size(); ++d)
-      std::memcpy(&all[static_cast<std::size_t>(devices[d])],
-                  texts[static_cast<std::size_t>(rank)].data() + d * sizeof(Range), sizeof(Range));
-  }
-  return all;
-}
-
 /// The ids that several devices have, each with all its holders in the order of blocks.
 std::vector<Holder> meet(const Communicator& comm, const Machine& machine, const std::vector<Holder>& mine,
                          double seconds) {
   std::map<int, std::string> letters;
-  for (const Holder& holder : mine) append(letters[home_of(holder.id, comm.size())], holder);
-  std::vector<Holder> met = unpacked<Holder>(rendezvous(comm, letters, seconds));
+  for (const Holder& holder : mine) append_record(letters[home_of(holder.id, comm.size())], holder);
+  std::vector<Holder> met = holders_in(rendezvous(comm, letters, seconds));
   letters.clear();
   std::string problem;
   std::sort(met.begin(), met.end());
-  const auto same_id = [](const Holder& a, const Holder& b) { return a.id == b.id; };
-  each_run(met, same_id, [&](std::size_t first, std::size_t last) {
+  each_id(met, [&](std::size_t first, std::size_t last) {
     bool several = false;
     std::vector<int> ranks;
     for (std::size_t n = first; n < last; ++n) {
@@ -131,10 +103,10 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, const
     std::sort(ranks.begin(), ranks.end());
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     for (const int rank : ranks)
-      for (std::size_t n = first; n < last; ++n) append(letters[rank], met[n]);
+      for (std::size_t n = first; n < last; ++n) append_record(letters[rank], met[n]);
   });
   agree(comm, problem);
-  std::vector<Holder> shared = unpacked<Holder>(rendezvous(comm, letters, seconds));
+  std::vector<Holder> shared = holders_in(rendezvous(comm, letters, seconds));
   std::sort(shared.begin(), shared.end());
   return shared;
 }
@@ -150,9 +122,7 @@ class Compiler {
   }
 
   Copies compiled() {
-    each_run(
-        shared_, [](const Holder& a, const Holder& b) { return a.id == b.id; },
-        [&](std::size_t first, std::size_t last) { note(first, last); });
+    each_id(shared_, [&](std::size_t first, std::size_t last) { note(first, last); });
     lay_out_mail();
     list_local();
     for (const auto& [first, last] : groups_) list_shared(first, last);
@@ -206,15 +176,13 @@ class Compiler {
     };
     std::vector<Run> runs;
     std::size_t next = 0;
-    each_run(
-        sorted_, [](const Point& a, const Point& b) { return a.id == b.id; },
-        [&](std::size_t first, std::size_t last) {
-          while (next < groups_.size() && shared_[groups_[next].first].id < sorted_[first].id) ++next;
-          const bool remote = next < groups_.size() && shared_[groups_[next].first].id == sorted_[first].id;
-          if (remote || last - first == 1) return;
-          runs.push_back(
-              {sorted_[first].index, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)});
-        });
+    each_id(sorted_, [&](std::size_t first, std::size_t last) {
+      while (next < groups_.size() && shared_[groups_[next].first].id < sorted_[first].id) ++next;
+      const bool remote = next < groups_.size() && shared_[groups_[next].first].id == sorted_[first].id;
+      if (remote || last - first == 1) return;
+      runs.push_back(
+          {sorted_[first].index, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)});
+    });
     radix_sort(runs, [](const Run& run) { return run.index; });
     Lists<std::uint32_t>& local = copies_.local;
     local.starts.reserve(runs.size() + 1);
@@ -226,6 +194,13 @@ class Compiler {
         for (std::uint32_t n = 0; n < runs[r].count; ++n)
           local.items[local.starts[r] + n] = sorted_[runs[r].first + n].index;
     });
+  }
+
+  /// Calls f(index) for the copies that a holder, this device, has; `at` is the first of the id that was not.
+  template <class F>
+  void each_copy(const Holder& holder, std::size_t& at, const F& f) const {
+    for (; at < sorted_.size() && sorted_[at].id == holder.id && block_of(sorted_[at]) == holder.block; ++at)
+      f(sorted_[at].index);
   }
 
   /// Copies of an id, from its first.
@@ -242,8 +217,7 @@ class Compiler {
         copies_.shared.items.push_back({index, 1});
         continue;
       }
-      for (; at < sorted_.size() && sorted_[at].id == holder.id && block_of(sorted_[at]) == holder.block; ++at)
-        copies_.shared.items.push_back({sorted_[at].index, 0});
+      each_copy(holder, at, [&](std::uint32_t index) { copies_.shared.items.push_back({index, 0}); });
     }
     copies_.shared.close();
   }
@@ -256,8 +230,7 @@ class Compiler {
       std::size_t at = find(begin->id);
       for (auto holder = begin; holder != end; ++holder) {
         if (!own(*holder)) continue;
-        for (; at < sorted_.size() && sorted_[at].id == holder->id && block_of(sorted_[at]) == holder->block; ++at)
-          copies_.outgoing.items.push_back(sorted_[at].index);
+        each_copy(*holder, at, [&](std::uint32_t index) { copies_.outgoing.items.push_back(index); });
         copies_.outgoing.close();
       }
     }
@@ -290,7 +263,8 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
       if (!sorted.back().empty()) ranges.back() = {sorted.back().front().id, sorted.back().back().id};
     }
   });
-  const std::vector<Range> all = ranges_of_all(comm, machine, ranges);
+  // Where devices hold parts of a numbered mesh, few ids can be another's: no others need to be asked about.
+  const std::vector<Range> all = by_device(comm, machine, ranges);
   on_all_ranks(comm, [&] {
     for (std::size_t d = 0; d < devices.size(); ++d) {
       std::vector<Range> others = all;

@@ -1,7 +1,7 @@
 #include <slipstream/gather_scatter.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <numeric>
 
 #include <slipstream/error.hpp>
@@ -11,6 +11,7 @@
 #include "exchange/copies.hpp"
 #include "exchange/gather_scatter_kernels.hpp"
 #include "machine/agree.hpp"
+#include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
 
 namespace slipstream {
@@ -62,17 +63,13 @@ std::vector<Mailboxes::Letter> letters_of(const Communicator& comm, const Machin
                                           const std::vector<Copies>& copies, double seconds) {
   std::map<int, std::string> texts;
   for (const Copies& c : copies)
-    for (const Mail& mail : c.mail) {
-      const Address address{c.device, mail.device, mail.outgoing, mail.incoming, mail.incoming_count};
-      texts[machine.device(mail.device).rank].append(reinterpret_cast<const char*>(&address), sizeof address);
-    }
+    for (const Mail& mail : c.mail)
+      append_record(texts[machine.device(mail.device).rank],
+                    Address{c.device, mail.device, mail.outgoing, mail.incoming, mail.incoming_count});
+  std::vector<Address> told;
+  for (const auto& [rank, text] : rendezvous(comm, texts, seconds)) read_records(text, told);
   std::map<std::pair<std::int64_t, std::int64_t>, Address> known;
-  for (const auto& [rank, text] : rendezvous(comm, texts, seconds))
-    for (std::size_t at = 0; at + sizeof(Address) <= text.size(); at += sizeof(Address)) {
-      Address address;
-      std::memcpy(&address, text.data() + at, sizeof address);
-      known[{address.device, address.other}] = address;
-    }
+  for (const Address& address : told) known[{address.device, address.other}] = address;
   std::vector<Mailboxes::Letter> letters;
   for (const Copies& c : copies)
     for (const Mail& mail : c.mail) {
@@ -119,12 +116,10 @@ struct GatherScatter::Impl {
 
   void check_options() {
     const std::string words = std::to_string(options.components) + " x " + to_string(options.type);
-    std::uint64_t number =
+    const std::uint64_t number =
         static_cast<std::uint64_t>(options.components) * 16 + static_cast<std::uint64_t>(options.type);
     slipstream::agree(comm, number, "a gather-scatter of " + words);
-    const bool known = options.type == DType::f32 || options.type == DType::f64 || options.type == DType::i32 ||
-                       options.type == DType::i64;
-    require(known, "a gather-scatter of " + to_string(options.type) + ": it takes f32, f64, i32 and i64");
+    CopiesOnDevice::require_known(options.type);
     require(options.components >= 1,
             "a gather-scatter needs one component or more, not " + std::to_string(options.components));
     require(machine.discovered() && machine.ranks() == comm.size(),
@@ -145,18 +140,9 @@ struct GatherScatter::Impl {
 
   /// A field of a block a device, whose values the exchange moves.
   void make_mailboxes(double seconds) {
-    std::vector<std::int64_t> sizes(static_cast<std::size_t>(machine.devices()), 1);
-    std::string mine;
-    for (const Copies& c : copies) {
-      const std::int64_t entry[2] = {c.device, std::max<std::int64_t>(c.mailbox, 1)};
-      mine.append(reinterpret_cast<const char*>(entry), sizeof entry);
-    }
-    for (const std::string& text : comm.all_gather(mine))
-      for (std::size_t at = 0; at < text.size(); at += 2 * sizeof(std::int64_t)) {
-        std::int64_t entry[2];
-        std::memcpy(entry, text.data() + at, sizeof entry);
-        sizes.at(static_cast<std::size_t>(entry[0])) = entry[1];
-      }
+    std::vector<std::int64_t> mine;
+    for (const Copies& c : copies) mine.push_back(std::max<std::int64_t>(c.mailbox, 1));
+    const std::vector<std::int64_t> sizes = by_device(comm, machine, mine);
     const std::vector<Mailboxes::Letter> letters = letters_of(comm, machine, copies, seconds);
     if (comm.all(letters.empty())) return;
     on_all_ranks(comm, "a gather-scatter could not be made", [&] {

@@ -1,5 +1,7 @@
 #include "exchange/gather_scatter_kernels.hpp"
 
+#include <algorithm>
+
 #include <slipstream/error.hpp>
 #include <slipstream/launch.hpp>
 
@@ -138,11 +140,12 @@ struct PackOutgoing {
   }
 };
 
+/// Calls the kernel for all rows.
 template <class Kernel>
 void launch_rows(Stream& stream, std::int64_t rows, const Kernel& kernel) {
   constexpr std::int64_t width = std::int64_t{1} << row_bits;
   const std::int64_t whole = rows / width;
-  launch(stream, Box{{0, 0, 0}, {width, whole, whole ? 1 : 0}}, kernel);
+  launch(stream, Box{{0, 0, 0}, {width, whole, 1}}, kernel);
   launch(stream, Box{{0, whole, 0}, {rows % width, whole + 1, 1}}, kernel);
 }
 
@@ -167,25 +170,6 @@ T* as(void* data) {
   return static_cast<T*>(data);
 }
 
-template <class Item>
-RowsHere<Item> rows_here(const Buffer<std::uint32_t>& starts, const Buffer<Item>& items) {
-  return {starts.data(), items.data()};
-}
-
-constexpr auto here = [](const auto& rows) { return rows_here(rows.starts, rows.items); };
-
-template <class T>
-PackOutgoing<T> packing(const RowsHere<std::uint32_t>& rows, const Values& values, const Values& mailbox,
-                        int components, Op op) {
-  return {as<T>(values.data), values.stride, as<T>(mailbox.data), mailbox.stride, rows, components, op};
-}
-
-template <class T>
-CombineLocal<T> combining(const RowsHere<std::uint32_t>& rows, const Values& values, std::uint32_t block,
-                          int components, Op op) {
-  return {as<T>(values.data), values.stride, rows, block, components, op};
-}
-
 }  // namespace
 
 template <class Item>
@@ -194,38 +178,54 @@ CopiesOnDevice::Rows<Item> CopiesOnDevice::uploaded(Stream& stream, const Lists<
   return {upload(stream, lists.starts), upload(stream, lists.items), static_cast<std::int64_t>(lists.rows())};
 }
 
-CopiesOnDevice::CopiesOnDevice(Device device, const Copies& copies) : block_(static_cast<std::uint32_t>(copies.block)) {
+CopiesOnDevice::CopiesOnDevice(Device device, const Copies& copies)
+    : block_(static_cast<std::uint32_t>(std::min(copies.block, std::int64_t{UINT32_MAX}))) {
   Stream stream(device);
   local_ = uploaded(stream, copies.local);
   outgoing_ = uploaded(stream, copies.outgoing);
   shared_ = uploaded(stream, copies.shared);
 }
 
-std::int64_t CopiesOnDevice::bytes() const {
-  const auto of = [](const auto& rows) { return static_cast<std::int64_t>(rows.starts.bytes() + rows.items.bytes()); };
-  return of(local_) + of(outgoing_) + of(shared_);
+void CopiesOnDevice::require_known(DType type) {
+  with_type(type, [](auto) {});
 }
 
 void CopiesOnDevice::pack(Stream& stream, const Values& values, const Values& mailbox, DType type, int components,
                           Op op) const {
   with_type(type, [&]<class T>(T) {
-    launch_rows(stream, outgoing_.count, packing<T>(here(outgoing_), values, mailbox, components, op));
+    launch_rows(stream, outgoing_.count,
+                PackOutgoing<T>{as<T>(values.data),
+                                values.stride,
+                                as<T>(mailbox.data),
+                                mailbox.stride,
+                                {outgoing_.starts.data(), outgoing_.items.data()},
+                                components,
+                                op});
   });
 }
 
 void CopiesOnDevice::combine_local(Stream& stream, const Values& values, DType type, int components, Op op) const {
   with_type(type, [&]<class T>(T) {
-    launch_rows(stream, local_.count, combining<T>(here(local_), values, block_, components, op));
+    launch_rows(
+        stream, local_.count,
+        CombineLocal<T>{
+            as<T>(values.data), values.stride, {local_.starts.data(), local_.items.data()}, block_, components, op});
   });
 }
 
 void CopiesOnDevice::combine_shared(Stream& stream, const Values& values, const Values& mailbox, const Signal* broken,
                                     DType type, int components, Op op) const {
-  if (!shared_.count) return;
   with_type(type, [&]<class T>(T) {
     launch_rows(stream, shared_.count,
-                CombineShared<T>{as<T>(values.data), values.stride, as<T>(mailbox.data), mailbox.stride, broken,
-                                 here(shared_), block_, components, op});
+                CombineShared<T>{as<T>(values.data),
+                                 values.stride,
+                                 as<T>(mailbox.data),
+                                 mailbox.stride,
+                                 broken,
+                                 {shared_.starts.data(), shared_.items.data()},
+                                 block_,
+                                 components,
+                                 op});
   });
 }
 

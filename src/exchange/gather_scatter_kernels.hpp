@@ -21,8 +21,9 @@ struct Values {
 class CopiesOnDevice {
  public:
   CopiesOnDevice(Device device, const Copies& copies);
-  std::int64_t bytes() const;
 
+  /// Throws Error for a type that is moved and not computed with.
+  static void require_known(DType type);
   /// Combines the copies in each block of what is sent.
   void pack(Stream& stream, const Values& values, const Values& mailbox, DType type, int components, Op op) const;
   /// Combines ids that no other device has, and writes the result to all copies.

@@ -1,7 +1,6 @@
 // What all ranks of an exchange set up together for their routes before its ends are made.
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <set>
 
 #include <slipstream/error.hpp>
@@ -10,6 +9,7 @@
 #include "exchange/impl.hpp"
 #include "machine/agree.hpp"
 #include "machine/patience.hpp"
+#include "machine/records.hpp"
 #include "route/carriage.hpp"
 
 namespace slipstream {
@@ -36,24 +36,20 @@ int Exchange::Impl::first_free_tag() const {
 /// Both ends of a message must have chosen the same route: a library may be missing on one of them.
 void Exchange::Impl::prepare_routes() {
   std::string mine;
-  for (const Channel& channel : channels) {
-    const Entry entry{channel.message.source, channel.message.target, static_cast<std::int64_t>(channel.choice.route),
-                      static_cast<std::int64_t>(channel.message.wire_bytes)};
-    mine.append(reinterpret_cast<const char*>(&entry), sizeof entry);
-  }
+  for (const Channel& channel : channels)
+    append_record(mine,
+                  Entry{channel.message.source, channel.message.target, static_cast<std::int64_t>(channel.choice.route),
+                        static_cast<std::int64_t>(channel.message.wire_bytes)});
   std::map<std::pair<int, int>, Entry> known;
-  for (const std::string& text : comm.all_gather(mine))
-    for (std::size_t at = 0; at + sizeof(Entry) <= text.size(); at += sizeof(Entry)) {
-      Entry entry;
-      std::memcpy(&entry, text.data() + at, sizeof entry);
-      const auto [seen, first] =
-          known.try_emplace({static_cast<int>(entry.source), static_cast<int>(entry.target)}, entry);
-      require(first || seen->second.route == entry.route,
-              "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
-                  " choose different routes between them (" + to_string(static_cast<RouteKind>(entry.route)) + ", " +
-                  to_string(static_cast<RouteKind>(seen->second.route)) +
-                  "): make the same libraries visible to all ranks, or name the routes to use");
-    }
+  for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
+    const auto [seen, first] =
+        known.try_emplace({static_cast<int>(entry.source), static_cast<int>(entry.target)}, entry);
+    require(first || seen->second.route == entry.route,
+            "the ranks of devices " + std::to_string(entry.source) + " and " + std::to_string(entry.target) +
+                " choose different routes between them (" + to_string(static_cast<RouteKind>(entry.route)) + ", " +
+                to_string(static_cast<RouteKind>(seen->second.route)) +
+                "): make the same libraries visible to all ranks, or name the routes to use");
+  }
   for (const RouteKind kind : all_routes()) {
     RouteSetup setup{comm,
                      grid.machine(),

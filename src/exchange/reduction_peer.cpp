@@ -1,6 +1,4 @@
 // An all-reduce by kernels that store into one another's memory.
-#include <cstring>
-
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
@@ -9,6 +7,7 @@
 #include "exchange/reduction.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
+#include "machine/records.hpp"
 
 namespace slipstream {
 namespace {
@@ -18,7 +17,7 @@ class PeerReduction final : public Reduction {
   PeerReduction(const Communicator& comm, const ReduceTeam& team)
       : team_(team), sides_(team.devices.size()), parting_(comm, "an all-reduce") {
     on_all_ranks(comm, [&] { make_landing_places(); });
-    spread_addresses(comm);
+    addresses_ = by_device(comm, team_.machine, my_addresses_);
     on_all_ranks(comm, [&] { reach_all(); });
   }
 
@@ -88,18 +87,7 @@ class PeerReduction final : public Reduction {
       stream.synchronize();
       Address mine{reinterpret_cast<std::uint64_t>(side.landing.data()), {}};
       if (team_.machine.ranks() > 1) mine.handle = export_memory(device, side.landing.data());
-      my_addresses_.append(reinterpret_cast<const char*>(&mine), sizeof mine);
-    }
-  }
-
-  /// A rank's devices follow one another in the machine's numbering.
-  void spread_addresses(const Communicator& comm) {
-    const auto texts = comm.all_gather(my_addresses_);
-    addresses_.resize(team_.machine.devices());
-    for (int rank = 0; rank < comm.size(); ++rank) {
-      const auto theirs = team_.machine.devices_of_rank(rank);
-      for (std::size_t i = 0; i < theirs.size(); ++i)
-        std::memcpy(&addresses_[theirs[i]], texts[rank].data() + i * sizeof(Address), sizeof(Address));
+      my_addresses_.push_back(mine);
     }
   }
 
@@ -131,8 +119,7 @@ class PeerReduction final : public Reduction {
 
   ReduceTeam team_;
   std::vector<Side> sides_;
-  std::string my_addresses_;
-  std::vector<Address> addresses_;
+  std::vector<Address> my_addresses_, addresses_;  // of this rank's devices, of all
   Parting parting_;
   std::vector<std::shared_ptr<void>> imported_;
 };

@@ -9,8 +9,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/collective.hpp>
 
+#include "../support/failing_allocations.hpp"
 #include "../support/machine_rig.hpp"
-#include "device/faults.hpp"
 #include "exchange/reduction.hpp"
 
 namespace slipstream {
@@ -147,18 +147,8 @@ TEST_P(Reduce, FoldsIntegersInTheOrderOfTheTree) { check_all_operations<std::int
 /// Every allocation of set-up in turn, on the last rank.
 TEST_P(Reduce, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
   const Machine found = machine();
-  int failed = 0;
-  for (int passes = 0;; ++passes) {
-    if (comm.rank() == comm.size() - 1) faults::arm(faults::Step::allocation, passes);
-    const std::string problem = error_of([&] { AllReduce(comm, found, 8, DType::f64, Op::add, {method}); });
-    const bool reached = comm.all(!faults::armed(faults::Step::allocation));
-    faults::arm(faults::Step::allocation, -1);
-    EXPECT_EQ(comm.all(problem.empty()), problem.empty()) << problem;
-    if (!reached) break;
-    ++failed;
-    EXPECT_NE(problem.find("a test makes this step fail"), std::string::npos) << problem;
-  }
-  EXPECT_GT(failed, 0);
+  const auto make = [&] { AllReduce(comm, found, 8, DType::f64, Op::add, {method}); };
+  EXPECT_GT(each_allocation_fails(comm, make, [] { FAIL() << "it was made all the same"; }), 0);
 }
 
 TEST_P(Reduce, StaysRightInAHundredRunsBackToBack) {

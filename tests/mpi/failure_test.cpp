@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "../support/exchange_rig.hpp"
+#include "../support/failing_allocations.hpp"
 #include "device/faults.hpp"
 #include "machine/agree.hpp"
 
@@ -169,33 +170,12 @@ TEST_P(Failures, BetweenBeginAndEndUnwindOnAll) {
 
 /// Every allocation of set-up in turn, on the last rank.
 TEST_P(Failures, OfAnAllocationAreOnAllRanks) {
-  const bool fails = comm.rank() == comm.size() - 1;
-  int failed = 0;
-  for (int passes = 0;; ++passes) {
-    if (fails) faults::arm(faults::Step::allocation, passes);
-    std::string problem;
-    std::unique_ptr<Exchange> exchange;
-    try {
-      exchange = made();
-    } catch (const Error& error) {
-      problem = error.what();
-    }
-    const bool reached = comm.all(!faults::armed(faults::Step::allocation));
-    faults::arm(faults::Step::allocation, -1);
-    if (!reached) {
-      EXPECT_EQ(problem, "");
-      break;
-    }
-    ++failed;
-    // Some do without what they did not get, but then on all ranks.
-    ASSERT_EQ(comm.all(problem.empty()), problem.empty()) << problem;
-    if (!problem.empty()) {
-      EXPECT_NE(problem.find("a test makes this step fail"), std::string::npos) << problem;
-      continue;
-    }
-    exchange_now(*exchange);
-  }
-  EXPECT_GT(failed, 4);
+  std::unique_ptr<Exchange> exchange;
+  const auto make = [&] {
+    exchange.reset();
+    exchange = made();
+  };
+  EXPECT_GT(each_allocation_fails(comm, make, [&] { exchange_now(*exchange); }), 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, Failures,

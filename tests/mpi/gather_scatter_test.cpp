@@ -8,7 +8,7 @@
 #include <slipstream/gather_scatter.hpp>
 
 #include "../support/exchange_rig.hpp"
-#include "device/faults.hpp"
+#include "../support/failing_allocations.hpp"
 
 namespace slipstream {
 namespace {
@@ -261,17 +261,9 @@ TEST_P(GatherScatterOn, CountsTheElementsAtEachVertex) {
 TEST_P(GatherScatterOn, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
   const Domain domain = Domain::random(2 * machine->devices(), 11);
   const Dealt dealt(domain, *machine, comm.rank());
-  int failed = 0;
-  for (int passes = 0;; ++passes) {
-    if (comm.rank() == comm.size() - 1) faults::arm(faults::Step::allocation, passes);
-    const std::string problem = error_of([&] { made(dealt, {}); });
-    const bool reached = comm.all(!faults::armed(faults::Step::allocation));
-    faults::arm(faults::Step::allocation, -1);
-    ASSERT_EQ(comm.all(problem.empty()), problem.empty()) << problem;
-    if (!reached) break;
-    ++failed;
-  }
-  EXPECT_GT(failed, 1);
+  EXPECT_GT(each_allocation_fails(
+                comm, [&] { made(dealt, {}); }, [] {}),
+            1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOn,

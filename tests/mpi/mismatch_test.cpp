@@ -178,7 +178,10 @@ TEST_F(LastExchange, ThatFailsLeavesGhostsThatWereNotOpenAsTheyWere) {
     for (const float value : array_of<float>(u, id)) ASSERT_EQ(value, -7);
   exchange->run(streams);
   finish(streams);
-  EXPECT_THROW(exchange->check(), Timeout) << "nobody posted that the values were there";
+  const bool beside = p.comm.rank() == 1 || p.comm.rank() == p.comm.size() - 1;
+  if (beside) {
+    EXPECT_THROW(exchange->check(), Timeout) << "nobody posted that the values were there";
+  }
 }
 
 TEST_F(LastExchange, IsRefusedOnAStreamOfAnotherDevice) {

@@ -1,0 +1,52 @@
+#pragma once
+// Records of plain numbers in the texts that ranks gather and send.
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/machine.hpp>
+
+namespace slipstream {
+
+template <class T>
+void append_record(std::string& text, const T& record) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  text.append(reinterpret_cast<const char*>(&record), sizeof record);
+}
+
+/// All records of a text, behind those that are there.
+template <class T>
+void read_records(const std::string& text, std::vector<T>& records) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const std::size_t before = records.size(), count = text.size() / sizeof(T);
+  records.resize(before + count);
+  if (count) std::memcpy(records.data() + before, text.data(), count * sizeof(T));
+}
+
+/// Those of several texts, as all_gather() returns them.
+template <class T>
+std::vector<T> records_of(const std::vector<std::string>& texts) {
+  std::vector<T> records;
+  for (const std::string& text : texts) read_records(text, records);
+  return records;
+}
+
+/// One record for each device of the machine, of which every rank gives its own, in their order. Collective.
+template <class T>
+std::vector<T> by_device(const Communicator& comm, const Machine& machine, const std::vector<T>& mine) {
+  std::string text;
+  for (const T& record : mine) append_record(text, record);
+  const std::vector<std::string> texts = comm.all_gather(text);
+  std::vector<T> all(static_cast<std::size_t>(machine.devices()));
+  for (int rank = 0; rank < comm.size(); ++rank) {
+    std::vector<T> theirs;
+    read_records(texts[static_cast<std::size_t>(rank)], theirs);
+    const std::vector<int> devices = machine.devices_of_rank(rank);
+    for (std::size_t d = 0; d < devices.size(); ++d) all[static_cast<std::size_t>(devices[d])] = theirs.at(d);
+  }
+  return all;
+}
+
+}  // namespace slipstream
