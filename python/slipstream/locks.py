@@ -12,6 +12,8 @@ from slipstream.core import agree_on_error, core
 from slipstream.record import now
 
 FILE = "run.lock"
+#: The flag of a process that ends (PF_EXITING of proc_pid_stat(5)): it writes no more.
+_EXITING = 0x4
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,13 @@ class Owner:
 
 
 def _born(pid: int) -> str:
-    """Empty where there is no such process, or it is only waited for."""
+    """Empty where there is no such process, it is ending, or it is only waited for."""
     try:
-        # The name may hold blanks; behind it stand the state and, 19 fields on, the time.
+        # The name may hold blanks; behind it stand the state, 6 fields on the flags and 19 fields on the time.
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
         return ""
-    return "" if fields[0] in "ZX" else fields[19]
+    return "" if fields[0] in "ZX" or int(fields[6]) & _EXITING else fields[19]
 
 
 def _namespace() -> str:

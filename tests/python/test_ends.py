@@ -1,6 +1,7 @@
 """How runs end: by Ctrl-C, with a rank that is killed or fails alone, without a reader, on a full disk; and who may
 write into a folder meanwhile."""
 
+import dataclasses
 import json
 import os
 import resource
@@ -225,6 +226,24 @@ def test_steady_run_goes_on_to_a_smaller_residual(tmp_path: Path, flat: Path, cl
 def test_final_checkpoint_may_be_left_out(tmp_path: Path, flat: Path, cli: Cli) -> None:
     assert cli("run", "flat.toml", "checkpoint.final=false").returncode == 0
     assert checkpoints(tmp_path) == []
+
+
+def test_killed_process_that_still_gives_back_its_memory_holds_no_folder(tmp_path: Path) -> None:
+    program = "x = bytearray(300 << 20); print(flush=True); import time; time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        run.stdout.readline()
+        owner = dataclasses.replace(locks.Owner.this("flat"), pid=run.pid, born=born(run.pid))
+        (tmp_path / locks.FILE).write_text(json.dumps(dataclasses.asdict(owner)))
+        assert "is in use by a run" in locks.problem(tmp_path, "output.folder")
+        run.kill()
+        while Path(f"/proc/{run.pid}/exe").exists():  # its memory goes first, then it is only waited for
+            pass
+        assert locks.problem(tmp_path, "output.folder") == ""
+
+
+def born(process: int) -> str:
+    return Path(f"/proc/{process}/stat").read_text().split()[21]
 
 
 def test_folder_of_a_run_that_is_alive_is_refused(tmp_path: Path, flat: Path, cli: Cli) -> None:
