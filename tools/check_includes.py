@@ -24,7 +24,7 @@ PUBLIC_ROOMS = {
     "device": "error box device buffer stream graph launch signal copy_rate build_info trace",
     "machine": "communicator machine",
     "grid": "stencil grid field state cut",
-    "pattern": "transfer pattern",
+    "pattern": "transfer pattern transpose",
     "codec": "codec",
     "route": "route mover",
     "exchange": "exchange collective gather_scatter tuner",

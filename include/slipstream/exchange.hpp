@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,19 @@ struct ExchangeOptions {
   Trace* trace = nullptr;                              ///< records what the exchange does; must outlive it
 };
 
-/// A pattern and the field that it moves.
+/// A pattern, the field that its values come from, and the one that they go to.
 struct ExchangeItem {
   const Pattern* pattern = nullptr;
-  Field* field = nullptr;
+  Field* source = nullptr;
+  Field* target = nullptr;  ///< null: the source, as of halos
+  /// Other arrays may take the places of the fields' (Exchange::bind). Other processes then store into slots alone, for
+  /// they know one array of it only.
+  bool rebinds = false;
+
+  Field& to() const { return target ? *target : *source; }
 };
+/// The ends of an item.
+enum class ItemEnd : std::uint8_t { source, target };
 
 /// One message of a plan, for reports and dry runs.
 struct MessageInfo {
@@ -55,18 +64,23 @@ struct ReportRow {
   double percent = -1;  ///< of the link's rate, on one device of its memory's (read + write); -1 where it is not known
 };
 
-/// The messages of all ranks that an exchange of these fields would send. Allocates nothing and talks to nobody.
 struct PlannedItem {
   const Pattern* pattern = nullptr;
-  FieldOptions field;
+  FieldOptions source;
+  std::optional<FieldOptions> target = {};  ///< none: the source
+  bool rebinds = false;
+
+  const FieldOptions& to() const { return target ? *target : source; }
 };
+/// The messages of all ranks that an exchange of these fields would send. Allocates nothing and talks to nobody.
 std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<PlannedItem>& items,
                                        const ExchangeOptions& options);
 
 /// Patterns of fields compiled once, for the devices of this rank; begin and end a million times.
 ///
 /// One object may be used by one host thread at a time. All ranks of the communicator construct it together and call
-/// begin and end in the same order. The grid and the fields must outlive it. Fields that have copies share an exchange
+/// begin and end in the same order. Sources lie on `grid`, targets on what their patterns make of it. Grids and fields
+/// must outlive it. Fields that have copies share an exchange
 /// of at most 64 combinations of them, so that six that swap between two arrays may.
 ///
 /// Between begin() and end(), several exchanges may be in flight on a device. Of run() only one: its launch waits with
@@ -80,6 +94,13 @@ class Exchange {
   /// exception is under way; the memory that they may still store to is never freed then. Fields must outlive that.
   ~Exchange();
   Exchange(Exchange&&) noexcept;
+
+  /// From the next exchange on, an item's values come from, or go to, other arrays of the caller's: `arrays` lists them
+  /// as Field::adopt does, for blocks of the same shapes. Their addresses must have the same rest by 16 bytes as those
+  /// that the item's field has. Nothing is planned anew, and graphs that hold the exchange take the new arrays, too:
+  /// the change is ordered behind what the streams hold, one for each device of this rank. Throws Error, and changes
+  /// nothing, where an array is not on its block's device or the item was not made to be bound anew.
+  void bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams);
 
   /// Starts moving the fields' current arrays. streams[i] is the caller's stream on the i-th device of this rank:
   /// sending is ordered after what the stream holds. Returns without waiting for a device, but where Knobs::sync asks

@@ -1,4 +1,5 @@
 #pragma once
+#include <complex>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,9 +14,11 @@
 
 namespace slipstream {
 
-/// f16 is a way to store: fields of it are moved, and nothing here adds or compares their values.
-enum class DType : std::uint8_t { u8, i32, i64, f32, f64, f16 };
+/// f16 is a way to store: fields of it are moved, and nothing here adds or compares their values. c64 and c128 are
+/// complex numbers, real part first, of f32 and f64: they have no order, so that neither min nor max takes them.
+enum class DType : std::uint8_t { u8, i32, i64, f32, f64, f16, c64, c128 };
 std::size_t size_of(DType type);
+bool is_complex(DType type);
 std::string to_string(DType type);
 DType dtype_from_string(const std::string& name);
 template <class T>
@@ -115,6 +118,8 @@ class Field {
   /// Makes copy 1 the current one, for all blocks.
   void swap() { current_ = (current_ + 1) % options_.copies; }
   std::int64_t bytes_on(Device device) const;
+  /// Why an array of the caller's cannot hold a block of this rank; empty where it can.
+  std::string refusal(std::int64_t block, const void* array) const;
   /// Frees the arrays of a field that owns them; and makes them again, filled with zeros, where it has none.
   void drop_arrays();
   void make_arrays();
@@ -180,6 +185,14 @@ constexpr DType dtype_of<double>() {
 template <>
 constexpr DType dtype_of<Half>() {
   return DType::f16;
+}
+template <>
+constexpr DType dtype_of<std::complex<float>>() {
+  return DType::c64;
+}
+template <>
+constexpr DType dtype_of<std::complex<double>>() {
+  return DType::c128;
 }
 
 }  // namespace slipstream

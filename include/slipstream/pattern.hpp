@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,11 +10,16 @@
 
 namespace slipstream {
 
-/// Who needs what: lists the transfers of a field with the given number of components.
+/// Who needs what: lists the transfers of a field with the given number of components. A pattern whose transfers are
+/// not known from the grid alone finds them once, when it is made, with the other ranks; nothing here talks to them.
 class Pattern {
  public:
   virtual ~Pattern() = default;
   virtual std::string name() const = 0;
+  /// Of its options and lists: the same on all ranks, another one where transfers differ. Plans are compared by it.
+  virtual std::uint64_t fingerprint() const { return 0; }
+  /// The blocks that it brings values to, from those of `source`: the same, but for patterns between two grids.
+  virtual const Grid& target(const Grid& source) const { return source; }
   /// What all its transfers do.
   virtual Op op() const { return Op::copy; }
   /// Every transfer whose source or target block lies on `rank`, in an order on which all ranks agree: two ranks
@@ -34,6 +40,7 @@ class Halo final : public Pattern {
   };
   explicit Halo(Options options) : options_(std::move(options)) {}
   std::string name() const override { return "halo"; }
+  std::uint64_t fingerprint() const override;
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override;
 
  private:
@@ -49,6 +56,7 @@ class HaloAdjoint final : public Pattern {
   /// `op`: all but copy, which throws Error.
   explicit HaloAdjoint(Halo::Options options, Op op = Op::add);
   std::string name() const override { return "halo adjoint"; }
+  std::uint64_t fingerprint() const override;
   Op op() const override { return op_; }
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override;
 

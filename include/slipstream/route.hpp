@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <slipstream/buffer.hpp>
 #include <slipstream/codec.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/machine.hpp>
@@ -89,6 +90,9 @@ struct Contribution {
 struct Mover {
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
+  /// Where an end lies in an array that may be changed for another: its number in the device's Arrays, and the address
+  /// above is in the one that it was planned with.
+  std::int32_t source_array = -1, target_array = -1;
   std::int64_t extent[3] = {0, 0, 0};
   std::int64_t source_stride[3] = {0, 0, 0};  ///< in words
   std::int64_t target_stride[3] = {0, 0, 0};
@@ -173,12 +177,26 @@ struct Wait {
   int peer = 0;  ///< the device that sets it
 };
 
+/// The arrays that movers of one device know by number: those of fields with several copies, and those that the caller
+/// may change for others. A launch reads where they are.
+struct Arrays {
+  int count = 0;
+  int combination = 0;              ///< of the fields' copies, from begin to end
+  std::vector<std::byte*> host;     ///< first bytes, [combination][array]
+  std::vector<std::byte*> planned;  ///< those of the first combination, as the movers were planned
+  Buffer<std::byte*> device;        ///< as host
+
+  std::byte* const* on_host() const { return host.data() + std::ptrdiff_t{combination} * count; }
+  std::byte* const* on_device() const { return device.data() + std::ptrdiff_t{combination} * count; }
+};
+
 /// One array of one block as a mover sees it.
 struct Place {
   std::byte* origin = nullptr;  ///< of interior cell (0, 0, 0), component 0
   BlockShape shape;
   DType type = DType::f32;
   bool free_gaps = false;  ///< elements between rows, beyond the ghosts, are nobody's and may be overwritten
+  int array = -1;          ///< its number in Arrays, where it has one
 };
 
 /// Everything about one message (all transfers from one device to another) that the two ends agree on.
@@ -202,20 +220,21 @@ struct Message {
   bool whole_lines = false;           ///< lines that the source stores reach the target in one piece
 };
 
-/// One transfer of one field within a message.
+/// One transfer of one item within a message. Packed values have the order of the source's memory.
 struct Leg {
   const Transfer* transfer = nullptr;
-  int field = 0;
+  int item = 0;
   std::size_t offset = 0;  ///< bytes into the packed message (of its chunk)
   DType type = DType::f32;
-  Layout layout = Layout::soa;
-  int components = 1;  ///< of the field
+  Layout layout = Layout::soa, target_layout = Layout::soa;
+  int components = 1, target_components = 1;  ///< of the fields
+  bool rebinds = false;
 };
 
 /// Values that start on their way together once every wait holds; when all are there, the counters are set to the
 /// exchange's number.
 struct Batch {
-  std::vector<std::vector<Mover>> movers;  ///< per binding of field arrays; may be empty
+  std::vector<Mover> movers;
   std::vector<Wait> before;
   std::vector<Signal*> after;
   int round = 0;      ///< of chunks through a ring
@@ -248,29 +267,30 @@ struct Pulse {
   Failure* failure = nullptr;
   /// In device memory, beside the number: 1 once a wait gave up. From then on nothing is moved and nothing posted.
   Signal* broken = nullptr;
-  std::uint64_t limit_ns = 0;       ///< of a wait
-  std::uint64_t* stamps = nullptr;  ///< device clock in ns: of the beginning, then of each batch's end
+  std::uint64_t limit_ns = 0;          ///< of a wait
+  std::uint64_t* stamps = nullptr;     ///< device clock in ns: of the beginning, then of each batch's end
+  std::byte* const* arrays = nullptr;  ///< in device memory, see Arrays
 };
 
 /// What a route works with at the sending end.
 struct SendSite {
   Device device;
   std::vector<Leg> legs;
-  /// Place of a leg's block here and, for routes that store into it, at the target; per binding of field arrays.
-  std::vector<std::vector<Place>> sources, targets;  // [binding][leg]
+  /// Place of each leg's block here and, for routes that store into it, at the target.
+  std::vector<Place> sources, targets;
   Landing landing;
-  Pulse pulse;                   ///< without stamps
-  const int* binding = nullptr;  ///< index of the current arrays, from begin to end
-  Trace* trace = nullptr;        ///< of the exchange, where one is kept
+  Pulse pulse;  ///< without stamps
+  const Arrays* arrays = nullptr;
+  Trace* trace = nullptr;  ///< of the exchange, where one is kept
 };
 
 struct ReceiveSite {
   Device device;
   std::vector<Leg> legs;
-  std::vector<std::vector<Place>> targets;  // [binding][leg]
+  std::vector<Place> targets;  // of each leg
   Landing landing;
   Pulse pulse;
-  const int* binding = nullptr;
+  const Arrays* arrays = nullptr;
   Trace* trace = nullptr;
 };
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -23,13 +24,15 @@ struct IndexSet {
   }
 };
 
-/// Values that go from one block to another; both sides list equally many, in the same order.
+/// Values that go from one block to another; both sides list equally many, in the same order. Of boxes: axis a of the
+/// source's is axis axes[a] of the target's, so that both are equally long.
 struct Transfer {
   std::int64_t source_block = 0;
   std::int64_t target_block = 0;
   IndexSet source;
   IndexSet target;
   Op op = Op::copy;
+  std::array<int, 3> axes{0, 1, 2};
 };
 
 }  // namespace slipstream

@@ -143,6 +143,7 @@ NB_MODULE(_core, m) {
   bind_allreduce(m);
   bind_gather_scatter(m);
   bind_bench_gather_scatter(m);
+  bind_bench_transpose(m);
   bind_bench_exchange(m);
   bind_doctor(m);
 }

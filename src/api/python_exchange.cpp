@@ -1,11 +1,14 @@
 // Exchanges over arrays that Python programs own. The Python side (slipstream/exchange.py) describes the arrays by
 // address, strides and type; nothing here looks at an array object.
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <deque>
 #include <optional>
 
 #include <slipstream/exchange.hpp>
+#include <slipstream/transpose.hpp>
 
 #include "api/caller_streams.hpp"
 #include "api/python_report.hpp"
@@ -49,58 +52,92 @@ ExchangeOptions exchange_options(const nb::dict& dict) { return exchange_options
 
 namespace {
 
-/// One field as Python describes it.
-struct Wanted {
+/// The arrays of a field as Python describes them.
+struct Given {
   FieldOptions field;
+  std::vector<OwnArray> arrays;
+};
+
+/// Reads what is a field's own; what else there is stays for the caller.
+Given given_from(Reader& reader) {
+  Given g;
+  std::string type, layout = "soa";
+  std::vector<nb::dict> arrays;
+  reader.read("name", g.field.name);
+  reader.read("type", type);
+  reader.read("components", g.field.components);
+  reader.read("copies", g.field.copies);
+  reader.read("ghost", g.field.ghost);
+  reader.read("padding", g.field.padding);
+  reader.read("layout", layout);
+  reader.read("arrays", arrays);
+  g.field.type = dtype_from_string(type);
+  g.field.layout = layout_from_string(layout);
+  for (const nb::dict& array : arrays)
+    g.arrays.push_back({reinterpret_cast<void*>(nb::cast<std::uintptr_t>(array["pointer"])),
+                        nb::cast<Extent>(array["stride"]), nb::cast<std::int64_t>(array["component_stride"])});
+  return g;
+}
+
+/// A field with the pattern that moves it.
+struct Wanted {
+  Given source;
+  std::optional<Given> target;  ///< of a transpose
   Halo::Options halo;
   Op op = Op::copy;  ///< copy: ghosts are filled; others: what they hold goes the other way
-  std::vector<OwnArray> arrays;
+  Transpose::Options transpose;
 };
 
 Wanted wanted_from(const nb::dict& dict) {
   Wanted w;
-  std::string type, layout = "soa", reach = "all", combine;
-  std::vector<nb::dict> arrays;
+  std::string reach = "all", combine;
   Reader reader(dict, "a field");
-  reader.read("name", w.field.name);
-  reader.read("type", type);
-  reader.read("components", w.field.components);
-  reader.read("copies", w.field.copies);
-  reader.read("ghost", w.field.ghost);
-  reader.read("padding", w.field.padding);
-  reader.read("layout", layout);
+  w.source = given_from(reader);
   reader.read("low", w.halo.low);
   reader.read("high", w.halo.high);
   reader.read("reach", reach);
   reader.read("combine", combine);
-  reader.read("arrays", arrays);
   reader.finish();
-  w.field.type = dtype_from_string(type);
-  w.field.layout = layout_from_string(layout);
   w.halo.reach = one_of<Reach>(
       reach, {{"faces", Reach::faces}, {"faces_and_edges", Reach::faces_and_edges}, {"all", Reach::all}}, "reach");
   if (!combine.empty()) w.op = op_from(combine);
-  for (const nb::dict& array : arrays)
-    w.arrays.push_back({reinterpret_cast<void*>(nb::cast<std::uintptr_t>(array["pointer"])),
-                        nb::cast<Extent>(array["stride"]), nb::cast<std::int64_t>(array["component_stride"])});
   return w;
 }
 
-/// Fields over the caller's arrays, their halos and the exchange of all of them.
+Wanted transposed_from(const nb::dict& source, const nb::dict& target, const nb::dict& how) {
+  Wanted w;
+  Reader from(source, "a field"), to(target, "a field"), options(how, "a transpose");
+  w.source = given_from(from);
+  w.target = given_from(to);
+  options.read("axes", w.transpose.axes);
+  options.read("kept", w.transpose.kept);
+  for (Reader* reader : {&from, &to, &options}) reader->finish();
+  return w;
+}
+
+/// Fields over the caller's arrays, their patterns and the exchange of all of them.
 class ArrayExchange {
  public:
-  ArrayExchange(const Communicator& comm, const Grid& grid, std::vector<Wanted> wanted, ExchangeOptions options,
-                const Watched& watched)
+  /// `target`: the grid that transposes bring values to.
+  ArrayExchange(const Communicator& comm, const Grid& grid, const Grid* target, std::vector<Wanted> wanted,
+                ExchangeOptions options, const Watched& watched)
       : streams_(grid.machine(), grid.rank()), comm_(comm) {
     std::vector<ExchangeItem> items;
     for (Wanted& w : wanted) {
-      fields_.push_back(Field::adopt(comm, grid, w.field, w.arrays));
+      fields_.push_back(Field::adopt(comm, grid, w.source.field, w.source.arrays));
+      Field* const source = &fields_.back();
+      if (w.target) {
+        fields_.push_back(Field::adopt(comm, *target, w.target->field, w.target->arrays));
+        patterns_.push_back(std::make_unique<Transpose>(grid, *target, w.transpose));
+        items.push_back({patterns_.back().get(), source, &fields_.back(), true});
+        continue;
+      }
       if (w.op == Op::copy) {
         patterns_.push_back(std::make_unique<Halo>(w.halo));
       } else {
         patterns_.push_back(std::make_unique<HaloAdjoint>(w.halo, w.op));
       }
-      items.push_back({patterns_.back().get(), &fields_.back()});
+      items.push_back({patterns_.back().get(), source});
     }
     if (watched.trace) options.trace = &trace_.emplace();
     tuning_.options = options;
@@ -119,6 +156,13 @@ class ArrayExchange {
   void run(const std::vector<std::uintptr_t>& natives) {
     exchange().run(streams_.of(natives));
     finish();
+  }
+
+  /// The first item's: other arrays take the places of its own.
+  void bind(bool source, const std::vector<std::uintptr_t>& pointers, const std::vector<std::uintptr_t>& natives) {
+    std::vector<void*> arrays;
+    for (const std::uintptr_t pointer : pointers) arrays.push_back(reinterpret_cast<void*>(pointer));
+    exchange().bind(0, source ? ItemEnd::source : ItemEnd::target, arrays, streams_.of(natives));
   }
 
   void swap(const std::string& name) {
@@ -265,7 +309,7 @@ void bind_exchange(nb::module_& m) {
   bind_grid(m);
   m.def("array_facts", &array_facts, nb::arg("array"));
   m.def("scheme", &scheme_dict, nb::arg("name"));
-  nb::class_<ArrayExchange>(m, "ArrayExchange", "Halos of arrays that the caller owns.")
+  nb::class_<ArrayExchange>(m, "ArrayExchange", "Exchanges of arrays that the caller owns.")
       .def(
           "__init__",
           [](ArrayExchange* self, const Communicator& comm, const Grid& grid, const std::vector<nb::dict>& fields,
@@ -275,9 +319,22 @@ void bind_exchange(nb::module_& m) {
             Watched watched;
             ExchangeOptions chosen = exchange_options(options, &watched);
             nb::gil_scoped_release release;
-            new (self) ArrayExchange(comm, grid, std::move(wanted), std::move(chosen), watched);
+            new (self) ArrayExchange(comm, grid, nullptr, std::move(wanted), std::move(chosen), watched);
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("fields"), nb::arg("options"), nb::keep_alive<1, 3>())
+      .def(
+          "__init__",
+          [](ArrayExchange* self, const Communicator& comm, const Grid& grid, const Grid& target, const nb::dict& from,
+             const nb::dict& into, const nb::dict& how, const nb::dict& options) {
+            std::vector<Wanted> wanted{transposed_from(from, into, how)};
+            Watched watched;
+            ExchangeOptions chosen = exchange_options(options, &watched);
+            nb::gil_scoped_release release;
+            new (self) ArrayExchange(comm, grid, &target, std::move(wanted), std::move(chosen), watched);
+          },
+          nb::arg("comm"), nb::arg("grid"), nb::arg("target"), nb::arg("arrays"), nb::arg("into"), nb::arg("how"),
+          nb::arg("options"), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+      .def("bind", &ArrayExchange::bind, nb::arg("source"), nb::arg("pointers"), nb::arg("streams"), Release())
       .def("begin", &ArrayExchange::begin, nb::arg("streams"), Release())
       .def("end", &ArrayExchange::end, nb::arg("streams"), Release())
       .def("run", &ArrayExchange::run, nb::arg("streams"), Release())

@@ -9,9 +9,10 @@ namespace slipstream {
 std::string described(const Grid& grid, const std::vector<PlannedItem>& items) {
   std::string text;
   for (const auto& item : items) {
-    const FieldOptions& field = item.field;
-    text += (text.empty() ? "" : ", ") + field.name + " (" + std::to_string(field.components) + " x " +
-            to_string(field.type) + ", " + to_string(field.layout) + ", by " + item.pattern->name() + ")";
+    const FieldOptions& field = item.source;
+    text += (text.empty() ? "" : ", ") + field.name + (item.target ? " to " + item.target->name : "") + " (" +
+            std::to_string(field.components) + " x " + to_string(field.type) + ", " + to_string(field.layout) +
+            ", by " + item.pattern->name() + ")";
   }
   return text + " on " + to_string(grid.extent()) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
 }

@@ -28,7 +28,8 @@ void Exchange::Impl::make() {
   // First of all, whatever the others are about to make: one that fails here says so in the same words.
   std::string words;
   const std::string unplanned = failure_of([&] {
-    for (const auto& item : items) planned.push_back({item.pattern, item.field->options()});
+    check_items();
+    planned = slipstream::planned(items);
     words = described(grid, planned);
     hash = plan_hash(grid, planned, options);
   });
@@ -46,7 +47,7 @@ void Exchange::Impl::make() {
   on_all_ranks(comm, what, [&] { make_channels(refused); });
   prepare_routes();
   on_all_ranks(comm, what, [&] {
-    count_bindings();
+    count_combinations();
     make_landing_places();
     make_host_landings();
     publish_fields();
@@ -58,6 +59,24 @@ void Exchange::Impl::make() {
     make_ends();
     make_programs();
   });
+}
+
+/// The engine would read and write beyond the blocks of fields that lie on other grids than those it plans with.
+void Exchange::Impl::check_items() const {
+  const auto same = [](const Grid& a, const Grid& b) {
+    if (&a == &b) return true;
+    return a.extent() == b.extent() &&
+           std::equal(a.blocks().begin(), a.blocks().end(), b.blocks().begin(), b.blocks().end(),
+                      [](const Block& x, const Block& y) { return x.box == y.box && x.device == y.device; });
+  };
+  for (const auto& item : items) {
+    require(item.pattern && item.source, "an item of an exchange has no pattern or no field");
+    require(same(item.source->grid(), grid),
+            "field " + item.source->options().name + " does not lie on the grid of its exchange");
+    require(same(item.to().grid(), item.pattern->target(grid)), "field " + item.to().options().name +
+                                                                    " does not lie on the blocks that the pattern '" +
+                                                                    item.pattern->name() + "' brings values to");
+  }
 }
 
 void Exchange::Impl::make_sides() {

@@ -110,7 +110,7 @@ void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mov
       Contribution from;
       from.base = c->arrived.values + at * static_cast<std::int64_t>(size_of(leg.type));
       const Extent e = in_order(leg, set.box.extents());
-      const Extent stride = by_rows(leg.layout, in_order(leg, {wide, wide * e[0], wide * e[0] * e[1]}));
+      const Extent stride = by_rows(leg.target_layout, in_order(leg, {wide, wide * e[0], wide * e[0] * e[1]}));
       std::copy(stride.begin(), stride.end(), from.stride);
       contributions.push_back(from);
     }
@@ -118,13 +118,14 @@ void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mov
     Mover mover = shared_mover(*here.front());
     const Place& place = here.front()->target;
     const std::int64_t* const own = place.shape.stride;
-    const Layout layout = here.front()->arrived.leg->layout;
+    const Layout layout = here.front()->arrived.leg->target_layout;
     const Extent extent = by_rows(layout, box.extents()), stride = by_rows(layout, {own[0], own[1], own[2]});
     std::copy(extent.begin(), extent.end(), mover.extent);
     std::copy(stride.begin(), stride.end(), mover.target_stride);
     std::int64_t corner = component * place.shape.component_stride;
     for (int a = 0; a < 3; ++a) corner += box.lo[a] * own[a];
     mover.target = place.origin + corner * mover.word;
+    mover.target_array = place.array;
     mover.own = place_of_own(here);
     add(mover, contributions, out);
   };
@@ -173,6 +174,7 @@ void Combiner::lists(const std::vector<const Contributor*>& all, std::vector<Mov
   for (const auto& [key, group] : groups) {
     Mover mover = shared_mover(*all.front());
     mover.target = all.front()->target.origin;
+    mover.target_array = all.front()->target.array;
     mover.extent[0] = static_cast<std::int64_t>(group.targets.size());
     mover.extent[1] = mover.extent[2] = 1;
     mover.target_ids = lists_.keep(group.targets);

@@ -28,27 +28,27 @@ int users_of(const Machine& machine, int device) {
 
 }  // namespace
 
-SendSite Exchange::Impl::send_site(const Channel& channel, const Side& side) {
+SendSite Exchange::Impl::send_site(const Channel& channel, Side& side) {
   SendSite site;
   site.device = side.device;
   site.legs = channel.bundle->legs;
-  site.sources = places(channel, true, false, side.device);
-  if (channel.need.in_place) site.targets = places(channel, false, !channel.pair.same_device, side.device);
+  site.sources = places(channel, ItemEnd::source, side);
+  if (channel.need.in_place) site.targets = places(channel, ItemEnd::target, side);
   site.landing = landing_of(channel, side.device);
   site.pulse = pulse(side);
-  site.binding = &binding;
+  site.arrays = &side.arrays;
   site.trace = options.trace;
   return site;
 }
 
-ReceiveSite Exchange::Impl::receive_site(const Channel& channel, const Side& side) {
+ReceiveSite Exchange::Impl::receive_site(const Channel& channel, Side& side) {
   ReceiveSite site;
   site.device = side.device;
   site.legs = channel.bundle->legs;
-  site.targets = places(channel, false, false, side.device);
+  site.targets = places(channel, ItemEnd::target, side);
   site.landing = landing_of(channel, side.device);
   site.pulse = pulse(side);
-  site.binding = &binding;
+  site.arrays = &side.arrays;
   site.trace = options.trace;
   return site;
 }
@@ -83,7 +83,7 @@ void Exchange::Impl::make_ends() {
 /// One batch for everything that is combined on a device: it waits for all messages, and frees all slots.
 void Exchange::Impl::combine(Side& side) {
   Batch all;
-  std::vector<std::vector<Contributor>> contributors(bindings);
+  std::vector<Contributor> contributors;
   for (std::size_t r = 0; r < side.receivers.size(); ++r) {
     Receiver& receiver = *side.receivers[r];
     const Channel& channel = channels[side.received[r]];
@@ -93,12 +93,8 @@ void Exchange::Impl::combine(Side& side) {
       all.after.insert(all.after.end(), batch.after.begin(), batch.after.end());
     }
     receiver.batches.clear();
-    for (int b = 0; b < bindings; ++b)
-      for (const Arrived& arrived : receiver.arrived) {
-        const std::int64_t block = arrived.leg->transfer->target_block;
-        std::byte* array = items[arrived.leg->field].field->array(block, array_in(b, arrived.leg->field));
-        contributors[b].push_back({arrived, place_of(*arrived.leg, block, array)});
-      }
+    for (const Arrived& arrived : receiver.arrived)
+      contributors.push_back({arrived, place_of(*arrived.leg, ItemEnd::target, side)});
   }
   // In one launch with the packing, the values that are combined may be those that other teams still pack.
   std::size_t packings = 0;
@@ -114,7 +110,7 @@ void Exchange::Impl::combine(Side& side) {
       packed += signal_line;
     }
   side.combiner = Combiner(side.device);
-  for (int b = 0; b < bindings; ++b) all.movers.push_back(side.combiner.movers(contributors[b]));
+  all.movers = side.combiner.movers(contributors);
   all.round = 1 << 20;
   side.combining = std::move(all);
 }
@@ -179,12 +175,11 @@ void Exchange::Impl::make_programs() {
     const int teams = options.knobs.teams, users = users_of(grid.machine(), side.index);
     const int beside = teams_beside(side.device, teams, users);
     in_room_for("the tables of the launches", side, [&] {
-      for (int b = 0; b < bindings; ++b) {
-        side.outgoing.emplace_back(side.device, schedule.early, b, beside, users);
-        side.incoming.emplace_back(side.device, schedule.late, b, beside, users);
-        side.whole.emplace_back(side.device, both, b, teams, users);
-      }
-      if (!gates.before.empty()) side.gates = Program(side.device, {{&gates, 0, 0, 0}}, 0, 1);
+      side.outgoing = Program(side.device, schedule.early, &side.arrays, beside, users);
+      side.incoming = Program(side.device, schedule.late, &side.arrays, beside, users);
+      side.whole = Program(side.device, both, &side.arrays, teams, users);
+      if (!gates.before.empty()) side.gates = Program(side.device, {{&gates, 0, 0, 0}}, nullptr, 1);
+      place_arrays(side);
     });
   }
 }

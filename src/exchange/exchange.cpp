@@ -17,21 +17,12 @@ Side& Exchange::Impl::side_of(int device) {
   throw Error("device " + std::to_string(device) + " does not belong to this rank");
 }
 
-int Exchange::Impl::current_binding() const {
-  int current = 0, radix = 1;
-  for (const auto& item : items) {
-    current += radix * item.field->physical(0);
-    radix *= item.field->options().copies;
-  }
-  return current;
-}
-
 Pulse Exchange::Impl::pulse(const Side& side) const {
   return {side.sequence(), side.failure.data(), side.broken(), static_cast<std::uint64_t>(options.wait_limit * 1e9),
           side.stamps.data()};
 }
 
-void Exchange::Impl::start(const std::vector<Stream>& streams) {
+void Exchange::Impl::check_streams(const std::vector<Stream>& streams) const {
   const std::size_t count = streams.size();
   require(count == sides.size(), "an exchange was given " + std::to_string(count) + " streams for the " +
                                      std::to_string(sides.size()) + " devices of this rank");
@@ -39,12 +30,17 @@ void Exchange::Impl::start(const std::vector<Stream>& streams) {
     require(streams[i].device() == sides[i]->device, "stream " + std::to_string(i) + " of an exchange is on " +
                                                          to_string(streams[i].device()) + ", not on " +
                                                          to_string(sides[i]->device));
+}
+
+void Exchange::Impl::start(const std::vector<Stream>& streams) {
+  check_streams(streams);
   check();
   require(!open, "an exchange was begun again before its end");
   if (!capturable)
     for (const Stream& stream : streams) require(!stream.capturing(), why_not_captured());
   ++sequence;
-  binding = current_binding();
+  combination = current_combination();
+  for (auto& side : sides) side->arrays.combination = combination;
   if (host_driven) drive_states();
 }
 
@@ -73,7 +69,7 @@ std::string Exchange::Impl::why_not_captured() const {
 void Exchange::Impl::send(Side& side, Stream& stream) {
   for (auto& receiver : side.receivers) receiver->post(stream, sequence);
   const DeviceSpan span(options.trace, stream, "exchange", "send", "kernel");
-  side.outgoing[binding].run(stream, pulse(side), true);
+  side.outgoing.run(stream, pulse(side), true);
 }
 
 /// Once all devices have their work: those of one rank may wait for each other.
@@ -120,7 +116,7 @@ void Exchange::Impl::receive(Side& side, Stream& stream) {
       if (receiver->delivers()) receiver->deliver(stream, sequence);
   }
   const DeviceSpan span(options.trace, stream, "exchange", "receive", "kernel");
-  side.incoming[binding].run(stream, pulse(side), false);
+  side.incoming.run(stream, pulse(side), false);
 }
 
 /// Work that receives; watched where a library waits in it.
@@ -172,7 +168,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   if (!transfers) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
       const DeviceSpan whole(options.trace, streams[i], "exchange", "exchange", "kernel");
-      sides[i]->whole[binding].run(streams[i], pulse(*sides[i]), true);
+      sides[i]->whole.run(streams[i], pulse(*sides[i]), true);
     }
     return;
   }
@@ -213,7 +209,7 @@ bool Exchange::Impl::replayed(const std::vector<Stream>& streams) const {
 
 /// One launch a device instead of some for each message; made at its first use with these arrays.
 const std::vector<Graph>& Exchange::Impl::recording() {
-  std::vector<Graph>& graphs = recordings[binding];
+  std::vector<Graph>& graphs = recordings[combination];
   if (!graphs.empty()) return graphs;
   std::vector<Graph> made;
   try {
@@ -272,7 +268,7 @@ void Exchange::Impl::trace_states() const {
 /// How people would know one exchange from another.
 std::string Exchange::Impl::name(std::uint64_t number) const {
   std::string fields;
-  for (const auto& item : items) fields += (fields.empty() ? " of " : ", ") + item.field->options().name;
+  for (const auto& item : items) fields += (fields.empty() ? " of " : ", ") + item.source->options().name;
   return "exchange " + std::to_string(number) + fields;
 }
 
@@ -344,6 +340,9 @@ Exchange::Exchange(const Communicator& comm, const Grid& grid, std::vector<Excha
     : impl_(std::make_unique<Impl>(comm, grid, std::move(items), std::move(options))) {}
 Exchange::~Exchange() = default;
 Exchange::Exchange(Exchange&&) noexcept = default;
+void Exchange::bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams) {
+  impl_->bind(item, end, arrays, streams);
+}
 void Exchange::begin(std::vector<Stream>& streams) { impl_->begin(streams); }
 void Exchange::end(std::vector<Stream>& streams) { impl_->end(streams); }
 void Exchange::run(std::vector<Stream>& streams) { impl_->run(streams); }
@@ -367,11 +366,10 @@ std::int64_t Exchange::bytes_on(Device device) const {
   for (const auto& side : impl_->sides) {
     if (side->device != device) continue;
     bytes += static_cast<std::int64_t>(side->signals.bytes() + side->slots.bytes() + side->stamps.bytes() +
-                                       side->packed.bytes());
+                                       side->packed.bytes() + side->arrays.device.bytes());
     for (const auto& sender : side->senders) bytes += sender->bytes();
     for (const auto& receiver : side->receivers) bytes += receiver->bytes();
-    for (const auto* programs : {&side->outgoing, &side->incoming, &side->whole})
-      for (const Program& program : *programs) bytes += program.bytes();
+    for (const Program* program : {&side->outgoing, &side->incoming, &side->whole}) bytes += program->bytes();
   }
   return bytes;
 }

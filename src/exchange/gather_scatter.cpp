@@ -11,6 +11,7 @@
 #include "exchange/copies.hpp"
 #include "exchange/gather_scatter_kernels.hpp"
 #include "machine/agree.hpp"
+#include "machine/hash.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
 
@@ -30,10 +31,19 @@ class Mailboxes final : public Pattern {
       return std::pair(source, target) < std::pair(other.source, other.target);
     }
   };
-  explicit Mailboxes(std::vector<Letter> letters) : letters_(std::move(letters)) {
+  /// Collective: no rank knows the letters of others, and all have one fingerprint.
+  Mailboxes(const Communicator& comm, std::vector<Letter> letters) : letters_(std::move(letters)) {
     std::sort(letters_.begin(), letters_.end());
+    Hash own, all;
+    for (const Letter& l : letters_)
+      for (const std::int64_t value : {l.source, l.target, l.from, l.to, l.count})
+        own.add(static_cast<std::uint64_t>(value));
+    for (const std::int64_t part : comm.all_gather(static_cast<std::int64_t>(own.value())))
+      all.add(static_cast<std::uint64_t>(part));
+    fingerprint_ = all.value();
   }
   std::string name() const override { return "gather-scatter"; }
+  std::uint64_t fingerprint() const override { return fingerprint_; }
   /// Of this rank alone: no other knows of its letters.
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent&, int rank) const override {
     require(rank == grid.rank(), "a gather-scatter is planned by its own rank alone");
@@ -51,6 +61,7 @@ class Mailboxes final : public Pattern {
 
  private:
   std::vector<Letter> letters_;
+  std::uint64_t fingerprint_ = 0;
 };
 
 /// What a device tells another of its mailbox.
@@ -145,6 +156,7 @@ struct GatherScatter::Impl {
     const std::vector<std::int64_t> sizes = by_device(comm, machine, mine);
     const std::vector<Mailboxes::Letter> letters = letters_of(comm, machine, copies, seconds);
     if (comm.all(letters.empty())) return;
+    pattern = std::make_unique<Mailboxes>(comm, letters);
     on_all_ranks(comm, "a gather-scatter could not be made", [&] {
       GridOptions boxes;
       std::int64_t at = 0;
@@ -156,7 +168,6 @@ struct GatherScatter::Impl {
         boxes.boxes.push_back(block);
       }
       grid = std::make_unique<Grid>(Extent{at, 1, 1}, machine, comm.rank(), boxes);
-      pattern = std::make_unique<Mailboxes>(letters);
       FieldOptions values;
       values.name = "shared points";
       values.type = options.type;

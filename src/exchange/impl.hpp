@@ -32,6 +32,14 @@ struct Channel {
   SlotNeed need;
 };
 
+/// The array of an item's block.
+struct ArrayName {
+  int item = 0;
+  ItemEnd end = ItemEnd::source;  // of an item with one field: the source
+  std::int64_t block = 0;
+  auto operator<=>(const ArrayName&) const = default;
+};
+
 /// What one device of this rank does in an exchange.
 struct Side {
   Side(int index, Device device)
@@ -51,10 +59,12 @@ struct Side {
   std::vector<std::size_t> sent, received;  // each sender's, each receiver's channel
   std::vector<int> message_stamp;           // of each receiver's message
   Combiner combiner{Device{}};
+  Arrays arrays;
+  std::map<ArrayName, int> array_numbers;
+  std::vector<std::vector<std::byte*>> array_places;  // [array][combination]
   Buffer<Signal> packed;  // where values are combined: which of the senders' batches are done
   std::optional<Batch> combining;
-  std::vector<Program> outgoing, incoming, whole;  // per binding
-  Program gates;
+  Program outgoing, incoming, whole, gates;
   bool transfers = false, delivers = false;
 
   Signal* sequence() const { return signals.data(); }
@@ -67,6 +77,7 @@ struct Exchange::Impl {
 
   // build.cpp
   void make();
+  void check_items() const;
   void make_sides();
   void agree_on_messages() const;
   void make_channels(const std::string& gpu_mpi_refusal);
@@ -89,21 +100,28 @@ struct Exchange::Impl {
   void keep_memory();
 
   // landings.cpp
-  void count_bindings();
   void in_room_for(const char* what, const Side& side, const std::function<void()>& make) const;
   void make_landing_places();
   void make_host_landings();
   void prove_host_landings();
   void publish_fields();
   Landing landing_of(const Channel& channel, Device user);
-  Place place_of(const Leg& leg, std::int64_t block, std::byte* array) const;
-  std::vector<std::vector<Place>> places(const Channel& channel, bool at_source, bool through_directory, Device user);
-  int array_in(int binding, std::size_t item) const;
   int place_in_rank(int device) const;
 
+  // arrays.cpp
+  void count_combinations();
+  int copy_in(int combination, const Field& field) const;
+  Field& field_of(const ArrayName& name) const;
+  std::byte* address_of(const ArrayName& name, int copy, const Side& side);
+  int number_of(const ArrayName& name, Side& side);
+  Place place_of(const Leg& leg, ItemEnd end, Side& side);
+  std::vector<Place> places(const Channel& channel, ItemEnd end, Side& side);
+  static void place_arrays(Side& side);
+  void bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams);
+
   // ends.cpp
-  SendSite send_site(const Channel& channel, const Side& side);
-  ReceiveSite receive_site(const Channel& channel, const Side& side);
+  SendSite send_site(const Channel& channel, Side& side);
+  ReceiveSite receive_site(const Channel& channel, Side& side);
   void make_ends();
   void combine(Side& side);
   void note_transfers(Side& side);
@@ -113,8 +131,9 @@ struct Exchange::Impl {
   // exchange.cpp
   Side& side_of(int device);
   bool local(int device) const { return grid.machine().device(device).rank == grid.rank(); }
-  int current_binding() const;
+  int current_combination() const;
   Pulse pulse(const Side& side) const;
+  void check_streams(const std::vector<Stream>& streams) const;
   void start(const std::vector<Stream>& streams);
   static bool captured(const Channel& channel);
   std::string why_not_captured() const;
@@ -158,9 +177,10 @@ struct Exchange::Impl {
   std::unique_ptr<Watchdog> watchdog;                       // where one of them waits for ever
   bool waits_in_deliver = false;                            // one of them does so when messages are delivered
   std::vector<std::unique_ptr<Side>> sides;
-  int bindings = 1;
-  int binding = 0;
-  std::map<int, std::vector<Graph>> recordings;  // of run(), per binding
+  std::vector<const Field*> copied;  // fields with several copies, once each
+  int combinations = 1;              // of their copies
+  int combination = 0;
+  std::map<int, std::vector<Graph>> recordings;  // of run(), per combination
   std::vector<const Route*> ways;                // each that a message of this rank takes, once
   bool host_driven = false, capturable = true, limited_in_graphs = true;
   bool transfers = false;  // some end queues work between sending and arrival

@@ -12,7 +12,6 @@ namespace {
 using What = Directory::What;
 
 constexpr std::size_t page = 4096;
-constexpr int most_bindings = 64;  // programs of a launch, one for each
 
 std::size_t device_bytes(const Channel& c) { return c.need.slot_bytes * static_cast<std::size_t>(c.need.depth); }
 std::size_t host_bytes(const Channel& c) { return round_up(c.need.host_bytes, page); }
@@ -33,26 +32,6 @@ std::string by_message(const std::vector<Channel>& channels, int target, std::si
 }
 
 }  // namespace
-
-void Exchange::Impl::count_bindings() {
-  std::int64_t combinations = 1;
-  std::string copies;
-  for (const auto& item : items) {
-    combinations = std::min(combinations * item.field->options().copies, std::int64_t{1} << 32);
-    copies += (copies.empty() ? "" : " x ") + std::to_string(item.field->options().copies);
-  }
-  require(combinations <= most_bindings, "the fields of one exchange have " + copies +
-                                             " copies, which can be current in " + std::to_string(combinations) +
-                                             " combinations, and at most " + std::to_string(most_bindings) +
-                                             " are compiled: put fields that swap into two exchanges or more");
-  bindings = static_cast<int>(combinations);
-}
-
-/// The array of each item that is current in a binding.
-int Exchange::Impl::array_in(int binding, std::size_t item) const {
-  for (std::size_t i = 0; i < item; ++i) binding /= items[i].field->options().copies;
-  return binding % items[item].field->options().copies;
-}
 
 /// Makes what is small beside slots and buffers of messages.
 void Exchange::Impl::in_room_for(const char* what, const Side& side, const std::function<void()>& make) const {
@@ -172,9 +151,9 @@ void Exchange::Impl::publish_fields() {
   for (const Channel& channel : channels) {
     if (!channel.need.in_place || channel.pair.same_device || !local(channel.message.target)) continue;
     for (const Leg& leg : channel.bundle->legs) {
-      Field& field = *items[leg.field].field;
+      Field& field = items[leg.item].to();
       for (int array = 0; array < field.options().copies; ++array) {
-        const Directory::Key key{What::field, channel.message.target, -1, leg.field, array, leg.transfer->target_block};
+        const Directory::Key key{What::field, channel.message.target, -1, leg.item, array, leg.transfer->target_block};
         const bool mapped = !channel.pair.same_process;
         const auto twin = std::find(done.begin(), done.end(), key);
         if (twin != done.end() && !mapped) continue;
@@ -183,28 +162,6 @@ void Exchange::Impl::publish_fields() {
       }
     }
   }
-}
-
-Place Exchange::Impl::place_of(const Leg& leg, std::int64_t block, std::byte* array) const {
-  const FieldOptions& field = items[leg.field].field->options();
-  Place place{array, block_shape(grid, block, field), field.type, !field.adopted};
-  place.origin += place.shape.origin * static_cast<std::int64_t>(size_of(field.type));
-  return place;
-}
-
-std::vector<std::vector<Place>> Exchange::Impl::places(const Channel& channel, bool at_source, bool through_directory,
-                                                       Device user) {
-  std::vector<std::vector<Place>> all(bindings);
-  for (int b = 0; b < bindings; ++b)
-    for (const Leg& leg : channel.bundle->legs) {
-      const std::int64_t block = at_source ? leg.transfer->source_block : leg.transfer->target_block;
-      const int array = array_in(b, leg.field);
-      void* address = through_directory
-                          ? directory.find({What::field, channel.message.target, -1, leg.field, array, block}, user)
-                          : items[leg.field].field->array(block, array);
-      all[b].push_back(place_of(leg, block, static_cast<std::byte*>(address)));
-    }
-  return all;
 }
 
 /// The addresses of a message's counters and slots, as a device of this rank reaches them.

@@ -4,49 +4,75 @@
 
 #include <slipstream/error.hpp>
 
+#include "machine/hash.hpp"
 #include "route/lower.hpp"
 
 namespace slipstream {
 namespace {
 
-class Hash {
- public:
-  void add(std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) state_ = (state_ ^ ((value >> (8 * byte)) & 0xff)) * 1099511628211ull;
-  }
-  void add(const std::string& text) {
-    for (const char c : text) add(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
-    add(text.size());
-  }
-  void add(const Box& box) {
-    for (int a = 0; a < 3; ++a) {
-      add(static_cast<std::uint64_t>(box.lo[a]));
-      add(static_cast<std::uint64_t>(box.hi[a]));
-    }
-  }
-  std::uint64_t value() const { return state_; }
+std::string named(const FieldOptions& field) { return field.name.empty() ? "a field without a name" : field.name; }
 
- private:
-  std::uint64_t state_ = 14695981039346656037ull;
-};
+/// Throws Error where an item cannot be moved as its pattern wants.
+void check(const PlannedItem& item) {
+  const FieldOptions &from = item.source, &to = item.to();
+  const std::string what = "the pattern '" + item.pattern->name() + "' ";
+  require(from.type == to.type, what + "moves values of " + named(from) + " (" + to_string(from.type) + ") to " +
+                                    named(to) + " (" + to_string(to.type) + "): give both the same number format");
+  const Op op = item.pattern->op();
+  if (op == Op::copy) return;
+  require(from.type != DType::f16, what + "combines values, and field " + named(from) +
+                                       " holds f16, which is moved and not computed with: take a field of f32");
+  require(!is_complex(from.type) || op == Op::add || op == Op::multiply,
+          what + "takes the smallest or largest of complex numbers (field " + named(from) + ", " +
+              to_string(from.type) + "), which have no order: choose add or multiply");
+}
+
+void add(Hash& hash, const FieldOptions& field) {
+  hash.add(field.name);
+  for (const auto value : {static_cast<std::int64_t>(field.type), static_cast<std::int64_t>(field.layout),
+                           static_cast<std::int64_t>(field.components), static_cast<std::int64_t>(field.copies),
+                           static_cast<std::int64_t>(field.alignment), static_cast<std::int64_t>(field.shared),
+                           static_cast<std::int64_t>(field.adopted)})
+    hash.add(static_cast<std::uint64_t>(value));
+  hash.add(field.ghost);
+  hash.add(field.padding);
+}
+
+void add(Hash& hash, const Grid& grid) {
+  hash.add(grid.box());
+  for (const bool periodic : grid.periodic()) hash.add(std::uint64_t{periodic});
+  for (const Block& block : grid.blocks()) {
+    hash.add(block.box);
+    hash.add(static_cast<std::uint64_t>(block.device));
+  }
+}
 
 }  // namespace
+
+std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items) {
+  std::vector<PlannedItem> result;
+  for (const auto& item : items) {
+    result.push_back({item.pattern, item.source->options(), {}, item.rebinds});
+    if (item.target) result.back().target = item.target->options();
+  }
+  return result;
+}
 
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank) {
   Bundles result;
   result.transfers.resize(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const FieldOptions& field = items[i].field;
-    require(field.type != DType::f16 || items[i].pattern->op() == Op::copy,
-            "the pattern '" + items[i].pattern->name() + "' combines values, and field " + field.name +
-                " holds f16, which is moved and not computed with: take a field of f32");
+    const FieldOptions &field = items[i].source, &to_field = items[i].to();
+    const Grid& to = items[i].pattern->target(grid);
+    check(items[i]);
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
     for (const Transfer& t : result.transfers[i]) {
-      const std::pair key{grid.block(t.source_block).device, grid.block(t.target_block).device};
+      const std::pair key{grid.block(t.source_block).device, to.block(t.target_block).device};
       Bundle& b = result.by_pair[key];
       b.source = key.first;
       b.target = key.second;
-      b.legs.push_back({&t, static_cast<int>(i), b.bytes, field.type, field.layout, field.components});
+      b.legs.push_back({&t, static_cast<int>(i), b.bytes, field.type, field.layout, to_field.layout, field.components,
+                        to_field.components, items[i].rebinds});
       const std::size_t bytes = t.source.size() * size_of(field.type);
       b.bytes += round_up(bytes, leg_alignment);
     }
@@ -60,8 +86,9 @@ Pairs::Pairs(const Machine& machine, const std::vector<PlannedItem>& items, cons
   common_.gpu_mpi = std::move(gpu_mpi_refusal);
   common_.raw = options.codec->identity();
   for (const auto& item : items) {
-    fields_shared_ &= item.field.shared;
-    fields_own_ &= item.field.shared || !item.field.adopted;
+    const FieldOptions& target = item.to();
+    fields_shared_ &= target.shared;
+    fields_own_ &= target.shared || !target.adopted;
     common_.combines |= item.pattern->op() != Op::copy;
   }
   std::map<std::string, int> users;
@@ -116,22 +143,15 @@ Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& o
 
 std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options) {
   Hash hash;
-  hash.add(grid.box());
-  for (const bool periodic : grid.periodic()) hash.add(periodic);
-  for (const Block& block : grid.blocks()) {
-    hash.add(block.box);
-    hash.add(static_cast<std::uint64_t>(block.device));
-  }
+  add(hash, grid);
   for (const auto& item : items) {
     hash.add(item.pattern->name());
-    hash.add(item.field.name);
-    for (const auto value : {static_cast<std::int64_t>(item.field.type), static_cast<std::int64_t>(item.field.layout),
-                             static_cast<std::int64_t>(item.field.components), item.field.ghost[0], item.field.ghost[1],
-                             item.field.ghost[2], static_cast<std::int64_t>(item.field.copies),
-                             static_cast<std::int64_t>(item.field.alignment),
-                             static_cast<std::int64_t>(item.field.shared), item.field.padding[0], item.field.padding[1],
-                             item.field.padding[2], static_cast<std::int64_t>(item.field.adopted)})
-      hash.add(static_cast<std::uint64_t>(value));
+    hash.add(item.pattern->fingerprint());
+    add(hash, item.source);
+    hash.add(std::uint64_t{item.rebinds});
+    if (!item.target) continue;
+    add(hash, *item.target);
+    add(hash, item.pattern->target(grid));
   }
   const Knobs& k = options.knobs;
   for (const auto value : {static_cast<std::int64_t>(k.pack), static_cast<std::int64_t>(k.grouping), k.in_place,
@@ -148,10 +168,11 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
 std::uint64_t transfers_hash(const Bundle& bundle) {
   Hash hash;
   for (const Leg& leg : bundle.legs) {
-    hash.add(static_cast<std::uint64_t>(leg.field));
+    hash.add(static_cast<std::uint64_t>(leg.item));
     hash.add(static_cast<std::uint64_t>(leg.transfer->source_block));
     hash.add(static_cast<std::uint64_t>(leg.transfer->target_block));
     hash.add(static_cast<std::uint64_t>(leg.transfer->op));
+    for (const int axis : leg.transfer->axes) hash.add(static_cast<std::uint64_t>(axis));
     for (const IndexSet* set : {&leg.transfer->source, &leg.transfer->target}) {
       hash.add(set->box);
       for (const int component : set->components) hash.add(static_cast<std::uint64_t>(component));

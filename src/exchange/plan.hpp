@@ -16,6 +16,9 @@ struct Bundle {
   std::size_t bytes = 0;
 };
 
+/// What of items a plan depends on.
+std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items);
+
 /// The transfers of one rank, grouped by pair of devices; legs in the order on which both ends agree.
 struct Bundles {
   std::vector<std::vector<Transfer>> transfers;  // per item; legs point into them

@@ -10,13 +10,15 @@ namespace {
 // After everything else.
 constexpr double last = 1e13;
 
+// After all that a neighbour may wait for: what only waits for rows that others store in place.
+constexpr double landing = 1e12;
+
 // Of more bytes, packing is bound by memory and rows in place by the link.
 constexpr double large_traffic = 8e6;
 
 double bytes_of(const Batch& batch) {
   double bytes = 0;
-  if (!batch.movers.empty())
-    for (const Mover& m : batch.movers.front()) bytes += static_cast<double>(m.words()) * m.word;
+  for (const Mover& m : batch.movers) bytes += static_cast<double>(m.words()) * m.word;
   return bytes;
 }
 
@@ -64,7 +66,7 @@ class Rounds final : public Order {
   }
 
   double place_received(const Batch& batch) const override {
-    return batch.movers.empty() ? 2 * (rounds_ + depth_) : batch.round + depth_ - 0.5;
+    return batch.movers.empty() ? landing : batch.round + depth_ - 0.5;
   }
 
  private:

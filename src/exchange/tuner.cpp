@@ -16,6 +16,7 @@
 #include "exchange/tuner_cache.hpp"
 #include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
+#include "machine/hash.hpp"
 
 namespace slipstream {
 namespace {
@@ -52,7 +53,7 @@ class Tuner {
   Tuner(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
         const ExchangeOptions& options, const TuneOptions& how)
       : comm_(comm), grid_(grid), items_(items), options_(options), how_(how) {
-    for (const auto& item : items) planned_.push_back({item.pattern, item.field->options()});
+    planned_ = planned(items);
     options_.trace = nullptr;
   }
 
@@ -72,12 +73,12 @@ class Tuner {
  private:
   /// Of what all ranks must do alike, and of no exchange.
   std::uint64_t number() const {
-    std::uint64_t hash = plan_hash(grid_, planned_, options_);
+    Hash hash;
     for (const std::uint64_t value :
-         {static_cast<std::uint64_t>(how_.warm_ups), static_cast<std::uint64_t>(how_.trials),
-          std::bit_cast<std::uint64_t>(how_.drop_factor)})
-      hash = (hash ^ value) * 1099511628211ull + 1;
-    return hash;
+         {plan_hash(grid_, planned_, options_), static_cast<std::uint64_t>(how_.warm_ups),
+          static_cast<std::uint64_t>(how_.trials), std::bit_cast<std::uint64_t>(how_.drop_factor)})
+      hash.add(value);
+    return hash.value();
   }
 
   // What there is to choose ---------------------------------------------------------------------------------------

@@ -12,11 +12,12 @@
 #include <slipstream/tuner.hpp>
 
 #include "exchange/plan.hpp"
+#include "machine/hash.hpp"
 
 namespace slipstream {
 namespace {
 
-constexpr const char* header = "slipstream tuned exchange 3";
+constexpr const char* header = "slipstream tuned exchange 4";
 
 std::string hex(std::uint64_t value) {
   std::ostringstream text;
@@ -25,9 +26,9 @@ std::string hex(std::uint64_t value) {
 }
 
 std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037ull;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  return hash;
+  Hash hash;
+  hash.add(text);
+  return hash.value();
 }
 
 std::string mpi_version() {

@@ -43,6 +43,15 @@ std::string fingerprint(const FieldOptions& o) {
 
 }  // namespace
 
+std::string Field::refusal(std::int64_t block, const void* array) const {
+  const Storage& at = storage(block);
+  const auto size = static_cast<std::int64_t>(size_of(options_.type));
+  std::string why = memory_problem(at.device, array, span_of(at.shape, options_.components) * size);
+  if (why.empty() && reinterpret_cast<std::uintptr_t>(array) % size != 0)
+    why = "the address of the array is no multiple of the " + std::to_string(size) + " bytes of its values";
+  return why;
+}
+
 std::string Field::take(const std::vector<OwnArray>& arrays) {
   const std::string name = "field " + options_.name;
   const auto size = static_cast<std::int64_t>(size_of(options_.type));
@@ -63,10 +72,7 @@ std::string Field::take(const std::vector<OwnArray>& arrays) {
              strides_text({storage.shape.stride[0], storage.shape.stride[1], storage.shape.stride[2]},
                           storage.shape.component_stride) +
              " (" + to_string(options_.layout) + "): pack the array, state its padding or choose another layout";
-    if (const std::string why = memory_problem(storage.device, array.data, bytes); !why.empty())
-      return what + ": " + why;
-    if (reinterpret_cast<std::uintptr_t>(array.data) % size != 0)
-      return what + ": the address of the array is no multiple of the " + std::to_string(size) + " bytes of its values";
+    if (const std::string why = refusal(storage.block, array.data); !why.empty()) return what + ": " + why;
     auto* const first = static_cast<std::byte*>(array.data);
     ranges.emplace_back(first, first + bytes);
     options_.shared = options_.shared && mappable(storage.device, array.data);

@@ -16,14 +16,20 @@ std::size_t size_of(DType type) {
       return 4;
     case DType::i64:
     case DType::f64:
+    case DType::c64:
       return 8;
+    case DType::c128:
+      return 16;
   }
   return 0;
 }
 
+bool is_complex(DType type) { return type == DType::c64 || type == DType::c128; }
+
 namespace {
-constexpr std::pair<DType, const char*> dtype_names[] = {{DType::u8, "u8"},   {DType::i32, "i32"}, {DType::i64, "i64"},
-                                                         {DType::f16, "f16"}, {DType::f32, "f32"}, {DType::f64, "f64"}};
+constexpr std::pair<DType, const char*> dtype_names[] = {{DType::u8, "u8"},   {DType::i32, "i32"},  {DType::i64, "i64"},
+                                                         {DType::f16, "f16"}, {DType::f32, "f32"},  {DType::f64, "f64"},
+                                                         {DType::c64, "c64"}, {DType::c128, "c128"}};
 }
 
 std::string to_string(DType type) {
@@ -35,7 +41,7 @@ std::string to_string(DType type) {
 DType dtype_from_string(const std::string& text) {
   for (const auto& [value, name] : dtype_names)
     if (text == name) return value;
-  throw Error("no number format is named '" + text + "': choose u8, i32, i64, f16, f32 or f64");
+  throw Error("no number format is named '" + text + "': choose u8, i32, i64, f16, f32, f64, c64 or c128");
 }
 
 Layout suited_layout(const Grid& grid) {

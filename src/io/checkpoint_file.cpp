@@ -135,7 +135,8 @@ Hdf5Sizes sizes_of(const Hdf5Handle& dataset, const std::string& name) {
 
 DType type_of(const Hdf5Handle& dataset, const std::string& name) {
   const Hdf5Handle type(H5Dget_type(dataset.get()), H5Tclose, "reading the type of " + name);
-  for (const DType known : {DType::u8, DType::i32, DType::i64, DType::f16, DType::f32, DType::f64})
+  for (const DType known :
+       {DType::u8, DType::i32, DType::i64, DType::f16, DType::f32, DType::f64, DType::c64, DType::c128})
     if (H5Tequal(type.get(), hdf5_type(known)) > 0) return known;
   throw Error("its values are of no type that fields have here");
 }

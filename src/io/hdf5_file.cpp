@@ -25,6 +25,15 @@ hid_t half_type() {
   return type;
 }
 
+/// Complex numbers as h5py writes them: a pair named r and i.
+hid_t complex_type(hid_t part) {
+  const std::size_t size = H5Tget_size(part);
+  const hid_t pair = H5Tcreate(H5T_COMPOUND, 2 * size);
+  hdf5_check(H5Tinsert(pair, "r", 0, part), "making a type of complex numbers");
+  hdf5_check(H5Tinsert(pair, "i", size, part), "making a type of complex numbers");
+  return pair;
+}
+
 }  // namespace
 
 hid_t hdf5_type(DType type) {
@@ -41,6 +50,14 @@ hid_t hdf5_type(DType type) {
       return H5T_NATIVE_FLOAT;
     case DType::f64:
       return H5T_NATIVE_DOUBLE;
+    case DType::c64: {
+      static const hid_t pair = complex_type(H5T_NATIVE_FLOAT);
+      return pair;
+    }
+    case DType::c128: {
+      static const hid_t pair = complex_type(H5T_NATIVE_DOUBLE);
+      return pair;
+    }
   }
   throw Error("a field has a number type that HDF5 files do not hold");
 }

@@ -4,6 +4,8 @@
 #include <slipstream/error.hpp>
 #include <slipstream/pattern.hpp>
 
+#include "machine/hash.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -83,6 +85,20 @@ std::vector<std::int64_t> targets(const Grid& grid, const Halo::Options& options
 
 }  // namespace
 
+std::uint64_t Halo::fingerprint() const {
+  Hash hash;
+  hash.add(static_cast<std::uint64_t>(options_.reach));
+  hash.add(options_.low);
+  hash.add(options_.high);
+  if (!options_.components) return hash.value();
+  for (const Direction& d : directions(Reach::all)) {
+    const std::vector<int> read = options_.components(d);
+    for (const int component : read) hash.add(static_cast<std::uint64_t>(component));
+    hash.add(read.size());
+  }
+  return hash.value();
+}
+
 // The order on which all ranks agree: target block, direction, image, source block.
 std::vector<Transfer> Halo::transfers(const Grid& grid, int components, const Extent& ghost, int rank) const {
   check(grid, ghost, options_);
@@ -128,6 +144,8 @@ HaloAdjoint::HaloAdjoint(Halo::Options options, Op op) : halo_(std::move(options
           "the adjoint of a halo combines values: several ghost cells may belong to one cell, so that "
           "there is nothing to copy; choose add, min, max or multiply");
 }
+
+std::uint64_t HaloAdjoint::fingerprint() const { return halo_.fingerprint() + static_cast<std::uint64_t>(op_); }
 
 std::vector<Transfer> HaloAdjoint::transfers(const Grid& grid, int components, const Extent& ghost, int rank) const {
   std::vector<Transfer> found = halo_.transfers(grid, components, ghost, rank);

@@ -7,6 +7,21 @@
 
 namespace slipstream {
 
+/// A complex number as fields of c64 and c128 hold it.
+template <class T>
+struct Complex {
+  T real, imaginary;
+};
+
+/// Sums and products; complex numbers have no order.
+template <class T>
+SLIP_FN Complex<T> combine(Op op, const Complex<T>& a, const Complex<T>& b) {
+  if (op == Op::add) return {a.real + b.real, a.imaginary + b.imaginary};
+  if (op == Op::multiply)
+    return {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
+  return b;
+}
+
 /// What all that combines two values does, wherever it runs. A NaN wins in every operation, so that neither the order
 /// of operands nor who combines decides whether one is seen. Sums and products of integers wrap round.
 template <class T>

@@ -72,7 +72,7 @@ Route::Facts CopyRoute::execution() const {
           {"host work in end", "queues kernels"},
           {"holds while waiting", "one thread block"},
           {"in flight at once", "1"},
-          {"fields rebindable", "among the field's own copies"},
+          {"fields rebindable", "yes, by Exchange::bind"},
           {"after a time-out", "old ghost values; the exchange is unusable"}};
 }
 

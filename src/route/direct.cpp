@@ -24,7 +24,7 @@ class DirectRoute final : public Route {
             {"host work in end", "queues kernels"},
             {"holds while waiting", "the thread blocks of its launch"},
             {"in flight at once", "1"},
-            {"fields rebindable", "among the field's own copies"},
+            {"fields rebindable", "yes, by Exchange::bind; between processes values then go through slots"},
             {"after a time-out", "old ghost values; the exchange is unusable"}};
   }
   std::string refusal(const Pair& pair) const override {

@@ -23,7 +23,7 @@ class GpuMpiRoute final : public Route {
             {"host work in end", "drives MPI until all have arrived"},
             {"holds while waiting", "the host"},
             {"in flight at once", "1"},
-            {"fields rebindable", "among the field's own copies"},
+            {"fields rebindable", "yes, by Exchange::bind"},
             {"after a time-out", "old ghost values; the exchange is unusable"}};
   }
   std::string refusal(const Pair& pair) const override { return pair.gpu_mpi; }

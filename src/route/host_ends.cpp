@@ -37,7 +37,6 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       lowering_(site.device),
       pieces_(pieces_of(message.wire_bytes, message.knobs, staged)),
       failure_(site.pulse.failure),
-      binding_(site.binding),
       ready_(site.device),
       lane_(lane_of(message, site.device)),
       trace_(site.trace),
@@ -76,7 +75,7 @@ void HostSender::make_movers(const SendSite& site) {
     batches.emplace_back();
     batches.back().movers = std::move(movers);
   } else {
-    moves_ = std::make_unique<Moves>(site.device, std::move(movers), message_.knobs, site.pulse);
+    moves_ = std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse);
   }
 }
 
@@ -92,7 +91,7 @@ void HostSender::start(std::uint64_t sequence) {
   if (lane_) lane.wait(ready_);
   if (moves_) {
     const DeviceSpan span(trace_, lane, row_, "pack", "kernel");
-    moves_->run(lane, *binding_, sequence);
+    moves_->run(lane, sequence);
     if (message_.knobs.sync) lane.synchronize();
   }
   const bool coded = !message_.codec->identity();
@@ -136,7 +135,6 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
       uploads_(staged && !straight_),
       lowering_(site.device),
       pieces_(pieces_of(message.wire_bytes, message.knobs, staged)),
-      binding_(site.binding),
       turn_{Event(site.device), Event(site.device)},
       landed_(site.device),
       lane_(lane_of(message, site.device)),
@@ -182,7 +180,7 @@ void HostReceiver::make_movers(const ReceiveSite& site) {
   if (message_.knobs.pack == Pack::fused) {
     batches.back().movers = std::move(movers);
   } else {
-    moves_ = std::make_unique<Moves>(site.device, std::move(movers), message_.knobs, site.pulse);
+    moves_ = std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse);
   }
 }
 
@@ -243,7 +241,7 @@ void HostReceiver::unpack(Stream& lane, std::uint64_t sequence) {
   }
   if (!moves_) return;
   const DeviceSpan span(trace_, lane, row_, "unpack", "kernel");
-  moves_->run(lane, *binding_, sequence);
+  moves_->run(lane, sequence);
   if (message_.knobs.sync) lane.synchronize();
 }
 

@@ -37,8 +37,7 @@ class HostSender final : public Sender {
   PlaceRing places_;
   std::unique_ptr<Outlet> outlet_;
   std::unique_ptr<Moves> moves_;  // unless the launch for all messages packs
-  const int* binding_;
-  Event ready_;  // the caller's values
+  Event ready_;                   // the caller's values
   std::vector<Event> copied_;
   std::unique_ptr<Stream> lane_;
   Stream* stream_ = nullptr;
@@ -78,7 +77,6 @@ class HostReceiver final : public Receiver {
   PlaceRing places_;
   std::unique_ptr<Inlet> inlet_;
   std::unique_ptr<Moves> moves_;
-  const int* binding_;
   Event turn_[2];  // of an exchange: everything that read the one before is over
   Event landed_;
   std::unique_ptr<Stream> lane_;

@@ -10,10 +10,8 @@ namespace {
 class KernelSender final : public Sender {
  public:
   explicit KernelSender(const SendSite& site) : lowering_(site.device) {
-    Batch batch;
-    for (std::size_t b = 0; b < site.sources.size(); ++b)
-      batch.movers.push_back(lowering_.box_to_box(site.legs, site.sources[b], site.targets[b]));
-    batches.push_back(std::move(batch));
+    batches.emplace_back();
+    batches.back().movers = lowering_.box_to_box(site.legs, site.sources, site.targets);
   }
 
  private:
@@ -37,7 +35,7 @@ class KernelRoute final : public Route {
             {"host work in end", "none"},
             {"holds while waiting", "nothing"},
             {"in flight at once", "1"},
-            {"fields rebindable", "among the field's own copies"},
+            {"fields rebindable", "yes, by Exchange::bind"},
             {"after a time-out", "cannot time out"}};
   }
   std::string refusal(const Pair& pair) const override {

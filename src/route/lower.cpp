@@ -35,9 +35,10 @@ std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
       first.components.resize(components / 2);
       continue;
     }
-    const Extent extent = by_rows(leg.layout, first.box.extents());
+    const Extent extent = by_rows(leg.layout, whole.source.box.extents());
     const int slowest = extent[2] > 1 ? 2 : extent[1] > 1 ? 1 : 0;
-    const int axis = row_axis(leg.layout) == 2 ? 2 - slowest : slowest;
+    const int from = row_axis(leg.layout) == 2 ? 2 - slowest : slowest;
+    const int axis = set == &Transfer::source ? from : whole.axes[static_cast<std::size_t>(from)];
     first.box.hi[axis] = second.box.lo[axis] = first.box.lo[axis] + first.box.extent(axis) / 2;
   }
   return {a, b};
@@ -64,9 +65,15 @@ Extent in_order(const Leg& leg, const Extent& by_axis) {
   return listed ? by_axis : by_rows(leg.layout, by_axis);
 }
 
+Extent target_in_order(const Leg& leg, const Extent& by_axis) {
+  const auto& axes = leg.transfer->axes;
+  return in_order(leg, {by_axis[axes[0]], by_axis[axes[1]], by_axis[axes[2]]});
+}
+
 bool rows_hold_components(const Leg& leg) {
   const auto& listed = leg.transfer->source.components;
-  if (leg.layout != Layout::aos || leg.transfer->source.ids || leg.transfer->target.ids) return false;
+  if (leg.layout != Layout::aos || leg.target_layout != Layout::aos || leg.transfer->axes[0] != 0) return false;
+  if (leg.target_components != leg.components || leg.transfer->source.ids || leg.transfer->target.ids) return false;
   if (static_cast<int>(listed.size()) != leg.components || leg.transfer->target.components != listed) return false;
   for (int c = 0; c < leg.components; ++c)
     if (listed[c] != c) return false;
@@ -76,9 +83,9 @@ bool rows_hold_components(const Leg& leg) {
 std::size_t row_bytes(const Leg& leg) {
   const std::size_t size = size_of(leg.type);
   if (leg.transfer->source.ids || leg.transfer->target.ids) return size;
-  const auto width = static_cast<std::size_t>(leg.transfer->target.box.extent(row_axis(leg.layout)));
+  const auto width = static_cast<std::size_t>(leg.transfer->target.box.extent(row_axis(leg.target_layout)));
   if (rows_hold_components(leg)) return width * size * leg.components;
-  return leg.layout != Layout::aos || leg.components == 1 ? width * size : size;
+  return leg.target_layout != Layout::aos || leg.target_components == 1 ? width * size : size;
 }
 
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) {
@@ -123,6 +130,7 @@ Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places) {
 /// One side of a leg: a sequence of equally large pieces (components), each a strided box, a dense run or ids.
 struct Lowering::End {
   std::byte* base = nullptr;
+  int array = -1;
   Extent extent{0, 0, 0};
   std::int64_t stride[3] = {0, 0, 0};
   std::vector<std::int64_t> piece_offset;  // in values, per component; empty for ids and slots
@@ -156,12 +164,14 @@ std::int64_t Lowering::bytes() const {
   return bytes;
 }
 
-Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Place& place) {
+template <class InOrder>
+Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order) {
   End end;
   end.base = place.origin;
+  end.array = place.array;
   end.count = set.size();
   // Of a box that ends where the ghosts end.
-  const int along = row_axis(leg.layout);
+  const int along = place.shape.row_axis;
   const std::int64_t ghost = place.shape.ghost[along];
   end.free_gaps =
       place.free_gaps && (set.box.lo[along] == -ghost || set.box.hi[along] == place.shape.extent[along] + ghost);
@@ -171,7 +181,7 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
   }
   end.extent = in_order(leg, set.box.extents());
   const std::int64_t* const own = place.shape.stride;
-  const Extent stride = in_order(leg, {own[0], own[1], own[2]});
+  const Extent stride = in_order(leg, Extent{own[0], own[1], own[2]});
   std::copy(stride.begin(), stride.end(), end.stride);
   std::int64_t corner = 0;
   for (int a = 0; a < 3; ++a) corner += set.box.lo[a] * own[a];
@@ -183,6 +193,14 @@ Lowering::End Lowering::field_end(const Leg& leg, const IndexSet& set, const Pla
     for (const int c : set.components) end.piece_offset.push_back(corner + c * place.shape.component_stride);
   }
   return end;
+}
+
+Lowering::End Lowering::source_end(const Leg& leg, const Place& place) {
+  return field_end(leg, leg.transfer->source, place, in_order);
+}
+
+Lowering::End Lowering::target_end(const Leg& leg, const Place& place) {
+  return field_end(leg, leg.transfer->target, place, target_in_order);
 }
 
 Lowering::End Lowering::slot_end(const Leg& leg, const IndexSet& set, const Slot& slot) {
@@ -276,6 +294,8 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
     };
     mover.source = source.base + offset(source) * size;
     mover.target = target.base + offset(target) * size;
+    mover.source_array = source.array;
+    mover.target_array = target.array;
     mover.source_ids = source.ids ? source.ids + p * each : nullptr;
     mover.target_ids = target.ids ? target.ids + p * each : nullptr;
     mover.source_ring = source.ring;
@@ -294,8 +314,7 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
 std::vector<Mover> Lowering::box_to_box(const std::vector<Leg>& legs, const Places& sources, const Places& targets) {
   std::vector<Mover> movers;
   for (std::size_t i = 0; i < legs.size(); ++i)
-    join(field_end(legs[i], legs[i].transfer->source, sources[i]),
-         field_end(legs[i], legs[i].transfer->target, targets[i]), legs[i], true, movers);
+    join(source_end(legs[i], sources[i]), target_end(legs[i], targets[i]), legs[i], true, movers);
   return movers;
 }
 
@@ -303,7 +322,7 @@ std::vector<Mover> Lowering::packing(const std::vector<Leg>& legs, const Places&
   std::vector<Mover> movers;
   for (std::size_t i = 0; i < legs.size(); ++i) {
     const IndexSet& set = legs[i].transfer->source;
-    join(field_end(legs[i], set, sources[i]), slot_end(legs[i], set, slot), legs[i], wide, movers);
+    join(source_end(legs[i], sources[i]), slot_end(legs[i], set, slot), legs[i], wide, movers);
   }
   return movers;
 }
@@ -313,7 +332,7 @@ std::vector<Mover> Lowering::unpacking(const std::vector<Leg>& legs, const Place
   std::vector<Mover> movers;
   for (std::size_t i = 0; i < legs.size(); ++i) {
     const IndexSet& set = legs[i].transfer->target;
-    join(slot_end(legs[i], set, slot), field_end(legs[i], set, targets[i]), legs[i], wide, movers);
+    join(slot_end(legs[i], set, slot), target_end(legs[i], targets[i]), legs[i], wide, movers);
   }
   return movers;
 }
@@ -326,24 +345,15 @@ std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Place
   return unpacking(legs, targets, slot, true);
 }
 
-std::vector<std::vector<Mover>> Lowering::to_slot(const std::vector<Leg>& legs, const std::vector<Places>& sources,
-                                                  const Slot& slot) {
-  std::vector<std::vector<Mover>> movers;
-  for (const Places& places : sources) movers.push_back(packing(legs, places, slot, true));
-  return movers;
-}
-
-std::vector<std::vector<Mover>> Lowering::from_slot(const std::vector<Leg>& legs, const std::vector<Places>& targets,
-                                                    const Slot& slot) {
-  std::vector<std::vector<Mover>> movers;
-  for (const Places& places : targets) movers.push_back(unpacking(legs, places, slot, true));
-  return movers;
-}
-
 bool sealable(const Leg& leg) {
   if (leg.transfer->source.ids || leg.transfer->target.ids) return false;
   const std::size_t size = size_of(leg.type);
-  return size == 4 || (size == 8 && (leg.layout != Layout::aos || leg.components == 1 || rows_hold_components(leg)));
+  if (size <= 4) return size == 4;
+  // Larger values are some words, which must lie side by side in rows at both ends.
+  const bool apart = leg.layout != Layout::aos || leg.components == 1;
+  const bool target_apart = leg.target_layout != Layout::aos || leg.target_components == 1;
+  const bool along = leg.transfer->axes[row_axis(leg.layout)] == row_axis(leg.target_layout);
+  return rows_hold_components(leg) || (apart && target_apart && along);
 }
 
 std::size_t sealed_bytes(const Leg& leg) {
@@ -380,20 +390,12 @@ std::vector<Mover> through_lines(std::vector<Mover> movers, Mover::Lines end, co
 
 }  // namespace
 
-std::vector<std::vector<Mover>> Lowering::to_lines(const std::vector<Leg>& legs, const std::vector<Places>& sources,
-                                                   const Slot& slot) {
-  std::vector<std::vector<Mover>> movers;
-  for (const Places& places : sources)
-    movers.push_back(through_lines(packing(legs, places, slot, false), Mover::Lines::target, slot));
-  return movers;
+std::vector<Mover> Lowering::to_lines(const std::vector<Leg>& legs, const Places& sources, const Slot& slot) {
+  return through_lines(packing(legs, sources, slot, false), Mover::Lines::target, slot);
 }
 
-std::vector<std::vector<Mover>> Lowering::from_lines(const std::vector<Leg>& legs, const std::vector<Places>& targets,
-                                                     const Slot& slot) {
-  std::vector<std::vector<Mover>> movers;
-  for (const Places& places : targets)
-    movers.push_back(through_lines(unpacking(legs, places, slot, false), Mover::Lines::source, slot));
-  return movers;
+std::vector<Mover> Lowering::from_lines(const std::vector<Leg>& legs, const Places& targets, const Slot& slot) {
+  return through_lines(unpacking(legs, targets, slot, false), Mover::Lines::source, slot);
 }
 
 }  // namespace slipstream

@@ -21,12 +21,14 @@ struct Cut {
 /// stay together. Depends on its arguments alone: both ends cut alike.
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit);
 
-/// What is given for x, y and z by the rows of the leg's arrays, and back. Where one end lists elements, x stays first:
-/// so the lists go through boxes.
+/// What is given for the source's x, y and z by the rows of the source's array, in which order values are packed, and
+/// back. Where one end lists elements, x stays first: so the lists go through boxes.
 Extent in_order(const Leg& leg, const Extent& by_axis);
-/// True where the components of a cell lie side by side and all travel: they are packed side by side too.
+/// The same of what is given for the target's axes.
+Extent target_in_order(const Leg& leg, const Extent& by_axis);
+/// True where the components of a cell lie side by side at both ends and all travel: they are packed side by side too.
 bool rows_hold_components(const Leg& leg);
-/// Bytes of a leg that lie side by side in a row of the field; one value for lists.
+/// Bytes of a leg that lie side by side in a row of the target; one value for lists.
 std::size_t row_bytes(const Leg& leg);
 constexpr std::size_t slot_alignment = 256;
 constexpr std::size_t leg_alignment = 16;
@@ -56,16 +58,9 @@ class Lowering {
   /// To or from packed values.
   std::vector<Mover> to_slot(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
   std::vector<Mover> from_slot(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
-  /// For every binding of field arrays.
-  std::vector<std::vector<Mover>> to_slot(const std::vector<Leg>& legs, const std::vector<Places>& sources,
-                                          const Slot& slot);
-  std::vector<std::vector<Mover>> from_slot(const std::vector<Leg>& legs, const std::vector<Places>& targets,
-                                            const Slot& slot);
   /// To or from lines (slipstream/signal.hpp), one box after the other; of legs that can be sealed.
-  std::vector<std::vector<Mover>> to_lines(const std::vector<Leg>& legs, const std::vector<Places>& sources,
-                                           const Slot& slot);
-  std::vector<std::vector<Mover>> from_lines(const std::vector<Leg>& legs, const std::vector<Places>& targets,
-                                             const Slot& slot);
+  std::vector<Mover> to_lines(const std::vector<Leg>& legs, const Places& sources, const Slot& slot);
+  std::vector<Mover> from_lines(const std::vector<Leg>& legs, const Places& targets, const Slot& slot);
   /// The ids in device memory, for as long as this lives.
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
   /// Of device memory.
@@ -73,7 +68,11 @@ class Lowering {
 
  private:
   struct End;
-  End field_end(const Leg& leg, const IndexSet& set, const Place& place);
+  End source_end(const Leg& leg, const Place& place);
+  End target_end(const Leg& leg, const Place& place);
+  /// `in_order` brings what is given for this end's axes into the order of the mover's.
+  template <class InOrder>
+  End field_end(const Leg& leg, const IndexSet& set, const Place& place, const InOrder& in_order);
   static End slot_end(const Leg& leg, const IndexSet& set, const Slot& slot);
   /// `wide`: of the widest words that serve both ends.
   static void join(const End& source, const End& target, const Leg& leg, bool wide, std::vector<Mover>& movers);

@@ -11,9 +11,14 @@ std::int64_t ring_bytes(const Ring& ring, std::uint64_t sequence) {
   return chunk % ring.depth * ring.bytes;
 }
 
-void copy_mover(Stream& stream, const Mover& m, std::uint64_t sequence) {
-  const std::byte* from = m.source + ring_bytes(m.source_ring, sequence);
-  std::byte* to = m.target + ring_bytes(m.target_ring, sequence);
+/// From the array that a mover was planned with to the one that is there now.
+std::ptrdiff_t moved(const Arrays* arrays, int array) {
+  return array < 0 ? 0 : arrays->on_host()[array] - arrays->planned[static_cast<std::size_t>(array)];
+}
+
+void copy_mover(Stream& stream, const Mover& m, const Arrays* arrays, std::uint64_t sequence) {
+  const std::byte* from = m.source + moved(arrays, m.source_array) + ring_bytes(m.source_ring, sequence);
+  std::byte* to = m.target + moved(arrays, m.target_array) + ring_bytes(m.target_ring, sequence);
   const auto pitch = [&](const std::int64_t* stride, int axis) {
     return Pitch{static_cast<std::size_t>(stride[axis] * m.word), static_cast<std::size_t>(stride[axis + 1] * m.word)};
   };
@@ -30,35 +35,23 @@ void copy_mover(Stream& stream, const Mover& m, std::uint64_t sequence) {
 
 }  // namespace
 
-Moves::Moves(Device device, std::vector<std::vector<Mover>> movers, const Knobs& knobs, const Pulse& pulse)
-    : pulse_(pulse) {
+Moves::Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, const Knobs& knobs, const Pulse& pulse)
+    : arrays_(arrays), pulse_(pulse) {
   if (knobs.pack == Pack::memcpy3d) {
-    for (const auto& list : movers)
-      for (const Mover& m : list)
-        require(!m.source_ids && !m.target_ids,
-                "pack = memcpy3d copies boxes, and this pattern lists elements: choose fused or per_direction");
+    for (const Mover& m : movers)
+      require(!m.source_ids && !m.target_ids,
+              "pack = memcpy3d copies boxes, and this pattern lists elements: choose fused or per_direction");
     boxes_ = std::move(movers);
     return;
   }
-  for (const auto& list : movers) {
-    Batch batch;
-    batch.movers.push_back(list);
-    programs_.emplace_back(device, std::vector<Scheduled>{{&batch, 0, 0, 0}}, 0, knobs.teams);
-  }
+  Batch batch;
+  batch.movers = std::move(movers);
+  program_ = Program(device, {{&batch, 0, 0, 0}}, arrays, knobs.teams);
 }
 
-void Moves::run(Stream& stream, int binding, std::uint64_t sequence) const {
-  if (boxes_.empty()) {
-    programs_.at(binding).run(stream, pulse_, false);
-    return;
-  }
-  for (const Mover& m : boxes_.at(binding)) copy_mover(stream, m, sequence);
-}
-
-std::int64_t Moves::bytes() const {
-  std::int64_t bytes = 0;
-  for (const Program& program : programs_) bytes += program.bytes();
-  return bytes;
+void Moves::run(Stream& stream, std::uint64_t sequence) const {
+  if (boxes_.empty()) return program_.run(stream, pulse_, false);
+  for (const Mover& m : boxes_) copy_mover(stream, m, arrays_, sequence);
 }
 
 }  // namespace slipstream

@@ -8,15 +8,16 @@ namespace slipstream {
 /// The movers of one message outside the launch that serves all: a launch of their own, or a strided copy a box.
 class Moves {
  public:
-  /// `movers` per binding. Throws Error where `pack` is memcpy3d and a mover takes a list of elements.
-  Moves(Device device, std::vector<std::vector<Mover>> movers, const Knobs& knobs, const Pulse& pulse);
-  void run(Stream& stream, int binding, std::uint64_t sequence) const;
+  /// Throws Error where `pack` is memcpy3d and a mover takes a list of elements.
+  Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, const Knobs& knobs, const Pulse& pulse);
+  void run(Stream& stream, std::uint64_t sequence) const;
   /// Of device memory.
-  std::int64_t bytes() const;
+  std::int64_t bytes() const { return program_.bytes(); }
 
  private:
-  std::vector<std::vector<Mover>> boxes_;  // per binding; empty where there are programs
-  std::vector<Program> programs_;          // per binding
+  std::vector<Mover> boxes_;  // empty where there is a program
+  Program program_;
+  const Arrays* arrays_;
   Pulse pulse_;
 };
 

@@ -83,7 +83,7 @@ class NcclRoute final : public Route {
             {"host work in end", "queues kernels"},
             {"holds while waiting", "the library's thread blocks, until a thread of the host ends them"},
             {"in flight at once", "1"},
-            {"fields rebindable", "among the field's own copies"},
+            {"fields rebindable", "yes, by Exchange::bind"},
             {"after a time-out",
              "undefined ghost values; nothing of the library's works any more, and a graph of the caller's hangs"}};
   }

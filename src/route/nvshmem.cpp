@@ -159,7 +159,7 @@ class NvshmemRoute final : public Route {
             {"holds while waiting",
              "one thread block; where no memory is mapped the stream, until a thread of the host ends the job"},
             {"in flight at once", "1"},
-            {"fields rebindable", "among the field's own copies"},
+            {"fields rebindable", "yes, by Exchange::bind"},
             {"after a time-out", "old ghost values, the exchange is unusable; where no memory is mapped the job ends"}};
   }
   std::string refusal(const Pair& pair) const override {

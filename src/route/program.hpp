@@ -20,10 +20,11 @@ struct Scheduled {
 class Program {
  public:
   Program() = default;
-  /// `binding` picks the movers; `teams` 0, and at most: as many as the device holds at once, or this process's share
-  /// of them where `users` processes use it. Teams of all of these may wait for one another: more than the device
-  /// holds, where it runs them side by side (MPS), would keep out those that are waited for.
-  Program(Device device, const std::vector<Scheduled>& batches, int binding, int teams, int users = 1);
+  /// `arrays`: those that movers know by number; must outlive this. `teams` 0, and at most: as many as the device holds
+  /// at once, or this process's share of them where `users` processes use it. Teams of all of these may wait for one
+  /// another: more than the device holds, where it runs them side by side (MPS), would keep out those that are waited
+  /// for.
+  Program(Device device, const std::vector<Scheduled>& batches, const Arrays* arrays, int teams, int users = 1);
   bool empty() const { return tile_count_ == 0; }
   std::int64_t bytes() const;
   /// Runs everything, but nothing where the exchange is broken. A wait that gives up breaks it: its batch, and all that
@@ -32,7 +33,7 @@ class Program {
   void run(Stream& stream, const Pulse& pulse, bool advance) const;
 
  private:
-  template <bool combines>
+  template <bool combines, bool transposes>
   void start(Stream& stream, const Pulse& pulse, bool advance) const;
 
   Buffer<std::byte> smalls_, tiles_;
@@ -42,7 +43,8 @@ class Program {
   std::uint32_t tile_count_ = 0;
   int teams_ = 1;
   std::int64_t bytes_moved_ = 0;
-  bool combines_ = false;
+  const Arrays* arrays_ = nullptr;
+  bool combines_ = false, transposes_ = false;
 };
 
 /// Sets a counter to the exchange's number, in stream order, unless the exchange is broken.

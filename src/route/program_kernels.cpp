@@ -30,8 +30,9 @@ SLIP_FN void run_tile(const Team& team, const Tile& tile, const Work* smalls, co
   }
 }
 
-/// Programs that combine have a kernel of their own: it takes more registers.
-template <bool combines>
+/// Programs that combine have a kernel of their own: it takes more registers. So have those that transpose: it takes
+/// memory of the team.
+template <bool combines, bool transposes>
 struct RunProgram {
   static constexpr int threads = 512;
   static constexpr int resident = combines ? 1 : 2;
@@ -50,7 +51,17 @@ struct RunProgram {
     std::uint32_t next;
     std::uint32_t broken;  // 1: the team only draws what is left
     Tile tile[2];          // in turn: the last one is still read when the next one comes
+    alignas(16) std::byte square[transposes ? square_bytes : 16];
   };
+
+  /// Whether a tile goes through the team's memory, in two phases.
+  template <class Team>
+  SLIP_FN static bool in_halves(const Tile& tile) {
+    return transposes && !Team::sequential && tile.smalls == 0 && tile.work.form == Form::transpose;
+  }
+  SLIP_FN static Part whole(const Tile& tile) {
+    return {tile.first, tile.x, tile.row, static_cast<std::uint32_t>(tile.count)};
+  }
 
   /// False where the wait gave up.
   SLIP_FN bool await(const Wait& wait, std::uint64_t now) const {
@@ -137,11 +148,26 @@ struct RunProgram {
         });
       }
       held = tile.batch;
+      const bool halves = in_halves<Team>(tile);
+      if constexpr (transposes) {
+        if (halves && !shared->broken)
+          team.each([&](int thread) {
+            const Share share{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(team.threads())};
+            run_first_half(tile.work, whole(tile), Watch{self.pulse, now, tile.wait.peer}, shared->square, share);
+          });
+      }
       team.each([&](int thread) {
         // Asked for early: the answer comes while the values move.
         if (thread == 0) next = self.template draw<Team>(now);
-        if (!shared->broken)
-          run_tile<combines>(team, tile, self.smalls, Watch{self.pulse, now, tile.wait.peer}, thread);
+        if (!shared->broken) {
+          const Watch watch{self.pulse, now, tile.wait.peer};
+          if (transposes && halves) {
+            const Share share{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(team.threads())};
+            run_second_half(tile.work, whole(tile), watch, shared->square, share);
+          } else {
+            run_tile<combines>(team, tile, self.smalls, watch, thread);
+          }
+        }
         if (thread == 0) shared->next = next;
       });
       ++pending;
@@ -176,19 +202,21 @@ Buffer<std::byte> upload_bytes(Device device, const std::vector<T>& values) {
 
 }  // namespace
 
-Program::Program(Device device, const std::vector<Scheduled>& batches, int binding, int teams, int users) {
+Program::Program(Device device, const std::vector<Scheduled>& batches, const Arrays* arrays, int teams, int users)
+    : arrays_(arrays) {
   if (batches.empty()) return;
   const bool host = device.backend == Backend::host;
-  combines_ = combines(batches, binding);
+  combines_ = combines(batches);
   if (host) {
     teams_ = teams > 0 ? teams : host_threads();
   } else {
     // More would find their first tiles only when others end, which may wait for what those send.
-    const int resident = combines_ ? RunProgram<true>::resident : RunProgram<false>::resident;
+    const int resident = combines_ ? RunProgram<true, true>::resident : RunProgram<false, true>::resident;
     const int most = std::max(1, info(device).processors * resident / users);
     teams_ = teams > 0 ? std::min(teams, most) : most;
   }
-  const Table table = cut(batches, binding, teams_);
+  const Table table = cut(batches, arrays, teams_);
+  transposes_ = transposes(table);
   tile_count_ = static_cast<std::uint32_t>(table.tiles.size());
   teams_ = std::min<int>(teams_, static_cast<int>(tile_count_));
   bytes_moved_ = table.bytes;
@@ -204,9 +232,11 @@ std::int64_t Program::bytes() const {
                                    counters_.bytes());
 }
 
-template <bool combines>
-void Program::start(Stream& stream, const Pulse& pulse, bool advance) const {
-  using Kernel = RunProgram<combines>;
+template <bool combines, bool transposes>
+void Program::start(Stream& stream, const Pulse& given, bool advance) const {
+  using Kernel = RunProgram<combines, transposes>;
+  Pulse pulse = given;
+  pulse.arrays = arrays_ ? arrays_->on_device() : nullptr;
   const Kernel kernel{reinterpret_cast<const Tile*>(tiles_.data()),
                       reinterpret_cast<const Work*>(smalls_.data()),
                       waits_.data(),
@@ -223,10 +253,10 @@ void Program::start(Stream& stream, const Pulse& pulse, bool advance) const {
 
 void Program::run(Stream& stream, const Pulse& pulse, bool advance) const {
   if (empty()) return;
-  if (combines_) {
-    start<true>(stream, pulse, advance);
+  if (transposes_) {
+    combines_ ? start<true, true>(stream, pulse, advance) : start<false, true>(stream, pulse, advance);
   } else {
-    start<false>(stream, pulse, advance);
+    combines_ ? start<true, false>(stream, pulse, advance) : start<false, false>(stream, pulse, advance);
   }
 }
 

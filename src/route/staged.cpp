@@ -26,7 +26,7 @@ class StagedRoute final : public Route {
             {"host work in end", "drives the copies and MPI until all have arrived"},
             {"holds while waiting", "the host"},
             {"in flight at once", "1"},
-            {"fields rebindable", "among the field's own copies"},
+            {"fields rebindable", "yes, by Exchange::bind"},
             {"after a time-out", "old ghost values; the exchange is unusable"}};
   }
   std::string refusal(const Pair&) const override { return ""; }

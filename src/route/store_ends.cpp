@@ -15,8 +15,8 @@ constexpr std::size_t ever_sealed = 1 << 30;  // words are counted in 32 bits
 constexpr std::size_t smallest_chunk = 1 << 18;
 constexpr std::size_t most_chunks = 48;
 
-std::size_t least_row_in_place(const Message& m) {
-  if (m.combines || !m.in_place_ok) return SIZE_MAX;
+std::size_t least_row_in_place(const Message& m, const Leg& leg) {
+  if (m.combines || !m.in_place_ok || (leg.rebinds && m.source_rank != m.target_rank)) return SIZE_MAX;
   if (m.knobs.in_place >= 0) return static_cast<std::size_t>(m.knobs.in_place);
   return m.answered && m.bytes < small_message ? SIZE_MAX : short_row;
 }
@@ -49,6 +49,17 @@ Slot slot_of_lines(const StorePlan& plan, std::byte* base) {
   return {base, {static_cast<std::int64_t>(plan.sealed_bytes), plan.depth, 1, 0}};
 }
 
+Lowering::Places chosen(const std::vector<std::size_t>& legs, const Lowering::Places& places) {
+  Lowering::Places result;
+  for (const std::size_t leg : legs) result.push_back(places.at(leg));
+  return result;
+}
+
+/// Places of the legs that are packed.
+Lowering::Places packed(const StorePlan& plan, const Lowering::Places& places) {
+  return chosen(plan.packed_parent, places);
+}
+
 Batch sealed(int peer) {
   Batch batch;
   batch.sealed = true;
@@ -75,10 +86,9 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
     plan.cut = std::make_shared<const Cut>();
     return plan;
   }
-  const std::size_t least = least_row_in_place(message);
   std::size_t packed = 0;
   for (std::size_t l = 0; l < legs.size(); ++l) {
-    if (row_bytes(legs[l]) >= least) {
+    if (row_bytes(legs[l]) >= least_row_in_place(message, legs[l])) {
       plan.in_place.push_back(l);
       continue;
     }
@@ -120,12 +130,8 @@ StoreSender::StoreSender(const Message& message, const SendSite& site) : lowerin
   for (int c = 0; c < chunks; ++c) {
     const Chunk& chunk = plan.cut->chunks[c];
     Batch batch;
-    for (const auto& places : site.sources) {
-      Lowering::Places packed;
-      for (const std::size_t parent : plan.packed_parent) packed.push_back(places.at(parent));
-      batch.movers.push_back(
-          lowering_.to_slot(chunk.legs, places_of(chunk, packed), slot_of(plan, site.landing.slot, c)));
-    }
+    batch.movers = lowering_.to_slot(chunk.legs, places_of(chunk, packed(plan, site.sources)),
+                                     slot_of(plan, site.landing.slot, c));
     const Before last = before(c, chunks, plan.depth);
     if (plan.freed) batch.before.push_back({site.landing.free.at(last.chunk), last.lag, message.target});
     batch.late = last.lag == 0;
@@ -137,14 +143,7 @@ StoreSender::StoreSender(const Message& message, const SendSite& site) : lowerin
   Batch batch;
   std::vector<Leg> legs;
   for (const std::size_t l : plan.in_place) legs.push_back(site.legs[l]);
-  for (std::size_t b = 0; b < site.sources.size(); ++b) {
-    Lowering::Places sources, targets;
-    for (const std::size_t l : plan.in_place) {
-      sources.push_back(site.sources[b][l]);
-      targets.push_back(site.targets[b][l]);
-    }
-    batch.movers.push_back(lowering_.box_to_box(legs, sources, targets));
-  }
+  batch.movers = lowering_.box_to_box(legs, chosen(plan.in_place, site.sources), chosen(plan.in_place, site.targets));
   batch.before.push_back({site.landing.ready, 0, message.target});
   batch.after.push_back(site.landing.landed);
   batches.push_back(std::move(batch));
@@ -168,11 +167,7 @@ StoreReceiver::StoreReceiver(const Message& message, const ReceiveSite& site)
     if (message.combines) {
       for (const Leg& leg : chunk.legs) arrived.push_back({&leg, slot.base + leg.offset});
     } else {
-      for (const auto& places : site.targets) {
-        Lowering::Places packed;
-        for (const std::size_t parent : plan_.packed_parent) packed.push_back(places.at(parent));
-        batch.movers.push_back(lowering_.from_slot(chunk.legs, places_of(chunk, packed), slot));
-      }
+      batch.movers = lowering_.from_slot(chunk.legs, places_of(chunk, packed(plan_, site.targets)), slot);
     }
     batches.push_back(std::move(batch));
   }

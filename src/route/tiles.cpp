@@ -26,6 +26,19 @@ bool equal(const Ring& a, const Ring& b) {
 /// of device memory with them.
 constexpr std::int64_t thin_row = 64;
 
+/// Sides of fewer words are moved as rows.
+constexpr std::int64_t least_side = 8;
+
+/// The axis along which words lie side by side at the target, where it is another one than at the source; else 0.
+int transposed_axis(const Mover& m) {
+  if (m.op != Op::copy || m.source_ids || m.target_ids || m.lines != Mover::Lines::none) return 0;
+  if (m.source_stride[0] != 1 || m.target_stride[0] == 1 || m.extent[0] < least_side) return 0;
+  for (const int axis : {1, 2})
+    if (m.target_stride[axis] == 1 && m.extent[axis] >= least_side) return axis;
+  return 0;
+}
+bool is_transpose(const Mover& m) { return transposed_axis(m) != 0; }
+
 /// Words from a box to its twin.
 struct Twin {
   std::int64_t source = 0, target = 0;
@@ -33,13 +46,14 @@ struct Twin {
 
 /// Of thin rows, one after the other, that are copied.
 bool may_have_twin(const Mover& m) {
-  return m.op == Op::copy && !m.source_ids && !m.target_ids && m.lines == Mover::Lines::none &&
+  return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.lines == Mover::Lines::none &&
          m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
 }
 
 /// Where there is none to speak of: nothing.
 std::optional<Twin> twin(const Mover& a, const Mover& b) {
   if (!may_have_twin(a) || !may_have_twin(b) || a.word != b.word) return {};
+  if (a.source_array != b.source_array || a.target_array != b.target_array) return {};
   for (int d = 0; d < 3; ++d)
     if (a.extent[d] != b.extent[d] || a.source_stride[d] != b.source_stride[d] ||
         a.target_stride[d] != b.target_stride[d])
@@ -169,18 +183,35 @@ void join(const Mover& a, const Mover& b, const Twin& twin, Piece& piece) {
 }
 
 Form form_of(const Mover& m) {
+  if (is_transpose(m)) return Form::transpose;
   if (m.lines != Mover::Lines::none) return m.lines == Mover::Lines::target ? Form::seal : Form::unseal;
   return m.source_ids || m.target_ids ? Form::list : Form::box;
 }
 
-Piece piece_of(const Mover& m) {
+/// What of an address a tile holds.
+std::int64_t held(const std::byte* address, int array, const Arrays* arrays) {
+  if (array < 0) return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(address));
+  return address - arrays->planned.at(static_cast<std::size_t>(array));
+}
+
+/// The axis along which words lie side by side at the target comes second.
+Mover with_target_rows_second(Mover m) {
+  if (transposed_axis(m) == 2)
+    for (auto* of_axes : {m.extent, m.source_stride, m.target_stride}) std::swap(of_axes[1], of_axes[2]);
+  return m;
+}
+
+Piece piece_of(const Mover& given, const Arrays* arrays) {
+  const Mover m = with_target_rows_second(given);
   require(m.extent[0] < 0x3f000000 && m.extent[1] * m.extent[2] < 0x3f000000,
           "a box of more than 2^30 words along one axis, or rows, cannot be moved");
   Piece piece{{}, m.words(), m.extent[0], m.word};
   Work& w = piece.work;
   w.form = form_of(m);
-  w.source.base = const_cast<std::byte*>(m.source);  // only read
-  w.target.base = m.target;
+  w.source.base = held(m.source, m.source_array, arrays);
+  w.target.base = held(m.target, m.target_array, arrays);
+  w.source.array = m.source_array;
+  w.target.array = m.target_array;
   std::copy(m.source_stride, m.source_stride + 3, w.source.stride);
   std::copy(m.target_stride, m.target_stride + 3, w.target.stride);
   w.width = Divisor(m.extent[0]);
@@ -202,13 +233,13 @@ Piece piece_of(const Mover& m) {
 }
 
 /// The movers of a batch, twins joined.
-std::vector<Piece> pieces_of(const std::vector<Mover>& movers) {
+std::vector<Piece> pieces_of(const std::vector<Mover>& movers, const Arrays* arrays) {
   const Twins twins(movers);
   std::vector<Piece> pieces;
   std::vector<bool> taken(movers.size());
   for (std::size_t i = 0; i < movers.size(); ++i) {
     if (taken[i] || movers[i].words() == 0) continue;
-    Piece piece = piece_of(movers[i]);
+    Piece piece = piece_of(movers[i], arrays);
     if (const auto other = twins.of(i, taken)) {
       join(movers[i], movers[other->mover], other->twin, piece);
       taken[other->mover] = true;
@@ -216,6 +247,22 @@ std::vector<Piece> pieces_of(const std::vector<Mover>& movers) {
     pieces.push_back(piece);
   }
   return pieces;
+}
+
+/// Squares, plane by plane.
+void cut_transpose(const Piece& piece, std::vector<Tile>& out) {
+  Tile tile;
+  tile.work = piece.work;
+  const std::uint32_t width = piece.work.width.by, height = piece.work.height.by;
+  const std::uint32_t along_x = square_along_x(piece.work.word), along_y = square_along_y(piece.work.word);
+  const std::int64_t planes = piece.words / (std::int64_t{width} * height);
+  for (tile.first = 0; tile.first < planes; ++tile.first)
+    for (tile.row = 0; tile.row < height; tile.row += along_y)
+      for (tile.x = 0; tile.x < width; tile.x += along_x) {
+        tile.count =
+            static_cast<std::int32_t>(std::min(along_x, width - tile.x) * std::min(along_y, height - tile.row));
+        out.push_back(tile);
+      }
 }
 
 /// Rows stay whole where a tile holds several; where it holds many, packed rows start and end on whole lines of memory,
@@ -241,10 +288,15 @@ constexpr std::int64_t small_work = 1024;
 constexpr int smalls_in_tile = 16;
 
 /// The tiles of one batch's movers; those of small works come last.
-std::vector<Tile> cut_movers(const std::vector<Mover>& movers, std::int64_t tile_bytes, std::vector<Work>& smalls) {
+std::vector<Tile> cut_movers(const std::vector<Mover>& movers, const Arrays* arrays, std::int64_t tile_bytes,
+                             std::vector<Work>& smalls) {
   std::vector<Tile> tiles, tail;
-  for (const Piece& piece : pieces_of(movers)) {
+  for (const Piece& piece : pieces_of(movers, arrays)) {
     if (piece.words * piece.bytes >= small_work) {
+      if (piece.work.form == Form::transpose) {
+        cut_transpose(piece, tiles);
+        continue;
+      }
       cut_piece(piece, tile_bytes, tiles);
       continue;
     }
@@ -254,6 +306,7 @@ std::vector<Tile> cut_movers(const std::vector<Mover>& movers, std::int64_t tile
     }
     ++tail.back().smalls;
     smalls.push_back(piece.work);
+    if (smalls.back().form == Form::transpose) smalls.back().form = Form::box;
     if (!smalls.back().words) smalls.back().words = static_cast<std::int32_t>(piece.words);
   }
   tiles.insert(tiles.end(), tail.begin(), tail.end());
@@ -265,30 +318,30 @@ struct Ordered {
   double key;
 };
 
-const std::vector<Mover>& movers_of(const Scheduled& s, int binding) {
-  static const std::vector<Mover> none;
-  return s.batch->movers.empty() ? none : s.batch->movers[static_cast<std::size_t>(binding)];
-}
-
 }  // namespace
 
-bool combines(const std::vector<Scheduled>& batches, int binding) {
+bool combines(const std::vector<Scheduled>& batches) {
   return std::any_of(batches.begin(), batches.end(), [&](const Scheduled& s) {
-    const auto& movers = movers_of(s, binding);
+    const auto& movers = s.batch->movers;
     return std::any_of(movers.begin(), movers.end(), [](const Mover& m) { return m.op != Op::copy; });
   });
 }
 
-Table cut(const std::vector<Scheduled>& batches, int binding, int teams) {
+bool transposes(const Table& table) {
+  return std::any_of(table.tiles.begin(), table.tiles.end(),
+                     [](const Tile& tile) { return !tile.smalls && tile.work.form == Form::transpose; });
+}
+
+Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams) {
   Table table;
   for (const Scheduled& s : batches)
-    for (const Mover& m : movers_of(s, binding)) table.bytes += m.words() * m.word;
+    for (const Mover& m : s.batch->movers) table.bytes += m.words() * m.word;
   const std::int64_t tile_bytes = tile_bytes_for(table.bytes, teams);
   std::vector<Ordered> ordered;
   for (std::size_t index = 0; index < batches.size(); ++index) {
     const Scheduled& s = batches[index];
     const Batch& batch = *s.batch;
-    std::vector<Tile> tiles = cut_movers(movers_of(s, binding), tile_bytes, table.smalls);
+    std::vector<Tile> tiles = cut_movers(batch.movers, arrays, tile_bytes, table.smalls);
     if (tiles.empty()) tiles.emplace_back();
     const BatchInfo info{static_cast<std::uint32_t>(tiles.size()),       static_cast<std::int32_t>(table.waits.size()),
                          static_cast<std::int32_t>(batch.before.size()), static_cast<std::int32_t>(table.posts.size()),

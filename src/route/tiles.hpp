@@ -29,7 +29,8 @@ struct Divisor {
 /// One end of a box: word (x, y, z) lies at x stride[0] + y stride[1] + z stride[2], that of a second box `fold`
 /// further.
 struct End {
-  std::byte* base = nullptr;
+  std::int64_t base = 0;               ///< an address, or bytes from the first of array number `array`
+  std::int32_t array = -1;             ///< see Arrays
   std::int64_t stride[3] = {0, 0, 0};  ///< in words
   std::int64_t fold = 0;
 };
@@ -41,10 +42,18 @@ enum class Form : std::uint8_t {
   pair,   ///< two boxes of thin rows, of each the same word (of at most 8 bytes) at a time: words of either lie side by
           ///< side at the target
   seam,   ///< two boxes of packed thin rows into what lies between the rows of an array, see Work::thin
-  list,   ///< at listed places, at one end or both
-  seal,   ///< a box into lines that carry the exchange's number
-  unseal,  ///< and out of them
+  transpose,  ///< a box whose words lie side by side along x at the source and along y at the target: by squares, each
+              ///< by way of the team's own memory, so that both ends are read and written in long pieces
+  list,       ///< at listed places, at one end or both
+  seal,       ///< a box into lines that carry the exchange's number
+  unseal,     ///< and out of them
 };
+
+/// Bytes of a team's memory for a square of a transpose, and its sides: along y it has a word more, so that columns of
+/// it lie in different banks.
+constexpr int square_bytes = 34 * 1024;
+SLIP_FN constexpr std::uint32_t square_along_x(std::uint32_t word) { return word > 8 ? 32 : 64; }
+SLIP_FN constexpr std::uint32_t square_along_y(std::uint32_t) { return 64; }
 
 /// Sizes of words that seams are made of.
 constexpr bool seam_words(std::size_t word) { return word == 4 || word == 8; }
@@ -93,6 +102,7 @@ struct alignas(16) Tile {
   BatchInfo info;
   Wait wait;  ///< the first
 };
+static_assert(33 * 64 * 16 <= square_bytes && 65 * 64 * 8 <= square_bytes);
 
 struct Table {
   std::vector<Tile> tiles;
@@ -102,10 +112,13 @@ struct Table {
   std::int64_t bytes = 0;  ///< moved by all
 };
 
-/// Whether some mover of a binding does more than copy.
-bool combines(const std::vector<Scheduled>& batches, int binding);
+/// Whether some mover does more than copy.
+bool combines(const std::vector<Scheduled>& batches);
+/// Whether some tile goes through the team's own memory.
+bool transposes(const Table& table);
 
-/// Cuts the movers of one binding into tiles, enough for this number of teams.
-Table cut(const std::vector<Scheduled>& batches, int binding, int teams);
+/// Cuts the movers into tiles, enough for this number of teams. `arrays`: those that movers know by number; null where
+/// all know addresses.
+Table cut(const std::vector<Scheduled>& batches, const Arrays* arrays, int teams);
 
 }  // namespace slipstream

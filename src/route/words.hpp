@@ -15,6 +15,24 @@ struct alignas(16) Word16 {
   std::uint64_t low, high;
 };
 
+/// Ends waits: at a time limit, or at once when another has given up.
+struct Watch {
+  const Pulse& pulse;
+  std::uint64_t now;
+  int peer;  ///< the device that is waited for
+
+  // Kept in device memory: many teams ask, and the host's memory is far.
+  SLIP_FN bool broken() const { return load_acquire(pulse.broken) != 0; }
+  /// Leaves word of who was waited for.
+  SLIP_FN void give_up() const {
+    if (broken()) return;
+    pulse.failure->sequence = now;
+    pulse.failure->peer = peer;
+    store_release(&pulse.failure->set, 1);
+    store_release(pulse.broken, 1);
+  }
+};
+
 /// Bytes from a ring's first slot to that of this exchange.
 SLIP_FN std::int64_t ring_offset(const Ring& ring, std::uint64_t now) {
   if (ring.bytes == 0) return 0;
@@ -156,11 +174,92 @@ SLIP_FN void copy_list(const Work& w, const Part& part, const Word* from, Word* 
   }
 }
 
+/// Of a square of a transpose: its sides, and where its first word lies in the box.
+struct Square {
+  std::uint32_t width, height;
+  std::int64_t x, y, z;
+
+  SLIP_FN Square(const Work& w, const Part& part) : x(part.x), y(part.row), z(part.first) {
+    const std::uint32_t across = w.width.by - part.x, down = w.height.by - part.row;
+    width = across < square_along_x(w.word) ? across : square_along_x(w.word);
+    height = down < square_along_y(w.word) ? down : square_along_y(w.word);
+  }
+  SLIP_FN std::int64_t at(const Strides& end) const { return x * end.x + y * end.y + z * end.z; }
+};
+
+/// Loads that a thread has under way while it fills a square.
+template <class Word>
+constexpr std::uint32_t square_flight = sizeof(Word) > 8 ? 2 : 4;
+
+/// From the source into the team's memory, row by row.
+template <class Word>
+SLIP_FN void fill_square(const Work& w, const Part& part, const Word* from, Word* square, Share share) {
+  constexpr std::uint32_t flight = square_flight<Word>, along = square_along_x(sizeof(Word)), pitch = along + 1;
+  const Square s(w, part);
+  const Strides source(w.source);
+  from += s.at(source);
+  for (std::uint32_t n = share.thread; n < along * s.height; n += flight * share.threads) {
+    Word values[flight];
+    for (std::uint32_t f = 0; f < flight; ++f) {
+      const std::uint32_t m = n + f * share.threads, x = m % along, y = m / along;
+      if (x < s.width && y < s.height) values[f] = from[x + y * source.y];
+    }
+    for (std::uint32_t f = 0; f < flight; ++f) {
+      const std::uint32_t m = n + f * share.threads, x = m % along, y = m / along;
+      if (x < s.width && y < s.height) square[y * pitch + x] = values[f];
+    }
+  }
+}
+
+/// And from there to the target, column by column.
+template <class Word>
+SLIP_FN void empty_square(const Work& w, const Part& part, const Word* square, Word* to, Share share) {
+  constexpr std::uint32_t along = square_along_y(sizeof(Word)), pitch = square_along_x(sizeof(Word)) + 1;
+  const Square s(w, part);
+  const Strides target(w.target);
+  to += s.at(target);
+  for (std::uint32_t n = share.thread; n < along * s.width; n += share.threads) {
+    const std::uint32_t y = n % along, x = n / along;
+    if (y < s.height) to[x * target.x + y] = square[y * pitch + x];
+  }
+}
+
+/// On one thread: squares fit the nearest cache.
+template <class Word>
+SLIP_FN void copy_square(const Work& w, const Part& part, const Word* from, Word* to) {
+  const Square s(w, part);
+  const Strides source(w.source), target(w.target);
+  from += s.at(source);
+  to += s.at(target);
+  for (std::uint32_t x = 0; x < s.width; ++x)
+    for (std::uint32_t y = 0; y < s.height; ++y) to[x * target.x + y] = from[x + y * source.y];
+}
+
+/// Where an end's first word lies.
+SLIP_FN std::byte* base_of(const End& end, std::byte* const* arrays) {
+  return end.array < 0 ? reinterpret_cast<std::byte*>(end.base) : arrays[end.array] + end.base;
+}
+
+/// First words of the source and the target in this exchange.
+template <class Word>
+struct Ends {
+  const Word* from;
+  Word* to;
+  SLIP_FN Ends(const Work& w, const Watch& watch)
+      : from(reinterpret_cast<const Word*>(base_of(w.source, watch.pulse.arrays) +
+                                           ring_offset(w.source_ring, watch.now))),
+        to(reinterpret_cast<Word*>(base_of(w.target, watch.pulse.arrays) + ring_offset(w.target_ring, watch.now))) {}
+};
+
 template <bool sequential, class Word>
-SLIP_FN void copy_words(const Work& w, const Part& part, std::uint64_t now, Share share) {
-  const auto* from = reinterpret_cast<const Word*>(w.source.base + ring_offset(w.source_ring, now));
-  auto* to = reinterpret_cast<Word*>(w.target.base + ring_offset(w.target_ring, now));
+SLIP_FN void copy_words(const Work& w, const Part& part, const Watch& watch, Share share) {
+  const Ends<Word> ends(w, watch);
+  const Word* const from = ends.from;
+  Word* const to = ends.to;
   if (w.form == Form::list) return copy_list(w, part, from, to, share);
+  if constexpr (sequential) {
+    if (w.form == Form::transpose) return copy_square(w, part, from, to);
+  }
   if constexpr (seam_words(sizeof(Word))) {
     if (w.form == Form::seam) return copy_seam(Seam(w, part), Strides(w.target), part.count, from, to, share);
   }
@@ -173,24 +272,6 @@ SLIP_FN void copy_words(const Work& w, const Part& part, std::uint64_t now, Shar
     copy_box(Rows(w, part), source, target, w.form == Form::pair, part.count, from, to, share);
   }
 }
-
-/// Ends waits: at a time limit, or at once when another has given up.
-struct Watch {
-  const Pulse& pulse;
-  std::uint64_t now;
-  int peer;  ///< the device that is waited for
-
-  // Kept in device memory: many teams ask, and the host's memory is far.
-  SLIP_FN bool broken() const { return load_acquire(pulse.broken) != 0; }
-  /// Leaves word of who was waited for.
-  SLIP_FN void give_up() const {
-    if (broken()) return;
-    pulse.failure->sequence = now;
-    pulse.failure->peer = peer;
-    store_release(&pulse.failure->set, 1);
-    store_release(pulse.broken, 1);
-  }
-};
 
 /// Lines of the exchange before the last lie in the same place; 32 bits tell them apart.
 SLIP_FN std::uint32_t line_number(std::uint64_t now) { return static_cast<std::uint32_t>(now); }
@@ -239,9 +320,11 @@ struct LineWords {
 constexpr std::uint32_t lines_flight = 2;
 
 template <bool sequential>
-SLIP_FN void seal_words(const Work& w, const Part& part, std::uint64_t now, Share share) {
-  const auto* from = reinterpret_cast<const std::uint32_t*>(w.source.base + ring_offset(w.source_ring, now));
-  auto* to = reinterpret_cast<SealedLine*>(w.target.base + ring_offset(w.target_ring, now)) + part.first;
+SLIP_FN void seal_words(const Work& w, const Part& part, const Watch& watch, Share share) {
+  const std::uint64_t now = watch.now;
+  const Ends<std::uint32_t> ends(w, watch);
+  const std::uint32_t* const from = ends.from;
+  auto* to = reinterpret_cast<SealedLine*>(ends.to) + part.first;
   const LineWords held(w, w.source, static_cast<std::uint32_t>(part.first));
   const Share mine = by_lines<sequential>(share);
   for (std::uint32_t line = mine.thread; line < part.count; line += lines_flight * mine.threads)
@@ -276,9 +359,9 @@ SLIP_FN bool await_part(SealedPart& part, const SealedLine* line, int lane, cons
 
 template <bool sequential>
 SLIP_FN void unseal_words(const Work& w, const Part& part, const Watch& watch, Share share) {
-  const auto* from =
-      reinterpret_cast<const SealedLine*>(w.source.base + ring_offset(w.source_ring, watch.now)) + part.first;
-  auto* to = reinterpret_cast<std::uint32_t*>(w.target.base + ring_offset(w.target_ring, watch.now));
+  const Ends<std::uint32_t> ends(w, watch);
+  const auto* from = reinterpret_cast<const SealedLine*>(ends.from) + part.first;
+  std::uint32_t* const to = ends.to;
   const LineWords held(w, w.target, static_cast<std::uint32_t>(part.first));
   const Share mine = by_lines<sequential>(share);
   for (std::uint32_t line = mine.thread; line < part.count; line += lines_flight * mine.threads)
@@ -296,10 +379,10 @@ SLIP_FN void unseal_words(const Work& w, const Part& part, const Watch& watch, S
 
 /// Combines all contributions to each value with its own.
 template <class T>
-SLIP_FN void combine_words(const Work& w, const Part& part, Share share) {
+SLIP_FN void combine_words(const Work& w, const Part& part, const Watch& watch, Share share) {
   const Rows rows(w, part);
   const Strides place(w.target);
-  auto* target = reinterpret_cast<T*>(w.target.base);
+  auto* target = reinterpret_cast<T*>(base_of(w.target, watch.pulse.arrays));
   for (std::uint32_t n = share.thread; n < part.count; n += share.threads) {
     const Rows::Cell cell = rows.cell(n);
     const std::int64_t i = part.first + n;
@@ -321,44 +404,67 @@ SLIP_FN void combine_words(const Work& w, const Part& part, Share share) {
   }
 }
 
-SLIP_FN void combine_work(const Work& w, const Part& part, Share share) {
+SLIP_FN void combine_work(const Work& w, const Part& part, const Watch& watch, Share share) {
   switch (w.type) {
     case DType::u8:
-      return combine_words<std::uint8_t>(w, part, share);
+      return combine_words<std::uint8_t>(w, part, watch, share);
     case DType::i32:
-      return combine_words<std::int32_t>(w, part, share);
+      return combine_words<std::int32_t>(w, part, watch, share);
     case DType::i64:
-      return combine_words<std::int64_t>(w, part, share);
+      return combine_words<std::int64_t>(w, part, watch, share);
     case DType::f32:
-      return combine_words<float>(w, part, share);
+      return combine_words<float>(w, part, watch, share);
     case DType::f64:
-      return combine_words<double>(w, part, share);
+      return combine_words<double>(w, part, watch, share);
+    case DType::c64:
+      return combine_words<Complex<float>>(w, part, watch, share);
+    case DType::c128:
+      return combine_words<Complex<double>>(w, part, watch, share);
     case DType::f16:
       return;  // refused where exchanges are planned
   }
+}
+
+/// Calls f with a null pointer to words of a size.
+template <class F>
+SLIP_FN void with_word(int size, F f) {
+  switch (size) {
+    case 1:
+      return f(static_cast<std::uint8_t*>(nullptr));
+    case 2:
+      return f(static_cast<std::uint16_t*>(nullptr));
+    case 4:
+      return f(static_cast<std::uint32_t*>(nullptr));
+    case 8:
+      return f(static_cast<std::uint64_t*>(nullptr));
+    case 16:
+      return f(static_cast<Word16*>(nullptr));
+  }
+}
+
+/// The first half of a transpose, of a team that shares memory: its square is filled.
+SLIP_FN void run_first_half(const Work& w, const Part& part, const Watch& watch, void* square, Share share) {
+  with_word(w.word, [&]<class Word>(Word*) {
+    fill_square(w, part, Ends<Word>(w, watch).from, static_cast<Word*>(square), share);
+  });
+}
+
+/// The second: it is emptied.
+SLIP_FN void run_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
+  with_word(w.word, [&]<class Word>(Word*) {
+    empty_square(w, part, static_cast<const Word*>(square), Ends<Word>(w, watch).to, share);
+  });
 }
 
 /// Moves a part of a work. What `watch` says ends waits for lines that do not come.
 template <bool sequential, bool combines>
 SLIP_FN void run_work(const Work& w, const Part& part, const Watch& watch, Share share) {
   if constexpr (combines) {
-    if (w.op != Op::copy) return combine_work(w, part, share);
+    if (w.op != Op::copy) return combine_work(w, part, watch, share);
   }
-  const std::uint64_t now = watch.now;
-  if (w.form == Form::seal) return seal_words<sequential>(w, part, now, share);
+  if (w.form == Form::seal) return seal_words<sequential>(w, part, watch, share);
   if (w.form == Form::unseal) return unseal_words<sequential>(w, part, watch, share);
-  switch (w.word) {
-    case 1:
-      return copy_words<sequential, std::uint8_t>(w, part, now, share);
-    case 2:
-      return copy_words<sequential, std::uint16_t>(w, part, now, share);
-    case 4:
-      return copy_words<sequential, std::uint32_t>(w, part, now, share);
-    case 8:
-      return copy_words<sequential, std::uint64_t>(w, part, now, share);
-    case 16:
-      return copy_words<sequential, Word16>(w, part, now, share);
-  }
+  with_word(w.word, [&]<class Word>(Word*) { copy_words<sequential, Word>(w, part, watch, share); });
 }
 
 }  // namespace slipstream

@@ -52,6 +52,13 @@ const std::vector<Row>& table() {
       {"Routes/GatherScatterOn*nodes*", "4", "4", all, "nodes of two ranks"},
       {"Routes/GatherScatterOn*", "2", "2", all, "values by a route within a process and between two"},
       {"GatherScatterRefuses*", "1 2 4", "2", all, "what one rank does wrong, told on the others"},
+      {"Routes/Transposes*rules*", all, "2", all, "everybody sends to everybody: more partners with each count"},
+      {"Routes/Transposes*nodes*", "4", "4", all, "nodes of two ranks"},
+      {"Routes/Transposes*", "2", "2", all, "a permutation by a route between two processes"},
+      {"Backends/TransposesOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
+      {"TransposeRefuses*", "1 2", "1", all, "refused before ranks speak, and told on the other"},
+      {"Routes/Bound*", "2", "2", all, "arrays that one rank changes and the other stores to"},
+      {"Binding*", "1", "1", all, "refused before ranks speak"},
       // An exchange and its surroundings
       {"*/AdoptedBy*nodes*", "4", "4", all, "nodes of two ranks"},
       {"*/AdoptedBy*", "2", "2", all, "the caller's memory by a route between two processes"},

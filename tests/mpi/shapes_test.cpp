@@ -68,29 +68,6 @@ const std::vector<Shape>& shapes() {
   return list;
 }
 
-void store(DType type, std::byte* array, std::int64_t at, std::int64_t value) {
-  switch (type) {
-    case DType::u8:
-      reinterpret_cast<std::uint8_t*>(array)[at] = static_cast<std::uint8_t>(value);
-      break;
-    case DType::i32:
-      reinterpret_cast<std::int32_t*>(array)[at] = static_cast<std::int32_t>(value);
-      break;
-    case DType::i64:
-      reinterpret_cast<std::int64_t*>(array)[at] = value;
-      break;
-    case DType::f32:
-      reinterpret_cast<float*>(array)[at] = static_cast<float>(value);
-      break;
-    case DType::f64:
-      reinterpret_cast<double*>(array)[at] = static_cast<double>(value);
-      break;
-    case DType::f16:
-      reinterpret_cast<Half*>(array)[at] = half_of(static_cast<float>(value));
-      break;
-  }
-}
-
 class Shapes : public testing::TestWithParam<std::tuple<Backend, std::size_t, std::size_t>> {
  protected:
   static constexpr std::int64_t untouched = 250;

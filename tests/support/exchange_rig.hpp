@@ -134,6 +134,36 @@ void each_in(const BlockShape& shape, const IndexSet& set, F f) {
           f(Extent{x, y, z}, c, element(shape, c, {x, y, z}));
 }
 
+/// Stores a small number as a value of any type.
+inline void store(DType type, std::byte* array, std::int64_t at, std::int64_t value) {
+  switch (type) {
+    case DType::u8:
+      reinterpret_cast<std::uint8_t*>(array)[at] = static_cast<std::uint8_t>(value);
+      break;
+    case DType::i32:
+      reinterpret_cast<std::int32_t*>(array)[at] = static_cast<std::int32_t>(value);
+      break;
+    case DType::i64:
+      reinterpret_cast<std::int64_t*>(array)[at] = value;
+      break;
+    case DType::f32:
+      reinterpret_cast<float*>(array)[at] = static_cast<float>(value);
+      break;
+    case DType::f64:
+      reinterpret_cast<double*>(array)[at] = static_cast<double>(value);
+      break;
+    case DType::f16:
+      reinterpret_cast<Half*>(array)[at] = half_of(static_cast<float>(value));
+      break;
+    case DType::c64:
+      reinterpret_cast<std::complex<float>*>(array)[at] = {static_cast<float>(value), static_cast<float>(-2 * value)};
+      break;
+    case DType::c128:
+      reinterpret_cast<std::complex<double>*>(array)[at] = {static_cast<double>(value), static_cast<double>(3 * value)};
+      break;
+  }
+}
+
 /// A number that looks random, the same on every rank.
 inline std::uint64_t scrambled(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   std::uint64_t x = a * 0x9e3779b97f4a7c15ull + b * 0xbf58476d1ce4e5b9ull + c * 0x94d049bb133111ebull + 1;

@@ -80,8 +80,8 @@ inline void fill(Field& field, int step) {
       return fill_as<float>(field, step);
     case DType::f64:
       return fill_as<double>(field, step);
-    case DType::f16:
-      throw Error("nothing is filled with f16 here");
+    default:
+      throw Error("nothing is filled with " + to_string(field.options().type) + " here");
   }
 }
 

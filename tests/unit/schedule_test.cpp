@@ -15,7 +15,7 @@ class Schedules : public testing::Test {
 
   Batch* sent(Kind kind, std::int64_t bytes, int round = 0) {
     Batch& batch = made_.emplace_back();
-    batch.movers = {{moving(bytes)}};
+    batch.movers = {moving(bytes)};
     batch.round = round;
     if (kind != local) {
       batch.before.push_back({&signal_, kind == packed ? 2 : 0, 1});
@@ -28,7 +28,7 @@ class Schedules : public testing::Test {
   const Batch* received(std::size_t message, std::int64_t bytes, int round = 0) {
     traffic_.incoming.resize(std::max(traffic_.incoming.size(), message + 1));
     Batch& batch = made_.emplace_back();
-    if (bytes) batch.movers = {{moving(bytes)}};
+    if (bytes) batch.movers = {moving(bytes)};
     batch.round = round;
     batch.before.push_back({&signal_, 0, 1});
     return traffic_.incoming[message].emplace_back(&batch);
@@ -130,6 +130,16 @@ TEST_F(Schedules, WithShortRingsRowsInPlaceAreDoneBeforeTheyAreAwaited) {
   const Schedule schedule(traffic_);
   EXPECT_GT(of(landed, schedule.late).from, of(rows, schedule.early).to);
   EXPECT_LT(of(copied, schedule.early).to, of(rows, schedule.early).to);
+}
+
+TEST_F(Schedules, RowsInPlaceAreAwaitedAfterEveryChunkThatOthersWaitToSeeUnpacked) {
+  traffic_.depth = 2;
+  sent(packed, 1000);  // far fewer rounds than arrive
+  const Batch* landed = received(0, 0, 1);
+  const Batch* last = nullptr;
+  for (int round = 0; round < 40; ++round) last = received(1, 1000, round);
+  const Schedule schedule(traffic_);
+  EXPECT_GT(of(landed, schedule.late).from, of(last, schedule.late).to);
 }
 
 TEST_F(Schedules, AllBatchesOfAMessageShareItsStamp) {

@@ -21,27 +21,38 @@ Mover box(std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t pitch) {
   return mover;
 }
 
-/// The batches' only binding, cut for some teams.
+/// The batches, cut for some teams.
 Table cut_for(int teams, const std::vector<Batch>& batches, double to = 1) {
   std::vector<Scheduled> scheduled;
   double at = 0;
   for (const Batch& batch : batches) scheduled.push_back({&batch, at, at + to, 0}), at += 1;
-  return cut(scheduled, 0, teams);
+  return cut(scheduled, nullptr, teams);
+}
+
+/// A square by way of memory that a team shares.
+void move_square(const Tile& tile, const Watch& watch, int threads) {
+  std::vector<Word16> square(square_bytes / sizeof(Word16));
+  const Part part{tile.first, tile.x, tile.row, static_cast<std::uint32_t>(tile.count)};
+  const auto shares = [&](int t) { return Share{static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(threads)}; };
+  for (int t = 0; t < threads; ++t) run_first_half(tile.work, part, watch, square.data(), shares(t));
+  for (int t = 0; t < threads; ++t) run_second_half(tile.work, part, watch, square.data(), shares(t));
 }
 
 /// Moves all tiles of a table, whose batches may run in their order, as a launch does; by `threads` threads a team, or
 /// by the loops of one thread.
 template <bool sequential>
-void move_all(const Table& table, int threads, std::uint64_t now = 1) {
+void move_all(const Table& table, int threads, std::uint64_t now, std::byte* const* arrays) {
   Failure failure;
   Signal broken = 0;
-  const Pulse pulse{nullptr, &failure, &broken, 1'000'000'000, nullptr};
+  const Pulse pulse{nullptr, &failure, &broken, 1'000'000'000, nullptr, arrays};
   for (const Tile& tile : table.tiles) {
     const Watch watch{pulse, now, tile.wait.peer};
+    if (!sequential && !tile.smalls && tile.work.form == Form::transpose) move_square(tile, watch, threads);
     for (int t = 0; t < (sequential ? 1 : threads); ++t) {
       const Share share{static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(sequential ? 1 : threads)};
       const Part part{tile.first, tile.x, tile.row, static_cast<std::uint32_t>(tile.count)};
-      if (!tile.smalls) run_work<sequential, false>(tile.work, part, watch, share);
+      if (!tile.smalls && !(tile.work.form == Form::transpose && !sequential))
+        run_work<sequential, false>(tile.work, part, watch, share);
       for (int s = 0; s < tile.smalls; ++s) {
         const Work& w = table.smalls[static_cast<std::size_t>(tile.first_small + s)];
         run_work<sequential, false>(w, Part{0, 0, 0, static_cast<std::uint32_t>(counted(w))}, watch, share);
@@ -51,9 +62,9 @@ void move_all(const Table& table, int threads, std::uint64_t now = 1) {
   ASSERT_EQ(failure.set, 0u);
 }
 
-void move_all(bool sequential, const Table& table, std::uint64_t now = 1) {
-  if (sequential) return move_all<true>(table, 1, now);
-  move_all<false>(table, 64, now);
+void move_all(bool sequential, const Table& table, std::uint64_t now = 1, std::byte* const* arrays = nullptr) {
+  if (sequential) return move_all<true>(table, 1, now, arrays);
+  move_all<false>(table, 64, now, arrays);
 }
 
 std::vector<std::uint32_t> numbered(std::int64_t count) {
@@ -102,7 +113,7 @@ TEST_P(Tiles, MoveEveryWordOfABoxAndNoOther) {
     mover.target = bytes(target.data());
     move_plainly(mover, expected.data());
     Batch batch;
-    batch.movers = {{mover}};
+    batch.movers = {mover};
     move_all(GetParam(), cut_for(static_cast<int>(draw(100)), {batch}));
     ASSERT_EQ(target, expected) << x << " x " << y << " x " << z;
   }
@@ -147,7 +158,7 @@ void check_both(bool sequential, ThinFaces faces, Mover (ThinFaces::*side)(bool)
   ThinFaces expected = faces;
   for (const bool low : {true, false}) move_plainly((expected.*side)(low));
   Batch batch;
-  batch.movers = {{(faces.*side)(low_first), (faces.*side)(!low_first)}};
+  batch.movers = {(faces.*side)(low_first), (faces.*side)(!low_first)};
   const Table table = cut_for(4, {batch});
   EXPECT_EQ(form_of(table), form);
   move_all(sequential, table);
@@ -199,8 +210,8 @@ TEST_P(Tiles, FillWhatNobodyOwnsBetweenTwoRowsAndNothingBeyond) {
   ThinFaces faces{3, 4, 2, 40, 40 + 5};
   std::fill(faces.array.begin(), faces.array.end(), 9u);
   Batch batch;
-  batch.movers = {{faces.unpacking(true), faces.unpacking(false)}};
-  for (Mover& mover : batch.movers.front()) mover.free_gaps = true;
+  batch.movers = {faces.unpacking(true), faces.unpacking(false)};
+  for (Mover& mover : batch.movers) mover.free_gaps = true;
   move_all(GetParam(), cut_for(1, {batch}));
   // Seams are words 40 to 47 of a row, the two in their middle nobody's.
   for (std::int64_t z = 0; z < faces.planes; ++z)
@@ -228,8 +239,8 @@ TEST_P(Tiles, LinesBringEveryWordOfTheirExchange) {
     in.source = bytes(lines.data());
     in.target = bytes(target.data());
     Batch send, receive;
-    send.movers = {{out}};
-    receive.movers = {{in}};
+    send.movers = {out};
+    receive.movers = {in};
     const Table table = cut_for(3, {send, receive});
     for (const std::uint64_t now : {1, 2}) {
       for (auto& word : source) word += 7;
@@ -240,6 +251,55 @@ TEST_P(Tiles, LinesBringEveryWordOfTheirExchange) {
   }
 }
 
+TEST_P(Tiles, TransposeByEveryWordInEveryOrderOfTheOtherAxes) {
+  for (const int word : {1, 2, 4, 8, 16})
+    for (const int axis : {1, 2})
+      for (const auto& extent : {std::array<std::int64_t, 3>{70, 130, 3}, {64, 64, 1}, {200, 8, 20}, {9, 31, 90}}) {
+        SCOPED_TRACE("words of " + std::to_string(word) + " B, axis " + std::to_string(axis));
+        Mover mover = box(extent[0], extent[1], extent[2], extent[0] + 3);
+        mover.word = word;
+        // Words lie side by side along `axis`, then along x.
+        const int other = 3 - axis;
+        mover.target_stride[axis] = 1;
+        mover.target_stride[0] = extent[static_cast<std::size_t>(axis)] + 2;
+        mover.target_stride[other] = mover.target_stride[0] * (extent[0] + 1);
+        const auto source = numbered((extent[0] + 3) * (extent[1] + 1) * extent[2] * word / 4 + 4);
+        const std::int64_t size = mover.target_stride[other] * extent[static_cast<std::size_t>(other)];
+        std::vector<std::uint32_t> target(static_cast<std::size_t>(size * word / 4 + 4)), expected(target.size());
+        mover.source = bytes(const_cast<std::uint32_t*>(source.data()));
+        mover.target = bytes(target.data());
+        move_plainly(mover, expected.data());
+        Batch batch;
+        batch.movers = {mover};
+        const Table table = cut_for(3, {batch});
+        EXPECT_EQ(transposes(table), extent[static_cast<std::size_t>(axis)] >= 8);
+        move_all(GetParam(), table);
+        ASSERT_EQ(target, expected);
+      }
+}
+
+TEST_P(Tiles, FollowArraysThatAreChangedForOthers) {
+  Mover mover = box(100, 30, 2, 110);
+  const auto source = numbered(110 * 31 * 2);
+  std::vector<std::uint32_t> other = source, target(source.size()), expected(source.size());
+  for (auto& value : other) value += 7;
+  mover.source = bytes(const_cast<std::uint32_t*>(source.data()));
+  mover.target = bytes(expected.data());
+  mover.source_array = 0;
+  mover.target_array = 1;
+  Arrays arrays;
+  arrays.count = 2;
+  arrays.planned = {bytes(const_cast<std::uint32_t*>(source.data())), bytes(expected.data())};
+  Batch batch;
+  batch.movers = {mover};
+  const Table table = cut({{&batch, 0, 1, 0}}, &arrays, 3);
+  mover.source = bytes(other.data());
+  move_plainly(mover);
+  std::byte* const now[] = {bytes(other.data()), bytes(target.data())};
+  move_all(GetParam(), table, 1, now);
+  EXPECT_EQ(target, expected);
+}
+
 TEST(TileTable, LinesThatDoNotComeAreGivenUp) {
   Mover in = box(10, 1, 1, 10);
   std::vector<SealedLine> lines(1);
@@ -248,12 +308,12 @@ TEST(TileTable, LinesThatDoNotComeAreGivenUp) {
   in.source = bytes(lines.data());
   in.target = bytes(target.data());
   Batch receive;
-  receive.movers = {{in}};
+  receive.movers = {in};
   receive.peer = 6;
   const Table table = cut_for(1, {receive});
   Failure failure;
   Signal broken = 0;
-  const Pulse pulse{nullptr, &failure, &broken, 1'000'000, nullptr};
+  const Pulse pulse{nullptr, &failure, &broken, 1'000'000, nullptr, nullptr};
   run_work<true, false>(table.smalls.front(), Part{0, 0, 0, 1}, Watch{pulse, 3, table.tiles.front().wait.peer}, {0, 1});
   EXPECT_EQ(failure.set, 1u);
   EXPECT_EQ(failure.peer, 6);
@@ -263,7 +323,7 @@ TEST(TileTable, LinesThatDoNotComeAreGivenUp) {
 
 TEST(TileTable, HoldWholeRowsWhereSeveralFit) {
   Batch batch;
-  batch.movers = {{box(100, 300, 1, 100)}};
+  batch.movers = {box(100, 300, 1, 100)};
   const Table table = cut_for(3, {batch});
   ASSERT_GT(table.tiles.size(), 1u);
   for (const Tile& tile : table.tiles) {
@@ -274,7 +334,7 @@ TEST(TileTable, HoldWholeRowsWhereSeveralFit) {
 
 TEST(TileTable, SmallBoxesShareATile) {
   Batch batch;
-  batch.movers = {{box(3, 3, 3, 3), box(4, 4, 4, 4), box(5, 1, 1, 5)}};
+  batch.movers = {box(3, 3, 3, 3), box(4, 4, 4, 4), box(5, 1, 1, 5)};
   const Table table = cut_for(8, {batch});
   ASSERT_EQ(table.tiles.size(), 1u);
   EXPECT_EQ(table.tiles[0].smalls, 3);
@@ -292,10 +352,10 @@ TEST(TileTable, ABatchWithoutMoversIsOneTileForItsCounters) {
 
 TEST(TileTable, OfBatchesAtTheSameTimeTakeTurns) {
   Batch a, b;
-  a.movers = b.movers = {{box(1024, 64, 1, 1024)}};
+  a.movers = b.movers = {box(1024, 64, 1, 1024)};
   const std::vector<Batch> batches{a, b};
   const std::vector<Scheduled> together{{&batches[0], 0, 1, 0}, {&batches[1], 0, 1, 0}};
-  const Table table = cut(together, 0, 4);
+  const Table table = cut(together, nullptr, 4);
   ASSERT_GE(table.tiles.size(), 4u);
   EXPECT_NE(table.tiles[0].batch, table.tiles[1].batch);
   EXPECT_NE(table.tiles[2].batch, table.tiles[3].batch);

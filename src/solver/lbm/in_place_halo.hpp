@@ -21,6 +21,7 @@ class InPlaceHalo final : public Pattern {
   /// `form`: shared or turned, that of the step that follows the exchange.
   InPlaceHalo(const Grid& grid, const Options& options, Form form);
   std::string name() const override { return form_ == Form::turned ? "turned halo in place" : "halo in place"; }
+  std::uint64_t fingerprint() const override { return halo_.fingerprint(); }
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override;
 
  private:

@@ -16,6 +16,7 @@ class PackedHalo final : public Pattern {
   PackedHalo(std::unique_ptr<Pattern> boxes, std::shared_ptr<Keeping> keeping, FieldOptions field)
       : boxes_(std::move(boxes)), keeping_(std::move(keeping)), field_(std::move(field)) {}
   std::string name() const override { return "packed " + boxes_->name(); }
+  std::uint64_t fingerprint() const override { return boxes_->fingerprint(); }
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override;
 
  private:
