@@ -169,10 +169,19 @@ SLIP_FN constexpr std::int64_t lines_for(std::int64_t words) {
   return (words + SealedLine::words - 1) / SealedLine::words;
 }
 
-/// Stores one part; the number is the last value of the last.
+/// The eight threads of a line go on together. Threads that took different branches before (one of them has no word to
+/// load) may otherwise store or load their parts in instructions of their own, and a line would no longer be one piece.
+SLIP_FN void join_line() {
+#if defined(__CUDA_ARCH__)
+  __syncwarp(0xffu << (threadIdx.x & 24));
+#endif
+}
+
+/// Stores one part; the number is the last value of the last. The eight threads of a line call it together.
 SLIP_FN void store_sealed(SealedLine* line, int lane, const std::uint32_t (&values)[SealedLine::part_words]) {
   const WordPair pair{values[0] | std::uint64_t{values[1]} << 32, values[2] | std::uint64_t{values[3]} << 32};
 #if defined(__CUDA_ARCH__)
+  join_line();
   store_relaxed(&line->part[lane], pair);
 #else
   if (lane + 1 < SealedLine::parts) return store_relaxed(&line->part[lane], pair);
@@ -190,8 +199,10 @@ struct SealedPart {
   }
 };
 
+/// One part. The eight threads of a line call it together.
 SLIP_FN SealedPart load_part(const SealedLine* line, int lane) {
 #if defined(__CUDA_ARCH__)
+  join_line();
   return {load_relaxed(&line->part[lane]), 0};
 #else
   const auto number = static_cast<std::uint32_t>(load_acquire(&line->part[SealedLine::parts - 1].second) >> 32);
