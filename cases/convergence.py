@@ -10,9 +10,9 @@ import math
 import tempfile
 from pathlib import Path
 
-from slipstream import report
-from slipstream.case import load
-from slipstream.run import run
+from slipstream.case.case import load
+from slipstream.run import report
+from slipstream.run.run import run
 
 FACTORS = (1, 2, 4)
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slipstream import beads, engine
-from slipstream import permeability as bed
-from slipstream.case import load
-from slipstream.errors import CaseError
-from slipstream.lbm import Simulation
+from slipstream.base.errors import CaseError
+from slipstream.case.case import load
+from slipstream.flow import permeability as bed
+from slipstream.geometry import beads
+from slipstream.lbm.simulation import Simulation
+from slipstream.run import engine
 
 CASES = Path(__file__).parents[2] / "cases"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream import bench_lbm_methods as methods
-from slipstream import benchmarks
-from slipstream.bench import Row
-from slipstream.bench_lbm_methods import Choice, Method
+from slipstream.bench import registry
+from slipstream.bench.lbm import methods
+from slipstream.bench.lbm.methods import Choice, Method
+from slipstream.bench.record import Row
 
 CHOICE = Choice("host", 1, 16, "f32")
 
@@ -20,7 +20,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     monkeypatch.setattr(methods, "REPEATS", 1)
     monkeypatch.setattr(methods, "ROUNDS", {"host": 2})
     words = ["lbm_methods", "--backend", "host", "--threads", "1", "--cells", "16", "--folder", str(tmp_path)]
-    methods.run(benchmarks.parse(words), Console(quiet=True))
+    methods.run(registry.parse(words), Console(quiet=True))
     (path,) = (tmp_path / "lbm_methods").glob("*.json")
     return json.loads(path.read_text())["rows"]
 

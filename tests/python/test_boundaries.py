@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
-from slipstream import bodies, engine, loads
-from slipstream.case import load
-from slipstream.errors import CaseError
-from slipstream.lbm import Simulation
+from slipstream.base.errors import CaseError
+from slipstream.case.case import load
+from slipstream.flow import loads
+from slipstream.geometry import bodies
+from slipstream.lbm.simulation import Simulation
+from slipstream.run import engine
 
 PARABOLA = "6*y*(Ly-y)/Ly^2"
 PILLAR = {"shape": "cylinder", "centre": (6, 6, 0), "radius": 2, "area": 4}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from conftest import CASES, SMALL, TETRAHEDRON, Cli
-from slipstream import cli as command_line
-from slipstream import engine
-from slipstream.case import Case, load, schema
-from slipstream.errors import CaseError
-from slipstream.toml_text import find_line, parse_override
+from slipstream.base.errors import CaseError
+from slipstream.base.toml_text import find_line, parse_override
+from slipstream.case.case import Case, load, schema
+from slipstream.cli import main as command_line
+from slipstream.run import engine
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CASES.glob("*.toml")))

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import ROOT, Cli
-from slipstream import bodies, domain, engine
-from slipstream.case import load
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.case.case import load
+from slipstream.geometry import bodies, domain
+from slipstream.run import engine
 
 CAR = f"""\
 [domain]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import slipstream._core as core
 from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command
-from slipstream import bench_lbm, engine
-from slipstream.case import load
+from slipstream.bench.lbm import updates
+from slipstream.case.case import load
+from slipstream.run import engine
 
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}
 RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
@@ -247,8 +248,8 @@ def test_info_shows_what_collectives_can_do(cli: Cli) -> None:
 
 
 def test_benchmark_writes_a_result_file(here: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bench_lbm, "DURATION", 0.1)
-    monkeypatch.setattr(bench_lbm, "PAIRS", 3)
+    monkeypatch.setattr(updates, "DURATION", 0.1)
+    monkeypatch.setattr(updates, "PAIRS", 3)
     result = here(
         "bench",
         "lbm",

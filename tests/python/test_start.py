@@ -3,8 +3,8 @@
 import sys
 
 import pytest
-from slipstream import start
-from slipstream.cli import _parse, _without_ranks
+from slipstream.cli.main import _parse, _without_ranks
+from slipstream.machine import start
 
 
 def test_open_mpi_may_have_more_ranks_than_cores() -> None:

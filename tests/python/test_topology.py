@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import ROOT, Cli
-from slipstream import engine, topology
+from slipstream.machine import topology
+from slipstream.run import engine
 from test_machine_file import TWO_BOXES, read
 from test_run import words
 

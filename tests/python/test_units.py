@@ -7,11 +7,12 @@ import h5py
 import numpy as np
 import pytest
 from conftest import CASES, SMALL, Cli
-from slipstream import derived, engine, initial
-from slipstream.case import Case, load
-from slipstream.cautions import warnings
-from slipstream.errors import CaseError
-from slipstream.lbm import Simulation
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case, load
+from slipstream.flow import derived, initial
+from slipstream.lbm.cautions import warnings
+from slipstream.lbm.simulation import Simulation
+from slipstream.run import engine
 
 #: The flow of SMALL: 1.6 m of something thick under a lid that slides at 2 m/s.
 SI = SMALL.replace(
