@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from slipstream.base.errors import CaseError
+from slipstream.base.terminal import banner, console, table
 from slipstream.case.case import Case, load
 from slipstream.flow import profiles, reference
 from slipstream.pictures import style
-from slipstream.run.report import banner, comparison, console, table
+from slipstream.run.report import comparison
 
 
 def centres(n: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from conftest import ROOT, Cli
 from slipstream.base.errors import CaseError
 from slipstream.case.case import load
 from slipstream.geometry import bodies, domain
+from slipstream.machine import discovery
 from slipstream.run import engine
 
 CAR = f"""\
@@ -129,7 +130,7 @@ def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
         "[run]\nsteps = 1\n"
     )
     case = load(path)
-    plan = engine.prepare(case, engine.discover(case)).plan
+    plan = engine.prepare(case, discovery.discover(case.machine)).plan
     (entry,) = [array for array in plan["arrays"] if array["array"] == "links of bodies"]
     mean = (6 + 12 * math.sqrt(2)) / 4  # of |c . n| / 2 over all directions of n
     per_link = entry["bytes"] / (4 * math.pi * 12**2 * mean)

@@ -11,7 +11,7 @@ import slipstream._core as core
 from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command
 from slipstream.bench.lbm import updates
 from slipstream.case.case import load
-from slipstream.run import engine
+from slipstream.machine import discovery
 
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}
 RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
@@ -166,7 +166,7 @@ def test_plan_prints_the_dry_run_and_writes_nothing(cli: Cli, small: Path) -> No
 def test_largest_grid_fits_and_a_little_larger_one_does_not(small: Path, cells: tuple[int, ...]) -> None:
     flat = ['lbm.lattice="D2Q9"'] if cells[2] == 1 else []
     case = load(small, [f"grid.cells={list(cells)}", "machine.backend=host", *flat])
-    machine = engine.discover(case)
+    machine = discovery.discover(case.machine)
     memory = machine.devices()[0]["memory"]
 
     def needed(size: tuple[int, ...]) -> int:

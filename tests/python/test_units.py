@@ -12,6 +12,7 @@ from slipstream.case.case import Case, load
 from slipstream.flow import derived, initial
 from slipstream.lbm.cautions import warnings
 from slipstream.lbm.simulation import Simulation
+from slipstream.machine import discovery
 from slipstream.run import engine
 
 #: The flow of SMALL: 1.6 m of something thick under a lid that slides at 2 m/s.
@@ -39,7 +40,7 @@ def si(tmp_path: Path) -> Path:
 
 
 def velocity_after(case: Case, steps: int) -> np.ndarray:
-    lbm = engine.solver(engine.prepare(case, engine.discover(case)))
+    lbm = engine.solver(engine.prepare(case, discovery.discover(case.machine)))
     lbm.advance(steps)
     return np.asarray(lbm.gather("velocity", (0, 0, 0), case.grid.cells))
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
-from slipstream.run import engine, report
+from slipstream.machine import discovery
 
 SIZES = tuple(2**n for n in range(11))
 QUICK_SIZES = (1, 8, 1024)
@@ -20,7 +21,7 @@ CLOCKS = {"peer": ("events", "host"), "nccl": ("events", "host"), "mpi": ("host"
 
 def _discover(wanted: str, devices: int) -> Any:
     """An emulated machine of one rank gets two devices, so that there is something to reduce."""
-    backend = engine.choose_backend(wanted)
+    backend = discovery.choose_backend(wanted)
     if backend == "host" and core().size() == 1 and devices == 0:
         devices = 2
     with as_case_error():
@@ -84,8 +85,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     shown = [
         (values, *(f"{times[values]:.4g}" for times in columns.values())) for values in next(iter(columns.values()))
     ]
-    counts = f"{report.count(machine.ranks, 'rank')}, {report.count(len(machine.devices()), 'device')}"
-    console.print(report.table(f"all-reduce, microseconds, {counts}", ["doubles", *columns], shown))
+    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
+    console.print(terminal.table(f"all-reduce, microseconds, {counts}", ["doubles", *columns], shown))
     for why in filter(None, refusals.values()):
         console.print(why, soft_wrap=True)
     described = record.describe_machine(machine)

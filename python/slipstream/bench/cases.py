@@ -12,11 +12,12 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError, RunError
 from slipstream.bench import record
 from slipstream.case.case import Case, load, variant_names
-from slipstream.run import engine, report
+from slipstream.machine import discovery
 
 #: Beside the package in the source tree; installed packages have none.
 CASES = Path(__file__).resolve().parents[2] / "cases"
@@ -140,7 +141,7 @@ def _show(console: Console, all_rows: list[dict[str, Any]]) -> None:
     shown = [
         (
             " ".join(filter(None, (row["case"], row["variant"]))),
-            engine.show_extent(row["cells"]),
+            terminal.show_extent(row["cells"]),
             row["precision"],
             *(None if row[key] is None else f"{row[key]:.4g}" for key in ("seconds", "mlups")),
             row["quantity"],
@@ -151,7 +152,7 @@ def _show(console: Console, all_rows: list[dict[str, Any]]) -> None:
         for row in all_rows
     ]
     columns = ["case", "cells", "precision", "s", "MLUPS", "quantity", "expected", "found", "met"]
-    console.print(report.table("cases and what they expect", columns, shown, left=3))
+    console.print(terminal.table("cases and what they expect", columns, shown, left=3))
 
 
 def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
@@ -166,12 +167,12 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
     failed or missed what they expect. Collective."""
     changes = [] if backend == "auto" else [f"machine.backend={backend}"]
     cases = [(entry, load(entry.path, changes, entry.variant)) for entry in chosen]
-    module, machine = core(), engine.discover(cases[0][1])
+    module, machine = core(), discovery.discover(cases[0][1].machine)
     all_rows: list[dict[str, Any]] = []
     short: list[str] = []
     written: Path | None = None
     for entry, case in cases:
-        console.print(f"{entry}: {engine.show_extent(case.grid.cells)} cells, {case.last_step} steps at most")
+        console.print(f"{entry}: {terminal.show_extent(case.grid.cells)} cells, {case.last_step} steps at most")
         run, problem = {}, ""
         try:
             run = _run(entry, changes)

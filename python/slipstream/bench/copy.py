@@ -8,12 +8,13 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.record import Row
+from slipstream.machine import discovery
 from slipstream.pictures import curves
-from slipstream.run import engine, report
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_us", "gbs", "here"})
@@ -206,16 +207,16 @@ def _print(console: Console, machine: str, rows: list[Row]) -> None:
     single = _pick(rows, clock="host")
     plain = [(_label(row), curves.size(row["bytes"]), *both(row)) for row in single if "method" not in row]
     columns = ["single us", "back to back us", "GB/s"]
-    console.print(report.table(f"copies on {machine}", ["copy", "size", *columns], plain))
+    console.print(terminal.table(f"copies on {machine}", ["copy", "size", *columns], plain))
     strided = [
         (row["what"], row["direction"].replace("_", " "), _label(row), "x".join(map(str, row["extent"])), *both(row))
         for row in single
         if "method" in row
     ]
     heads = ["region", "direction", "method", "bytes x rows x planes", *columns]
-    console.print(report.table("strided regions of pitched device memory", heads, strided, left=4))
+    console.print(terminal.table("strided regions of pitched device memory", heads, strided, left=4))
     found = [(row["question"], row["published"], row["here"], row["source"]) for row in _pick(rows, what="finding")]
-    console.print(report.table("beside published figures", ["", "published", "here", "source"], found, left=4))
+    console.print(terminal.table("beside published figures", ["", "published", "here", "source"], found, left=4))
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
@@ -257,7 +258,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     module, choice = core(), record.chosen(Choice, arguments)
     if module.size() > 1:
         raise CaseError("bench copy measures one device and its peer from one rank: start it without -n")
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=2 if backend == "host" else 0)
     devices = machine.devices()
     peer = len(devices) > 1 and machine.links()[0][1]["peer"]

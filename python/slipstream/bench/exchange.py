@@ -11,13 +11,13 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.bench import exchange_setups, exchange_tables, options, record
 from slipstream.bench.exchange_setups import PARTS, ROUTES, Scale, Setup
 from slipstream.bench.record import Row
-from slipstream.machine import predict
-from slipstream.run import engine
+from slipstream.machine import discovery, predict
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -234,7 +234,7 @@ class _Session:
 
     def __init__(self, choice: Choice, console: Console) -> None:
         self.choice, self.console = choice, console
-        backend = engine.choose_backend(choice.backend)
+        backend = discovery.choose_backend(choice.backend)
         # What one rank lacks, none can use.
         self.missing = {
             route["name"]: route["missing"]
@@ -255,7 +255,9 @@ class _Session:
         """Rows of setups that only differ in size: where one is refused, so are all."""
         for setup in setups:
             if not meter.fits(setup):
-                self.console.print(f"left out: {engine.show_extent(setup.cells)} needs more than {SHARE:.0%} of memory")
+                self.console.print(
+                    f"left out: {terminal.show_extent(setup.cells)} needs more than {SHARE:.0%} of memory"
+                )
                 continue
             try:
                 yield from meter.rows(setup)

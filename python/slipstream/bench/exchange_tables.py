@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
+from slipstream.base.terminal import show_extent
 from slipstream.bench import exchange_setups
 from slipstream.bench.exchange_setups import BEGIN_US, PEARSON, RISSO, STENCIL, WARM_SETUP_S
-from slipstream.run import report
-from slipstream.run.engine import show_extent
 
 Row = dict[str, Any]
 
@@ -47,7 +47,7 @@ def _cells(row: Row) -> int:
 
 
 def _who(row: Row) -> str:
-    return f"{report.count(row['ranks'], 'rank')}, {report.count(row['devices'], 'device')}"
+    return f"{terminal.count(row['ranks'], 'rank')}, {terminal.count(row['devices'], 'device')}"
 
 
 def _across(rows: list[Row], key: str) -> list[tuple[str, dict[str, Row]]]:
@@ -79,11 +79,11 @@ def _must(console: Console, rows: list[Row]) -> None:
         f"exchange, {_who(must[0])}: {must[0]['quantities']} {must[0]['dtype']} quantities, radius {must[0]['radius']}"
     )
     heads = ["cells a device", "routes", "events us", "at most", "host us", "at most", "stencil us"]
-    console.print(report.table(title, heads, times, left=2))
+    console.print(terminal.table(title, heads, times, left=2))
     if any(row.get("stencil_us") for row in must):
         console.print(f"stencil: {STENCIL}")
     heads = ["cells a device", "routes", "link MB", "GB/s", "least us", "begin us", "begin + end us", "warm set-up s"]
-    console.print(report.table("what it costs", heads, costs, left=2))
+    console.print(terminal.table("what it costs", heads, costs, left=2))
     console.print(
         "link MB leave the device that sends most, GB/s by device events; least: what they need at the measured rate\n"
         "of large copies between devices, both ways at once; to be reached: "
@@ -106,7 +106,7 @@ def _ladder(console: Console, rows: list[Row]) -> None:
             for name, line in _across(chosen, "rung")
         ]
         heads = ["nodes/ranks/GPUs/side", *(f"{rung} us" for rung in rungs), "alone / + kernel", "alone / + direct"]
-        console.print(report.table(f"routes added to {base}, host clock", heads, lines))
+        console.print(terminal.table(f"routes added to {base}, host clock", heads, lines))
 
 
 def _schemes(console: Console, rows: list[Row]) -> None:
@@ -117,7 +117,7 @@ def _schemes(console: Console, rows: list[Row]) -> None:
         lines.append((name, *times, *(_percent(_gain(line, usual, scheme)) for scheme in others)))
     if lines:
         heads = ["cells a device", f"{usual} us", "asynchronous us", "GPUBufferedScheme us", "gain", "gain"]
-        console.print(report.table("schemes of Risso's thesis, host clock", heads, lines))
+        console.print(terminal.table("schemes of Risso's thesis, host clock", heads, lines))
 
 
 def _percent(gain: float | None) -> str:
@@ -177,9 +177,9 @@ def _scaling(console: Console, rows: list[Row], everything: list[Row]) -> None:
         "unexplained",
     ]
     title = "weak scaling, microseconds: what several devices take more than one, and how much of it MB over links need"
-    console.print(report.table(title, heads, weak, 3))
+    console.print(terminal.table(title, heads, weak, 3))
     heads = ["cells in all", "ranks/devices", "clock", "1 device", "these", "times faster"]
-    console.print(report.table("strong scaling, microseconds", heads, strong, 3))
+    console.print(terminal.table("strong scaling, microseconds", heads, strong, 3))
 
 
 def _shares(row: Row) -> str:
@@ -270,7 +270,7 @@ def show(console: Console, machine: str, rows: list[Row], everything: list[Row])
     for source in (PEARSON, RISSO):
         found = [(row["question"], row["published"], row["here"]) for row in pick(rows, part="finding", source=source)]
         if found:
-            console.print(report.table(f"beside {source}", ["", "published", "here"], found, left=3))
+            console.print(terminal.table(f"beside {source}", ["", "published", "here"], found, left=3))
 
 
 def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:

@@ -10,11 +10,11 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
-from slipstream.machine import predict
-from slipstream.run import engine, report
+from slipstream.machine import discovery, predict
 
 ORDERS = (1, 3, 7, 11)
 #: Elements along each axis of the cube that all devices share.
@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     _check(arguments)
-    backend = engine.choose_backend(arguments.backend)
+    backend = discovery.choose_backend(arguments.backend)
     with as_case_error():
         machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
     rows = list(_rows(arguments, machine, backend))
@@ -107,7 +107,7 @@ def _row(
 
 
 def _table(machine: Any, rows: Sequence[record.Row]) -> Any:
-    counts = f"{report.count(machine.ranks, 'rank')}, {report.count(len(machine.devices()), 'device')}"
+    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
     shown = [
         (
             f"{round(row['elements'] ** (1 / 3))}^3",
@@ -133,4 +133,4 @@ def _table(machine: Any, rows: Sequence[record.Row]) -> Any:
         "% of the copy",
         "set-up s",
     ]
-    return report.table(f"gather-scatter, {counts}", columns, shown)
+    return terminal.table(f"gather-scatter, {counts}", columns, shown)

@@ -10,12 +10,13 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.record import Row
+from slipstream.machine import discovery
 from slipstream.pictures import curves
-from slipstream.run import engine, report
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_us", "gbs", "here"})
@@ -184,7 +185,7 @@ def _print(console: Console, title: str, rows: list[Row]) -> None:
             for count in sorted({row["bytes"] for row in chosen})
         ]
         how = "the host waits for each" if clock == "host" else "back to back on the devices"
-        console.print(report.table(f"{title}, {pair}: us a message, {how}", ["size", *names], lines))
+        console.print(terminal.table(f"{title}, {pair}: us a message, {how}", ["size", *names], lines))
     found = [
         (row["pair"], row["question"], row["published"], row["here"], row["source"])
         for row in rows
@@ -192,7 +193,7 @@ def _print(console: Console, title: str, rows: list[Row]) -> None:
     ]
     if found:
         heads = ["pair", "", "published", "here", "source"]
-        console.print(report.table("device buffers of MPI beside published figures", heads, found, left=5))
+        console.print(terminal.table("device buffers of MPI beside published figures", heads, found, left=5))
 
 
 def picture(path: Path, machine: str, rows: list[Row]) -> None:
@@ -238,7 +239,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     machine = module.Machine.discover(backend, devices_per_rank=_devices_a_rank(backend))
     rank_of = [device["rank"] for device in machine.devices()]
     budget = 0.002 if choice.quick else 0.008

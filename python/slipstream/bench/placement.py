@@ -8,13 +8,14 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.exchange.model import ExchangeTime, exchange_time
+from slipstream.machine import discovery, topology
 from slipstream.machine.machine_file import MachineFile, load
 from slipstream.pictures import style
-from slipstream.run import engine, report
 
 #: The grid of Pearson et al. 2020, fig. 11; the options' defaults are the rest of their settings.
 CELLS = (1440, 1452, 700)
@@ -50,7 +51,7 @@ class Target:
 
 def _targets(choice: Choice) -> list[Target]:
     if not choice.machine:
-        backend = engine.choose_backend(choice.backend)
+        backend = discovery.choose_backend(choice.backend)
         with as_case_error():
             machine = core().Machine.discover(backend, devices_per_rank=choice.devices)
         return [Target(machine, None, core().measure_rates(machine))]
@@ -60,7 +61,7 @@ def _targets(choice: Choice) -> list[Target]:
         for path, file in zip(choice.machine, files, strict=True):
             if faults := file.faults():
                 raise CaseError("\n  ".join(f"{path}, with {choice.nodes} nodes: {fault}" for fault in faults))
-    return [Target(engine.describe(file), file, []) for file in files]
+    return [Target(discovery.describe(file), file, []) for file in files]
 
 
 def _placed(choice: Choice, target: Target, method: str, seed: int) -> tuple[ExchangeTime, dict[str, Any]]:
@@ -118,10 +119,10 @@ def _machine(target: Target) -> dict[str, Any]:
         return record.describe_machine(target.machine)
     nodes = target.machine.nodes
     return {
-        "name": f"{target.file.name}, {report.count(nodes, 'node')}",
+        "name": f"{target.file.name}, {terminal.count(nodes, 'node')}",
         "card": target.file.device.name,
         "devices": [target.file.device.name] * target.file.devices_per_node * nodes,
-        "links": report.link_summary(target.machine),
+        "links": topology.link_summary(target.machine),
         "memory_gb_per_s": target.file.device.memory_gb_per_s,
     }
 
@@ -133,9 +134,9 @@ def _show(console: Console, name: str, rows: list[dict[str, Any]]) -> None:
          f"{row['links_gain_percent']:.1f}", f"{row['gain_percent']:.1f}")
         for row in rows
     ]  # fmt: skip
-    cells = engine.show_extent(rows[0]["cells"])
+    cells = terminal.show_extent(rows[0]["cells"])
     title = f"placement of {cells} on {name}: model of an exchange, radius {rows[0]['radius']}"
-    console.print(report.table(title, columns, shown, left=2))
+    console.print(terminal.table(title, columns, shown, left=2))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

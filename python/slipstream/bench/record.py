@@ -17,7 +17,7 @@ from rich.console import Console
 
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
-from slipstream.run import report
+from slipstream.machine import topology
 
 Row = dict[str, Any]
 Choice = TypeVar("Choice")
@@ -54,7 +54,7 @@ def describe_machine(machine: Any) -> Row:
         "name": name,
         "card": card,
         "devices": [entry["name"] for entry in found],
-        "links": report.link_summary(machine),
+        "links": topology.link_summary(machine),
         "memory_gb_per_s": found[0]["memory_gb_per_s"],
         "threads": core().host_threads(),
         "mpi": build["mpi"],

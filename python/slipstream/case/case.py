@@ -18,10 +18,12 @@ from pydantic import BaseModel, Field, ValidationError
 from slipstream.base import toml_text
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import explain, show
+from slipstream.base.keys import Table
 from slipstream.case import variants
+from slipstream.case.body import Body
 from slipstream.case.expression import evaluate
 from slipstream.case.flow_tables import DomainTable, ExactTable, ExpectedTable, InitialTable
-from slipstream.case.sides import Body, BoundariesTable, Boundary, Table, Wall, WallsTable
+from slipstream.case.sides import BoundariesTable, Boundary, Wall, WallsTable
 from slipstream.case.tables import (
     PATTERNS,
     RIM_FORMS,
@@ -32,13 +34,13 @@ from slipstream.case.tables import (
     GridTable,
     GuardTable,
     LbmTable,
-    MachineTable,
     OutputTable,
     PhysicsTable,
     RunTable,
     UnitsTable,
 )
 from slipstream.case.units import Converter, Scales, whole
+from slipstream.machine.discovery import MachineTable
 
 
 class Case(Table):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from slipstream.case.sides import Count, Finite, Table
+from slipstream.base.keys import Count, Finite, Table
 
 Part = Finite | str
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from slipstream.case.sides import Count, Finite, Positive, Table
+from slipstream.base.keys import Count, Finite, Positive, Table
 
 Extent = tuple[Count, Count, Count]
 ExtentOrZero = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
@@ -153,17 +153,6 @@ class RunTable(Table):
         "a force, pressure or slower sides drive the flow, over its own speed (the root of the mean square) if less.",
     )
     check_every: Count | None = Field(None, description="Steps between residuals. Left out: length / lid speed.")
-
-
-class MachineTable(Table):
-    """[machine]: where it runs."""
-
-    backend: Literal["auto", "host", "cuda"] = Field("auto", description="auto: cuda where there is a GPU.")
-    devices_per_rank: Annotated[int, Field(ge=0)] = Field(0, description="0: all GPUs shared out, or one host device.")
-    ranks_per_node: Annotated[int, Field(ge=0)] = Field(0, description="k: let each k ranks act as a node.")
-    cyclic: bool = Field(False, description="With ranks_per_node: deal the ranks out in turn, not in blocks.")
-    bind: bool = Field(True, description="Bind each rank to the cores, memory and network card nearest its devices.")
-    threads: Annotated[int, Field(ge=0)] = Field(0, description="Threads of a rank's host kernels; 0: its cores.")
 
 
 class ExchangeTable(Table):

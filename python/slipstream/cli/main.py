@@ -204,6 +204,7 @@ def _check(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.resolved:
         print(case.resolved().to_toml(), end="")
         return
+    from slipstream.base import terminal
     from slipstream.flow import profiles
     from slipstream.lbm import cautions
     from slipstream.run import report
@@ -216,19 +217,20 @@ def _check(arguments: argparse.Namespace, console: Console) -> None:
         title += f", variant {arguments.variant}"
     elif names := check_variants(arguments.case):
         rows.append(("variants", f"good, too: {', '.join(names)}"))
-    console.print(report.table(f"{title}: a good case", ["", ""], rows, left=2))
+    console.print(terminal.table(f"{title}: a good case", ["", ""], rows, left=2))
     if conversion := report.conversion(case):
         console.print(conversion)
 
 
 def _plan(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream.machine import machine_file, predict, topology
+    from slipstream.base import terminal
+    from slipstream.machine import discovery, machine_file, predict, topology
     from slipstream.run import engine, report
 
     with core.on_all_ranks():
         case = _load(arguments)
     description = machine_file.load(arguments.machine) if arguments.machine else None
-    machine = engine.describe(description) if description else engine.discover(case)
+    machine = discovery.describe(description) if description else discovery.discover(case.machine)
     setup = engine.prepare(case, machine, check_memory=False)
     for part in (*topology.devices(machine), report.blocks(setup.plan), report.placement(setup.plan)):
         console.print(part)
@@ -237,7 +239,7 @@ def _plan(arguments: argparse.Namespace, console: Console) -> None:
     console.print(report.memory(setup.plan, machine))
     console.print(report.prediction(setup, predict.predict(machine, setup.plan, case.exchange.overlap)))
     largest = core.core().largest_grid(machine, setup.options)
-    console.print(f"largest grid that fits: {engine.show_extent(largest)}")
+    console.print(f"largest grid that fits: {terminal.show_extent(largest)}")
     if problem := engine.memory_problem(setup):
         raise CaseError(problem)
 
@@ -245,48 +247,48 @@ def _plan(arguments: argparse.Namespace, console: Console) -> None:
 def _topo(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream.base.toml_text import apply_override, parse_override
     from slipstream.case.case import Source, parse
-    from slipstream.machine import machine_file, topology
-    from slipstream.run import engine
+    from slipstream.machine import discovery, machine_file, topology
 
     if arguments.machine:
-        machine = engine.describe(machine_file.load(arguments.machine))
+        machine = discovery.describe(machine_file.load(arguments.machine))
     else:
         overrides = _overrides(arguments)
         data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
         for override in overrides:
             apply_override(data, *parse_override(override))
-        machine = engine.discover(parse(data, Source("topo", "", overrides)))
+        machine = discovery.discover(parse(data, Source("topo", "", overrides)).machine)
     for part in topology.tables(machine, arguments.all):
         console.print(part)
 
 
 def _info(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream.run import engine, report
+    from slipstream.base import terminal
+    from slipstream.machine import discovery
 
     module = core.core()
     if arguments.topic == "routes":
-        backend = engine.choose_backend("auto")
+        backend = discovery.choose_backend("auto")
         routes = module.routes(backend)
         rows = [(route["name"], _available(route)) for route in routes]
-        console.print(report.table(f"available here, backend {backend}", ["route", "available"], rows, left=2))
+        console.print(terminal.table(f"available here, backend {backend}", ["route", "available"], rows, left=2))
         for kind in ("capability", "execution"):
             keys = list(dict.fromkeys(key for route in routes for key in route[kind]))
             rows = [(route["name"], *(route[kind].get(key, "-") for key in keys)) for route in routes]
-            console.print(report.table(kind, ["route", *keys], rows, left=len(keys) + 1))
+            console.print(terminal.table(kind, ["route", *keys], rows, left=len(keys) + 1))
         return
     if arguments.topic == "collectives":
         methods = module.collectives()
         keys = list(methods[0]["facts"])
         rows = [(key, *(method["facts"][key] for method in methods)) for key in keys]
         title = "all-reduce of a few values"
-        console.print(report.table(title, ["", *(method["name"] for method in methods)], rows, left=3))
+        console.print(terminal.table(title, ["", *(method["name"] for method in methods)], rows, left=3))
         return
     build = module.build_info()
     rows = [(key, {True: "yes", False: "no"}.get(value, value)) for key, value in build.items()]
     for name in ("host", "cuda"):
         if module.available(name):
             rows.append((f"{name} backend", f"{module.device_count(name)} devices"))
-    console.print(report.table(f"slipstream {__version__}", ["", ""], rows, left=2))
+    console.print(terminal.table(f"slipstream {__version__}", ["", ""], rows, left=2))
 
 
 def _available(route: Mapping[str, Any]) -> str:
@@ -375,14 +377,14 @@ def _module_of_job() -> ModuleType | None:
 
 
 def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
-    from slipstream.run import report
+    from slipstream.base import terminal
 
     ranks = getattr(arguments, "ranks", None)
     with core.on_all_ranks() if core.launched_size() and ranks is None else nullcontext():
         _check_before_start(arguments)
     if ranks is not None:
         return start.start(ranks, _without_ranks(words))
-    return arguments.action(arguments, report.console(core.rank())) or 0
+    return arguments.action(arguments, terminal.console(core.rank())) or 0
 
 
 def main(words: Sequence[str] | None = None) -> int:

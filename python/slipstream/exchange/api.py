@@ -14,7 +14,7 @@ from typing import Any, Self
 from slipstream.base.core import core
 from slipstream.exchange import arrays
 from slipstream.exchange.report import Report
-from slipstream.run.engine import choose_backend
+from slipstream.machine.discovery import choose_backend
 
 Triple = tuple[int, int, int]
 #: What arrays tell of a field.

@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Group
 
+from slipstream.base import terminal
 from slipstream.base.errors import CaseError
-from slipstream.run import report
 
 #: Endings of pictures that matplotlib is asked for.
 PICTURES = (".png", ".pdf", ".svg")
@@ -60,11 +60,11 @@ class Report:
                 _number(row["gbs"], ".2f"),
                 _number(row["percent_of_link"], ".0f"),
             )
-            for row in self.rows[: report.ROWS]
+            for row in self.rows[: terminal.ROWS]
         ]
         more = len(self.rows) - len(rows)
         title = "last exchange" + (f" (and {more} more messages)" if more else "")
-        return report.table(title, ["from", "to", "route", "why", "bytes", "us", "GB/s", "% of link"], rows, left=4)
+        return terminal.table(title, ["from", "to", "route", "why", "bytes", "us", "GB/s", "% of link"], rows, left=4)
 
     def __rich__(self) -> Group:
         return self.table()
@@ -144,7 +144,7 @@ def solid_lines(blocks: Mapping[str, Any]) -> list[str]:
     """How blocks with solid cells are kept, for the terminal; none where the rules say it."""
     lines = []
     if blocks["source"] != "rules":
-        what = ", ".join(f"{way} in {report.count(n, 'block')}" for way, n in blocks["blocks"].items() if n)
+        what = ", ".join(f"{way} in {terminal.count(n, 'block')}" for way, n in blocks["blocks"].items() if n)
         how = f"measured in {blocks['seconds']:.2f} s" if blocks["source"] == "measured" else "measured before"
         lines.append(f"solids: {what}, {how}")
     return lines + [f"solids: {note}" for note in blocks["notes"]]

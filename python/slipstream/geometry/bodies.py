@@ -9,8 +9,8 @@ import numpy as np
 
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
+from slipstream.case.body import Body
 from slipstream.case.case import Case
-from slipstream.case.sides import Body
 from slipstream.geometry import beads
 
 Corner = tuple[int, ...]

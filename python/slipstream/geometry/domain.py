@@ -7,8 +7,8 @@ from typing import Any
 
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
+from slipstream.case.body import Body
 from slipstream.case.flow_tables import DomainTable
-from slipstream.case.sides import Body
 
 
 def fitted(data: dict[str, Any]) -> dict[str, Any]:

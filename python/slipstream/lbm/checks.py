@@ -7,8 +7,9 @@ import numpy as np
 
 from slipstream.base.errors import CaseError
 from slipstream.base.toml_text import Path
+from slipstream.case.body import Body
 from slipstream.case.case import Case
-from slipstream.case.sides import SIDES, Body
+from slipstream.case.sides import SIDES
 from slipstream.flow import initial
 from slipstream.flow.steadiness import side_speeds
 

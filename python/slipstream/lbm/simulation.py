@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
@@ -20,7 +21,8 @@ from slipstream.case.case import Case, Source, parse
 from slipstream.flow import energy, loads, profiles
 from slipstream.flow.profiles import Comparison, Profile
 from slipstream.geometry import bodies as solids
-from slipstream.run import checkpoint, engine, report
+from slipstream.machine import discovery
+from slipstream.run import checkpoint, engine
 from slipstream.run.fields import Fields
 from slipstream.run.live import LiveLine
 from slipstream.run.march import Outcome, march
@@ -128,7 +130,7 @@ class Simulation:
     def _begin(self, case: Case) -> None:
         #: The same flow as a case file says it.
         self.case: Case = case
-        self._setup = engine.prepare(case, engine.discover(case))
+        self._setup = engine.prepare(case, discovery.discover(case.machine))
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
         self._lbm = engine.solver(self._setup)
         for text in solids.thin_places(self._lbm, case):
@@ -165,7 +167,7 @@ class Simulation:
         if steps is not None:
             last = min(last, self.step + steps)
         case = case.model_copy(update={"run": case.run.model_copy(update={"residual": steady})})
-        console = Console(quiet=True) if quiet else report.console(core().rank())
+        console = Console(quiet=True) if quiet else terminal.console(core().rank())
         keeper = self._keeper(console)
         try:
             with LiveLine(console) as line:

@@ -13,12 +13,12 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from slipstream.base import terminal
 from slipstream.base.core import core, launched_size
 from slipstream.base.errors import CaseError
 from slipstream.machine import doctor_host, topology
+from slipstream.machine.discovery import choose_backend
 from slipstream.machine.doctor_host import FINE, MEND, NOTE, Finding
-from slipstream.run import report
-from slipstream.run.engine import choose_backend
 
 _COLOURS = {FINE: "green", NOTE: "yellow", MEND: "bold red"}
 
@@ -137,7 +137,7 @@ def launcher(ranks: int) -> list[Finding]:
     if opens[0] != opens[1]:
         remedy = f"put the mpiexec of {mine.partition(',')[0]} first on PATH"
         return [Finding("launcher", MEND, f"{path} is of another MPI: {version}", remedy)]
-    started = "not started by it" if launched_size() is None else report.count(ranks, "rank")
+    started = "not started by it" if launched_size() is None else terminal.count(ranks, "rank")
     return [Finding("launcher", FINE, f"{path}, {version}; {started}")]
 
 
@@ -148,7 +148,7 @@ def gpus() -> list[Finding]:
     if not module.build_info()["cuda"]:
         if not present:
             return [Finding("GPUs", NOTE, "none here, and this build has no CUDA", "virtual devices stand in for them")]
-        found = f"{report.count(present, 'GPU')} here, but this build has no CUDA"
+        found = f"{terminal.count(present, 'GPU')} here, but this build has no CUDA"
         return [
             Finding(
                 "GPUs",
@@ -162,7 +162,7 @@ def gpus() -> list[Finding]:
         if not present:
             return [Finding("GPUs", NOTE, f"none here ({versions})", "virtual devices stand in for them")]
         remedy = "nvidia-smi must list them: check the driver, CUDA_VISIBLE_DEVICES and the container's devices"
-        return [Finding("GPUs", MEND, f"{report.count(present, 'GPU')} here, none usable ({versions})", remedy)]
+        return [Finding("GPUs", MEND, f"{terminal.count(present, 'GPU')} here, none usable ({versions})", remedy)]
     listed = [f"{device['index']}: {device['name']}" for device in module.device_facts("cuda")]
     return [Finding("CUDA", FINE, versions), Finding("GPUs", FINE, ", ".join(listed))]
 
@@ -245,7 +245,7 @@ def _print(console: Console, said: list[Said]) -> None:
         words = [escape(text) for text in (finding.check, finding.found, finding.remedy)]
         cells = [f"[{colour}]{finding.status}[/]", *words]
         rows.append(cells + (["all" if len(one.ranks) == len(ranks) else ranks_text(one.ranks)] if several else []))
-    console.print(report.table("what exchanges need here", columns, rows, left=len(columns)))
+    console.print(terminal.table("what exchanges need here", columns, rows, left=len(columns)))
 
 
 def ranks_text(ranks: list[int]) -> str:

@@ -48,7 +48,7 @@ from pydantic import Field, ValidationError
 from slipstream.base import toml_text
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import explain
-from slipstream.case.sides import Count, Positive, Table
+from slipstream.base.keys import Count, Positive, Table
 
 Kind = Literal["nvlink", "pcie_switch", "host_bridge", "numa", "system", "memory", "network"]
 

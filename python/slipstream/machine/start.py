@@ -13,12 +13,11 @@ from types import FrameType
 
 from slipstream.base.core import launched_size
 from slipstream.base.errors import CaseError
+from slipstream.base.terminal import TERMINAL_WIDTH
 from slipstream.machine import launcher_words
 
 #: Names a file for the ranks that says by which signal they are asked to end.
 ASKED_BY = "SLIPSTREAM_ASKED_BY"
-#: Tells rank 0 behind mpiexec's pipe how wide the terminal at the other end is.
-TERMINAL_WIDTH = "SLIPSTREAM_TERMINAL_WIDTH"
 
 
 def check_launcher(ranks: int) -> str:

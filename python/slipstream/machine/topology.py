@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Group
 from rich.text import Text
 
-from slipstream.run.report import ROWS, count, megabytes, rate, table
+from slipstream.base.terminal import ROWS, count, megabytes, rate, table
 
 Device = dict[str, Any]
 Link = dict[str, Any]
@@ -175,3 +175,15 @@ def _memory(device: Device) -> tuple[str, str]:
 
 def _show(link: Link) -> str:
     return f"{link['kind']} {rate(link['gb_per_s']).removesuffix('.0')}{'*' if link['peer'] else ''}"
+
+
+def link_summary(machine: Any) -> str:
+    """Kinds of links between different devices, each with its slowest rate."""
+    links, which = machine.different_links()
+    counts = np.bincount(which.ravel(), minlength=len(links)) - np.bincount(which.diagonal(), minlength=len(links))
+    rates: dict[str, list[float]] = {}
+    for link, pairs in zip(links, counts, strict=True):
+        if pairs:
+            rates.setdefault(link["kind"], []).append(link["gb_per_s"])
+    shown = [f"{kind} {rate(min(r))} GB/s" if min(r) else kind for kind, r in rates.items()]
+    return ", ".join(shown) or "none (one device)"

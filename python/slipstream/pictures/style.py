@@ -15,11 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
 from slipstream.flow.profiles import Profile, interpolate
 from slipstream.flow.reference import Reference
 from slipstream.pictures import palette
-from slipstream.run.engine import show_extent
 
 STYLE = {
     "font.size": 10,

@@ -1,4 +1,4 @@
-"""From a case to a machine, a plan and a solver, with the refusals on the way. All calls are collective."""
+"""From a case and a machine to a plan and a solver, with the refusals on the way. All calls are collective."""
 
 import math
 from dataclasses import dataclass
@@ -6,47 +6,14 @@ from typing import Any
 
 from slipstream.base.core import as_case_error, core, on_all_ranks
 from slipstream.base.errors import CaseError
+from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
 from slipstream.flow import initial
 from slipstream.geometry import bodies, domain
 from slipstream.lbm.checks import check_blocks
-from slipstream.machine.machine_file import MachineFile
 
 #: Number formats that take less memory, by that of a case, the nearest first.
 _SMALLER_FORMATS = {"f64": ("f32", "f16"), "f32": ("f16",)}
-
-
-def choose_backend(wanted: str) -> str:
-    """`auto` is cuda where this build and this machine have it."""
-    module = core()
-    if wanted == "auto":
-        return "cuda" if module.available("cuda") and module.device_count("cuda") > 0 else "host"
-    if not module.available(wanted):
-        cuda = module.build_info()["cuda"]
-        why = "no GPU was found" if cuda else "this build has no CUDA; build with `cmake --preset cuda`"
-        raise CaseError(f'machine.backend = "{wanted}": {why}; machine.backend = "host" runs on the CPU')
-    return wanted
-
-
-def discover(case: Case) -> Any:
-    """The machine as found, with this rank bound to it."""
-    machine = case.machine
-    backend = choose_backend(machine.backend)
-    core().set_host_threads(machine.threads)
-    with as_case_error():
-        return core().Machine.discover(
-            backend,
-            devices_per_rank=machine.devices_per_rank,
-            ranks_per_node=machine.ranks_per_node,
-            cyclic=machine.cyclic,
-            bind=machine.bind,
-        )
-
-
-def describe(description: MachineFile) -> Any:
-    """A machine that is not there."""
-    with as_case_error():
-        return core().Machine.describe(description.name, description.devices(), *description.different_links())
 
 
 @dataclass(frozen=True)
@@ -129,14 +96,6 @@ def _show_memory(amounts: list[int]) -> str:
     """`8 x 9728 MB`, or the largest where they differ."""
     top = max(amounts)
     return f"{len(amounts)} x {'up to ' if min(amounts) != top else ''}{top / 1e6:.0f} MB"
-
-
-def show_extent(extent: tuple[int, ...] | list[int]) -> str:
-    """`512^3`, `128^2` or `720 x 484 x 700`."""
-    sides = list(extent[:2]) if len(extent) == 3 and extent[2] == 1 else list(extent)
-    if len(set(sides)) == 1 and len(sides) > 1:
-        return f"{sides[0]}^{len(sides)}"
-    return " x ".join(str(n) for n in sides)
 
 
 def solver(setup: Setup, trace: Any = None) -> Any:

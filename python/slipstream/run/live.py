@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from slipstream.run.report import duration
+from slipstream.base.terminal import duration
 
 
 @dataclass(frozen=True)

@@ -1,84 +1,18 @@
-"""Tables and lines for the terminal. Everything here takes numbers and returns text or rich tables."""
+"""What is said of a plan and a run. Everything here takes numbers and returns text or rich tables."""
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from rich.console import Console, Group
-from rich.table import Table
-from rich.text import Text
+from rich.console import Group
 
-from slipstream.base.core import launched_size
+from slipstream.base.terminal import ROWS, count, megabytes, show_counts, show_extent, table
 from slipstream.case.case import Case
 from slipstream.flow.permeability import Permeability
 from slipstream.flow.profiles import Comparison
 from slipstream.lbm.cautions import warnings
 from slipstream.machine import predict
-from slipstream.machine.start import TERMINAL_WIDTH
-from slipstream.run.engine import Setup, needed_per_device, show_extent
-
-#: Rows of a table of neighbours before the rest is summed up.
-ROWS = 16
-#: Width of tables that go to a pipe or a file.
-PIPE_WIDTH = 120
-
-
-def console(rank: int) -> Console:
-    """A console that prints on rank 0 only, and knows the terminal even through mpiexec's pipe. Text is printed as it
-    stands: brackets in the words of a case or in a path are no markup; what has a style is a rich Text."""
-    as_it_stands = {"markup": False, "emoji": False, "highlight": False}
-    width = os.environ.get(TERMINAL_WIDTH, "")
-    if width.isdigit() and rank == 0:
-        return Console(force_terminal=True, width=int(width), **as_it_stands)
-    # Open MPI gives its ranks a terminal of its own, whatever the launcher's output is: do not believe it.
-    plain = Console(quiet=rank != 0, force_terminal=None if launched_size() is None else False, **as_it_stands)
-    if not plain.is_terminal and "COLUMNS" not in os.environ:
-        plain.width = PIPE_WIDTH
-    return plain
-
-
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Group:
-    """A titled table whose first `left` columns are words and the rest numbers."""
-    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(columns))
-    for index, column in enumerate(columns):
-        result.add_column(column, justify="left" if index < left else "right", header_style="dim")
-    for row in rows:
-        result.add_row(*("-" if cell is None else str(cell) for cell in row))
-    # A heading of its own, because rich folds a title to the width of its table.
-    return Group(Text("\n" + title, style="bold"), result)
-
-
-def count(number: int, noun: str) -> str:
-    """`1 rank`, `2 ranks`."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def megabytes(amount: float) -> str:
-    return f"{amount / 1e6:.1f}" if amount < 1e8 else f"{amount / 1e6:.0f}"
-
-
-def duration(seconds: float) -> str:
-    """`0:42` or `1:02:03`."""
-    total = max(0, round(seconds))
-    hours, rest = divmod(total, 3600)
-    return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
-
-
-def rate(gb_per_s: float) -> str:
-    return f"{gb_per_s:.1f}" if gb_per_s else "-"
-
-
-def link_summary(machine: Any) -> str:
-    """Kinds of links between different devices, each with its slowest rate."""
-    links, which = machine.different_links()
-    counts = np.bincount(which.ravel(), minlength=len(links)) - np.bincount(which.diagonal(), minlength=len(links))
-    rates: dict[str, list[float]] = {}
-    for link, pairs in zip(links, counts, strict=True):
-        if pairs:
-            rates.setdefault(link["kind"], []).append(link["gb_per_s"])
-    shown = [f"{kind} {rate(min(r))} GB/s" if min(r) else kind for kind, r in rates.items()]
-    return ", ".join(shown) or "none (one device)"
+from slipstream.machine.topology import link_summary
+from slipstream.run.engine import Setup, needed_per_device
 
 
 def physics(case: Case) -> list[tuple[str, str]]:
@@ -153,16 +87,6 @@ def _ending(case: Case) -> str:
     return f"residual below {case.run.residual:g}, or {last}" if case.run.residual else last
 
 
-def banner(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names and what they stand for, in two columns."""
-    result = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    result.add_column(style="dim", no_wrap=True)
-    result.add_column(overflow="fold")
-    for row in rows:
-        result.add_row(*row)
-    return result
-
-
 def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -> list[tuple[str, str]]:
     """Everything one wants to know before the first step."""
     machine, plan = setup.machine, setup.plan
@@ -194,10 +118,6 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
 
 def _split(plan: dict[str, Any]) -> str:
     return " x ".join(show_counts(plan["partition"][level]) for level in ("nodes", "devices", "blocks"))
-
-
-def show_counts(counts: Sequence[int]) -> str:
-    return "(" + " x ".join(str(n) for n in counts) + ")"
 
 
 def blocks(plan: dict[str, Any]) -> Group:

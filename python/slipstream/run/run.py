@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import agree_on_error, core
 from slipstream.base.errors import CaseError, RunError
 from slipstream.case.case import Case
@@ -19,7 +20,7 @@ from slipstream.exchange.report import Report, solid_lines, split_lines, tuning_
 from slipstream.flow import energy, expected, initial, loads, permeability, profiles
 from slipstream.geometry import bodies
 from slipstream.lbm import cautions
-from slipstream.machine import predict, topology
+from slipstream.machine import discovery, predict, topology
 from slipstream.results import record
 from slipstream.results.record import Record
 from slipstream.results.results import CASE, FIELDS, FIELDS_FROM
@@ -106,7 +107,7 @@ def run(
     rank = core().rank()
     agree_on_error(output_problem(case, overwrite or restart is not None) if rank == 0 else "")
     reference = profiles.reference_for(case)
-    backend = engine.choose_backend(case.machine.backend)
+    backend = discovery.choose_backend(case.machine.backend)
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
     held = locks.Locks(case.case.name)
@@ -144,12 +145,12 @@ def _whole(
 ) -> None:
     """A run from its plan to its pictures."""
     module = core()
-    machine = engine.discover(case)
+    machine = discovery.discover(case.machine)
     setup = engine.prepare(case, machine)
     prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
     build = module.build_info()
     facts = report.facts(setup, prediction, build)
-    console.print(report.banner(facts))
+    console.print(terminal.banner(facts))
     if conversion := report.conversion(case):
         console.print(conversion)
     if any(entry["bound"] for entry in machine.bindings()):
@@ -345,7 +346,7 @@ def _verdict(outcome: Outcome, case: Case) -> str:
     rate = case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
     how = f"steady at step {outcome.steps}" if outcome.steady else f"stopped at step {outcome.steps}"
     residual = "" if outcome.residual is None else f", residual {outcome.residual:.2e}"
-    return f"{how}{residual}, {report.duration(outcome.seconds)}, {rate:.1f} MLUPS in all"
+    return f"{how}{residual}, {terminal.duration(outcome.seconds)}, {rate:.1f} MLUPS in all"
 
 
 def _figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, build: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
@@ -22,7 +23,8 @@ from slipstream.bench.lbm.common import any_case, devices_here, smallest_time, t
 from slipstream.bench.lbm.splits import ACROSS_ROWS, Setup, case_of
 from slipstream.bench.record import Row
 from slipstream.case.case import Case, Source, parse
-from slipstream.run import engine, report
+from slipstream.machine import discovery
+from slipstream.run import engine
 
 Triple = tuple[int, int, int]
 
@@ -199,9 +201,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
     grid = options.parse_grid(choice.grid, 3)  # so that there is a block in the middle
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
-    machine = engine.discover(any_case(choice, max(1, per_rank)))
+    machine = discovery.discover(any_case(choice, max(1, per_rank)).machine)
     if len(machine.devices()) < 2:
         raise CaseError("bench lbm_blocks: needs two devices or more, one of them for a block alone; take --devices 4")
     cells = choice.cells or CELLS[backend]
@@ -226,4 +228,4 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
     columns = ["cells a block", "block", "neighbours", "by", "kB received", "exchange us", "% of periodic", "step us",
                "MLUPS"]  # fmt: skip
     title = f"{choice.grid} open blocks, {choice.lattice} {choice.precision} on {machine}: "
-    return report.table(title + f"the fastest of {EXCHANGES} exchanges", columns, lines, left=2)
+    return terminal.table(title + f"the fastest of {EXCHANGES} exchanges", columns, lines, left=2)

@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
@@ -20,8 +21,9 @@ from slipstream.bench.lbm import blocks, common
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time, smallest_time_here, travels_by
 from slipstream.bench.lbm.splits import ACROSS_ROWS, PAPER_ONE, Choice, Setup, case_of
 from slipstream.bench.record import Row
+from slipstream.machine import discovery
 from slipstream.pictures import style
-from slipstream.run import engine, report
+from slipstream.run import engine
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -64,7 +66,7 @@ def one_block(choice: Choice, cells: int) -> float:
     Collective."""
     module, rate = core(), 0.0
     if module.rank() == 0:
-        alone, backend = module.Communicator.alone(), engine.choose_backend(choice.backend)
+        alone, backend = module.Communicator.alone(), discovery.choose_backend(choice.backend)
         machine = module.Machine.discover(backend, devices_per_rank=1, comm=alone)
         case = case_of(replace(choice, overlap="off"), Setup("", "", cells, (1, 1, 1)), 1)
         lbm = module.Lbm(machine, case.options(), comm=alone)
@@ -75,7 +77,7 @@ def one_block(choice: Choice, cells: int) -> float:
 def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
     """One row. Collective."""
     ranks = core().size()
-    machine = engine.discover(any_case(choice, setup.blocks // ranks))
+    machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     case = case_of(replace(choice, overlap=scheme.overlap), setup, machine.nodes)
     prepared = engine.prepare(case, machine)
     prepared.options.update(scheme.knobs)
@@ -149,7 +151,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             )
         return blocks.run(arguments, console)
     module, choice = core(), record.chosen(Choice, arguments)
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or (4 // module.size() if backend == "host" else devices_here(backend, module.size()))
     found = setups(choice.cells or CELLS[backend], module.size() * max(1, per_rank), module.size())
     if not found:
@@ -158,7 +160,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         raise CaseError("bench lbm_communication: --cells needs 4 or more")
     ones = {n: one_block(choice, n) for n in dict.fromkeys(setup.cells for setup in found)}
     rows = [measure(choice, setup, s, ones[setup.cells]) for setup in found for s in schemes(choice.overlap)]
-    machine = engine.discover(any_case(choice, max(setup.blocks for setup in found) // module.size()))
+    machine = discovery.discover(any_case(choice, max(setup.blocks for setup in found) // module.size()).machine)
     console.print(_table(choice, machine.name, rows))
     described = record.describe_machine(machine)
     name = "lbm_communication"
@@ -197,7 +199,7 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
     columns = ["cells a block", "blocks", "scheme", "by", "rim", "ms", "MLUPS", "% of n x one block", "Risso's %",
                "over no exchange"]  # fmt: skip
     title = f"communication, {choice.lattice} {choice.collision} {choice.precision} on {machine}: "
-    return report.table(
+    return terminal.table(
         title + f"{common.STEPS} steps, the smallest of {common.REPEATS} times",
         columns,
         lines,

@@ -18,6 +18,7 @@ from slipstream.base.errors import CaseError
 from slipstream.bench import record
 from slipstream.bench.lbm import solids
 from slipstream.bench.record import Row
+from slipstream.machine import discovery
 from slipstream.run import engine
 
 #: What Nsight Compute calls them, and the unit in which the column counts.
@@ -53,7 +54,7 @@ def measure(choice: Any, cells: Sequence[int], share: float, ways: Sequence[str]
     metrics = ",".join(name for name, _ in METRICS.values())
     command = [profiler() or "ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--metrics", metrics,
                "--kernel-name-base", "demangled", "--kernel-name", "regex:StreamCollide",
-               sys.executable, "-m", "slipstream.lbm_counters", work]  # fmt: skip
+               sys.executable, "-m", "slipstream.bench.lbm.counters", work]  # fmt: skip
     try:
         ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -91,7 +92,7 @@ def _steps(work: Mapping[str, Any]) -> None:
     mask = solids.solids(cells, work["share"])
     for way in work["ways"]:
         case = solids.case_of(choice, cells, way)
-        lbm = engine.solver(engine.prepare(case, engine.discover(case)))
+        lbm = engine.solver(engine.prepare(case, discovery.discover(case.machine)))
         lbm.set_solid(mask)
         for _ in range(STEPS):
             lbm.advance(1)

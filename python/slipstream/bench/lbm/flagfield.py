@@ -7,11 +7,12 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.bench import options, record
 from slipstream.bench.lbm import common, counters, solids
 from slipstream.bench.lbm.solids import PAPER_CELLS, PAPER_SHARE, case_of, measure, number
 from slipstream.bench.record import Row
-from slipstream.run import engine, report
+from slipstream.machine import discovery
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -105,7 +106,7 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
                "to empty box", "to dense", "Zheng's"]  # fmt: skip
     title = f"solid cells, {choice.lattice} {choice.collision} {choice.precision}, {choice.streaming} on {machine}: "
     title += f"{common.STEPS} steps, the smallest of {common.REPEATS} times"
-    return report.table(title, columns, shown, left=4)
+    return terminal.table(title, columns, shown, left=4)
 
 
 def _counter_table(choice: Choice, machine: str, rows: list[Row]) -> Any:
@@ -117,7 +118,7 @@ def _counter_table(choice: Choice, machine: str, rows: list[Row]) -> Any:
         for row in rows
     ]  # fmt: skip
     columns = ["cells", "% solid", "solid cells", *(name.replace("_", " ") for name in names), "to dense", "Zheng's"]
-    return report.table(f"counters of one step, {choice.streaming} on {machine}", columns, shown, left=3)
+    return terminal.table(f"counters of one step, {choice.streaming} on {machine}", columns, shown, left=3)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -132,8 +133,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes. One rank with one device."""
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     solids.check_ranks("lbm_flagfield")
-    backend = engine.choose_backend(choice.backend)
-    machine = engine.discover(case_of(choice, PAPER_CELLS, "dense"))
+    backend = discovery.choose_backend(choice.backend)
+    machine = discovery.discover(case_of(choice, PAPER_CELLS, "dense").machine)
     described = record.describe_machine(machine)
     rows = flagfield(choice, backend)
     console.print(_table(choice, machine.name, rows))

@@ -12,6 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import record
@@ -20,8 +21,9 @@ from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import Choice, any_case, devices_here, smallest_time, travels_by
 from slipstream.bench.record import Row
 from slipstream.case.case import Case, Source, parse
+from slipstream.machine import discovery
 from slipstream.pictures import style
-from slipstream.run import engine, report
+from slipstream.run import engine
 
 Triple = tuple[int, int, int]
 
@@ -111,8 +113,8 @@ add_options = common.add_options
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
-    backend = engine.choose_backend(choice.backend)
-    machine = engine.discover(any_case(choice, choice.devices or devices_here(backend, module.size())))
+    backend = discovery.choose_backend(choice.backend)
+    machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)
     devices = len(machine.devices())
     if devices < 2:
         raise CaseError("bench lbm_frame: needs two devices; take --devices 2, or -n 2")
@@ -152,7 +154,7 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
     ]  # fmt: skip
     columns = ["cells a device", "", "rim", "ms", "MLUPS", "speed-up", *(f"Zheng, {n} nodes" for n in NODES)]
     title = f"frame, {choice.lattice} {choice.collision} {choice.precision} on {machine}: "
-    return report.table(
+    return terminal.table(
         title + f"{common.STEPS} steps, the smallest of {common.REPEATS} times",
         columns,
         lines,

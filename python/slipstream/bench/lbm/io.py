@@ -18,6 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import agree_on_error, core
 from slipstream.base.errors import CaseError, RunError
 from slipstream.bench import record
@@ -26,7 +27,8 @@ from slipstream.bench.lbm import common, splits
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time
 from slipstream.bench.lbm.splits import Choice, Setup, case_of
 from slipstream.bench.record import Row
-from slipstream.run import engine, report
+from slipstream.machine import discovery
+from slipstream.run import engine
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
@@ -163,11 +165,11 @@ add_options = splits.add_options
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     cells = choice.cells or CELLS[backend]
     if any(n < 4 for n in cells):
         raise CaseError("bench lbm_io: --cells needs 4 or more")
-    machine = engine.discover(any_case(choice, choice.devices or devices_here(backend, module.size())))
+    machine = discovery.discover(any_case(choice, choice.devices or devices_here(backend, module.size())).machine)
     there, problem = "", ""
     if module.rank() == 0:
         try:
@@ -195,4 +197,4 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
     columns = ["cells a device", "values wait in", "GB", "steps stand ms", "written s", "GB/s", "plain write GB/s",
                "steps meanwhile", "lost ms", "lost steps"]  # fmt: skip
     title = f"checkpoints, {choice.lattice} {choice.collision} {choice.precision} on {machine}: "
-    return report.table(title + f"the best of {CHECKPOINTS}", columns, lines, left=2)
+    return terminal.table(title + f"the best of {CHECKPOINTS}", columns, lines, left=2)

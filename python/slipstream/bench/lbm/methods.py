@@ -13,13 +13,15 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.lbm.common import any_case
 from slipstream.bench.record import Row
 from slipstream.case.case import Case, Source, parse
-from slipstream.run import engine, report
+from slipstream.machine import discovery
+from slipstream.run import engine
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "gbs", "to_trt_d3q19"})
@@ -114,7 +116,7 @@ def case_of(choice: Choice, method: Method, side: int) -> Case:
 def measure(choice: Choice, method: Method, side: int, backend: str) -> Row:
     """One row."""
     case = case_of(choice, method, side)
-    setup = engine.prepare(case, engine.discover(case))
+    setup = engine.prepare(case, discovery.discover(case.machine))
     lbm = engine.solver(setup)
     steps, seconds = STEPS[backend], float("inf")
     for _ in range(REPEATS):
@@ -155,7 +157,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     choice = record.chosen(Choice, arguments)
     if core().size() != 1:
         raise CaseError("bench lbm_methods: one rank measures one device; drop -n")
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     side = CELLS[backend] if choice.cells is None else choice.cells
     if side < 8:
         raise CaseError("bench lbm_methods: --cells needs 8 or more")
@@ -165,7 +167,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     base = rows[found.index(BASE)]["mlups"]
     for row in rows:
         row["to_trt_d3q19"] = record.digits(row["mlups"] / base)
-    machine = engine.discover(any_case(choice, 1))
+    machine = discovery.discover(any_case(choice, 1).machine)
     console.print(_table(choice, machine.name, rows))
     record.keep(arguments.folder, "lbm_methods", record.describe_machine(machine), rows, FIGURES, console)
 
@@ -175,10 +177,11 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
         return "yes" if value else "-"
 
     lines = [
-        (row["box"], engine.show_extent(row["cells_per_device"]), row["lattice"], row["collision"], yes(row["eddies"]),
-         yes(row["force"]), f"{row['mlups']:.4g}", f"{row['gbs']:.4g}", f"{row['to_trt_d3q19']:.3f}")
+        (row["box"], terminal.show_extent(row["cells_per_device"]), row["lattice"], row["collision"],
+         yes(row["eddies"]), yes(row["force"]), f"{row['mlups']:.4g}", f"{row['gbs']:.4g}",
+         f"{row['to_trt_d3q19']:.3f}")
         for row in rows
     ]  # fmt: skip
     columns = ["box", "cells", "lattice", "collision", "eddies", "force", "MLUPS", "GB/s", "to TRT, D3Q19"]
     title = f"methods, {choice.precision} on {machine}: {rows[0]['steps']} steps, the smallest of {rows[0]['repeats']} "
-    return report.table(title + "times", columns, lines, left=6)
+    return terminal.table(title + "times", columns, lines, left=6)

@@ -7,13 +7,14 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.lbm import solids
 from slipstream.bench.lbm.solids import PAPER_CELLS, PAPER_SHARE, case_of, measure, number
 from slipstream.bench.record import Row
-from slipstream.run import engine, report
+from slipstream.machine import discovery
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "paper_ratio"})
@@ -67,7 +68,7 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
         for row in rows
     ]  # fmt: skip
     columns = ["if", "test", "ms", "speed-up", "Zheng's"]
-    return report.table(f"flags by word on {machine}, {choice.precision}", columns, shown, left=2)
+    return terminal.table(f"flags by word on {machine}, {choice.precision}", columns, shown, left=2)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -82,13 +83,13 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes. One rank with one device."""
     choice = record.chosen(Choice, arguments)
     solids.check_ranks("lbm_simd")
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     if backend == "cuda" and choice.precision != "f64":
         raise CaseError(
             "bench lbm_simd: on GPUs f32 and f16 step by groups of cells, which look at all of their flags at once; "
             "take --precision f64"
         )
-    machine = engine.discover(case_of(choice, PAPER_CELLS, "dense"))
+    machine = discovery.discover(case_of(choice, PAPER_CELLS, "dense").machine)
     rows = simd(choice, backend)
     console.print(_table(choice, machine.name, rows))
     record.keep(arguments.folder, "lbm_simd", record.describe_machine(machine), rows, FIGURES, console)

@@ -16,6 +16,7 @@ from slipstream.bench.lbm import common
 from slipstream.bench.record import Row
 from slipstream.case.case import Case, Source, parse
 from slipstream.geometry import beads
+from slipstream.machine import discovery
 from slipstream.run import engine
 
 #: Table 1.6: 65 536 cells, of which 0.6 % are solid (734.668 / 739.293 of the updates are of fluid cells).
@@ -77,7 +78,7 @@ def measure(
 ) -> Row:
     """One row: the smallest of several times; without a mask the box is empty. Collective."""
     case = case_of(choice, cells, way, walls)
-    setup = engine.prepare(case, engine.discover(case))
+    setup = engine.prepare(case, discovery.discover(case.machine))
     setup.options["flags_by_word"] = by_word
     lbm = engine.solver(setup)
     if mask is not None:

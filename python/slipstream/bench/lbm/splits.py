@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
@@ -18,8 +19,9 @@ from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time
 from slipstream.bench.record import Row
 from slipstream.case.case import Case, Source, parse
+from slipstream.machine import discovery
 from slipstream.pictures import style
-from slipstream.run import engine, report
+from slipstream.run import engine
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_ms", "mlups", "populations_mb", "percent", "paper_percent"})
@@ -126,7 +128,7 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
 def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
     """One row; the machine is found again with as many devices as the setup has blocks. Collective."""
     ranks = core().size()
-    machine = engine.discover(any_case(choice, setup.blocks // ranks))
+    machine = discovery.discover(any_case(choice, setup.blocks // ranks).machine)
     if machine.nodes not in (1, setup.blocks):
         raise CaseError(
             f"bench lbm_{experiment.name}: {setup.blocks} devices on {machine.nodes} nodes; all of them lie on one "
@@ -210,7 +212,7 @@ def add_options(parser: argparse.ArgumentParser, cells: str = "cubes of N^3 cell
 def run(experiment: Experiment, arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     ranks, choice = core().size(), record.chosen(Choice, arguments)
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     per_rank = choice.devices or experiment.devices(backend, ranks)
     if why := experiment.refusal(ranks * per_rank, ranks):
         raise CaseError(f"bench lbm_{experiment.name}: {why}")
@@ -220,7 +222,7 @@ def run(experiment: Experiment, arguments: argparse.Namespace, console: Console)
     _check_cells(experiment, found)
     rows = [measure(experiment, choice, setup) for setup in found]
     compare(experiment, rows)
-    machine = engine.discover(any_case(choice, per_rank))
+    machine = discovery.discover(any_case(choice, per_rank).machine)
     title = f"{experiment.name}, {choice.lattice} {choice.collision} {choice.precision} on {machine.name}: "
     console.print(
         _table(
@@ -262,4 +264,4 @@ def _table(title: str, experiment: Experiment, found: Sequence[Setup], rows: Seq
         for setup, row in zip(found, rows, strict=True)
     ]  # fmt: skip
     columns = ["", experiment.place, "split", "cells a block", "ms", "MLUPS", experiment.percent_of, "Risso's %"]
-    return report.table(title, columns, shown, left=1)
+    return terminal.table(title, columns, shown, left=1)

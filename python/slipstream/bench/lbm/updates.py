@@ -14,13 +14,14 @@ from typing import Any
 
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record, registry
 from slipstream.bench.record import Row, digits, grid_of
 from slipstream.case.case import Case, Source, parse
-from slipstream.machine import predict
-from slipstream.run import engine, report
+from slipstream.machine import discovery, predict
+from slipstream.run import engine
 
 #: What is measured where --cells or --precision is not given.
 DEFAULT_CELLS = {"host": [64, 128], "cuda": [128, 256, 512]}
@@ -175,7 +176,7 @@ def _show(choice: Choice, machine: str, rows: Sequence[Row], console: Console) -
     columns = ["cells a device", "precision", "devices", "MLUPS", "GB/s", "copy GB/s", "% of the copy", "of all pairs"]
     arrays = ", in place" if choice.streaming == "in_place" else ""
     title = f"lattice Boltzmann {choice.lattice} {choice.collision}{arrays} on {machine}"
-    console.print(report.table(title, columns, shown, left=2))
+    console.print(terminal.table(title, columns, shown, left=2))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -196,10 +197,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     choice = record.chosen(Choice, arguments)
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     if any(n < 4 for n in choice.cells):
         raise CaseError("bench lbm: --cells needs 4 or more")
-    machine = engine.discover(_case(replace(choice, grid=""), [8] * 3, "f32"))
+    machine = discovery.discover(_case(replace(choice, grid=""), [8] * 3, "f32").machine)
     if choice.grid and math.prod(options.parse_grid(choice.grid)) != len(machine.devices()):
         raise CaseError(f"bench lbm: --grid {choice.grid}: there are {len(machine.devices())} devices")
     rows = _rows(choice, machine, backend, console)

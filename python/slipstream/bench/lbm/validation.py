@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
@@ -25,7 +26,7 @@ from slipstream.bench.lbm.communication import schemes
 from slipstream.bench.record import Row
 from slipstream.case.case import Case, Source, parse
 from slipstream.flow import profiles
-from slipstream.run import engine, report
+from slipstream.machine import discovery
 
 Triple = tuple[int, int, int]
 
@@ -138,7 +139,7 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
         machine = module.Machine.discover(backend, devices_per_rank=1, comm=comm)
     yield Setup(ONE, machine, {"blocks_per_device": [BLOCKS] * 3}, {}, comm)
     per_rank = choice.devices or devices_here(backend, ranks)
-    machine = engine.discover(any_case(choice, per_rank))
+    machine = discovery.discover(any_case(choice, per_rank).machine)
     devices = len(machine.devices())
     grid = device_grid(devices)
     if devices < 2 or machine.nodes != 1 or any(BLOCKS % count for count in grid):
@@ -153,7 +154,9 @@ def setups(choice: Choice, backend: str, console: Console) -> Iterator[Setup]:
     grid = device_grid(ranks * per_rank // 2)
     cut = {"node_grid": [1, 1, 2], "device_grid": list(grid), "blocks_per_device": _blocks((1, 1, 2), grid)}
     probe = Setup("", None, {}, keys)
-    yield Setup("two nodes", engine.discover(case_of(choice, CELLS["host"], probe, Variant("off"))), cut, keys)
+    yield Setup(
+        "two nodes", discovery.discover(case_of(choice, CELLS["host"], probe, Variant("off")).machine), cut, keys
+    )
 
 
 def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Sequence[int]) -> list[Moment]:
@@ -215,7 +218,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Runs, prints and, on rank 0, writes. Collective."""
     module, choice = core(), record.chosen(Choice, arguments)
-    backend = engine.choose_backend(choice.backend)
+    backend = discovery.choose_backend(choice.backend)
     cells = CELLS[backend] if choice.cells is None else choice.cells
     if cells % BLOCKS or cells < 4 * BLOCKS:
         raise CaseError(f"bench lbm_validation: --cells {cells} is no multiple of {BLOCKS} from 16")
@@ -239,7 +242,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if module.rank() == 0:
         console.print(_table(choice, cells, rows))
         console.print(_verdict(rows, moments, first[-1]))
-    machine = engine.discover(any_case(choice, per_rank))
+    machine = discovery.discover(any_case(choice, per_rank).machine)
     record.keep(arguments.folder, "lbm_validation", record.describe_machine(machine), rows, FIGURES, console)
 
 
@@ -263,4 +266,4 @@ def _table(choice: Choice, cells: int, rows: Sequence[Row]) -> Any:
     ]  # fmt: skip
     columns = ["blocks on", "step", "steps", "error, % of the lid speed", "residual", "same bits"]
     title = f"validation, cavity of {cells}^3, {choice.lattice} {choice.collision} {choice.precision}, omega {OMEGA}"
-    return report.table(title, columns, lines, left=2)
+    return terminal.table(title, columns, lines, left=2)
