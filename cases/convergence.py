@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from slipstream.base import terminal
-from slipstream.case.case import load
+from slipstream.case.reader import load
 from slipstream.run.run import run
 
 FACTORS = (1, 2, 4)

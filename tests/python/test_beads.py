@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from slipstream.base.errors import CaseError
-from slipstream.case.case import load
+from slipstream.case.reader import load
 from slipstream.flow import permeability as bed
 from slipstream.geometry import beads
 from slipstream.lbm.simulation import Simulation

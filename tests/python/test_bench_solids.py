@@ -77,7 +77,7 @@ def test_simd_compares_both_tests_in_each_kernel(tmp_path: Path) -> None:
 
 
 def test_simd_measures_single_cells_on_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simd.engine, "choose_backend", lambda wanted: "cuda")
+    monkeypatch.setattr(simd.discovery, "choose_backend", lambda wanted: "cuda")
     with pytest.raises(CaseError, match="take --precision f64"):
         measured(tmp_path, "lbm_simd", 16)
 

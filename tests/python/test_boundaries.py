@@ -10,7 +10,7 @@ import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
 from slipstream.base.errors import CaseError
-from slipstream.case.case import load
+from slipstream.case.reader import load
 from slipstream.flow import loads
 from slipstream.geometry import bodies
 from slipstream.lbm.simulation import Simulation

@@ -8,7 +8,8 @@ import pytest
 from conftest import CASES, SMALL, TETRAHEDRON, Cli
 from slipstream.base.errors import CaseError
 from slipstream.base.toml_text import find_line, parse_override
-from slipstream.case.case import Case, load, schema
+from slipstream.case.case import Case
+from slipstream.case.reader import load, schema
 from slipstream.cli import main as command_line
 from slipstream.machine import discovery
 from slipstream.run import engine

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from conftest import CASES
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case, Source, load, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, load, parse
 from slipstream.flow import energy, steadiness
 from slipstream.lbm import cautions
 from slipstream.run.march import march

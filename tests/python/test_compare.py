@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from slipstream.base.errors import CaseError
 from slipstream.base.terminal import banner, console, table
-from slipstream.case.case import Case, load
+from slipstream.case.case import Case
+from slipstream.case.reader import load
 from slipstream.flow import profiles, reference
-from slipstream.pictures import style
+from slipstream.pictures import overview
 from slipstream.run.report import comparison
 
 
@@ -244,9 +245,9 @@ def test_results_are_written_for_people_and_programs(small: Path, tmp_path: Path
 
 def test_pictures_are_drawn(small: Path, tmp_path: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
-    style.profiles(tmp_path / "profiles.png", perfect(case), profiles.reference_for(case), case)
+    overview.profiles(tmp_path / "profiles.png", perfect(case), profiles.reference_for(case), case)
     plane = profiles.mid_plane(Flow((16, 16, 16)), case)
     assert plane is not None and plane.shape == (16, 16, 3)
-    style.streamlines(tmp_path / "streamlines.png", plane, case)
+    overview.streamlines(tmp_path / "streamlines.png", plane, case)
     for name in ("profiles.png", "streamlines.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

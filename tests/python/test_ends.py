@@ -327,10 +327,10 @@ def test_full_disk_of_results_is_told_by_file_and_the_run_goes_on(tmp_path: Path
 BROKEN_PICTURES = """
 import sys
 from slipstream.cli import main
-from slipstream.pictures import html_report, style
+from slipstream.pictures import html_report, overview
 def broken(*words, **more):
     raise KeyError("a library's mistake")
-style.profiles = html_report.write = broken
+overview.profiles = html_report.write = broken
 sys.exit(main.main(["run", "flat.toml", "output.pictures=true", "output.report=true"]))
 """
 

@@ -9,7 +9,7 @@ import pytest
 import slipstream as ss
 from conftest import Cli
 from slipstream.base.errors import CaseError
-from slipstream.case.case import load
+from slipstream.case.reader import load
 from slipstream.exchange.report import Report, split_lines
 from slipstream.pictures import timeline
 from slipstream.pictures.exchange import places

@@ -8,7 +8,7 @@ import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
 from slipstream.base.errors import CaseError
-from slipstream.case.case import load
+from slipstream.case.reader import load
 from slipstream.flow import energy, expected, initial
 from slipstream.lbm import cautions
 from slipstream.lbm.simulation import Simulation

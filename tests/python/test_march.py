@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slipstream.case.case import Case, Source, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 from slipstream.run.live import Progress
 from slipstream.run.march import Chunk, march, next_nearest
 

@@ -14,9 +14,10 @@ from conftest import SMALL, Cli
 from PIL import Image
 from rich.console import Console
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case, Source, load, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, load, parse
 from slipstream.flow import derived, energy, profiles
-from slipstream.pictures import film, palette, planes, style
+from slipstream.pictures import film, overview, palette, planes
 from slipstream.results.results import Frame, Results, pressure, units
 from slipstream.run import run
 from slipstream.run.troubles import Troubles
@@ -224,12 +225,12 @@ def test_words_of_a_case_are_drawn_as_they_stand(words: str, tmp_path: Path, mon
     plane = planes.cut_plane(shown, Frame(Path("-"), 0, 0.0), planes.Cut("z", 1.0))
     lines = [profiles.Profile(axis, np.linspace(0, 1, 5), np.ones((5, 3))) for axis in "yx"]
     drawn = []
-    monkeypatch.setattr(style, "save", lambda figure, path: drawn.append(figure))
-    style.profiles(tmp_path / "p.png", lines, None, shown.case)
-    style.streamlines(tmp_path / "s.png", np.ma.ones((4, 4, 3)), shown.case)
+    monkeypatch.setattr(overview, "save", lambda figure, path: drawn.append(figure))
+    overview.profiles(tmp_path / "p.png", lines, None, shown.case)
+    overview.streamlines(tmp_path / "s.png", np.ma.ones((4, 4, 3)), shown.case)
     drawn += [planes.streamlines(plane), planes.sheet([(plane, "speed")])]
     decay = energy.Decay(*(np.linspace(0.0, 1.0, 4) for _ in range(4)))
-    energy.draw(tmp_path / "e.png", shown.case, decay, None)
+    overview.energy(tmp_path / "e.png", shown.case, decay, None)
     for figure in drawn:
         figure.savefig(io.BytesIO())
         titles = [figure.get_suptitle(), *(axes.get_title(at) for axes in figure.axes for at in ("left", "center"))]
@@ -248,7 +249,7 @@ def test_picture_that_fails_is_a_warning() -> None:
 @pytest.mark.parametrize("cells", [[1, 6, 1], [6, 1, 1], [1, 1, 1]])
 def test_flow_one_cell_wide_is_drawn_without_lines(cells: list[int], tmp_path: Path) -> None:
     plane = np.ma.ones((cells[1], cells[0], 2))
-    style.streamlines(tmp_path / "s.png", plane, box(cells, grid={"cells": cells, "periodic": [True, True, False]}))
+    overview.streamlines(tmp_path / "s.png", plane, box(cells, grid={"cells": cells, "periodic": [True, True, False]}))
     with Image.open(tmp_path / "s.png") as image:
         assert max(image.size) < 1300
 

@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import ROOT, SMALL, TETRAHEDRON, Cli
-from slipstream.case.case import load
+from slipstream.case.reader import load
 from slipstream.run.checkpoint import Flow, differences
 
 #: No pictures and fields, whose making takes longer than these runs.

@@ -10,7 +10,7 @@ import pytest
 import slipstream._core as core
 from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command
 from slipstream.bench.lbm import updates
-from slipstream.case.case import load
+from slipstream.case.reader import load
 from slipstream.machine import discovery
 
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}

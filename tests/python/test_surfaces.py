@@ -11,7 +11,7 @@ from conftest import SMALL, TETRAHEDRON, Cli, needs_pyvista
 from rich.console import Console
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
-from slipstream.case.case import load
+from slipstream.case.reader import load
 from slipstream.pictures import scene, surfaces
 from slipstream.results.results import Results
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from conftest import CASES, SMALL, Cli
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case, load
+from slipstream.case.case import Case
+from slipstream.case.reader import load
 from slipstream.flow import derived, initial
 from slipstream.lbm.cautions import warnings
 from slipstream.lbm.simulation import Simulation

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import SMALL
 from slipstream.base.errors import CaseError
-from slipstream.case.case import load
+from slipstream.case.reader import load
 from slipstream.results import record
 from slipstream.results.results import Results
 from slipstream.run.checkpoint import Flow, differences

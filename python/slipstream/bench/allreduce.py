@@ -64,10 +64,10 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
 
 
 def _picture(path: Path, title: str, columns: dict[str, dict[int, float]]) -> None:
-    from slipstream.pictures import style
+    from slipstream.pictures import charts
 
     series = {label: (list(times), list(times.values())) for label, times in columns.items()}
-    style.curves(path, title, "doubles", "microseconds", series)
+    charts.curves(path, title, "doubles", "microseconds", series)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,8 @@ from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError, RunError
 from slipstream.bench import record
-from slipstream.case.case import Case, load, variant_names
+from slipstream.case.case import Case
+from slipstream.case.reader import load, variant_names
 from slipstream.machine import discovery
 
 #: Beside the package in the source tree; installed packages have none.

@@ -275,7 +275,7 @@ def show(console: Console, machine: str, rows: list[Row], everything: list[Row])
 
 def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:
     """Beside the result file: the ladders, weak scaling, and the times to be reached."""
-    from slipstream.pictures import curves, style
+    from slipstream.pictures import charts, curves
 
     drawn = []
     panels = []
@@ -300,7 +300,9 @@ def pictures(path: Path, machine: str, rows: list[Row]) -> list[Path]:
         curves.draw(drawn[-1], f"Weak scaling of an exchange\n{machine}", clocks)
     if goals := [row for row in pick(rows, part="must") if row["routes"] != "staged"]:
         drawn.append(path.with_name(f"{path.stem}-must.png"))
-        style.exchange_goals(drawn[-1], f"Halo exchange on {machine}", {who: _bars(goals, who) for who in _whos(goals)})
+        charts.exchange_goals(
+            drawn[-1], f"Halo exchange on {machine}", {who: _bars(goals, who) for who in _whos(goals)}
+        )
     return drawn
 
 

@@ -15,7 +15,7 @@ from slipstream.bench import options, record
 from slipstream.exchange.model import ExchangeTime, exchange_time
 from slipstream.machine import discovery, topology
 from slipstream.machine.machine_file import MachineFile, load
-from slipstream.pictures import style
+from slipstream.pictures import charts
 
 #: The grid of Pearson et al. 2020, fig. 11; the options' defaults are the rest of their settings.
 CELLS = (1440, 1452, 700)
@@ -166,7 +166,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         record.keep(folder, "placement", machine, rows, FIGURES, console)
     if folder is not None and core().rank() == 0:
         picture = folder / "placement" / f"{record.slug(next(iter(everything)))}.png"
-        style.placements(picture, everything)
+        charts.placements(picture, everything)
         console.print(f"written: {picture}")
 
 

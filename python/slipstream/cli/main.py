@@ -20,7 +20,8 @@ from slipstream.base import core, failure
 from slipstream.base.errors import CaseError, RunError
 from slipstream.base.faults import nearest
 from slipstream.bench import registry
-from slipstream.case.case import Case, check_variants, load, schema
+from slipstream.case.case import Case
+from slipstream.case.reader import check_variants, load, schema
 from slipstream.cli.pipes import patient_output
 from slipstream.machine import start
 from slipstream.pictures import picture_options
@@ -176,7 +177,7 @@ def _check_before_start(arguments: argparse.Namespace) -> None:
     """What one process can refuse before there are many."""
     if arguments.command not in ("run", "plan"):
         return
-    from slipstream.lbm.checks import check_blocks
+    from slipstream.case.blocks import check_blocks
 
     case = _load(arguments)
     ranks = arguments.ranks or core.launched_size() or 1
@@ -246,7 +247,7 @@ def _plan(arguments: argparse.Namespace, console: Console) -> None:
 
 def _topo(arguments: argparse.Namespace, console: Console) -> None:
     from slipstream.base.toml_text import apply_override, parse_override
-    from slipstream.case.case import Source, parse
+    from slipstream.case.reader import Source, parse
     from slipstream.machine import discovery, machine_file, topology
 
     if arguments.machine:

@@ -9,22 +9,11 @@ from typing import Any
 
 from rich.console import Group
 
-from slipstream.base import terminal
+from slipstream.base import registry, terminal
 from slipstream.base.errors import CaseError
 
 #: Endings of pictures that matplotlib is asked for.
 PICTURES = (".png", ".pdf", ".svg")
-#: Colours of routes, the same in all pictures.
-COLOURS = {
-    "kernel": "#7f7f7f",
-    "direct": "#1f5fa8",
-    "peer": "#2a9d6f",
-    "colocated": "#8a5fb0",
-    "nccl": "#c8442e",
-    "nvshmem": "#e08a1e",
-    "gpu_mpi": "#b03a7a",
-    "staged": "#5c4a32",
-}
 
 
 @dataclass(frozen=True)
@@ -97,9 +86,7 @@ class Report:
 
     def picture(self, path: Path) -> None:
         """Nodes as frames, devices as boxes with their blocks, an arrow a message in the colour of its route."""
-        from slipstream.pictures import exchange
-
-        exchange.draw(self, path)
+        registry.picture("exchange").draw(self, path)
 
 
 _BLOCK_KEYS = ("id", "lo", "hi", "device", "rank")

@@ -139,27 +139,3 @@ def compare(found: Decay, reference: Reference | None) -> dict[str, Any]:
         "peak_error_percent": 100.0 * (peak / float(reference.dissipation[n]) - 1.0),
         "largest_energy_error": float(np.abs(found.kinetic[inside] - own).max()),
     }
-
-
-def draw(path: Path, case: Case, found: Decay, reference: Reference | None) -> None:
-    """Energy and its decay over time."""
-    import matplotlib.pyplot as plt
-
-    from slipstream.pictures.style import STYLE, case_title, save
-
-    with plt.rc_context(STYLE):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained")
-        left.plot(found.time, found.kinetic, color="#1f5fa8", label="slipstream")
-        right.plot(found.time, found.decay, color="#1f5fa8", label="decay, -dE/dt")
-        right.plot(found.time, found.dissipation, color="#1f5fa8", ls="--", label="dissipation by the stress")
-        if reference:
-            shown = reference.time <= found.time[-1]
-            style = {"color": "#c8442e", "lw": 1.0, "label": reference.title}
-            left.plot(reference.time[shown], reference.kinetic[shown], **style)
-            right.plot(reference.time[shown], reference.dissipation[shown], **style)
-        left.set(xlabel="t U / L", ylabel="kinetic energy / U²", ylim=(0, None))
-        right.set(xlabel="t U / L", ylabel="dissipation L / U³", ylim=(0, None))
-        left.legend()
-        right.legend()
-        figure.suptitle(case_title(case), fontsize=12, parse_math=False)
-        save(figure, path)

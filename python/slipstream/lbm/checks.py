@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from slipstream.base.errors import CaseError
 from slipstream.base.toml_text import Path
 from slipstream.case.body import Body
 from slipstream.case.case import Case
@@ -428,27 +427,6 @@ def rounded(value: float, up: bool) -> str:
     scale = 10.0 ** (math.floor(math.log10(value)) - 2)
     rounded = (math.ceil if up else math.floor)(value / scale) * scale
     return f"{rounded:.0f}" if rounded >= 100 else f"{rounded:.3g}"
-
-
-def check_blocks(case: Case, devices: int) -> None:
-    """Refuses more blocks than the cells can be cut into, in all or along an axis."""
-    blocks = devices * math.prod(case.exchange.blocks_per_device)
-    if blocks > case.cell_count:
-        raise CaseError(
-            f"{devices} devices with {math.prod(case.exchange.blocks_per_device)} blocks each make {blocks} blocks; "
-            f"the grid {_times(case.grid.cells)} has only {case.cell_count} cells; take fewer devices (-n, "
-            "machine.devices_per_rank), fewer exchange.blocks_per_device, or more cells"
-        )
-
-    exchange = case.exchange
-    for axis, cells in enumerate(case.grid.cells):
-        grids = (exchange.node_grid[axis], exchange.device_grid[axis], exchange.blocks_per_device[axis])
-        along = math.prod(max(1, n) for n in grids)
-        if along > cells:
-            raise CaseError(
-                f"exchange: node_grid, device_grid, blocks_per_device cut the {'xyz'[axis]} axis into {along} blocks, "
-                f"but it has only {cells} cells; cut it less, or take more cells"
-            )
 
 
 def _times(extent: tuple[int, ...]) -> str:

@@ -16,8 +16,9 @@ from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
-from slipstream.case import case as cases
-from slipstream.case.case import Case, Source, parse
+from slipstream.case import reader
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 from slipstream.flow import energy, loads, profiles
 from slipstream.flow.profiles import Comparison, Profile
 from slipstream.geometry import bodies as solids
@@ -120,7 +121,7 @@ class Simulation:
         Raises CaseError that names every fault of the file and its place.
         """
         if not isinstance(case, Case):
-            case = cases.load(case, overrides, variant)
+            case = reader.load(case, overrides, variant)
         elif overrides or variant is not None:
             raise ValueError("overrides and variant belong to a case file, not to a case that was loaded")
         self = cls.__new__(cls)

@@ -2,18 +2,26 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 
-from slipstream.exchange.report import COLOURS
+from slipstream.exchange.report import Report
 from slipstream.pictures.style import STYLE, save
 
-if TYPE_CHECKING:
-    from slipstream.exchange.report import Report
-
+#: Colours of routes, the same in all pictures.
+COLOURS = {
+    "kernel": "#7f7f7f",
+    "direct": "#1f5fa8",
+    "peer": "#2a9d6f",
+    "colocated": "#8a5fb0",
+    "nccl": "#c8442e",
+    "nvshmem": "#e08a1e",
+    "gpu_mpi": "#b03a7a",
+    "staged": "#5c4a32",
+}
 _BOX = (1.5, 1.0)  #: width and height of a device
 _STEP = (3.2, 2.4)  #: from device to device
 _MOST_LABELS = 60
@@ -42,7 +50,7 @@ def places(devices: list[dict[str, Any]]) -> tuple[dict[int, Point], dict[int, t
     return centres, frames
 
 
-def _device_text(report: "Report", device: int) -> str:
+def _device_text(report: Report, device: int) -> str:
     mine = [block for block in report.blocks if block["device"] == device]
     lines = [f"device {device}, rank {report.devices[device]['rank']}"]
     for block in mine[:_MOST_BLOCKS]:
@@ -79,7 +87,7 @@ def _arrow(axes: Axes, row: dict[str, Any], boxes: dict[int, FancyBboxPatch], ce
     )  # fmt: skip
 
 
-def draw(report: "Report", path: Path) -> None:
+def draw(report: Report, path: Path) -> None:
     """Writes the picture."""
     centres, frames = places(report.devices)
     right = max(x + w for x, _, w, _ in frames.values())

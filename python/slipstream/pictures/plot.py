@@ -11,7 +11,7 @@ from rich.console import Console
 
 from slipstream.base.errors import CaseError
 from slipstream.flow import profiles
-from slipstream.pictures import film, planes, style
+from slipstream.pictures import film, overview, planes, style
 from slipstream.pictures.picture_options import DEFAULT_FIELDS, check_film
 from slipstream.pictures.planes import Cut
 from slipstream.results.results import PICTURES, Frame, Results
@@ -77,7 +77,7 @@ def _profiles(shown: Results, folder: Path) -> list[Path]:
         return []
     path = folder / "profiles.png"
     lines = profiles.read_profiles(source, shown.case)
-    style.profiles(path, lines, profiles.reference_for(shown.case), shown.case)
+    overview.profiles(path, lines, profiles.reference_for(shown.case), shown.case)
     return [path]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from slipstream.case.case import Case, remembered
+from slipstream.case.case import Case
+from slipstream.case.reader import remembered
 from slipstream.base.errors import CaseError
 
 CASE = "case.resolved.toml"

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from slipstream.base.core import agree_on_error, as_case_error, core, on_all_ranks
 from slipstream.base.errors import CaseError, RunError
-from slipstream.case.case import Case, remembered
+from slipstream.case.case import Case
+from slipstream.case.reader import remembered
 from slipstream.geometry import bodies
 from slipstream.machine.start import asked_by
 from slipstream.results.record import Event

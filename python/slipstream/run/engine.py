@@ -7,10 +7,11 @@ from typing import Any
 from slipstream.base.core import as_case_error, core, on_all_ranks
 from slipstream.base.errors import CaseError
 from slipstream.base.terminal import show_extent
+from slipstream.case import blocks
+from slipstream.case.blocks import check_blocks
 from slipstream.case.case import Case
 from slipstream.flow import initial
-from slipstream.geometry import bodies, domain
-from slipstream.lbm.checks import check_blocks
+from slipstream.geometry import bodies
 
 #: Number formats that take less memory, by that of a case, the nearest first.
 _SMALLER_FORMATS = {"f64": ("f32", "f16"), "f32": ("f16",)}
@@ -28,7 +29,7 @@ class Setup:
 
 def prepare(case: Case, machine: Any, check_memory: bool = True) -> Setup:
     """Plans the case on the machine. Raises CaseError where it cannot be cut or does not fit."""
-    case = domain.share_blocks(case, len(machine.devices()))
+    case = blocks.share_blocks(case, len(machine.devices()))
     check_blocks(case, len(machine.devices()))
     options = case.options()
     if case.exchange.placement == "measured":

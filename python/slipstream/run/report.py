@@ -7,9 +7,9 @@ from rich.console import Group
 
 from slipstream.base.terminal import ROWS, count, megabytes, show_counts, show_extent, table
 from slipstream.case.case import Case
+from slipstream.case.solver import solver_of
 from slipstream.flow.permeability import Permeability
 from slipstream.flow.profiles import Comparison
-from slipstream.lbm.cautions import warnings
 from slipstream.machine import predict
 from slipstream.machine.topology import link_summary
 from slipstream.run.engine import Setup, needed_per_device
@@ -112,7 +112,7 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
         ("populations", f"{plan['layout']}, rows along {'z' if plan['layout'] == 'soa_z' else 'x'}"),
         ("bytes a cell", f"{plan['bytes_per_cell']} read and written a step"),
         ("predicted", f"{prediction.mlups(setup.case.cell_count):.0f} MLUPS, {prediction.step * 1e3:.3g} ms a step"),
-        *(("warning", text) for text in warnings(setup.case)),
+        *(("warning", text) for text in solver_of(setup.case).warnings(setup.case)),
     ]
 
 

@@ -16,10 +16,10 @@ from slipstream.base import terminal
 from slipstream.base.core import agree_on_error, core
 from slipstream.base.errors import CaseError, RunError
 from slipstream.case.case import Case
+from slipstream.case.solver import solver_of
 from slipstream.exchange.report import Report, solid_lines, split_lines, tuning_lines
 from slipstream.flow import energy, expected, initial, loads, permeability, profiles
 from slipstream.geometry import bodies
-from slipstream.lbm import cautions
 from slipstream.machine import discovery, predict, topology
 from slipstream.results import record
 from slipstream.results.record import Record
@@ -193,7 +193,7 @@ def _whole(
         kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps, density {low:g} to {high:g}")
     drift = lbm.mass() / mass - 1.0
     console.print(f"\n{_verdict(outcome, case)}, mass drift {drift:+.1e}")
-    if warning := cautions.drift(case, drift):
+    if warning := solver_of(case).drift(case, drift):
         console.print(f"warning: {warning}", soft_wrap=True)
         facts.append(("warning", warning))
     kept.phases = lbm.phases()
@@ -439,12 +439,12 @@ def _show(
         with troubles.with_data(folder / "comparison.json", "it", step):
             profiles.write_json(folder / "comparison.json", result, figures)
     if plane is not None:
-        from slipstream.pictures import style
+        from slipstream.pictures import overview
 
         with troubles.with_picture("profiles.png", step):
-            style.profiles(folder / "profiles.png", lines, result.reference, case)
+            overview.profiles(folder / "profiles.png", lines, result.reference, case)
         with troubles.with_picture("streamlines.png", step):
-            style.streamlines(folder / "streamlines.png", plane, case)
+            overview.streamlines(folder / "streamlines.png", plane, case)
 
 
 def _findings(
@@ -474,7 +474,9 @@ def _decay(case: Case, figures: dict[str, Any], troubles: Troubles) -> dict[str,
     figures["energy"] = compared = energy.compare(decay, reference)
     if case.output.pictures:
         with troubles.with_picture(energy.PICTURE, figures["steps"]):
-            energy.draw(case.folder / energy.PICTURE, case, decay, reference)
+            from slipstream.pictures import overview
+
+            overview.energy(case.folder / energy.PICTURE, case, decay, reference)
     return {f"energy.{name}": value for name, value in compared.items() if isinstance(value, float)}
 
 

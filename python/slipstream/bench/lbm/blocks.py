@@ -22,7 +22,8 @@ from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time, travels_by
 from slipstream.bench.lbm.splits import ACROSS_ROWS, Setup, case_of
 from slipstream.bench.record import Row
-from slipstream.case.case import Case, Source, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 from slipstream.machine import discovery
 from slipstream.run import engine
 

@@ -15,7 +15,8 @@ from slipstream.base.core import core
 from slipstream.bench import options
 from slipstream.bench.exchange_setups import ROUTES
 from slipstream.bench.record import Row
-from slipstream.case.case import Case, Source, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 
 STEPS, REPEATS = 200, 10
 

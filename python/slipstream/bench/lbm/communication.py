@@ -22,7 +22,7 @@ from slipstream.bench.lbm.common import any_case, devices_here, smallest_time, s
 from slipstream.bench.lbm.splits import ACROSS_ROWS, PAPER_ONE, Choice, Setup, case_of
 from slipstream.bench.record import Row
 from slipstream.machine import discovery
-from slipstream.pictures import style
+from slipstream.pictures import charts
 from slipstream.run import engine
 
 #: Columns of a row that are results and not inputs.
@@ -182,7 +182,7 @@ def picture(path: Path, machine: str, rows: Sequence[Row]) -> None:
                 xs, ys = places.setdefault(label, ([], []))
                 xs.append(str(row["cells_per_device"][0]))
                 ys.append(value)
-    style.categories(path, f"communication: {machine}", "cube of cells of a block", "% of n times one block",
+    charts.categories(path, f"communication: {machine}", "cube of cells of a block", "% of n times one block",
                      lines, marks)  # fmt: skip
 
 

@@ -20,9 +20,10 @@ from slipstream.bench.exchange_setups import device_grid
 from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import Choice, any_case, devices_here, smallest_time, travels_by
 from slipstream.bench.record import Row
-from slipstream.case.case import Case, Source, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 from slipstream.machine import discovery
-from slipstream.pictures import style
+from slipstream.pictures import charts
 from slipstream.run import engine
 
 Triple = tuple[int, int, int]
@@ -140,7 +141,7 @@ def picture(path: Path, machine: str, sizes: dict[int, list[Row]]) -> None:
     places = [name_of(rim).replace(", ", "\n") for rim, _ in SCENARIOS]
     lines = {f"{n}^3 a device": (places, [row["speedup"] for row in rows]) for n, rows in sizes.items()}
     marks = {f"Zheng 2023, {NODES[0]} nodes": (places, [paper[0] for _, paper in SCENARIOS])}
-    style.categories(
+    charts.categories(
         path, f"width of the rim: {machine}", "rim along x, y, z", "speed-up over no overlap", lines, marks
     )
 

@@ -19,7 +19,8 @@ from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.lbm.common import any_case
 from slipstream.bench.record import Row
-from slipstream.case.case import Case, Source, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 from slipstream.machine import discovery
 from slipstream.run import engine
 

@@ -14,7 +14,8 @@ from slipstream.base.errors import CaseError
 from slipstream.bench import record
 from slipstream.bench.lbm import common
 from slipstream.bench.record import Row
-from slipstream.case.case import Case, Source, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 from slipstream.geometry import beads
 from slipstream.machine import discovery
 from slipstream.run import engine

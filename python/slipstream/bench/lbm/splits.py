@@ -18,9 +18,10 @@ from slipstream.bench import options, record
 from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time
 from slipstream.bench.record import Row
-from slipstream.case.case import Case, Source, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 from slipstream.machine import discovery
-from slipstream.pictures import style
+from slipstream.pictures import charts
 from slipstream.run import engine
 
 #: Columns of a row that are results and not inputs.
@@ -201,7 +202,7 @@ def picture(path: Path, experiment: Experiment, machine: str, series: Mapping[st
     marks = {f"Risso 2017, {label}": line(points, "paper_percent") for label, points in series.items()}
     marks = {label: mark for label, mark in marks.items() if experiment.scaling and mark[0]}
     ylabel = "% of n times one block" if experiment.scaling else "million updates a second"
-    style.categories(path, f"{experiment.title}: {machine}", experiment.axis, ylabel, lines, marks)
+    charts.categories(path, f"{experiment.title}: {machine}", experiment.axis, ylabel, lines, marks)
 
 
 def add_options(parser: argparse.ArgumentParser, cells: str = "cubes of N^3 cells a device") -> None:

@@ -19,7 +19,8 @@ from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record, registry
 from slipstream.bench.record import Row, digits, grid_of
-from slipstream.case.case import Case, Source, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 from slipstream.machine import discovery, predict
 from slipstream.run import engine
 

@@ -24,7 +24,8 @@ from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import any_case, devices_here
 from slipstream.bench.lbm.communication import schemes
 from slipstream.bench.record import Row
-from slipstream.case.case import Case, Source, parse
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
 from slipstream.flow import profiles
 from slipstream.machine import discovery
 
