@@ -9,7 +9,7 @@ from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.flow import permeability as bed
 from slipstream.geometry import beads
-from slipstream.lbm.simulation import Simulation
+from slipstream.lbm import Simulation
 from slipstream.machine import discovery
 from slipstream.run import engine
 

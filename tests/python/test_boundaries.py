@@ -13,7 +13,7 @@ from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.flow import loads
 from slipstream.geometry import bodies
-from slipstream.lbm.simulation import Simulation
+from slipstream.lbm import Simulation
 from slipstream.machine import discovery
 from slipstream.run import engine
 

@@ -10,8 +10,7 @@ from conftest import CASES, Cli
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.flow import energy, expected, initial
-from slipstream.lbm import cautions
-from slipstream.lbm.simulation import Simulation
+from slipstream.lbm import Simulation, cautions
 
 QUICK = ["machine.backend=host", "output.pictures=false", "output.report=false", "output.fields=false"]
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 import slipstream._core  # noqa: F401
-from slipstream.lbm.simulation import Simulation
+from slipstream.lbm import Simulation
 
 #: Time to become steady, in length / lid speed.
 UNTIL = {100: 20, 400: 35, 1000: 45}

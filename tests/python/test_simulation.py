@@ -12,7 +12,7 @@ import slipstream as slip
 import slipstream._core  # noqa: F401
 from conftest import ROOT, SMALL, TETRAHEDRON, Cli
 from slipstream.case.reader import load
-from slipstream.lbm.simulation import Simulation
+from slipstream.lbm import Simulation
 from slipstream.results import results
 from slipstream.run import march
 

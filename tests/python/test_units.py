@@ -11,8 +11,8 @@ from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
 from slipstream.case.reader import load
 from slipstream.flow import derived, initial
+from slipstream.lbm import Simulation
 from slipstream.lbm.cautions import warnings
-from slipstream.lbm.simulation import Simulation
 from slipstream.machine import discovery
 from slipstream.run import engine
 

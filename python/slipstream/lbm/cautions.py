@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from slipstream.case.case import Case
 from slipstream.flow import energy
 from slipstream.flow.steadiness import side_speeds
-from slipstream.lbm.checks import MACH_HIGH, rounded, top_speed
+from slipstream.lbm.scales import MACH_HIGH, rounded, top_speed
 
 #: Cavities at this Reynolds number per cell were seen to diverge or to oscillate.
 GRID_REYNOLDS_HIGH = 20.0
