@@ -138,7 +138,7 @@ def run_on_two(folder: Path, script: str, *words: str, **environment: str) -> su
 ONE_RANK_FAILS = """
 import os, sys
 from slipstream.base.errors import CaseError
-from slipstream.cli import main
+from slipstream.cli import commands, main
 from slipstream.geometry import bodies
 def fails(*words):
     raise CaseError("gone.obj: lost")
@@ -148,7 +148,7 @@ sys.exit(main.main(["run", *sys.argv[1:]]))
 """
 
 
-@pytest.mark.parametrize("where", ["main.load", "bodies.checksums", "bodies.make"])
+@pytest.mark.parametrize("where", ["commands.load", "bodies.checksums", "bodies.make"])
 def test_mesh_that_one_rank_cannot_read_is_one_message_and_ends_all(tmp_path: Path, flat: Path, where: str) -> None:
     (tmp_path / "part.obj").write_text(TETRAHEDRON)
     flat.write_text(FLAT.replace("cells = [16, 16, 1]", "cells = [16, 16, 16]").replace("D2Q9", "D3Q19"))
