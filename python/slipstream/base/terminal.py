@@ -12,10 +12,8 @@ from slipstream.base.core import launched_size
 
 #: Tells rank 0 behind mpiexec's pipe how wide the terminal at the other end is.
 TERMINAL_WIDTH = "SLIPSTREAM_TERMINAL_WIDTH"
-
 #: Rows of a table of neighbours before the rest is summed up.
 ROWS = 16
-
 #: Width of tables that go to a pipe or a file.
 PIPE_WIDTH = 120
 

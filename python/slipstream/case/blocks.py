@@ -2,13 +2,12 @@
 
 import itertools
 import math
-from typing import Any
 
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
 
 
-def share_blocks(case: Any, devices: int) -> Any:
+def share_blocks(case: Case, devices: int) -> Case:
     """The case with device_grid and blocks_per_device where exchange.block says the size of a block. Raises CaseError
     where the blocks do not fill the box, or the devices cannot have equally many."""
     block, cells = case.exchange.block, case.grid.cells
@@ -36,14 +35,6 @@ def share_blocks(case: Any, devices: int) -> Any:
     return case.model_copy(update={"exchange": case.exchange.model_copy(update=shared)})
 
 
-def _divisors(n: int) -> list[int]:
-    return [d for d in range(1, n + 1) if n % d == 0]
-
-
-def _times(extent: Any) -> str:
-    return " x ".join(str(n) for n in extent)
-
-
 def check_blocks(case: Case, devices: int) -> None:
     """Refuses more blocks than the cells can be cut into, in all or along an axis."""
     blocks = devices * math.prod(case.exchange.blocks_per_device)
@@ -63,3 +54,11 @@ def check_blocks(case: Case, devices: int) -> None:
                 f"exchange: node_grid, device_grid, blocks_per_device cut the {'xyz'[axis]} axis into {along} blocks, "
                 f"but it has only {cells} cells; cut it less, or take more cells"
             )
+
+
+def _divisors(n: int) -> list[int]:
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+def _times(extent: tuple[int, ...] | list[int]) -> str:
+    return " x ".join(str(n) for n in extent)

@@ -155,7 +155,8 @@ class Simulation:
         Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for; its clock, SIGTERM, SIGUSR1 or
         SIGINT (Ctrl-C) then end the run with one more, and the outcome says so.
 
-        Raises ValueError where nothing says when to stop, and march.Diverged where the flow is no longer sound.
+        Raises ValueError where nothing says when to stop, and slipstream.run.march.Diverged where the flow is no longer
+        sound.
         """
         case = self.case
         last = _NEVER
