@@ -140,6 +140,7 @@ import os, sys
 from slipstream.base.errors import CaseError
 from slipstream.cli import commands, main
 from slipstream.geometry import bodies
+from slipstream.machine import discovery
 def fails(*words):
     raise CaseError("gone.obj: lost")
 if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
@@ -172,7 +173,7 @@ def test_initial_flow_without_a_value_on_one_rank_is_one_message_and_ends_all(
 
 
 def test_error_that_ranks_have_not_agreed_on_ends_all(tmp_path: Path, flat: Path) -> None:
-    found = run_on_two(tmp_path, ONE_RANK_FAILS.format(what="engine.choose_backend"), str(flat))
+    found = run_on_two(tmp_path, ONE_RANK_FAILS.format(what="discovery.choose_backend"), str(flat))
     assert found.returncode == 2, found.stdout
     assert found.stderr == "slipstream: error on rank 1: gone.obj: lost\n"
 

@@ -21,7 +21,7 @@ from slipstream.case.reader import load, variant_names
 from slipstream.machine import discovery
 
 #: Beside the package in the source tree; installed packages have none.
-CASES = Path(__file__).resolve().parents[2] / "cases"
+CASES = Path(__file__).resolve().parents[3] / "cases"
 QUICK = ("output.fields=false", "output.pictures=false", "output.report=false", "output.profiles=true")
 
 
