@@ -10,9 +10,9 @@ import math
 import tempfile
 from pathlib import Path
 
-from slipstream import report
-from slipstream.case import load
-from slipstream.run import run
+from slipstream.base import terminal
+from slipstream.case.reader import load
+from slipstream.run.run import run
 
 FACTORS = (1, 2, 4)
 
@@ -31,7 +31,7 @@ def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int
         ]
         with tempfile.TemporaryDirectory() as folder:
             quick = ["output.fields=false", "output.pictures=false", "output.report=false", f"output.folder={folder}/r"]
-            run(load(path, [*overrides, *changes, *quick]), report.console(1))
+            run(load(path, [*overrides, *changes, *quick]), terminal.console(1))
             result = json.loads((Path(folder) / "r" / "comparison.json").read_text(encoding="utf-8"))
         found.append((cells, result["run"]["findings"]["exact.distance"]))
     return found

@@ -1,4 +1,6 @@
-"""Checks that includes point one way only, and that vendors' names stay in their rooms.
+"""Checks that includes and imports point one way only, and that vendors' names stay in their rooms.
+
+C++:
 
     api -> solver, io -> exchange -> route, codec, pattern -> grid -> machine -> device
 
@@ -8,11 +10,22 @@ route/ do not include each other, but for the shared ones listed here.
 Every public header stands in PUBLIC_ROOMS. Macros, backend #if and symbols of CUDA, NCCL, NVML and cuFFT are allowed
 in device/ alone, the symbols also in files named *_cuda.*.
 
+Python, the package python/slipstream:
+
+    cli -> bench -> lbm -> run -> pictures -> results, flow -> geometry -> exchange, case -> machine -> base
+
+A module may import modules of its own room and of rooms further right, by their full names, wherever in the file the
+import stands. Rooms that share a place do not import each other, and no imports go round in a circle. A text that names
+a module counts as an import of it, in all files but base/registry.py: by that table alone a room finds what lies
+further left. Beside the rooms lie __init__.py, which hands users what they import, and __main__.py.
+
 Usage: python tools/check_includes.py [ROOT]
 """
 
+import ast
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 RANKS = [["device"], ["machine"], ["grid"], ["route", "codec", "pattern"], ["exchange"], ["solver", "io"], ["api"]]
@@ -51,6 +64,18 @@ VENDOR = re.compile(
 VENDOR_HEADER = re.compile(r"(?:cuda|cu|nccl|nvml|cufft|cooperative_groups|nvtx3/)\w*[./]")
 BACKEND_IF = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*\b(?:SLIPSTREAM_CUDA|__CUDA\w*|__NVCC__|__HIP\w*)")
 MACRO = re.compile(r"^\s*#\s*define\b")
+
+PACKAGE = Path("python", "slipstream")
+PYTHON_RANKS = [
+    ["base"], ["machine"], ["exchange", "case"], ["geometry"], ["results", "flow"], ["pictures"], ["run"], ["lbm"],
+    ["bench"], ["cli"],
+]  # fmt: skip
+PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
+#: Its table leads to rooms further left.
+REGISTRY = PACKAGE / "base" / "registry.py"
+#: What modules may take from the package itself.
+OF_PACKAGE = {"__version__", "_core"}
+NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?")
 
 
 def room_of(path: Path) -> str | None:
@@ -126,6 +151,86 @@ def check_file(path: Path, root: Path) -> list[str]:
     return findings
 
 
+def module_of(path: Path) -> str:
+    """`slipstream.case.reader` of python/slipstream/case/reader.py; a package has the name of its folder."""
+    return ".".join(path.relative_to("python").with_suffix("").parts).removesuffix(".__init__")
+
+
+def python_room(module: str) -> str | None:
+    """The room of a module; None for the package itself, and for what lies beside the rooms."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and not parts[1].startswith("_") else None
+
+
+def imported(tree: ast.Module, modules: Mapping[str, Path]) -> Iterator[tuple[int, str]]:
+    """Line and name of every module of the package that a file imports, or names in a text. `slipstream.NAME` where
+    NAME is no module stands for what the package itself has."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names if alias.name.startswith("slipstream."))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "slipstream":
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield node.lineno, full if full in modules or node.module == "slipstream" else str(node.module)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and NAMES_MODULE.fullmatch(node.value):
+            yield node.lineno, node.value.rstrip(".")
+
+
+def check_import(source: Path, module: str) -> str | None:
+    """What is wrong with `source` importing a module of the package; None if nothing is."""
+    here, there = python_room(module_of(source)), python_room(module)
+    if here is None or module.removeprefix("slipstream.") in OF_PACKAGE:
+        return None
+    if there not in PYTHON_RANK_OF:
+        return f"imports {module}, which stands in no room"
+    if here != there and PYTHON_RANK_OF[there] >= PYTHON_RANK_OF[here]:
+        return f"imports {module}: {here}/ must not know {there}/"
+    return None
+
+
+def circles(graph: Mapping[str, Mapping[str, int]]) -> Iterator[list[str]]:
+    """Modules that import each other in a circle, each module in one circle at most."""
+    done: set[str] = set()
+
+    def visit(module: str, way: list[str]) -> list[str]:
+        if module in way:
+            return way[way.index(module) :]
+        if module in done:
+            return []
+        done.add(module)
+        return next(filter(None, (visit(target, [*way, module]) for target in graph.get(module, ()))), [])
+
+    for module in graph:
+        if found := visit(module, []):
+            yield found
+
+
+def check_python(root: Path) -> tuple[int, list[str]]:
+    """The number of files of the Python package and all findings in them."""
+    files = sorted(file.relative_to(root) for file in (root / PACKAGE).rglob("*.py"))
+    modules = {module_of(path): path for path in files}
+    graph: dict[str, dict[str, int]] = {}  # by importer and imported: the line
+    findings = []
+    for module, path in modules.items():
+        here = python_room(module)
+        beside = path.parent == PACKAGE and path.name in ("__init__.py", "__main__.py")
+        if here not in PYTHON_RANK_OF and not beside:
+            findings.append(f"{path}:1: stands in no room: add its room to PYTHON_RANKS in tools/check_includes.py")
+            continue
+        tree = ast.parse((root / path).read_text(encoding="utf-8"))
+        relative = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
+        findings += [f"{path}:{line}: imports by a relative name: begin with slipstream" for line in relative]
+        for line, target in imported(tree, modules) if path != REGISTRY else ():
+            if finding := check_import(path, target):
+                findings.append(f"{path}:{line}: {finding}")
+            if here and target != module:
+                graph.setdefault(module, {}).setdefault(target, line)
+    for circle in circles(graph):
+        line = graph[circle[0]][circle[1]]
+        findings.append(f"{modules[circle[0]]}:{line}: imports go round: {' -> '.join([*circle, circle[0]])}")
+    return len(files), findings
+
+
 def check_tree(root: Path) -> tuple[int, list[str]]:
     """The number of files read and all findings."""
     root = root.resolve()
@@ -136,7 +241,8 @@ def check_tree(root: Path) -> tuple[int, list[str]]:
         for kind in ("*.hpp", "*.cpp")
         for file in (root / folder).rglob(kind)
     )
-    return len(files), [finding for file in files for finding in check_file(file, root)]
+    python_files, findings = check_python(root)
+    return len(files) + python_files, [finding for file in files for finding in check_file(file, root)] + findings
 
 
 def main() -> int:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from slipstream import bench
-from slipstream.core import core
+from slipstream.base.core import core
+from slipstream.bench import record
 
 FIGURES = frozenset({"limit_s", "passed", "failed", "skipped", "errors", "seconds", "outcome"})
 #: Exit statuses of `timeout`: ended by its signal, or killed because that was not enough.
@@ -91,10 +91,10 @@ def main(words: list[str], runs: Iterable[str]) -> int:
             log = Path(line.rstrip("\n").rsplit("|", 1)[1])
             print(f"\n{found['part']}-{found['tool']} ({log}):\n{excerpt(log)}")
     build = module.build_info()
-    described = bench.describe_machine(machine)
+    described = record.describe_machine(machine)
     print(f"\ncompute-sanitizer on {described['name']}:")
     print("\n".join(table(rows)))
-    path = bench.write(
+    path = record.write(
         arguments.folder, "sanitizer", described, build["commit"], rows, FIGURES, command=arguments.command
     )
     print(f"written: {path}")

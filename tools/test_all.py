@@ -146,9 +146,9 @@ def passed_before(folder: Path, machine: dict[str, Any], commit: str) -> set[str
     """Names of the parts that this machine passed at a commit."""
     import json
 
-    from slipstream import bench
+    from slipstream.bench import record
 
-    path = folder / "tests" / f"{bench.slug(machine['name'])}.json"
+    path = folder / "tests" / f"{record.slug(machine['name'])}.json"
     if commit.endswith("+") or not path.exists():
         return set()
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
@@ -156,10 +156,10 @@ def passed_before(folder: Path, machine: dict[str, Any], commit: str) -> set[str
 
 
 def this_machine() -> dict[str, Any]:
-    from slipstream import bench
-    from slipstream.core import core
+    from slipstream.base.core import core
+    from slipstream.bench import record
 
-    return bench.describe_machine(core().Machine.discover("host", devices_per_rank=1))
+    return record.describe_machine(core().Machine.discover("host", devices_per_rank=1))
 
 
 def summary(rows: list[dict[str, Any]]) -> list[str]:
@@ -212,7 +212,7 @@ def main(words: list[str]) -> int:
 
 
 def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace) -> int:
-    from slipstream import bench
+    from slipstream.bench import record
 
     machine, commit = this_machine(), commit_of_the_tree()
     before = set() if arguments.quick or arguments.again else passed_before(arguments.folder, machine, commit)
@@ -224,7 +224,7 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace) -
         rows.append(run(part, reports))
         if not arguments.quick:
             typed = " ".join(["tools/test_all.py", *arguments.names])
-            bench.write(arguments.folder, "tests", machine, commit, rows[-1:], FIGURES, command=typed)
+            record.write(arguments.folder, "tests", machine, commit, rows[-1:], FIGURES, command=typed)
     print("\n" + "\n".join(summary(rows)))
     if arguments.quick and not arguments.names:
         (reports / "quick_seconds").write_text(str(sum(row["seconds"] for row in rows)), encoding="utf-8")

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 import slipstream as ss
-from slipstream import bench, start, timeline
-from slipstream.core import core, launched_size
-from slipstream.errors import CaseError
+from slipstream.base.core import core, launched_size
+from slipstream.base.errors import CaseError
+from slipstream.bench import record
+from slipstream.machine import start
+from slipstream.pictures import timeline
 
 RANKS = 2
 QUANTITIES = 4
@@ -52,7 +54,7 @@ def exchange(route: str, cells: int, backend: str) -> ss.Exchange:
     return ss.Exchange(grid, arrays, RADIUS, layout=grid.suited_layout, routes=["kernel", route], trace=True)
 
 
-def record(route: str, cells: int, backend: str, folder: Path) -> list[Path]:
+def recorded(route: str, cells: int, backend: str, folder: Path) -> list[Path]:
     """Writes the traces and the picture of a route. Collective; returns what there is now."""
     module = core()
     halo = exchange(route, cells, backend)
@@ -62,7 +64,7 @@ def record(route: str, cells: int, backend: str, folder: Path) -> list[Path]:
     halo.write_trace(folder)
     build = module.build_info()
     told = {
-        "machine": bench.describe_machine(halo.grid.machine)["name"],
+        "machine": record.describe_machine(halo.grid.machine)["name"],
         "commit": build["commit"],
         "date": date.today().isoformat(),
         "route": route,
@@ -101,7 +103,7 @@ def main(words: list[str]) -> int:
     if core().size() != RANKS:
         raise CaseError(f"started on {core().size()} ranks: this takes {RANKS}")
     for route in arguments.routes:
-        for path in record(route, arguments.cells, arguments.backend, arguments.folder / "trace"):
+        for path in recorded(route, arguments.cells, arguments.backend, arguments.folder / "trace"):
             if core().rank() == 0:
                 print(f"written: {path}")
     return 0

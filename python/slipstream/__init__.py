@@ -4,19 +4,27 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
 
 if TYPE_CHECKING:
     from slipstream import lbm
-    from slipstream.allreduce import AllReduce
-    from slipstream.exchange import Exchange, Grid, communicator, world
-    from slipstream.gather_scatter import GatherScatter
+    from slipstream.exchange.allreduce import AllReduce
+    from slipstream.exchange.api import Exchange, Grid, communicator, world
+    from slipstream.exchange.gather_scatter import GatherScatter
 
     __version__: str
 
 __all__ = ["AllReduce", "CaseError", "Exchange", "GatherScatter", "Grid", "__version__", "communicator", "lbm", "world"]
 
-_EXCHANGE = ("Exchange", "Grid", "communicator", "world")
+#: Where each name comes from, loaded when it is asked for.
+_MODULES = {
+    "AllReduce": "slipstream.exchange.allreduce",
+    "Exchange": "slipstream.exchange.api",
+    "GatherScatter": "slipstream.exchange.gather_scatter",
+    "Grid": "slipstream.exchange.api",
+    "communicator": "slipstream.exchange.api",
+    "world": "slipstream.exchange.api",
+}
 
 
 def _version() -> str:
@@ -31,12 +39,8 @@ def _version() -> str:
 def __getattr__(name: str) -> Any:
     if name == "lbm":
         return import_module("slipstream.lbm")
-    if name == "AllReduce":
-        return import_module("slipstream.allreduce").AllReduce
-    if name == "GatherScatter":
-        return import_module("slipstream.gather_scatter").GatherScatter
-    if name in _EXCHANGE:
-        return getattr(import_module("slipstream.exchange"), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     if name == "__version__":
         return _version()
     raise AttributeError(f"module 'slipstream' has no attribute '{name}'")

@@ -2,6 +2,6 @@
 
 import sys
 
-from slipstream.cli import main
+from slipstream.cli.main import main
 
 sys.exit(main())

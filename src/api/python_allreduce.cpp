@@ -1,4 +1,5 @@
-// Reductions of a few values that Python programs own. The Python side (slipstream/allreduce.py) describes the arrays.
+// Reductions of a few values that Python programs own. The Python side (slipstream/exchange/allreduce.py) describes the
+// arrays.
 #include <optional>
 
 #include <slipstream/buffer.hpp>

@@ -1,4 +1,5 @@
-// Gather-scatters of arrays that Python programs own. The Python side (slipstream/gather_scatter.py) describes them.
+// Gather-scatters of arrays that Python programs own. The Python side (slipstream/exchange/gather_scatter.py) describes
+// them.
 #include <nanobind/stl/pair.h>
 
 #include <numeric>

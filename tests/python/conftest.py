@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from slipstream import failure
-from slipstream.cli import main
+from slipstream.base import failure
+from slipstream.cli.main import main
 
 # What a shell starts in the background ignores Ctrl-C, and behind nohup SIGHUP, and so would all that is started here.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):

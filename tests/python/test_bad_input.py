@@ -249,7 +249,7 @@ def test_missing_machine_file_is_refused(refused: Refused) -> None:
 
 
 def test_cuda_where_there_is_none_is_refused(refused: Refused) -> None:
-    from slipstream.core import core
+    from slipstream.base.core import core
 
     if core().available("cuda"):
         pytest.skip("this machine has a GPU")

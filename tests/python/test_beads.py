@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slipstream import beads, engine
-from slipstream import permeability as bed
-from slipstream.case import load
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.case.reader import load
+from slipstream.flow import permeability as bed
+from slipstream.geometry import beads
 from slipstream.lbm import Simulation
+from slipstream.machine import discovery
+from slipstream.run import engine
 
 CASES = Path(__file__).parents[2] / "cases"
 
@@ -59,7 +61,7 @@ def test_beads_that_make_no_pack_are_refused(change: str, says: str) -> None:
 
 def run_small(name: str, *changes: str) -> bed.Permeability:
     case = load(CASES / name, ["machine.backend=host", *changes])
-    lbm = engine.solver(engine.prepare(case, engine.discover(case)))
+    lbm = engine.solver(engine.prepare(case, discovery.discover(case.machine)))
     lbm.advance(case.last_step)
     found = bed.measure(lbm, case)
     assert found is not None

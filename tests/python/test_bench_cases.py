@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from conftest import CASES, SMALL, Cli
-from slipstream import bench_cases
-from slipstream.bench_cases import Entry, entries, files
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.bench import cases
+from slipstream.bench.cases import Entry, entries, files
 
 #: A flow that decays from a known start, and a variant that asks too much.
 DECAY = """\
@@ -74,7 +74,7 @@ def test_names_that_are_no_cases_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_installed_package_asks_for_a_folder_or_files(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.setattr(bench_cases, "CASES", folder / "none")
+    monkeypatch.setattr(cases, "CASES", folder / "none")
     with pytest.raises(CaseError, match="has no cases; name a folder of case files, or files"):
         files([])
     assert len(files([str(folder)])) == 2

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream import bench_lbm_blocks as blocks
-from slipstream import bench_lbm_communication as communication
-from slipstream import bench_lbm_frame as frame
-from slipstream import benchmark_options, benchmarks, lbm_experiments, lbm_splits
-from slipstream.core import core
-from slipstream.errors import CaseError
-from slipstream.lbm_splits import Choice, Setup
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+from slipstream.bench import options, registry
+from slipstream.bench.lbm import blocks, common, communication, frame, splits
+from slipstream.bench.lbm.splits import Choice, Setup
 
 Row = dict[str, Any]
 
@@ -23,13 +21,13 @@ Row = dict[str, Any]
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs an experiment with few steps in this process; gives its rows."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(lbm_experiments, "STEPS", 4)
-    monkeypatch.setattr(lbm_experiments, "REPEATS", 2)
+    monkeypatch.setattr(common, "STEPS", 4)
+    monkeypatch.setattr(common, "REPEATS", 2)
     monkeypatch.setattr(blocks, "EXCHANGES", 3)
 
     def run(name: str, cells: list[int], *words: str, devices: int = 2) -> list[Row]:
         sizes = ["--cells", *map(str, cells), "--devices", str(devices), *words]
-        arguments = benchmarks.parse([name, "--backend", "host", *sizes, "--folder", str(tmp_path)])
+        arguments = registry.parse([name, "--backend", "host", *sizes, "--folder", str(tmp_path)])
         arguments.action(arguments, Console(quiet=True))
         (path,) = tmp_path.glob("lbm_*/*.json")
         return json.loads(path.read_text())["rows"]
@@ -95,7 +93,7 @@ def test_a_moving_fluid_needs_the_exchange_that_is_left_out_and_has_its_bits_onc
     overlap: str,
 ) -> None:
     choice = Choice("host", 2, 0, [8], "D3Q19", "TRT", "f64", overlap)
-    options = lbm_splits.case_of(choice, Setup("", "", 8, (1, 1, 2)), 1).options()
+    options = splits.case_of(choice, Setup("", "", 8, (1, 1, 2)), 1).options()
     machine = core().Machine.discover("host", devices_per_rank=2)
 
     def after_steps(*left_out: bool) -> np.ndarray:
@@ -138,7 +136,7 @@ def test_open_blocks_receive_less_the_more_sides_of_the_box_they_lie_at(measured
 @pytest.mark.parametrize("grid", ["2x3x3", "3x3", "3 x 3 x 3", "0x0x0"])
 def test_grids_without_a_block_in_the_middle_are_refused(grid: str) -> None:
     with pytest.raises(CaseError, match="takes three numbers from 3"):
-        benchmark_options.parse_grid(grid, 3)
+        options.parse_grid(grid, 3)
 
 
 def test_frame_goes_through_the_fourteen_scenarios_of_the_report(measured: Any) -> None:

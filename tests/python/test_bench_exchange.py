@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream import bench, benchmarks, exchange_setups, exchange_tables
-from slipstream.bench_exchange import FIGURES, Choice
-from slipstream.errors import CaseError
-from slipstream.exchange_setups import QUICK, SCALES, Setup
+from slipstream.base.errors import CaseError
+from slipstream.bench import exchange_setups, exchange_tables, record, registry
+from slipstream.bench.exchange import FIGURES, Choice
+from slipstream.bench.exchange_setups import QUICK, SCALES, Setup
 
 Row = dict[str, Any]
 QUICK_WORDS = ("bench", "exchange", "--quick", "--backend", "host", "--folder", "out")
@@ -61,7 +61,7 @@ def test_bytes_over_links_are_those_of_the_halo(here: Cli, tmp_path: Path) -> No
 
 def test_rows_replace_like_ones_that_hold_other_figures(tmp_path: Path) -> None:
     for figure in ("setup_s", "warm_setup_s"):
-        path = bench.write(tmp_path, "exchange", {"name": "M"}, "abc", [{"part": "must", figure: 0.1}], FIGURES)
+        path = record.write(tmp_path, "exchange", {"name": "M"}, "abc", [{"part": "must", figure: 0.1}], FIGURES)
     (row,) = json.loads(path.read_text())["rows"]
     assert row["warm_setup_s"] == 0.1
 
@@ -190,7 +190,7 @@ def test_each_rung_adds_one_route() -> None:
 
 @pytest.mark.parametrize("grid", [(1, 1, 1), (2, 2, 1)])
 def test_sizes_asked_for_are_measured_once(grid: tuple[int, int, int]) -> None:
-    scale = bench.chosen(Choice, benchmarks.parse(["exchange", "--sizes", "256", "64"])).scale("cuda")
+    scale = record.chosen(Choice, registry.parse(["exchange", "--sizes", "256", "64"])).scale("cuda")
     devices = math.prod(grid)
     for setups in exchange_setups.ladder(scale, grid, 1, devices, ("staged", "kernel")):
         assert [setup.cells for setup in setups] == [exchange_setups.cube_of(side, devices) for side in (64, 256)]

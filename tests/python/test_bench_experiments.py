@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from slipstream import bench_lbm, bench_lbm_layout, bench_lbm_strong, bench_lbm_weak, benchmarks, lbm_splits
-from slipstream.lbm_splits import Setup
+from slipstream.bench import registry
+from slipstream.bench.lbm import layout, splits, strong, updates, weak
+from slipstream.bench.lbm.splits import Setup
 
 
 def row(decomposition: str, blocks: int, mlups: float, side: int = 256) -> dict[str, Any]:
-    split = list(lbm_splits.SPLITS[decomposition][blocks])
+    split = list(splits.SPLITS[decomposition][blocks])
     cut = {"decomposition": decomposition, "devices": blocks, "split": split}
     return cut | {"cells_per_device": [side] * 3, "mlups": mlups}
 
@@ -27,38 +28,38 @@ def measured(cli: Cli, folder: Path, name: str, *words: str) -> list[dict[str, A
 
 def test_blocks_of_weak_scaling_are_cubes_and_those_of_strong_scaling_parts_of_one() -> None:
     setup = Setup("xz", "4", 8, (2, 1, 2))
-    assert lbm_splits.grid(setup) == [16, 8, 16] and lbm_splits.grid(setup, whole=True) == [8, 8, 8]
-    assert bench_lbm_strong.EXPERIMENT.whole and not bench_lbm_weak.EXPERIMENT.whole
+    assert splits.grid(setup) == [16, 8, 16] and splits.grid(setup, whole=True) == [8, 8, 8]
+    assert strong.EXPERIMENT.whole and not weak.EXPERIMENT.whole
 
 
 @pytest.mark.parametrize(("least", "most", "blocks"), [(1, 4, [1, 2, 4]), (1, 3, [1, 2]), (2, 4, [2, 4]), (4, 4, [4])])
 def test_scaling_goes_through_all_numbers_of_devices_that_ranks_can_share(
     least: int, most: int, blocks: list[int]
 ) -> None:
-    found = list(bench_lbm_weak.EXPERIMENT.setups([8], most, least))
+    found = list(weak.EXPERIMENT.setups([8], most, least))
     assert [setup.blocks for setup in found if setup.label == "yz"] == blocks
 
 
 def test_scaling_is_measured_by_one_block_and_shown_beside_the_thesis() -> None:
     rows = [row("yz", 1, 100.0), row("yz", 2, 190.0), row("yz", 4, 360.0), row("xz", 1, 80.0), row("xz", 2, 120.0)]
-    lbm_splits.compare(bench_lbm_weak.EXPERIMENT, rows)
+    splits.compare(weak.EXPERIMENT, rows)
     assert [entry["percent"] for entry in rows] == [100.0, 95.0, 90.0, 100.0, 75.0]
     # 1149 of 4 x 550 and 854 of 2 x 550 million updates a second.
     assert [entry["paper_percent"] for entry in rows] == [None, None, 52.227, None, 77.636]
 
 
 def test_thesis_says_nothing_of_other_cubes_or_strong_scaling() -> None:
-    small, strong = [row("yz", 4, 360.0, side=64)], [row("yz", 4, 360.0)]
-    lbm_splits.compare(bench_lbm_weak.EXPERIMENT, small)
-    lbm_splits.compare(bench_lbm_strong.EXPERIMENT, strong)
-    assert small[0]["paper_percent"] is None and strong[0]["paper_percent"] is None
-    assert strong[0]["percent"] is None
+    small, large = [row("yz", 4, 360.0, side=64)], [row("yz", 4, 360.0)]
+    splits.compare(weak.EXPERIMENT, small)
+    splits.compare(strong.EXPERIMENT, large)
+    assert small[0]["paper_percent"] is None and large[0]["paper_percent"] is None
+    assert large[0]["percent"] is None
 
 
 @pytest.mark.parametrize("experiment", ["weak", "strong"])
 def test_scaling_unasked_is_the_protocol_of_the_thesis(experiment: str) -> None:
-    chosen = benchmarks.parse([f"lbm_{experiment}"])
-    cubes = benchmarks.module(f"lbm_{experiment}").EXPERIMENT.cells["cuda"]
+    chosen = registry.parse([f"lbm_{experiment}"])
+    cubes = registry.module(f"lbm_{experiment}").EXPERIMENT.cells["cuda"]
     assert chosen.precision == "f64" and not chosen.cells and cubes == [256]
 
 
@@ -77,26 +78,26 @@ def test_imbalance_splits_along_each_axis(cli: Cli, tmp_path: Path) -> None:
 def test_layouts_are_measured_at_every_alignment(cli: Cli, tmp_path: Path) -> None:
     rows = measured(cli, tmp_path, "layout", "--cells", "8", "--precision", "f32")
     found = [(entry["layout"], entry["alignment"]) for entry in rows]
-    assert found == [(layout, bytes_) for layout in ("soa", "aos") for bytes_ in bench_lbm_layout.ALIGNMENTS]
+    assert found == [(name, bytes_) for name in ("soa", "aos") for bytes_ in layout.ALIGNMENTS]
     # Rows end in ghosts, so that each alignment is another layout.
     assert len({entry["populations_mb"] for entry in rows[:6]}) == 6
 
 
-@pytest.mark.parametrize("cells", bench_lbm_layout.EXPERIMENT.cells["cuda"])
+@pytest.mark.parametrize("cells", layout.EXPERIMENT.cells["cuda"])
 def test_rows_of_the_measured_cubes_have_another_length_at_each_alignment(cells: int) -> None:
-    lengths = {-(-8 * (cells + 2) // (unit or 8)) * (unit or 8) for unit in bench_lbm_layout.ALIGNMENTS}
-    assert len(lengths) == len(bench_lbm_layout.ALIGNMENTS)
+    lengths = {-(-8 * (cells + 2) // (unit or 8)) * (unit or 8) for unit in layout.ALIGNMENTS}
+    assert len(lengths) == len(layout.ALIGNMENTS)
 
 
 def test_layouts_of_several_devices_are_cut_across_rows() -> None:
-    assert {setup.split for setup in bench_lbm_layout.EXPERIMENT.setups([8], 2, 1)} == {(2, 1, 1)}
+    assert {setup.split for setup in layout.EXPERIMENT.setups([8], 2, 1)} == {(2, 1, 1)}
 
 
 def test_rates_can_be_measured_with_the_devices_in_a_grid(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench_lbm, "PAIRS", 2)
-    monkeypatch.setattr(bench_lbm, "DURATION", 0.1)
+    monkeypatch.setattr(updates, "PAIRS", 2)
+    monkeypatch.setattr(updates, "DURATION", 0.1)
     words = ("--cells", "8", "--devices", "2", "--precision", "f32", "--grid", "2x1x1", "--folder", "out")
     result = cli("bench", "lbm", "--backend", "host", *words)
     assert result.returncode == 0, result.stderr

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from slipstream import bench_gather_scatter
+from slipstream.bench import gather_scatter
 
 
 def test_rows_hold_counts_and_times(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(bench_gather_scatter.REPEATS, "host", 2)
+    monkeypatch.setitem(gather_scatter.REPEATS, "host", 2)
     words = ("--backend", "host", "--devices", "2", "--orders", "1", "3", "--elements", "8", "--folder", "out")
     result = cli("bench", "gather-scatter", *words)
     assert result.returncode == 0, result.stderr

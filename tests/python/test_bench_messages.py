@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import slipstream._core as core
 from conftest import Cli
-from slipstream import bench_copy, bench_pingpong
+from slipstream.bench import copy, pingpong
 
 
 def result(folder: Path, name: str) -> dict[str, Any]:
@@ -26,11 +26,11 @@ def copy_rows(cli: Cli, tmp_path: Path) -> list[dict[str, Any]]:
 
 def test_copy_times_every_way_at_every_size(copy_rows: list[dict[str, Any]]) -> None:
     plain = [row for row in copy_rows if "clock" in row and "method" not in row]
-    ways = {*bench_copy.ENGINE, *bench_copy.PAGEABLE, *bench_copy.PEER, *bench_copy.KERNEL, "stores_to_peer"}
+    ways = {*copy.ENGINE, *copy.PAGEABLE, *copy.PEER, *copy.KERNEL, "stores_to_peer"}
     found = {(row["what"], row["bytes"], row["clock"]) for row in plain}
-    assert found == {(way, n, clock) for way in ways for n in bench_copy.sizes(True) for clock in ("host", "events")}
+    assert found == {(way, n, clock) for way in ways for n in copy.sizes(True) for clock in ("host", "events")}
     assert all(row["time_us"] > 0 and row["gbs"] > 0 and row["ranks"] == 1 for row in plain)
-    assert {row["what"] for row in plain if row["devices"] == 2} == {*bench_copy.PEER, "stores_to_peer"}
+    assert {row["what"] for row in plain if row["devices"] == 2} == {*copy.PEER, "stores_to_peer"}
 
 
 def test_copy_counts_both_directions_in_the_rate(copy_rows: list[dict[str, Any]]) -> None:
@@ -53,7 +53,7 @@ def test_copy_times_faces_by_every_method(copy_rows: list[dict[str, Any]]) -> No
 
 def test_copy_states_published_figures_beside_its_own(copy_rows: list[dict[str, Any]]) -> None:
     found = [row for row in copy_rows if row["what"] == "finding"]
-    assert {row["source"] for row in found} == {bench_copy.RAVIKUMAR, bench_copy.WAHLGREN}
+    assert {row["source"] for row in found} == {copy.RAVIKUMAR, copy.WAHLGREN}
     assert all(row["here"] and row["published"] for row in found)
 
 
@@ -79,10 +79,10 @@ def strided_row(method: str, teams: int, width: int, us: float) -> dict[str, Any
     [([9, 9, 9], None), ([1, 1, 1], 16), ([9, 9, 1], 4096), ([1, 9, 1], 4096), ([9, 1, 1], 256)],
 )
 def test_crossover_is_where_the_copy_engine_wins_for_good(engine: list[float], width: int | None) -> None:
-    few = bench_copy.FEW_TEAMS
+    few = copy.FEW_TEAMS
     rows = [strided_row("copy_box", 0, 16 ** (n + 1), us) for n, us in enumerate(engine)]
     rows += [strided_row("zero_copy", few, 16 ** (n + 1), 5) for n in range(3)]
-    assert bench_copy.crossover(rows, "device_to_host") == width
+    assert copy.crossover(rows, "device_to_host") == width
 
 
 def test_pingpong_of_one_rank_measures_every_route_of_its_pairs(cli: Cli, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_pingpong_of_one_rank_measures_every_route_of_its_pairs(cli: Cli, tmp_pa
     assert {row["name"] for row in rows} <= {route["name"] for route in core.routes("host")}
     for pair, name in ways:
         timed = {(row["bytes"], row["clock"]) for row in rows if (row["pair"], row["name"]) == (pair, name)}
-        assert timed == {(n, clock) for n in bench_pingpong.sizes(True) for clock in ("host", "events")}
+        assert timed == {(n, clock) for n in pingpong.sizes(True) for clock in ("host", "events")}
     assert "one node: no kernel: the blocks lie on different devices" in " ".join(run.stdout.split())
 
 
@@ -105,7 +105,7 @@ def test_pingpong_of_two_ranks_adds_mpi_under_its_label(cli: Cli, tmp_path: Path
     rows = result(tmp_path, "pingpong")["rows"]
     mpi = [row for row in rows if row["path"] == "mpi"]
     assert {(row["bytes"], row["pml"]) for row in mpi} == {
-        (n, label) for n in bench_pingpong.sizes(True) for label in ("first", "second")
+        (n, label) for n in pingpong.sizes(True) for label in ("first", "second")
     }
     assert all(row["mpi"] == core.build_info()["mpi"] and row["memory"] == "host" and row["time_us"] > 0 for row in mpi)
     assert ("one node", "colocated") in {(row["pair"], row["name"]) for row in rows}
@@ -124,9 +124,9 @@ def test_pingpong_refuses_device_buffers_of_one_rank(cli: Cli) -> None:
 def test_bands_hold_the_sizes_at_which_device_buffers_lose() -> None:
     device = {8: 1.0, 16: 3.0, 32: 3.0, 64: 1.0, 128: 3.0}
     host = dict.fromkeys(device, 2.0)
-    assert bench_pingpong.losing_bands(device, host) == [(16, 32), (128, 128)]
-    assert bench_pingpong.bands_text([(16, 32), (2048, 4096)]) == "16 B to 32 B, 2 KiB to 4 KiB"
-    assert bench_pingpong.bands_text([]) == "at no size"
+    assert pingpong.losing_bands(device, host) == [(16, 32), (128, 128)]
+    assert pingpong.bands_text([(16, 32), (2048, 4096)]) == "16 B to 32 B, 2 KiB to 4 KiB"
+    assert pingpong.bands_text([]) == "at no size"
 
 
 def test_findings_name_the_band_of_each_pair() -> None:
@@ -136,7 +136,7 @@ def test_findings_name_the_band_of_each_pair() -> None:
 
     times = {"device": (40.0, 20.0), "host": (5.0, 50.0), "staged": (60.0, 70.0)}
     rows = [row(memory, n, us) for memory, pair in times.items() for n, us in zip((8192, 1 << 18), pair, strict=True)]
-    assert [found["here"] for found in bench_pingpong.findings(rows)] == ["8 KiB to 8 KiB", "at no size", "2"]
+    assert [found["here"] for found in pingpong.findings(rows)] == ["8 KiB to 8 KiB", "at no size", "2"]
 
 
 def test_a_benchmark_refuses_options_of_another(cli: Cli) -> None:

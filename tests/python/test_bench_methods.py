@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 from rich.console import Console
-from slipstream import bench_lbm_methods as methods
-from slipstream import benchmarks
-from slipstream.bench import Row
-from slipstream.bench_lbm_methods import Choice, Method
+from slipstream.bench import registry
+from slipstream.bench.lbm import methods
+from slipstream.bench.lbm.methods import Choice, Method
+from slipstream.bench.record import Row
 
 CHOICE = Choice("host", 1, 16, "f32")
 
@@ -20,7 +20,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     monkeypatch.setattr(methods, "REPEATS", 1)
     monkeypatch.setattr(methods, "ROUNDS", {"host": 2})
     words = ["lbm_methods", "--backend", "host", "--threads", "1", "--cells", "16", "--folder", str(tmp_path)]
-    methods.run(benchmarks.parse(words), Console(quiet=True))
+    methods.run(registry.parse(words), Console(quiet=True))
     (path,) = (tmp_path / "lbm_methods").glob("*.json")
     return json.loads(path.read_text())["rows"]
 
@@ -48,7 +48,7 @@ def test_a_square_has_about_as_many_cells_as_the_cube() -> None:
 
 def test_the_ball_takes_its_share_of_the_box_and_cuts_links() -> None:
     case = methods.case_of(CHOICE, Method(box=methods.BALL), 32)
-    setup = methods.engine.prepare(case, methods.engine.discover(case))
+    setup = methods.engine.prepare(case, methods.discovery.discover(case.machine))
     assert methods.engine.solver(setup).fluid_cells() == pytest.approx((1 - methods.SHARE) * 32**3, rel=5e-3)
     assert any(array["array"] == "links of bodies" and array["bytes"] for array in setup.plan["arrays"])
 

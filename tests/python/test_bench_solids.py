@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from slipstream import bench_lbm_flagfield as flagfield
-from slipstream import bench_lbm_simd as simd
-from slipstream import benchmarks, lbm_experiments
-from slipstream import lbm_counters as counters
-from slipstream import lbm_solids as solids
-from slipstream.bench import Row
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.bench import registry
+from slipstream.bench.lbm import common, counters, flagfield, simd, solids
+from slipstream.bench.record import Row
 
 CHOICE = flagfield.Choice("host", 1, "D3Q19", "TRT", "f32", "in_place", [64])
 
@@ -21,7 +18,7 @@ CHOICE = flagfield.Choice("host", 1, "D3Q19", "TRT", "f32", "in_place", [64])
 def measured(folder: Path, name: str, cells: int) -> list[Row]:
     """The rows of a benchmark that runs in this process."""
     words = ["--backend", "host", "--threads", "1", "--cells", str(cells), "--precision", "f32"]
-    arguments = benchmarks.parse([name, *words, "--streaming", "in_place", "--folder", str(folder)])
+    arguments = registry.parse([name, *words, "--streaming", "in_place", "--folder", str(folder)])
     arguments.action(arguments, Console(quiet=True))
     (path,) = (folder / name).glob("*.json")
     return json.loads(path.read_text())["rows"]
@@ -29,8 +26,8 @@ def measured(folder: Path, name: str, cells: int) -> list[Row]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lbm_experiments, "STEPS", 2)
-    monkeypatch.setattr(lbm_experiments, "REPEATS", 1)
+    monkeypatch.setattr(common, "STEPS", 2)
+    monkeypatch.setattr(common, "REPEATS", 1)
     monkeypatch.setattr(simd, "TOY", {"host": (1024, 10)})
 
 
@@ -80,14 +77,14 @@ def test_simd_compares_both_tests_in_each_kernel(tmp_path: Path) -> None:
 
 
 def test_simd_measures_single_cells_on_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simd.engine, "choose_backend", lambda wanted: "cuda")
+    monkeypatch.setattr(simd.discovery, "choose_backend", lambda wanted: "cuda")
     with pytest.raises(CaseError, match="take --precision f64"):
         measured(tmp_path, "lbm_simd", 16)
 
 
 def test_simd_takes_one_size() -> None:
     with pytest.raises(CaseError, match="one --cells"):
-        benchmarks.parse(["lbm_simd", "--cells", "16", "32"])
+        registry.parse(["lbm_simd", "--cells", "16", "32"])
 
 
 #: Runs what it is given, and says that it counted every step.

@@ -10,22 +10,26 @@ from typing import Any
 import pytest
 from conftest import ROOT
 from rich.console import Console
-from slipstream import bench, bench_lbm, benchmarks, cli, start
-from slipstream.benchmarks import BENCHMARKS
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.bench import record, registry
+from slipstream.bench.lbm import updates
+from slipstream.bench.registry import BENCHMARKS
+from slipstream.cli import main
+from slipstream.machine import start
 
 
 def test_every_module_of_a_benchmark_is_in_the_table() -> None:
-    files = Path(benchmarks.__file__).parent.glob("bench_*.py")
-    assert {path.stem.removeprefix("bench_") for path in files} == set(BENCHMARKS)
-    for name in BENCHMARKS:
-        module = benchmarks.module(name)
+    modules = [registry.module(name) for name in BENCHMARKS]
+    files = Path(registry.__file__).parent.rglob("*.py")
+    benchmarks = {path for path in files if "\ndef run(arguments: argparse.Namespace," in path.read_text()}
+    assert {Path(module.__file__) for module in modules} == benchmarks
+    for module in modules:
         assert callable(module.add_options) and callable(module.run)
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
 def test_list_has_a_line_for_each_benchmark(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", *words]) == 0
+    assert main.main(["bench", *words]) == 0
     lines = capsys.readouterr().out.splitlines()
     for name, what in BENCHMARKS.items():
         assert [line.split(maxsplit=1) for line in lines].count([name, what]) == 1
@@ -43,7 +47,7 @@ def test_help_shows_the_options_of_its_benchmark(
     name: str, own: list[str], foreign: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.main(["bench", name, "--help"])
+        main.main(["bench", name, "--help"])
     shown = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
     assert ended.value.code == 0 and shown >= {*own, "--backend", "--folder", "--no-write"}
     assert not shown & set(foreign)
@@ -71,7 +75,7 @@ def test_what_a_benchmark_does_not_take_is_refused(
     words: list[str], said: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        cli.main(["bench", *words])
+        main.main(["bench", *words])
     assert ended.value.code == 2
     out, error = capfd.readouterr()
     assert error.startswith(f"slipstream: error: {said}") or said in error
@@ -93,27 +97,27 @@ def commands() -> set[str]:
 def test_commands_that_measured_what_there_is_can_be_typed_again() -> None:
     assert len(commands()) > 100
     for command in commands():
-        arguments = benchmarks.parse(shlex.split(command)[2:])
+        arguments = registry.parse(shlex.split(command)[2:])
         assert arguments.benchmark in BENCHMARKS, command
 
 
 def test_an_experiment_is_the_benchmark_of_its_name() -> None:
-    one = benchmarks.parse(["lbm", "-n", "2", "--experiment", "weak", "--cells", "8"])
-    other = benchmarks.parse(["lbm_weak", "-n", "2", "--cells", "8"])
+    one = registry.parse(["lbm", "-n", "2", "--experiment", "weak", "--cells", "8"])
+    other = registry.parse(["lbm_weak", "-n", "2", "--cells", "8"])
     assert vars(one) == vars(other) and one.benchmark == "lbm_weak"
 
 
 def test_benchmark_is_handed_to_its_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     handed: list[Any] = []
     monkeypatch.setattr(start, "start", lambda ranks, words: handed.append((ranks, words)) or 0)
-    assert cli.main(["bench", "-n4", "lbm", "--grid", "2x2x1", "--cells", "8", "16"]) == 0
-    assert cli.main(["bench", "lbm", "--experiment", "io", "-n", "2"]) == 0
+    assert main.main(["bench", "-n4", "lbm", "--grid", "2x2x1", "--cells", "8", "16"]) == 0
+    assert main.main(["bench", "lbm", "--experiment", "io", "-n", "2"]) == 0
     plain = ["bench", "lbm", "--grid", "2x2x1", "--cells", "8", "16"]
     assert handed == [(4, plain), (2, ["bench", "lbm", "--experiment", "io"])]
 
 
-def lbm(*words: str) -> bench_lbm.Choice:
-    return bench.chosen(bench_lbm.Choice, benchmarks.parse(["lbm", "--backend", "host", *words]))
+def lbm(*words: str) -> updates.Choice:
+    return record.chosen(updates.Choice, registry.parse(["lbm", "--backend", "host", *words]))
 
 
 def test_lbm_measures_what_is_named_and_else_what_says_most() -> None:
@@ -122,20 +126,20 @@ def test_lbm_measures_what_is_named_and_else_what_says_most() -> None:
     ]
     assert list(lbm("--precision", "f16").asked("cuda")) == [("f16", n) for n in (128, 256, 512)]
     assert not lbm().asked("cuda")
-    assert {precision for precision, n in bench_lbm.UNASKED["cuda"] if n == 512} == {"f32", "f16", "f64"}
+    assert {precision for precision, n in updates.UNASKED["cuda"] if n == 512} == {"f32", "f16", "f64"}
 
 
 def test_unasked_rows_end_with_the_time_and_leave_out_what_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = iter(range(0, 1000, 40))
-    monkeypatch.setattr(bench_lbm, "time", argparse.Namespace(perf_counter=lambda: float(next(clock))))
-    monkeypatch.setattr(bench_lbm, "UNASKED", {"host": [("f32", 512), ("f32", 8), ("f16", 16), ("f64", 8)]})
-    monkeypatch.setattr(bench_lbm, "UNASKED_SECONDS", 100.0)
-    monkeypatch.setattr(bench_lbm, "_setup", lambda choice, machine, n, precision: (n, []))
-    monkeypatch.setattr(bench_lbm.engine, "memory_problem", lambda n: "too large" if n > 100 else "")
-    monkeypatch.setattr(bench_lbm, "_row", lambda choice, machine, n, precision: {"measured": (precision, n)})
-    rows = bench_lbm._rows(lbm(), None, "host", Console(width=200))
+    monkeypatch.setattr(updates, "time", argparse.Namespace(perf_counter=lambda: float(next(clock))))
+    monkeypatch.setattr(updates, "UNASKED", {"host": [("f32", 512), ("f32", 8), ("f16", 16), ("f64", 8)]})
+    monkeypatch.setattr(updates, "UNASKED_SECONDS", 100.0)
+    monkeypatch.setattr(updates, "_setup", lambda choice, machine, n, precision: (n, []))
+    monkeypatch.setattr(updates.engine, "memory_problem", lambda n: "too large" if n > 100 else "")
+    monkeypatch.setattr(updates, "_row", lambda choice, machine, n, precision: {"measured": (precision, n)})
+    rows = updates._rows(lbm(), None, "host", Console(width=200))
     assert rows == [{"measured": ("f32", 8)}]
     said = capsys.readouterr().out
     assert "512^3 a device, f32: left out for want of memory" in said
@@ -146,9 +150,9 @@ def test_share_is_the_least_time_of_the_bytes_over_that_of_the_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = [(50.0, 2e-3), (40.0, 1e-3), (50.0, 1e-3)]  # GB/s of the copy, seconds of a step
-    monkeypatch.setattr(bench_lbm, "_pairs", lambda lbm, devices: pairs)
+    monkeypatch.setattr(updates, "_pairs", lambda lbm, devices: pairs)
     words = ["lbm", "--backend", "host", "--cells", "32", "--precision", "f32", "--folder", str(tmp_path)]
-    arguments = benchmarks.parse(words)
+    arguments = registry.parse(words)
     arguments.action(arguments, Console(quiet=True))
     (path,) = (tmp_path / "lbm").glob("*.json")
     (row,) = json.loads(path.read_text())["rows"]
@@ -161,15 +165,15 @@ def test_share_is_the_least_time_of_the_bytes_over_that_of_the_step(
 
 @pytest.mark.parametrize("name", ["lbm", "lbm_weak"])
 def test_folder_is_none_where_nothing_is_to_be_written(name: str) -> None:
-    assert benchmarks.parse([name, "--no-write"]).folder is None
-    assert benchmarks.parse([name]).folder == Path("bench/results")
+    assert registry.parse([name, "--no-write"]).folder is None
+    assert registry.parse([name]).folder == Path("bench/results")
 
 
 def test_names_of_cases_stand_before_and_behind_options() -> None:
-    found = benchmarks.parse(["cases", "car", "--backend", "host", "sphere"])
+    found = registry.parse(["cases", "car", "--backend", "host", "sphere"])
     assert found.names == ["car", "sphere"]
 
 
 def test_options_of_one_value_are_given_once() -> None:
     with pytest.raises(CaseError, match="bench lbm_weak takes one --precision"):
-        benchmarks.parse(["lbm_weak", "--precision", "f32", "--precision", "f32"])
+        registry.parse(["lbm_weak", "--precision", "f32", "--precision", "f32"])

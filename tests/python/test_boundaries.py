@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
-from slipstream import bodies, engine, loads
-from slipstream.case import load
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.case.reader import load
+from slipstream.flow import loads
+from slipstream.geometry import bodies
 from slipstream.lbm import Simulation
+from slipstream.machine import discovery
+from slipstream.run import engine
 
 PARABOLA = "6*y*(Ly-y)/Ly^2"
 PILLAR = {"shape": "cylinder", "centre": (6, 6, 0), "radius": 2, "area": 4}
@@ -286,7 +289,7 @@ def test_case_in_metres_has_the_profile_the_bodies_and_the_coefficients_of_its_t
         (tmp_path / name).write_text(text)
         case = load(tmp_path / name, ["machine.backend=host"])
         profiles.append(case.options()["boundaries"]["x-"]["profile"])
-        lbm = engine.solver(engine.prepare(case, engine.discover(case)))
+        lbm = engine.solver(engine.prepare(case, discovery.discover(case.machine)))
         lbm.advance(40)
         found = loads.measure(lbm, case)["pillar"]
         coefficients.append(found["coefficient"] + found["moment_coefficient"])

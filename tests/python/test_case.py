@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 from conftest import CASES, SMALL, TETRAHEDRON, Cli
-from slipstream import cli as command_line
-from slipstream import engine
-from slipstream.case import Case, load, schema
-from slipstream.errors import CaseError
-from slipstream.toml_text import find_line, parse_override
+from slipstream.base.errors import CaseError
+from slipstream.base.toml_text import find_line, parse_override
+from slipstream.case.case import Case
+from slipstream.case.reader import load, schema
+from slipstream.cli import main as command_line
+from slipstream.machine import discovery
+from slipstream.run import engine
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CASES.glob("*.toml")))
@@ -300,7 +302,7 @@ def test_force_that_drives_too_fast_a_flow_is_a_warning(cli: Cli, small: Path) -
 def test_in_place_needs_about_half_the_memory(small: Path) -> None:
     def populations(*words: str) -> int:
         case = load(small, ["machine.backend=host", *words])
-        plan = engine.prepare(case, engine.discover(case)).plan
+        plan = engine.prepare(case, discovery.discover(case.machine)).plan
         return sum(array["bytes"] for array in plan["arrays"] if "population" in array["array"])
 
     two, one = populations(), populations("lbm.streaming=in_place")
@@ -313,7 +315,7 @@ def test_in_place_needs_about_half_the_memory(small: Path) -> None:
 )
 def test_plan_of_a_lattice_counts_its_populations(small: Path, words: tuple[str, ...], bytes_a_cell: int) -> None:
     case = load(small, ["machine.backend=host", *words])
-    plan = engine.prepare(case, engine.discover(case)).plan
+    plan = engine.prepare(case, discovery.discover(case.machine)).plan
     assert plan["bytes_per_cell"] == bytes_a_cell
     populations = sum(array["bytes"] for array in plan["arrays"] if array["array"].startswith("populations"))
     assert populations >= bytes_a_cell * 16**3

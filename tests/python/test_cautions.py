@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 from conftest import CASES
-from slipstream import cautions, energy, steadiness
-from slipstream.case import Case, Source, load, parse
-from slipstream.errors import CaseError
-from slipstream.march import march
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, load, parse
+from slipstream.flow import energy, steadiness
+from slipstream.lbm import cautions
+from slipstream.run.march import march
 
 INLET = {"kind": "velocity", "velocity": ["4*y*(Ly-y)/Ly^2", 0, 0]}
 

@@ -100,6 +100,69 @@ def test_finds_includes_relative_to_src(findings):
     assert findings(tree=tree) == ["src/grid/grid.cpp:1: includes src/exchange/plan.hpp: grid/ must not know exchange/"]
 
 
+PYTHON_ALLOWED = {
+    "a room further right": ("run/run.py", "from slipstream.flow import energy"),
+    "its own room": ("flow/loads.py", "from slipstream.flow.energy import read"),
+    "the version": ("cli/parser.py", "from slipstream import __version__"),
+    "the compiled module": ("base/core.py", 'import_module("slipstream._core")'),
+    "other packages": ("base/core.py", "import slipstreams.run\nfrom os import path"),
+    "rooms further left in the registry": ("base/registry.py", 'SOLVERS = {"lbm": "slipstream.lbm.solver"}'),
+    "all rooms in the package itself": ("__init__.py", 'from slipstream import lbm\nNAME = "slipstream.exchange.api"'),
+    "a sentence that names a module": ("base/core.py", '"""Who wants to run uses slipstream.run.run."""'),
+}
+
+
+@pytest.mark.parametrize("path, text", PYTHON_ALLOWED.values(), ids=PYTHON_ALLOWED.keys())
+def test_accepts_imports_of(findings, path, text):
+    assert findings(tree={f"python/slipstream/{path}": text}) == []
+
+
+PYTHON_REFUSED = {
+    "a room further left": ("flow/energy.py", "from slipstream.pictures import style", "flow/ must not know pictures/"),
+    "a room of the same place": ("case/case.py", "import slipstream.exchange.api", "case/ must not know exchange/"),
+    "a room as a whole": ("run/run.py", "from slipstream import lbm", "run/ must not know lbm/"),
+    "an import inside of a function": ("case/reader.py", "def f():\n    from slipstream.run import run", ":2: imports"),
+    "an import for types alone": (
+        "exchange/report.py",
+        "if TYPE_CHECKING:\n    from slipstream.bench.record import Row",
+        "exchange/ must not know bench/",
+    ),
+    "a module by its name": ("case/reader.py", 'import_module("slipstream.lbm.checks")', "case/ must not know lbm/"),
+    "modules by a part of their names": ("run/run.py", 'import_module(f"slipstream.bench.{name}")', "bench/"),
+    "what the package hands to users": ("lbm/simulation.py", "from slipstream import Grid", "stands in no room"),
+    "a relative name": ("run/run.py", "from . import march", "imports by a relative name"),
+    "a module in no room": ("energy.py", "", "energy.py:1: stands in no room"),
+    "an unknown room": ("attic/__init__.py", "", "__init__.py:1: stands in no room"),
+}
+
+
+@pytest.mark.parametrize("path, text, expected", PYTHON_REFUSED.values(), ids=PYTHON_REFUSED.keys())
+def test_refuses_imports_of(findings, path, text, expected):
+    found = findings(tree={f"python/slipstream/{path}": text})
+    assert len(found) == 1
+    assert expected in found[0]
+
+
+def test_refuses_imports_that_go_round(findings):
+    ring = {"a": "from slipstream.flow import b", "b": "def f():\n    from slipstream.flow.c import x", "c": ""}
+    tree = {f"python/slipstream/flow/{name}.py": text for name, text in ring.items()}
+    assert findings(tree=tree) == []
+    tree["python/slipstream/flow/c.py"] = "import slipstream.flow.a"
+    assert findings(tree=tree) == [
+        "python/slipstream/flow/a.py:1: imports go round: "
+        "slipstream.flow.a -> slipstream.flow.b -> slipstream.flow.c -> slipstream.flow.a"
+    ]
+
+
+def test_the_registry_leads_to_what_it_promises():
+    from slipstream.base import registry
+
+    for table in registry.SOLVERS:
+        for name in ("complete", "problems", "warnings", "drift"):
+            assert callable(getattr(registry.solver(table), name))
+    assert all(callable(registry.picture(subject).draw) for subject in registry.PICTURES)
+
+
 def test_an_empty_tree_is_a_failure(tool, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["check_includes.py", str(tmp_path)])
     assert tool.main() == 1

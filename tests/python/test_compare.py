@@ -5,10 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slipstream import compare, plots, reference
-from slipstream.case import Case, load
-from slipstream.errors import CaseError
-from slipstream.report import banner, comparison, console, table
+from slipstream.base.errors import CaseError
+from slipstream.base.terminal import banner, console, table
+from slipstream.case.case import Case
+from slipstream.case.reader import load
+from slipstream.flow import profiles, reference
+from slipstream.pictures import overview
+from slipstream.run.report import comparison
 
 
 def centres(n: int) -> np.ndarray:
@@ -37,32 +40,32 @@ class Flow:
 def test_interpolation_is_exact_for_cubics(n: int) -> None:
     at = np.linspace(0, 1, 41)
     nodes = centres(n)
-    assert compare.interpolate(nodes, cubic(nodes), at) == pytest.approx(cubic(at), abs=1e-11)
+    assert profiles.interpolate(nodes, cubic(nodes), at) == pytest.approx(cubic(at), abs=1e-11)
 
 
 def test_interpolation_returns_the_values_at_the_nodes() -> None:
     nodes, values = centres(7), np.random.default_rng(1).random(9)
-    assert compare.interpolate(nodes, values, nodes) == pytest.approx(values)
+    assert profiles.interpolate(nodes, values, nodes) == pytest.approx(values)
 
 
 def test_interpolation_is_of_fourth_order() -> None:
     at = np.linspace(0, 1, 333)
     errors = [
-        np.abs(compare.interpolate(centres(n), np.sin(3 * centres(n)), at) - np.sin(3 * at)).max() for n in (16, 32)
+        np.abs(profiles.interpolate(centres(n), np.sin(3 * centres(n)), at) - np.sin(3 * at)).max() for n in (16, 32)
     ]
     assert errors[0] / errors[1] > 12
 
 
 @pytest.mark.parametrize("cells", [5, 6, 16, 17])
 def test_weights_across_the_line_are_exact_for_cubics_at_one_half(cells: int) -> None:
-    low, high, weights = compare.middle(cells)
+    low, high, weights = profiles.middle(cells)
     x = (np.arange(low, high) + 0.5) / cells
     assert weights @ cubic(x) == pytest.approx(cubic(np.array(0.5)))
 
 
 def test_extrema_of_a_cubic_are_exact() -> None:
     nodes = centres(9)
-    value, place = compare.extremum(nodes, cubic(nodes), -1)
+    value, place = profiles.extremum(nodes, cubic(nodes), -1)
     roots = np.roots([-12.0, 10.0, -2.0])
     assert place == pytest.approx(1.0) or place == pytest.approx(min(roots))
     assert value == pytest.approx(min(cubic(np.array([*roots, 0.0, 1.0]))))
@@ -70,14 +73,14 @@ def test_extrema_of_a_cubic_are_exact() -> None:
 
 def test_extremum_between_nodes_is_found() -> None:
     nodes = centres(8)
-    value, place = compare.extremum(nodes, -((nodes - 0.43) ** 2), 1)
+    value, place = profiles.extremum(nodes, -((nodes - 0.43) ** 2), 1)
     assert (value, place) == (pytest.approx(0.0, abs=1e-14), pytest.approx(0.43))
 
 
 @pytest.mark.parametrize("cells", [(16, 16, 16), (15, 17, 8), (8, 12, 5)])
 def test_profiles_are_exact_for_cubics_across_and_along(small: Path, cells: tuple[int, int, int]) -> None:
     case = load(small, [f"grid.cells={list(cells)}"])
-    lines = compare.profiles(Flow(cells), case)
+    lines = profiles.profiles(Flow(cells), case)
     assert lines is not None
     vertical, horizontal = lines
     assert vertical.velocity[1:-1, 0] == pytest.approx(cubic(vertical.place[1:-1]))
@@ -85,7 +88,7 @@ def test_profiles_are_exact_for_cubics_across_and_along(small: Path, cells: tupl
 
 
 def test_profiles_end_on_the_walls(small: Path) -> None:
-    lines = compare.profiles(Flow((16, 16, 16)), load(small))
+    lines = profiles.profiles(Flow((16, 16, 16)), load(small))
     assert lines is not None
     assert lines[0].velocity[0].tolist() == [0, 0, 0]
     assert lines[0].velocity[-1].tolist() == [1, 0, 0]
@@ -96,7 +99,7 @@ def test_profiles_close_on_themselves_along_a_periodic_axis(small: Path) -> None
     case = load(small, ["grid.periodic=[true, false, false]"])
     flow = Flow((16, 16, 16))
     flow.field[..., 1] = 0.1 * np.sin(2 * np.pi * (np.arange(16) + 0.5) / 16 + 0.3)
-    lines = compare.profiles(flow, case)
+    lines = profiles.profiles(flow, case)
     assert lines is not None
     assert lines[1].velocity[[0, -1], 1] == pytest.approx(np.sin(0.3), abs=1e-3)
 
@@ -104,7 +107,7 @@ def test_profiles_close_on_themselves_along_a_periodic_axis(small: Path) -> None
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_profiles_of_a_short_periodic_axis_close_on_themselves(small: Path, count: int) -> None:
     cells = (count, 16, 16)
-    lines = compare.profiles(
+    lines = profiles.profiles(
         Flow(cells), load(small, [f"grid.cells={list(cells)}", "grid.periodic=[true,false,false]"])
     )
     assert lines is not None
@@ -112,17 +115,17 @@ def test_profiles_of_a_short_periodic_axis_close_on_themselves(small: Path, coun
     assert len(values) == count + 2 and (values[0] == values[-1]).all()
     if count == 1:
         assert values[:, 0] == pytest.approx(values[1, 0])
-    compare.compare(lines, None)  # its extrema, too
+    profiles.compare(lines, None)  # its extrema, too
 
 
 @pytest.mark.parametrize("cells", [(4, 4, 6), (4, 4, 5), (4, 4, 2)])
 def test_mid_plane_leaves_solid_cells_out(small: Path, cells: tuple[int, int, int]) -> None:
     flow, case = Flow(cells), load(small, [f"grid.cells={list(cells)}"])
-    free = compare.mid_plane(flow, case)
+    free = profiles.mid_plane(flow, case)
     flow.field[...] = 0.05
     flow.flags[:, :, 0] = flow.flags[: cells[2] // 2, :, 1] = 7
     flow.field[flow.flags != 0] = 0.0
-    plane = compare.mid_plane(flow, case)
+    plane = profiles.mid_plane(flow, case)
     assert free is not None and plane is not None and not np.ma.getmaskarray(free).any()
     solid = np.ma.getmaskarray(plane)[..., 0]
     # Where the middle lies between a solid layer and a fluid one, it is the wall.
@@ -141,13 +144,13 @@ def test_text_is_printed_as_it_stands(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_spanwise_velocity_of_a_symmetric_flow_is_zero(small: Path) -> None:
-    assert compare.spanwise(Flow((16, 16, 16)), load(small)) == pytest.approx(0.0, abs=1e-15)
+    assert profiles.spanwise(Flow((16, 16, 16)), load(small)) == pytest.approx(0.0, abs=1e-15)
 
 
 def test_spanwise_velocity_of_a_lopsided_flow_is_not(small: Path) -> None:
     flow = Flow((16, 16, 16))
     flow.field[7, 3, 5, 2] += 0.01
-    assert compare.spanwise(flow, load(small)) == pytest.approx(0.05)
+    assert profiles.spanwise(flow, load(small)) == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(
@@ -193,34 +196,34 @@ def test_there_is_no_reference_for_other_reynolds_numbers() -> None:
 )
 def test_reference_belongs_to_the_cavity_only(small: Path, override: str, found: bool) -> None:
     case = load(small, ["physics.reynolds=1000", override])
-    assert (compare.reference_for(case) is not None) == found
+    assert (profiles.reference_for(case) is not None) == found
 
 
-def perfect(case: Case) -> tuple[compare.Profile, compare.Profile]:
+def perfect(case: Case) -> tuple[profiles.Profile, profiles.Profile]:
     """Profiles that pass through the reference points."""
-    known = compare.reference_for(case)
+    known = profiles.reference_for(case)
     assert known is not None
     zero = np.zeros_like(known.lines[0].value)
     u, v = (line.value for line in known.lines)
     return (
-        compare.Profile("y", known.lines[0].place, np.stack([u, zero, zero], axis=1)),
-        compare.Profile("x", known.lines[1].place, np.stack([zero, v, zero], axis=1)),
+        profiles.Profile("y", known.lines[0].place, np.stack([u, zero, zero], axis=1)),
+        profiles.Profile("x", known.lines[1].place, np.stack([zero, v, zero], axis=1)),
     )
 
 
 def test_error_is_in_percent_of_the_lid_speed(small: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
     lines = perfect(case)
-    assert compare.compare(lines, compare.reference_for(case)).largest_percent == pytest.approx(0.0)
+    assert profiles.compare(lines, profiles.reference_for(case)).largest_percent == pytest.approx(0.0)
     lines[0].velocity[5, 0] -= 0.02
-    result = compare.compare(lines, compare.reference_for(case))
+    result = profiles.compare(lines, profiles.reference_for(case))
     assert result.largest_percent == pytest.approx(2.0)
     assert sorted(point.error_percent for point in result.points)[0] == pytest.approx(-2.0)
 
 
 def test_extrema_are_compared_where_published(small: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
-    by_name = {entry.name: entry for entry in compare.compare(perfect(case), compare.reference_for(case)).extrema}
+    by_name = {entry.name: entry for entry in profiles.compare(perfect(case), profiles.reference_for(case)).extrema}
     assert by_name["u_min"].reference == -0.2803833
     # The table's points are too far apart to meet the extremum itself.
     assert abs(by_name["u_min"].error_percent or 100) < 3
@@ -228,10 +231,10 @@ def test_extrema_are_compared_where_published(small: Path) -> None:
 
 def test_results_are_written_for_people_and_programs(small: Path, tmp_path: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
-    lines, known = perfect(case), compare.reference_for(case)
-    result = compare.compare(lines, known)
-    compare.write_profiles(tmp_path / "profiles.csv", lines, case)
-    compare.write_json(tmp_path / "comparison.json", result, {"steps": 7})
+    lines, known = perfect(case), profiles.reference_for(case)
+    result = profiles.compare(lines, known)
+    profiles.write_profiles(tmp_path / "profiles.csv", lines, case)
+    profiles.write_json(tmp_path / "comparison.json", result, {"steps": 7})
     table = np.genfromtxt(tmp_path / "profiles.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
     assert table["u"][table["axis"] == "y"] == pytest.approx(lines[0].velocity[:, 0])
     written = json.loads((tmp_path / "comparison.json").read_text())
@@ -242,9 +245,9 @@ def test_results_are_written_for_people_and_programs(small: Path, tmp_path: Path
 
 def test_pictures_are_drawn(small: Path, tmp_path: Path) -> None:
     case = load(small, ["physics.reynolds=1000"])
-    plots.profiles(tmp_path / "profiles.png", perfect(case), compare.reference_for(case), case)
-    plane = compare.mid_plane(Flow((16, 16, 16)), case)
+    overview.profiles(tmp_path / "profiles.png", perfect(case), profiles.reference_for(case), case)
+    plane = profiles.mid_plane(Flow((16, 16, 16)), case)
     assert plane is not None and plane.shape == (16, 16, 3)
-    plots.streamlines(tmp_path / "streamlines.png", plane, case)
+    overview.streamlines(tmp_path / "streamlines.png", plane, case)
     for name in ("profiles.png", "streamlines.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")

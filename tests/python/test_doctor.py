@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import slipstream._core as core
 from conftest import Cli
-from slipstream import doctor, doctor_host
-from slipstream.doctor import Said
-from slipstream.doctor_host import FINE, MEND, NOTE, Finding
+from slipstream.machine import doctor, doctor_host
+from slipstream.machine.doctor import Said
+from slipstream.machine.doctor_host import FINE, MEND, NOTE, Finding
 from test_exchange import run_on
 
 

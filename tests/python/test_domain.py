@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import ROOT, Cli
-from slipstream import bodies, domain, engine
-from slipstream.case import load
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.case import blocks
+from slipstream.case.reader import load
+from slipstream.geometry import bodies
+from slipstream.machine import discovery
+from slipstream.run import engine
 
 CAR = f"""\
 [domain]
@@ -78,7 +81,7 @@ def test_resolved_case_with_the_box_is_read_back_as_it_is(car: Path, tmp_path: P
 def test_blocks_of_a_size_are_dealt_out_to_devices(car: Path) -> None:
     case = load(car)
     counts = [n // 8 for n in case.grid.cells]
-    shared = domain.share_blocks(case, 2).exchange
+    shared = blocks.share_blocks(case, 2).exchange
     assert [a * b for a, b in zip(shared.device_grid, shared.blocks_per_device, strict=True)] == counts
     assert sorted(shared.device_grid) == [1, 1, 2]
 
@@ -112,11 +115,11 @@ def test_mistake_in_the_box_is_explained(override: str, said: str, car: Path) ->
 def test_blocks_that_do_not_fit_are_refused(car: Path) -> None:
     case = load(car)
     with pytest.raises(CaseError, match="do not fill"):
-        domain.share_blocks(
+        blocks.share_blocks(
             case.model_copy(update={"exchange": case.exchange.model_copy(update={"block": (7, 8, 8)})}), 1
         )
     with pytest.raises(CaseError, match="cannot be dealt out to 17 devices"):
-        domain.share_blocks(case, 17)
+        blocks.share_blocks(case, 17)
 
 
 def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
@@ -128,7 +131,7 @@ def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
         "[run]\nsteps = 1\n"
     )
     case = load(path)
-    plan = engine.prepare(case, engine.discover(case)).plan
+    plan = engine.prepare(case, discovery.discover(case.machine)).plan
     (entry,) = [array for array in plan["arrays"] if array["array"] == "links of bodies"]
     mean = (6 + 12 * math.sqrt(2)) / 4  # of |c . n| / 2 over all directions of n
     per_link = entry["bytes"] / (4 * math.pi * 12**2 * mean)

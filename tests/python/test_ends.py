@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, TETRAHEDRON, Cli
-from slipstream import locks, rows
+from slipstream.base import rows
+from slipstream.run import locks
 from test_restart import family, start, wait_for_steps
 
 FLAT = """\
@@ -136,16 +137,19 @@ def run_on_two(folder: Path, script: str, *words: str, **environment: str) -> su
 
 ONE_RANK_FAILS = """
 import os, sys
-from slipstream import bodies, cli, engine
+from slipstream.base.errors import CaseError
+from slipstream.cli import commands, main
+from slipstream.geometry import bodies
+from slipstream.machine import discovery
 def fails(*words):
-    raise cli.CaseError("gone.obj: lost")
+    raise CaseError("gone.obj: lost")
 if os.environ["OMPI_COMM_WORLD_RANK"] == "1":
     {what} = fails
-sys.exit(cli.main(["run", *sys.argv[1:]]))
+sys.exit(main.main(["run", *sys.argv[1:]]))
 """
 
 
-@pytest.mark.parametrize("where", ["cli.load", "bodies.checksums", "bodies.make"])
+@pytest.mark.parametrize("where", ["commands.load", "bodies.checksums", "bodies.make"])
 def test_mesh_that_one_rank_cannot_read_is_one_message_and_ends_all(tmp_path: Path, flat: Path, where: str) -> None:
     (tmp_path / "part.obj").write_text(TETRAHEDRON)
     flat.write_text(FLAT.replace("cells = [16, 16, 1]", "cells = [16, 16, 16]").replace("D2Q9", "D3Q19"))
@@ -169,7 +173,7 @@ def test_initial_flow_without_a_value_on_one_rank_is_one_message_and_ends_all(
 
 
 def test_error_that_ranks_have_not_agreed_on_ends_all(tmp_path: Path, flat: Path) -> None:
-    found = run_on_two(tmp_path, ONE_RANK_FAILS.format(what="engine.choose_backend"), str(flat))
+    found = run_on_two(tmp_path, ONE_RANK_FAILS.format(what="discovery.choose_backend"), str(flat))
     assert found.returncode == 2, found.stdout
     assert found.stderr == "slipstream: error on rank 1: gone.obj: lost\n"
 
@@ -323,11 +327,12 @@ def test_full_disk_of_results_is_told_by_file_and_the_run_goes_on(tmp_path: Path
 
 BROKEN_PICTURES = """
 import sys
-from slipstream import cli, html_report, plots
+from slipstream.cli import main
+from slipstream.pictures import html_report, overview
 def broken(*words, **more):
     raise KeyError("a library's mistake")
-plots.profiles = html_report.write = broken
-sys.exit(cli.main(["run", "flat.toml", "output.pictures=true", "output.report=true"]))
+overview.profiles = html_report.write = broken
+sys.exit(main.main(["run", "flat.toml", "output.pictures=true", "output.report=true"]))
 """
 
 
@@ -351,7 +356,7 @@ def test_picture_or_report_that_fails_costs_no_results(tmp_path: Path, flat: Pat
 
 def test_run_that_ended_badly_leaves_signals_alone(tmp_path: Path) -> None:
     import slipstream as slip
-    from slipstream.march import Diverged
+    from slipstream.run.march import Diverged
 
     wanted = {"backend": "host", "checkpoint": {"every": 4, "folder": str(tmp_path)}}
     flow = slip.lbm.Simulation((16, 16), 20, 0.1, guard={"every": 1, "density": (0.9999, 1.0001)}, **wanted)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import slipstream as ss
 from conftest import Cli
-from slipstream import timeline
-from slipstream.case import load
-from slipstream.errors import CaseError
-from slipstream.exchange_picture import places
-from slipstream.exchange_report import Report, split_lines
-from slipstream.timeline import Bar, Row
+from slipstream.base.errors import CaseError
+from slipstream.case.reader import load
+from slipstream.exchange.report import Report, split_lines
+from slipstream.pictures import timeline
+from slipstream.pictures.exchange import places
+from slipstream.pictures.timeline import Bar, Row
 
 ROW = {
     "source": 0, "target": 1, "source_rank": 0, "target_rank": 0, "route": "direct", "reason": "first in the rules",

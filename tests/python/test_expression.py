@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from slipstream.expression import evaluate
+from slipstream.case.expression import evaluate
 
 Y = np.linspace(0.0, 4.0, 9)
 

@@ -71,13 +71,14 @@ def test_of_the_only_rank_is_left_to_python(tmp_path: Path) -> None:
 
 def test_in_the_command_line_ends_the_ranks_that_wait_for_it(tmp_path: Path, small: Path) -> None:
     script = f"""
-from slipstream import cli, run
+from slipstream.cli import main
+from slipstream.run import run
 def fails(*words):
     if grid.comm.rank == 1:
         raise RuntimeError("a rank has had enough")
     grid.comm.barrier()
 run.run = fails
-sys.exit(cli.main(["run", "{small}"]))
+sys.exit(main.main(["run", "{small}"]))
 """
     result = run(tmp_path, 2, script)
     assert result.returncode == 1

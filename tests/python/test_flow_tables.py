@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import slipstream._core  # noqa: F401
 from conftest import CASES, Cli
-from slipstream import cautions, energy, expected, initial
-from slipstream.case import load
-from slipstream.errors import CaseError
-from slipstream.lbm import Simulation
+from slipstream.base.errors import CaseError
+from slipstream.case.reader import load
+from slipstream.flow import energy, expected, initial
+from slipstream.lbm import Simulation, cautions
 
 QUICK = ["machine.backend=host", "output.pictures=false", "output.report=false", "output.fields=false"]
 

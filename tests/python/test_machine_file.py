@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from slipstream.errors import CaseError
-from slipstream.machine_file import MachineFile, load
+from slipstream.base.errors import CaseError
+from slipstream.machine.machine_file import MachineFile, load
 
 TWO_BOXES = """\
 name = "two boxes"

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slipstream.case import Case, Source, parse
-from slipstream.live import Progress
-from slipstream.march import Chunk, march, next_nearest
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
+from slipstream.run.live import Progress
+from slipstream.run.march import Chunk, march, next_nearest
 
 
 class Steady:

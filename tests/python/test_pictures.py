@@ -13,11 +13,14 @@ import pytest
 from conftest import SMALL, Cli
 from PIL import Image
 from rich.console import Console
-from slipstream import compare, derived, energy, film, palette, planes, plots, run
-from slipstream.case import Case, Source, load, parse
-from slipstream.errors import CaseError
-from slipstream.results import Frame, Results, pressure, units
-from slipstream.troubles import Troubles
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, load, parse
+from slipstream.flow import derived, energy, profiles
+from slipstream.pictures import film, overview, palette, planes
+from slipstream.results.results import Frame, Results, pressure, units
+from slipstream.run import run
+from slipstream.run.troubles import Troubles
 
 
 def box(cells: list[int], **tables: Any) -> Case:
@@ -220,14 +223,14 @@ def test_words_of_a_case_are_drawn_as_they_stand(words: str, tmp_path: Path, mon
     shown: Any = Layers(solid=2)
     shown.case = box([4, 4, 8], case={"description": words})
     plane = planes.cut_plane(shown, Frame(Path("-"), 0, 0.0), planes.Cut("z", 1.0))
-    lines = [compare.Profile(axis, np.linspace(0, 1, 5), np.ones((5, 3))) for axis in "yx"]
+    lines = [profiles.Profile(axis, np.linspace(0, 1, 5), np.ones((5, 3))) for axis in "yx"]
     drawn = []
-    monkeypatch.setattr(plots, "save", lambda figure, path: drawn.append(figure))
-    plots.profiles(tmp_path / "p.png", lines, None, shown.case)
-    plots.streamlines(tmp_path / "s.png", np.ma.ones((4, 4, 3)), shown.case)
+    monkeypatch.setattr(overview, "save", lambda figure, path: drawn.append(figure))
+    overview.profiles(tmp_path / "p.png", lines, None, shown.case)
+    overview.streamlines(tmp_path / "s.png", np.ma.ones((4, 4, 3)), shown.case)
     drawn += [planes.streamlines(plane), planes.sheet([(plane, "speed")])]
     decay = energy.Decay(*(np.linspace(0.0, 1.0, 4) for _ in range(4)))
-    energy.draw(tmp_path / "e.png", shown.case, decay, None)
+    overview.energy(tmp_path / "e.png", shown.case, decay, None)
     for figure in drawn:
         figure.savefig(io.BytesIO())
         titles = [figure.get_suptitle(), *(axes.get_title(at) for axes in figure.axes for at in ("left", "center"))]
@@ -246,7 +249,7 @@ def test_picture_that_fails_is_a_warning() -> None:
 @pytest.mark.parametrize("cells", [[1, 6, 1], [6, 1, 1], [1, 1, 1]])
 def test_flow_one_cell_wide_is_drawn_without_lines(cells: list[int], tmp_path: Path) -> None:
     plane = np.ma.ones((cells[1], cells[0], 2))
-    plots.streamlines(tmp_path / "s.png", plane, box(cells, grid={"cells": cells, "periodic": [True, True, False]}))
+    overview.streamlines(tmp_path / "s.png", plane, box(cells, grid={"cells": cells, "periodic": [True, True, False]}))
     with Image.open(tmp_path / "s.png") as image:
         assert max(image.size) < 1300
 
@@ -259,7 +262,7 @@ def test_plane_on_a_side_shows_the_outermost_cells(ran: Path) -> None:
 
 def test_profiles_that_were_written_are_read_back(ran: Path) -> None:
     case = Results(ran).case
-    lines = compare.read_profiles(ran / "profiles.csv", case)
+    lines = profiles.read_profiles(ran / "profiles.csv", case)
     assert [line.axis for line in lines] == ["y", "x"]
     assert lines[0].place[-1] == 1.0 and (lines[0].velocity[-1] == [1, 0, 0]).all()
 

@@ -11,9 +11,9 @@ import pytest
 import slipstream as slip
 from conftest import SMALL, TETRAHEDRON, Cli, needs_pyvista
 from PIL import Image
-from slipstream import scene
-from slipstream.errors import CaseError
-from slipstream.results import Results
+from slipstream.base.errors import CaseError
+from slipstream.pictures import scene
+from slipstream.results.results import Results
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ import h5py
 import numpy as np
 import pytest
 from conftest import ROOT, SMALL, TETRAHEDRON, Cli
-from slipstream.case import load
-from slipstream.checkpoint import Flow, differences
+from slipstream.case.reader import load
+from slipstream.run.checkpoint import Flow, differences
 
 #: No pictures and fields, whose making takes longer than these runs.
 PLAIN = ["lbm.precision=f64", "output.pictures=false", "output.fields=false", "machine.backend=host"]

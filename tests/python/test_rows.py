@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from slipstream import rows
-from slipstream.rows import Rows
+from slipstream.base import rows
+from slipstream.base.rows import Rows
 
 
 def test_rows_after_the_step_of_a_restart_go_and_those_before_stay(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import slipstream._core as core
 from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command
-from slipstream import bench_lbm, engine
-from slipstream.case import load
+from slipstream.bench.lbm import updates
+from slipstream.case.reader import load
+from slipstream.machine import discovery
 
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}
 RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
@@ -165,7 +166,7 @@ def test_plan_prints_the_dry_run_and_writes_nothing(cli: Cli, small: Path) -> No
 def test_largest_grid_fits_and_a_little_larger_one_does_not(small: Path, cells: tuple[int, ...]) -> None:
     flat = ['lbm.lattice="D2Q9"'] if cells[2] == 1 else []
     case = load(small, [f"grid.cells={list(cells)}", "machine.backend=host", *flat])
-    machine = engine.discover(case)
+    machine = discovery.discover(case.machine)
     memory = machine.devices()[0]["memory"]
 
     def needed(size: tuple[int, ...]) -> int:
@@ -247,8 +248,8 @@ def test_info_shows_what_collectives_can_do(cli: Cli) -> None:
 
 
 def test_benchmark_writes_a_result_file(here: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bench_lbm, "DURATION", 0.1)
-    monkeypatch.setattr(bench_lbm, "PAIRS", 3)
+    monkeypatch.setattr(updates, "DURATION", 0.1)
+    monkeypatch.setattr(updates, "PAIRS", 3)
     result = here(
         "bench",
         "lbm",

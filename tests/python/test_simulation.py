@@ -11,9 +11,10 @@ import pytest
 import slipstream as slip
 import slipstream._core  # noqa: F401
 from conftest import ROOT, SMALL, TETRAHEDRON, Cli
-from slipstream import march, results
-from slipstream.case import load
+from slipstream.case.reader import load
 from slipstream.lbm import Simulation
+from slipstream.results import results
+from slipstream.run import march
 
 CELLS = (12, 10, 8)
 

@@ -3,8 +3,9 @@
 import sys
 
 import pytest
-from slipstream import start
-from slipstream.cli import _parse, _without_ranks
+from slipstream.cli.main import _without_ranks
+from slipstream.cli.parser import parse
+from slipstream.machine import start
 
 
 def test_open_mpi_may_have_more_ranks_than_cores() -> None:
@@ -30,11 +31,11 @@ def test_ranks_are_taken_out_of_the_command_line(words: list[str]) -> None:
 
 
 def test_overrides_may_stand_after_an_option() -> None:
-    arguments = _parse(["run", "a.toml", "a.b=1", "-n", "2", "c.d=2", "--overwrite", "e.f=3"])
+    arguments = parse(["run", "a.toml", "a.b=1", "-n", "2", "c.d=2", "--overwrite", "e.f=3"])
     assert (arguments.overrides, arguments.ranks) == (["a.b=1", "c.d=2", "e.f=3"], 2)
 
 
 def test_unknown_option_is_refused() -> None:
     with pytest.raises(SystemExit) as caught:
-        _parse(["run", "a.toml", "--overwrit-all"])
+        parse(["run", "a.toml", "--overwrit-all"])
     assert caught.value.code == 2

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from conftest import SMALL, TETRAHEDRON, Cli, needs_pyvista
 from rich.console import Console
-from slipstream import scene, surfaces
-from slipstream.case import load
-from slipstream.core import core
-from slipstream.errors import CaseError
-from slipstream.results import Results
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+from slipstream.case.reader import load
+from slipstream.pictures import scene, surfaces
+from slipstream.results.results import Results
 
 IN_CELLS = """\
 [grid]

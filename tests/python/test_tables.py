@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from slipstream import bench
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.bench import record
 
 MACHINE = {"name": "A box, 2 cores"}
 
@@ -30,8 +30,8 @@ def document(root: Path, marker: str = "lbm") -> Path:
     return path
 
 
-def write(folder: Path, rows: list[dict[str, object]], commit: str = "abc", machine: bench.Row = MACHINE) -> Path:
-    return bench.write(folder, "lbm", machine, commit, rows, frozenset({"mlups"}))
+def write(folder: Path, rows: list[dict[str, object]], commit: str = "abc", machine: record.Row = MACHINE) -> Path:
+    return record.write(folder, "lbm", machine, commit, rows, frozenset({"mlups"}))
 
 
 def test_result_file_is_named_for_the_machine(tmp_path: Path) -> None:

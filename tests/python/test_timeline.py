@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, Cli
-from slipstream import timeline
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.pictures import timeline
 
 
 def bar(pid: int, tid: int, start: float, duration: float, name: str = "pack", cat: str = "kernel") -> dict[str, Any]:

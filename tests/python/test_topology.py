@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import ROOT, Cli
-from slipstream import engine, topology
+from slipstream.machine import discovery, topology
 from test_machine_file import TWO_BOXES, read
 from test_run import words
 
@@ -78,7 +78,7 @@ def test_nodes_that_differ_are_told_apart() -> None:
 
 
 def test_links_of_a_described_machine_come_back_as_they_went_in(tmp_path: Path) -> None:
-    machine = engine.describe(read(tmp_path, TWO_BOXES))
+    machine = discovery.describe(read(tmp_path, TWO_BOXES))
     links, which = machine.different_links()
     assert [[links[w] for w in row] for row in which] == machine.links() == read(tmp_path, TWO_BOXES).links_matrix()
 

@@ -7,11 +7,14 @@ import h5py
 import numpy as np
 import pytest
 from conftest import CASES, SMALL, Cli
-from slipstream import derived, engine, initial
-from slipstream.case import Case, load
-from slipstream.cautions import warnings
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.case.reader import load
+from slipstream.flow import derived, initial
 from slipstream.lbm import Simulation
+from slipstream.lbm.cautions import warnings
+from slipstream.machine import discovery
+from slipstream.run import engine
 
 #: The flow of SMALL: 1.6 m of something thick under a lid that slides at 2 m/s.
 SI = SMALL.replace(
@@ -38,7 +41,7 @@ def si(tmp_path: Path) -> Path:
 
 
 def velocity_after(case: Case, steps: int) -> np.ndarray:
-    lbm = engine.solver(engine.prepare(case, engine.discover(case)))
+    lbm = engine.solver(engine.prepare(case, discovery.discover(case.machine)))
     lbm.advance(steps)
     return np.asarray(lbm.gather("velocity", (0, 0, 0), case.grid.cells))
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from conftest import CASES, SMALL, Cli
-from slipstream.case import Case, check_variants, load, schema, variant_names
-from slipstream.errors import CaseError
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.case.reader import check_variants, load, schema, variant_names
 
 VARIANTS = (
     SMALL

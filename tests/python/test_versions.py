@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from conftest import SMALL
-from slipstream import record
-from slipstream.case import load
-from slipstream.checkpoint import Flow, differences
-from slipstream.errors import CaseError
-from slipstream.results import Results
+from slipstream.base.errors import CaseError
+from slipstream.case.reader import load
+from slipstream.results import record
+from slipstream.results.results import Results
+from slipstream.run.checkpoint import Flow, differences
 
 
 @pytest.fixture

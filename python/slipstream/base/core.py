@@ -1,0 +1,97 @@
+"""The compiled module, imported late: checking a case or starting ranks must not wake MPI."""
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import ModuleType
+
+from slipstream.base import failure
+from slipstream.base.errors import CaseError
+
+#: How the common launchers tell a process its rank, and how many there are.
+_RANK = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
+_SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+
+
+@cache
+def core() -> ModuleType:
+    """`slipstream._core`; under a launcher the first call starts MPI, unless the host program did."""
+    try:
+        module = importlib.import_module("slipstream._core")
+    except ModuleNotFoundError as error:
+        if error.name != "slipstream._core":
+            raise
+        raise CaseError("the compiled part of slipstream is missing; build it with `make build`") from None
+    failure.watch(module)
+    launched = launched_size()
+    # A host program that runs MPI may use slipstream on some of its ranks only: nothing collective then.
+    if launched is not None and launched > 1 and not module.mpi_started() and module.size() != launched:
+        raise CaseError(
+            f"mpiexec started {launched} processes, but each sees only {module.size()}: they belong to "
+            "different MPI installations; start with the mpiexec of the MPI that `slipstream info` names"
+        )
+    return module
+
+
+def loaded() -> bool:
+    """True once the compiled module is in use."""
+    return core.cache_info().currsize > 0
+
+
+def _first_number(names: tuple[str, ...]) -> int | None:
+    return next((int(os.environ[name]) for name in names if os.environ.get(name, "").isdigit()), None)
+
+
+def launched_size() -> int | None:
+    """Processes that a launcher says it started; None where there is no launcher."""
+    return _first_number(_SIZE)
+
+
+def rank() -> int:
+    """This process's rank, known before MPI starts."""
+    return core().rank() if loaded() else (_first_number(_RANK) or 0)
+
+
+def _agreed(message: str) -> CaseError:
+    error = CaseError(message)
+    error.agreed = True
+    return error
+
+
+def agree_on_error(message: str) -> None:
+    """Collective: raises on every rank the CaseError that rank 0 found; an empty message is none."""
+    message = core().broadcast(message, 0)
+    if message:
+        raise _agreed(message)
+
+
+def agree(message: str) -> None:
+    """Collective: raises on every rank the CaseError of the lowest rank that has one; an empty message is none."""
+    message = core().agree(message)
+    if message:
+        raise _agreed(message)
+
+
+@contextmanager
+def on_all_ranks() -> Iterator[None]:
+    """What fails in here on one rank, in whose files alone a mesh may be missing, is the same CaseError on all of them:
+    else the others would wait for that rank. Collective at its end; inside no rank may wait for another."""
+    problem = ""
+    try:
+        yield
+    except (CaseError, OSError) as error:
+        problem = str(error)
+    agree(problem)
+
+
+@contextmanager
+def as_case_error(prefix: str = "") -> Iterator[None]:
+    """Errors of the compiled module during planning are the user's to mend, and the same on every rank."""
+    try:
+        yield
+    except CaseError:
+        raise
+    except (RuntimeError, ValueError) as error:
+        raise CaseError(f"{prefix}{error}") from None

@@ -1,0 +1,21 @@
+"""What rooms offer to the rooms below them, by name and loaded when it is asked for: the only way up.
+
+Who asks knows the name and nothing of where it leads: solvers go by the table of a case file that is theirs, pictures
+by what they show.
+"""
+
+from importlib import import_module
+from typing import Any
+
+#: Each has what `slipstream.case.solver.Solver` says.
+SOLVERS = {"lbm": "slipstream.lbm.solver"}
+#: Each has draw(subject, path).
+PICTURES = {"exchange": "slipstream.pictures.exchange"}
+
+
+def solver(table: str) -> Any:
+    return import_module(SOLVERS[table])
+
+
+def picture(subject: str) -> Any:
+    return import_module(PICTURES[subject])

@@ -1,0 +1,85 @@
+"""The terminal: its console, tables, and numbers in words."""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from slipstream.base.core import launched_size
+
+#: Tells rank 0 behind mpiexec's pipe how wide the terminal at the other end is.
+TERMINAL_WIDTH = "SLIPSTREAM_TERMINAL_WIDTH"
+#: Rows of a table of neighbours before the rest is summed up.
+ROWS = 16
+#: Width of tables that go to a pipe or a file.
+PIPE_WIDTH = 120
+
+
+def console(rank: int) -> Console:
+    """A console that prints on rank 0 only, and knows the terminal even through mpiexec's pipe. Text is printed as it
+    stands: brackets in the words of a case or in a path are no markup; what has a style is a rich Text."""
+    as_it_stands = {"markup": False, "emoji": False, "highlight": False}
+    width = os.environ.get(TERMINAL_WIDTH, "")
+    if width.isdigit() and rank == 0:
+        return Console(force_terminal=True, width=int(width), **as_it_stands)
+    # Open MPI gives its ranks a terminal of its own, whatever the launcher's output is: do not believe it.
+    plain = Console(quiet=rank != 0, force_terminal=None if launched_size() is None else False, **as_it_stands)
+    if not plain.is_terminal and "COLUMNS" not in os.environ:
+        plain.width = PIPE_WIDTH
+    return plain
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Group:
+    """A titled table whose first `left` columns are words and the rest numbers."""
+    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(columns))
+    for index, column in enumerate(columns):
+        result.add_column(column, justify="left" if index < left else "right", header_style="dim")
+    for row in rows:
+        result.add_row(*("-" if cell is None else str(cell) for cell in row))
+    # A heading of its own, because rich folds a title to the width of its table.
+    return Group(Text("\n" + title, style="bold"), result)
+
+
+def count(number: int, noun: str) -> str:
+    """`1 rank`, `2 ranks`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def megabytes(amount: float) -> str:
+    return f"{amount / 1e6:.1f}" if amount < 1e8 else f"{amount / 1e6:.0f}"
+
+
+def duration(seconds: float) -> str:
+    """`0:42` or `1:02:03`."""
+    total = max(0, round(seconds))
+    hours, rest = divmod(total, 3600)
+    return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
+
+
+def rate(gb_per_s: float) -> str:
+    return f"{gb_per_s:.1f}" if gb_per_s else "-"
+
+
+def banner(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and what they stand for, in two columns."""
+    result = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    result.add_column(style="dim", no_wrap=True)
+    result.add_column(overflow="fold")
+    for row in rows:
+        result.add_row(*row)
+    return result
+
+
+def show_counts(counts: Sequence[int]) -> str:
+    return "(" + " x ".join(str(n) for n in counts) + ")"
+
+
+def show_extent(extent: tuple[int, ...] | list[int]) -> str:
+    """`512^3`, `128^2` or `720 x 484 x 700`."""
+    sides = list(extent[:2]) if len(extent) == 3 and extent[2] == 1 else list(extent)
+    if len(set(sides)) == 1 and len(sides) > 1:
+        return f"{sides[0]}^{len(sides)}"
+    return " x ".join(str(n) for n in sides)

@@ -1,0 +1,211 @@
+"""`slipstream bench cases`: case files, run one after the other, and whether each finds what it expects."""
+
+import argparse
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.base import terminal
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError, RunError
+from slipstream.bench import record
+from slipstream.case.case import Case
+from slipstream.case.reader import load, variant_names
+from slipstream.machine import discovery
+
+#: Beside the package in the source tree; installed packages have none.
+CASES = Path(__file__).resolve().parents[3] / "cases"
+QUICK = ("output.fields=false", "output.pictures=false", "output.report=false", "output.profiles=true")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A case file, or a variant of it."""
+
+    path: Path
+    variant: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.path.stem} {self.variant}" if self.variant else self.path.stem
+
+
+def files(names: Sequence[str]) -> list[Path]:
+    """Case files by their paths, by folders, or by their names among those of the source tree; none named: all of
+    these. Raises CaseError."""
+    if not names and not CASES.is_dir():
+        raise CaseError("bench cases: an installed slipstream has no cases; name a folder of case files, or files")
+    return list(dict.fromkeys(path for name in names or [CASES] for path in _files(Path(name))))
+
+
+def _files(name: Path) -> list[Path]:
+    shipped = CASES / f"{name}.toml"
+    if len(name.parts) == 1 and shipped.is_file():
+        return [shipped]
+    if name.is_dir():
+        if found := sorted(name.glob("*.toml")):
+            return found
+        raise CaseError(f"bench cases: no case file (*.toml) lies in {name}")
+    if name.is_file():
+        return [name]
+    there = sorted(path.stem for path in CASES.glob("*.toml"))
+    known = f"a name of {', '.join(there)}, or " if there else ""
+    raise CaseError(f"bench cases: {name}: no such case; give {known}the path of a file or folder")
+
+
+def entries(paths: Sequence[Path], variants: Sequence[str]) -> list[Entry]:
+    """Each file, or each of these variants that it has. Raises CaseError for a variant that none has."""
+    if not variants:
+        return [Entry(path) for path in paths]
+    known = {path: variant_names(path) for path in paths}
+    for name in variants:
+        if not any(name in names for names in known.values()):
+            there = ", ".join(sorted({name for names in known.values() for name in names})) or "none"
+            raise CaseError(f"bench cases: none of the cases has a variant '{name}'; there are: {there}")
+    return [Entry(path, name) for path in paths for name in dict.fromkeys(variants) if name in known[path]]
+
+
+class Stopped(RunError):
+    """No more cases are to be run."""
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[str]:
+    """Rank 0's, known to all ranks, and gone when all have left it. Collective."""
+    module = core()
+    folder = module.broadcast(tempfile.mkdtemp(prefix="slipstream-") if module.rank() == 0 else "", 0)
+    try:
+        yield folder
+        module.barrier()
+    finally:
+        if module.rank() == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
+    """What comparison.json says of a run; of rank 0. Raises CaseError or RunError on all ranks. Collective."""
+    from slipstream.run import run
+
+    module = core()
+    with _temporary_folder() as folder:
+        case = load(entry.path, [*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"], entry.variant)
+        run.run(case, Console(quiet=True))
+        path = case.folder / "comparison.json"
+        found = path.read_text(encoding="utf-8") if module.rank() == 0 and path.exists() else ""
+    # A run leaves none where a signal or the clock has ended it.
+    if not module.broadcast(found, 0):
+        raise Stopped(f"bench cases: stopped during {entry}; what ran before is written")
+    return json.loads(found)["run"] if found else {}
+
+
+def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each quantity that the case expects, or one without; of a failed run, where `run` is empty, with no
+    figures."""
+    inputs = {
+        "ranks": run.get("ranks", machine.ranks),
+        "devices": run.get("devices", len(machine.devices())),
+        "backend": machine.devices()[0]["backend"],
+        "case": entry.path.stem,
+        "variant": entry.variant,
+        "lattice": case.lbm.lattice,
+        "collision": case.lbm.collision,
+        "precision": case.lbm.precision,
+        "cells": list(case.grid.cells),
+        "clock": "host",
+    }
+    speed = {
+        "steps": run.get("steps"),
+        "seconds": record.digits(run["seconds"]) if run else None,
+        "mlups": record.digits(run["mlups"]) if run else None,
+    }
+    found = {quantity["quantity"]: quantity for quantity in run.get("expected", ())}
+    made = [
+        inputs | {"quantity": name, "low": low, "high": high} | speed | _finding(found.get(name))
+        for name, (low, high) in case.expected.items()
+    ]
+    nothing = {"quantity": None, "low": None, "high": None, **speed, "found": None, "met": None if run else False}
+    return made or [inputs | nothing]
+
+
+def _finding(quantity: dict[str, Any] | None) -> dict[str, Any]:
+    value = quantity["value"] if quantity else None
+    return {"found": None if value is None else record.digits(value), "met": bool(quantity and quantity["met"])}
+
+
+def _show(console: Console, all_rows: list[dict[str, Any]]) -> None:
+    shown = [
+        (
+            " ".join(filter(None, (row["case"], row["variant"]))),
+            terminal.show_extent(row["cells"]),
+            row["precision"],
+            *(None if row[key] is None else f"{row[key]:.4g}" for key in ("seconds", "mlups")),
+            row["quantity"],
+            None if row["low"] is None else f"{row['low']:g} to {row['high']:g}",
+            None if row["found"] is None else f"{row['found']:g}",
+            {True: "yes", False: "NO", None: None}[row["met"]],
+        )
+        for row in all_rows
+    ]
+    columns = ["case", "cells", "precision", "s", "MLUPS", "quantity", "expected", "found", "met"]
+    console.print(terminal.table("cases and what they expect", columns, shown, left=3))
+
+
+def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
+    """What is wrong with a run; empty where nothing is."""
+    missed = ", ".join(row["quantity"] for row in made if row["met"] is False and row["quantity"])
+    why = f"failed: {problem}" if problem else missed
+    return f"{entry} ({why})" if why else ""
+
+
+def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder: Path | None) -> None:
+    """Runs the cases, prints and, on rank 0, writes, after each what it found. Raises RunError that names those that
+    failed or missed what they expect. Collective."""
+    changes = [] if backend == "auto" else [f"machine.backend={backend}"]
+    cases = [(entry, load(entry.path, changes, entry.variant)) for entry in chosen]
+    module, machine = core(), discovery.discover(cases[0][1].machine)
+    all_rows: list[dict[str, Any]] = []
+    short: list[str] = []
+    written: Path | None = None
+    for entry, case in cases:
+        console.print(f"{entry}: {terminal.show_extent(case.grid.cells)} cells, {case.last_step} steps at most")
+        run, problem = {}, ""
+        try:
+            run = _run(entry, changes)
+        except Stopped:
+            raise
+        except (CaseError, RunError) as error:
+            problem = str(error)
+        if module.rank() != 0:
+            continue
+        made = rows(entry, case, machine, run)
+        all_rows += made
+        short += filter(None, [_shortfall(entry, made, problem)])
+        # Case by case, so that what comes later cannot take along what was found.
+        written = record.keep(folder, "cases", record.describe_machine(machine), made, FIGURES, Console(quiet=True))
+    _show(console, all_rows)
+    if written:
+        console.print(f"written: {written}", soft_wrap=True)
+    verdict = f"bench cases: {len(short)} of {len(cases)} did not find what they expect: {'; '.join(short)}"
+    if verdict := module.broadcast(verdict if short else "", 0):
+        raise RunError(verdict)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of a case, or path of a case file or folder")
+    parser.add_argument("--variant", nargs="+", default=[], metavar="NAME",
+                        help="variants to run in place of the cases, of those that have them")  # fmt: skip
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    chosen = entries(files(arguments.names), arguments.variant)
+    bench_cases(chosen, arguments.backend, console, arguments.folder)
+
+
+#: Columns of a row that are results and not inputs; ranges too, which a case may tighten.
+FIGURES = frozenset({"steps", "seconds", "mlups", "low", "high", "found", "met"})

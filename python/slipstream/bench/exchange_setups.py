@@ -1,0 +1,219 @@
+"""What `slipstream bench exchange` measures: sizes, ladders of routes, schemes of packing, and what to compare with."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+
+Triple = tuple[int, int, int]
+
+#: In the order in which the rules prefer them.
+ROUTES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
+PARTS = ("must", "ladder", "schemes", "scaling")
+#: Pearson et al. enable these one after the other, from either base; `direct` is ours.
+BASES = ("staged", "gpu_mpi")
+RUNGS = ("colocated", "peer", "kernel", "direct")
+LIBRARIES = ("nccl", "nvshmem")
+#: Risso's thesis, 4.2, and what the library calls them: the first was there before, the others are the thesis's own.
+SCHEMES: Mapping[str, str] = {
+    "GPUPackInfo": "gpu_pack_info",
+    "asynchronous GPUPackInfo": "gpu_pack_info_async",
+    "GPUBufferedScheme": "gpu_buffered",
+}
+
+PEARSON = "Pearson et al.: Node-aware stencil communication for heterogeneous supercomputers, 2020, fig. 12"
+RISSO = "Risso: Scalable GPU communication framework for stencil based applications, 2017, 6"
+STENCIL = (
+    "cwpearson/stencil, the library of Pearson et al. 2020, on 4 x H200 by as many ranks: host clock, trimean of 30"
+)
+
+#: The paper's cubes hold as many cells a GPU as one of 750^3; with four GPUs that is one of 1191^3 in all.
+PAPER_SIDE, IN_ALL = 750, 1191
+
+#: Four f32 quantities, radius 3, 26 neighbours, periodic, 2 x 2 x 1 H200: by cells of a GPU, or of the side in all.
+AT_MOST_US = {
+    "events": {64: 12.0, 128: 20.0, 256: 60.0, 512: 185.0, IN_ALL: 510.0},
+    "host": {64: 25.0, 128: 35.0, 256: 75.0, 512: 200.0, IN_ALL: 530.0},
+}
+#: By ranks and routes.
+STENCIL_US = {
+    (4, "all"): {64: 119.0, 128: 133.0, 256: 298.0, 512: 921.0, IN_ALL: 2472.0},
+    (4, "staged"): {64: 410.0, 128: 1114.0, 256: 3322.0, 512: 21661.0, IN_ALL: 51864.0},
+    (1, "all"): {64: 205.0, 256: 353.0},
+    (1, "staged"): {256: 10075.0},
+}
+#: What one rank that drives all four may take more, and what one GPU and the host's route may take at 512^3.
+ONE_RANK = 1.3
+ONE_GPU_US, STAGED_US, WHERE = 100.0, 5000.0, 512
+#: Until begin gives the host back, and from asking the tuner, whose file is warm, to the return of the first begin.
+BEGIN_US, WARM_SETUP_S = 10.0, 1.0
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large the exchanges are."""
+
+    sizes: tuple[int, ...]  #: sides of a device's cube
+    cube: int  #: side of a device's share of a cube that all devices cut
+    strong: tuple[int, ...]  #: sides of cubes that more and more devices cut
+
+
+SCALES = {"host": Scale((32, 64), 48, (64,)), "cuda": Scale((64, 128, 256, 512), PAPER_SIDE, (512, IN_ALL))}
+QUICK = Scale((8,), 10, (16,))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One exchange to be measured."""
+
+    part: str
+    cells: Triple
+    grid: Triple
+    routes: tuple[str, ...]
+    inputs: Mapping[str, Any] = field(default_factory=dict)  #: what its rows say of it beside
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    clocks: tuple[str, ...] = ("events", "host")
+
+    @property
+    def largest_block(self) -> Triple:
+        x, y, z = (-(-n // parts) for n, parts in zip(self.cells, self.grid, strict=True))
+        return x, y, z
+
+
+def device_grid(devices: int) -> Triple:
+    """2 x 2 x 1 for 4, 2 x 1 x 1 for 2: prime factors, largest first, each to the axis with the fewest parts."""
+    counts, factor, factors = [1, 1, 1], 2, []
+    while devices > 1:
+        if devices % factor:
+            factor += 1
+        else:
+            factors.append(factor)
+            devices //= factor
+    for part in reversed(factors):
+        counts[counts.index(min(counts))] *= part
+    return counts[0], counts[1], counts[2]
+
+
+def cubes(side: int, grid: Triple) -> Triple:
+    """A grid of which every device has a cube."""
+    return side * grid[0], side * grid[1], side * grid[2]
+
+
+def cube_of(side: int, devices: int) -> Triple:
+    """A cube that gives a device as many cells as one of `side` has."""
+    edge = round(side * devices ** (1 / 3))
+    return edge, edge, edge
+
+
+def label(nodes: int, ranks: int, devices: int, edge: int, gpu_mpi: bool) -> str:
+    """The paper's name of a configuration: nodes, ranks and GPUs a node, side of the domain, `ca` for MPI that takes
+    device memory."""
+    return f"{nodes}n/{ranks // nodes}r/{devices // nodes}g/{edge}" + ("/ca" if gpu_mpi else "")
+
+
+def parse_routes(text: str, here: Sequence[str]) -> tuple[str, ...]:
+    """`+a,-b`: all routes that can be used here, among them a, without b. Without signs: these and no others."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    names = [word.lstrip("+-") for word in words]
+    if unknown := [name for name in names if name not in ROUTES]:
+        raise CaseError(f"--routes: no route is named {', '.join(unknown)}; choose among {', '.join(ROUTES)}")
+    signs = {word[0] in "+-" for word in words}
+    if len(signs) > 1:
+        raise CaseError(f"--routes={text}: either all with a sign, as in +direct,-staged, or none")
+    removed = {name for name, word in zip(names, words, strict=True) if word.startswith("-")}
+    wanted = set(names) - removed
+    if missing := [name for name in ROUTES if name in wanted and name not in here]:
+        raise CaseError(
+            f"--routes={text}: {', '.join(missing)} cannot be used here (slipstream info routes says why), "
+            f"but {', '.join(here)} can"
+        )
+    chosen = wanted if signs == {False} else set(here) - removed
+    if not chosen:
+        raise CaseError(f"--routes={text} leaves no route")
+    return tuple(name for name in ROUTES if name in chosen)
+
+
+def must(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
+    """The table of times to be reached: all routes, and the host's alone at one size."""
+    devices = grid[0] * grid[1] * grid[2]
+    for cells in dict.fromkeys([*(cubes(side, grid) for side in scale.sizes), cube_of(scale.cube, devices)]):
+        yield Setup("must", cells, grid, routes, {"routes": name})
+    if "staged" in routes:
+        side = WHERE if WHERE in scale.sizes else max(scale.sizes)
+        yield Setup("must", cubes(side, grid), grid, ("staged",), {"routes": "staged"})
+
+
+def ladders(allowed: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """(base, rung, routes), one rung above the other; each library stands alone, with kernels within a device."""
+    for base in (base for base in BASES if base in allowed):
+        routes: tuple[str, ...] = (base,)
+        yield base, "alone", routes
+        for rung in (rung for rung in RUNGS if rung in allowed):
+            routes = (*routes, rung)
+            yield base, f"+ {rung}", routes
+    for library in (library for library in LIBRARIES if library in allowed):
+        yield library, "+ kernel", (library, "kernel")
+
+
+def ladder(scale: Scale, grid: Triple, nodes: int, ranks: int, allowed: Sequence[str]) -> Iterator[list[Setup]]:
+    """For each rung its sizes, smallest first; by the host's clock, as the paper's."""
+    devices = grid[0] * grid[1] * grid[2]
+    for base, rung, routes in ladders(allowed):
+        setups = []
+        for side in sorted({*scale.sizes, scale.cube}):
+            cells = cube_of(side, devices)
+            named = label(nodes, ranks, devices, cells[0], base == "gpu_mpi")
+            inputs = {"label": named, "base": base, "rung": rung, "routes": "+".join(routes)}
+            setups.append(Setup("ladder", cells, grid, routes, inputs, clocks=("host",)))
+        yield setups
+
+
+def schemes(scale: Scale, grid: Triple, allowed: Sequence[str]) -> Iterator[list[Setup]]:
+    """Risso's three; copies within a device are nobody's message there either."""
+    for name, scheme in SCHEMES.items():
+        (base,), knobs = (found := core().scheme(scheme))["routes"], {k: v for k, v in found.items() if k != "routes"}
+        if base not in allowed:
+            continue
+        routes = (base, "kernel")
+        inputs = {"scheme": name, "base": base, "routes": "+".join(routes), **knobs}
+        yield [Setup("schemes", cubes(side, grid), grid, routes, inputs, knobs, ("host",)) for side in scale.sizes]
+
+
+def scaling(scale: Scale, grid: Triple, routes: tuple[str, ...], name: str) -> Iterator[Setup]:
+    """As many cells a device, and as many in all, whatever the number of devices."""
+    for side in scale.sizes:
+        yield Setup("scaling", cubes(side, grid), grid, routes, {"scaling": "weak", "routes": name})
+    for side in scale.strong:
+        yield Setup("scaling", (side, side, side), grid, routes, {"scaling": "strong", "routes": name})
+
+
+def size_name(cells: Triple, grid: Triple) -> int | None:
+    """Side of every device's cube or of the whole, as the tables of times to be reached name it."""
+    side = min(n // count for n, count in zip(cells, grid, strict=True))
+    if cells == cubes(side, grid):
+        return side
+    return IN_ALL if cells == (IN_ALL, IN_ALL, IN_ALL) else None
+
+
+def at_most_us(setup: Setup, ranks: int, clock: str) -> float | None:
+    """The time to be reached on H200 GPUs with four f32 quantities and radius 3; None where none is set."""
+    size = size_name(setup.cells, setup.grid)
+    if size is None:
+        return None
+    if setup.routes == ("staged",):
+        return STAGED_US if (setup.grid, size, clock) == ((2, 2, 1), WHERE, "host") else None
+    if setup.grid == (1, 1, 1):
+        return ONE_GPU_US if (size, clock) == (WHERE, "events") else None
+    if setup.grid != (2, 2, 1) or ranks not in (1, 4) or size not in AT_MOST_US[clock]:
+        return None
+    return AT_MOST_US[clock][size] * (1.0 if ranks == 4 else ONE_RANK)
+
+
+def stencil_us(setup: Setup, ranks: int, clock: str) -> float | None:
+    """The figure of cwpearson/stencil for the same exchange over four H200."""
+    size = size_name(setup.cells, setup.grid)
+    if size is None or setup.grid != (2, 2, 1) or clock != "host":
+        return None
+    return STENCIL_US.get((ranks, "staged" if setup.routes == ("staged",) else "all"), {}).get(size)

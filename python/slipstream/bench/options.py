@@ -1,0 +1,91 @@
+"""Options that several benchmarks take: each declares those that are its own.
+
+`cells` and `precision` are lists where a benchmark takes several of them, and one value, or None, where it takes one.
+"""
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from slipstream.base.errors import CaseError
+
+
+class _One(argparse.Action):
+    """Of several values, argparse would take the last without a word."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
+        given = f"{self.dest} was given"
+        several = isinstance(values, list) and len(values) > 1
+        if several or getattr(namespace, given, False):
+            raise CaseError(f"{parser.prog.removeprefix('slipstream ')} takes one {self.option_strings[0]}")
+        setattr(namespace, given, True)
+        setattr(namespace, self.dest, values[0] if isinstance(values, list) else values)
+
+
+def common(parser: argparse.ArgumentParser) -> None:
+    """What every benchmark takes."""
+    parser.add_argument("-n", dest="ranks", type=int, metavar="RANKS", help="start on so many ranks")
+    parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
+    parser.add_argument("--folder", type=Path, default=Path("bench/results"), help="where the result file goes")
+    parser.add_argument("--no-write", action="store_true", help="print only")
+
+
+def cells(parser: argparse.ArgumentParser, what: str = "cubes of N^3 cells a device") -> None:
+    parser.add_argument("--cells", type=int, nargs="+", default=[], metavar="N", help=what)
+
+
+def one_cube(parser: argparse.ArgumentParser, what: str = "a cube of N^3 cells") -> None:
+    parser.add_argument("--cells", type=int, nargs="+", action=_One, metavar="N", help=what)
+
+
+def devices(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--devices", type=int, default=0, help="devices a rank")
+
+
+def threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=int, default=0, help="threads of host kernels; 0: all cores")
+
+
+def precisions(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument("--precision", choices=["f16", "f32", "f64"], action="append",
+                        help=f"may be repeated; default: {default}")  # fmt: skip
+
+
+def precision(parser: argparse.ArgumentParser, default: str, choices: Sequence[str] = ("f32", "f64")) -> None:
+    parser.add_argument("--precision", choices=choices, action=_One, default=default,
+                        help=f"default: {default}")  # fmt: skip
+
+
+def method(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lattice", choices=["D3Q19", "D3Q27"], default="D3Q19")
+    parser.add_argument("--collision", choices=["SRT", "TRT", "MRT", "cumulant"], default="TRT")
+
+
+def streaming(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--streaming", choices=["two", "in_place"], default="two",
+                        help="two arrays of populations, or one")  # fmt: skip
+
+
+def overlap(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--overlap", choices=["auto", "on", "off"], default="auto",
+                        help="steps of the interior with the exchange")  # fmt: skip
+
+
+def halo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--radius", type=int, default=3, help="halo width (default: 3)")
+    parser.add_argument("--quantities", type=int, default=4, help="f32 values a cell (default: 4)")
+
+
+def quick(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="few small sizes")
+
+
+def parse_grid(text: str, least: int = 1) -> tuple[int, int, int]:
+    """Three numbers, as `2x2x1`. Raises CaseError unless there are three numbers, each of `least` or more."""
+    match = re.fullmatch(r"(\d+)x(\d+)x(\d+)", text)
+    x, y, z = (int(n) for n in match.groups()) if match else (0, 0, 0)
+    if min(x, y, z) < least:
+        raise CaseError(f"--grid {text}: takes three numbers from {least}, as {least}x{least}x{least}")
+    return x, y, z

@@ -1,0 +1,64 @@
+"""Into which blocks the cells of a case are cut, and whether they can be."""
+
+import itertools
+import math
+
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+
+
+def share_blocks(case: Case, devices: int) -> Case:
+    """The case with device_grid and blocks_per_device where exchange.block says the size of a block. Raises CaseError
+    where the blocks do not fill the box, or the devices cannot have equally many."""
+    block, cells = case.exchange.block, case.grid.cells
+    if not any(block):
+        return case
+    if any(b == 0 or n % b for b, n in zip(block, cells, strict=True)):
+        raise CaseError(f"exchange.block: blocks of {_times(block)} cells do not fill {_times(cells)}")
+    counts = [n // b for b, n in zip(block, cells, strict=True)]
+    grids = [g for g in itertools.product(*map(_divisors, counts)) if math.prod(g) == devices]
+    if not grids:
+        raise CaseError(
+            f"exchange.block: {_times(counts)} blocks of {_times(block)} cells cannot be dealt out to {devices} "
+            "devices in equal boxes; take another block, or another number of devices (machine.devices_per_rank, -n)"
+        )
+
+    def cut(grid: tuple[int, ...]) -> int:
+        """Cells along the cuts between devices."""
+        return sum((g - 1) * math.prod(cells) // n for g, n in zip(grid, cells, strict=True))
+
+    best = min(grids, key=cut)
+    nodes = case.exchange.node_grid if any(case.exchange.node_grid) else (1, 1, 1)
+    shared = {"blocks_per_device": tuple(n // g for n, g in zip(counts, best, strict=True))}
+    if math.prod(nodes) == 1:
+        shared["device_grid"] = best
+    return case.model_copy(update={"exchange": case.exchange.model_copy(update=shared)})
+
+
+def check_blocks(case: Case, devices: int) -> None:
+    """Refuses more blocks than the cells can be cut into, in all or along an axis."""
+    blocks = devices * math.prod(case.exchange.blocks_per_device)
+    if blocks > case.cell_count:
+        raise CaseError(
+            f"{devices} devices with {math.prod(case.exchange.blocks_per_device)} blocks each make {blocks} blocks; "
+            f"the grid {_times(case.grid.cells)} has only {case.cell_count} cells; take fewer devices (-n, "
+            "machine.devices_per_rank), fewer exchange.blocks_per_device, or more cells"
+        )
+
+    exchange = case.exchange
+    for axis, cells in enumerate(case.grid.cells):
+        grids = (exchange.node_grid[axis], exchange.device_grid[axis], exchange.blocks_per_device[axis])
+        along = math.prod(max(1, n) for n in grids)
+        if along > cells:
+            raise CaseError(
+                f"exchange: node_grid, device_grid, blocks_per_device cut the {'xyz'[axis]} axis into {along} blocks, "
+                f"but it has only {cells} cells; cut it less, or take more cells"
+            )
+
+
+def _divisors(n: int) -> list[int]:
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+def _times(extent: tuple[int, ...] | list[int]) -> str:
+    return " x ".join(str(n) for n in extent)

@@ -1,0 +1,86 @@
+"""What bounds the fluid of a case: the sides of the box."""
+
+from collections.abc import Iterator
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import Field
+
+from slipstream.base.keys import Finite, Positive, Table
+
+SIDES = ("x-", "x+", "y-", "y+", "z-", "z+")
+
+
+Side = TypeVar("Side")
+
+
+class SidesTable(Table, Generic[Side]):
+    """What a case says of the sides of the box that it names."""
+
+    x_low: Side | None = Field(None, alias="x-")
+    x_high: Side | None = Field(None, alias="x+")
+    y_low: Side | None = Field(None, alias="y-")
+    y_high: Side | None = Field(None, alias="y+")
+    z_low: Side | None = Field(None, alias="z-")
+    z_high: Side | None = Field(None, alias="z+")
+
+    def given(self) -> Iterator[tuple[str, Side]]:
+        """Sides that the case names, with what it says of them."""
+        for side, name in zip(SIDES, type(self).model_fields, strict=True):
+            entry = getattr(self, name)
+            if entry is not None:
+                yield side, entry
+
+
+class Wall(Table):
+    """A wall that moves in its own plane."""
+
+    velocity: tuple[Finite, Finite, Finite] = Field(
+        (0.0, 0.0, 0.0), description="In units of the lid speed; in m/s with units.speeds."
+    )
+
+
+class WallsTable(SidesTable[Wall]):
+    """[walls]: the sides of the box; sides that are neither here nor periodic are walls at rest."""
+
+    def velocity(self, side: str) -> tuple[float, float, float]:
+        """Velocity of a side, in the unit of the case."""
+        return next((wall.velocity for name, wall in self.given() if name == side), (0.0, 0.0, 0.0))
+
+
+class Boundary(Table):
+    """A side of the box that is neither a wall nor periodic."""
+
+    kind: Literal["velocity", "pressure", "convective", "slip"] = Field(
+        description="The fluid comes in (or leaves) at a velocity; it leaves (or comes in) at a pressure; it is "
+        "carried out at a speed, its pressure drawn gently to one far away; a mirror."
+    )
+    velocity: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
+        None,
+        description="Of kind velocity, in units of the lid speed, or in m/s with units.speeds; parts may be "
+        "expressions in x, y, z (cells, or m in SI, from the box's low corner), the box's sides Lx, Ly, Lz and "
+        "physics.length L: "
+        '"4*y*(Ly-y)/Ly^2".',
+    )
+    density: Positive | None = Field(
+        None,
+        description="Of kind pressure, or far away of kind convective, over that of the fluid at rest: pressure is "
+        "density / 3. Left out: 1.",
+    )
+    pressure: Finite | None = Field(
+        None,
+        description="SI, of kind pressure or convective, in place of density: above that of the fluid at rest, in Pa.",
+    )
+    speed: Positive | None = Field(
+        None,
+        description="Of kind convective: that of what leaves, in units of the lid speed, or in m/s with units.speeds. "
+        "Left out: the lid speed.",
+    )
+    relaxation: Annotated[float, Field(ge=0, le=2)] | None = Field(
+        None,
+        description="Of kind convective: 1 over the ways of sound through the box in which the mean pressure goes to "
+        "that far away; 0: nothing holds it. Left out: 0.25.",
+    )
+
+
+class BoundariesTable(SidesTable[Boundary]):
+    """[boundaries]: the sides of the box that are neither walls nor periodic."""

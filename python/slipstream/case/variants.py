@@ -1,0 +1,101 @@
+"""Variants of a case: `[variants.NAME]` holds keys as the case has them, and they replace the case's own."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from slipstream.base.errors import CaseError
+
+#: The key of a case file that holds them.
+KEY = "variants"
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+Tables = dict[str, Any]
+
+
+def take(data: Tables) -> dict[str, Tables]:
+    """Takes the variants out of a case file's tables, by name. Raises CaseError where they are no tables."""
+    found = data.pop(KEY, {})
+    if not isinstance(found, dict) or not all(isinstance(tables, dict) for tables in found.values()):
+        raise CaseError(f"{KEY}: a variant is a table of its own, [{KEY}.NAME]")
+    for name, tables in found.items():
+        if not NAME.fullmatch(name):
+            raise CaseError(f"{KEY}.{name}: a name is made of letters, digits, _ and -")
+        if KEY in tables:
+            raise CaseError(f"{KEY}.{name}.{KEY}: a variant has no variants of its own")
+    return found
+
+
+def choose(found: Mapping[str, Tables], name: str) -> Tables:
+    """The tables of a variant. Raises CaseError that names those there are."""
+    if name in found:
+        return found[name]
+    there = f"there are: {', '.join(found)}" if found else "the case has none"
+    raise CaseError(f"no variant '{name}'; {there}")
+
+
+def merged(data: Tables, name: str, tables: Tables) -> Tables:
+    """The case with the keys of a variant: key by key, but for what is expected, which the variant says anew. Its name,
+    from which the folder follows, gets that of the variant, unless the variant has one."""
+    result = _merge(data, tables)
+    if "expected" in tables:
+        result["expected"] = tables["expected"]
+    case = result.setdefault("case", {})
+    given = tables.get("case", {})
+    if isinstance(case, dict) and not (isinstance(given, dict) and "name" in given):
+        result["case"] = case | {"name": f"{case.get('name', 'case')}_{name}"}
+    return result
+
+
+def _merge(table: Tables, changes: Tables) -> Tables:
+    both = {key for key, value in changes.items() if isinstance(value, dict) and isinstance(table.get(key), dict)}
+    return table | {key: _merge(table[key], value) if key in both else value for key, value in changes.items()}
+
+
+def hold(tables: Tables, path: tuple[str | int, ...]) -> bool:
+    """Whether what a case has at `path` comes from these tables of a variant, at least in part."""
+    found: Any = tables
+    for part in path:
+        if not isinstance(found, dict):
+            return True
+        if part not in found:
+            return False
+        found = found[part]
+    return True
+
+
+_REFERENCE = re.compile(r'"#/\$defs/(\w+)"')
+
+
+def schema(described: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a case together with that of its variants: the same keys, none of which must be there."""
+    known = described["$defs"]
+    partial = {name for name, table in known.items() if "required" in table}
+    while more := {n for n, t in known.items() if n not in partial and partial & {*_REFERENCE.findall(json.dumps(t))}}:
+        partial |= more
+
+    def loosened(part: Mapping[str, Any], drop: str) -> dict[str, Any]:
+        text = json.dumps({key: value for key, value in part.items() if key != drop})
+        return json.loads(_REFERENCE.sub(lambda m: f'"#/$defs/{m[1]}{"InVariant" * (m[1] in partial)}"', text))
+
+    variant = {
+        "additionalProperties": False,
+        "description": f"[{KEY}.NAME]: keys as the case has them, in place of the case's; expected as a whole.",
+        "properties": {key: loosened(value, "default") for key, value in described["properties"].items()},
+        "title": "Variant",
+        "type": "object",
+    }
+    variants = {
+        "additionalProperties": False,
+        "default": {},
+        "description": "The case at other sizes or with other methods, by name: --variant NAME.",
+        "patternProperties": {f"^{NAME.pattern}$": {"$ref": "#/$defs/Variant"}},
+        "title": "Variants",
+        "type": "object",
+    }
+    copies = {f"{name}InVariant": loosened(known[name], "required") for name in sorted(partial)}
+    return {
+        **described,
+        "$defs": {**known, **copies, "Variant": variant},
+        "properties": {**described["properties"], KEY: variants},
+    }

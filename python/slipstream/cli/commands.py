@@ -1,0 +1,197 @@
+"""What each command of the command line does. Modules are loaded when their command is asked for."""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+
+from slipstream import __version__
+from slipstream.base import core, terminal
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.case.reader import check_variants, load, schema
+
+
+def _overrides(arguments: argparse.Namespace) -> list[str]:
+    """Those given as a.b=c, and those that have an option of their own."""
+    found = list(arguments.overrides)
+    if bind := getattr(arguments, "bind", None):
+        found.append(f"machine.bind={'true' if bind == 'on' else 'false'}")
+    if routes := getattr(arguments, "routes", None):
+        found.append("exchange.routes=" + json.dumps([name.strip() for name in routes.split(",") if name.strip()]))
+    if getattr(arguments, "retune", False):
+        found.append("exchange.retune=true")
+    return found
+
+
+def _load(arguments: argparse.Namespace) -> Case:
+    return load(arguments.case, _overrides(arguments), arguments.variant)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream.run import run
+    from slipstream.run.watch import Watch
+
+    watch = Watch(tuple(arguments.report), arguments.trace)
+    with core.on_all_ranks():
+        case = _load(arguments)
+    run.run(case, console, arguments.overwrite, watch, arguments.restart)
+
+
+def check_before_start(arguments: argparse.Namespace) -> None:
+    """What one process can refuse before there are many."""
+    if arguments.command not in ("run", "plan"):
+        return
+    from slipstream.case.blocks import check_blocks
+
+    case = _load(arguments)
+    ranks = arguments.ranks or core.launched_size() or 1
+    if not getattr(arguments, "machine", None):
+        check_blocks(case, ranks * max(1, case.machine.devices_per_rank))
+    if arguments.command == "run":
+        from slipstream.exchange import report
+        from slipstream.flow import profiles
+        from slipstream.run import folder
+
+        profiles.reference_for(case)
+        for path in arguments.report:
+            report.check_name(path)
+        if arguments.ranks or core.launched_size() is None:
+            folder.check_output(case, arguments.overwrite or arguments.restart is not None)
+
+
+def check(arguments: argparse.Namespace, console: Console) -> None:
+    if arguments.schema:
+        print(json.dumps(schema(), indent=2))
+        return
+    if arguments.case is None:
+        raise CaseError("check: name a case file, or ask for --schema")
+    case = _load(arguments)
+    if arguments.resolved:
+        print(case.resolved().to_toml(), end="")
+        return
+    from slipstream.flow import profiles
+    from slipstream.lbm import cautions
+    from slipstream.run import report
+
+    profiles.reference_for(case)
+
+    rows = report.physics(case) + [("warning", text) for text in cautions.warnings(case)]
+    title = str(arguments.case)
+    if arguments.variant:
+        title += f", variant {arguments.variant}"
+    elif names := check_variants(arguments.case):
+        rows.append(("variants", f"good, too: {', '.join(names)}"))
+    console.print(terminal.table(f"{title}: a good case", ["", ""], rows, left=2))
+    if conversion := report.conversion(case):
+        console.print(conversion)
+
+
+def plan(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream.machine import discovery, machine_file, predict, topology
+    from slipstream.run import engine, report
+
+    with core.on_all_ranks():
+        case = _load(arguments)
+    description = machine_file.load(arguments.machine) if arguments.machine else None
+    machine = discovery.describe(description) if description else discovery.discover(case.machine)
+    setup = engine.prepare(case, machine, check_memory=False)
+    for part in (*topology.devices(machine), report.blocks(setup.plan), report.placement(setup.plan)):
+        console.print(part)
+    if setup.plan["messages"]:
+        console.print(report.messages(setup.plan["messages"], "messages of one step"))
+    console.print(report.memory(setup.plan, machine))
+    console.print(report.prediction(setup, predict.predict(machine, setup.plan, case.exchange.overlap)))
+    largest = core.core().largest_grid(machine, setup.options)
+    console.print(f"largest grid that fits: {terminal.show_extent(largest)}")
+    if problem := engine.memory_problem(setup):
+        raise CaseError(problem)
+
+
+def topo(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream.base.toml_text import apply_override, parse_override
+    from slipstream.case.reader import Source, parse
+    from slipstream.machine import discovery, machine_file, topology
+
+    if arguments.machine:
+        machine = discovery.describe(machine_file.load(arguments.machine))
+    else:
+        overrides = _overrides(arguments)
+        data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
+        for override in overrides:
+            apply_override(data, *parse_override(override))
+        machine = discovery.discover(parse(data, Source("topo", "", overrides)).machine)
+    for part in topology.tables(machine, arguments.all):
+        console.print(part)
+
+
+def info(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream.machine import discovery
+
+    module = core.core()
+    if arguments.topic == "routes":
+        backend = discovery.choose_backend("auto")
+        routes = module.routes(backend)
+        rows = [(route["name"], _available(route)) for route in routes]
+        console.print(terminal.table(f"available here, backend {backend}", ["route", "available"], rows, left=2))
+        for kind in ("capability", "execution"):
+            keys = list(dict.fromkeys(key for route in routes for key in route[kind]))
+            rows = [(route["name"], *(route[kind].get(key, "-") for key in keys)) for route in routes]
+            console.print(terminal.table(kind, ["route", *keys], rows, left=len(keys) + 1))
+        return
+    if arguments.topic == "collectives":
+        methods = module.collectives()
+        keys = list(methods[0]["facts"])
+        rows = [(key, *(method["facts"][key] for method in methods)) for key in keys]
+        title = "all-reduce of a few values"
+        console.print(terminal.table(title, ["", *(method["name"] for method in methods)], rows, left=3))
+        return
+    build = module.build_info()
+    rows = [(key, {True: "yes", False: "no"}.get(value, value)) for key, value in build.items()]
+    for name in ("host", "cuda"):
+        if module.available(name):
+            rows.append((f"{name} backend", f"{module.device_count(name)} devices"))
+    console.print(terminal.table(f"slipstream {__version__}", ["", ""], rows, left=2))
+
+
+def _available(route: Mapping[str, Any]) -> str:
+    if route["missing"]:
+        return f"no: {route['missing']}"
+    if route["name"] == "gpu_mpi":
+        return "if MPI is right to say so: every exchange that would use it proves it first"
+    return "yes, between devices as below"
+
+
+def plot(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream.pictures import plot
+
+    plot.command(arguments, console)
+
+
+def render(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream.pictures import render
+
+    render.command(arguments, console)
+
+
+def report(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream.pictures import html_report
+
+    path = html_report.write(arguments.results, arguments.output)
+    console.print(f"written: {os.path.relpath(path)}", soft_wrap=True)
+
+
+def doctor(arguments: argparse.Namespace, console: Console) -> int:
+    from slipstream.machine import doctor
+
+    return doctor.doctor(console, arguments.json)
+
+
+def trace(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream.pictures import timeline
+
+    timeline.trace(arguments.files, arguments.output, arguments.title, arguments.middle, arguments.count)
+    console.print(f"written: {arguments.output}")

@@ -1,0 +1,116 @@
+"""The command line: run, check, plan, plot, render, report, topo, info, doctor, bench, trace."""
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import nullcontext
+from types import ModuleType
+
+from slipstream.base import core, failure
+from slipstream.base.errors import CaseError, RunError
+from slipstream.cli import commands
+from slipstream.cli.parser import USER_ERROR, parse
+from slipstream.cli.pipes import patient_output
+from slipstream.machine import start
+
+
+def _without_ranks(arguments: Sequence[str]) -> list[str]:
+    """The command line without -n and its number."""
+    kept, skip = [], False
+    for argument in arguments:
+        if skip or argument == "-n":
+            skip = not skip
+        elif not (argument.startswith("-n") and argument[2:].lstrip("=").isdigit()):
+            kept.append(argument)
+    return kept
+
+
+#: Seconds in which ranks that fail alike do so.
+_ALIKE = 5.0
+
+
+def _fail(error: CaseError | RunError, code: int) -> None:
+    """One message, from one rank: where the others may know nothing of it, they are ended."""
+    if core.rank() == 0:
+        print(f"slipstream: error: {error}", file=sys.stderr, flush=True)
+    module = _module_of_job()
+    if module is None:
+        return
+    if error.agreed or module.all_ranks_end(_ALIKE):
+        module.expect_common_end()
+        return
+    rank = module.job()[0]
+    # In the order of the ranks, so that only the first of several speaks.
+    time.sleep(0.2 * min(rank, 50))
+    if rank:
+        print(f"slipstream: error on rank {rank}: {error}", file=sys.stderr, flush=True)
+    failure.end_all_ranks(module, code)
+
+
+def _module_of_job() -> ModuleType | None:
+    """The compiled module with MPI running, where there are several ranks, and they are Slipstream's own."""
+    if (core.launched_size() or 1) < 2:
+        return None
+    try:
+        module = core.core()
+        module.rank()  # starts MPI, as it does on the ranks that have not failed
+    except (CaseError, RuntimeError):
+        return None
+    return module if module.mpi_started_here() else None
+
+
+def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    from slipstream.base import terminal
+
+    ranks = getattr(arguments, "ranks", None)
+    with core.on_all_ranks() if core.launched_size() and ranks is None else nullcontext():
+        commands.check_before_start(arguments)
+    if ranks is not None:
+        return start.start(ranks, _without_ranks(words))
+    return arguments.action(arguments, terminal.console(core.rank())) or 0
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code: 0, 1 for a failure, 2 for what the user can mend, 3 for a flow
+    that is no longer sound."""
+    words = list(sys.argv[1:] if words is None else words)
+    arguments = parse(words)
+    with patient_output(arguments.command in ("run", "bench")):
+        return _code_of(arguments, words)
+
+
+def _code_of(arguments: argparse.Namespace, words: Sequence[str]) -> int:
+    try:
+        code = _act(arguments, words)
+        if core.loaded():
+            core.core().expect_common_end()
+    except CaseError as error:
+        code = USER_ERROR
+        _fail(error, code)
+    except RunError as error:
+        code = error.code
+        _fail(error, code)
+    except KeyboardInterrupt:
+        code = failure.INTERRUPTED
+        print("slipstream: interrupted", file=sys.stderr, flush=True)
+        _end_all_ranks(code)
+    except Exception as error:
+        _crash(error)
+        code = failure.FAILED
+    return code
+
+
+def _crash(error: Exception) -> None:
+    """A failure in the run: said by the rank that failed, which takes the others down, because they wait for it."""
+    if os.environ.get("SLIPSTREAM_TRACEBACK") or not isinstance(error, RuntimeError | OSError):
+        traceback.print_exception(error)
+    print(f"slipstream: error on rank {core.rank()}: {error}", file=sys.stderr, flush=True)
+    _end_all_ranks(failure.FAILED)
+
+
+def _end_all_ranks(code: int) -> None:
+    if core.loaded():
+        failure.end_all_ranks(core.core(), code)

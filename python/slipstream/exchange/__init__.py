@@ -1,0 +1,1 @@
+"""Halos, sums over shared points and reductions of arrays that your program owns."""

@@ -1,0 +1,73 @@
+"""A few values, as of dot products and residuals, reduced over all devices; NumPy, CuPy, PyTorch or other arrays."""
+
+from typing import Any, Self
+
+from slipstream.base.core import core
+from slipstream.exchange import arrays
+from slipstream.exchange.api import Grid, native_streams
+
+
+class AllReduce:
+    """Adds (multiplies, takes the minimum or maximum of) the values of all devices of a grid, in place: every device
+    holds the result. All ranks construct, run and close together.
+
+    grid: whose devices take part. values: how many each has, 1 to 1024. dtype: "f64", "f32" or "i64".
+    op: "add", "multiply", "min" or "max". method: "peer" (kernels store into each other's memory), "nccl", "mpi" (the
+        host in the loop) or "automatic", the first of these that can serve.
+    wait_limit: seconds after which a wait gives up.
+
+    The order depends on the number of devices and on nothing else, and so do the bits. NaN stays NaN.
+    Its end is collective, by close(), by leaving a `with` or when Python drops it.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        values: int,
+        dtype: str = "f64",
+        op: str = "add",
+        *,
+        method: str = "automatic",
+        wait_limit: float = 30.0,
+    ) -> None:
+        self.grid, self.values, self.dtype = grid, values, dtype
+        self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
+        self._reduce = core().ArrayAllReduce(grid.comm, grid._grid, values, dtype, op, method, wait_limit)
+
+    def run(self, values: Any, stream: Any = None) -> None:
+        """Reduces in place. values: an array, or a list with one for each device of this rank, of any shape, rows
+        packed. stream: the caller's, or a list with one for each device; the result is there for its next work, NumPy
+        arrays hold it when run returns. Runs follow one another."""
+        given = arrays.one_each(values, self._devices)
+        pointers = [arrays.packed(array, self.values, self.dtype, self.grid.backend, "reduced") for array in given]
+        self._reduce.run(pointers, native_streams(self.grid, stream))
+
+    def check(self) -> None:
+        """Raises TimeoutError where an earlier run gave up waiting for another rank. On GPUs call it when the stream
+        has been synchronized and before the result counts; run() calls it too. The object is of no use after it."""
+        self._reduce.check()
+
+    def close(self) -> None:
+        """Collective. A second call does nothing; others raise RuntimeError."""
+        self._reduce.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def method(self) -> str:
+        """The one that serves."""
+        return self._reduce.method
+
+    @property
+    def reason(self) -> str:
+        """Why this method and none before it."""
+        return self._reduce.reason
+
+    @property
+    def needs_host(self) -> bool:
+        """True where run() blocks the host; else a graph of the caller's stream may record and replay it."""
+        return self._reduce.needs_host

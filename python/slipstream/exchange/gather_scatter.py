@@ -1,0 +1,102 @@
+"""Sums over points that several elements share; NumPy, CuPy, PyTorch or other arrays."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from slipstream.base.core import core
+from slipstream.exchange import arrays
+from slipstream.exchange.api import Grid, native_streams
+
+
+class GatherScatter:
+    """Combines the values of points that are one and the same: with Q, the matrix that gives each point the value of
+    its id, run() replaces u by Q Q^T u. All ranks construct, run and close together.
+
+    grid: whose devices take part. ids: of each point, int64, from 1; 0 where a point is shared with nobody; of any
+        shape; a list with one array for each device of this rank where there are several.
+    block: points of a block (say, of 64 elements); bits depend on what lies in which block and on nothing else.
+    first_block: number of the first block of this rank's device in the whole domain, or a list; by default blocks are
+        numbered through the devices in the machine's order.
+    dtype: "f64", "f32", "i64" or "i32". components: that one run combines, in one message for each pair of devices.
+    routes, options: of the exchange of what devices share, as Exchange has them; wait_limit among them.
+
+    Its end is collective, by close(), by leaving a `with` or when Python drops it.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        ids: Any,
+        block: int = 1,
+        *,
+        first_block: int | Sequence[int] | None = None,
+        dtype: str = "f64",
+        components: int = 1,
+        routes: str | Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        self.grid, self.dtype, self.components = grid, dtype, components
+        given = ids if isinstance(ids, list | tuple) else [ids]
+        self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
+        if len(given) != self._devices:
+            raise ValueError(
+                f"ids of {len(given)} devices for the {self._devices} of this rank: give one array for each"
+            )
+        flat = [_ids_of(one) for one in given]
+        self._points = [one.size for one in flat]
+        firsts = [] if first_block is None else [first_block] if isinstance(first_block, int) else list(first_block)
+        addresses = [(one.ctypes.data, one.size) for one in flat]
+        options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+        self._inner = core().ArrayGatherScatter(
+            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options
+        )
+
+    def run(self, values: Any, op: str = "add", stream: Any = None) -> None:
+        """Q Q^T in place. values: an array, or a list with one for each device of this rank: components, then points as
+        the ids have them, rows packed. op: "add", "multiply", "min" or "max". stream: the caller's, or a list; the
+        result is there for its next work, NumPy arrays hold it when run returns. Other arrays may come with each
+        call."""
+        self._inner.run(self._addresses(values), op, native_streams(self.grid, stream))
+
+    def start(self, values: Any, op: str = "add", stream: Any = None) -> None:
+        """The first part of run(): sends what other devices need. Until finish() the caller may work on points that
+        nobody shares."""
+        self._inner.start(self._addresses(values), op, native_streams(self.grid, stream))
+
+    def finish(self) -> None:
+        """The second part: combines."""
+        self._inner.finish()
+
+    def check(self) -> None:
+        """Raises TimeoutError where an earlier run gave up waiting for another rank."""
+        self._inner.check()
+
+    def counts(self, device: int = 0) -> dict[str, int]:
+        """Of this rank's `device`: points with copies, ids on it alone, ids that others have too, values sent."""
+        return self._inner.counts(device)
+
+    def close(self) -> None:
+        """Collective. A second call does nothing; others raise RuntimeError."""
+        self._inner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _addresses(self, values: Any) -> list[int]:
+        given = arrays.one_each(values, self._devices)
+        return [
+            arrays.packed(array, points * self.components, self.dtype, self.grid.backend, "combined")
+            for array, points in zip(given, self._points, strict=True)
+        ]
+
+
+def _ids_of(given: Any) -> Any:
+    found = np.asarray(given)
+    if found.dtype.kind not in "iu":
+        raise ValueError(f"ids are whole numbers, not of {found.dtype}")
+    return np.ascontiguousarray(found, np.int64).reshape(-1)

@@ -1,0 +1,137 @@
+"""What the last exchange did: per message its route, why, bytes, time and rate, as a table, JSON and a picture."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group
+
+from slipstream.base import registry, terminal
+from slipstream.base.errors import CaseError
+
+#: Endings of pictures that matplotlib is asked for.
+PICTURES = (".png", ".pdf", ".svg")
+
+
+@dataclass(frozen=True)
+class Report:
+    """The messages of all ranks, by source and target.
+
+    A row has source, target (devices), source_rank, target_rank, route, reason, bytes, transfers, time_us (from the
+    exchange's beginning at the target to arrival), gbs and percent_of_link; the last three are None where not known.
+    """
+
+    rows: list[dict[str, Any]]
+    machine: str
+    devices: list[dict[str, Any]]  #: name, node, rank, ...
+    blocks: list[dict[str, Any]]  #: lo, hi, device, ...
+    tuning: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, machine: Any, blocks: Sequence[Mapping[str, Any]], exchange: Any) -> "Report":
+        """Of a compiled exchange or solver. Collective."""
+        shown = [{key: list(block[key]) if key in ("lo", "hi") else block[key] for key in block if key in _BLOCK_KEYS}
+                 for block in blocks]  # fmt: skip
+        return cls(exchange.report(), machine.name, machine.devices(), shown, exchange.tuning())
+
+    def table(self) -> Group:
+        rows = [
+            (
+                row["source"],
+                row["target"],
+                row["route"],
+                row["reason"],
+                row["bytes"],
+                _number(row["time_us"], ".1f"),
+                _number(row["gbs"], ".2f"),
+                _number(row["percent_of_link"], ".0f"),
+            )
+            for row in self.rows[: terminal.ROWS]
+        ]
+        more = len(self.rows) - len(rows)
+        title = "last exchange" + (f" (and {more} more messages)" if more else "")
+        return terminal.table(title, ["from", "to", "route", "why", "bytes", "us", "GB/s", "% of link"], rows, left=4)
+
+    def __rich__(self) -> Group:
+        return self.table()
+
+    def json(self) -> str:
+        """One object: machine, devices, blocks, tuning and rows."""
+        keys = ("name", "node", "rank")
+        devices = [{key: device[key] for key in keys if key in device} for device in self.devices]
+        content = {
+            "machine": self.machine,
+            "devices": devices,
+            "blocks": self.blocks,
+            "tuning": dict(self.tuning),
+            "rows": self.rows,
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+    def write(self, path: str | Path) -> None:
+        """As JSON or as a picture, by the name's ending. Of one rank."""
+        path = Path(path)
+        check_name(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix == ".json":
+                path.write_text(self.json(), encoding="utf-8")
+            else:
+                self.picture(path)
+        except OSError as error:
+            raise CaseError(f"report: {path} cannot be written: {error}") from None
+
+    def picture(self, path: Path) -> None:
+        """Nodes as frames, devices as boxes with their blocks, an arrow a message in the colour of its route."""
+        registry.picture("exchange").draw(self, path)
+
+
+_BLOCK_KEYS = ("id", "lo", "hi", "device", "rank")
+
+
+def check_name(path: Path) -> None:
+    """Raises where the ending says no format."""
+    if path.suffix not in (".json", *PICTURES):
+        raise CaseError(f"report: {path}: name a file that ends in .json, {', '.join(PICTURES)}")
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None or not math.isfinite(value) else f"{value:{form}}"
+
+
+def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:
+    """How the routes were found, for the terminal."""
+    lines = []
+    if tuning["source"] == "cache":
+        lines.append(f"routes: measured before, from {tuning['file']}")
+    elif tuning["source"] == "measured":
+        kept = f", kept in {tuning['file']}" if tuning["file"] else ""
+        lines.append(f"routes: measured in {tuning['seconds']:.2f} s{kept}")
+    return lines + [f"routes: {note}" for note in tuning["notes"]]
+
+
+def split_lines(split: Mapping[str, Any]) -> list[str]:
+    """How the width of the rim was found, for the terminal; none where the case gives it."""
+    lines = []
+    if split["source"] != "options":
+        what = " x ".join(map(str, split["rim"])) + " cells" if split["overlap"] else "none, no overlap"
+        if split["overlap"] and split["rim_processors"]:
+            what += f" on {split['rim_processors']} multiprocessors"
+        how = f"from {split['file']}"
+        if split["source"] == "measured":
+            how = f"measured in {split['seconds']:.2f} s" + (f", kept in {split['file']}" if split["file"] else "")
+        lines.append(f"rim: {what}, {how}")
+    return lines + [f"rim: {note}" for note in split["notes"]]
+
+
+def solid_lines(blocks: Mapping[str, Any]) -> list[str]:
+    """How blocks with solid cells are kept, for the terminal; none where the rules say it."""
+    lines = []
+    if blocks["source"] != "rules":
+        what = ", ".join(f"{way} in {terminal.count(n, 'block')}" for way, n in blocks["blocks"].items() if n)
+        how = f"measured in {blocks['seconds']:.2f} s" if blocks["source"] == "measured" else "measured before"
+        lines.append(f"solids: {what}, {how}")
+    return lines + [f"solids: {note}" for note in blocks["notes"]]

@@ -1,0 +1,141 @@
+"""The energy of a flow over time: what there is, what viscosity takes of it, and a published decay."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slipstream.base import rows
+from slipstream.base.core import core
+from slipstream.case.case import Case
+
+Array = np.ndarray
+FILE = "energy.csv"
+PICTURE = "energy.png"
+
+
+def _units(case: Case) -> tuple[list[str], float, float, float]:
+    """Names of the columns, and the factors on time, energy and dissipation in lattice units."""
+    scales, converter = case.scales, case.converter
+    if converter:
+        names = ["step", "time (s)", "kinetic energy (m^2/s^2)", "dissipation (m^2/s^3)", "decay (m^2/s^3)"]
+        return names, converter.time, converter.velocity**2, converter.velocity**2 / converter.time
+    speed, time = scales.lid_speed, 1.0 / scales.steps_per_time
+    return ["step", "time", "kinetic energy", "dissipation", "decay"], time, speed**-2, speed**-2 / time
+
+
+def measure(lbm: Any, case: Case) -> tuple[float, float]:
+    """Means over the fluid of u^2 / 2 and of its dissipation 2 nu S:S, in the units of energy.csv. Collective."""
+    _, _, energy, power = _units(case)
+    kinetic, dissipation = lbm.energy()
+    cells = lbm.fluid_cells()
+    return kinetic / cells * energy, dissipation / cells * power
+
+
+class History:
+    """Rows of energy.csv, one for each look at the residual: means over the fluid of u^2 / 2 and of its dissipation
+    2 nu S:S (by the stress in the populations, that of modelled eddies with it; over a periodic box 2 nu times the
+    enstrophy), and the decay of the energy between the rows before and after. In units of the lid speed and the length,
+    or in SI."""
+
+    def __init__(self, lbm: Any, case: Case, path: Path, goes_on: bool) -> None:
+        self._lbm, self._case, self._path = lbm, case, path
+        self.rows: list[tuple[int, float, float]] = []  #: step, energy, dissipation in the units of the file
+        if core().rank() == 0 and goes_on and path.exists():
+            self.rows = [(int(r[0]), *map(float, r[2:4])) for r in rows.read(path)[1] if int(r[0]) <= lbm.step]  # type: ignore[misc]
+
+    def take(self) -> None:
+        """Adds a row for this step, if there is none. Collective."""
+        means = measure(self._lbm, self._case)
+        if core().rank() != 0 or (self.rows and self.rows[-1][0] >= self._lbm.step):
+            return
+        names, time, _, _ = _units(self._case)
+        # As the file has them, so that a restart goes on with the same.
+        self.rows.append((self._lbm.step, *(float(f"{value:.9g}") for value in means)))  # type: ignore[arg-type]
+        table = np.array(self.rows)
+        times = table[:, 0] * time
+        decay = -np.gradient(table[:, 1], times) if len(table) > 1 else np.full(1, np.nan)
+        lines = zip(self.rows, times, decay, strict=True)
+        rows.replace(
+            self._path,
+            names,
+            ([row[0], *(f"{value:.9g}" for value in (at, *row[1:], rate))] for row, at, rate in lines),
+        )
+
+
+@dataclass(frozen=True)
+class Decay:
+    """Energy and dissipation over time, in units of the lid speed and the length."""
+
+    time: Array
+    kinetic: Array
+    dissipation: Array  #: by the stress
+    decay: Array  #: -dE/dt
+
+    def peak(self) -> tuple[float, float]:
+        """Time and size of the largest decay: of the parabola through the largest value and its neighbours."""
+        n = int(np.argmax(self.decay))
+        if n in (0, len(self.decay) - 1):
+            return float(self.time[n]), float(self.decay[n])
+        a, b, c = np.polyfit(self.time[n - 1 : n + 2] - self.time[n], self.decay[n - 1 : n + 2], 2)
+        return float(self.time[n] - b / (2 * a)), float(c - b * b / (4 * a))
+
+
+def read(path: Path, case: Case) -> Decay:
+    table = np.array([[float(value) for value in row] for row in rows.read(path)[1]])
+    _, time, energy, power = _units(case)
+    scales = case.scales
+    own = (1.0, 1.0 / (time * scales.steps_per_time), scales.lid_speed**-2 / energy)
+    rate = scales.lid_speed**-2 * scales.steps_per_time / power
+    return Decay(table[:, 1] * own[1], table[:, 2] * own[2], table[:, 3] * rate, table[:, 4] * rate)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A published decay."""
+
+    title: str
+    citation: str
+    time: Array
+    kinetic: Array
+    dissipation: Array
+
+
+def taylor_green_1600() -> Reference:
+    """The vortex of Taylor and Green at Reynolds number 1600, by a spectral method with 512^3 modes."""
+    text = (files("slipstream.flow.reference") / "taylor_green1600.csv").read_text(encoding="utf-8").splitlines()
+    table = np.array([[float(v) for v in line.split(",")] for line in text if line and line[0].isdigit()])
+    citation = " ".join(line[1:].strip() for line in text if line.startswith("#"))
+    return Reference("spectral, 512³ modes", citation, table[:, 0], table[:, 1], table[:, 2])
+
+
+def of_another_flow(case: Case) -> bool:
+    """Whether the published decay that the case names is of another Reynolds number than its own."""
+    return case.output.reference == "taylor_green1600" and abs(case.scales.reynolds / 1600.0 - 1.0) > 1e-6
+
+
+def reference_for(case: Case) -> Reference | None:
+    """The published decay that the case names, where it is of the same Reynolds number."""
+    named = case.output.reference == "taylor_green1600"
+    return taylor_green_1600() if named and not of_another_flow(case) else None
+
+
+def compare(found: Decay, reference: Reference | None) -> dict[str, Any]:
+    """The peak of the decay, and its distance from the published one, for comparison.json."""
+    time, peak = found.peak()
+    result: dict[str, Any] = {"peak_dissipation": peak, "peak_time": time}
+    if reference is None:
+        return result
+    n = int(np.argmax(reference.dissipation))
+    inside = found.time <= reference.time[-1]
+    own = np.interp(found.time[inside], reference.time, reference.kinetic)
+    return result | {
+        "reference": reference.title,
+        "citation": reference.citation,
+        "reference_peak_dissipation": float(reference.dissipation[n]),
+        "reference_peak_time": float(reference.time[n]),
+        "peak_error_percent": 100.0 * (peak / float(reference.dissipation[n]) - 1.0),
+        "largest_energy_error": float(np.abs(found.kinetic[inside] - own).max()),
+    }

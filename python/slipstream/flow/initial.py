@@ -1,0 +1,85 @@
+"""Flows that a case gives by expressions: the one it starts from, and the one it should end in."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.case.expression import evaluate
+
+Array = np.ndarray
+#: Cells that are looked at in one go.
+SLAB = 1 << 20
+
+
+def _fields(case: Case, parts: Sequence[float | str], cells: Sequence[Array], more: dict[str, float]) -> list[Array]:
+    """The values of expressions at the centres of cells, as [z][y][x]."""
+    edge = case.cell_edge
+    x, y, z = ((n + 0.5) * edge for n in cells)
+    names = case.names(x[None, None, :], y[None, :, None], z[:, None, None]) | more
+    shape = (len(z), len(y), len(x))
+    return [np.broadcast_to(evaluate(p, names) if isinstance(p, str) else p, shape) for p in parts]
+
+
+def flow(case: Case, cells: Sequence[Array]) -> Array:
+    """Density less 1 and velocity in lattice units, [z][y][x][4], of the cells with these numbers along x, y and z.
+
+    Raises ValueError for an expression that has no value.
+    """
+    assert case.initial is not None
+    speed, converter = case.scales.lid_speed, case.converter
+    *velocity, pressure = _fields(case, [*case.initial.velocity, case.initial.pressure], cells, {})
+    unit = 1.0 / converter.pressure if case.units.speeds and converter else speed**2
+    # Pressure is a third of the density.
+    return np.stack([3.0 * unit * pressure, *(speed * case.in_lid_speeds(part) for part in velocity)], axis=-1)
+
+
+def exact(case: Case, cells: Sequence[Array], time: float) -> Array:
+    """The velocity of case.exact in units of the lid speed, [z][y][x][3], after a time in length / lid speed."""
+    assert case.exact is not None
+    if case.units.speeds and case.converter:
+        time *= case.scales.steps_per_time * case.converter.time  # s
+    return case.in_lid_speeds(np.stack(_fields(case, case.exact.velocity, cells, {"t": time}), axis=-1))
+
+
+def sample(case: Case) -> list[Array]:
+    """Numbers of a few cells along each axis, the first and the last among them."""
+    return [np.unique(np.linspace(0, n - 1, min(n, 17)).round()) for n in case.grid.cells]
+
+
+def starter(case: Case) -> Callable[[tuple[int, ...], tuple[int, ...]], Array]:
+    """What the solver asks for the flow at the start, box by box; beyond a periodic side comes the other end."""
+
+    def values(low: tuple[int, ...], high: tuple[int, ...]) -> Array:
+        cells = [np.arange(a, b) % n for a, b, n in zip(low, high, case.grid.cells, strict=True)]
+        try:
+            return np.ascontiguousarray(flow(case, cells))
+        except ValueError as error:
+            raise CaseError(f"initial: {error}") from None
+
+    return values
+
+
+def distance(lbm: Any, case: Case) -> float | None:
+    """Root of the mean square of the velocity's distance from case.exact, over that of case.exact itself, over the
+    fluid cells, on rank 0. Collective."""
+    nx, ny, nz = case.grid.cells
+    planes = max(1, SLAB // (nx * ny))
+    off = size = 0.0
+    for low in range(0, nz, planes):
+        high = min(low + planes, nz)
+        velocity = lbm.gather("velocity", (0, 0, low), (nx, ny, high))
+        flags = lbm.gather("flags", (0, 0, low), (nx, ny, high))
+        if velocity is None:
+            continue
+        fluid = flags[..., 0] == 0
+        cells = [np.arange(nx), np.arange(ny), np.arange(low, high)]
+        wanted = exact(case, cells, case.time_of(lbm.step))
+        found = velocity.astype(np.float64) / case.scales.lid_speed
+        off += float(((found - wanted)[fluid] ** 2).sum())
+        size += float((wanted[fluid] ** 2).sum())
+    return None if core().rank() != 0 else math.sqrt(off / size) if size else math.sqrt(off)

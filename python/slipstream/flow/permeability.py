@@ -1,0 +1,48 @@
+"""What a force drives through a bed of bodies that goes on for ever: Darcy's law, from the mean velocity."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from slipstream.base.core import core
+from slipstream.case.case import Case
+
+
+@dataclass(frozen=True)
+class Permeability:
+    """Of a periodic bed, along the force; in cells and steps, or in SI."""
+
+    superficial_velocity: float  #: mean over the whole box, solids among it
+    permeability: float  #: viscosity times that velocity over the force a volume; an area
+    solid_share: float
+
+    def figures(self) -> dict[str, float]:
+        return asdict(self)
+
+
+def applies(case: Case) -> bool:
+    """A box that is periodic in all directions, with bodies and a force."""
+    return all(case.grid.periodic) and bool(case.bodies) and any(case.force)
+
+
+def measure(lbm: Any, case: Case) -> Permeability | None:
+    """On rank 0. Collective."""
+    force = np.asarray(case.force)
+    strength = float(np.linalg.norm(force))
+    nx, ny, nz = case.grid.cells
+    # Plane by plane: no rank can hold the velocities of a large box.
+    total = np.zeros(3)
+    for z in range(nz):
+        plane = lbm.gather("velocity", (0, 0, z), (nx, ny, z + 1))
+        if plane is not None:
+            total += plane.sum(axis=(0, 1, 2), dtype=np.float64)
+    fluid = lbm.fluid_cells()
+    if core().rank() != 0:
+        return None
+    velocity = float(total @ force) / case.cell_count / strength
+    permeability = case.scales.viscosity * velocity / strength
+    if case.converter:
+        permeability *= case.converter.length**2
+        velocity *= case.converter.velocity
+    return Permeability(velocity, permeability, 1.0 - fluid / case.cell_count)

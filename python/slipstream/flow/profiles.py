@@ -1,0 +1,293 @@
+"""Centreline profiles, their extrema, and their distance from published ones.
+
+Cells are centred at (i + 1/2) / N and walls lie half-way, at 0 and 1. A centreline is sampled by Lagrange polynomials
+through four points, across it between cell centres, along it between centres and walls.
+"""
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.flow import derived
+from slipstream.flow import reference as references
+from slipstream.flow.reference import Reference
+
+Array = np.ndarray
+Box = tuple[tuple[int, int, int], tuple[int, int, int]]
+
+
+def lagrange_weights(nodes: Array, at: float) -> Array:
+    """Weights of the values at `nodes` in the polynomial through them, at one place."""
+    weights = np.ones(len(nodes))
+    for i, node in enumerate(nodes):
+        others = np.delete(nodes, i)
+        weights[i] = np.prod((at - others) / (node - others))
+    return weights
+
+
+def _window(nodes: Array, at: float) -> slice:
+    """The four nodes nearest to a place, two on each side where there are."""
+    first = int(np.searchsorted(nodes, at)) - 2
+    first = max(0, min(first, len(nodes) - 4))
+    return slice(first, min(first + 4, len(nodes)))
+
+
+def interpolate(nodes: Array, values: Array, at: Array) -> Array:
+    """Cubic interpolant of values at sorted nodes (two at least)."""
+    result = np.empty(len(at))
+    for i, place in enumerate(at):
+        window = _window(nodes, place)
+        result[i] = lagrange_weights(nodes[window], place) @ values[window]
+    return result
+
+
+def extremum(nodes: Array, values: Array, sign: int) -> tuple[float, float]:
+    """Largest (sign 1) or smallest (-1) value of the cubic interpolant, and its place."""
+    best_value, best_place = max((sign * v, x) for v, x in zip(values, nodes, strict=True))
+    for low, high in pairwise(nodes):
+        window = _window(nodes, (low + high) / 2)
+        centre, width = (low + high) / 2, (high - low) / 2
+        scaled = (nodes[window] - centre) / width
+        cubic = np.polynomial.Polynomial(np.linalg.solve(np.vander(scaled, increasing=True), values[window]))
+        for root in cubic.deriv().roots():
+            if abs(root.imag) < 1e-12 and abs(root.real) <= 1:
+                value = sign * cubic(root.real)
+                if value > best_value:
+                    best_value, best_place = value, centre + width * root.real
+    return sign * float(best_value), float(best_place)
+
+
+def middle(cells: int) -> tuple[int, int, Array]:
+    """First and past-last cell around 1/2, and their weights there: one cell, or up to four."""
+    if cells % 2 == 1 or cells < 2:
+        return cells // 2, cells // 2 + 1, np.ones(1)
+    half = min(2, cells // 2)
+    low, high = cells // 2 - half, cells // 2 + half
+    return low, high, lagrange_weights((np.arange(low, high) + 0.5) / cells, 0.5)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Velocity along a centreline, walls included, in units of the lid speed."""
+
+    axis: str  #: x or y
+    place: Array  #: 0 to 1
+    velocity: Array  #: [point][component]
+
+
+def _profile(lbm: Any, case: Case, axis: int) -> Profile | None:
+    cells = case.grid.cells
+    low, high, weights = [0, 0, 0], [1, 1, 1], [np.ones(1)] * 3
+    for a in range(3):
+        if a == axis:
+            low[a], high[a] = 0, cells[a]
+        else:
+            low[a], high[a], weights[a] = middle(cells[a])
+    box = lbm.gather("velocity", tuple(low), tuple(high))
+    if box is None:
+        return None
+    box = np.asarray(box, dtype=np.float64) / case.scales.lid_speed
+    for a in range(3):
+        if a != axis:
+            shape = [1, 1, 1, 1]
+            shape[2 - a] = len(weights[a])
+            box = (box * weights[a].reshape(shape)).sum(axis=2 - a, keepdims=True)
+    line = box.reshape(cells[axis], box.shape[-1])
+    line = np.pad(line, ((0, 0), (0, 3 - line.shape[1])))
+    return Profile("xyz"[axis], *_with_ends(case, axis, line))
+
+
+def _with_ends(case: Case, axis: int, line: Array) -> tuple[Array, Array]:
+    """Adds the points at 0 and 1: walls, or the neighbours across a periodic end."""
+    count = len(line)
+    centres = (np.arange(count) + 0.5) / count
+    if case.grid.periodic[axis]:
+        # An axis of one or two cells goes round more than once.
+        wrapped = np.take(line, np.arange(-2, 2), axis=0, mode="wrap")
+        first = last = lagrange_weights((np.arange(-2, 2) + 0.5) / count, 0.0) @ wrapped
+    else:
+        first, last = (np.array(case.wall_velocity(f"{'xyz'[axis]}{sign}")) for sign in "-+")
+        # What flows through a side, or along it, is known half a cell from it.
+        open_sides = {side for side, _ in case.boundaries.given()}
+        first = line[0] if f"{'xyz'[axis]}-" in open_sides else first
+        last = line[-1] if f"{'xyz'[axis]}+" in open_sides else last
+    return np.concatenate([[0.0], centres, [1.0]]), np.vstack([first, line, last])
+
+
+def profiles(lbm: Any, case: Case) -> tuple[Profile, Profile] | None:
+    """Velocity along x = z = 1/2 and along y = z = 1/2, on rank 0. Collective."""
+    vertical, horizontal = _profile(lbm, case, 1), _profile(lbm, case, 0)
+    return None if vertical is None or horizontal is None else (vertical, horizontal)
+
+
+def mid_plane(lbm: Any, case: Case) -> Array | None:
+    """Velocity in the plane z = 1/2 as [y][x][component] in units of the lid speed, on rank 0, masked where that is
+    solid. Collective."""
+    nx, ny, nz = case.grid.cells
+    low, high, weights = middle(nz)
+    slab, flags = (lbm.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
+    if slab is None or flags is None:
+        return None
+    slab, solid = np.asarray(slab, dtype=np.float64), np.asarray(flags).reshape(high - low, ny, nx) != 0
+    if solid.any() and high - low > 2:
+        # The cubic through four layers is for a fluid without walls among them.
+        slab, solid, weights = slab[1:-1], solid[1:-1], np.full(2, 0.5)
+    if not solid.any():
+        return np.ma.masked_array(np.tensordot(weights, slab, axes=(0, 0)) / case.scales.lid_speed)
+    plane, wall = derived.across_layers(slab, solid, weights, 0)
+    return np.ma.masked_array(plane / case.scales.lid_speed, np.broadcast_to(wall[..., None], plane.shape))
+
+
+def spanwise(lbm: Any, case: Case) -> float | None:
+    """Largest |w| of the average of the two middle planes, in units of the lid speed, on rank 0: 0 by symmetry."""
+    nx, ny, nz = case.grid.cells
+    slab = lbm.gather("velocity", (0, 0, (nz - 1) // 2), (nx, ny, nz // 2 + 1))
+    if slab is None:
+        return None
+    if slab.shape[-1] < 3:
+        return 0.0
+    return float(np.abs(np.asarray(slab, dtype=np.float64)[..., 2].mean(axis=0)).max() / case.scales.lid_speed)
+
+
+def reference_for(case: Case) -> Reference | None:
+    """The table that the case asks for. Raises CaseError where a named one does not belong to this cavity."""
+    wanted = case.output.reference
+    if wanted in ("none", "taylor_green1600"):
+        return None
+    dimension = 2 if case.lbm.lattice == "D2Q9" else 3
+    sides = case.grid.cells[:dimension]
+    moving = {side: case.wall_velocity(side) for side, wall in case.walls.given() if any(wall.velocity)}
+    cavity = len(set(sides)) == 1 and moving == {"y+": (1.0, 0.0, 0.0)} and not any(case.grid.periodic[:dimension])
+    cavity = cavity and not any(case.physics.force) and not case.bodies and not [*case.boundaries.given()]
+    if wanted == "auto":
+        return references.best(dimension, case.scales.reynolds) if cavity else None
+    if not cavity or references.dimensions(wanted) != dimension:
+        raise CaseError(
+            f"output.reference: '{wanted}' is a {references.dimensions(wanted)}-D cavity with equal sides whose lid y+ "
+            'moves along +x; this case is another one; take "auto" or "none"'
+        )
+    return references.load(wanted, case.scales.reynolds)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One reference point."""
+
+    line: str
+    place: float
+    reference: float
+    computed: float
+
+    @property
+    def error_percent(self) -> float:
+        """Of the lid speed."""
+        return 100.0 * (self.computed - self.reference)
+
+
+@dataclass(frozen=True)
+class ExtremumPoint:
+    """An extremum of a profile; the reference is None where none is published here."""
+
+    name: str
+    value: float
+    place: float
+    reference: float | None = None
+    reference_place: float | None = None
+
+    @property
+    def error_percent(self) -> float | None:
+        """Relative to the published extremum."""
+        return None if self.reference is None else 100.0 * (self.value / self.reference - 1.0)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Profiles against a reference, point by point."""
+
+    reference: Reference | None
+    points: tuple[Point, ...]
+    extrema: tuple[ExtremumPoint, ...]
+
+    @property
+    def largest_percent(self) -> float | None:
+        """Largest distance of all points, in percent of the lid speed."""
+        return max((abs(point.error_percent) for point in self.points), default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        reference = self.reference
+        return {
+            "reference": reference and {key: getattr(reference, key) for key in ("name", "title", "citation")},
+            "largest_error_percent_of_lid_speed": self.largest_percent,
+            "points": [asdict(point) | {"error_percent": point.error_percent} for point in self.points],
+            "extrema": [asdict(entry) | {"error_percent": entry.error_percent} for entry in self.extrema],
+        }
+
+
+def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison:
+    """`lines`: the vertical and the horizontal profile."""
+    vertical, horizontal = lines
+    columns = {
+        "u_of_y": (vertical.place, vertical.velocity[:, 0]),
+        "v_of_x": (horizontal.place, horizontal.velocity[:, 1]),
+    }
+    points = []
+    for line in reference.lines if reference else ():
+        computed = interpolate(*columns[line.name], line.place)
+        points += [Point(line.name, *map(float, row)) for row in zip(line.place, line.value, computed, strict=True)]
+    published = {entry.name: entry for entry in reference.extrema} if reference else {}
+    extrema = []
+    for name, line, sign in (("u_min", "u_of_y", -1), ("v_min", "v_of_x", -1), ("v_max", "v_of_x", 1)):
+        value, place = extremum(*columns[line], sign)
+        known = published.get(name)
+        extrema.append(ExtremumPoint(name, value, place, known and known.value, known and known.place))
+    return Comparison(reference, tuple(points), tuple(extrema))
+
+
+def write_profiles(path: Path, lines: Sequence[Profile], case: Case) -> None:
+    """CSV of both profiles, places in the side of the box, speeds in the lid speed; of a case in SI in m and m/s."""
+    converter = case.converter
+    speed = case.physics.lid_speed if converter else 1.0
+    header = ["axis", "place", "u", "v", "w"]
+    if converter:
+        header = ["axis", "place_m", "u_m_per_s", "v_m_per_s", "w_m_per_s"]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        for line in lines:
+            side = case.grid.cells["xyz".index(line.axis)] * converter.length if converter else 1.0
+            for place, velocity in zip(line.place, line.velocity, strict=True):
+                values = (f"{component * speed:.9g}" for component in velocity)
+                writer.writerow([line.axis, f"{place * side:.9g}", *values])
+
+
+def read_profiles(path: Path, case: Case) -> tuple[Profile, Profile]:
+    """What write_profiles wrote, the vertical profile and the horizontal one, in the lid speed again."""
+    speed = case.physics.lid_speed if case.converter else 1.0
+    assert speed is not None
+    found: dict[str, list[list[float]]] = {"y": [], "x": []}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            for axis, *numbers in list(csv.reader(file))[1:]:
+                found[axis].append([float(number) for number in numbers])
+        vertical, horizontal = (_profile_of(axis, np.array(rows), speed) for axis, rows in found.items())
+    except (OSError, KeyError, ValueError, IndexError) as error:
+        raise CaseError(f"{path}: is not a file of profiles, or is damaged: {error}") from None
+    return vertical, horizontal
+
+
+def _profile_of(axis: str, rows: Array, speed: float) -> Profile:
+    # The profile ends at the side of the box, whatever its unit is.
+    return Profile(axis, rows[:, 0] / rows[-1, 0], rows[:, 1:] / speed)
+
+
+def write_json(path: Path, comparison: Comparison, run: dict[str, Any]) -> None:
+    """The comparison and the figures of the run."""
+    path.write_text(json.dumps({"run": run, **comparison.as_dict()}, indent=2) + "\n", encoding="utf-8")

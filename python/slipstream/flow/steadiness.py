@@ -1,0 +1,39 @@
+"""By what the change of a flow is measured, to say when it is steady."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from slipstream.case.case import Case
+
+
+def side_speeds(case: Case) -> list[float]:
+    """Of the walls and inlets that the case gives, the fastest point of each, in units of the lid speed."""
+    speeds = [math.hypot(*case.wall_velocity(side)) for side, _ in case.walls.given()]
+    for side, boundary in case.boundaries.given():
+        try:
+            speeds.append(float(np.linalg.norm(case.profile(side, boundary), axis=1).max()))
+        except ValueError:
+            continue  # `check` tells of an expression without a value
+    return speeds
+
+
+def pushed(case: Case) -> bool:
+    """Whether a force or a difference of pressure drives the flow, to a speed that the case does not give."""
+    pressures = [case.side_density(b) for _, b in case.boundaries.given() if b.kind == "pressure"]
+    return any(case.force) or any(case.density_drop) or any(density != 1.0 for density in pressures)
+
+
+def scale(lbm: Any, case: Case) -> float:
+    """The speed over which a change of velocity is taken, in cells a step: the lid speed, where walls or inlets move at
+    it. A flow that is pushed, or whose sides are all slower, may be far slower than the lid speed: there it is the
+    flow's own, the root of its mean square, and at most the lid speed. A flow that is left to decay keeps the lid
+    speed: over its own its changes would never become small. Collective."""
+    lid = case.scales.lid_speed
+    fastest = max(side_speeds(case), default=0.0) * lid
+    if fastest >= lid or not (fastest > 0 or pushed(case)):
+        return lid
+    kinetic, _ = lbm.energy()
+    own = max(math.sqrt(max(2.0 * kinetic, 0.0) / max(lbm.fluid_cells(), 1)), fastest)
+    return min(own, lid) or lid

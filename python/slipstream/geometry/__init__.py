@@ -1,0 +1,1 @@
+"""Bodies in the flow, from meshes and numbers, and the box round them."""

@@ -1,0 +1,178 @@
+"""What may go wrong with a case and does not have to, and what went wrong without anybody's saying so."""
+
+import math
+from collections.abc import Iterator
+
+from slipstream.case.case import Case
+from slipstream.flow import energy
+from slipstream.flow.steadiness import side_speeds
+from slipstream.lbm.scales import MACH_HIGH, rounded, top_speed
+
+#: Cavities at this Reynolds number per cell were seen to diverge or to oscillate.
+GRID_REYNOLDS_HIGH = 20.0
+
+#: Inlets became unstable above this one, with magic = 3/16 and not with the second.
+INLET_REYNOLDS_HIGH = 10.0
+INLET_MAGIC = 0.05
+#: Largest change of a steady flow's velocity in f16, of the largest velocity, in small channels.
+RESTLESS = 1e-3
+#: A mass that has changed by more since the start is worth a warning.
+DRIFT_HIGH = 0.01
+
+
+def warnings(case: Case) -> list[str]:
+    """Before the first step."""
+    return [
+        *_fine_scales(case),
+        *_inlet(case),
+        *_driven_speed(case),
+        *_slow_force(case),
+        *_loose_pressure(case),
+        *_long_length(case),
+        *_restless(case),
+        *_interval(case),
+        *_other_reference(case),
+    ]
+
+
+def _fine_scales(case: Case) -> Iterator[str]:
+    scales = case.scales
+    if scales.grid_reynolds <= GRID_REYNOLDS_HIGH or case.lbm.smagorinsky:
+        return
+    cells = math.ceil(scales.reynolds / GRID_REYNOLDS_HIGH)
+    yield (
+        f"grid Reynolds number {scales.grid_reynolds:.1f} is above {GRID_REYNOLDS_HIGH:g}: the run may be unstable; "
+        f"{cells} cells along the length would bring it down"
+    )
+
+
+def _restless(case: Case) -> Iterator[str]:
+    """Halves are rounded by chance: their last digits go on changing."""
+    wanted = case.run.residual
+    if case.lbm.precision == "f16" and wanted is not None and wanted < RESTLESS:
+        yield (
+            f"run.residual = {wanted:g} may never be met: no flow in f16 stands still, its velocities go on changing "
+            f"by {RESTLESS:g} of the largest; end the run by run.time_units or run.steps, or take f32"
+        )
+
+
+def _interval(case: Case) -> Iterator[str]:
+    period = case.output_period
+    if period is None or period >= 1.0 or not case.output.fields:
+        return
+    key, unit = ("every_time", " s") if case.output.every_time else ("every", "")
+    step = case.converter.time if case.converter and unit else 1.0 / case.scales.steps_per_time
+    yield (
+        f"output.{key} = {getattr(case.output, key):g}{unit} is shorter than a step of {step:.4g}{unit}: every step "
+        "writes fields"
+    )
+
+
+def _inlet(case: Case) -> Iterator[str]:
+    """Odd moments that live long let waves from cell to cell grow where the fluid flows in."""
+    inlets = [side for side, boundary in case.boundaries.given() if boundary.kind == "velocity"]
+    number = top_speed(case) * case.scales.grid_reynolds
+    if inlets and number > INLET_REYNOLDS_HIGH and case.lbm.magic > INLET_MAGIC:
+        yield (
+            f"boundaries.{inlets[0]}: at a Reynolds number of {number:.1f} by one cell the inlet may become unstable, "
+            f"as others did above {INLET_REYNOLDS_HIGH:g}; lbm.magic = {INLET_MAGIC:g} held, or take more cells"
+        )
+
+
+def _other_reference(case: Case) -> Iterator[str]:
+    if energy.of_another_flow(case):
+        yield (
+            f"output.reference: '{case.output.reference}' is a flow at Reynolds number 1600, and this one has "
+            f"{case.scales.reynolds:g}: nothing is compared with it; take physics.reynolds = 1600 for that"
+        )
+
+
+def _laminar_speed(case: Case) -> float | None:
+    """That a force drives between the two walls that lie nearest, F h^2 / (8 viscosity), in cells a step; None without
+    walls. A force along an axis that walls close is held by pressure."""
+    axes = list(zip(case.grid.cells, case.grid.periodic, case.force, strict=True))
+    walled = [cells for cells, periodic, _ in axes if not periodic and cells > 1]
+    force = math.hypot(*(part for _, periodic, part in axes if periodic))
+    return force * min(walled) ** 2 / (8 * case.scales.viscosity) if walled else None
+
+
+def _driven_speed(case: Case) -> Iterator[str]:
+    speed = _laminar_speed(case)
+    if speed is None or math.sqrt(3.0) * speed <= MACH_HIGH:
+        return
+    axes = list(zip(case.grid.cells, case.grid.periodic, case.force, strict=True))
+    apart = min(cells for cells, periodic, _ in axes if not periodic and cells > 1)
+    force, mach = math.hypot(*(part for _, periodic, part in axes if periodic)), math.sqrt(3.0) * speed
+    unit = case.converter.force_density if case.converter else 1.0
+    yield (
+        f"physics.force drives a laminar flow between walls {apart} cells apart to Mach number {mach:.3g}, above "
+        f"{MACH_HIGH}; unless turbulence holds the flow back, take a force of at most "
+        f"{rounded(unit * force * MACH_HIGH / mach, up=False)}{' N/m^3' if case.si else ''}"
+    )
+
+
+def _slow_force(case: Case) -> Iterator[str]:
+    """A force that changes the velocity by less than run.residual from one look to the next, from the first on."""
+    scales, wanted, force = case.scales, case.run.residual, math.hypot(*case.force)
+    if wanted is None or not force or max(side_speeds(case), default=0.0) >= 1.0:
+        return
+    change = force * scales.length / scales.lid_speed**2
+    if change >= wanted:
+        return
+    speed, better = _laminar_speed(case), "one near the speed of the flow"
+    if speed:
+        unit = case.converter.velocity if case.converter else 1.0
+        better = f"{unit * speed:.3g}{' m/s' if case.si else ''}, that of a laminar flow between its walls,"
+    yield (
+        f"physics.force changes the velocity by {change:.2g} lid speeds in length / lid speed at most, less than "
+        f"run.residual = {wanted:g}: nothing here is as fast as the lid speed, by which times and the Reynolds number "
+        f"are measured. Whether the flow is steady is judged by its own speed instead; a physics.lid_speed of {better} "
+        "gives times and a Reynolds number that say something"
+    )
+
+
+def _loose_pressure(case: Case) -> Iterator[str]:
+    """Where nothing holds the pressure, what comes in before the flow has come through stays."""
+    given = {boundary.kind: (side, boundary) for side, boundary in case.boundaries.given()}
+    if "convective" not in given or "pressure" in given or case.initial is not None:
+        return
+    side, boundary = given["convective"]
+    if boundary.relaxation == 0:
+        yield (
+            f"boundaries.{side}: relaxation = 0 leaves the pressure free, and the flow starts at rest: the mean "
+            "density may drift by several percent until the flow has come through; leave relaxation out, take kind = "
+            '"pressure" there, or start with the flow that comes in: [initial] velocity'
+        )
+
+
+def _long_length(case: Case) -> Iterator[str]:
+    longest = max(case.grid.cells)
+    if case.si and case.scales.length > 10 * longest:
+        yield (
+            f"physics.length of {case.given_length:g} m is {case.scales.length / longest:.3g} times the longest side "
+            "of the box: is it in metres?"
+        )
+
+
+def drift(case: Case, share: float) -> str:
+    """What to do about a mass that has changed by this share since the start; empty where it is sound."""
+    pressures = [case.side_density(b) - 1.0 for _, b in case.boundaries.given() if b.kind == "pressure"]
+    if min([0.0, *pressures]) - DRIFT_HIGH <= share <= max([0.0, *pressures]) + DRIFT_HIGH:
+        return ""
+    kinds = {boundary.kind for _, boundary in case.boundaries.given()}
+    if pressures:
+        slower = "units.lattice_speed or units.step" if case.si else "physics.lid_speed"
+        remedy = f"the pressure of the flow compresses it; a smaller {slower} makes that less by its square"
+    elif "convective" in kinds:
+        remedy = (
+            'only a convective side holds the pressure here; take kind = "pressure" there, or start with the flow that '
+            "comes in ([initial])"
+        )
+    elif "velocity" in kinds:
+        remedy = 'what the sides of given velocity let in and out differs; make one of them kind = "pressure"'
+    else:
+        remedy = 'no side lets fluid in or out, so rounding did it; take lbm.precision = "f64"'
+    return (
+        f"the mass has changed by {100 * share:+.2g} % since the start, and with it the density, by which forces and "
+        f"pressures are measured: {remedy}"
+    )

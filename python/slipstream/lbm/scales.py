@@ -1,0 +1,130 @@
+"""Whether the speeds and the viscosity of a case are such as the method can compute with, and which would be."""
+
+import math
+from collections.abc import Iterator
+
+from slipstream.base.toml_text import Path
+from slipstream.case.case import Case
+from slipstream.flow.steadiness import side_speeds
+
+Problem = tuple[Path, str]
+
+#: Below this relaxation time rounding and gradients near walls grow faster than viscosity damps them.
+TAU_LOW = 0.502
+
+#: The same where an eddy viscosity comes on top.
+TAU_LOW_WITH_EDDIES = 0.5001
+
+#: The least that a relaxation time of the odd moments may lie above 1/2; the most is its inverse. Rounding sets both.
+ODD_LOW = {"f16": 1e-5, "f32": 1e-5, "f64": 1e-12}
+
+#: Above this one the error of the bulk scheme, of order (tau - 1/2)^2, is worse than that of the grid.
+TAU_HIGH = 2.0
+
+MACH_HIGH = 0.3
+
+
+def top_speed(case: Case) -> float:
+    """Of the fastest wall or inlet, in units of the lid speed; 1 at least."""
+    return max([*side_speeds(case), 1.0])
+
+
+def problems(case: Case) -> Iterator[Problem]:
+    """Of a case whose shapes make sense."""
+    yield from _mach(case)
+    yield from _tau(case)
+    yield from _magic(case)
+
+
+def _mach(case: Case) -> Iterator[Problem]:
+    mach = case.scales.mach * top_speed(case)
+    if mach <= MACH_HIGH:
+        return
+    limit = MACH_HIGH / (math.sqrt(3.0) * top_speed(case))
+    path: Path = ("physics", "lid_speed")
+    remedy = f"lid_speed <= {math.floor(limit * 1000) / 1000:g} (0.1 or less is usual)"
+    if case.si:
+        path, remedy = step_remedy(case, limit / case.scales.lid_speed)
+    yield (
+        path,
+        f"Mach number {mach:.3f} is above {MACH_HIGH}, where a weakly compressible method stops being accurate; "
+        f"take {remedy}",
+    )
+
+
+def step_remedy(case: Case, factor: float) -> tuple[Path, str]:
+    """The key of an SI case that sets the step, and the bound that changes the step by the factor."""
+    key, now, unit = "lattice_speed", case.scales.lid_speed, ""
+    if case.units.step:
+        key, now, unit = "step", case.units.step, " s"
+    up = factor > 1
+    return ("units", key), f"units.{key} {'>=' if up else '<='} {rounded(now * factor, up=up)}{unit}"
+
+
+def _tau(case: Case) -> Iterator[Problem]:
+    scales = case.scales
+    tau_low = TAU_LOW_WITH_EDDIES if case.lbm.smagorinsky else TAU_LOW
+    if tau_low <= scales.tau <= TAU_HIGH:
+        return
+    path = ("physics", "viscosity" if case.physics.viscosity is not None else "reynolds")
+    say = f"tau = {scales.tau:.5f} is outside the usable range {tau_low} to {TAU_HIGH:g}"
+    if case.si:
+        yield path, f"{say}; {_si_tau_remedies(case, tau_low)} would do"
+        return
+    if path[-1] == "viscosity":
+        low, high = (tau_low - 0.5) / 3, (TAU_HIGH - 0.5) / 3
+        yield path, f"{say}; take {low:.2g} <= viscosity <= {high:.2g}"
+        return
+    small = scales.tau < tau_low
+    viscosity = ((tau_low if small else TAU_HIGH) - 0.5) / 3
+    speed = scales.reynolds * viscosity / scales.length
+    cells = scales.reynolds * viscosity / scales.lid_speed
+    reynolds = scales.lid_speed * scales.length / viscosity
+    remedies = [f"reynolds {'<=' if small else '>='} {rounded(reynolds, up=not small)}"]
+    # Where the lid speed follows from the cells, more of them leave tau as it is.
+    if cells >= 4 and case.physics.lid_speed is not None and case.physics.length is None:
+        whole = math.ceil(cells) if small else math.floor(cells)
+        remedies.insert(0, f"{'at least' if small else 'at most'} {whole} cells along the length")
+    if speed * math.sqrt(3.0) <= MACH_HIGH:
+        remedies.insert(0, f"lid_speed {'>=' if small else '<='} {rounded(speed, up=small)}")
+    yield path, f"{say}; " + " or ".join(remedies) + " would do"
+
+
+def _si_tau_remedies(case: Case, tau_low: float) -> str:
+    """Bounds of the step, the cell and the fluid, each with the other two as they are."""
+    scales, units, physics = case.scales, case.units, case.physics
+    small = scales.tau < tau_low
+    factor = ((tau_low if small else TAU_HIGH) - 0.5) / 3 / scales.viscosity
+    sign = ">=" if small else "<="
+    remedies = []
+    if scales.mach * top_speed(case) * factor <= MACH_HIGH:
+        remedies.append(step_remedy(case, factor)[1])
+    assert units.cell is not None
+    # A smaller cell with the same lattice_speed; a Reynolds number of as many cells as before would know nothing of it.
+    if units.lattice_speed and (physics.viscosity is not None or physics.length is not None):
+        remedies.append(f"units.cell {'<=' if small else '>='} {rounded(units.cell / factor, up=not small)} m")
+    if physics.viscosity is not None:
+        remedies.append(f"viscosity {sign} {rounded(physics.viscosity * factor, up=small)} m^2/s")
+    else:
+        remedies.append(f"reynolds {'<=' if small else '>='} {rounded(scales.reynolds / factor, up=not small)}")
+    return " or ".join(remedies)
+
+
+def _magic(case: Case) -> Iterator[Problem]:
+    if case.lbm.collision not in ("TRT", "MRT"):
+        return
+    factor = 3 * case.scales.viscosity
+    low = ODD_LOW[case.lbm.precision]
+    if not low <= case.lbm.magic / factor <= 1 / low:
+        yield (
+            ("lbm", "magic"),
+            f"the odd moments relax with tau = 1/2 + {case.lbm.magic / factor:.3g}; take "
+            f"{low * factor:.2g} <= magic <= {factor / low:.2g} (0.1875 is usual)",
+        )
+
+
+def rounded(value: float, up: bool) -> str:
+    """Three digits, on the safe side."""
+    scale = 10.0 ** (math.floor(math.log10(value)) - 2)
+    rounded = (math.ceil if up else math.floor)(value / scale) * scale
+    return f"{rounded:.0f}" if rounded >= 100 else f"{rounded:.3g}"

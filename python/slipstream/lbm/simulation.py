@@ -1,0 +1,343 @@
+"""Lattice Boltzmann from Python: a Simulation is a box of fluid with walls, marched in time.
+
+Collective: on several ranks, every rank makes the same calls.
+"""
+
+import inspect
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from rich.console import Console
+
+from slipstream.base import terminal
+from slipstream.base.core import core
+from slipstream.base.errors import CaseError
+from slipstream.base.faults import nearest
+from slipstream.case import reader
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
+from slipstream.flow import energy, loads, profiles
+from slipstream.flow.profiles import Comparison, Profile
+from slipstream.geometry import bodies as solids
+from slipstream.machine import discovery
+from slipstream.run import checkpoint, engine
+from slipstream.run.fields import Fields
+from slipstream.run.live import LiveLine
+from slipstream.run.march import Outcome, march
+
+#: Of a case file, whose keys are keywords here.
+_TABLES = ("lbm", "machine", "exchange")
+#: Long enough for any run whose end `run` is told.
+_NEVER = 2**62
+
+
+class Energy(NamedTuple):
+    """Means over the fluid: u^2 / 2, and what viscosity, that of modelled eddies with it, takes of it in a unit of
+    time."""
+
+    kinetic: float
+    dissipation: float
+
+
+class Simulation:
+    """A flow in a box of cells; by default a cavity whose lid y+ moves along +x.
+
+    Lengths are in cells, speeds in cells per step, the force on all of the fluid in density 1 x cells per step squared;
+    a `pressure_drop` belongs to periodic axes and is a third of the density's; times given to `run` are in length / lid
+    speed. Walls are named x-, x+, y-, y+, z-, z+ with velocities in units of the lid speed; sides not named, and not
+    periodic, rest.
+    `boundaries` and `bodies` are the tables that a case file has under these names: boundaries={"x-": {"kind":
+    "velocity", "velocity": ("4*y*(Ly-y)/Ly^2", 0, 0)}}, bodies={"ball": {"shape": "sphere", "centre": (9, 8, 8),
+    "radius": 5}}; so are `initial`: {"velocity": ("sin(2*pi*y/Ly)", 0, 0)}, in the lid speed; left out: at rest;
+    `guard`: {"every": 50, "density": (0.5, 2)}, when `run` gives the flow up; `checkpoint`: {"every": 5000, "folder":
+    "kept"}, which `run` makes on its way; and `domain`: the box round the meshes of the bodies, in place of `cells`.
+    With `units`, {"system": "SI", "cell": 0.001, "density": 998}, what is given and what the members return is in m, s
+    and kg: `lid_speed` in m/s, `viscosity` in m^2/s, `length` and places of bodies in m, `force` in N/m^3,
+    `pressure_drop` in Pa. Velocities of walls, boundaries and `initial` stay ratios to the lid speed, or with "speeds":
+    "m/s" among the units are in m/s; a pressure side takes its `pressure` in Pa.
+    Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
+    collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"].
+    Raises CaseError where the numbers do not make a flow that this method can compute, and warns of bodies with places
+    thinner than a cell, through which fluid passes.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[int] | None = None,
+        reynolds: float | None = None,
+        lid_speed: float | None = None,
+        *,
+        viscosity: float | None = None,
+        length: float | str | None = None,
+        walls: Mapping[str, Sequence[float]] | None = None,
+        periodic: Sequence[bool] = (False, False, False),
+        force: Sequence[float] = (0.0, 0.0, 0.0),
+        pressure_drop: Sequence[float] = (0.0, 0.0, 0.0),
+        boundaries: Mapping[str, Mapping[str, Any]] | None = None,
+        bodies: Mapping[str, Mapping[str, Any]] | None = None,
+        initial: Mapping[str, Any] | None = None,
+        units: Mapping[str, Any] | None = None,
+        domain: Mapping[str, Any] | None = None,
+        guard: Mapping[str, Any] | None = None,
+        checkpoint: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        if cells is not None and len(cells) == 2:
+            cells = (*cells, 1)
+        tables: dict[str, dict[str, Any]] = {"lbm": {}, "machine": {}, "exchange": {}}
+        tables["lbm"]["lattice"] = "D2Q9" if cells is not None and cells[2] == 1 else "D3Q19"
+        for key, value in options.items():
+            if (table := _table_of(key)) is None:
+                raise CaseError(_unknown(key))
+            tables[table][key] = value
+        if walls is None:
+            in_si = bool(units and units.get("speeds"))
+            walls = {"y+": (lid_speed if in_si and lid_speed else 1.0, 0.0, 0.0)}
+        physics = {"reynolds": reynolds, "viscosity": viscosity, "lid_speed": lid_speed, "length": length}
+        physics["force"] = list(map(float, force))
+        physics["pressure_drop"] = list(map(float, pressure_drop))
+        given = {"initial": initial, "units": units, "domain": domain, "guard": guard, "checkpoint": checkpoint}
+        data = {
+            "grid": {"periodic": list(periodic)} | ({} if cells is None else {"cells": list(cells)}),
+            "physics": {key: value for key, value in physics.items() if value is not None},
+            "walls": {side: {"velocity": list(map(float, velocity))} for side, velocity in walls.items()},
+            "boundaries": {side: dict(keys) for side, keys in (boundaries or {}).items()},
+            "bodies": {name: dict(keys) for name, keys in (bodies or {}).items()},
+            "run": {"steps": _NEVER},
+            **{name: dict(keys) for name, keys in given.items() if keys},
+            **tables,
+        }
+        self._begin(parse(data, Source("Simulation")))
+
+    @classmethod
+    def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
+        """The flow of a case file, or of a case that was loaded: from_case("cases/cavity.toml",
+        ["grid.cells=[32,32,32]"], variant="fine"). `overrides` and `variant` are those of `slipstream run`, and belong
+        to a file. Its [output] is left to you: nothing is written but what you ask for.
+
+        Raises CaseError that names every fault of the file and its place.
+        """
+        if not isinstance(case, Case):
+            case = reader.load(case, overrides, variant)
+        elif overrides or variant is not None:
+            raise ValueError("overrides and variant belong to a case file, not to a case that was loaded")
+        self = cls.__new__(cls)
+        self._begin(case)
+        return self
+
+    def _begin(self, case: Case) -> None:
+        #: The same flow as a case file says it.
+        self.case: Case = case
+        self._setup = engine.prepare(case, discovery.discover(case.machine))
+        self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
+        self._lbm = engine.solver(self._setup)
+        for text in solids.thin_places(self._lbm, case):
+            warnings.warn(text, stacklevel=3)
+        self._files: dict[Path, Fields] = {}
+        self._mass: float | None = None  # before the first step of all
+
+    def run(
+        self,
+        until: float | None = None,
+        *,
+        steps: int | None = None,
+        steady: float | None = None,
+        quiet: bool = False,
+    ) -> Outcome:
+        """Marches to the time `until` (length / lid speed; s in SI), for `steps` more steps, or until the residual is
+        below `steady`; without any of them to the end that the case file gives.
+
+        The residual is the largest change of velocity per length / lid speed, over the lid speed, or over the flow's
+        own where nothing moves at the lid speed (docs/lbm.md, "Steady"). With `steady` alone there is no other end.
+        Shows a live line unless quiet. Makes the checkpoints that `checkpoint` asks for; its clock, SIGTERM, SIGUSR1 or
+        SIGINT (Ctrl-C) then end the run with one more, and the outcome says so.
+
+        Raises ValueError where nothing says when to stop, and slipstream.run.march.Diverged where the flow is no longer
+        sound.
+        """
+        case = self.case
+        last = _NEVER
+        if until is None and steps is None and steady is None:
+            if case.run.steps == _NEVER:
+                raise ValueError("run(until=...), run(steps=...) or run(steady=...): say when to stop")
+            last, steady = case.last_step, case.run.residual
+        if until is not None:
+            last = round(until / self._time)
+        if steps is not None:
+            last = min(last, self.step + steps)
+        case = case.model_copy(update={"run": case.run.model_copy(update={"residual": steady})})
+        console = Console(quiet=True) if quiet else terminal.console(core().rank())
+        keeper = self._keeper(console)
+        try:
+            with LiveLine(console) as line:
+                outcome = march(self._lbm, case, last, self._setup.plan["bytes_per_cell"], line.show, keeper=keeper)
+            if keeper:
+                keeper.finish()
+        finally:
+            if keeper:
+                keeper.release()
+        return outcome
+
+    def _keeper(self, console: Console) -> checkpoint.Keeper | None:
+        """Where checkpoints are asked for."""
+        wanted = self.case.checkpoint
+        if not (wanted.every or wanted.wall_clock_limit):
+            return None
+        if self._mass is None:
+            self._mass = self._lbm.mass()
+        keeper = checkpoint.Keeper(self.case, self._flow, console)
+        try:
+            keeper.watch(self._lbm, self._mass, None)
+        except BaseException:
+            keeper.release()
+            raise
+        return keeper
+
+    def save(self, folder: str | Path | None = None) -> str:
+        """Writes a checkpoint into a folder, from which this and other Simulations of the same flow, and `slipstream
+        run --restart` of the same case, can go on, with the same bits on any number of ranks and devices; returns its
+        path. Those of later steps in that folder are dropped. Left out: the checkpoint folder of the case.
+
+        Raises RunError where it cannot be written.
+        """
+        into = self.case.checkpoint_folder if folder is None else Path(folder)
+        return checkpoint.save(self._lbm, self._flow, into)
+
+    def restore(self, path: str | Path = "last") -> None:
+        """Goes on from a checkpoint; "last": the newest in the checkpoint folder of the case. Raises CaseError where it
+        is of another flow, or damaged."""
+        found = checkpoint.find(self.case, self._flow, str(path))
+        found.fill(self._lbm)
+        self._mass = found.mass
+
+    def write(self, path: str | Path) -> None:
+        """Adds velocity, density, pressure and flags of this step to a file that ParaView opens (VTKHDF), as
+        `slipstream run` does; the first call makes the file, in place of one that is there, and later steps follow in
+        it.
+
+        Lengths are in `length`, times in length / lid speed, velocities in the lid speed, pressures above that at rest
+        over density x lid speed^2; in SI in m, s, m/s, kg/m^3 and Pa. ParaView leaves solid cells out. Between two
+        calls the file is whole. Raises RuntimeError where it cannot be written.
+        """
+        path = Path(path).absolute()
+        if path not in self._files:
+            self._files[path] = Fields(self._lbm, self.case, path)
+        self._files[path].write()
+
+    @property
+    def _time(self) -> float:
+        """One step, in the unit of times."""
+        converter = self.case.converter
+        return converter.time if converter else 1.0 / self.case.scales.steps_per_time
+
+    @property
+    def machine(self) -> Any:
+        """The machine that the run was cut for."""
+        return self._setup.machine
+
+    @property
+    def step(self) -> int:
+        """Steps done."""
+        return self._lbm.step
+
+    @property
+    def time(self) -> float:
+        """In length / lid speed; in SI s."""
+        return self.step * self._time
+
+    @property
+    def velocity(self) -> np.ndarray | None:
+        """The whole field as [z][y][x][component] in cells per step, in SI m/s, on rank 0; None elsewhere."""
+        return self._gathered("velocity")
+
+    @property
+    def density(self) -> np.ndarray | None:
+        """The whole field as [z][y][x][1], 1 on average, in SI kg/m^3, on rank 0; None elsewhere."""
+        return self._gathered("density")
+
+    def _gathered(self, field: str) -> np.ndarray | None:
+        values = self._lbm.gather(field, (0, 0, 0), self.case.grid.cells)
+        converter = self.case.converter
+        return values if values is None or not converter else values * getattr(converter, field)
+
+    def arrays(self, field: str = "velocity") -> list[tuple[dict[str, Any], Any]]:
+        """This rank's blocks with their arrays [z][y][x][component]: NumPy on the host, DLPack on the GPU, without a
+        copy to the host, and so in cells and steps in every system of units."""
+        return self._lbm.arrays(field)
+
+    def set_solid(self, mask: np.ndarray) -> None:
+        """Makes the cells where mask[z][y][x] is true solid walls at rest, in place of any `bodies`; the mask covers
+        the whole grid and is the same on every rank. The fluid starts anew: at rest, or from `initial`.
+
+        Raises CaseError once steps were made, and for a mask of another shape, or one that leaves no fluid in the box
+        or at a side through which it flows.
+        """
+        if self.step:
+            raise CaseError(f"set_solid: {self.step} steps were made; set solid cells before the first one")
+        mask, cells = np.ascontiguousarray(mask, dtype=bool), self.case.grid.cells
+        if mask.shape != cells[::-1]:
+            raise CaseError(f"set_solid: the mask is {list(mask.shape)}; it must be [z][y][x] = {list(cells[::-1])}")
+
+        def solid_cells(low: Sequence[int], high: Sequence[int]) -> int:
+            return np.count_nonzero(mask[tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))])
+
+        solids.check_room(self.case, solid_cells, "solid cells")
+        self._lbm.set_solid(mask)
+        self._files.clear()  # those of a flow that begins anew begin anew, too
+        engine.start(self._lbm, self.case)
+
+    def profiles(self) -> tuple[Profile, Profile] | None:
+        """Velocity along x = z = 1/2 and y = z = 1/2, in units of the lid speed, on rank 0."""
+        return profiles.profiles(self._lbm, self.case)
+
+    def compare(self) -> Comparison | None:
+        """The profiles against the best published cavity of this Reynolds number, on rank 0."""
+        lines = self.profiles()
+        return None if lines is None else profiles.compare(lines, profiles.reference_for(self.case))
+
+    def spanwise(self) -> float | None:
+        """Largest |w| of the mean of the two middle planes z, in units of the lid speed, on rank 0: 0 by symmetry."""
+        return profiles.spanwise(self._lbm, self.case)
+
+    def energy(self) -> Energy:
+        """Of this step, in units of the lid speed and the length; in SI m^2/s^2 and m^2/s^3. Collective."""
+        return Energy(*energy.measure(self._lbm, self.case))
+
+    def loads(self, about: Sequence[float] | None = None) -> dict[str, dict[str, Any]]:
+        """What the fluid does to each wall and body, by its name (x-, ..., those of `bodies`; "solid" for set_solid):
+        `force` and `moment`, three numbers each, in cells and steps at density 1, in SI N and N m. The pressure at rest
+        is left out.
+
+        Moments are about the point `about`, in cells (in SI m) from the low corner of the box; without it about the
+        body's own `about`, or that corner. A body with an `area` has a `coefficient`, force / (lid_speed^2 area / 2),
+        and where a point is given a `moment_coefficient`, moment / (lid_speed^2 area length / 2). Collective.
+        """
+        return loads.measure(self._lbm, self.case, about)
+
+    @property
+    def mass(self) -> float:
+        """Sum of the density over all fluid cells; in SI kg."""
+        converter = self.case.converter
+        return self._lbm.mass() * (converter.density * converter.length**3 if converter else 1.0)
+
+    @property
+    def solver(self) -> Any:
+        """The compiled solver itself."""
+        return self._lbm
+
+
+def _keys_of(table: str) -> list[str]:
+    return list(type(Case.model_fields[table].default).model_fields)
+
+
+def _table_of(key: str) -> str | None:
+    return next((table for table in _TABLES if key in _keys_of(table)), None)
+
+
+def _unknown(key: str) -> str:
+    own = [name for name in inspect.signature(Simulation).parameters if name != "options"]
+    known = [*own, *(key for table in _TABLES for key in _keys_of(table))]
+    return f"Simulation: no keyword '{key}'; {nearest(key, known) or 'there are ' + ', '.join(known)}"

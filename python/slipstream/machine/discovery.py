@@ -1,0 +1,53 @@
+"""The machine that a program runs on, and one that is described. Discovery is collective."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import CaseError
+from slipstream.base.keys import Table
+from slipstream.machine.machine_file import MachineFile
+
+
+class MachineTable(Table):
+    """[machine]: where it runs."""
+
+    backend: Literal["auto", "host", "cuda"] = Field("auto", description="auto: cuda where there is a GPU.")
+    devices_per_rank: Annotated[int, Field(ge=0)] = Field(0, description="0: all GPUs shared out, or one host device.")
+    ranks_per_node: Annotated[int, Field(ge=0)] = Field(0, description="k: let each k ranks act as a node.")
+    cyclic: bool = Field(False, description="With ranks_per_node: deal the ranks out in turn, not in blocks.")
+    bind: bool = Field(True, description="Bind each rank to the cores, memory and network card nearest its devices.")
+    threads: Annotated[int, Field(ge=0)] = Field(0, description="Threads of a rank's host kernels; 0: its cores.")
+
+
+def choose_backend(wanted: str) -> str:
+    """`auto` is cuda where this build and this machine have it."""
+    module = core()
+    if wanted == "auto":
+        return "cuda" if module.available("cuda") and module.device_count("cuda") > 0 else "host"
+    if not module.available(wanted):
+        cuda = module.build_info()["cuda"]
+        why = "no GPU was found" if cuda else "this build has no CUDA; build with `cmake --preset cuda`"
+        raise CaseError(f'machine.backend = "{wanted}": {why}; machine.backend = "host" runs on the CPU')
+    return wanted
+
+
+def discover(wanted: MachineTable) -> Any:
+    """The machine as found, with this rank bound to it."""
+    backend = choose_backend(wanted.backend)
+    core().set_host_threads(wanted.threads)
+    with as_case_error():
+        return core().Machine.discover(
+            backend,
+            devices_per_rank=wanted.devices_per_rank,
+            ranks_per_node=wanted.ranks_per_node,
+            cyclic=wanted.cyclic,
+            bind=wanted.bind,
+        )
+
+
+def describe(description: MachineFile) -> Any:
+    """A machine that is not there."""
+    with as_case_error():
+        return core().Machine.describe(description.name, description.devices(), *description.different_links())

@@ -1,0 +1,275 @@
+"""Machine files: a machine that is not there, described in a screenful of TOML, for planning and tests.
+
+name = "two boxes"
+nodes = 2
+ranks = 4                # per node; the devices of a node are dealt to them in order
+
+[device]
+name = "V100"
+memory_gb = 16
+memory_gb_per_s = 900
+groups = [2, 2]          # devices of a node, by the group within which they are joined directly
+
+[host]                   # of a node
+memory_gb = 512
+gb_per_s = 50            # a device and its host, each way
+
+[links.within]           # two devices of one group
+kind = "nvlink"
+gb_per_s = 50
+peer = true
+
+[links.between]          # two groups of one node
+kind = "numa"
+gb_per_s = 16            # a pair alone
+per_group_gb_per_s = 20  # all devices of a group at once
+through_host = true      # on a device's link to its host
+
+[links.network]          # two nodes
+kind = "network"
+gb_per_s = 12.5
+per_node_gb_per_s = 25   # injection: all devices of a node at once
+
+[[links.pairs]]          # two devices of a node, by their number there, that are joined otherwise
+devices = [0, 1]
+kind = "nvlink"
+gb_per_s = 100
+peer = true
+"""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from slipstream.base import toml_text
+from slipstream.base.errors import CaseError
+from slipstream.base.faults import explain
+from slipstream.base.keys import Count, Positive, Table
+
+Kind = Literal["nvlink", "pcie_switch", "host_bridge", "numa", "system", "memory", "network"]
+
+
+class DeviceTable(Table):
+    """All devices are alike."""
+
+    name: str
+    memory_gb: Positive = Field(description="10^9 bytes")
+    memory_gb_per_s: Positive = Field(description="read + write")
+    groups: Annotated[list[Count], Field(min_length=1)] = Field([1], description="devices of a node, by group")
+
+
+class HostTable(Table):
+    """The host of a node."""
+
+    memory_gb: Positive | None = None
+    gb_per_s: Positive | None = Field(None, description="a device and its host, each way")
+
+
+class LinkTable(Table):
+    """Rates each way: of a pair alone, and what many pairs at once have to share."""
+
+    kind: Kind
+    gb_per_s: Positive
+    peer: bool = False
+    per_device_gb_per_s: Positive | None = Field(None, description="all links of this sort of a device")
+    per_group_gb_per_s: Positive | None = Field(None, description="all devices of a group")
+    per_node_gb_per_s: Positive | None = Field(None, description="all devices of a node")
+    through_host: bool = Field(False, description="on the device's link to its host")
+
+
+class PairTable(Table):
+    """Two devices of a node that are not joined as their groups are."""
+
+    devices: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2, max_length=2)]
+    kind: Kind
+    gb_per_s: Positive
+    peer: bool = False
+
+
+class LinksTable(Table):
+    """Links by how far apart two devices are."""
+
+    within: LinkTable | None = None
+    between: LinkTable | None = None
+    network: LinkTable | None = None
+    pairs: list[PairTable] = []
+
+
+class MachineFile(Table):
+    """A uniform machine: alike nodes of alike devices."""
+
+    name: str
+    nodes: Count = 1
+    ranks: Count | None = Field(None, description="per node; left out: one per device")
+    device: DeviceTable
+    host: HostTable = HostTable()
+    links: LinksTable = LinksTable()
+
+    @property
+    def devices_per_node(self) -> int:
+        return sum(self.device.groups)
+
+    def devices(self) -> list[dict[str, Any]]:
+        """One entry a device, by node then rank."""
+        per_node = self.devices_per_node
+        per_rank = per_node // (self.ranks or per_node)
+        return [
+            {
+                "node": d // per_node,
+                "rank": d // per_rank,
+                "index": d % per_rank,
+                "name": self.device.name,
+                "memory": int(self.device.memory_gb * 1e9),
+                "memory_gb_per_s": self.device.memory_gb_per_s,
+            }
+            for d in range(self.nodes * per_node)
+        ]
+
+    def group(self, device: int) -> int:
+        """Which group of its node a device is in."""
+        local, group = device % self.devices_per_node, 0
+        while local >= self.device.groups[group]:
+            local -= self.device.groups[group]
+            group += 1
+        return group
+
+    def node(self, device: int) -> int:
+        return device // self.devices_per_node
+
+    def sort(self, a: int, b: int) -> str:
+        """How two devices are joined: "pair", "within", "between" or "network"."""
+        if self.node(a) != self.node(b):
+            return "network"
+        if self._pair(a, b) is not None:
+            return "pair"
+        return "within" if self.group(a) == self.group(b) else "between"
+
+    def link(self, a: int, b: int) -> dict[str, Any]:
+        """The link from a to b: a pair's own rate, or its share of what all devices have together where that is less.
+        A device reaches itself at half its memory's rate."""
+        if a == b:
+            return {"kind": "same", "gb_per_s": self.device.memory_gb_per_s / 2, "peer": True}
+        table = self.table(a, b)
+        return {"kind": table.kind, "gb_per_s": self._share(table, a), "peer": table.peer}
+
+    def table(self, a: int, b: int) -> "LinkTable | PairTable":
+        """The table of the file that tells of two different devices."""
+        sort = self.sort(a, b)
+        table = self._pair(a, b) if sort == "pair" else getattr(self.links, sort)
+        assert table is not None
+        return table
+
+    def links_matrix(self) -> list[list[dict[str, Any]]]:
+        """Row a, column b: the link from device a to device b."""
+        links, which = self.different_links()
+        return [[links[w] for w in row] for row in which]
+
+    def different_links(self) -> tuple[list[dict[str, Any]], np.ndarray]:
+        """The links without repeats, and which of them joins devices a and b: the nodes of a machine are alike."""
+        per_node = self.devices_per_node
+        found: dict[str, int] = {}
+        links: list[dict[str, Any]] = []
+
+        def number(link: dict[str, Any]) -> int:
+            if (key := repr(link)) not in found:
+                found[key] = len(links)
+                links.append(link)
+            return found[key]
+
+        def joined(first: int) -> np.ndarray:
+            pairs = [[number(self.link(a, first + b)) for b in range(per_node)] for a in range(per_node)]
+            return np.array(pairs, dtype=np.uint16)
+
+        here = joined(0)
+        if self.nodes == 1:
+            return links, here
+        which = np.tile(joined(per_node), (self.nodes, self.nodes))
+        for node in range(self.nodes):
+            part = slice(node * per_node, (node + 1) * per_node)
+            which[part, part] = here
+        return links, which
+
+    def _pair(self, a: int, b: int) -> PairTable | None:
+        local = {a % self.devices_per_node, b % self.devices_per_node}
+        return next((pair for pair in self.links.pairs if set(pair.devices) == local), None)
+
+    def _share(self, table: LinkTable | PairTable, device: int) -> float:
+        if isinstance(table, PairTable):
+            return table.gb_per_s
+        rates = [table.gb_per_s]
+        if table.per_device_gb_per_s:
+            rates.append(table.per_device_gb_per_s)
+        if table.per_group_gb_per_s:
+            rates.append(table.per_group_gb_per_s / self.device.groups[self.group(device)])
+        if table.per_node_gb_per_s:
+            rates.append(table.per_node_gb_per_s / self.devices_per_node)
+        return min(rates)
+
+    def faults(self) -> list[str]:
+        """What the shapes need and the file does not say."""
+        return [*self._missing(), *self._wrong_pairs()]
+
+    def _missing(self) -> Iterator[str]:
+        if self.ranks and self.devices_per_node % self.ranks:
+            yield f"{self.devices_per_node} devices of a node cannot be dealt to {self.ranks} ranks evenly"
+        if max(self.device.groups) > 1 and self.links.within is None:
+            yield "[links.within] is missing: a group has more than one device"
+        if len(self.device.groups) > 1 and self.links.between is None:
+            yield "[links.between] is missing: a node has more than one group"
+        if self.nodes > 1 and self.links.network is None:
+            yield "[links.network] is missing: there is more than one node"
+        tables = (self.links.within, self.links.between, self.links.network)
+        if self.host.gb_per_s is None and any(table and table.through_host for table in tables):
+            yield "host.gb_per_s is missing: a link goes through the host"
+
+    def _wrong_pairs(self) -> Iterator[str]:
+        seen = set()
+        for pair in self.links.pairs:
+            key = frozenset(pair.devices)
+            if len(key) < 2 or max(key) >= self.devices_per_node:
+                last = self.devices_per_node - 1
+                yield f"links.pairs: {pair.devices} are no two different devices of a node, which are 0 to {last}"
+            if key in seen:
+                yield f"links.pairs: {pair.devices} are named twice"
+            seen.add(key)
+
+
+def _keys_at(path: toml_text.Path) -> list[str]:
+    """Keys that the table at `path` may have."""
+    table: Any = MachineFile
+    for part in path:
+        if isinstance(part, int):
+            continue
+        models = {"device": DeviceTable, "host": HostTable, "links": LinksTable, "pairs": PairTable}
+        table = models.get(part, LinkTable)
+    return list(table.model_fields)
+
+
+def load(path: str | Path) -> MachineFile:
+    """Reads and checks a machine file."""
+    path = Path(path)
+    try:
+        text = toml_text.read(path)
+        machine = MachineFile.model_validate(tomllib.loads(text))
+    except FileNotFoundError:
+        raise CaseError(f"{path}: no such machine file") from None
+    except OSError as error:
+        raise CaseError(f"{path}: cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise CaseError(f"{path}: not valid TOML: {error}") from None
+    except ValidationError as error:
+        faults = []
+        for fault in error.errors(include_url=False):
+            key = tuple(fault["loc"])
+            line = toml_text.find_line(text, key)
+            where = f"{path}:{line}" if line else str(path)
+            said = explain(fault, key, _keys_at(key[:-1]), [], {}, "machine")
+            faults.append(f"{where}: {said}")
+        raise CaseError("\n  ".join(faults)) from None
+    if faults := machine.faults():
+        raise CaseError("\n  ".join(f"{path}: {fault}" for fault in faults))
+    return machine

@@ -1,0 +1,65 @@
+"""Predicted time of a step: what memory and links allow, no more. Rates are 1e9 bytes per second."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from slipstream.base.core import core
+
+#: Large enough not to fit a cache.
+PROBE_BYTES = 256_000_000
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Times of one step in seconds, of the slowest device."""
+
+    compute: float
+    exchange: float
+    overlap: bool
+    measured: bool  #: the memory rate was measured here, not looked up
+
+    @property
+    def step(self) -> float:
+        return max(self.compute, self.exchange) if self.overlap else self.compute + self.exchange
+
+    def mlups(self, cells: int) -> float:
+        return cells / self.step / 1e6
+
+
+def cells_per_device(plan: dict[str, Any], devices: int) -> list[int]:
+    """Cells of all blocks of each device."""
+    cells = [0] * devices
+    for block in plan["blocks"]:
+        volume = 1
+        for low, high in zip(block["lo"], block["hi"], strict=True):
+            volume *= high - low
+        cells[block["device"]] += volume
+    return cells
+
+
+def measure_memory(devices: list[dict[str, Any]], probe_bytes: int = PROBE_BYTES) -> float:
+    """Copy rate of one device, measured on all ranks at once. Collective."""
+    module = core()
+    mine = [device for device in devices if device["rank"] == module.rank()]
+    module.barrier()
+    rate = module.copy_bandwidth(mine[0]["backend"], probe_bytes, 0.3, mine[0]["index"])
+    # Virtual devices of a rank share its threads; GPUs do not.
+    shared_by = len(mine) if mine[0]["backend"] == "host" else 1
+    return float(module.broadcast(repr(rate / shared_by), 0))
+
+
+def predict(machine: Any, plan: dict[str, Any], overlap: str) -> Prediction:
+    """Bytes over rates, for the slowest device. Collective where a memory rate has to be measured."""
+    devices = machine.devices()
+    rates = [device["memory_gb_per_s"] for device in devices]
+    measured = machine.discovered and not all(rates)
+    if measured:
+        rates = [measure_memory(devices)] * len(devices)
+    cells = cells_per_device(plan, len(devices))
+    compute = max((c * plan["bytes_per_cell"] / (r * 1e9) for c, r in zip(cells, rates, strict=True) if r), default=0.0)
+    outgoing = [0.0] * len(devices)
+    for message in plan["messages"]:
+        rate = machine.link(message["source"], message["target"])["gb_per_s"]
+        if rate:
+            outgoing[message["source"]] += message["bytes"] / (rate * 1e9)
+    return Prediction(compute, max(outgoing, default=0.0), overlap != "off", measured)

@@ -1,0 +1,150 @@
+"""`-n RANKS`: the program starts itself again through mpiexec."""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+
+from slipstream.base.core import launched_size
+from slipstream.base.errors import CaseError
+from slipstream.base.terminal import TERMINAL_WIDTH
+from slipstream.machine import launcher_words
+
+#: Names a file for the ranks that says by which signal they are asked to end.
+ASKED_BY = "SLIPSTREAM_ASKED_BY"
+
+
+def check_launcher(ranks: int) -> str:
+    """Path of mpiexec, or a CaseError that says why there can be no `ranks` ranks."""
+    if ranks < 1:
+        raise CaseError(f"-n {ranks}: at least one rank is needed")
+    if launched_size() is not None:
+        raise CaseError(f"-n {ranks} inside mpiexec: give the number of ranks to one of the two")
+    mpiexec = shutil.which("mpiexec")
+    if mpiexec is None:
+        raise CaseError(
+            f"-n {ranks} needs mpiexec, which is not on PATH; install an MPI (Debian: apt-get install openmpi-bin), or "
+            "leave -n away: one rank can drive several devices (machine.devices_per_rank)"
+        )
+    return mpiexec
+
+
+#: What Python shall run.
+SLIPSTREAM = ("-m", "slipstream")
+
+
+def command(
+    mpiexec: str, ranks: int, arguments: Sequence[str], open_mpi: bool, program: Sequence[str] = SLIPSTREAM
+) -> list[str]:
+    """The command line that runs slipstream, or another program of Python's, with `arguments` on `ranks` ranks."""
+    flags = ["--oversubscribe", "--bind-to", "none"] if open_mpi else []
+    return [mpiexec, "-n", str(ranks), *flags, sys.executable, *program, *arguments]
+
+
+def environment(open_mpi: bool) -> dict[str, str]:
+    """The environment of the ranks: Open MPI wants root to say twice that it means it."""
+    result = dict(os.environ)
+    if open_mpi and os.geteuid() == 0:
+        result |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    if sys.stdout.isatty():
+        result[TERMINAL_WIDTH] = str(shutil.get_terminal_size().columns)
+    return result
+
+
+def asked_by(heard: str) -> str:
+    """The signal that the user sent, where `heard` is the one that the launcher made of it."""
+    path = os.environ.get(ASKED_BY)
+    if heard != "SIGUSR1" or path is None:
+        return heard
+    try:
+        return Path(path).read_text(encoding="utf-8") or heard
+    except OSError:
+        return heard  # of a node that does not see the file, or sent to this rank alone
+
+
+class _Requests:
+    """Signals to this process, while a launcher and its ranks run. The launcher has a process group of its own: else
+    Ctrl-C would reach it, too, and it would kill its ranks.
+
+    Its ranks hear of a first signal by SIGUSR1, the only one of ours that launchers hand on, and end in their own time;
+    a second one of a kind ends all at once.
+    """
+
+    NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
+
+    def __init__(self, job: "subprocess.Popen[bytes]", note: Path) -> None:
+        self._job, self._note = job, note
+        self.first: signal.Signals | None = None
+        self.at_once = False
+        self._seen: set[int] = set()
+        self._before = {}
+        for number in self.NUMBERS:
+            # In the background, or after the terminal is gone (nohup), a run goes on where its starter wants it so.
+            if number in (signal.SIGINT, signal.SIGHUP) and signal.getsignal(number) == signal.SIG_IGN:
+                continue
+            self._before[number] = signal.signal(number, self._hear)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if number in self._seen and number != signal.SIGUSR1:
+            self.at_once = True
+            self._job.terminate()
+            return
+        self._seen.add(number)
+        self.first = self.first or signal.Signals(number)
+        self._note.write_text(self.first.name, encoding="utf-8")
+        self._job.send_signal(signal.SIGUSR1)
+
+    def forget(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def _with_its_parent() -> Callable[[], None]:
+    """For the launcher, before it starts: where this process is killed it ends its ranks and itself."""
+    control = getattr(ctypes.CDLL(None), "prctl", None)
+
+    def ask() -> None:
+        if control:
+            control(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+    return ask
+
+
+def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTREAM) -> int:
+    """Runs slipstream, or another program of Python's, on `ranks` ranks and returns their exit code."""
+    mpiexec = check_launcher(ranks)
+    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
+    open_mpi = "Open MPI" in version or "OpenRTE" in version
+    sys.stdout.flush()
+    with tempfile.TemporaryDirectory(prefix="slipstream-") as folder:
+        note = Path(folder) / "asked-by"
+        with subprocess.Popen(
+            command(mpiexec, ranks, arguments, open_mpi, program),
+            env=environment(open_mpi) | {ASKED_BY: str(note)},
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            preexec_fn=_with_its_parent(),  # noqa: PLW1509
+        ) as job:
+            requests, words = _Requests(job, note), launcher_words.Words(job.stderr)
+            try:
+                code = job.wait()
+            except BaseException:
+                job.terminate()
+                raise
+            finally:
+                requests.forget()
+                words.wait()
+    if requests.first and (requests.at_once or code == 128 + signal.SIGUSR1):
+        # Ranks that are not in a run, or not yet, die of the signal.
+        print(f"slipstream: ended at once by {requests.first.name}", file=sys.stderr, flush=True)
+        return 128 + requests.first
+    if said := words.end_of_a_rank(code):
+        print(f"slipstream: error: {said}", file=sys.stderr, flush=True)
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,189 @@
+"""Nodes, ranks, devices and links of a machine as tables. Nodes that are alike are shown once: a machine has thousands
+of devices, millions of links, and few sorts of either."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from rich.console import Group
+from rich.text import Text
+
+from slipstream.base.terminal import ROWS, count, megabytes, rate, table
+
+Device = dict[str, Any]
+Link = dict[str, Any]
+
+_UNIT = "GB/s each way (* loads and stores reach)"
+
+
+@dataclass(frozen=True)
+class Sort:
+    """Nodes with the same devices in the same order, joined by the same links."""
+
+    nodes: list[int]
+    devices: list[list[int]]  #: of each node
+
+    @property
+    def name(self) -> str:
+        return f"{'nodes' if len(self.nodes) > 1 else 'node'} {ranges(self.nodes)}"
+
+
+class Topology:
+    """What the tables are made from."""
+
+    def __init__(self, machine: Any) -> None:
+        self.devices: list[Device] = machine.devices()
+        self.links: list[Link]
+        self.which: np.ndarray  #: of the links, by the device that it leaves and the one that it reaches
+        self.links, self.which = machine.different_links()
+        self.sorts = self._sorts()
+
+    def _sorts(self) -> list[Sort]:
+        of_node: dict[int, list[int]] = {}
+        for d, device in enumerate(self.devices):
+            of_node.setdefault(device["node"], []).append(d)
+        found: dict[Any, Sort] = {}
+        for node, members in of_node.items():
+            key = (tuple(self.rows_of_node(members)), self.within(members).tobytes())
+            sort = found.setdefault(key, Sort([], []))
+            sort.nodes.append(node)
+            sort.devices.append(members)
+        return list(found.values())
+
+    def rows_of_node(self, members: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Its devices; devices and ranks are counted from the node's first."""
+        first = min(self.devices[d]["rank"] for d in members)
+        return [
+            (d - members[0], self.devices[d]["name"], self.devices[d]["rank"] - first, *_memory(self.devices[d]))
+            for d in members
+        ]
+
+    def within(self, members: Sequence[int]) -> np.ndarray:
+        return self.which[np.ix_(members, members)]
+
+    def link_table(self, which: np.ndarray) -> Group:
+        rows = [
+            [str(a), *("." if a == b else _show(self.links[w]) for b, w in enumerate(row))]
+            for a, row in enumerate(which)
+        ]
+        return table(f"links, {_UNIT}", ["from \\ to", *map(str, range(len(which)))], rows)
+
+    def between_table(self) -> Group:
+        """The links from devices of one node to those of others, and how many there are."""
+        rows = [
+            (here.name, there.name, _show(link), pairs)
+            for here, there in product(self.sorts, repeat=2)
+            for link, pairs in self.between(here, there)
+        ]
+        more = f" (and {len(rows) - ROWS} more)" if len(rows) > ROWS else ""
+        return table(f"links between nodes, {_UNIT}{more}", ["from", "to", "link", "of them"], rows[:ROWS], left=3)
+
+    def between(self, here: Sort, there: Sort) -> Iterator[tuple[Link, int]]:
+        counts = np.zeros(len(self.links), dtype=np.int64)
+        everyone = np.concatenate(there.devices)
+        for members in here.devices:
+            counts += self._counted(self.which[np.ix_(members, everyone)])
+            if here is there:
+                counts -= self._counted(self.within(members))
+        for link, number in zip(self.links, counts, strict=True):
+            if number:
+                yield link, int(number)
+
+    def _counted(self, which: np.ndarray) -> np.ndarray:
+        return np.bincount(which.ravel(), minlength=len(self.links))
+
+
+def tables(machine: Any, everything: bool = False) -> Iterator[Group | Text]:
+    """Devices, links and what ranks are bound to: of each sort of node once, or of all devices one by one."""
+    topology = Topology(machine)
+    if everything or machine.nodes == 1:
+        yield _all_devices(machine)
+        yield topology.link_table(topology.which)
+    else:
+        yield _title(machine)
+        for sort in topology.sorts[:ROWS]:
+            yield _one_node(topology, sort)
+            yield topology.link_table(topology.within(sort.devices[0]))
+        if len(topology.sorts) > ROWS:
+            yield Text(f"\nand {len(topology.sorts) - ROWS} more sorts of nodes: --all shows them")
+        yield topology.between_table()
+    if machine.bindings():
+        yield bindings(machine, everything)
+
+
+def devices(machine: Any) -> Iterator[Group | Text]:
+    """The devices alone, of each sort of node once."""
+    if machine.nodes == 1:
+        yield _all_devices(machine)
+        return
+    topology = Topology(machine)
+    yield _title(machine)
+    for sort in topology.sorts[:ROWS]:
+        yield _one_node(topology, sort)
+
+
+def _title(machine: Any) -> Text:
+    sizes = {"node": machine.nodes, "rank": machine.ranks, "device": len(machine.devices())}
+    return Text(f"\n{machine.name}: {', '.join(count(number, noun) for noun, number in sizes.items())}", style="bold")
+
+
+def _all_devices(machine: Any) -> Group:
+    rows = [(d, each["name"], each["node"], each["rank"], *_memory(each)) for d, each in enumerate(machine.devices())]
+    return table(str(_title(machine)).strip(), ["device", "name", "node", "rank", "memory MB", "GB/s"], rows, left=2)
+
+
+def _one_node(topology: Topology, sort: Sort) -> Group:
+    title = sort.name + (", each" if len(sort.nodes) > 1 else "")
+    return table(title, ["device", "name", "rank", "memory MB", "GB/s"], topology.rows_of_node(sort.devices[0]), left=2)
+
+
+def bindings(machine: Any, everything: bool = False) -> Group:
+    found = machine.bindings()
+    shown = found if everything else found[:ROWS]
+    rows = [
+        (
+            b["rank"],
+            b["host"],
+            b["cores"],
+            "-" if b["numa_node"] < 0 else b["numa_node"],
+            b["network_card"] or "-",
+            "yes" if b["bound"] else "no",
+        )
+        for b in shown
+    ]
+    more = len(found) - len(shown)
+    title = f"ranks (and {more} more)" if more else "ranks"
+    return table(title, ["rank", "host", "cores", "memory node", "network card", "bound"], rows, left=6)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """`0-3,8` of rising numbers."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ",".join("-".join(map(str, run)) for run in runs)
+
+
+def _memory(device: Device) -> tuple[str, str]:
+    return megabytes(device["memory"]), rate(device["memory_gb_per_s"])
+
+
+def _show(link: Link) -> str:
+    return f"{link['kind']} {rate(link['gb_per_s']).removesuffix('.0')}{'*' if link['peer'] else ''}"
+
+
+def link_summary(machine: Any) -> str:
+    """Kinds of links between different devices, each with its slowest rate."""
+    links, which = machine.different_links()
+    counts = np.bincount(which.ravel(), minlength=len(links)) - np.bincount(which.diagonal(), minlength=len(links))
+    rates: dict[str, list[float]] = {}
+    for link, pairs in zip(links, counts, strict=True):
+        if pairs:
+            rates.setdefault(link["kind"], []).append(link["gb_per_s"])
+    shown = [f"{kind} {rate(min(r))} GB/s" if min(r) else kind for kind, r in rates.items()]
+    return ", ".join(shown) or "none (one device)"

@@ -1,0 +1,1 @@
+"""What is drawn: fields, profiles, films, exchanges, timelines, and the page of a run."""

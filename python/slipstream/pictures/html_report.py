@@ -1,0 +1,316 @@
+"""The end report of a run: one HTML page with everything in it, made from the files in a folder of results."""
+
+import base64
+import html
+import io
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.results import record
+from slipstream.results.record import Record
+from slipstream.results.results import CASE, PICTURES, Results
+
+FILE = "report.html"
+#: Pictures of the run itself, with what they show.
+OWN_PICTURES = {
+    "profiles.png": "Velocity along the centrelines",
+    "streamlines.png": "Streamlines in the mid-plane",
+    "energy.png": "Energy and its decay",
+}
+#: Files that are larger are named, not put into the page.
+MOST_BYTES = 16_000_000
+#: Messages of an exchange that are shown.
+MOST_MESSAGES = 64
+
+STYLE = """
+:root { --ink: #1d2733; --soft: #5b6775; --line: #e3e7ec; --blue: #1f5fa8; --red: #b02a1c; --green: #22764f; }
+* { box-sizing: border-box; }
+body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif; color: var(--ink);
+  margin: 0; background: #f6f7f9; }
+main { max-width: 1080px; margin: 0 auto; padding: 32px 28px 64px; background: white; min-height: 100vh; }
+h1 { font-size: 27px; margin: 0 0 2px; line-height: 1.2; }
+h2 { font-size: 18px; margin: 38px 0 10px; padding-bottom: 4px; border-bottom: 2px solid var(--line); }
+p { margin: 6px 0; }
+.soft { color: var(--soft); }
+.verdict { display: inline-block; margin: 14px 0 4px; padding: 5px 12px; border-radius: 6px; background: #e8f3ee;
+  color: var(--green); font-weight: 600; }
+.verdict.bad { background: #fbeae8; color: var(--red); }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 18px 0 0; }
+.tile { border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px; }
+.tile b { display: block; font-size: 21px; line-height: 1.25; font-variant-numeric: tabular-nums; }
+.tile span { color: var(--soft); font-size: 13px; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; margin: 8px 0; font-size: 14px; font-variant-numeric: tabular-nums; }
+th { text-align: left; font-weight: 600; color: var(--soft); }
+th, td { padding: 3px 18px 3px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.number, th.number { text-align: right; white-space: nowrap; }
+pre { background: #f6f7f9; border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; overflow-x: auto;
+  font-size: 12.5px; line-height: 1.45; }
+figure { margin: 18px 0; }
+figure img, figure video { max-width: 100%; height: auto; display: block; }
+figcaption { color: var(--soft); font-size: 13px; margin-top: 4px; }
+summary { cursor: pointer; color: var(--blue); margin: 6px 0; }
+@media print { body { background: white; } main { padding: 0; max-width: none; } figure { break-inside: avoid; } }
+"""
+
+
+def write(folder: Path, output: Path | None = None, draw: bool = True) -> Path:
+    """Writes the page and returns its path; `draw`: planes of the last frame are drawn for it. Raises CaseError."""
+    shown = Results(folder)
+    path = output or shown.folder / FILE
+    text = page(shown, record.read(shown.folder), draw)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CaseError(f"report: {path} cannot be written: {error}") from None
+    return path
+
+
+def page(shown: Results, run: Record | None, draw: bool = True) -> str:
+    """The whole page."""
+    compared = _json(shown.folder / "comparison.json")
+    exchanged = _json(shown.folder / "exchange.json")
+    figures = (run.figures if run else None) or (compared or {}).get("run", {})
+    parts = [
+        _head(shown.case, run, figures, compared),
+        _pictures(shown, draw),
+        _expected(figures),
+        _comparison(compared) if compared else "",
+        _speed(run, figures),
+        _exchange(exchanged, shown.folder) if exchanged else "",
+        _facts(run),
+        _log(run),
+        _case(shown),
+    ]
+    title = f"{shown.case.case.name}: report of a run"
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(part for part in parts if part)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CaseError(f"{path}: cannot be read: {error}") from None
+    return content if isinstance(content, dict) else None
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> str:
+    """The first `left` columns are words and the rest numbers."""
+
+    def cell(tag: str, index: int, value: Any) -> str:
+        shown = "-" if value is None else html.escape(str(value))
+        return f"<{tag}{' class=number' if index >= left else ''}>{shown}</{tag}>"
+
+    lines = ["".join(cell("td", n, value) for n, value in enumerate(row)) for row in rows]
+    head = "".join(cell("th", n, name) for n, name in enumerate(columns))
+    top = f"<thead><tr>{head}</tr></thead>" if any(columns) else ""
+    body = "".join(f"<tr>{line}</tr>\n" for line in lines)
+    return f'<div class="wide"><table>{top}<tbody>\n{body}</tbody></table></div>'
+
+
+def _section(title: str, *parts: str) -> str:
+    return f"<section>\n<h2>{html.escape(title)}</h2>\n" + "\n".join(parts) + "\n</section>"
+
+
+def _more(title: str, inner: str) -> str:
+    return f"<details><summary>{html.escape(title)}</summary>\n{inner}\n</details>"
+
+
+def _text(text: str, kind: str = "") -> str:
+    return f"<p{f' class={kind}' if kind else ''}>{html.escape(text)}</p>"
+
+
+def _head(case: Case, run: Record | None, figures: dict[str, Any], compared: dict[str, Any] | None) -> str:
+    parts = [f"<h1>{html.escape(case.case.description or case.case.name)}</h1>"]
+    when = f", {run.began}" if run else ""
+    parts.append(_text(f"{case.case.name}{when}", "soft"))
+    if run and not run.ended:
+        parts.append(_text("This run has not ended yet, or was killed.", "soft"))
+    if run and run.verdict:
+        parts.append(f'<div class="verdict{"" if run.sound else " bad"}">{html.escape(run.verdict)}</div>')
+    tiles = _tiles(case, figures, compared)
+    inner = "".join(f'<div class="tile"><b>{html.escape(v)}</b><span>{html.escape(k)}</span></div>' for k, v in tiles)
+    return "<header>\n" + "\n".join(parts) + f'\n<div class="tiles">{inner}</div>\n</header>'
+
+
+def _tiles(case: Case, figures: dict[str, Any], compared: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """The few numbers that one looks for first."""
+    cells = (
+        f"{case.cell_count / 1e6:.3g} million" if case.cell_count >= 1e6 else f"{case.cell_count:,}".replace(",", " ")
+    )
+    tiles = [("Reynolds number", f"{case.scales.reynolds:.6g}"), ("cells", cells)]
+    if figures:
+        tiles += [("steps", f"{figures['steps']:,}".replace(",", " ")), ("MLUPS", f"{figures['mlups']:.4g}")]
+        tiles.append(("mass drift", f"{figures['mass_drift']:+.1e}"))
+    largest = (compared or {}).get("largest_error_percent_of_lid_speed")
+    if largest is not None:
+        tiles.append(("largest error, % of the lid speed", f"{largest:.2f}"))
+    return tiles
+
+
+def _whole(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
+
+
+def _comparison(compared: dict[str, Any]) -> str:
+    parts = []
+    if compared.get("reference"):
+        reference = compared["reference"]
+        parts.append(_text(f"Against {reference['title']}: {reference['citation']}"))
+        rows = [
+            (p["line"].replace("_of_", "(") + ")", f"{p['place']:.4f}", f"{p['reference']:.5f}",
+             f"{p['computed']:.5f}", f"{p['error_percent']:+.2f}")
+            for p in compared["points"]
+        ]  # fmt: skip
+        parts.append(table(["profile", "place", "reference", "computed", "error, % of lid speed"], rows))
+    rows = [
+        (e["name"], f"{e['value']:.5f}", f"{e['place']:.4f}", _number(e["reference"], ".5f"),
+         _number(e["reference_place"], ".4f"), _number(e["error_percent"], "+.2f"))
+        for e in compared.get("extrema", [])
+    ]  # fmt: skip
+    if rows:
+        parts.append(_text("Extrema of the cubic interpolants, in the lid speed and the length", "soft"))
+        parts.append(table(["extremum", "value", "place", "reference", "place", "error, %"], rows))
+    return _section("Comparison", *parts)
+
+
+def _expected(figures: dict[str, Any]) -> str:
+    rows = [
+        (e["quantity"], f"{e['low']:g} to {e['high']:g}", _number(e["value"], ".6g"), "yes" if e["met"] else "no")
+        for e in figures.get("expected", [])
+    ]
+    return _section("Expected", table(["quantity", "range", "found", "met"], rows)) if rows else ""
+
+
+def _number(value: float | None, form: str) -> str | None:
+    return None if value is None else f"{value:{form}}"
+
+
+def _speed(run: Record | None, figures: dict[str, Any]) -> str:
+    rows = []
+    if figures:
+        rows = [
+            ("updates", f"{figures['mlups']:.5g} million cells a second"),
+            ("steps", f"{figures['steps']} in {figures['seconds']:.4g} s, output and residuals included"),
+            ("machine", f"{figures['machine']}: {figures['devices']} devices of {figures['ranks']} ranks"),
+        ]
+    parts = [table(["", ""], rows, left=2)] if rows else []
+    if run and run.phases:
+        whole = next((phase["seconds"] for phase in run.phases if phase["name"] == "all"), 0.0)
+        lines = [
+            (p["name"], p["calls"], f"{p['seconds']:.3f}",
+             f"{1e3 * p['seconds'] / p['calls']:.4f}" if p["calls"] else None,
+             f"{100 * p['seconds'] / whole:.1f}" if whole else None)
+            for p in run.phases
+        ]  # fmt: skip
+        parts.append(table(["phase", "calls", "s", "ms a call", "%"], lines))
+    return _section("Speed", *parts) if parts else ""
+
+
+def _exchange(exchanged: dict[str, Any], folder: Path) -> str:
+    rows = exchanged.get("rows", [])
+    lines = [
+        (r["source"], r["target"], r["route"], r["reason"], r["bytes"], _number(r["time_us"], ".1f"),
+         _number(r["gbs"], ".2f"), _number(r["percent_of_link"], ".0f"))
+        for r in rows[:MOST_MESSAGES]
+    ]  # fmt: skip
+    parts = [table(["from", "to", "route", "why", "bytes", "µs", "GB/s", "% of link"], lines, left=4)]
+    if len(rows) > MOST_MESSAGES:
+        parts.append(_text(f"and {len(rows) - MOST_MESSAGES} more messages in exchange.json", "soft"))
+    picture = folder / "exchange.png"
+    if picture.exists():
+        parts.append(_file(picture, "Messages of the last exchange"))
+    return _section("Exchange", *parts)
+
+
+def _facts(run: Record | None) -> str:
+    if not run:
+        return _section("Facts", _text(f"{record.FILE} is not here: the run wrote none, or it was removed.", "soft"))
+    times = [("began", run.began), ("ended", run.ended or "not yet")]
+    return _section("Facts", table(["", ""], [*run.facts, *times], left=2))
+
+
+def _log(run: Record | None) -> str:
+    if not run or not run.log:
+        return ""
+    rows = [(entry["when"], entry["step"], entry["what"]) for entry in run.log]
+    return _section("Log of the guard and of checkpoints", table(["when", "step", "what"], rows, left=3))
+
+
+def _case(shown: Results) -> str:
+    text = (shown.folder / CASE).read_text(encoding="utf-8")
+    return _section("Case", _more("the case with every key", f"<pre>{html.escape(text)}</pre>"))
+
+
+def _pictures(shown: Results, draw: bool) -> str:
+    parts = []
+    if draw and shown.frames:
+        parts.append(_last_frame(shown))
+    parts += [_file(shown.folder / name, text) for name, text in OWN_PICTURES.items() if (shown.folder / name).exists()]
+    # What the page shows already is not shown twice.
+    more = [path for path in _drawn_since(shown) if path.name not in OWN_PICTURES]
+    parts += [_file(path, path.stem.replace("_", " ")) for path in more]
+    return _section("Pictures", *parts) if parts else ""
+
+
+def _drawn_since(shown: Results) -> list[Path]:
+    """What plot and render have drawn since this run began: older pictures may show another flow."""
+    folder = shown.folder / PICTURES
+    began = (shown.folder / CASE).stat().st_mtime
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in found if path.suffix in _KINDS and path.stat().st_mtime >= began]
+
+
+def _last_frame(shown: Results) -> str:
+    """A picture that cannot be drawn, for whatever reason, does not cost the page."""
+    try:
+        return _figure("image/png", _sheet(shown), "The last frame in the middle of the box")
+    except CaseError:
+        raise
+    except Exception as error:
+        return _text(f"The last frame cannot be drawn: {str(error).strip() or type(error).__name__}", "soft")
+
+
+def _sheet(shown: Results) -> bytes:
+    """Speed, vorticity and density of the last frame side by side, as a PNG."""
+    import matplotlib.pyplot as plt
+
+    from slipstream.pictures import planes
+
+    plane = planes.cut_plane(shown, shown.frame(), planes.middle(shown.case))
+    figure = planes.sheet([(plane, field) for field in ("speed", "vorticity", "density")])
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=120)
+    plt.close(figure)
+    return buffer.getvalue()
+
+
+_KINDS = {".png": "image/png", ".gif": "image/gif", ".mp4": "video/mp4"}
+
+
+def _file(path: Path, caption: str) -> str:
+    if path.stat().st_size > MOST_BYTES:
+        return _text(f"{caption}: {path.name}, {path.stat().st_size / 1e6:.0f} MB, lies beside this page", "soft")
+    return _figure(_KINDS[path.suffix], path.read_bytes(), caption)
+
+
+def _figure(kind: str, content: bytes, caption: str) -> str:
+    data = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    words = html.escape(caption)
+    if kind.startswith("video"):
+        inner = f'<video controls loop src="{data}"></video>'
+    else:
+        inner = f'<img alt="{words}" src="{data}">'
+    return f"<figure>{inner}<figcaption>{words}</figcaption></figure>"

@@ -1,0 +1,103 @@
+"""Pictures that runs leave: centreline profiles, the mid-plane, the energy over time."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from slipstream.case.case import Case
+from slipstream.flow import energy as energies
+from slipstream.flow.profiles import Profile, interpolate
+from slipstream.flow.reference import Reference
+from slipstream.pictures import palette
+from slipstream.pictures.style import BLUE, RED, STYLE, case_title, heading, save
+
+#: Velocities below it, over the lid speed, are rounding.
+NOTHING = 1e-6
+
+
+def _side_name(case: Case, axis: str) -> str:
+    """Of an axis that goes from one side of the box to the other, whose edge need not be the length."""
+    edge = case.grid.cells["xyz".index(axis)]
+    return f"{axis} / L" if edge == case.scales.length else f"{axis} / L{axis}"
+
+
+def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, case: Case) -> None:
+    """u along the vertical and v along the horizontal centreline; reference points as circles."""
+    vertical, horizontal = lines
+    fine = np.linspace(0.0, 1.0, 401)
+    with plt.rc_context(STYLE):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.4), layout="constrained")
+        left.plot(interpolate(vertical.place, vertical.velocity[:, 0], fine), fine, color=BLUE, label="slipstream")
+        right.plot(fine, interpolate(horizontal.place, horizontal.velocity[:, 1], fine), color=BLUE, label="slipstream")
+        if reference:
+            style = {"ls": "none", "marker": "o", "mfc": "white", "mec": RED, "ms": 5, "label": reference.title}
+            u, v = reference.lines
+            left.plot(u.value, u.place, clip_on=False, zorder=3, **style)
+            right.plot(v.place, v.value, clip_on=False, zorder=3, **style)
+        across, up = (_side_name(case, axis) for axis in "xy")
+        left.set(xlabel="u / U", ylabel=up, ylim=(0, 1), title="vertical centreline")
+        right.set(xlabel=across, ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
+        # Of what is zero but for rounding, the axis shows that it is.
+        if np.abs(vertical.velocity[:, 0]).max() < NOTHING:
+            left.set_xlim(-1, 1)
+        if np.abs(horizontal.velocity[:, 1]).max() < NOTHING:
+            right.set_ylim(-1, 1)
+        handles, labels = left.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        figure.suptitle(case_title(case), fontsize=12, parse_math=False)
+        save(figure, path)
+
+
+def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
+    """Streamlines of the in-plane velocity at z = 1/2, coloured by its size; what is masked is solid."""
+    rows, columns = plane.shape[:2]
+    length = case.scales.length
+    x, y = (np.arange(columns) + 0.5) / length, (np.arange(rows) + 0.5) / length
+    speed = np.ma.hypot(plane[..., 0], plane[..., 1])
+    top = float(np.ma.filled(speed, 0.0).max()) or 1.0
+    solid = bool(np.ma.getmaskarray(speed).any())
+    width, height = columns / length, rows / length
+    scale = min(5.2 / width, 6.5 / height)
+    size = (max(width * scale, 4.0) + 1.2, max(height * scale, 1.4) + 0.9)
+    with plt.rc_context(STYLE | {"axes.grid": False}):
+        figure, axes = plt.subplots(figsize=size, layout="constrained")
+        mesh = axes.imshow(
+            speed,
+            origin="lower",
+            extent=(0, width, 0, height),
+            cmap=plt.get_cmap(palette.SEQUENTIAL).with_extremes(bad=palette.SOLID),
+            vmin=0,
+            vmax=top,
+            interpolation="nearest" if solid else "bilinear",
+        )
+        # Lines need two cells at least along each axis.
+        if min(rows, columns) > 1 and float(np.ma.filled(speed, 0.0).max()) > 0.0:
+            u, v = plane[..., 0], plane[..., 1]
+            axes.streamplot(x, y, u, v, color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
+        axes.set(xlabel="x / L", ylabel="y / L", xlim=(0, width), ylim=(0, height), aspect="equal")
+        figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
+        where = "" if case.lbm.lattice == "D2Q9" else "mid-plane z = 1/2\n"
+        axes.set_title(where + heading(case, size[0] - 1.2, 11), fontsize=11, parse_math=False)
+        save(figure, path)
+
+
+def energy(path: Path, case: Case, found: energies.Decay, reference: energies.Reference | None) -> None:
+    """Energy and its decay over time."""
+    with plt.rc_context(STYLE):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained")
+        left.plot(found.time, found.kinetic, color=BLUE, label="slipstream")
+        right.plot(found.time, found.decay, color=BLUE, label="decay, -dE/dt")
+        right.plot(found.time, found.dissipation, color=BLUE, ls="--", label="dissipation by the stress")
+        if reference:
+            shown = reference.time <= found.time[-1]
+            style = {"color": RED, "lw": 1.0, "label": reference.title}
+            left.plot(reference.time[shown], reference.kinetic[shown], **style)
+            right.plot(reference.time[shown], reference.dissipation[shown], **style)
+        left.set(xlabel="t U / L", ylabel="kinetic energy / U²", ylim=(0, None))
+        right.set(xlabel="t U / L", ylabel="dissipation L / U³", ylim=(0, None))
+        left.legend()
+        right.legend()
+        figure.suptitle(case_title(case), fontsize=12, parse_math=False)
+        save(figure, path)

@@ -1,0 +1,281 @@
+"""Planes of a frame: speed, vorticity, density and pressure as colours, and streamlines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.flow import derived
+from slipstream.pictures import palette
+from slipstream.pictures.style import STYLE, heading
+from slipstream.results import results
+from slipstream.results.results import Frame, Results
+
+Array = np.ndarray
+#: The two axes of a plane with this normal, across and up.
+ACROSS = {"x": "yz", "y": "xz", "z": "xy"}
+#: Share of the values that lies within the colours of a field with a sign: corners under a lid know no bounds.
+_WITHIN = 99.0
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where to cut: `z = 0.5`, in the length or in m."""
+
+    normal: str
+    at: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.normal}{self.at:.4g}"
+
+
+@dataclass(frozen=True)
+class Plane:
+    """One cut through one frame: arrays [up][across], velocity [up][across][x, y, z]."""
+
+    case: Case
+    cut: Cut
+    time: float | None  #: None: not to be told
+    velocity: Array
+    density: Array
+    solid: Array
+
+    @property
+    def axes(self) -> str:
+        return ACROSS[self.cut.normal]
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Width and height, in the length or m."""
+        across, up = ("xyz".index(axis) for axis in self.axes)
+        cells, h = self.case.grid.cells, self.case.spacing
+        return cells[across] * h, cells[up] * h
+
+    def values(self, field: str) -> Array:
+        """Of a field; solid cells, and values that are not finite, are masked."""
+        if field == "speed":
+            values = np.linalg.norm(self.velocity, axis=-1)
+        elif field == "vorticity":
+            values = derived.plane_vorticity(self.case, self.velocity, self.solid, self.axes)
+        elif field == "density":
+            values = self._density_above_rest()
+        elif field == "pressure":
+            values = results.pressure(self.case, self.density)
+        else:
+            values = self.velocity[..., "uvw".index(field)]
+        return np.ma.masked_invalid(np.ma.masked_array(values, self.solid))
+
+    def _density_above_rest(self) -> Array:
+        rest = results.density_at_rest(self.case)
+        return self.density - rest if self.case.si else self.density / rest - 1.0
+
+
+def middle(case: Case) -> Cut:
+    """The plane half-way along z."""
+    return Cut("z", results.box_size(case)[2] / 2)
+
+
+def parse_cut(text: str, case: Case) -> Cut:
+    """`z`, the middle of the box along z, or `z=0.3`."""
+    name, _, value = text.partition("=")
+    normal = name.strip()
+    if normal not in ACROSS:
+        raise CaseError(f"--plane {text}: name an axis and a place, as z=0.5 or x")
+    size = results.box_size(case)["xyz".index(normal)]
+    try:
+        at = float(value) if value else size / 2
+    except ValueError:
+        raise CaseError(f"--plane {text}: '{value}' is not a number") from None
+    if not 0.0 <= at <= size:
+        unit = "m" if case.si else "L"
+        raise CaseError(f"--plane {text}: outside of the box, which goes from {normal} = 0 to {size:.6g} {unit}")
+    if case.lbm.lattice == "D2Q9" and normal != "z":
+        raise CaseError(f"--plane {text}: a flow in two dimensions has the plane z alone")
+    return Cut(normal, at)
+
+
+def _weights(cells: int, spacing: float, at: float) -> tuple[int, int, Array]:
+    """The cells on both sides of a place, first and past-last, and their weights there; at a side the outermost."""
+    place = min(max(at / spacing - 0.5, 0.0), cells - 1.0)
+    # A place that rounding alone keeps from a cell's centre is that centre.
+    low = min(int(place + 1e-9), cells - 1)
+    share = place - low
+    if share < 1e-9:
+        return low, low + 1, np.ones(1)
+    return low, low + 2, np.array([1.0 - share, share])
+
+
+def cut_plane(shown: Results, frame: Frame, cut: Cut) -> Plane:
+    """Reads the cells next to a cut and interpolates between them."""
+    axis = "xyz".index(cut.normal)
+    low, high, weights = _weights(shown.extent[axis], shown.case.spacing, cut.at)
+    box = [slice(None)] * 3
+    box[axis] = slice(low, high)
+    along = 2 - axis
+
+    def read(name: str) -> Array:
+        return shown.read(frame, name, (box[0], box[1], box[2]))
+
+    velocity, solid = read("velocity"), read("flags") != 0
+    if velocity.shape[-1] == 2:
+        velocity = np.pad(velocity, [(0, 0)] * 3 + [(0, 1)])
+    speed, wall = derived.across_layers(velocity, solid, weights, along)
+    density, _ = derived.across_layers(read("density"), solid, weights, along)
+    return Plane(shown.case, cut, frame.time, speed, density, wall)
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colours of a field and what they mean."""
+
+    norm: Normalize
+    colours: Colormap
+    label: str
+    extend: str
+
+
+def look(case: Case, cut: Cut, field: str, values: Sequence[Array]) -> Look:
+    """Colours that suit all of the values: from zero for the speed, else the same to both sides of it."""
+    unit = results.units(case)
+    labels = {
+        "speed": unit.speed(),
+        "vorticity": unit.vorticity(cut.normal),
+        "density": unit.density,
+        "pressure": unit.pressure,
+    }
+    label = labels.get(field, unit.speed(field))
+    sizes = [np.ma.compressed(np.ma.abs(part)) for part in values]
+    largest = max((float(part.max()) for part in sizes if part.size), default=0.0)
+    if field == "speed":
+        colours = matplotlib.colormaps[palette.SEQUENTIAL].with_extremes(bad=palette.SOLID)
+        return Look(Normalize(0.0, largest or 1.0), colours, label, "neither")
+    most = max((float(np.percentile(part, _WITHIN)) for part in sizes if part.size), default=0.0) or largest or 1.0
+    colours = palette.diverging().with_extremes(bad=palette.SOLID)
+    return Look(Normalize(-most, most), colours, label, "both" if largest > 1.0001 * most else "neither")
+
+
+def _figure_size(width: float, height: float) -> tuple[float, float]:
+    """Inches of a picture whose axes keep the proportions of the plane."""
+    room = 6.2
+    scale = room / max(width, height)
+    across, up = max(width * scale, 1.6), max(height * scale, 1.4)
+    bar = 1.5 if _bar_beside(width, height) else 0.9
+    return (across + bar, up + 1.0) if _bar_beside(width, height) else (max(across, 4.0) + 0.9, up + 0.9 + bar)
+
+
+def _bar_beside(width: float, height: float) -> bool:
+    """Colour bars stand beside what is high and lie below what is wide."""
+    return width <= 1.8 * height
+
+
+def paint(axes: Axes, plane: Plane, field: str, how: Look) -> Any:
+    """Draws a field into axes, in equal aspect."""
+    width, height = plane.edges
+    image = axes.imshow(
+        plane.values(field),
+        origin="lower",
+        extent=(0.0, width, 0.0, height),
+        norm=how.norm,
+        cmap=how.colours,
+        interpolation="nearest" if plane.solid.any() else "bilinear",
+    )
+    unit = results.units(plane.case)
+    axes.set(xlabel=unit.place(plane.axes[0]), ylabel=unit.place(plane.axes[1]), aspect="equal")
+    axes.grid(False)
+    return image
+
+
+def where(plane: Plane) -> str:
+    """The cut and the time."""
+    unit = results.units(plane.case)
+    parts = [] if plane.case.lbm.lattice == "D2Q9" else [unit.at(plane.cut.normal, plane.cut.at)]
+    parts += [] if plane.time is None else [unit.time(plane.time)]
+    return ", ".join(parts)
+
+
+def _framed(plane: Plane, what: str) -> tuple[Figure, Axes]:
+    size = _figure_size(*plane.edges)
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    title, place = heading(plane.case, size[0] - 1.0, 10.5), where(plane)
+    axes.set_title(f"{title}\n{what}{', ' if place else ''}{place}", fontsize=10.5, loc="left", parse_math=False)
+    return figure, axes
+
+
+def _bar(figure: Figure, axes: Axes, image: Any, plane: Plane, how: Look) -> None:
+    beside = _bar_beside(*plane.edges)
+    side = {"location": "right", "shrink": 0.9} if beside else {"location": "bottom", "shrink": 0.6, "aspect": 40}
+    short_ticks(figure.colorbar(image, ax=axes, label=how.label, extend=how.extend, pad=0.02, **side))
+
+
+def short_ticks(bar: Any) -> None:
+    """Few numbers, with a power of ten where they are small or large: those of thin bars must not touch."""
+    bar.locator = MaxNLocator(6, symmetric=False)
+    bar.formatter = ScalarFormatter(useMathText=True)
+    bar.formatter.set_powerlimits((-2, 4))
+    bar.update_ticks()
+
+
+def picture(plane: Plane, field: str, how: Look) -> Figure:
+    """A field of a plane; the caller saves and closes it."""
+    with plt.rc_context(STYLE):
+        figure, axes = _framed(plane, field)
+        _bar(figure, axes, paint(axes, plane, field, how), plane, how)
+        return figure
+
+
+def streamlines(plane: Plane, how: Look | None = None) -> Figure:
+    """Streamlines of the velocity within a plane, over the speed; the caller saves and closes it."""
+    how = how or look(plane.case, plane.cut, "speed", [plane.values("speed")])
+    with plt.rc_context(STYLE):
+        figure, axes = _framed(plane, "streamlines in the plane")
+        _bar(figure, axes, paint(axes, plane, "speed", how), plane, how)
+        draw_lines(axes, plane)
+        return figure
+
+
+def draw_lines(axes: Axes, plane: Plane) -> None:
+    """White lines along the velocity within a plane."""
+    first, second = ("xyz".index(axis) for axis in plane.axes)
+    u, v = (np.ma.masked_invalid(np.ma.masked_array(plane.velocity[..., n], plane.solid)) for n in (first, second))
+    if min(u.shape) < 2 or not np.hypot(u, v).any():
+        return
+    h, (width, height) = plane.case.spacing, plane.edges
+    x, y = (np.arange(u.shape[1]) + 0.5) * h, (np.arange(u.shape[0]) + 0.5) * h
+    density = (1.7 * min(width / height, 4.0) ** 0.5, 1.7 * min(height / width, 4.0) ** 0.5)
+    axes.streamplot(x, y, u, v, color="white", density=density, linewidth=0.7, arrowsize=0.7)
+    axes.set(xlim=(0.0, width), ylim=(0.0, height))
+
+
+def sheet(planes: Sequence[tuple[Plane, str]]) -> Figure:
+    """Several fields side by side, each with its own colours; the caller saves and closes it."""
+    width, height = planes[0][0].edges
+    beside = width <= 1.8 * height
+    shape = (1, len(planes)) if beside else (len(planes), 1)
+    up = min(4.2 * height / width, 5.0) if beside else 9.0 * height / width + 1.2
+    size = (4.2 * len(planes), up + 1.3) if beside else (9.5, len(planes) * up)
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
+        for axes, (plane, field) in zip(panels.flat, planes, strict=True):
+            how = look(plane.case, plane.cut, field, [plane.values(field)])
+            image = paint(axes, plane, field, how)
+            axes.set_title(field, loc="left")
+            short_ticks(
+                figure.colorbar(image, ax=axes, location="bottom", label=how.label, extend=how.extend, shrink=0.9)
+            )
+        figure.suptitle(
+            f"{heading(planes[0][0].case, size[0], 11)}\n{where(planes[0][0])}", fontsize=11, parse_math=False
+        )
+        return figure

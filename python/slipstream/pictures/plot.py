@@ -1,0 +1,98 @@
+"""`slipstream plot`: pictures of planes of a run's fields, its profiles, and films of a plane."""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from slipstream.base.errors import CaseError
+from slipstream.flow import profiles
+from slipstream.pictures import film, overview, planes, style
+from slipstream.pictures.picture_options import DEFAULT_FIELDS, check_film
+from slipstream.pictures.planes import Cut
+from slipstream.results.results import PICTURES, Frame, Results
+
+
+def command(arguments: argparse.Namespace, console: Console) -> None:
+    check_film(arguments)
+    shown = Results(arguments.results)
+    frame = shown.frame(arguments.time)
+    cuts = [planes.parse_cut(text, shown.case) for text in arguments.plane] or [planes.middle(shown.case)]
+    fields = arguments.field or list(DEFAULT_FIELDS)
+    try:
+        if arguments.film:
+            field = arguments.field[0] if arguments.field else "speed"
+            if len(cuts) > 1 or len(arguments.field) > 1:
+                raise CaseError("--film: a film shows one plane and one field; name one --plane and one --field")
+            report_film(console, film.write(arguments.film, _frames(shown, cuts[0], field), arguments.fps))
+            return
+        written = _pictures(shown, frame, cuts, fields, arguments.output or shown.folder / PICTURES)
+        if not arguments.field:
+            written += _profiles(shown, arguments.output or shown.folder / PICTURES)
+    except OSError as error:
+        raise CaseError(f"a picture cannot be written: {error}") from None
+    report_files(console, written)
+
+
+def report_files(console: Console, written: Sequence[Path]) -> None:
+    console.print("written:")
+    for path in written:
+        console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
+
+
+def report_film(console: Console, written: tuple[Path, str]) -> None:
+    path, note = written
+    if note:
+        console.print(note, soft_wrap=True)
+    report_files(console, [path])
+
+
+def _pictures(shown: Results, frame: Frame, cuts: Sequence[Cut], fields: Sequence[str], folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for cut in cuts:
+        plane = planes.cut_plane(shown, frame, cut)
+        for field in fields:
+            path = folder / (f"{field}.png" if shown.case.lbm.lattice == "D2Q9" else f"{field}_{cut.name}.png")
+            style.save(draw(plane, field), path)
+            written.append(path)
+    return written
+
+
+def draw(plane: planes.Plane, field: str) -> Figure:
+    """One picture in colours of its own."""
+    if field == "streamlines":
+        return planes.streamlines(plane)
+    return planes.picture(plane, field, planes.look(plane.case, plane.cut, field, [plane.values(field)]))
+
+
+def _profiles(shown: Results, folder: Path) -> list[Path]:
+    """The centreline profiles, where the run has left them."""
+    source = shown.folder / "profiles.csv"
+    if not source.exists():
+        return []
+    path = folder / "profiles.png"
+    lines = profiles.read_profiles(source, shown.case)
+    overview.profiles(path, lines, profiles.reference_for(shown.case), shown.case)
+    return [path]
+
+
+def _frames(shown: Results, cut: Cut, field: str) -> Iterator[np.ndarray]:
+    """All frames, in the same colours. The planes are read twice: colours come first."""
+    ground = "speed" if field == "streamlines" else field
+    sampled: list[np.ndarray] = []
+    for frame in shown.frames:
+        values = planes.cut_plane(shown, frame, cut).values(ground)
+        # A sample has the extremes and enough of the rest for a percentile.
+        flat = np.ma.compressed(values)
+        if flat.size:
+            sampled.append(np.concatenate([flat[:: max(1, flat.size // 20000)], [flat.min(), flat.max()]]))
+    how = planes.look(shown.case, cut, ground, sampled)
+    for frame in shown.frames:
+        plane = planes.cut_plane(shown, frame, cut)
+        figure = planes.streamlines(plane, how) if field == "streamlines" else planes.picture(plane, field, how)
+        yield film.pixels(figure)

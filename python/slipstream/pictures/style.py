@@ -1,0 +1,47 @@
+"""What pictures have in common: style, titles, and how they are saved. They are drawn without a display."""
+
+import textwrap
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from slipstream.base.terminal import show_extent
+from slipstream.case.case import Case
+
+STYLE = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "axes.grid": True,
+    "grid.color": "0.92",
+    "legend.frameon": False,
+    "figure.dpi": 160,
+}
+BLUE, RED = "#1f5fa8", "#c8442e"
+
+
+def case_title(case: Case) -> str:
+    """What flows, and how it was computed: to be drawn with parse_math=False, because a dollar in the words of a case
+    is a dollar."""
+    lbm = case.lbm
+    method = f"{lbm.lattice} {lbm.collision} {lbm.precision}"
+    cells = show_extent(case.grid.cells).replace("^2", "²").replace("^3", "³")
+    what = case.case.description.rstrip(".") or case.case.name
+    return f"{what}, Re {case.scales.reynolds:.4g}, {cells}, {method}"
+
+
+def heading(case: Case, inches: float, size: float) -> str:
+    """The title of the case in as many lines as a picture of that width needs; a letter is about half as wide as the
+    font is high."""
+    return textwrap.fill(case_title(case), max(24, int(inches * 72 / (0.52 * size))), break_long_words=False)
+
+
+def save(figure: Figure, path: Path) -> None:
+    figure.savefig(path)
+    plt.close(figure)

@@ -1,0 +1,215 @@
+"""`slipstream trace`: Chrome-trace files of an exchange or a step, as bars over time (Pearson et al. 2020, fig. 9).
+
+A file holds {"traceEvents": [...]}, or the list alone. Events with "ph": "X" are bars: `ts` and `dur` in microseconds,
+`pid` a rank, `tid` a stream, a host thread or a state machine, `cat` the colour. Events with "ph": "M" name ranks
+(`process_name`) and rows (`thread_name`). Files of several ranks share one clock.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from slipstream.base.errors import CaseError
+from slipstream.pictures.style import STYLE, save
+
+#: Categories of what the engine and the solvers write, in the order of their colours.
+ENGINE_KINDS = ("compute", "copy", "host", "kernel", "message", "step")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One thing that a row did."""
+
+    name: str
+    category: str
+    start: float  #: microseconds
+    duration: float
+
+
+@dataclass
+class Row:
+    """A stream, a host thread or a state machine of a rank. Bars that overlap lie in different lanes."""
+
+    rank: str
+    name: str
+    bars: list[Bar] = field(default_factory=list)
+
+    def lanes(self) -> list[list[Bar]]:
+        result: list[list[Bar]] = []
+        for bar in sorted(self.bars, key=lambda bar: (bar.start, -bar.duration)):
+            # The tolerance: clocks of nanoseconds, written in microseconds, round.
+            lane = next((lane for lane in result if lane[-1].start + lane[-1].duration <= bar.start + 1e-6), None)
+            if lane is None:
+                result.append([bar])
+            else:
+                lane.append(bar)
+        return result
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CaseError(f"trace: {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise CaseError(f"trace: {path} is no JSON: {error}") from None
+    events = content.get("traceEvents") if isinstance(content, dict) else content
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        raise CaseError(f'trace: {path} has no list "traceEvents"')
+    return events
+
+
+def _bar(event: dict[str, Any], path: Path) -> Bar:
+    try:
+        start, duration = float(event["ts"]), float(event["dur"])
+    except (KeyError, TypeError, ValueError):
+        name = event.get("name", "an event")
+        raise CaseError(f'trace: {path}: "{name}" has no numbers "ts" and "dur" (microseconds)') from None
+    return Bar(str(event.get("name", "")), str(event.get("cat") or "other"), start, duration)
+
+
+def _number(key: Any) -> tuple[int, float, str]:
+    """Sorts numbers as numbers, before words."""
+    return (0, float(key), "") if isinstance(key, int | float) else (1, 0.0, str(key))
+
+
+def read(paths: Sequence[Path]) -> list[Row]:
+    """The rows of all files, by rank, then as the file sorts or numbers them; time 0 is the first event of all."""
+    rows: dict[tuple[str, str], Row] = {}
+    order: dict[tuple[str, str], Any] = {}
+    for path in paths:
+        events = _events(path)
+        ranks: dict[Any, str] = {}
+        names: dict[tuple[Any, Any], str] = {}
+        places: dict[tuple[Any, Any], Any] = {}
+        for event in (event for event in events if event.get("ph") == "M"):
+            pid, key, arguments = event.get("pid"), (event.get("pid"), event.get("tid")), event.get("args", {})
+            if event.get("name") == "process_name":
+                ranks[pid] = str(arguments.get("name"))
+            elif event.get("name") == "thread_name":
+                names[key] = str(arguments.get("name"))
+            elif event.get("name") == "thread_sort_index":
+                places[key] = arguments.get("sort_index")
+        for event in (event for event in events if event.get("ph") == "X"):
+            pid, tid = event.get("pid", 0), event.get("tid", 0)
+            rank, name = ranks.get(pid, f"rank {pid}"), names.get((pid, tid), str(tid))
+            rows.setdefault((rank, name), Row(rank, name)).bars.append(_bar(event, path))
+            order.setdefault((rank, name), (_number(pid), _number(places.get((pid, tid), tid))))
+    if not rows:
+        raise CaseError(f"trace: no events of a duration in {', '.join(map(str, paths))}")
+    first = min(bar.start for row in rows.values() for bar in row.bars)
+    for row in rows.values():
+        row.bars = [Bar(bar.name, bar.category, bar.start - first, bar.duration) for bar in row.bars]
+    return [rows[key] for key in sorted(rows, key=lambda key: order[key])]
+
+
+def _colours(categories: Sequence[str]) -> dict[str, Any]:
+    """Those that the engine writes look the same in every picture."""
+    names = [*ENGINE_KINDS, *(name for name in categories if name not in ENGINE_KINDS)]
+    palette = plt.get_cmap("Set2" if len(names) <= 8 else "tab20").colors
+    return {name: palette[index % len(palette)] for index, name in enumerate(names)}
+
+
+def _draw_row(axes: Axes, row: Row, top: float, colour: dict[str, Any], span: float) -> None:
+    """A row is one high; its lanes share it."""
+    lanes = row.lanes()
+    height = 0.84 / len(lanes)
+    for index, lane in enumerate(lanes):
+        low = top + 0.08 + index * height
+        for bar in lane:
+            # A bar is at least as wide as the eye sees.
+            axes.broken_barh(
+                [(bar.start, max(bar.duration, span / 2000))], (low, 0.92 * height), color=colour[bar.category], lw=0
+            )
+            if bar.duration > span * 0.012 * len(bar.name) and height > 0.3:
+                axes.text(
+                    bar.start + bar.duration / 2, low + 0.46 * height, bar.name, ha="center", va="center", fontsize=6
+                )
+
+
+def draw(rows: Sequence[Row], path: Path, title: str = "") -> None:
+    """Rows grouped by rank, a colour a category, microseconds to the right."""
+    categories = sorted({bar.category for row in rows for bar in row.bars})
+    colour = _colours(categories)
+    span = max(bar.start + bar.duration for row in rows for bar in row.bars) or 1.0
+    gap = 0.4
+    with plt.rc_context(STYLE | {"axes.grid": False}):
+        figure, axes = plt.subplots(figsize=(11.0, 1.4 + 0.3 * len(rows)), layout="constrained")
+        top, places, previous = 0.0, [], rows[0].rank
+        starts = {previous: 0.0}
+        for row in rows:
+            if row.rank != previous:
+                axes.axhline(top + gap / 2, color="0.6", lw=0.8)
+                top += gap
+                starts[row.rank], previous = top, row.rank
+            _draw_row(axes, row, top, colour, span)
+            places.append(top + 0.5)
+            top += 1
+        axes.set(xlim=(0, span), ylim=(top, 0), xlabel="µs")
+        axes.set_title(title, parse_math=False)
+        axes.set_yticks(places, [row.name for row in rows], fontsize=8)
+        axes.xaxis.grid(True, color="0.92")
+        axes.set_axisbelow(True)
+        for rank, start in starts.items():
+            axes.annotate(
+                rank, (1.0, start), xycoords=("axes fraction", "data"), xytext=(4, -2), textcoords="offset points",
+                va="top", fontsize=9,
+            )  # fmt: skip
+        figure.legend(
+            handles=[Patch(color=colour[name], label=name) for name in categories],
+            loc="outside lower center",
+            ncols=min(len(categories), 8),
+            fontsize=8,
+        )
+        save(figure, path)
+
+
+def window(rows: Sequence[Row], name: str, count: int) -> list[Row]:
+    """What lies in the middle `count` of the first rank's bars of that name; all where there are not so many."""
+    of_rank = [bar for row in rows if row.rank == rows[0].rank for bar in row.bars]
+    first = sorted((bar for bar in of_rank if bar.name == name), key=lambda bar: bar.start)
+    if len(first) <= count:
+        return list(rows)
+    # Not the first ones, in which kernels are loaded, nor the last, after which the streams run empty.
+    middle = (len(first) - count) // 2
+    start = first[middle].start
+    end = first[middle + count].start
+    cut = []
+    for row in rows:
+        bars = [
+            Bar(bar.name, bar.category, max(bar.start, start) - start, _overlap(bar, start, end))
+            for bar in row.bars
+            if bar.start < end and bar.start + bar.duration > start
+        ]
+        if bars:
+            cut.append(Row(row.rank, row.name, bars))
+    return cut
+
+
+def _overlap(bar: Bar, start: float, end: float) -> float:
+    return min(bar.start + bar.duration, end) - max(bar.start, start)
+
+
+def trace_steps(paths: Sequence[Path], output: Path, title: str = "", count: int = 2) -> None:
+    """A picture of a few time steps from the middle of a run."""
+    draw(window(read(paths), "step", count), output, title)
+
+
+def trace(paths: Sequence[Path], output: Path, title: str = "", middle: str = "", count: int = 2) -> None:
+    """Reads the files of all ranks and writes one picture; `middle`: only of the middle `count` bars of that name."""
+    rows = read(paths)
+    if middle and not any(bar.name == middle for row in rows for bar in row.bars):
+        names = ", ".join(sorted({bar.name for row in rows for bar in row.bars})[:12])
+        raise CaseError(f'trace: no bar is called "{middle}": take one of {names}')
+    rows = window(rows, middle, count) if middle else rows
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        draw(rows, output, title)
+    except (OSError, ValueError) as error:  # matplotlib knows the format by the name's ending
+        raise CaseError(f"trace: {output} cannot be written: {error}") from None

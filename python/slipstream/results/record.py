@@ -1,0 +1,74 @@
+"""What a run says of itself, kept as run.json beside its results: facts, speed, phases, and what happened when."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from slipstream.base.errors import CaseError
+
+FILE = "run.json"
+
+
+def now() -> str:
+    return f"{datetime.now():%Y-%m-%d %H:%M:%S}"
+
+
+@dataclass
+class Record:
+    """Of one run; a run that goes on from a checkpoint keeps the log of the one before it."""
+
+    facts: list[tuple[str, str]] = field(default_factory=list)  #: the banner
+    began: str = field(default_factory=now)
+    ended: str = ""
+    verdict: str = ""
+    sound: bool = True
+    figures: dict[str, Any] = field(default_factory=dict)
+    phases: list[dict[str, Any]] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)  #: when, step, what
+
+    def note(self, step: int, what: str) -> None:
+        self.log.append({"when": now(), "step": step, "what": what})
+
+    def add(self, events: Sequence["Event"]) -> None:
+        self.log += [{"when": event.when, "step": event.step, "what": event.what} for event in events]
+
+    def end(self, verdict: str, sound: bool = True) -> None:
+        self.ended, self.verdict, self.sound = now(), verdict, sound
+
+    def write(self, folder: Path) -> None:
+        text = json.dumps(self.__dict__, indent=1, default=str)
+        (folder / FILE).write_text(text + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened at a step."""
+
+    step: int
+    what: str
+    when: str = field(default_factory=now)
+
+
+def read(folder: Path) -> Record | None:
+    """What the run in a folder wrote; None where there is none. Raises CaseError where it cannot be read."""
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        known = {entry.name for entry in fields(Record)}  # another version may have written more
+        return Record(**{key: value for key, value in found.items() if key in known})
+    except (OSError, AttributeError, TypeError, ValueError) as error:
+        raise CaseError(f"{path}: is not the record of a run, or is damaged: {error}") from None
+
+
+def log_before(folder: Path) -> list[dict[str, Any]]:
+    """What happened in the run that is gone on with; nothing where that cannot be read any more."""
+    try:
+        before = read(folder)
+    except CaseError:
+        return []
+    return before.log if before else []

@@ -1,0 +1,305 @@
+"""Checkpoints of a run: when they are made, what they remember beside the fields, and from which a case may go on."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.base.core import agree_on_error, as_case_error, core, on_all_ranks
+from slipstream.base.errors import CaseError, RunError
+from slipstream.case.case import Case
+from slipstream.case.reader import remembered
+from slipstream.geometry import bodies
+from slipstream.machine.start import asked_by
+from slipstream.results.record import Event
+from slipstream.run.locks import Locks
+
+#: Tables that may differ between a run and the one that goes on: they change no bit of the flow.
+_FREE_TABLES = frozenset({"case", "exact", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"})
+_FREE_KEYS = frozenset({"lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment"})
+#: The same, by body.
+_FREE_KEYS_OF_BODIES = frozenset({"area"})
+
+
+@dataclass(frozen=True)
+class Flow:
+    """By what a checkpoint knows its flow again."""
+
+    text: str  #: the resolved case
+    meshes: dict[str, str]  #: of each body with a mesh: SHA-256 of its file
+
+    @classmethod
+    def of(cls, case: Case, backend: str) -> "Flow":
+        """Reads the mesh files. Collective; raises CaseError where one cannot be read."""
+        with on_all_ranks():
+            meshes = bodies.checksums(case)
+        return cls(case.resolved(backend).to_toml(), meshes)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What the loop over time knows beside the fields."""
+
+    checked: int = 0  #: step from which the next residual is measured
+    residual: float | None = None
+    steady: bool = False
+
+
+@dataclass(frozen=True)
+class Restart:
+    """A checkpoint to go on from."""
+
+    path: str
+    step: int
+    marks: Marks
+    mass: float  #: before the first step of all
+
+    def fill(self, lbm: Any) -> None:
+        """Sets the fields, time and step of a solver. Collective."""
+        with as_case_error("--restart: "):
+            core().restore(lbm, self.path)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Checkpoints in a folder, oldest first."""
+    return sorted(folder.glob("checkpoint-*.h5"))
+
+
+def _flat(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _is_free(key: str) -> bool:
+    return key in _FREE_KEYS or (key.startswith("bodies.") and key.rpartition(".")[2] in _FREE_KEYS_OF_BODIES)
+
+
+def _of_the_flow(text: str) -> dict[str, Any]:
+    """Values by key, those of defaults among them: the text may be of a version that did not have a key yet. What is
+    not known here counts as it stands."""
+    data = tomllib.loads(text)
+    written = dict(_flat(data))
+    try:
+        case, unknown = remembered(text, "the checkpoint's case")
+        data = tomllib.loads(case.resolved(case.machine.backend).to_toml())
+    except (CaseError, ValueError):
+        unknown = []  # then its words are all that can be compared
+    values = dict(_flat(data)) | {key: written[key] for key in unknown if key in written}
+    return {key: v for key, v in values.items() if key.split(".")[0] not in _FREE_TABLES and not _is_free(key)}
+
+
+def differences(before: Flow, now: Flow) -> list[str]:
+    """Keys in which two flows differ, with both values. A mesh is what its file holds, wherever that lies; its path
+    counts where one of the flows has no checksum of it."""
+    old, new = _of_the_flow(before.text), _of_the_flow(now.text)
+    meshes = {f"bodies.{name}.mesh": name for name in before.meshes.keys() & now.meshes.keys()}
+
+    def differ(key: str) -> bool:
+        if key in meshes:
+            return before.meshes[meshes[key]] != now.meshes[meshes[key]]
+        return old.get(key) != new.get(key)
+
+    def show(values: dict[str, Any], flow: Flow, key: str) -> str:
+        checksum = f" with SHA-256 {flow.meshes[meshes[key]][:16]}..." if key in meshes else ""
+        return json.dumps(values[key]) + checksum if key in values else "not given"
+
+    return [
+        f"{key}: {show(old, before, key)} in the checkpoint, {show(new, now, key)} in the case"
+        for key in sorted(old.keys() | new.keys())
+        if differ(key)
+    ]
+
+
+def _chosen(case: Case, wanted: str) -> str:
+    if wanted != "last":
+        return wanted
+    there = files_in(case.checkpoint_folder)
+    if not there and case.checkpoint.folder:
+        there = files_in(Path(case.checkpoint.folder))  # where earlier versions put them
+    if not there:
+        raise CaseError(f"--restart last: there is no checkpoint in {case.checkpoint_folder}; name a file")
+    return str(there[-1])
+
+
+def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
+    with as_case_error("--restart: "):
+        info = core().checkpoint_info(_chosen(case, wanted))
+    notes = json.loads(info["notes"])
+    if found := differences(Flow(info["case"], notes.pop("meshes", {})), flow):
+        raise CaseError(
+            f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + "\n  run the case that it is of"
+        )
+    return {"path": info["path"], "step": info["step"], **notes}
+
+
+def _notes(marks: Marks, mass: float, flow: Flow) -> str:
+    """What a checkpoint keeps beside the case and the fields."""
+    return json.dumps({"marks": asdict(marks), "mass": mass, "meshes": flow.meshes})
+
+
+def save(lbm: Any, flow: Flow, folder: Path) -> str:
+    """Makes a checkpoint of a solver now, beside those in the folder, and returns its path. Collective."""
+    ring = core().Checkpoints(lbm, str(folder), 1 + len(files_in(folder)), flow.text)
+    ring.begin(_notes(Marks(lbm.step), lbm.mass(), flow))
+    ring.finish()
+    ((_, path, error),) = ring.results()
+    if error:
+        raise RunError(f"the checkpoint at step {lbm.step} was not written: {error}")
+    return path
+
+
+def find(case: Case, flow: Flow, wanted: str) -> Restart:
+    """The checkpoint `wanted`, a path or "last". Collective. Raises CaseError where it cannot be used for this case."""
+    text, problem = "", ""
+    if core().rank() == 0:
+        try:
+            text = json.dumps(_read(case, flow, wanted))
+        except CaseError as error:
+            problem = str(error)
+    agree_on_error(problem)
+    found = json.loads(core().broadcast(text, 0))
+    known = {field.name for field in fields(Marks)}  # another version may have written more
+    marks = Marks(**{key: value for key, value in found["marks"].items() if key in known})
+    return Restart(found["path"], found["step"], marks, found["mass"])
+
+
+class Keeper:
+    """Makes the checkpoints of a run: every so many steps, one when a signal or the clock asks for an end, and, where
+    `final`, one at any other end."""
+
+    def __init__(
+        self, case: Case, flow: Flow, console: Console, locks: Locks | None = None, final: bool = False
+    ) -> None:
+        self._case = case
+        self._flow = flow
+        self._console = console
+        self._final = final
+        self._locks = locks or Locks(case.case.name)  #: the run's, which gives them back, or its own
+        self._owns_locks = locks is None
+        self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
+        self._lbm: Any = None
+        self._ring: Any = None
+        self._mass = 0.0
+        self._began_from = ""
+        self._begun = -1  #: step of the newest checkpoint
+        self._now: Marks | None = None
+        #: What became of its checkpoints, on rank 0.
+        self.events: list[Event] = []
+        #: Where the loop over time goes on from.
+        self.marks: Marks | None = None
+
+    def watch(self, lbm: Any, mass: float, resumed: Restart | None) -> None:
+        """From now on checkpoints are of this solver. `mass`: before the first step of all."""
+        self._lbm, self._mass = lbm, mass
+        if resumed:
+            self._began_from, self.marks, self._begun = resumed.path, resumed.marks, resumed.step
+        # A folder that cannot be used is better known now than when the time has run out.
+        if self.every or self._case.checkpoint.wall_clock_limit:
+            self._checkpoints()
+
+    @property
+    def every(self) -> int | None:
+        """Steps between checkpoints."""
+        return self._case.checkpoint.every
+
+    def after(self, step: int, marks: Marks) -> str:
+        """Between steps: makes the checkpoint that is due. Returns why to stop; empty to go on. Collective."""
+        if self._ring:
+            self._ring.poll()
+            self._tell()
+        self._now = marks
+        if why := self._reason():
+            self._console.print(f"{why}: ends with a checkpoint; a second one ends at once", soft_wrap=True)
+        if why or (self.every and step % self.every == 0):
+            self._begin(step)
+        if why:
+            self._ring.finish()
+            failed = [error for at, _, error in self._tell() if at == step and error]
+            if failed:
+                raise RunError(f"stopped by {why} at step {step} without a checkpoint: {failed[0]}; {self._newest()}")
+        return why
+
+    def _reason(self) -> str:
+        """Why to stop, by the signal that the user sent. Collective."""
+        why = self._stop.reason()
+        return core().broadcast(asked_by(why), 0) if why == "SIGUSR1" else why
+
+    def _begin(self, step: int) -> None:
+        # What is not sound is not worth keeping: the guard raises.
+        self._lbm.inspect()
+        self._checkpoints().begin(_notes(self._now or Marks(step), self._mass, self._flow))
+        self._begun = step
+
+    def end(self, step: int) -> None:
+        """At an end that nobody asked for: makes the last checkpoint; one that fails is a warning. Collective."""
+        if not self._final or self._begun == step:
+            return
+        try:
+            self._begin(step)
+        except core().Diverged:
+            raise
+        except (RuntimeError, CaseError) as error:  # the folder cannot be used, which all ranks know
+            self._warn(step, str(error))
+            return
+        self.finish()
+
+    def finish(self) -> None:
+        """Waits for the checkpoint under way. Collective."""
+        if self._ring:
+            self._ring.finish()
+            self._tell()
+
+    def close(self) -> None:
+        """Finishes, and leaves signals alone again. Collective."""
+        self.finish()
+        self.release()
+
+    def release(self) -> None:
+        """Leaves signals, and the folder that it took for itself, alone again, whatever happened. Not collective."""
+        self._stop = None
+        if self._owns_locks:
+            self._locks.release()
+
+    @property
+    def last(self) -> str:
+        """The newest complete checkpoint, else the one that the run began from; empty where there is none. The same on
+        all ranks after finish()."""
+        return (self._ring.last if self._ring else "") or self._began_from
+
+    def last_good(self) -> str:
+        """For messages. Collective."""
+        self.finish()
+        return f"last good checkpoint: {self.last}" if self.last else "there is no checkpoint"
+
+    def _newest(self) -> str:
+        return f"the newest complete one is {self.last}" if self.last else "there is no other one"
+
+    def _checkpoints(self) -> Any:
+        if self._ring is None:
+            wanted, folder = self._case.checkpoint, self._case.checkpoint_folder
+            self._locks.take(folder, "checkpoint.folder")
+            self._ring = core().Checkpoints(self._lbm, str(folder), wanted.keep, self._flow.text, wanted.snapshot)
+        return self._ring
+
+    def _tell(self) -> list[tuple[int, str, str]]:
+        """Notes what became of checkpoints, and says which failed, on rank 0."""
+        results = self._ring.results()
+        for step, path, error in results:
+            if error:
+                self._warn(step, error)
+            else:
+                self.events.append(Event(step, f"checkpoint {path}"))
+        return results
+
+    def _warn(self, step: int, error: str) -> None:
+        self.events.append(Event(step, f"no checkpoint: {error}"))
+        self._console.print(
+            f"warning: the checkpoint at step {step} was not written: {error}; {self._newest()}", soft_wrap=True
+        )

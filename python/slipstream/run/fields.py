@@ -1,0 +1,36 @@
+"""Velocity, density, pressure and flags of a run over time, in one file that ParaView opens."""
+
+from pathlib import Path
+from typing import Any
+
+from slipstream.base.core import core
+from slipstream.case.case import Case
+
+
+class Fields:
+    """A VTKHDF series: lengths and times in the length and length / lid speed, velocity in the lid speed, density over
+    that at rest, pressure above that at rest over density x lid speed^2; or all of them in SI. Solid cells are hidden
+    from VTK (vtkGhostType). Between two writes the file is closed and whole."""
+
+    def __init__(self, lbm: Any, case: Case, path: Path) -> None:
+        """Makes the file, in place of one that is there. Collective."""
+        self._lbm, self._case = lbm, case
+        self._written = -1
+        self._series = core().Series(lbm, str(path), (case.spacing,) * 3, (0.0, 0.0, 0.0), True)
+
+    def write(self) -> None:
+        """Adds this step, if it is not there. Collective."""
+        step, converter, scales = self._lbm.step, self._case.converter, self._case.scales
+        if step == self._written:
+            return
+        if converter:
+            units = (converter.velocity, "m/s"), (converter.density, "kg/m^3"), (converter.pressure, "Pa")
+            self._series.write(step * converter.time, *units)
+        else:
+            units = (1.0 / scales.lid_speed, ""), (1.0, ""), (scales.lid_speed**-2, "")
+            self._series.write(step / scales.steps_per_time, *units)
+        self._written = step
+
+    def close(self) -> None:
+        """Ends the series."""
+        self._series.close()

@@ -1,0 +1,144 @@
+"""What a run has found, in numbers, tables and pictures."""
+
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.base.core import core
+from slipstream.case.case import Case
+from slipstream.flow import energy, expected, initial, profiles
+from slipstream.run import engine, report
+from slipstream.run.march import Outcome
+from slipstream.run.troubles import Troubles
+
+
+def figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, build: dict[str, Any]) -> dict[str, Any]:
+    """The run in numbers, for comparison.json."""
+    scales = case.scales
+    return {
+        "case": case.case.name,
+        "commit": build["commit"],
+        "date": f"{datetime.now():%Y-%m-%d}",
+        "machine": setup.machine.name,
+        "ranks": setup.machine.ranks,
+        "devices": len(setup.machine.devices()),
+        "cells": list(case.grid.cells),
+        "lattice": case.lbm.lattice,
+        "collision": case.lbm.collision,
+        "smagorinsky": case.lbm.smagorinsky,
+        "force": list(case.force),
+        "precision": case.lbm.precision,
+        "streaming": case.lbm.streaming,
+        **_si_figures(case, outcome),
+        "reynolds": scales.reynolds,
+        "lid_speed": scales.lid_speed,
+        "tau": scales.tau,
+        "steps": outcome.steps,
+        "time_units": outcome.steps / scales.steps_per_time,
+        "seconds": outcome.seconds,
+        "mlups": case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6,
+        "residual": outcome.residual,
+        "steady": outcome.steady,
+        "mass_drift": drift,
+    }
+
+
+def _si_figures(case: Case, outcome: Outcome) -> dict[str, Any]:
+    """The converter of a case in SI, with units in the names."""
+    converter, physics, scales = case.converter, case.physics, case.scales
+    if converter is None:
+        return {}
+    figures = {
+        "cell_m": converter.length,
+        "step_s": converter.time,
+        "density_kg_per_m3": converter.density,
+        "length_m": scales.length * converter.length,
+        "lid_speed_m_per_s": physics.lid_speed,
+        "viscosity_m2_per_s": scales.viscosity * converter.viscosity,
+        "force_n_per_m3": list(physics.force),
+        "time_s": outcome.steps * converter.time,
+    }
+    return {"si": figures}
+
+
+def results(
+    lbm: Any, case: Case, reference: Any, figures: dict[str, Any], console: Console, troubles: Troubles
+) -> None:
+    """Profiles, comparison and pictures. Collective; rank 0 writes."""
+    shown = case.output.profiles or case.output.pictures
+    lines = profiles.profiles(lbm, case) if shown or reference else None
+    result = profiles.compare(lines, reference) if lines is not None else None
+    figures["findings"] = found = _findings(lbm, case, figures, result, troubles)
+    figures["expected"] = expected.against(case, found)
+    plane = profiles.mid_plane(lbm, case) if case.output.pictures else None
+    figures["spanwise"] = profiles.spanwise(lbm, case)
+    if core().rank() != 0:
+        return
+    if shown:
+        assert lines is not None and result is not None
+        _show_profiles(lines, plane, result, case, figures, console, troubles)
+    if figures["expected"]:
+        console.print(report.expected(figures["expected"]))
+
+
+def _show_profiles(
+    lines: tuple[profiles.Profile, profiles.Profile],
+    plane: profiles.Array | None,
+    result: profiles.Comparison,
+    case: Case,
+    figures: dict[str, Any],
+    console: Console,
+    troubles: Troubles,
+) -> None:
+    """On rank 0; there is a plane where pictures are wanted."""
+    for part in report.comparison(result):
+        console.print(part)
+    if figures["spanwise"] and case.lbm.lattice != "D2Q9":
+        console.print(f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the lid speed")
+    folder, step = case.folder, figures["steps"]
+    if case.output.profiles:
+        with troubles.with_data(folder / "profiles.csv", "it", step):
+            profiles.write_profiles(folder / "profiles.csv", lines, case)
+        with troubles.with_data(folder / "comparison.json", "it", step):
+            profiles.write_json(folder / "comparison.json", result, figures)
+    if plane is not None:
+        from slipstream.pictures import overview
+
+        with troubles.with_picture("profiles.png", step):
+            overview.profiles(folder / "profiles.png", lines, result.reference, case)
+        with troubles.with_picture("streamlines.png", step):
+            overview.streamlines(folder / "streamlines.png", plane, case)
+
+
+def _findings(
+    lbm: Any, case: Case, figures: dict[str, Any], result: profiles.Comparison | None, troubles: Troubles
+) -> dict[str, float]:
+    """What the case may expect a value of, by name; of rank 0. Collective."""
+    distance = initial.distance(lbm, case) if case.exact else None
+    if core().rank() != 0:
+        return {}
+    found = {} if distance is None else {"exact.distance": distance}
+    if result and result.largest_percent is not None:
+        found["reference.largest_error_percent"] = result.largest_percent
+    if "permeability" in figures:
+        found["permeability"] = figures["permeability"]["permeability"]
+    if case.bodies:
+        with troubles.with_picture("summary of loads.csv", figures["steps"]):
+            found |= expected.of_loads(case.folder / "loads.csv", case)
+    if case.output.energy:
+        with troubles.with_picture(f"summary of {energy.FILE}", figures["steps"]):
+            found |= _decay(case, figures, troubles)
+    return found
+
+
+def _decay(case: Case, figures: dict[str, Any], troubles: Troubles) -> dict[str, float]:
+    """What there is to say of the energy over time, and its picture."""
+    decay, reference = energy.read(case.folder / energy.FILE, case), energy.reference_for(case)
+    figures["energy"] = compared = energy.compare(decay, reference)
+    if case.output.pictures:
+        with troubles.with_picture(energy.PICTURE, figures["steps"]):
+            from slipstream.pictures import overview
+
+            overview.energy(case.folder / energy.PICTURE, case, decay, reference)
+    return {f"energy.{name}": value for name, value in compared.items() if isinstance(value, float)}

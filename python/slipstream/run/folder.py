@@ -1,0 +1,67 @@
+"""The folder of a run: what lies in it, and whether results can go there."""
+
+import tempfile
+from pathlib import Path
+
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.flow import energy
+from slipstream.results import record
+from slipstream.results.results import CASE, FIELDS, FIELDS_FROM
+from slipstream.run import checkpoint, locks
+
+FILES = (
+    CASE,
+    record.FILE,
+    "report.html",
+    "profiles.csv",
+    "profiles.png",
+    "streamlines.png",
+    "comparison.json",
+    FIELDS,
+    "exchange.json",
+    "exchange.png",
+    "loads.csv",
+    energy.FILE,
+    energy.PICTURE,
+)
+
+
+def left_by_others(case: Case) -> list[Path]:
+    """What an earlier run of this case left: results, fields of its restarts, checkpoints."""
+    there = [case.folder / name for name in FILES if (case.folder / name).exists()]
+    return [*there, *sorted(case.folder.glob(FIELDS_FROM.format("*"))), *checkpoint.files_in(case.checkpoint_folder)]
+
+
+def output_problem(case: Case, replace: bool) -> str:
+    """Why results cannot go into the case's folder; empty where they can. Leaves nothing behind."""
+    folder = case.folder
+    if used := locks.problem(folder, "output.folder") or locks.problem(case.checkpoint_folder, "checkpoint.folder"):
+        return used
+    there = left_by_others(case)
+    if there and not replace:
+        names = ", ".join(path.name for path in there)
+        again = ", --restart last to go on from its last checkpoint" if checkpoint.files_in(there[-1].parent) else ""
+        return (
+            f"output.folder: {folder} already holds results ({names}); pass --overwrite to replace them{again}, or "
+            "choose another output.folder"
+        )
+    ancestor = folder
+    while not ancestor.exists() and ancestor != ancestor.parent:
+        ancestor = ancestor.parent
+    try:
+        if not ancestor.is_dir():
+            raise NotADirectoryError(f"{ancestor} is not a folder")
+        # Trying is the only proof: permission bits do not bind root, and mounts may be read-only.
+        with tempfile.TemporaryDirectory(prefix=".slipstream-", dir=ancestor):
+            pass
+    except OSError as error:
+        why = error.strerror or str(error)
+        return f"output.folder: cannot write to {folder}: {why}; choose another output.folder"
+    return ""
+
+
+def check_output(case: Case, replace: bool) -> None:
+    """Raises where the results have no place to go. Of one process; nothing is written."""
+    if problem := output_problem(case, replace):
+        raise CaseError(problem)

@@ -1,0 +1,138 @@
+"""A folder in use is locked: a file in it says whose run writes there."""
+
+import contextlib
+import getpass
+import json
+import os
+import socket
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from slipstream.base.core import agree_on_error, core
+from slipstream.results.record import now
+
+FILE = "run.lock"
+#: The flag of a process that ends (PF_EXITING of proc_pid_stat(5)): it writes no more.
+_EXITING = 0x4
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose run writes into a folder."""
+
+    case: str
+    user: str
+    host: str
+    pid: int
+    born: str  #: when the process began, in the system's ticks: numbers of processes come again
+    namespace: str  #: of numbers of processes: containers have their own
+    since: str
+
+    @classmethod
+    def this(cls, case: str) -> "Owner":
+        """This process with a run of a case."""
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):
+            user = str(os.getuid())
+        return cls(case, user, socket.gethostname(), os.getpid(), _born(os.getpid()), _namespace(), now())
+
+    def is_near(self) -> bool:
+        """Whether this process can see that one."""
+        return (self.host, self.namespace) == (socket.gethostname(), _namespace())
+
+    def is_dead(self) -> bool:
+        return self.is_near() and _born(self.pid) != self.born
+
+
+def _born(pid: int) -> str:
+    """Empty where there is no such process, it is ending, or it is only waited for."""
+    try:
+        # The name may hold blanks; behind it stand the state, 6 fields on the flags and 19 fields on the time.
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in "ZX" or int(fields[6]) & _EXITING else fields[19]
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _owner(path: Path) -> Owner | None:
+    """None where there is no lock, or none that can be read."""
+    try:
+        return Owner(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, TypeError, ValueError):
+        return None
+
+
+def problem(folder: Path, key: str) -> str:
+    """Why a run may not write into a folder, which `key` of the case names; empty where it may."""
+    path = folder / FILE
+    owner = _owner(path)
+    if owner is None or owner.is_dead() or _is_mine(owner):
+        return ""
+    who = f"process {owner.pid} of {owner.user} on {owner.host}, since {owner.since}, case {owner.case}"
+    if owner.is_near():
+        return f"{key}: {folder} is in use by a run ({who}); wait for it, end it, or choose another {key}"
+    return (
+        f"{key}: {folder} is in use by a run ({who}), as far as can be seen from {socket.gethostname()}; choose "
+        f"another {key}, or, if that run is no more, remove {path}"
+    )
+
+
+def _is_mine(owner: Owner) -> bool:
+    return owner.is_near() and owner.pid == os.getpid()
+
+
+class Locks:
+    """The folders that a run of a case holds. Rank 0 is the holder."""
+
+    def __init__(self, case: str) -> None:
+        self._case = case
+        self._held: list[Path] = []
+
+    def take(self, folder: Path, key: str) -> None:
+        """Makes the folder, and locks it unless it lies in one that is held already. Collective; raises CaseError on
+        all ranks where another run holds it, or it cannot be made."""
+        said = ""
+        if core().rank() == 0:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                if not any(folder.absolute().is_relative_to(held.absolute().parent) for held in self._held):
+                    said = self._lock(folder, key)
+            except OSError as error:
+                said = f"{key}: cannot write to {folder}: {error.strerror or error}; choose another {key}"
+        agree_on_error(said)
+
+    def _lock(self, folder: Path, key: str) -> str:
+        path = folder / FILE
+        new = folder / f".{FILE}.{os.getpid()}"
+        try:
+            new.write_text(json.dumps(asdict(Owner.this(self._case)), indent=1) + "\n", encoding="utf-8")
+            for _ in range(2):
+                try:
+                    os.link(new, path)  # whole at once, and never over another one
+                except FileExistsError:
+                    if said := problem(folder, key):
+                        return said
+                    path.unlink(missing_ok=True)
+                else:
+                    self._held.append(path)
+                    return ""
+            return f"{key}: another run has just begun in {folder}; choose another {key}"
+        finally:
+            new.unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Gives all back. Not collective."""
+        for path in self._held:
+            owner = _owner(path)
+            if owner is None or _is_mine(owner):
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+        self._held = []

@@ -1,0 +1,182 @@
+"""The loop over time that the command line and Python share: advance, look at the residual, stop."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from slipstream.base import failure
+from slipstream.base.core import core
+from slipstream.base.errors import RunError
+from slipstream.case.case import Case
+from slipstream.flow import steadiness
+from slipstream.run.checkpoint import Keeper, Marks
+from slipstream.run.live import Progress
+
+#: Seconds between two looks at the clock.
+BEAT = 0.25
+
+
+class Diverged(RunError):
+    """The flow is no longer sound."""
+
+    code = failure.DIVERGED
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a march ended."""
+
+    steps: int  #: of the solver, in all
+    seconds: float
+    residual: float | None
+    steady: bool
+    first_step: int = 0  #: from which this march began
+    stopped: str = ""  #: what ended it before its time; empty where nothing did
+
+    @property
+    def steps_done(self) -> int:
+        return self.steps - self.first_step
+
+
+class Chunk:
+    """Steps between two looks: powers of two, the same on every rank, as long as a beat."""
+
+    def __init__(self, rank: int) -> None:
+        self._rank = rank
+        self.steps = 1
+
+    def adapt(self, done: int, seconds: float) -> None:
+        """After `done` steps. Collective: rank 0's clock decides for all."""
+        wanted = self.steps
+        if seconds < BEAT / 2 and done == self.steps:
+            wanted *= 2
+        elif seconds > 2 * BEAT:
+            wanted = max(1, wanted // 2)
+        self.steps = int(core().broadcast(str(wanted), 0))
+
+
+def next_multiple(step: int, every: int) -> int:
+    return (step // every + 1) * every
+
+
+def next_nearest(step: int, period: float) -> int:
+    """The first step after `step` that is the nearest one to a whole number of periods: at most half a step off,
+    however many there were before."""
+    count = math.floor((step + 0.5) / period)
+    while (nearest := math.floor(count * period + 0.5)) <= step:
+        count += 1
+    return nearest
+
+
+def march(
+    lbm: Any,
+    case: Case,
+    last_step: int,
+    bytes_per_cell: int,
+    show: Callable[[Progress], None],
+    write: Callable[[], None] | None = None,
+    keeper: Keeper | None = None,
+    look: Callable[[], None] | None = None,
+) -> Outcome:
+    """Advances to `last_step`, or to the steady state that the case asks for. Collective.
+
+    The residual is the largest change of velocity in any cell since the last look, per length / lid speed, over the lid
+    speed, or over the flow's own where that is the smaller one (steadiness.scale). `write` is called at the start and
+    then every case.output_period steps, `look` with each residual. `keeper` makes checkpoints, says where to go on
+    from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound.
+    """
+    try:
+        outcome = _march(lbm, case, last_step, bytes_per_cell, show, write, keeper, look)
+        if keeper and not outcome.stopped:
+            keeper.end(outcome.steps)
+        return outcome
+    except core().Diverged as error:
+        where = str(error)
+    good = f"; {keeper.last_good()}" if keeper else ""
+    raise Diverged(f"the flow is no longer sound: {where} ({_advice(case)}){good}")
+
+
+def _march(
+    lbm: Any,
+    case: Case,
+    last_step: int,
+    bytes_per_cell: int,
+    show: Callable[[Progress], None],
+    write: Callable[[], None] | None,
+    keeper: Keeper | None,
+    look: Callable[[], None] | None,
+) -> Outcome:
+    scales, check_every = case.scales, case.check_every
+    period = case.output_period if write else None
+    chunk = Chunk(core().rank())
+    marks = keeper.marks if keeper else None
+    if marks is None:
+        # The first look only sets the mark from which the next one measures.
+        lbm.residual()
+        marks = Marks(lbm.step)
+        if write and period:
+            write()
+    first_step, stopped = lbm.step, ""
+    checked, residual = marks.checked, marks.residual
+    # What was steady enough for the run before need not be for this one.
+    limit = case.run.residual
+    steady = marks.steady and limit is not None and residual is not None and residual < limit
+    periods = [check_every] + ([keeper.every] if keeper and keeper.every else [])
+    start = time.perf_counter()
+    while lbm.step < last_step and not steady and not stopped:
+        stops = [last_step] + [next_multiple(lbm.step, every) for every in periods]
+        frame = next_nearest(lbm.step, period) if period else -1
+        stops += [frame] if period else []
+        before, began = lbm.step, time.perf_counter()
+        lbm.advance(min(chunk.steps, min(stops) - before))
+        now = time.perf_counter()
+        if lbm.step == last_step or lbm.step % check_every == 0:
+            change = lbm.residual()
+            residual = change * scales.steps_per_time / ((lbm.step - checked) * steadiness.scale(lbm, case))
+            checked = lbm.step
+            if not math.isfinite(residual):
+                lbm.inspect()  # a guard can say where
+                good = f"; {keeper.last_good()}" if keeper else ""
+                raise Diverged(f"the flow became infinite before step {lbm.step} ({_advice(case)}){good}")
+            steady = case.run.residual is not None and residual < case.run.residual
+            if look:
+                look()
+        if write and lbm.step == frame:
+            write()
+            checked = lbm.step  # writing brings the velocity up, from which the next change is measured
+        if keeper:
+            stopped = keeper.after(lbm.step, Marks(checked, residual, steady))
+        updates = case.cell_count * (lbm.step - before) / max(now - began, 1e-9)
+        elapsed = time.perf_counter() - start
+        show(
+            Progress(
+                step=lbm.step,
+                last_step=last_step,
+                time=_time(case, lbm.step),
+                residual=residual,
+                mlups=updates / 1e6,
+                gb_per_s=updates * bytes_per_cell / 1e9,
+                seconds=elapsed,
+                seconds_left=elapsed * (last_step - lbm.step) / (lbm.step - first_step),
+            )
+        )
+        chunk.adapt(lbm.step - before, now - began)
+    return Outcome(lbm.step, time.perf_counter() - start, residual, steady, first_step, stopped)
+
+
+def _time(case: Case, step: int) -> str:
+    converter = case.converter
+    return f"{step * converter.time:.4g} s" if converter else f"{step / case.scales.steps_per_time:.2f} L/U"
+
+
+def _advice(case: Case) -> str:
+    scales = case.scales
+    speed = "lid_speed"
+    if case.si:
+        speed = "units.step" if case.units.step else "units.lattice_speed"
+    return (
+        f"tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds number {scales.grid_reynolds:.1f}; take more "
+        f"cells, a smaller {speed}, the collision TRT, MRT or cumulant, or lbm.smagorinsky"
+    )

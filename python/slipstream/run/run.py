@@ -1,0 +1,272 @@
+"""`slipstream run`: one case from its text to its pictures."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.base import terminal
+from slipstream.base.core import agree_on_error, core
+from slipstream.base.errors import RunError
+from slipstream.case.case import Case
+from slipstream.case.solver import solver_of
+from slipstream.exchange.report import Report, solid_lines, split_lines, tuning_lines
+from slipstream.flow import energy, loads, permeability, profiles
+from slipstream.geometry import bodies
+from slipstream.machine import discovery, predict, topology
+from slipstream.results import record
+from slipstream.results.record import Record
+from slipstream.results.results import CASE, FIELDS, FIELDS_FROM
+from slipstream.run import checkpoint, engine, findings, locks, report
+from slipstream.run.fields import Fields
+from slipstream.run.folder import left_by_others, output_problem
+from slipstream.run.live import LiveLine
+from slipstream.run.march import Diverged, Outcome, march
+from slipstream.run.troubles import Troubles
+from slipstream.run.watch import Watch, write_watched
+
+
+def run(
+    case: Case,
+    console: Console,
+    overwrite: bool = False,
+    watch: Watch = Watch(),  # noqa: B008
+    restart: str | None = None,
+) -> None:
+    """Runs a case on all ranks, or goes on with it from a checkpoint (a path, or "last"). Raises CaseError, on all
+    ranks, before anything is written."""
+    rank = core().rank()
+    agree_on_error(output_problem(case, overwrite or restart is not None) if rank == 0 else "")
+    reference = profiles.reference_for(case)
+    backend = discovery.choose_backend(case.machine.backend)
+    flow = checkpoint.Flow.of(case, backend)
+    resumed = checkpoint.find(case, flow, restart) if restart else None
+    held = locks.Locks(case.case.name)
+    with _second_interrupt_ends_at_once():
+        keeper = checkpoint.Keeper(case, flow, console, held, case.checkpoint.final)
+        try:
+            _whole(case, console, watch, reference, backend, resumed, keeper, held)
+        finally:
+            keeper.release()
+            held.release()
+
+
+@contextmanager
+def _second_interrupt_ends_at_once() -> Iterator[None]:
+    """Ctrl-C asks for an end, as SIGTERM does. Who asks again does not want to wait until Python may listen."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _whole(
+    case: Case,
+    console: Console,
+    watch: Watch,
+    reference: Any,
+    backend: str,
+    resumed: checkpoint.Restart | None,
+    keeper: checkpoint.Keeper,
+    held: locks.Locks,
+) -> None:
+    """A run from its plan to its pictures."""
+    module = core()
+    machine = discovery.discover(case.machine)
+    setup = engine.prepare(case, machine)
+    prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
+    build = module.build_info()
+    facts = report.facts(setup, prediction, build)
+    console.print(terminal.banner(facts))
+    if conversion := report.conversion(case):
+        console.print(conversion)
+    if any(entry["bound"] for entry in machine.bindings()):
+        console.print(topology.bindings(machine))
+    trace = module.Trace() if watch.trace else None
+    lbm = engine.solver(setup, trace)
+    for warning in bodies.thin_places(lbm, case):
+        console.print(f"warning: {warning}", soft_wrap=True)
+        facts.append(("warning", warning))
+    for line in tuning_lines(lbm.tuning()) + solid_lines(lbm.solid_blocks()) + split_lines(lbm.split()):
+        console.print(line, soft_wrap=True)
+    if resumed:
+        resumed.fill(lbm)
+        console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
+    held.take(case.folder, "output.folder")
+    held.take(case.checkpoint_folder, "checkpoint.folder")
+    troubles = Troubles(console)
+    kept = _open_folder(case, backend, build, facts, resumed)
+    module.barrier()
+    mass = resumed.mass if resumed else lbm.mass()
+    keeper.watch(lbm, mass, resumed)
+    history = loads.History(lbm, case, case.folder / "loads.csv", resumed is not None) if case.bodies else None
+    decay = energy.History(lbm, case, case.folder / energy.FILE, resumed is not None) if case.output.energy else None
+    tables = [(table, case.folder / name) for table, name in ((history, "loads.csv"), (decay, energy.FILE)) if table]
+
+    def look() -> None:
+        for table, path in tables:
+            with troubles.with_data(path, f"the row of step {lbm.step}", lbm.step):
+                table.take()
+
+    if decay and not resumed:
+        with troubles.with_data(case.folder / energy.FILE, "the row of step 0", lbm.step):
+            decay.take()
+
+    outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept, look, troubles)
+    keeper.close()
+    kept.add(keeper.events)
+    if case.guard.every:
+        low, high = case.guard.density
+        kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps, density {low:g} to {high:g}")
+    drift = lbm.mass() / mass - 1.0
+    console.print(f"\n{_verdict(outcome, case)}, mass drift {drift:+.1e}")
+    if warning := solver_of(case).drift(case, drift):
+        console.print(f"warning: {warning}", soft_wrap=True)
+        facts.append(("warning", warning))
+    kept.phases = lbm.phases()
+    console.print(report.phases(kept.phases))
+    messages = Report.of(machine, setup.plan["blocks"], lbm)
+    if messages.rows:
+        console.print(messages)
+    kept.figures = figures = findings.figures(case, outcome, setup, drift, build)
+    verdict = f"stopped by {outcome.stopped} at step {outcome.steps}" if outcome.stopped else _verdict(outcome, case)
+    _end_record(kept, verdict, case, troubles, outcome.steps)  # whatever becomes of the pictures
+    written = write_watched(messages, trace, watch, case, console, troubles, outcome.steps)
+    if outcome.stopped:
+        kept.note(outcome.steps, f"stopped by {outcome.stopped}")
+        _finish(kept, verdict, case, troubles, outcome.steps)
+        console.print(f"\nstopped by {outcome.stopped}; go on by --restart last, from {keeper.last}", soft_wrap=True)
+        _require_all_written(troubles)
+        return
+    look()
+    if history:
+        figures["loads"] = {name: entry for name, entry in history.last.items() if name in case.bodies}
+        console.print(report.loads(figures["loads"], case))
+    if permeability.applies(case) and (found := permeability.measure(lbm, case)):
+        figures["permeability"] = found.figures()
+        console.print(report.permeability(found, case))
+    findings.results(lbm, case, reference, figures, console, troubles)
+    _finish(kept, verdict, case, troubles, outcome.steps)
+    _say_what_is_there(case, console)
+    for path in written + ([Path(keeper.last)] if keeper.last else []):
+        console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
+    _require_all_written(troubles)
+
+
+def _require_all_written(troubles: Troubles) -> None:
+    """Collective. A run that went on without a part of its results is no success."""
+    if missing := core().broadcast(troubles.incomplete, 0):
+        raise RunError(f"the results are incomplete: {missing} could not be written, see the warnings above; make room")
+
+
+def _open_folder(
+    case: Case, backend: str, build: dict[str, Any], facts: list[tuple[str, str]], resumed: checkpoint.Restart | None
+) -> Record:
+    """Makes room for the results on rank 0, with the case and what is known of the run already."""
+    kept = Record(facts)
+    if core().rank() != 0:
+        return kept
+    folder = case.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    if resumed:
+        kept.log = record.log_before(folder)
+        kept.note(resumed.step, f"restarted from {resumed.path}")
+    for path in [] if resumed else left_by_others(case):
+        path.unlink(missing_ok=True)
+    header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
+    (folder / CASE).write_text(case.resolved(backend).to_toml(header), encoding="utf-8")
+    kept.write(folder)
+    return kept
+
+
+def _steps_on_record(
+    lbm: Any,
+    case: Case,
+    bytes_per_cell: int,
+    console: Console,
+    keeper: checkpoint.Keeper,
+    kept: Record,
+    look: Callable[[], None] | None,
+    troubles: Troubles,
+) -> Outcome:
+    """All steps; a flow that is given up leaves a report, too."""
+    try:
+        return _steps(lbm, case, bytes_per_cell, console, keeper, look, troubles)
+    except Diverged as error:
+        kept.add(keeper.events)
+        kept.note(lbm.step, "given up by the guard")
+        _finish(kept, str(error), case, troubles, lbm.step, sound=False)
+        raise
+
+
+def _steps(
+    lbm: Any,
+    case: Case,
+    bytes_per_cell: int,
+    console: Console,
+    keeper: checkpoint.Keeper,
+    look: Callable[[], None] | None,
+    troubles: Troubles,
+) -> Outcome:
+    """All steps, with fields written on the way and at the end; those after a restart into a file of their own."""
+    if not case.output.fields:
+        with LiveLine(console) as line:
+            return march(lbm, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
+    name = FIELDS if keeper.marks is None else FIELDS_FROM.format(lbm.step)
+    path = case.folder / name
+    fields = Fields(lbm, case, path)
+
+    def write() -> None:
+        with troubles.with_data(path, f"the frame of step {lbm.step}", lbm.step):
+            fields.write()
+
+    try:
+        with LiveLine(console) as line:
+            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, write, keeper, look)
+        if not outcome.stopped:
+            write()
+    finally:
+        fields.close()
+    return outcome
+
+
+def _verdict(outcome: Outcome, case: Case) -> str:
+    rate = case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
+    how = f"steady at step {outcome.steps}" if outcome.steady else f"stopped at step {outcome.steps}"
+    residual = "" if outcome.residual is None else f", residual {outcome.residual:.2e}"
+    return f"{how}{residual}, {terminal.duration(outcome.seconds)}, {rate:.1f} MLUPS in all"
+
+
+def _end_record(kept: Record, verdict: str, case: Case, troubles: Troubles, step: int, sound: bool = True) -> None:
+    if core().rank() != 0:
+        return
+    kept.end(verdict, sound)
+    with troubles.with_data(case.folder / record.FILE, "it", step):
+        kept.write(case.folder)
+
+
+def _finish(kept: Record, verdict: str, case: Case, troubles: Troubles, step: int, sound: bool = True) -> None:
+    """Writes the record and the page of the run, on rank 0. A page that cannot be made costs no results."""
+    kept.add(troubles.events)
+    _end_record(kept, verdict, case, troubles, step, sound)
+    if core().rank() == 0 and case.output.report:
+        with troubles.with_picture("report of this run", step):
+            from slipstream.pictures import html_report
+
+            html_report.write(case.folder, draw=case.output.pictures)
+
+
+def _say_what_is_there(case: Case, console: Console) -> None:
+    console.print("\nwritten:")
+    for path in left_by_others(case):
+        if path.parent == case.folder:
+            console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
