@@ -9,21 +9,35 @@ from slipstream.base.errors import CaseError
 if TYPE_CHECKING:
     from slipstream import lbm
     from slipstream.exchange.allreduce import AllReduce
-    from slipstream.exchange.api import Exchange, Grid, communicator, world
     from slipstream.exchange.gather_scatter import GatherScatter
+    from slipstream.exchange.grid import Grid, communicator, world
+    from slipstream.exchange.halo import Exchange
+    from slipstream.exchange.transpose import Transpose
 
     __version__: str
 
-__all__ = ["AllReduce", "CaseError", "Exchange", "GatherScatter", "Grid", "__version__", "communicator", "lbm", "world"]
+__all__ = [
+    "AllReduce",
+    "CaseError",
+    "Exchange",
+    "GatherScatter",
+    "Grid",
+    "Transpose",
+    "__version__",
+    "communicator",
+    "lbm",
+    "world",
+]
 
 #: Where each name comes from, loaded when it is asked for.
 _MODULES = {
     "AllReduce": "slipstream.exchange.allreduce",
-    "Exchange": "slipstream.exchange.api",
+    "Exchange": "slipstream.exchange.halo",
     "GatherScatter": "slipstream.exchange.gather_scatter",
-    "Grid": "slipstream.exchange.api",
-    "communicator": "slipstream.exchange.api",
-    "world": "slipstream.exchange.api",
+    "Grid": "slipstream.exchange.grid",
+    "Transpose": "slipstream.exchange.transpose",
+    "communicator": "slipstream.exchange.grid",
+    "world": "slipstream.exchange.grid",
 }
 
 

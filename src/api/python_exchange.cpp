@@ -1,4 +1,4 @@
-// Exchanges over arrays that Python programs own. The Python side (slipstream/exchange/api.py) describes the arrays by
+// Exchanges over arrays that Python programs own. The Python side (slipstream/exchange/halo.py) describes the arrays by
 // address, strides and type; nothing here looks at an array object.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from slipstream.base.core import core
 from slipstream.exchange import arrays
-from slipstream.exchange.api import Grid, native_streams
+from slipstream.exchange.grid import Grid, native_streams
 
 
 class AllReduce:

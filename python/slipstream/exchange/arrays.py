@@ -8,7 +8,16 @@ from slipstream.base.core import core
 
 #: Number formats by NumPy's kind and size in bytes. What only moves values may let formats of one size stand for each
 #: other.
-_FORMATS = {("f", 2): "f16", ("f", 4): "f32", ("f", 8): "f64", ("i", 4): "i32", ("i", 8): "i64", ("u", 1): "u8"}
+_FORMATS = {
+    ("f", 2): "f16",
+    ("f", 4): "f32",
+    ("f", 8): "f64",
+    ("i", 4): "i32",
+    ("i", 8): "i64",
+    ("u", 1): "u8",
+    ("c", 8): "c64",
+    ("c", 16): "c128",
+}
 _BY_SIZE = {1: "u8", 2: "f16", 4: "i32", 8: "i64"}
 #: DLPack's type codes as NumPy's kinds.
 _KINDS = {0: "i", 1: "u", 2: "f", 4: "V", 5: "c", 6: "b"}
@@ -72,8 +81,8 @@ def _format(kind: str, size: int) -> tuple[str, bool]:
     found = exact or (_BY_SIZE.get(size) if kind in "biufc" else None)
     if found is None:
         raise TypeError(
-            f"values of kind '{kind}' and {size} bytes cannot be exchanged: use numbers of 1, 2, 4 or 8 bytes "
-            "(complex128: exchange the real and the imaginary parts as components)"
+            f"values of kind '{kind}' and {size} bytes cannot be exchanged: use numbers of 1, 2, 4 or 8 bytes, "
+            "or complex128"
         )
     return found, exact is not None
 

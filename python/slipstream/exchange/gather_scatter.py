@@ -7,7 +7,7 @@ import numpy as np
 
 from slipstream.base.core import core
 from slipstream.exchange import arrays
-from slipstream.exchange.api import Grid, native_streams
+from slipstream.exchange.grid import Grid, native_streams
 
 
 class GatherScatter:

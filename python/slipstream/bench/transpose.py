@@ -1,0 +1,123 @@
+"""`slipstream bench transpose`: microseconds in which a cube of values goes from slabs to other slabs.
+
+The least time is that of what leaves a device, at the rate of its links, or of what moves within it, read and written
+once, at the rate of a copy, whichever is longer; both rates are measured in the same run.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.base import terminal
+from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import CaseError
+from slipstream.bench import options, record
+from slipstream.machine import discovery, predict
+
+#: Cells along each axis.
+SIZES = {"host": (64,), "cuda": (128, 256, 512, 1024)}
+#: Bytes of a value.
+BYTES = {"f16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 16}
+#: Where the axes x, y and z go, and along which axis the target is cut; the source is cut along z.
+TURNS = {"xyz": ((0, 1, 2), 1), "zyx": ((2, 1, 0), 2), "yzx": ((2, 0, 1), 2)}
+REPEATS = {"host": 5, "cuda": 20}
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset({"time_us", "gbs", "copy_gbs", "link_gbs", "share", "setup_s"})
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 values")
+    parser.add_argument(
+        "--turns", nargs="+", default=["xyz", "zyx"], choices=sorted(TURNS), help="order of the target's axes"
+    )
+    parser.add_argument(
+        "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="number formats (default: c64)"
+    )
+    parser.add_argument(
+        "--routes", default="", metavar="+x,-y", help="all routes with x and without y; x,y: only these"
+    )
+    options.devices(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    if arguments.sizes and min(arguments.sizes) < 1:
+        raise CaseError("bench transpose: --sizes are 1 or more")
+    backend = discovery.choose_backend(arguments.backend)
+    with as_case_error():
+        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
+    rows = list(_rows(arguments, machine, backend))
+    console.print(_table(machine, rows))
+    record.keep(arguments.folder, "transpose", record.describe_machine(machine), rows, FIGURES, console)
+
+
+def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+    exchange = {"routes": [name for name in arguments.routes.split(",") if name]}
+    clocks = ("events", "host")
+    devices = len(machine.devices())
+    copy = predict.measure_memory(machine.devices())
+    link = _link_rate(machine) if devices > 1 else 0.0
+    for size in arguments.sizes or SIZES[backend]:
+        for turn in arguments.turns:
+            for dtype in arguments.types:
+                axes, cut = TURNS[turn]
+                target = [1, 1, 1]
+                target[cut] = devices
+                with as_case_error():
+                    found = core().bench_transpose(
+                        machine, (size, size, size), (1, 1, devices), tuple(target), axes, dtype, exchange, clocks,
+                        REPEATS[backend],
+                    )  # fmt: skip
+                for clock, figures in zip(clocks, found, strict=True):
+                    yield {
+                        "ranks": machine.ranks,
+                        "devices": devices,
+                        "n": [size, size, size],
+                        "dtype": dtype,
+                        "axes": turn,
+                        "routes": arguments.routes or "rules",
+                        "clock": clock,
+                        "bytes": int(figures["message_bytes"]),
+                        **_rates(figures, devices, copy, link),
+                    }
+
+
+def _rates(figures: dict[str, float], devices: int, copy: float, link: float) -> record.Row:
+    sent, moved = figures["sent_bytes"] / devices, (figures["bytes"] - figures["sent_bytes"]) / devices
+    within = 2 * moved / (copy * 1e3)
+    least = max(within, sent / (link * 1e3)) if sent else within
+    return {
+        "time_us": record.digits(figures["time_us"]),
+        "gbs": record.digits((sent or 2 * moved) / figures["time_us"] / 1e3),
+        "copy_gbs": record.digits(copy),
+        "link_gbs": record.digits(link),
+        "share": record.digits(least / figures["time_us"]),
+        "setup_s": record.digits(figures["setup_s"]),
+    }
+
+
+def _link_rate(machine: Any) -> float:
+    """GB/s of one direction between the first two devices."""
+    rates = core().measure_rates(machine)
+    return float(rates[1])
+
+
+def _table(machine: Any, rows: Sequence[record.Row]) -> Any:
+    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
+    shown = [
+        (
+            f"{row['n'][0]}^3",
+            row["dtype"],
+            row["axes"],
+            f"{row['bytes'] / 1e6:.4g}",
+            row["clock"],
+            f"{row['time_us']:.4g}",
+            f"{row['gbs']:.4g}",
+            f"{100 * row['share']:.3g}",
+        )
+        for row in rows
+    ]
+    columns = ["values", "format", "axes", "MB a message", "clock", "us", "GB/s a device", "% of the least time"]
+    return terminal.table(f"transpose, {counts}", columns, shown)

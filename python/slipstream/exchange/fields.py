@@ -1,0 +1,109 @@
+"""Arrays of callers as the fields of an exchange: checked, described, and agreed on by all ranks."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from slipstream.exchange import arrays
+from slipstream.exchange.grid import Grid, Triple
+
+#: What arrays tell of a field.
+KIND = ("type", "components")
+
+
+def described(items: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
+    """The items until one is refused, and why it is."""
+    found: list[dict[str, Any]] = []
+    try:
+        found.extend(items)
+    except (TypeError, ValueError) as error:
+        return found, str(error)
+    return found, ""
+
+
+def item(
+    grid: Grid, name: str, value: Any, widths: dict[str, Triple], layout: str, how: dict[str, str | None]
+) -> dict[str, Any]:
+    """One field as the compiled module takes it."""
+    copies = value if isinstance(value, tuple) else (value,)
+    lists = [copy if isinstance(copy, list) else [copy] for copy in copies]
+    for given in lists:
+        if len(given) != len(grid.local):
+            raise ValueError(f"field '{name}': {len(given)} arrays for the {len(grid.local)} blocks of this rank")
+    found = []
+    for block in range(len(grid.local)):
+        for given in lists:
+            array = arrays.describe(given[block])
+            if how.get("combine") and not array.exact:
+                raise ValueError(
+                    f"field '{name}' is to be combined by '{how['combine']}', but its values are not of f32, f64, i32, "
+                    "i64, u8, c64 or c128: exchanges compute with these only"
+                )
+            components = _check(grid, name, block, array, widths, layout)
+            found.append((array, components))
+    if len({(array.format, components) for array, components in found}) > 1:
+        raise ValueError(f"field '{name}': its arrays differ in number format or components")
+    return {
+        "name": name,
+        # A rank without blocks has no array to tell these from: _agree() asks the others.
+        "type": found[0][0].format if found else "f32",
+        "components": (found[0][1] or 1) if found else 1,
+        "copies": len(copies),
+        **widths,
+        "layout": layout,
+        **{key: chosen for key, chosen in how.items() if chosen is not None},
+        "arrays": [_placed(grid, array, components, layout) for array, components in found],
+    }
+
+
+def _check(
+    grid: Grid, name: str, block: int, array: arrays.Described, widths: dict[str, Triple], layout: str
+) -> int | None:
+    """The components of an array of the right shape, None where it has no such axis."""
+    components = None
+    if len(array.shape) == grid.axes + 1:
+        components = array.shape[-1 if layout == "aos" else 0]
+    # Padding may lie behind the array or inside it.
+    ghost, padding = (widths[key][: grid.axes] for key in ("ghost", "padding"))
+    shapes = [grid.array_shape(ghost, components, block=block, layout=layout, padding=extra) for extra in (0, padding)]
+    if array.shape not in shapes:
+        raise ValueError(
+            f"field '{name}', block {block} of this rank: the array has the shape {array.shape}, but must have "
+            f"{shapes[0]}" + (f" or, with its padding, {shapes[1]}" if shapes[0] != shapes[1] else "")
+        )
+    if array.on_host != (grid.backend == "host"):
+        here, there = ("host", "GPU") if array.on_host else ("GPU", "host")
+        raise ValueError(
+            f"field '{name}': the array lies in {here} memory, but the grid's backend is {grid.backend}; "
+            f"allocate it in {there} memory, or make the grid with another backend"
+        )
+    return components
+
+
+def _placed(grid: Grid, array: arrays.Described, components: int | None, layout: str) -> dict[str, Any]:
+    """Address and strides, x first."""
+    strides = list(array.strides)
+    component = 0
+    if components is not None:
+        component = strides.pop(-1 if layout == "aos" else 0)
+    x_first = (*(strides if layout == "soa_z" else strides[::-1]), 0)[:3]
+    return {"pointer": array.pointer, "stride": x_first, "component_stride": component}
+
+
+def agree(comm: Any, problem: str, items: list[dict[str, Any]]) -> None:
+    """Collective: what one rank must refuse is an error on all, so that no rank is left waiting. Ranks without blocks
+    learn from the others what the fields hold."""
+    kinds = [[item[key] for key in KIND] if item["arrays"] else None for item in items]
+    mine = {"problem": problem, "names": [item["name"] for item in items], "kinds": kinds}
+    everyone = [json.loads(text) for text in comm.all_gather(json.dumps(mine))]
+    for rank, theirs in enumerate(everyone):
+        if theirs["problem"]:
+            raise ValueError(theirs["problem"] if comm.size == 1 else f"rank {rank}: {theirs['problem']}")
+    for rank, theirs in enumerate(everyone):
+        if theirs["names"] != everyone[0]["names"]:
+            both = [", ".join(each["names"]) for each in (everyone[0], theirs)]
+            raise ValueError(f"rank 0 exchanges the fields {both[0]}, rank {rank} {both[1]}: give the same")
+    for index, item in enumerate(items):
+        known = next((each["kinds"][index] for each in everyone if each["kinds"][index]), None)
+        if not item["arrays"] and known:
+            item.update(zip(KIND, known, strict=True))

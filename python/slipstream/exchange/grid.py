@@ -1,0 +1,128 @@
+"""A box of cells, cut into blocks on the devices of all ranks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from slipstream.base.core import core
+from slipstream.exchange import arrays
+from slipstream.machine.discovery import choose_backend
+
+Triple = tuple[int, int, int]
+
+
+def world() -> Any:
+    """All ranks of the job; starts MPI where nobody did. It has rank, size, barrier() and all_gather(text)."""
+    return core().Communicator.world()
+
+
+def communicator(comm: Any = None) -> Any:
+    """Of Slipstream, from one of mpi4py (or the integer that MPI_Comm_c2f gives); None: world(). Collective."""
+    if comm is None:
+        return world()
+    if isinstance(comm, core().Communicator):
+        return comm
+    return core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
+
+
+class Grid:
+    """A box of cells, cut into blocks on the devices of all ranks. Collective.
+
+    cells: (nx, ny, nz), or (nx, ny) in two dimensions. comm: from world() or mpi4py. periodic: per axis.
+    backend: "host", "cuda", or "auto": cuda where there is a GPU. devices_per_rank: 0 shares the node's GPUs out.
+    ranks_per_node: k lets each k ranks act as a node, to try on one host what several would do.
+    boxes: own blocks as (lo, hi, device) with global cells lo <= cell < hi and devices counted over all ranks.
+    placement: which device holds which part: "trivial" (in order), "random" (placement_seed shuffles), "theoretical"
+        (by the rates that the links are known to have) or "measured" (by rates that are measured here and now, some
+        seconds long).
+    cyclic: with ranks_per_node, deals the ranks out to the nodes in turn, not in blocks.
+    More options: blocks_per_device, device_grid, node_grid (three counts each).
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[int],
+        comm: Any = None,
+        *,
+        periodic: Sequence[bool] = (False, False, False),
+        backend: str = "auto",
+        devices_per_rank: int = 0,
+        ranks_per_node: int = 0,
+        boxes: Sequence[tuple[Sequence[int], Sequence[int], int]] | None = None,
+        bind: bool = False,
+        cyclic: bool = False,
+        placement: str = "theoretical",
+        **options: Any,
+    ) -> None:
+        if len(cells) not in (2, 3):
+            raise ValueError(f"cells: give two or three extents, not {len(cells)}")
+        self.axes = len(cells)
+        self.cells: Triple = (*cells, 1)[:3]
+        self.periodic = (*periodic, False)[:3]
+        self.comm = communicator(comm)
+        self.backend = choose_backend(backend)
+        self.machine = core().Machine.discover(
+            self.backend,
+            devices_per_rank=devices_per_rank,
+            ranks_per_node=ranks_per_node,
+            cyclic=cyclic,
+            bind=bind,
+            comm=self.comm,
+        )
+        if boxes is not None:
+            options["boxes"] = [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in boxes]
+        elif placement == "measured":
+            options["measured_gb_per_s"] = core().measure_rates(self.machine, comm=self.comm)
+        options |= {"periodic": self.periodic, "placement": placement}
+        self._grid = core().Grid(self.cells, self.machine, self.comm.rank, options)
+        self.blocks: list[dict[str, Any]] = self._grid.blocks()
+        self.local = [self.blocks[block] for block in self._grid.local()]
+        for block in self.local:
+            #: The number by which CuPy and others know the device in this process.
+            block["device_index"] = self.machine.devices()[block["device"]]["index"]
+
+    @property
+    def suited_layout(self) -> str:
+        """The layout in which exchanges cost least: "soa_z" where GPUs share x, and z is whole and 32 cells long or
+        more, else "soa"."""
+        return self._grid.suited_layout
+
+    def extent(self, block: int = 0) -> Triple:
+        """Cells of a local block along x, y and z, without ghosts."""
+        lo, hi = self.local[block]["lo"], self.local[block]["hi"]
+        return (hi[0] - lo[0], hi[1] - lo[1], hi[2] - lo[2])
+
+    def array_shape(
+        self,
+        ghost: int | Sequence[int] = 1,
+        components: int | None = None,
+        *,
+        block: int = 0,
+        layout: str = "soa",
+        padding: int | Sequence[int] = 0,
+    ) -> tuple[int, ...]:
+        """Shape that the array of a local block must have, ghosts on both sides and padding at the end included."""
+        width, extra = self.triple(ghost), self.triple(padding)
+        space = [n + 2 * g + p for n, g, p in zip(self.extent(block), width, extra, strict=True)]
+        space = space[: self.axes]
+        if layout != "soa_z":
+            space.reverse()
+        if components is None:
+            return tuple(space)
+        return (*space, components) if layout == "aos" else (components, *space)
+
+    def triple(self, width: int | Sequence[int]) -> Triple:
+        """One number per axis; a single number is for all axes that have more than one cell or were asked for."""
+        if isinstance(width, int):
+            return (width, width, width if self.cells[2] > 1 else 0)
+        if len(width) != self.axes:
+            raise ValueError(f"give one number, or {self.axes} (x first), not {len(width)}")
+        return (*width, 0)[:3]
+
+
+def native_streams(grid: Grid, stream: Any) -> list[int]:
+    """Addresses of the caller's streams; none where none is given."""
+    if stream is None:
+        return []
+    if grid.backend == "host":
+        raise ValueError("the host backend has no streams: call begin() and end() without one")
+    return [arrays.stream_pointer(one) for one in (stream if isinstance(stream, list | tuple) else [stream])]

@@ -1,0 +1,92 @@
+"""Halo exchanges of arrays that your program owns: NumPy on the host backend, CuPy, PyTorch or others on GPUs.
+
+Axes are named x, y, z with x contiguous, so an array of a block has the shape [z, y, x], [component, z, y, x]
+(layout "soa") or [z, y, x, component] (layout "aos"), ghost layers included; with the layout "soa_z" z is contiguous
+and the shape [x, y, z] or [component, x, y, z]. Grids of two extents have no z.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slipstream.base.core import core
+from slipstream.exchange import fields as described_fields
+from slipstream.exchange.grid import Grid, Triple
+from slipstream.exchange.running import Running
+
+
+class Exchange(Running):
+    """Fills the ghost cells of arrays from the neighbouring blocks. All ranks construct, begin, end and close together.
+
+    fields: by name, an array for each local block of the grid (a list where there are several), or a tuple of such for
+        copies that swap() exchanges, without planning again. The arrays must stay where they are while this lives.
+    ghost, low, high, padding: layers in the arrays; layers filled on the low and the high side (ghost unless given);
+        unused elements at the end of each axis. A number, one per axis (x first), or a dict of these by field name.
+    reach: "faces", "faces_and_edges" or "all".
+    layout: "soa", "aos" or "soa_z". It, reach and combine may be dicts by field name, too.
+    combine: None fills ghosts. "add", "min", "max" or "multiply" goes the other way: what the ghosts hold is combined
+        into the cells that they would be filled from, and ghosts stay as they are. Of f32, f64, i32, i64 or u8. With H
+        as filling ghosts, "add" is its transpose: <H x, y> = <x, H* y>. Bits do not depend on ranks, devices or routes.
+    routes: those that may be used, as in `slipstream info routes`: names alone are the only ones; "+direct,-staged"
+        adds to all and takes away; a string or a list.
+    tune: "rules" takes the first route that can serve a pair of devices; "measure" exchanges the arrays some times by
+        every way, takes the fastest and remembers it on disk. retune=True measures again.
+    trace: record what streams and messages do, for write_trace().
+    grouping: what `staged` gives to MPI between nodes: one message per pair of "devices" or one per pair of "nodes".
+    More options: wait_limit (seconds), tuner_cache (folder); and what the tuner would choose: pack ("fused",
+        "per_direction", "memcpy3d" or, of `staged`, "zero_copy": how staged and gpu_mpi pack), streams ("one" or
+        "per_direction"), sync (wait after every packing); as numbers of bytes sealed (messages of `direct` up to which
+        travel in lines that carry the exchange's number), in_place (rows from which are stored into ghosts), chunk
+        (signalled at once), ring (landing slots of one message); teams (thread blocks of a launch).
+
+    On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
+    NumPy arrays are ready when end returns. begin(), work on the interior, end() overlaps the two.
+
+    Its end is collective, by close(), by leaving a `with` or when Python drops it: other ranks' kernels store into its
+    memory and, by some routes, into the arrays.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        fields: Mapping[str, Any],
+        ghost: Any = 1,
+        *,
+        low: Any = None,
+        high: Any = None,
+        padding: Any = 0,
+        reach: Any = "all",
+        layout: Any = "soa",
+        combine: Any = None,
+        routes: str | Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+        layers = {"ghost": ghost, "padding": padding, "low": low, "high": high}
+
+        def item(name: str, value: Any) -> dict[str, Any]:
+            how = {key: _of(of, name, key) for key, of in (("reach", reach), ("combine", combine))}
+            chosen = _of(layout, name, "layout")
+            return described_fields.item(grid, name, value, _widths(grid, name, layers), chosen, how)
+
+        items, problem = described_fields.described(item(*one) for one in fields.items())
+        described_fields.agree(grid.comm, problem, items)
+        super().__init__(grid, core().ArrayExchange(grid.comm, grid._grid, items, options), list(fields.values()))
+
+    def swap(self, field: str) -> None:
+        """Makes the next copy of a field the current one."""
+        self._exchange.swap(field)
+
+
+def _of(value: Any, name: str, what: str) -> Any:
+    """The value for one field of what was given for all, or by name."""
+    if not isinstance(value, Mapping):
+        return value
+    if name not in value:
+        raise ValueError(f"{what} was given by field name, but none for '{name}'")
+    return value[name]
+
+
+def _widths(grid: Grid, name: str, layers: Mapping[str, Any]) -> dict[str, Triple]:
+    """Layers of one field by axis: low and high are the ghosts unless given."""
+    given = {key: _of(of, name, key) for key, of in layers.items()}
+    return {key: grid.triple(given["ghost"] if width is None else width) for key, width in given.items()}

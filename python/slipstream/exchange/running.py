@@ -1,0 +1,102 @@
+"""What exchanges of arrays offer, whatever their pattern is."""
+
+import warnings
+from pathlib import Path
+from typing import Any, Self
+
+from slipstream.exchange.grid import Grid, native_streams
+from slipstream.exchange.report import Report
+
+
+class Running:
+    """An exchange that was made: begun and ended a million times.
+
+    On GPUs, begin and end order themselves after and before the work of the stream given (None: the default stream);
+    NumPy arrays are ready when end returns. begin(), other work, end() overlaps the two.
+    """
+
+    def __init__(self, grid: Grid, inner: Any, arrays: list[Any]) -> None:
+        self.grid = grid
+        self._exchange = inner
+        self._arrays = arrays  # keeps them alive
+        self._open: list[int] = []
+        for note in self.tuning["notes"]:
+            warnings.warn(note, RuntimeWarning, stacklevel=3)
+
+    def begin(self, stream: Any = None) -> None:
+        """Starts moving values. stream: the caller's, or a list with one for each device of this rank."""
+        self._open = native_streams(self.grid, stream)
+        self._exchange.begin(self._open)
+
+    def end(self, stream: Any = None) -> None:
+        """Orders the stream's next work after arrival; without one, the stream given to begin."""
+        self._exchange.end(self._open if stream is None else native_streams(self.grid, stream))
+
+    def run(self, stream: Any = None) -> None:
+        """begin and end, in one launch where no copy engine, library or host is in between: with nothing to compute
+        meanwhile it is faster."""
+        self._exchange.run(native_streams(self.grid, stream))
+
+    def progress(self) -> bool:
+        """Drives routes that need the host, between begin and end; True when they need it no more."""
+        return self._exchange.progress()
+
+    def check(self) -> None:
+        """Raises TimeoutError where an earlier exchange gave up waiting for a neighbour, whose values are then not in
+        the ghosts, and RuntimeError where a library failed. On GPUs call it when the stream has been synchronized and
+        before the values count, also after replays of a graph of your own that holds exchanges: begin() and run() call
+        it too, but nobody looks at the last one. On the host end() and run() have looked. The exchange is of no use
+        after an error."""
+        self._exchange.check()
+
+    def close(self) -> None:
+        """Lets go of the arrays, which may be freed then. Collective: waits for what is under way and for the other
+        ranks, for those that do not come some seconds only. A second call does nothing; others raise RuntimeError."""
+        self._exchange.close()
+        self._arrays.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def messages(self) -> list[dict[str, Any]]:
+        """Messages that leave or reach this rank: source, target (devices), route, reason, bytes, transfers."""
+        return self._exchange.messages()
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        """How the routes were found: source ("rules", "measured" or "cache"), file, seconds, notes, knobs."""
+        return self._exchange.tuning()
+
+    def report(self) -> Report:
+        """The messages of all ranks with the times and rates of the last exchange; print it with rich, or write() it as
+        JSON or a picture. Collective."""
+        return Report.of(self.grid.machine, self.grid.blocks, self._exchange)
+
+    def write_trace(self, folder: str | Path) -> None:
+        """Writes rank<r>.json into a folder, for `slipstream trace` and Chrome's viewers. Needs trace=True."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self._exchange.write_trace(str(folder))
+
+    @property
+    def needs_host(self) -> bool:
+        """True where some route blocks the host in end()."""
+        return self._exchange.needs_host
+
+    @property
+    def capturable(self) -> bool:
+        """True where begin, end and run may be recorded into a graph of the caller's stream and replayed."""
+        return self._exchange.capturable
+
+    @property
+    def limited_in_graphs(self) -> bool:
+        """True where in such a graph, too, waits end after wait_limit, for check() to tell. What a library waits for
+        has no limit there."""
+        return self._exchange.limited_in_graphs
+
+    @property
+    def sequence(self) -> int:
+        """Exchanges begun so far."""
+        return self._exchange.sequence
