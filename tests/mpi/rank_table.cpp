@@ -57,6 +57,11 @@ const std::vector<Row>& table() {
       {"Routes/Transposes*", "2", "2", all, "a permutation by a route between two processes"},
       {"Backends/TransposesOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"TransposeRefuses*", "1 2", "1", all, "refused before ranks speak, and told on the other"},
+      {"Routes/InFlight*by_1_beside*", "2 4", "2", all,
+       "a chain beside all with all: ranks differ in their neighbours"},
+      {"Routes/InFlight*", "1 2", "2", all, "the same with devices of a process"},
+      {"Routes/ComplexNumbers*", "2", "2", all, "sums by a route within a process and between two"},
+      {"ComplexRefused*", "1 2", "1", all, "told on the other rank"},
       {"Routes/Bound*", "2", "2", all, "arrays that one rank changes and the other stores to"},
       {"Binding*", "1", "1", all, "refused before ranks speak"},
       // An exchange and its surroundings
