@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 #include <slipstream/transfer.hpp>
+#include <slipstream/tuner.hpp>
 
 namespace slipstream {
 
@@ -21,9 +23,10 @@ struct SharedPoints {
 };
 
 struct GatherScatterOptions {
-  DType type = DType::f64;   ///< f32, f64, i32 or i64
-  int components = 1;        ///< that one run combines, all in one message for each pair of devices
-  ExchangeOptions exchange;  ///< routes, knobs and the limit of waits
+  DType type = DType::f64;               ///< f32, f64, i32, i64, or c64 and c128, which have no min and max
+  int components = 1;                    ///< that one run combines, all in one message for each pair of devices
+  ExchangeOptions exchange;              ///< routes, knobs and the limit of waits
+  std::optional<TuneOptions> tune = {};  ///< measures its messages by every route, and takes the fastest
 };
 
 /// Combines the values of points that several elements share.
@@ -77,6 +80,8 @@ class GatherScatter {
   Counts counts(std::size_t device) const;
   /// The exchange that carries the messages; null where no device shares an id with another.
   const Exchange* exchange() const;
+  /// How its routes were found.
+  const Tuning& tuning() const;
 
  private:
   struct Impl;

@@ -31,8 +31,6 @@ nb::list message_list(const std::vector<MessageInfo>& messages) {
   return all;
 }
 
-namespace {
-
 ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   ExchangeOptions options;
   std::vector<std::string> routes;
@@ -45,8 +43,6 @@ ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   options.routes = routes_from(routes);
   return options;
 }
-
-}  // namespace
 
 ExchangeOptions exchange_options(const nb::dict& dict) { return exchange_options(dict, nullptr); }
 

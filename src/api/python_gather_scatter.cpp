@@ -10,6 +10,7 @@
 
 #include "api/caller_streams.hpp"
 #include "api/python_common.hpp"
+#include "api/python_report.hpp"
 #include "api/reading.hpp"
 
 namespace slipstream::python {
@@ -113,7 +114,10 @@ void bind_gather_scatter(nb::module_& m) {
           [](ArrayGatherScatter* self, const Communicator& comm, const Grid& grid, const ArrayGatherScatter::Ids& ids,
              const std::vector<std::int64_t>& first_blocks, std::int64_t block, const std::string& type, int components,
              const nb::dict& exchange) {
-            const GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange)};
+            Watched watched;
+            GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange, &watched)};
+            require(!watched.trace, "a gather-scatter is not traced: leave trace out");
+            options.tune = watched.tune;
             const nb::gil_scoped_release release;
             new (self) ArrayGatherScatter(comm, grid, ids, first_blocks, block, options);
           },
@@ -123,6 +127,7 @@ void bind_gather_scatter(nb::module_& m) {
       .def("start", &ArrayGatherScatter::start, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
       .def("finish", &ArrayGatherScatter::finish, Release())
       .def("check", [](ArrayGatherScatter& self) { self.inner().check(); })
+      .def("tuning", [](ArrayGatherScatter& self) { return tuning_dict(self.inner().tuning()); })
       .def("counts", &ArrayGatherScatter::counts, nb::arg("device"))
       .def("close", &ArrayGatherScatter::close, Release());
 }

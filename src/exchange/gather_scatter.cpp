@@ -102,6 +102,8 @@ struct GatherScatter::Impl {
   Impl(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,
        GatherScatterOptions wanted)
       : comm(comm), machine(machine), options(std::move(wanted)) {
+    tuning.options = options.exchange;
+    tuning.source = "rules";
     check_options();
     const double seconds = std::max(options.exchange.wait_limit, least_patience);
     copies = find_copies(comm, machine, points, seconds);
@@ -175,8 +177,9 @@ struct GatherScatter::Impl {
       values.shared = true;
       field = std::make_unique<Field>(*grid, values);
     });
-    exchange = std::make_unique<Exchange>(comm, *grid, std::vector<ExchangeItem>{{pattern.get(), field.get()}},
-                                          options.exchange);
+    const std::vector<ExchangeItem> items{{pattern.get(), field.get()}};
+    if (options.tune) tuning = tune(comm, *grid, items, options.exchange, *options.tune);
+    exchange = std::make_unique<Exchange>(comm, *grid, items, tuning.options);
   }
 
   Values mailbox(std::size_t device) const {
@@ -189,6 +192,9 @@ struct GatherScatter::Impl {
 
   void check_arguments(const std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) const {
     require(op != Op::copy, "a gather-scatter needs an operation: add, multiply, min or max");
+    require(!is_complex(options.type) || op == Op::add || op == Op::multiply,
+            "a gather-scatter of complex numbers (" + to_string(options.type) +
+                ") has no smallest or largest: choose add or multiply");
     require(streams.size() == copies.size() && arrays.size() == copies.size(),
             "a gather-scatter was given " + std::to_string(streams.size()) + " streams and " +
                 std::to_string(arrays.size()) + " arrays for the " + std::to_string(copies.size()) +
@@ -259,6 +265,7 @@ struct GatherScatter::Impl {
   Communicator comm;
   Machine machine;
   GatherScatterOptions options;
+  Tuning tuning;
   std::vector<Copies> copies;
   std::vector<CopiesOnDevice> lists;
   std::vector<Counts> counts;
@@ -295,5 +302,6 @@ void GatherScatter::check() {
 }
 GatherScatter::Counts GatherScatter::counts(std::size_t device) const { return impl_->counts.at(device); }
 const Exchange* GatherScatter::exchange() const { return impl_->exchange.get(); }
+const Tuning& GatherScatter::tuning() const { return impl_->tuning; }
 
 }  // namespace slipstream

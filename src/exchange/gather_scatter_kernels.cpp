@@ -160,8 +160,12 @@ void with_type(DType type, const F& f) {
       return f(std::int32_t{});
     case DType::i64:
       return f(std::int64_t{});
+    case DType::c64:
+      return f(Complex<float>{});
+    case DType::c128:
+      return f(Complex<double>{});
     default:
-      throw Error("a gather-scatter of " + to_string(type) + ": it takes f32, f64, i32 and i64");
+      throw Error("a gather-scatter of " + to_string(type) + ": it takes f32, f64, i32, i64, c64 and c128");
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <map>
 #include <optional>
 
@@ -41,10 +42,18 @@ struct Domain {
 };
 
 template <class T>
+constexpr bool is_complex_v = false;
+template <class T>
+constexpr bool is_complex_v<std::complex<T>> = true;
+
+template <class T>
 T value_of(std::int64_t point, int component, int round) {
   const std::uint64_t bits = scrambled(static_cast<std::uint64_t>(point), static_cast<std::uint64_t>(component),
                                        static_cast<std::uint64_t>(round));
   if constexpr (std::is_integral_v<T>) return static_cast<T>(bits % 7 + 1);
+  if constexpr (is_complex_v<T>)
+    return {static_cast<typename T::value_type>(fraction(bits)),
+            static_cast<typename T::value_type>(fraction(scrambled(bits, 1, 2)))};
   return static_cast<T>(fraction(bits) * std::pow(10.0, static_cast<double>(bits % 5) - 2));
 }
 
@@ -58,11 +67,12 @@ T folded(Op op, T a, T b) {
     case Op::multiply:
       if constexpr (std::is_integral_v<T>)
         return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+      if constexpr (is_complex_v<T>)
+        return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
       return a * b;
-    case Op::min:
-      return std::min(a, b);
     default:
-      return std::max(a, b);
+      if constexpr (!is_complex_v<T>) return op == Op::min ? std::min(a, b) : std::max(a, b);
+      return a;
   }
 }
 
@@ -222,6 +232,29 @@ TEST_P(GatherScatterOn, KnowsIntegers) {
   check_all<std::int32_t>(Domain::random(21, 7), 1, {Op::add, Op::max});
 }
 
+TEST_P(GatherScatterOn, KnowsComplexNumbers) {
+  check_all<std::complex<double>>(Domain::random(21, 13), 2, {Op::add, Op::multiply});
+  check_all<std::complex<float>>(Domain::random(21, 13), 1, {Op::add});
+}
+
+TEST_P(GatherScatterOn, TakesTheRoutesThatWereMeasured) {
+  const Domain domain = Domain::random(4 * machine->devices(), 15);
+  const Dealt dealt(domain, *machine, comm.rank());
+  GatherScatterOptions options;
+  options.tune.emplace();
+  options.tune->retune = true;
+  options.tune->cache_folder = "/dev/null/none";  // nothing is kept
+  options.tune->trials = 2;
+  const auto gs = made(dealt, options);
+  EXPECT_EQ(gs->tuning().source, machine->devices() > 1 ? "measured" : "rules");
+  Arrays<double> arrays(dealt, streams, 1);
+  arrays.fill(dealt, streams, 1);
+  gs->run(streams, arrays.all, Op::add);
+  arrays.fetch(streams);
+  gs->check();
+  expect_right(domain, dealt, arrays, 1, Op::add);
+}
+
 TEST_P(GatherScatterOn, LeavesDevicesWithoutPointsOrSharersAlone) {
   check_all<double>(Domain::random(1, 9), 1, {Op::add});  // all but one device are empty
   Domain ignored{8, std::vector<std::int64_t>(8 * block_points, 0)};
@@ -323,6 +356,11 @@ TEST_F(GatherScatterRefuses, WhatDoesNotFitItsCalls) {
               gs.run(streams, {{nullptr, 0}});
             }).find("array 0 of a gather-scatter is null"),
             std::string::npos);
+  GatherScatterOptions complex;
+  complex.type = DType::c128;
+  GatherScatter waves(comm, machine, {{ids, comm.rank(), block_points}}, complex);
+  EXPECT_EQ(error_of([&] { waves.run(streams, arrays, Op::min); }),
+            "a gather-scatter of complex numbers (c128) has no smallest or largest: choose add or multiply");
   EXPECT_NE(error_of([&] { gs.run(streams, arrays, Op::copy); }).find("needs an operation"), std::string::npos);
   EXPECT_NE(error_of([&] { gs.finish(streams); }).find("was not started"), std::string::npos);
 }

@@ -72,6 +72,30 @@ def test_bad_input_is_refused(case: str) -> None:
         call(gs, ids)
 
 
+def test_complex_numbers_have_sums_and_no_smallest_one() -> None:
+    grid = ss.Grid((8, 8, 8), backend="host")
+    ids = np.asarray([1, 2, 1, 0, 2, 1])
+    u = np.asarray([1 + 2j, 3j, 4, 5 - 1j, 6 + 6j, -1j])
+    with ss.GatherScatter(grid, ids, block=2, dtype="c128") as gs:
+        v = u.copy()
+        gs.run(v)
+        assert v.tolist() == [5 + 1j, 6 + 9j, 5 + 1j, 5 - 1j, 6 + 9j, 5 + 1j]
+        with pytest.raises(RuntimeError, match="has no smallest or largest: choose add or multiply"):
+            gs.run(v, "min")
+
+
+def test_routes_may_be_measured(tmp_path: Path) -> None:
+    grid = ss.Grid((8, 8, 8), backend="host", devices_per_rank=2)
+    ids = [np.arange(1, 100), np.arange(50, 149)]
+    with ss.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
+        assert gs.tuning["source"] == "measured"
+        u = [np.ones(99), np.ones(99)]
+        gs.run(u)
+        assert (u[0][49:] == 2).all() and (u[0][:49] == 1).all() and (u[1][50:] == 1).all()
+    with ss.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
+        assert gs.tuning["source"] == "cache"
+
+
 def test_closed_gather_scatter_is_refused() -> None:
     gs = ss.GatherScatter(grid_of(), np.asarray([1, 1]))
     gs.close()

@@ -19,8 +19,9 @@ class GatherScatter:
     block: points of a block (say, of 64 elements); bits depend on what lies in which block and on nothing else.
     first_block: number of the first block of this rank's device in the whole domain, or a list; by default blocks are
         numbered through the devices in the machine's order.
-    dtype: "f64", "f32", "i64" or "i32". components: that one run combines, in one message for each pair of devices.
-    routes, options: of the exchange of what devices share, as Exchange has them; wait_limit among them.
+    dtype: "f64", "f32", "i64", "i32", "c128" or "c64". components: that one run combines, in one message for each pair
+        of devices.
+    routes, options: of the exchange of what devices share, as Exchange has them; wait_limit and tune among them.
 
     Its end is collective, by close(), by leaving a `with` or when Python drops it.
     """
@@ -76,6 +77,11 @@ class GatherScatter:
     def counts(self, device: int = 0) -> dict[str, int]:
         """Of this rank's `device`: points with copies, ids on it alone, ids that others have too, values sent."""
         return self._inner.counts(device)
+
+    @property
+    def tuning(self) -> dict[str, Any]:
+        """How the routes were found: source ("rules", "measured" or "cache"), file, seconds, notes, knobs."""
+        return self._inner.tuning()
 
     def close(self) -> None:
         """Collective. A second call does nothing; others raise RuntimeError."""
