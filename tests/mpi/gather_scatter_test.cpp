@@ -5,6 +5,7 @@
 #include <complex>
 #include <map>
 #include <optional>
+#include <random>
 
 #include <slipstream/gather_scatter.hpp>
 
@@ -170,8 +171,8 @@ void expect_right(const Domain& domain, const Dealt& dealt, const Arrays<T>& arr
 
 class GatherScatterOn : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
  protected:
-  static inline const std::vector<Way> ways = all_ways();
-  const Way& way = ways[std::get<1>(GetParam())];
+  explicit GatherScatterOn(const std::vector<Way>& ways = all_ways()) : way(ways[std::get<1>(GetParam())]) {}
+  const Way way;
 
   void SetUp() override {
     if (auto why = unavailable(std::get<0>(GetParam()), way); !why.empty()) GTEST_SKIP() << why;
@@ -303,6 +304,38 @@ INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOn,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
+
+/// Ids of two to a thousand copies, on numbers of devices that ranks do not have.
+class GatherScatterOfSomeDevices : public GatherScatterOn {
+ protected:
+  GatherScatterOfSomeDevices() : GatherScatterOn(ways_of_some_devices()) {}
+  static Domain of_many_copies(std::int64_t blocks, unsigned seed) {
+    Domain domain{blocks, {}};
+    domain.ids.resize(static_cast<std::size_t>(domain.points()));
+    std::mt19937 random(seed);
+    std::int64_t id = 1, left = 0;
+    for (auto& one : domain.ids) {
+      if (left == 0) {
+        ++id;
+        left = static_cast<std::int64_t>(1 + random() % (id % 10 ? 6 : 1000));
+      }
+      one = id;
+      --left;
+    }
+    std::shuffle(domain.ids.begin(), domain.ids.end(), random);
+    return domain;
+  }
+};
+
+TEST_P(GatherScatterOfSomeDevices, CombinesAThousandCopies) {
+  check_all<double>(of_many_copies(311, 19), 1, {Op::add, Op::min});
+  check_all<float>(of_many_copies(64, 23), 2, {Op::add});
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOfSomeDevices,
+                         testing::Combine(testing::Values(Backend::host),
+                                          testing::Range<std::size_t>(0, ways_of_some_devices().size())),
+                         [](const auto& info) { return ways_of_some_devices()[std::get<1>(info.param)].name; });
 
 /// What is said of bad input, on every rank.
 class GatherScatterRefuses : public testing::Test {

@@ -48,6 +48,8 @@ const std::vector<Row>& table() {
       {"Routes/Toys*rules*", "1 2 4 8", "2", all, "everybody sends to everybody: more partners with each count"},
       {"Routes/Toys*", "2", "2", all, "a tuning by a route between two processes"},
       {"Backends/IdLists*", "1 2 8", "2", all, "lists within a process, between two, and of many partners"},
+      {"Routes/GatherScatterOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
+      {"Routes/BricksOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"Routes/GatherScatterOn*rules*", all, "2", all, "every rank has ids in common with every other"},
       {"Routes/GatherScatterOn*nodes*", "4", "4", all, "nodes of two ranks"},
       {"Routes/GatherScatterOn*", "2", "2", all, "values by a route within a process and between two"},

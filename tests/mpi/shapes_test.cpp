@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
 #include <optional>
 
 #include "../support/exchange_rig.hpp"
@@ -283,6 +284,63 @@ INSTANTIATE_TEST_SUITE_P(Routes, LargeField,
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param));
                          });
+
+/// 30 x 31 x 37 cells in bricks of random sizes on numbers of devices that ranks do not have.
+class BricksOfSomeDevices : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(BricksOfSomeDevices, FillTheGhosts) {
+  const Way way = ways_of_some_devices()[GetParam()];
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, way);
+  const Extent cells{30, 31, 37};
+  const auto value = [](const Extent& p) { return static_cast<double>((p[2] * 31 + p[1]) * 30 + p[0]); };
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    std::mt19937 random(seed);
+    GridOptions grid_options;
+    grid_options.boxes = random_blocks(cells, machine.devices(), random);
+    grid_options.periodic = {true, seed % 2 == 0, true};
+    const Grid grid(cells, machine, comm.rank(), grid_options);
+    FieldOptions options;
+    options.name = "values";
+    options.type = DType::f64;
+    options.ghost = {2, 2, 2};
+    Field field(grid, options);
+    Halo::Options widths;
+    widths.low = {2, 1, 2};
+    widths.high = {1, 2, 2};
+    const Halo halo(widths);
+    ExchangeOptions exchange_options;
+    exchange_options.routes = way.routes;
+    Exchange exchange(comm, grid, {{&halo, &field}}, exchange_options);
+    std::vector<Stream> streams = streams_of(grid);
+    std::map<std::int64_t, std::vector<double>> wanted;
+    for (const std::int64_t id : grid.local()) {
+      std::vector<double> start(static_cast<std::size_t>(field.shape(id).elements), -1), want = start;
+      const Box& box = grid.block(id).box;
+      each_in(field.shape(id), everything(box.extents(), options), [&](const Extent& p, int, std::int64_t at) {
+        Extent q{};
+        bool inside = true, filled = true;
+        for (int a = 0; a < 3; ++a) {
+          q[a] = p[a] + box.lo[a];
+          inside &= p[a] >= 0 && p[a] < box.extent(a);
+          filled &= p[a] >= -widths.low[a] && p[a] < box.extent(a) + widths.high[a];
+          filled &= grid.periodic()[a] || (q[a] >= 0 && q[a] < cells[a]);
+          q[a] = (q[a] + cells[a]) % cells[a];
+        }
+        if (inside) start[at] = value(q);
+        if (filled) want[at] = value(q);
+      });
+      set_array(field, id, start);
+      wanted[id] = want;
+    }
+    exchange_once(exchange, streams, static_cast<int>(seed));
+    for (const std::int64_t id : grid.local())
+      ASSERT_TRUE(array_of<double>(field, id) == wanted.at(id)) << "block " << id << ", seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, BricksOfSomeDevices, testing::Range<std::size_t>(0, ways_of_some_devices().size()),
+                         [](const auto& info) { return ways_of_some_devices()[info.param].name; });
 
 }  // namespace
 }  // namespace slipstream

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <optional>
-#include <random>
 
 #include <slipstream/transpose.hpp>
 
@@ -24,28 +23,6 @@ struct Drawn {
   GridOptions source, target;
   Transpose::Options options;
 };
-
-/// A box cut into bricks of random sizes, which lie on devices in any order; some devices may have none.
-std::vector<Block> random_blocks(const Extent& cells, int devices, std::mt19937& random) {
-  const auto draw = [&](std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(1, most)(random); };
-  std::array<std::vector<std::int64_t>, 3> cuts;
-  for (std::size_t a = 0; a < 3; ++a) {
-    cuts[a] = {0, cells[a]};
-    for (std::int64_t more = draw(3); more > 1 && cells[a] > 1; --more) cuts[a].push_back(draw(cells[a] - 1));
-    std::sort(cuts[a].begin(), cuts[a].end());
-    cuts[a].erase(std::unique(cuts[a].begin(), cuts[a].end()), cuts[a].end());
-  }
-  std::vector<Block> blocks;
-  for (std::size_t z = 1; z < cuts[2].size(); ++z)
-    for (std::size_t y = 1; y < cuts[1].size(); ++y)
-      for (std::size_t x = 1; x < cuts[0].size(); ++x) {
-        Block block;
-        block.box = {{cuts[0][x - 1], cuts[1][y - 1], cuts[2][z - 1]}, {cuts[0][x], cuts[1][y], cuts[2][z]}};
-        block.device = static_cast<int>(draw(devices)) - 1;
-        blocks.push_back(block);
-      }
-  return blocks;
-}
 
 std::vector<Transpose::Range> random_ranges(std::int64_t cells, std::mt19937& random) {
   if (random() % 2 || cells < 8) return {};

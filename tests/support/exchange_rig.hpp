@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <complex>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -39,6 +42,16 @@ inline std::vector<Way> all_ways() {
     ways.push_back({"rules" + suffix, all_routes(), devices});
     ways.push_back({"staged_for_nodes" + suffix, {R::kernel, R::staged}, devices, 2, Grouping::nodes});
   }
+  return ways;
+}
+
+/// Every route of the host within a process, by numbers of devices that ranks do not have.
+inline std::vector<Way> ways_of_some_devices() {
+  using R = RouteKind;
+  std::vector<Way> ways;
+  for (const int devices : {1, 2, 3, 4, 8})
+    for (const R kind : {R::direct, R::peer, R::staged})
+      ways.push_back({to_string(kind) + "_by_" + std::to_string(devices), {R::kernel, kind}, devices});
   return ways;
 }
 
@@ -186,6 +199,28 @@ inline std::vector<Block> dealt_blocks(const Extent& cells, const Extent& counts
         Block block;
         block.box = piece({{0, 0, 0}, cells}, counts, {x, y, z});
         block.device = static_cast<int>(blocks.size()) % devices;
+        blocks.push_back(block);
+      }
+  return blocks;
+}
+
+/// A box cut into bricks of random sizes, which lie on devices in any order; some devices may have none.
+inline std::vector<Block> random_blocks(const Extent& cells, int devices, std::mt19937& random) {
+  const auto draw = [&](std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(1, most)(random); };
+  std::array<std::vector<std::int64_t>, 3> cuts;
+  for (std::size_t a = 0; a < 3; ++a) {
+    cuts[a] = {0, cells[a]};
+    for (std::int64_t more = draw(3); more > 1 && cells[a] > 1; --more) cuts[a].push_back(draw(cells[a] - 1));
+    std::sort(cuts[a].begin(), cuts[a].end());
+    cuts[a].erase(std::unique(cuts[a].begin(), cuts[a].end()), cuts[a].end());
+  }
+  std::vector<Block> blocks;
+  for (std::size_t z = 1; z < cuts[2].size(); ++z)
+    for (std::size_t y = 1; y < cuts[1].size(); ++y)
+      for (std::size_t x = 1; x < cuts[0].size(); ++x) {
+        Block block;
+        block.box = {{cuts[0][x - 1], cuts[1][y - 1], cuts[2][z - 1]}, {cuts[0][x], cuts[1][y], cuts[2][z]}};
+        block.device = static_cast<int>(draw(devices)) - 1;
         blocks.push_back(block);
       }
   return blocks;
