@@ -40,7 +40,7 @@ PUBLIC_ROOMS = {
     "pattern": "transfer pattern transpose",
     "codec": "codec",
     "route": "route mover",
-    "exchange": "exchange collective gather_scatter tuner",
+    "exchange": "exchange collective block_sums gather_scatter tuner",
     "solver": "simulation guard lbm",
     "io": "gather vtkhdf output mesh bodies checkpoint",
 }

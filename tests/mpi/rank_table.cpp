@@ -104,6 +104,8 @@ const std::vector<Row>& table() {
       {"Backends/MemoryTest*", "1 2 8", "2", all, "its own neighbour, one, and many"},
       {"Methods/Reduce.NamesWho*", "2", none, all, "who waits for whom; seconds of waiting"},
       {"Methods/Reduce*", all, "2", all, "the tree grows with every count"},
+      {"Deals/BlockSumsOf*", "1 2 4 8", "2", all, "the tree is dealt out anew with every count"},
+      {"BlockSumsRefused*", "1 2", "2", all, "told on the other rank"},
       {"Backends/ReduceOn*", "1 2 4", "2", all, "alone, between two, between nodes of two"},
       // Files
       {"CheckpointOnRanks.IsRestartedWithTheSameBits*", "2", "2", all, "runs cut and joined over two processes"},

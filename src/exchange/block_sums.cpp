@@ -1,0 +1,182 @@
+#include <slipstream/block_sums.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <optional>
+
+#include <slipstream/error.hpp>
+
+#include "exchange/block_sums_kernels.hpp"
+#include "machine/agree.hpp"
+#include "machine/records.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Blocks that follow one another on a device.
+struct Run {
+  std::int64_t first = 0, behind = 0, device = 0;
+};
+
+std::vector<Run> runs_of(const std::vector<std::int64_t>& blocks, int device) {
+  std::vector<Run> runs;
+  for (const std::int64_t block : blocks) {
+    if (runs.empty() || runs.back().behind != block) runs.push_back({block, block, device});
+    ++runs.back().behind;
+  }
+  return runs;
+}
+
+/// A branch of the tree whose blocks lie on one device, its parent's do not.
+struct Branch {
+  std::int64_t first = 0, behind = 0;
+  int device = 0;
+};
+
+void add_at(Levels& levels, int level, const Addition& addition) {
+  if (levels.size() <= static_cast<std::size_t>(level)) levels.resize(static_cast<std::size_t>(level) + 1);
+  levels[static_cast<std::size_t>(level)].push_back(addition);
+}
+
+/// The tree over all blocks down to the branches.
+class Tree {
+ public:
+  explicit Tree(std::vector<Run> runs) : runs_(std::move(runs)) {
+    std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
+    for (std::size_t n = 1; n < runs_.size(); ++n)
+      require(runs_[n - 1].behind <= runs_[n].first,
+              "block " + std::to_string(runs_[n].first) + " of a sum lies on device " +
+                  std::to_string(runs_[n - 1].device) + " and on device " + std::to_string(runs_[n].device) +
+                  ": every block has a number of its own");
+    if (runs_.empty()) return;
+    height_ = std::bit_width(static_cast<std::uint64_t>(runs_.back().behind - 1));
+    root_ = descend(0, height_);
+  }
+
+  std::vector<Branch> branches;
+  Levels additions;  // of branches
+  std::optional<int> root() const { return root_; }
+
+ private:
+  /// The branch that holds the sum of blocks first to first + 2^level, if there are any.
+  std::optional<int> descend(std::int64_t first, int level) {
+    const std::int64_t behind = first + (std::int64_t{1} << level);
+    const auto begin =
+        std::partition_point(runs_.begin(), runs_.end(), [&](const Run& r) { return r.behind <= first; });
+    const auto end = std::partition_point(begin, runs_.end(), [&](const Run& r) { return r.first < behind; });
+    if (begin == end) return {};
+    if (std::all_of(begin, end, [&](const Run& r) { return r.device == begin->device; })) {
+      branches.push_back({first, behind, static_cast<int>(begin->device)});
+      return static_cast<int>(branches.size()) - 1;
+    }
+    const auto left = descend(first, level - 1), right = descend(first + (behind - first) / 2, level - 1);
+    if (!left || !right) return left ? left : right;
+    add_at(additions, level, {*left, *right});
+    return left;
+  }
+
+  std::vector<Run> runs_;
+  int height_ = 0;
+  std::optional<int> root_;
+};
+
+/// The additions within a branch: where in the list of a device's blocks its sum ends.
+std::optional<int> within(const std::vector<std::int64_t>& blocks, std::int64_t first, std::int64_t behind,
+                          Levels& levels) {
+  const auto begin = std::lower_bound(blocks.begin(), blocks.end(), first);
+  const auto end = std::lower_bound(begin, blocks.end(), behind);
+  if (begin == end) return {};
+  if (end - begin == 1) return static_cast<int>(begin - blocks.begin());
+  const std::int64_t middle = first + (behind - first) / 2;
+  const auto left = within(blocks, first, middle, levels), right = within(blocks, middle, behind, levels);
+  if (!left || !right) return left ? left : right;
+  add_at(levels, std::bit_width(static_cast<std::uint64_t>(behind - first)) - 1, {*left, *right});
+  return left;
+}
+
+std::vector<Run> runs_of_all(const Communicator& comm, const Machine& machine,
+                             const std::vector<std::vector<std::int64_t>>& blocks) {
+  const std::vector<int> devices = machine.devices_of_rank(comm.rank());
+  std::string mine;
+  on_all_ranks(comm, "a sum over blocks could not be made", [&] {
+    require(blocks.size() == devices.size(), "a sum over blocks was given those of " + std::to_string(blocks.size()) +
+                                                 " devices for the " + std::to_string(devices.size()) +
+                                                 " of this rank");
+    for (std::size_t d = 0; d < blocks.size(); ++d) {
+      for (std::size_t n = 0; n < blocks[d].size(); ++n)
+        require(blocks[d][n] >= 0 && (n == 0 || blocks[d][n - 1] < blocks[d][n]),
+                "the blocks of a sum are not numbered from 0, ascending on each device");
+      for (const Run& run : runs_of(blocks[d], devices[d])) append_record(mine, run);
+    }
+  });
+  return records_of<Run>(comm.all_gather(mine));
+}
+
+}  // namespace
+
+struct BlockSums::Impl {
+  Impl(const Communicator& comm, const Machine& machine, const std::vector<std::vector<std::int64_t>>& blocks, int sums,
+       const AllReduceOptions& options) {
+    const Tree tree(runs_of_all(comm, machine, blocks));
+    require(sums >= 1, "a sum over blocks of " + std::to_string(sums) + " sums: at least one");
+    branches = static_cast<int>(tree.branches.size());
+    require(branches * sums <= AllReduce::most_values,
+            std::to_string(sums) + " sums over blocks have " + std::to_string(branches) +
+                " branches each that lie on one device, and an all-reduce takes " +
+                std::to_string(AllReduce::most_values) + " values: give devices blocks beside each other");
+    const std::vector<int> devices = machine.devices_of_rank(comm.rank());
+    on_all_ranks(comm, "a sum over blocks could not be made", [&] {
+      for (std::size_t d = 0; d < devices.size(); ++d) {
+        const Device device = machine.device(devices[d]).local;
+        Levels levels;
+        std::vector<Delivery> deliveries;
+        for (int b = 0; b < branches; ++b) {
+          const Branch& branch = tree.branches[static_cast<std::size_t>(b)];
+          if (branch.device != devices[d]) continue;
+          if (const auto at = within(blocks[d], branch.first, branch.behind, levels)) deliveries.push_back({*at, b});
+        }
+        lower.emplace_back(device, static_cast<int>(blocks[d].size()), levels, deliveries, branches, sums);
+        deliveries.clear();
+        if (tree.root()) deliveries.push_back({*tree.root(), 0});
+        upper.emplace_back(device, branches, tree.additions, deliveries, 1, sums);
+        gathered.emplace_back(device, static_cast<std::size_t>(std::max(1, branches * sums)));
+        places.push_back(gathered.back().data());
+      }
+    });
+    if (machine.devices() > 1 && branches > 0)
+      reduce.emplace(comm, machine, branches * sums, DType::f64, Op::add, options);
+  }
+
+  void run(std::vector<Stream>& streams, const std::vector<const double*>& parts, const std::vector<double*>& results) {
+    require(streams.size() == lower.size() && parts.size() == lower.size() && results.size() == lower.size(),
+            "a sum over blocks was given " + std::to_string(streams.size()) + " streams, " +
+                std::to_string(parts.size()) + " parts and " + std::to_string(results.size()) + " results for the " +
+                std::to_string(lower.size()) + " devices of this rank");
+    for (std::size_t d = 0; d < lower.size(); ++d) lower[d].run(streams[d], parts[d], gathered[d].data());
+    if (reduce) reduce->run(streams, places);
+    for (std::size_t d = 0; d < lower.size(); ++d) upper[d].run(streams[d], gathered[d].data(), results[d]);
+  }
+
+  int branches = 0;
+  std::vector<TreeOnDevice> lower, upper;
+  std::vector<Buffer<double>> gathered;  // of all devices' branches
+  std::vector<void*> places;
+  std::optional<AllReduce> reduce;
+};
+
+BlockSums::BlockSums(const Communicator& comm, const Machine& machine,
+                     const std::vector<std::vector<std::int64_t>>& blocks, int sums, AllReduceOptions options)
+    : impl_(std::make_unique<Impl>(comm, machine, blocks, sums, options)) {}
+BlockSums::~BlockSums() = default;
+BlockSums::BlockSums(BlockSums&&) noexcept = default;
+void BlockSums::run(std::vector<Stream>& streams, const std::vector<const double*>& parts,
+                    const std::vector<double*>& results) {
+  impl_->run(streams, parts, results);
+}
+void BlockSums::check() const {
+  if (impl_->reduce) impl_->reduce->check();
+}
+int BlockSums::branches() const { return impl_->branches; }
+
+}  // namespace slipstream
