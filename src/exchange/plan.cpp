@@ -27,6 +27,20 @@ void check(const PlannedItem& item) {
               to_string(from.type) + "), which have no order: choose add or multiply");
 }
 
+/// Throws Error where the two ends of a transfer do not list equally many values in the same order.
+void check(const Transfer& t, const std::string& pattern) {
+  const std::string what = "the pattern '" + pattern + "' moves values from block " + std::to_string(t.source_block) +
+                           " to block " + std::to_string(t.target_block) + ", and ";
+  require(t.source.size() == t.target.size(), what + "lists " + std::to_string(t.source.size()) +
+                                                  " at the source and " + std::to_string(t.target.size()) +
+                                                  " at the target");
+  if (t.source.ids || t.target.ids) return;
+  for (int a = 0; a < 3; ++a)
+    require(t.source.box.extent(a) == t.target.box.extent(t.axes[static_cast<std::size_t>(a)]),
+            what + "its boxes of " + to_string(t.source.box.extents()) + " and " + to_string(t.target.box.extents()) +
+                " cells have other shapes");
+}
+
 void add(Hash& hash, const FieldOptions& field) {
   hash.add(field.name);
   for (const auto value : {static_cast<std::int64_t>(field.type), static_cast<std::int64_t>(field.layout),
@@ -67,6 +81,7 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     check(items[i]);
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
     for (const Transfer& t : result.transfers[i]) {
+      check(t, items[i].pattern->name());
       const std::pair key{grid.block(t.source_block).device, to.block(t.target_block).device};
       Bundle& b = result.by_pair[key];
       b.source = key.first;

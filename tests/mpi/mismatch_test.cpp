@@ -64,6 +64,37 @@ TEST(Mismatch, OtherTransfersOnOneRankAreAnErrorOnAll) {
   EXPECT_THROW(Exchange(p.comm, p.grid, {{&other, &u}}), Error);
 }
 
+/// A halo whose targets in the last block are a cell longer than their sources, or as large in another shape.
+class Uneven final : public Pattern {
+ public:
+  explicit Uneven(bool turned) : turned_(turned) {}
+  std::string name() const override { return "uneven"; }
+  std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override {
+    std::vector<Transfer> all = Halo(Halo::Options{}).transfers(grid, components, ghost, rank);
+    for (Transfer& t : all) {
+      if (t.target_block + 1 != static_cast<std::int64_t>(grid.blocks().size())) continue;
+      const Extent e = t.target.box.extents();
+      for (int a = 0; a < 3; ++a) t.target.box.hi[a] = t.target.box.lo[a] + (turned_ ? e[2 - a] : e[a] + (a == 1));
+    }
+    return all;
+  }
+
+ private:
+  bool turned_;
+};
+
+TEST(Mismatch, EndsThatListOtherNumbersOfValuesAreAnErrorOnAll) {
+  Pieces p(1);
+  Field u(p.grid, Pieces::named("u"));
+  for (const bool turned : {false, true}) {
+    const Uneven uneven(turned);
+    const std::string said = error_of([&] { Exchange(p.comm, p.grid, {{&uneven, &u}}); });
+    EXPECT_NE(said.find("the pattern 'uneven' moves values from block "), std::string::npos) << said;
+    EXPECT_NE(said.find(turned ? "cells have other shapes" : " at the target"), std::string::npos) << said;
+    EXPECT_TRUE(p.comm.all(!said.empty()));
+  }
+}
+
 TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
   Pieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
