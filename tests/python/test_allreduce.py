@@ -45,7 +45,7 @@ def test_arrays_of_any_shape_are_taken_one_after_the_other() -> None:
 BAD = {
     "count": (lambda a: a[:5], "holds 5 values of f64, but 6 of f64"),
     "format": (lambda a: a.astype(np.float32), "6 values of f32, but 6 of f64"),
-    "kind": (lambda a: a.astype(np.complex64), "values of another format"),
+    "kind": (lambda a: a.astype(np.uint64), "values of another format"),
     "gaps": (lambda a: np.zeros(12)[::2], "must lie side by side"),
     "number_of_arrays": (lambda a: [a, a], "2 arrays for the 1 devices"),
 }

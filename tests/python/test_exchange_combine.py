@@ -93,10 +93,22 @@ def test_one_field_is_filled_while_another_is_summed() -> None:
 
 def test_numbers_that_are_only_moved_are_not_combined() -> None:
     grid = grid_of()
-    array = np.zeros(grid.array_shape(1), np.complex64)
+    array = np.zeros(grid.array_shape(1), np.uint64)
     ss.Exchange(grid, {"u": array}).run()
     with pytest.raises(ValueError, match="field 'u' is to be combined by 'add', but its values are not of f32, f64"):
         ss.Exchange(grid, {"u": array}, combine="add")
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_numbers_are_added_and_have_no_smallest(dtype: type) -> None:
+    grid = grid_of()
+    array = np.zeros(grid.array_shape(1), dtype)
+    array[0, 3, 3] = 2 - 3j  # a ghost below; its cell lies at the top, as the grid is periodic
+    array[-2, 3, 3] = 1 + 1j
+    ss.Exchange(grid, {"u": array}, combine="add").run()
+    assert array[-2, 3, 3] == 3 - 2j
+    with pytest.raises(RuntimeError, match="which have no order: choose add or multiply"):
+        ss.Exchange(grid, {"u": array}, combine="max")
 
 
 def test_an_unknown_combination_is_told_the_known_ones() -> None:

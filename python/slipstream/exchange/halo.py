@@ -24,8 +24,9 @@ class Exchange(Running):
     reach: "faces", "faces_and_edges" or "all".
     layout: "soa", "aos" or "soa_z". It, reach and combine may be dicts by field name, too.
     combine: None fills ghosts. "add", "min", "max" or "multiply" goes the other way: what the ghosts hold is combined
-        into the cells that they would be filled from, and ghosts stay as they are. Of f32, f64, i32, i64 or u8. With H
-        as filling ghosts, "add" is its transpose: <H x, y> = <x, H* y>. Bits do not depend on ranks, devices or routes.
+        into the cells that they would be filled from, and ghosts stay as they are. Of f32, f64, i32, i64, u8, and of
+        c64 and c128 without min and max. With H as filling ghosts, "add" is its transpose: <H x, y> = <x, H* y>. Bits
+        do not depend on ranks, devices or routes.
     routes: those that may be used, as in `slipstream info routes`: names alone are the only ones; "+direct,-staged"
         adds to all and takes away; a string or a list.
     tune: "rules" takes the first route that can serve a pair of devices; "measure" exchanges the arrays some times by
