@@ -154,7 +154,6 @@ void Exchange::Impl::bind(std::size_t index, ItemEnd end, const std::vector<void
       for (int c = 0; c < combinations; ++c) {
         auto* const array = static_cast<std::byte*>(arrays[b * copies + static_cast<std::size_t>(copy_in(c, field))]);
         const int at = c * side.arrays.count + found->second;
-        side.array_places[static_cast<std::size_t>(found->second)][static_cast<std::size_t>(c)] = array;
         side.arrays.host[static_cast<std::size_t>(at)] = array;
         changed.push_back({at, array});
       }

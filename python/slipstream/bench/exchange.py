@@ -309,8 +309,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="bytes to a multiple of which the first interior cell of every row comes")  # fmt: skip
     parser.add_argument("--layout", choices=["auto", "soa", "aos", "soa_z"], default="auto",
                         help="of the fields in memory; with aos the quantities share one")  # fmt: skip
-    parser.add_argument("--routes", default="", metavar="+x,-y",
-                        help="all routes with x and without y; x,y: only these")  # fmt: skip
+    options.routes(parser)
     options.quick(parser)
 
 

@@ -30,9 +30,7 @@ FIGURES = frozenset(
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--orders", type=int, nargs="+", default=list(ORDERS), metavar="N", help="default: 1 3 7 11")
     parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 elements in all")
-    parser.add_argument(
-        "--routes", default="", metavar="+x,-y", help="all routes with x and without y; x,y: only these"
-    )
+    options.routes(parser)
     parser.add_argument("--components", type=int, default=1, help="values a point (default: 1)")
     options.precision(parser, "f64")
     options.devices(parser)
@@ -59,7 +57,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
-    exchange = {"routes": [name for name in arguments.routes.split(",") if name]}
+    exchange = options.routes_of(arguments)
     clocks = ("events", "host")
     for elements in arguments.elements or [ELEMENTS[backend]]:
         for order in arguments.orders:

@@ -78,6 +78,16 @@ def halo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quantities", type=int, default=4, help="f32 values a cell (default: 4)")
 
 
+def routes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--routes", default="", metavar="+x,-y",
+                        help="all routes with x and without y; x,y: only these")  # fmt: skip
+
+
+def routes_of(arguments: argparse.Namespace) -> dict[str, list[str]]:
+    """What --routes says, as an option of an exchange."""
+    return {"routes": [name for name in arguments.routes.split(",") if name]}
+
+
 def quick(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="few small sizes")
 

@@ -35,9 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="number formats (default: c64)"
     )
-    parser.add_argument(
-        "--routes", default="", metavar="+x,-y", help="all routes with x and without y; x,y: only these"
-    )
+    options.routes(parser)
     options.devices(parser)
 
 
@@ -54,7 +52,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
-    exchange = {"routes": [name for name in arguments.routes.split(",") if name]}
+    exchange = options.routes_of(arguments)
     clocks = ("events", "host")
     devices = len(machine.devices())
     copy = predict.measure_memory(machine.devices())
