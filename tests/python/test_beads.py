@@ -9,7 +9,7 @@ from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.flow import permeability as bed
 from slipstream.geometry import beads
-from slipstream.lbm import Simulation
+from slipstream.lbm import Simulation, running
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -61,7 +61,7 @@ def test_beads_that_make_no_pack_are_refused(change: str, says: str) -> None:
 
 def run_small(name: str, *changes: str) -> bed.Permeability:
     case = load(CASES / name, ["machine.backend=host", *changes])
-    lbm = engine.solver(engine.prepare(case, discovery.discover(case.machine)))
+    lbm = running.compiled(engine.prepare(case, discovery.discover(case.machine)))
     lbm.advance(case.last_step)
     found = bed.measure(lbm, case)
     assert found is not None

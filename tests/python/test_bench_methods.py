@@ -49,7 +49,7 @@ def test_a_square_has_about_as_many_cells_as_the_cube() -> None:
 def test_the_ball_takes_its_share_of_the_box_and_cuts_links() -> None:
     case = methods.case_of(CHOICE, Method(box=methods.BALL), 32)
     setup = methods.engine.prepare(case, methods.discovery.discover(case.machine))
-    assert methods.engine.solver(setup).fluid_cells() == pytest.approx((1 - methods.SHARE) * 32**3, rel=5e-3)
+    assert methods.running.compiled(setup).fluid_cells() == pytest.approx((1 - methods.SHARE) * 32**3, rel=5e-3)
     assert any(array["array"] == "links of bodies" and array["bytes"] for array in setup.plan["arrays"])
 
 

@@ -13,7 +13,7 @@ from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.flow import loads
 from slipstream.geometry import bodies
-from slipstream.lbm import Simulation
+from slipstream.lbm import Simulation, running
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -289,7 +289,7 @@ def test_case_in_metres_has_the_profile_the_bodies_and_the_coefficients_of_its_t
         (tmp_path / name).write_text(text)
         case = load(tmp_path / name, ["machine.backend=host"])
         profiles.append(case.options()["boundaries"]["x-"]["profile"])
-        lbm = engine.solver(engine.prepare(case, discovery.discover(case.machine)))
+        lbm = running.compiled(engine.prepare(case, discovery.discover(case.machine)))
         lbm.advance(40)
         found = loads.measure(lbm, case)["pillar"]
         coefficients.append(found["coefficient"] + found["moment_coefficient"])

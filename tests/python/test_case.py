@@ -1,4 +1,4 @@
-"""Case files: parsing, defaults, overrides, the schema, and the way back to text."""
+"""LbmCase files: parsing, defaults, overrides, the schema, and the way back to text."""
 
 import json
 import math
@@ -8,9 +8,9 @@ import pytest
 from conftest import CASES, SMALL, TETRAHEDRON, Cli
 from slipstream.base.errors import CaseError
 from slipstream.base.toml_text import find_line, parse_override
-from slipstream.case.case import Case
 from slipstream.case.reader import load, schema
 from slipstream.cli import main as command_line
+from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -229,7 +229,7 @@ def test_word_of_the_wrong_letters_is_told_in_words(small: Path, override: str, 
         (["rum", "a.toml"], "did you mean 'run'?"),
         (["run", "a.toml", "--overwite"], "unknown: --overwite; did you mean '--overwrite'?"),
         (["run", "a.toml", "--restat=last"], "did you mean '--restart'?"),
-        (["plot", "out", "--field", "presure"], "did you mean 'pressure'?"),
+        (["render", "out", "--scene", "slises"], "did you mean 'slices'?"),
     ],
 )
 def test_misspelt_command_or_option_is_refused_with_the_nearest(
@@ -266,7 +266,7 @@ def test_resolved_case_keeps_what_depends_on_other_keys(small: Path) -> None:
 
 def test_schema_knows_every_table_and_forbids_others() -> None:
     described = schema()
-    assert set(described["properties"]) == {*Case.model_fields, "variants"}
+    assert set(described["properties"]) == {*LbmCase.model_fields, "variants"}
     assert described["additionalProperties"] is False
     assert "y+" in described["$defs"]["WallsTable"]["properties"]
 

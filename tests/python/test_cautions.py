@@ -5,26 +5,27 @@ from typing import Any
 import pytest
 from conftest import CASES
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, load, parse
 from slipstream.flow import energy, steadiness
 from slipstream.lbm import cautions
+from slipstream.lbm.case import LbmCase
+from slipstream.lbm.running import LbmRun
 from slipstream.run.march import march
 
 INLET = {"kind": "velocity", "velocity": ["4*y*(Ly-y)/Ly^2", 0, 0]}
 
 
-def flow(**tables: Any) -> Case:
+def flow(**tables: Any) -> LbmCase:
     """A channel in 2-D at rest; the lid speed is 0.1 and the length 4 cells."""
     data = {"grid": {"cells": [4, 32, 1]}, "lbm": {"lattice": "D2Q9"}, "run": {"steps": 100}}
     return parse(data | {"physics": {"viscosity": 0.1}} | tables, Source("test"))
 
 
-def channel(**sides: Any) -> Case:
+def channel(**sides: Any) -> LbmCase:
     return flow(boundaries={side.replace("_low", "-").replace("_high", "+"): kind for side, kind in sides.items()})
 
 
-def forced(**keys: Any) -> Case:
+def forced(**keys: Any) -> LbmCase:
     physics = {"viscosity": 0.1, "force": [1e-6, 0, 0], **keys}
     grid = {"cells": [4, 32, 1], "periodic": [True, False, False]}
     return flow(grid=grid, physics=physics, run={"residual": 1e-3, "time_units": 2000})
@@ -58,7 +59,7 @@ def test_box_whose_sides_balance_or_give_way_is_good(sides: dict[str, Any]) -> N
 
 
 def test_pressure_that_nothing_holds_is_warned_of_where_the_flow_starts_at_rest() -> None:
-    def warned(case: Case) -> bool:
+    def warned(case: LbmCase) -> bool:
         return any("relaxation = 0 leaves the pressure free" in text for text in cautions.warnings(case))
 
     away = {"kind": "convective", "relaxation": 0}
@@ -113,7 +114,7 @@ class Still:
 
 def test_slow_flow_is_not_steady_at_the_first_look() -> None:
     solver, case = Still(), forced()
-    outcome = march(solver, case, case.last_step, 72, lambda progress: None)
+    outcome = march(LbmRun(solver, case), case, case.last_step, 72, lambda progress: None)
     # By the lid speed it would be after 40 steps, at 4 % of the speed that it reaches.
     assert outcome.steady and solver.speed(outcome.steps) > 0.96e-3
 
@@ -131,7 +132,7 @@ def test_slow_flow_is_not_steady_at_the_first_look() -> None:
     ids=["force", "pressure", "inlet", "lid", "slow lid", "decay"],
 )
 def test_changes_are_taken_over_the_speed_of_the_flow_where_no_side_moves_at_the_lid_speed(
-    case: Case, own: bool
+    case: LbmCase, own: bool
 ) -> None:
     solver = Still()
     solver.advance(100000)
@@ -150,7 +151,7 @@ def test_interval_shorter_than_a_step_is_warned_of() -> None:
 
 
 def test_published_decay_of_another_reynolds_number_is_not_compared_with() -> None:
-    def warned(case: Case) -> bool:
+    def warned(case: LbmCase) -> bool:
         return any("nothing is compared with it" in text for text in cautions.warnings(case))
 
     same, other = load(CASES / "taylor_green.toml"), load(CASES / "taylor_green.toml", ["physics.reynolds=800"])

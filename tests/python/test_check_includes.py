@@ -156,10 +156,15 @@ def test_refuses_imports_that_go_round(findings):
 
 def test_the_registry_leads_to_what_it_promises():
     from slipstream.base import registry
+    from slipstream.case.solver import Solver
 
+    promised = [name for name in vars(Solver) if not name.startswith("_")]
+    assert len(promised) > 10
     for table in registry.SOLVERS:
-        for name in ("complete", "problems", "warnings", "drift"):
-            assert callable(getattr(registry.solver(table), name))
+        solver = registry.solver(table)
+        assert all(callable(getattr(solver, name)) for name in promised)
+        assert all(hasattr(solver, name) for name in Solver.__annotations__)
+        assert solver.case_type.solver == table
     assert all(callable(registry.picture(subject).draw) for subject in registry.PICTURES)
 
 

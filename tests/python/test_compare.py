@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from slipstream.base.errors import CaseError
 from slipstream.base.terminal import banner, console, table
-from slipstream.case.case import Case
 from slipstream.case.reader import load
 from slipstream.flow import profiles, reference
+from slipstream.lbm.case import LbmCase
+from slipstream.lbm.report import comparison
 from slipstream.pictures import overview
-from slipstream.run.report import comparison
 
 
 def centres(n: int) -> np.ndarray:
@@ -199,7 +199,7 @@ def test_reference_belongs_to_the_cavity_only(small: Path, override: str, found:
     assert (profiles.reference_for(case) is not None) == found
 
 
-def perfect(case: Case) -> tuple[profiles.Profile, profiles.Profile]:
+def perfect(case: LbmCase) -> tuple[profiles.Profile, profiles.Profile]:
     """Profiles that pass through the reference points."""
     known = profiles.reference_for(case)
     assert known is not None

@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
+from slipstream.lbm.case import LbmCase
+from slipstream.lbm.running import LbmRun
 from slipstream.run.live import Progress
 from slipstream.run.march import Chunk, march, next_nearest
 
 
 class Steady:
-    """Stands in for a solver: its residual is the change since anyone last looked, as the compiled one's is."""
+    """Stands in for a compiled solver: its residual is the change since anyone last looked."""
 
     def __init__(self) -> None:
         self.step = 0
@@ -25,7 +26,7 @@ class Steady:
         return change
 
 
-def case(every: float | None) -> Case:
+def case(every: float | None) -> LbmCase:
     data: dict[str, Any] = {
         "grid": {"cells": [32, 32, 1]},
         "lbm": {"lattice": "D2Q9"},
@@ -40,7 +41,7 @@ def case(every: float | None) -> Case:
 @pytest.mark.parametrize("every", [None, 0.1, 0.3, 0.77])
 def test_writing_between_two_looks_does_not_change_the_residual(every: float | None) -> None:
     flow = Steady()
-    outcome = march(flow, case(every), 1000, 72, lambda progress: None, flow.residual)
+    outcome = march(LbmRun(flow, case(every)), case(every), 1000, 72, lambda progress: None, flow.residual)
     assert outcome.steps == 1000
     # 1e-6 a step, 320 steps per length / lid speed, over a lid speed of 0.1.
     assert outcome.residual == pytest.approx(1e-6 * 320 / 0.1)
@@ -57,15 +58,15 @@ def test_frames_lie_at_the_steps_nearest_to_whole_periods_without_drift(period: 
 
 
 def test_first_frame_is_that_of_the_start_and_the_fiftieth_of_50_periods() -> None:
-    flow, times = Steady(), []
+    flow, times, small = Steady(), [], case(0.012)
     # 320 steps per length / lid speed.
-    march(flow, case(0.012), 1000, 72, lambda progress: None, lambda: times.append(flow.step / 320))
+    march(LbmRun(flow, small), small, 1000, 72, lambda progress: None, lambda: times.append(flow.step / 320))
     assert len(times) == 1 + 260 and times[0] == 0.0
     np.testing.assert_allclose(times, 0.012 * np.arange(261), atol=0.5 / 320 + 1e-9)
 
 
 def test_live_line_drops_what_is_missed_least_and_keeps_how_long_it_takes() -> None:
-    now = Progress(123456, 400000, "12.34 L/U", 1.23e-4, 1234.5, 123.4, 1.0, 3723.0)
+    now = Progress(123456, 400000, "12.34 L/U", 1.23e-4, 1234.5, "MLUPS", 123.4, 1.0, 3723.0)
     whole = "step 123456/400000  time 12.34 L/U  residual 1.23e-04  1234.5 MLUPS  123.4 GB/s  31 %  ETA 1:02:03"
     assert now.line() == now.line(len(whole)) == whole
     assert now.line(80) == "step 123456/400000  residual 1.23e-04  1234.5 MLUPS  31 %  ETA 1:02:03"

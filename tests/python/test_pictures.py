@@ -14,23 +14,23 @@ from conftest import SMALL, Cli
 from PIL import Image
 from rich.console import Console
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, load, parse
 from slipstream.flow import derived, energy, profiles
+from slipstream.lbm.case import LbmCase
 from slipstream.pictures import film, overview, palette, planes
 from slipstream.results.results import Frame, Results, pressure, units
 from slipstream.run import run
 from slipstream.run.troubles import Troubles
 
 
-def box(cells: list[int], **tables: Any) -> Case:
+def box(cells: list[int], **tables: Any) -> LbmCase:
     """A case of resting walls, unless the tables say otherwise; the length is the number of cells along x."""
     data = {"grid": {"cells": cells}, "physics": {"reynolds": 10, "lid_speed": 0.1, "length": float(cells[0])}}
     data |= {"lbm": {"lattice": "D2Q9" if cells[2] == 1 else "D3Q19"}, "run": {"steps": 1}}
     return parse(data | tables, Source("test"))
 
 
-def centres(case: Case) -> list[np.ndarray]:
+def centres(case: LbmCase) -> list[np.ndarray]:
     """x, y and z of all cells, [z][y][x]."""
     along = [(np.arange(n) + 0.5) * case.spacing for n in case.grid.cells]
     z, y, x = np.meshgrid(*reversed(along), indexing="ij")
@@ -182,7 +182,9 @@ def test_plane_between_two_layers_of_cells_is_their_mean(ran: Path) -> None:
     shown = Results(ran)
     density = shown.read(shown.frame(), "density")
     plane = planes.cut_plane(shown, shown.frame(), planes.Cut("x", 0.25))
-    np.testing.assert_allclose(plane.density, density[:, :, 3:5].astype(float).mean(axis=2), rtol=1e-12)
+    np.testing.assert_allclose(
+        plane.field("density")[..., 0], density[:, :, 3:5].astype(float).mean(axis=2), rtol=1e-12
+    )
 
 
 class Layers:
@@ -197,6 +199,9 @@ class Layers:
         density = 1.0 + 3.0 * self.case.scales.lid_speed**2 * z
         self.fields = {"flags": np.where(self.solid, 7, 0), "density": np.where(self.solid, 0.0, density)}
         self.fields["velocity"] = np.where(self.solid[..., None], 0.0, z[..., None] * np.ones(3))
+
+    def names(self, frame: Frame) -> frozenset[str]:
+        return frozenset(self.fields)
 
     def read(self, frame: Frame, name: str, cut: tuple[slice, slice, slice]) -> np.ndarray:
         return np.asarray(self.fields[name][tuple(reversed(cut))])
@@ -215,7 +220,7 @@ def test_plane_between_solid_and_fluid_cells_is_that_of_the_fluid_alone(layer: f
         assert np.ma.getmaskarray(found).all()
     else:
         np.testing.assert_allclose(np.ma.filled(found, np.nan), pressure, rtol=1e-9)
-        np.testing.assert_allclose(plane.velocity, pressure, rtol=1e-9)
+        np.testing.assert_allclose(plane.vectors("velocity"), pressure, rtol=1e-9)
 
 
 @pytest.mark.parametrize("words", ["price $a_$ b", "a $x^{2$ b", "100$ \\foo 200$", "5$ here, 10$ there, [/s]"])
@@ -257,7 +262,7 @@ def test_flow_one_cell_wide_is_drawn_without_lines(cells: list[int], tmp_path: P
 def test_plane_on_a_side_shows_the_outermost_cells(ran: Path) -> None:
     shown = Results(ran)
     plane = planes.cut_plane(shown, shown.frame(), planes.Cut("y", 1.0))
-    np.testing.assert_array_equal(plane.velocity, shown.read(shown.frame(), "velocity")[:, -1])
+    np.testing.assert_array_equal(plane.vectors("velocity"), shown.read(shown.frame(), "velocity")[:, -1])
 
 
 def test_profiles_that_were_written_are_read_back(ran: Path) -> None:
@@ -306,6 +311,7 @@ def test_film_of_a_plane_has_every_frame(cli: Cli, small_results: Path) -> None:
         (["small", "--plane", "q=1"], "name an axis and a place"),
         (["small", "--plane", "z=1.5"], "outside of the box, which goes from z = 0 to 1 L"),
         (["small", "--plane", "z=high"], "'high' is not a number"),
+        (["small", "--field", "presure"], "did you mean 'pressure'?"),
         (["small", "--film", "a.avi"], "name a file that ends in .mp4 or .gif"),
         (["small", "--film", "a.gif", "--time", "1"], "a film shows all times"),
         (["small", "--film", "a.gif", "--plane", "x", "--plane", "y"], "a film shows one plane and one field"),

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from conftest import CASES, SMALL, Cli
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case
 from slipstream.case.reader import load
 from slipstream.flow import derived, initial
-from slipstream.lbm import Simulation
+from slipstream.lbm import Simulation, running
+from slipstream.lbm.case import LbmCase
 from slipstream.lbm.cautions import warnings
 from slipstream.machine import discovery
 from slipstream.run import engine
@@ -40,8 +40,8 @@ def si(tmp_path: Path) -> Path:
     return path
 
 
-def velocity_after(case: Case, steps: int) -> np.ndarray:
-    lbm = engine.solver(engine.prepare(case, discovery.discover(case.machine)))
+def velocity_after(case: LbmCase, steps: int) -> np.ndarray:
+    lbm = running.compiled(engine.prepare(case, discovery.discover(case.machine)))
     lbm.advance(steps)
     return np.asarray(lbm.gather("velocity", (0, 0, 0), case.grid.cells))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from conftest import CASES, SMALL, Cli
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case
 from slipstream.case.reader import check_variants, load, schema, variant_names
+from slipstream.lbm.case import LbmCase
 
 VARIANTS = (
     SMALL
@@ -186,7 +186,7 @@ def test_variant_reaches_ranks_and_plans(cli: Cli, varied: Path) -> None:
 def test_schema_of_a_variant_has_the_keys_of_a_case_and_needs_none() -> None:
     described = schema()
     known, variant = described["$defs"], described["$defs"]["Variant"]
-    assert set(variant["properties"]) == set(Case.model_fields)
+    assert set(variant["properties"]) == set(LbmCase.model_fields)
     assert "required" not in variant
     assert variant["properties"]["grid"] == {"$ref": "#/$defs/GridTableInVariant"}
     assert "required" in known["GridTable"] and "required" not in known["GridTableInVariant"]

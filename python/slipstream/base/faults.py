@@ -23,7 +23,7 @@ def explain(
     error: Any, path: Path, known: Sequence[str], elsewhere: Sequence[str], patterns: Mapping[str, str], file: str
 ) -> str:
     """One of its errors, of the key at `path` of a case or a machine (`file`). `known`: the keys of its table;
-    `elsewhere`: tables that have a key of this name; `patterns`: what must match them, in words."""
+    `elsewhere`: tables that have a key of this name, as [grid]; `patterns`: what must match them, in words."""
     kind = error["type"]
     if kind == "missing":
         return f"{show(path)}: missing; the {file} needs it"
@@ -31,7 +31,7 @@ def explain(
         key = str(path[-1])
         hint = nearest(key, known)
         if elsewhere and not hint:
-            return f"{show(path)}: unknown key; '{key}' belongs in [{elsewhere[0]}]"
+            return f"{show(path)}: unknown key; '{key}' belongs in {elsewhere[0]}"
         return f"{show(path)}: unknown key; {hint or 'known here: ' + ', '.join(known)}"
     message = error["msg"].replace("Input should", "should").replace("Tuple should", "should")
     if kind == "string_pattern_mismatch":

@@ -1,54 +1,42 @@
-"""The case file: its tables, its keys, and the options of the solver that follow from them.
+"""The case file: the tables that cases of all solvers have, and what follows from them.
 
-Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1. With units.system = "SI"
-the keys of [physics] are in metres and seconds, and the converter that follows from [units] brings them to the lattice;
-velocities elsewhere are ratios to the lid speed, unless units.speeds says that they are in m/s.
+A solver's own case has more: its class is the solver's, found by the table of the case file that is its own
+(case/solver.py).
 """
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import ClassVar, Self
 
-import numpy as np
 from pydantic import Field
 
 from slipstream.base import toml_text
 from slipstream.base.keys import Table
-from slipstream.case.body import Body
-from slipstream.case.expression import evaluate
-from slipstream.case.flow_tables import DomainTable, ExactTable, ExpectedTable, InitialTable
-from slipstream.case.sides import BoundariesTable, Boundary, WallsTable
 from slipstream.case.tables import (
-    BodyName,
     CaseTable,
     CheckpointTable,
     ExchangeTable,
+    ExpectedTable,
     GridTable,
     GuardTable,
-    LbmTable,
     OutputTable,
-    PhysicsTable,
     RunTable,
-    UnitsTable,
 )
-from slipstream.case.units import Converter, Scales, whole
 from slipstream.machine.discovery import MachineTable
 
 
 class Case(Table):
-    """A whole case file."""
+    """A whole case file, whatever solves it. Lengths are in cells and times in steps where a solver says no more."""
+
+    #: Whose case it is: the name of that solver's table.
+    solver: ClassVar[str] = ""
+    #: Tables that may differ between a run and one that goes on from its checkpoint: they change no bit of the state.
+    free_tables: ClassVar[frozenset[str]] = frozenset(
+        {"case", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"}
+    )
 
     case: CaseTable = CaseTable()
     grid: GridTable
-    domain: DomainTable | None = Field(None, description="The box round the bodies' meshes, in place of grid.cells.")
-    lbm: LbmTable = LbmTable()
-    units: UnitsTable = UnitsTable()
-    physics: PhysicsTable
-    walls: WallsTable = WallsTable()
-    boundaries: BoundariesTable = BoundariesTable()
-    bodies: dict[BodyName, Body] = Field({}, description="By name.")
-    initial: InitialTable | None = Field(None, description="The flow at the start; left out: at rest.")
-    exact: ExactTable | None = Field(None, description="The velocity that is known for the end.")
     expected: ExpectedTable = Field({}, description="Lowest and highest value of what the run finds, by name.")
     run: RunTable = RunTable()
     machine: MachineTable = MachineTable()
@@ -57,161 +45,56 @@ class Case(Table):
     checkpoint: CheckpointTable = CheckpointTable()
     guard: GuardTable = GuardTable()
 
+    @classmethod
+    def is_free(cls, key: str) -> bool:
+        """Whether a key, as `grid.cells`, may differ between a run and one that goes on from its checkpoint."""
+        return key.split(".")[0] in cls.free_tables
+
     @property
     def cell_count(self) -> int:
         return math.prod(self.grid.cells)
 
     @property
-    def si(self) -> bool:
-        return self.units.system == "SI"
-
-    @property
-    def scales(self) -> Scales:
-        physics, units, viscosity = self.physics, self.units, self.physics.viscosity
-        if not self.si:
-            length = self.given_length or float(self._lid_distance())
-            speed = physics.lid_speed or _usual_speed(length)
-        else:
-            assert units.cell is not None and physics.lid_speed is not None
-            length = whole(self.given_length / units.cell) if self.given_length else float(self._lid_distance())
-            speed = units.lattice_speed or _usual_speed(length)
-            if units.step:
-                speed = physics.lid_speed * units.step / units.cell
-            if physics.viscosity is not None:
-                # By way of the Reynolds number, the same in both systems: so a twin in cells has the same bits.
-                reynolds = whole(physics.lid_speed * (length * units.cell) / physics.viscosity)
-                viscosity = speed * length / reynolds
-        if viscosity is None:
-            assert physics.reynolds is not None
-            viscosity = speed * length / physics.reynolds
-        return Scales(length, speed, viscosity)
-
-    @property
-    def converter(self) -> Converter | None:
-        """From the lattice to SI, where the case is in SI."""
-        if not self.si:
-            return None
-        units, speed = self.units, self.physics.lid_speed
-        assert units.cell is not None and units.density is not None and speed is not None
-        return Converter(units.cell, units.step or self.scales.lid_speed * units.cell / speed, units.density)
+    def dimensions(self) -> int:
+        """Axes from x on that have more than one cell."""
+        _, ny, nz = self.grid.cells
+        return 3 if nz > 1 else 2 if ny > 1 else 1
 
     @property
     def spacing(self) -> float:
-        """Edge of a cell in files and messages: m, or in the length."""
-        converter = self.converter
-        return converter.length if converter else 1.0 / self.scales.length
+        """Edge of a cell in files and messages."""
+        return 1.0
 
     @property
-    def cell_edge(self) -> float:
-        """Edge of a cell in the lengths of the case: m, or 1."""
-        return self.units.cell if self.si and self.units.cell else 1.0
-
-    @property
-    def length_unit(self) -> str:
-        """Of the lengths of the case, for messages."""
-        return "m" if self.si else "cells"
-
-    @property
-    def given_length(self) -> float | None:
-        """physics.length as a number. Raises ValueError for an expression that has no value, or none above 0."""
-        length = self.physics.length
-        if not isinstance(length, str):
-            return length
-        value = float(evaluate(length, self._sides()))
-        if value <= 0:
-            raise ValueError(f"'{length}' is {value:g}; a length is above 0")
-        return value
-
-    def _sides(self) -> dict[str, float]:
-        return {f"L{axis}": n * self.cell_edge for axis, n in zip("xyz", self.grid.cells, strict=True)}
-
-    def names(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> dict[str, Any]:
-        """What expressions in the coordinates know."""
-        return {"x": x, "y": y, "z": z, **self._sides(), "L": self.scales.length * self.cell_edge}
-
-    def in_lid_speeds(self, velocity: Any) -> Any:
-        """A velocity of [walls], [boundaries], [initial] or [exact], a number or an array, over the lid speed."""
-        return velocity / self.physics.lid_speed if self.units.speeds else velocity
-
-    def wall_velocity(self, side: str) -> tuple[float, float, float]:
-        """Of a side of the box that is a wall, in units of the lid speed."""
-        x, y, z = self.walls.velocity(side)
-        return (self.in_lid_speeds(x), self.in_lid_speeds(y), self.in_lid_speeds(z))
-
-    def side_density(self, boundary: Boundary) -> float:
-        """Of a side at which the pressure is given, or far away from it, over that of the fluid at rest."""
-        if boundary.pressure is not None and self.converter:
-            return 1.0 + 3.0 * boundary.pressure / self.converter.pressure
-        return boundary.density or 1.0
+    def time_step(self) -> float:
+        """Of the times in files and messages."""
+        return 1.0
 
     def time_of(self, step: int) -> float:
-        """In length / lid speed."""
-        return step / self.scales.steps_per_time
+        """As files and messages have it."""
+        return step * self.time_step
 
-    def profile(self, side: str, boundary: Boundary) -> np.ndarray:
-        """Velocities at the points of a side that lie half a cell apart, its edges among them, in units of the lid
-        speed: [slower axis, faster axis][component]. Raises ValueError for an expression that has no value."""
-        normal, edge, cells = "xyz".index(side[0]), self.cell_edge, self.grid.cells
-        place = [np.arange(2 * n + 1) * (edge / 2) for n in cells]
-        place[normal] = np.array([0.0 if side[1] == "-" else cells[normal] * edge])
-        z, y, x = np.meshgrid(place[2], place[1], place[0], indexing="ij")
-        names = self.names(x, y, z)
-        parts = [evaluate(p, names) if isinstance(p, str) else p for p in boundary.velocity or (0.0, 0.0, 0.0)]
-        return self.in_lid_speeds(np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1))
-
-    def _boundary_options(self, side: str, boundary: Boundary) -> dict[str, Any]:
-        options: dict[str, Any] = {"kind": boundary.kind}
-        if boundary.kind in ("pressure", "convective"):
-            options["density"] = self.side_density(boundary)
-        if boundary.kind == "convective":
-            if boundary.relaxation is not None:
-                options["relaxation"] = boundary.relaxation
-            speed = self.in_lid_speeds(boundary.speed) if boundary.speed else 1.0
-            options["speed"] = speed * self.scales.lid_speed
-        if boundary.kind == "velocity":
-            options["profile"] = np.ascontiguousarray(self.profile(side, boundary) * self.scales.lid_speed)
-        return options
-
-    @property
-    def force(self) -> tuple[float, float, float]:
-        """On a volume of fluid, in lattice units."""
-        converter = self.converter
-        x, y, z = self.physics.force
-        unit = converter.force_density if converter else 1.0
-        return (x / unit, y / unit, z / unit)
-
-    @property
-    def density_drop(self) -> tuple[float, float, float]:
-        """From the low end of each axis to its high end: pressure is a third of the density."""
-        unit = self.converter.pressure if self.converter else 1.0
-        x, y, z = self.physics.pressure_drop
-        return (3.0 * x / unit, 3.0 * y / unit, 3.0 * z / unit)
-
-    def _lid_distance(self) -> int:
-        moving = [side for side, wall in self.walls.given() if any(wall.velocity)]
-        return self.grid.cells["xyz".index(moving[0][0])] if moving else self.grid.cells[0]
+    def show_time(self, step: int) -> str:
+        """With its unit."""
+        return f"{self.time_of(step):.4g}"
 
     @property
     def check_every(self) -> int:
-        return self.run.check_every or max(1, round(self.scales.steps_per_time))
+        """Steps between two looks at how much the state changes."""
+        return self.run.check_every or max(1, self.last_step // 20)
 
     @property
     def last_step(self) -> int:
         """The step at which the run ends if it does not become steady before."""
         limits = [self.run.steps] if self.run.steps else []
-        if self.run.time_units:
-            limits.append(max(1, round(self.run.time_units * self.scales.steps_per_time)))
-        if self.run.time and self.converter:
-            limits.append(max(1, round(self.run.time / self.converter.time)))
+        if self.run.time:
+            limits.append(max(1, round(self.run.time / self.time_step)))
         return min(limits)
 
     @property
     def output_period(self) -> float | None:
         """Steps between fields, in general no whole number; None: the last only."""
-        output, converter = self.output, self.converter
-        if output.every_time and converter:
-            return output.every_time / converter.time
-        return output.every * self.scales.steps_per_time if output.every else None
+        return self.output.every / self.time_step if self.output.every else None
 
     @property
     def folder(self) -> Path:
@@ -223,50 +106,35 @@ class Case(Table):
         given = self.checkpoint.folder
         return Path(given) / self.case.name if given else self.folder / "checkpoints"
 
-    def options(self) -> dict[str, Any]:
-        """The flat dictionary that the compiled solver reads; walls in lattice units."""
-        scales, lbm, exchange = self.scales, self.lbm, self.exchange
-        velocities = {side: self.wall_velocity(side) for side, _ in self.walls.given()}
-        walls = {side: tuple(part * scales.lid_speed for part in velocity) for side, velocity in velocities.items()}
+    def changed(self, **tables: dict[str, object]) -> Self:
+        """The same case with some keys of its tables at other values."""
+        return self.model_copy(update={name: getattr(self, name).model_copy(update=u) for name, u in tables.items()})
+
+    def resolved(self, backend: str | None = None) -> Self:
+        """The same case with nothing left to defaults that depend on other keys, or on the machine."""
+        return self.changed(
+            run={"check_every": self.check_every, "steps": self.last_step},
+            output={"folder": str(self.folder)},
+            machine={"backend": backend or self.machine.backend},
+            # What was measured again is remembered now.
+            exchange={"tune": "measure" if self.exchange.retune else self.exchange.tune, "retune": False},
+        )
+
+    def options(self) -> dict[str, object]:
+        """The flat dictionary that the compiled solver reads."""
+        raise NotImplementedError
+
+    def exchange_options(self) -> dict[str, object]:
+        """Of [exchange], in the flat dictionary that compiled solvers read."""
+        exchange = self.exchange
         return {
-            "cells": self.grid.cells,
-            "periodic": self.grid.periodic,
-            **lbm.model_dump(),
-            "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
-            "viscosity": scales.viscosity,
-            "force": self.force,
-            "density_drop": self.density_drop,
-            "walls": walls,
-            "boundaries": {side: self._boundary_options(side, b) for side, b in self.boundaries.given()},
             **exchange.model_dump(exclude={"block", "rim"}, exclude_none=True),
             **({"tune_rim": True} if exchange.rim == "auto" else {"rim": exchange.rim}),
         }
 
-    def resolved(self, backend: str | None = None) -> "Case":
-        """The same case with nothing left to defaults that depend on other keys, or on the machine."""
-        scales, converter, units = self.scales, self.converter, {}
-        physics = {"lid_speed": scales.lid_speed, "length": scales.length}
-        if converter:
-            physics = {"length": self.given_length or scales.length * converter.length}
-            units = {} if self.units.step else {"lattice_speed": scales.lid_speed}
-        tables = {
-            "units": units,
-            "physics": physics,
-            "run": {"check_every": self.check_every, "steps": self.last_step},
-            "output": {"folder": str(self.folder)},
-            "machine": {"backend": backend or self.machine.backend},
-            # What was measured again is remembered now.
-            "exchange": {"tune": "measure" if self.exchange.retune else self.exchange.tune, "retune": False},
-        }
-        return self.model_copy(update={name: getattr(self, name).model_copy(update=u) for name, u in tables.items()})
-
-    def to_toml(self, header: str = "") -> str:
-        """The case as text that `load` reads back to an equal case."""
-        # A case in cells and steps says nothing of units, as before there were any.
-        data = self.model_dump(by_alias=True, exclude_none=True, exclude=None if self.si else {"units"})
-        return toml_text.dumps({name: table for name, table in data.items() if table}, header)
-
-
-def _usual_speed(length: float) -> float:
-    """Of a lid, in cells per step."""
-    return min(0.1, 6.4 / length)
+    def to_toml(self, header: str = "", exclude: frozenset[str] = frozenset()) -> str:
+        """The case as text that `load` reads back to an equal case: first the grid, then the solver's own tables."""
+        data = self.model_dump(by_alias=True, exclude_none=True, exclude=set(exclude))
+        own = [name for name in data if name not in Case.model_fields]
+        order = dict.fromkeys(["case", "grid", *own, *data])
+        return toml_text.dumps({name: data[name] for name in order if data.get(name)}, header)

@@ -1,10 +1,11 @@
 """What a case says of the flow itself: from which it starts, which one it should be, and what a run should find."""
 
-from typing import Annotated
+from typing import Literal
 
 from pydantic import Field
 
-from slipstream.base.keys import Count, Finite, Table
+from slipstream.base.keys import Count, Finite, Positive, Table
+from slipstream.case.tables import GuardTable, OutputTable, RunTable
 
 Part = Finite | str
 
@@ -53,6 +54,86 @@ class DomainTable(Table):
     )
 
 
-#: Lowest and highest value of what a run finds.
-Range = tuple[Finite, Finite]
-ExpectedTable = dict[Annotated[str, Field(min_length=1)], Range]
+class UnitsTable(Table):
+    """[units]: in which ones [physics], run.time and output.every_time are written, and the files of the run. Ratios
+    (time_units, residual, output.every, guard.density, and without speeds velocities in the lid speed) stay ratios."""
+
+    system: Literal["lattice", "SI"] = Field("lattice", description="Cells and steps, or metres, seconds and kg.")
+    cell: Positive | None = Field(None, description="SI: edge of a cell in m.")
+    density: Positive | None = Field(None, description="SI: of the fluid at rest in kg/m^3; water 998, air 1.2.")
+    lattice_speed: Positive | None = Field(
+        None,
+        description="SI: the lid speed in cells per step, from which the step follows in s. "
+        "Left out: 6.4 / length in cells, at most 0.1. Either this or step.",
+    )
+    step: Positive | None = Field(None, description="SI: a step in s. Either this or lattice_speed.")
+    speeds: Literal["m/s"] | None = Field(
+        None,
+        description="SI: the velocities of [walls], [boundaries], [initial] and [exact] are in m/s, with them "
+        "initial.pressure in Pa and the time of [exact] in s. Left out: in units of the lid speed.",
+    )
+
+
+class PhysicsTable(Table):
+    """[physics]: the flow, in lattice units or in SI as units.system says."""
+
+    reynolds: Positive | None = Field(None, description="Lid speed x length / viscosity. Either this or viscosity.")
+    viscosity: Positive | None = Field(None, description="Kinematic viscosity in lattice units; SI: m^2/s.")
+    force: tuple[Finite, Finite, Finite] = Field(
+        (0.0, 0.0, 0.0),
+        description="On all of the fluid, per volume, in lattice units: at density 1 the acceleration in cells per "
+        "step squared; SI: N/m^3.",
+    )
+    lid_speed: Positive | None = Field(
+        None,
+        description="Speed of the lid in cells per step; the Mach number is sqrt(3) times it. "
+        "Left out: 6.4 / length, at most 0.1, so that the error of compressibility falls with that of the grid. "
+        "SI: m/s, to be given.",
+    )
+    pressure_drop: tuple[Finite, Finite, Finite] = Field(
+        (0.0, 0.0, 0.0),
+        description="Of a periodic axis: pressure at its low end less that at its high end, in lattice units (a third "
+        "of the density); SI: Pa.",
+    )
+    length: Positive | str | None = Field(
+        None,
+        description="Of the Reynolds number, in cells; SI: m; or an expression in the box's sides Lx, Ly, Lz: "
+        '"Lx/(2*pi)". Left out: from the lid to its opposite.',
+    )
+
+
+class FlowRunTable(RunTable):
+    """[run]: when to stop, whichever comes first."""
+
+    time_units: Positive | None = Field(None, description="At most so many times length / lid speed.")
+    time: Positive | None = Field(None, description="SI: at most so many seconds of the flow.")
+    residual: Positive | None = Field(
+        None,
+        description="Steady: largest change of velocity per length / lid speed, over the lid speed, below this. Where "
+        "a force, pressure or slower sides drive the flow, over its own speed (the root of the mean square) if less.",
+    )
+    check_every: Count | None = Field(None, description="Steps between residuals. Left out: length / lid speed.")
+
+
+class FlowOutputTable(OutputTable):
+    """[output]: what stays."""
+
+    fields: bool = Field(True, description="Velocity, density, pressure and flags as fields.vtkhdf, for ParaView.")
+    every: Positive | None = Field(
+        None, description="Length / lid speed between fields, from the start on. Left out: the last only."
+    )
+    every_time: Positive | None = Field(
+        None, description="SI: seconds of the flow between fields, from the start on. Or every."
+    )
+    profiles: bool = Field(True, description="Centreline profiles as profiles.csv, and the comparison.")
+    pictures: bool = Field(True, description="profiles.png and streamlines.png.")
+    energy: bool = Field(False, description="Energy and dissipation over time as energy.csv, a row per residual.")
+    reference: Literal["auto", "none", "ghia1982", "botella1998", "albensoeder2005", "taylor_green1600"] = Field(
+        "auto", description="Published flow to compare with; auto: the best cavity for this Reynolds number, if any."
+    )
+
+
+class FlowGuardTable(GuardTable):
+    """[guard]: when a run is given up."""
+
+    density: tuple[Finite, Finite] = Field((0.2, 5.0), description="Lowest and highest density of a sound flow.")

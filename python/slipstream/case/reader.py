@@ -2,9 +2,9 @@
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -12,18 +12,32 @@ from slipstream.base import toml_text
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import explain, show
 from slipstream.case import variants
-from slipstream.case.body import Body
 from slipstream.case.case import Case
-from slipstream.case.flow_tables import DomainTable, ExactTable, InitialTable
-from slipstream.case.sides import Boundary, Wall
-from slipstream.case.solver import solver_of
+from slipstream.case.solver import all_solvers, solver_of
 from slipstream.case.tables import PATTERNS, RIM_FORMS
+from slipstream.machine.discovery import MachineTable
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of a case file, for editors."""
-    described = variants.schema(Case.model_json_schema(by_alias=True))
-    return described | {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    """JSON Schema of a case file, for editors: that of each solver's cases."""
+    described = [
+        variants.schema(solver.case_type.model_json_schema(by_alias=True)) for solver in all_solvers().values()
+    ]
+    definitions: dict[str, Any] = {}
+    for n, one in enumerate(described):
+        # Tables of one name may differ between solvers; those of the first keep theirs.
+        own = one.pop("$defs")
+        clashing = {name for name, table in own.items() if definitions.get(name, table) != table}
+        text = json.dumps({"case": one, "tables": own})
+        for name in clashing:
+            text = text.replace(f'"#/$defs/{name}"', f'"#/$defs/{name}{n}"')
+        renamed = json.loads(text)
+        described[n] = renamed["case"]
+        definitions |= {f"{name}{n}" if name in clashing else name: t for name, t in renamed["tables"].items()}
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    if len(described) == 1:
+        return {**described[0], "$defs": definitions, "$schema": draft}
+    return {"$schema": draft, "anyOf": described, "$defs": definitions}
 
 
 class Source:
@@ -70,55 +84,77 @@ class Source:
         return f"{self.locate(path)}: {''.join(f'{part}.' for part in within)}{said}{of_variant}"
 
 
-#: Tables that may be left out as a whole.
-_OPTIONAL = {"domain": DomainTable, "initial": InitialTable, "exact": ExactTable}
+def _tables_of(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The tables that a value may be, those of a dictionary by name among them."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _tables_of(part)
 
 
-def _keys_at(path: toml_text.Path) -> list[str]:
-    """Keys that the table at `path` may have."""
+def _keys_at(case_type: type[Case], path: toml_text.Path) -> list[str]:
+    """Keys that the table at `path` may have; none where any name will do."""
     if not path:
-        return [*Case.model_fields, variants.KEY]
-    model = _OPTIONAL.get(str(path[0])) or Case.model_fields[str(path[0])].annotation
-    if path[0] == "expected":
-        return []
-    if len(path) > 1 and path[0] == "walls":
-        model = Wall
-    if len(path) > 1 and path[0] == "boundaries":
-        model = Boundary
-    if path[0] == "bodies":
-        model = Body
-    assert isinstance(model, type) and issubclass(model, BaseModel)
+        return [*case_type.model_fields, variants.KEY]
+    model: type[BaseModel] = case_type
+    for part in path:
+        fields = {field.alias or name: field for name, field in model.model_fields.items()}
+        if part in fields:
+            model = next(_tables_of(fields[str(part)].annotation), BaseModel)
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _tables_with(key: str) -> list[str]:
-    return [name for name in Case.model_fields if key in _keys_at((name,))]
+def _tables_with(case_type: type[Case], key: str) -> list[str]:
+    """Tables that have the key: of this solver's cases, else of other solvers', which are named."""
+    own = [f"[{name}]" for name in case_type.model_fields if key in _keys_at(case_type, (name,))]
+    if own:
+        return own
+    others = {name: solver.case_type for name, solver in all_solvers().items() if solver.case_type is not case_type}
+    return [
+        f"[{table}] of cases of [{name}]"
+        for name, other in others.items()
+        for table in other.model_fields
+        if key in _keys_at(other, (table,))
+    ]
 
 
-def _explain(error: Any, *table: str) -> str:
+def _explain(error: Any, case_type: type[Case], *table: str) -> str:
     """One of pydantic's errors in the words of a case file; of a table alone with its name."""
     path = (*table, *(part for part in error["loc"] if part not in RIM_FORMS))
     unknown = error["type"] == "extra_forbidden"
-    known, elsewhere = (_keys_at(path[:-1]), _tables_with(str(path[-1]))) if unknown else ([], [])
-    return explain(error, path, known, elsewhere, PATTERNS, "case")
+    known = _keys_at(case_type, path[:-1]) if unknown else []
+    elsewhere = _tables_with(case_type, str(path[-1])) if unknown else []
+    said = explain(error, path, known, elsewhere, PATTERNS, "case")
+    if (
+        unknown
+        and len(path) == 1
+        and (owners := [n for n, s in all_solvers().items() if path[0] in s.case_type.model_fields])
+    ):
+        said = f"{path[0]}: unknown table; it belongs to cases of {' and '.join(f'[{owner}]' for owner in owners)}"
+        said += f", and this one is of [{case_type.solver}]"
+    return said
 
 
 def parse(data: dict[str, Any], source: Source) -> Case:
     """A checked case from a dictionary of tables. Raises CaseError that names every fault and its place."""
-    solver = solver_of(data)
+    try:
+        solver = solver_of(data)
+    except CaseError as error:
+        raise CaseError(f"{source.name}: {error}") from None
+    case_type = solver.case_type
     try:
         data = solver.complete(data)
     except ValidationError as error:
         faults = error.errors(include_url=False)
-        said = [source.fault(("domain", *e["loc"]), _explain(e, "domain")) for e in faults]
+        said = [source.fault(("domain", *e["loc"]), _explain(e, case_type, "domain")) for e in faults]
         raise CaseError("\n  ".join(said)) from None
     except CaseError as error:
         raise CaseError(source.fault(("domain",), f"domain: {error}")) from None
     try:
         # Read as JSON, because only there do strict types take an array for a tuple.
-        case = Case.model_validate_json(json.dumps(data, default=str))
+        case = case_type.model_validate_json(json.dumps(data, default=str))
     except ValidationError as error:
-        said = [source.fault(tuple(e["loc"]), _explain(e)) for e in error.errors(include_url=False)]
+        said = [source.fault(tuple(e["loc"]), _explain(e, case_type)) for e in error.errors(include_url=False)]
         raise CaseError("\n  ".join(said)) from None
     found = [source.fault(path, f"{show(path)}: {message}") for path, message in solver.problems(case)]
     if found:
@@ -135,14 +171,15 @@ def remembered(text: str, name: str) -> tuple[Case, list[str]]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CaseError(f"{name}: not valid TOML: {error}") from None
+    case_type = solver_of(data).case_type
     while True:
         try:
-            return Case.model_validate_json(json.dumps(data, default=str)), unknown
+            return case_type.model_validate_json(json.dumps(data, default=str)), unknown
         except ValidationError as error:
             faults = error.errors(include_url=False)
             extra = [fault["loc"] for fault in faults if fault["type"] == "extra_forbidden"]
             if not extra:
-                said = [f"{name}: {_explain(fault)}" for fault in faults]
+                said = [f"{name}: {_explain(fault, case_type)}" for fault in faults]
                 raise CaseError("\n  ".join(said)) from None
         for *tables, key in extra:
             table = data
@@ -232,3 +269,22 @@ def check_variants(path: str | Path) -> list[str]:
     if faults:
         raise CaseError("\n  ".join(faults))
     return names
+
+
+def machine_of(overrides: Sequence[str]) -> MachineTable:
+    """[machine] alone, from overrides. Raises CaseError that names every fault."""
+    data: dict[str, Any] = {}
+    for override in overrides:
+        key, value = toml_text.parse_override(override)
+        if key[0] != "machine":
+            raise CaseError(f"override '{override}': no case is read here; keys of [machine] alone")
+        toml_text.apply_override(data, key, value)
+    try:
+        return MachineTable.model_validate_json(json.dumps(data.get("machine", {})))
+    except ValidationError as error:
+        source = Source("overrides", "", overrides)
+        said = [
+            source.fault(("machine", *e["loc"]), _explain(e, solver_of({}).case_type, "machine"))
+            for e in error.errors(include_url=False)
+        ]
+        raise CaseError("\n  ".join(said)) from None

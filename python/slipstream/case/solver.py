@@ -1,39 +1,183 @@
 """The solver of a case, and what is asked of it where no solver is known."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-from slipstream.base import registry
-from slipstream.base.toml_text import Path
+from slipstream.base import registry, toml_text
+from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
 
 #: Where no table of a case is a solver's.
 USUAL = "lbm"
 
+#: Of a plan: devices, blocks and messages, with the bytes that they take.
+Plan = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """A table that grows while a run runs: a row with each look at the change."""
+
+    path: Path
+    take: Any  #: adds a row for this step, if there is none; collective
+    at_start: bool = False  #: whether the state before the first step has a row
+
+
+class Fields(Protocol):
+    """Fields of a run over time, in a file."""
+
+    def write(self) -> None:
+        """Adds this step, if it is not there. Collective."""
+        ...
+
+    def close(self) -> None:
+        """Ends the series."""
+        ...
+
+
+class Run(Protocol):
+    """A solver at work on a case. All calls are collective."""
+
+    engine: Any  #: the compiled solver: step, advance(steps), inspect(), phases(), report(), tuning()
+
+    def cautions(self) -> Sequence[str]:
+        """Warnings that are known only now that the state is there."""
+        ...
+
+    def notes(self) -> Sequence[str]:
+        """How it was tuned, for the terminal."""
+        ...
+
+    def change(self, since: int) -> float | None:
+        """Largest change in a unit of time since a step, for run.residual; the next change is measured from here. None
+        where the solver has no such number; not finite where the state is not."""
+        ...
+
+    def look(self) -> None:
+        """Measures changes from here on."""
+        ...
+
+    def conserved(self) -> float:
+        """What the run should keep (a mass), or 0 where there is nothing."""
+        ...
+
+    def drift(self, before: float) -> tuple[str, str]:
+        """What became of it, for the last line, and a warning; both may be empty."""
+        ...
+
+    def guarded(self) -> str:
+        """Within what the guard looks, for the log; empty where it looks for numbers alone."""
+        ...
+
+    def advice(self) -> str:
+        """What to change where the state did not stay sound."""
+        ...
+
+    def fields(self, path: Path) -> Fields:
+        """Makes a file of fields, in place of one that is there."""
+        ...
+
+    def monitors(self, goes_on: bool) -> Sequence[Monitor]:
+        """Tables of this run; where it goes on, with the rows of before."""
+        ...
+
+    def figures(self, outcome: Any) -> dict[str, Any]:
+        """The run in numbers, beside those that every run has."""
+        ...
+
+    def results(self, figures: dict[str, Any], console: Any, troubles: Any) -> None:
+        """Finds what there is to find at the end, adds it to the figures ("findings" and "expected" among them),
+        shows it, and writes files; rank 0 alone writes."""
+        ...
+
 
 class Solver(Protocol):
     """What a solver says of its cases. Its module is named in the registry."""
+
+    case_type: type[Case]
+    unit_of_rate: str  #: of a million cells a second, in the solver's own word
+    files: Sequence[str]  #: that runs leave beside those that all solvers' runs do
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
         """The tables of a case file with those keys that follow from bodies. Raises CaseError, or pydantic's
         ValidationError of [domain]."""
         ...
 
-    def problems(self, case: Case) -> list[tuple[Path, str]]:
+    def problems(self, case: Case) -> list[tuple[toml_text.Path, str]]:
         """Everything wrong with a case whose keys are right one by one: where, and what to do."""
+        ...
+
+    def check_before_start(self, case: Case) -> None:
+        """Raises CaseError for what one process can refuse before there are many, and `problems` does not."""
         ...
 
     def warnings(self, case: Case) -> list[str]:
         """What may go wrong and does not have to, before the first step."""
         ...
 
-    def drift(self, case: Case, share: float) -> str:
-        """What to do about a mass that has changed by this share since the start; empty where it is sound."""
+    def facts(self, case: Case) -> list[tuple[str, str]]:
+        """The method and the problem, for the banner."""
+        ...
+
+    def title(self, case: Case) -> str:
+        """What is computed and how, behind the case's own words in the titles of pictures."""
+        ...
+
+    def tiles(
+        self, case: Case, figures: Mapping[str, Any], compared: Mapping[str, Any]
+    ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """The few numbers that one looks for first in a report, what the case says and what the run found; figures are
+        empty where there are none yet."""
+        ...
+
+    def conversions(self, case: Case) -> Sequence[Any]:
+        """Tables of units, for the terminal."""
+        ...
+
+    def checksums(self, case: Case) -> dict[str, str]:
+        """SHA-256 of the files that the case names and the state depends on, by the key of each."""
+        ...
+
+    def plan(self, case: Case, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+        """Blocks, messages and memory. `thorough`: with what takes time to find out, if that can only lower the
+        memory. Collective."""
+        ...
+
+    def largest_grid(self, machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+        """That fits, in the shape of the case."""
+        ...
+
+    def smaller(self, case: Case) -> Iterable[dict[str, str]]:
+        """Keys of the solver's table that would take less memory, what costs the least first."""
+        ...
+
+    def start(self, setup: Any, trace: Any = None) -> Run:
+        """Allocates and fills the state."""
+        ...
+
+    def quantities(self, case: Case) -> Mapping[str, Any]:
+        """What `plot` draws of the fields, by name: slipstream.pictures.quantity.Quantity, the usual ones first."""
         ...
 
 
 def solver_of(case: Case | Mapping[str, Any]) -> Solver:
-    """By the tables that a case, or the data of one, has."""
-    tables = case.model_fields_set if isinstance(case, Case) else case
-    found: Solver = registry.solver(next((name for name in registry.SOLVERS if name in tables), USUAL))
+    """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there."""
+    if isinstance(case, Case):
+        return _named(case.solver)
+    given = [name for name in registry.SOLVERS if name in case]
+    if len(given) > 1:
+        tables = " and ".join(f"[{name}]" for name in given)
+        raise CaseError(f"{tables} are tables of two solvers; a case has one: drop one of them")
+    return _named(given[0] if given else USUAL)
+
+
+def _named(name: str) -> Solver:
+    found: Solver = registry.solver(name)
     return found
+
+
+def all_solvers() -> dict[str, Solver]:
+    """By the names of their tables."""
+    return {name: _named(name) for name in registry.SOLVERS}

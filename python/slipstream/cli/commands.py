@@ -12,7 +12,8 @@ from slipstream import __version__
 from slipstream.base import core, terminal
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
-from slipstream.case.reader import check_variants, load, schema
+from slipstream.case.reader import check_variants, load, machine_of, schema
+from slipstream.case.solver import solver_of
 
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:
@@ -53,10 +54,9 @@ def check_before_start(arguments: argparse.Namespace) -> None:
         check_blocks(case, ranks * max(1, case.machine.devices_per_rank))
     if arguments.command == "run":
         from slipstream.exchange import report
-        from slipstream.flow import profiles
         from slipstream.run import folder
 
-        profiles.reference_for(case)
+        solver_of(case).check_before_start(case)
         for path in arguments.report:
             report.check_name(path)
         if arguments.ranks or core.launched_size() is None:
@@ -73,20 +73,18 @@ def check(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.resolved:
         print(case.resolved().to_toml(), end="")
         return
-    from slipstream.flow import profiles
-    from slipstream.lbm import cautions
     from slipstream.run import report
 
-    profiles.reference_for(case)
-
-    rows = report.physics(case) + [("warning", text) for text in cautions.warnings(case)]
+    solver = solver_of(case)
+    solver.check_before_start(case)
+    rows = report.problem(case) + [("warning", text) for text in solver.warnings(case)]
     title = str(arguments.case)
     if arguments.variant:
         title += f", variant {arguments.variant}"
     elif names := check_variants(arguments.case):
         rows.append(("variants", f"good, too: {', '.join(names)}"))
     console.print(terminal.table(f"{title}: a good case", ["", ""], rows, left=2))
-    if conversion := report.conversion(case):
+    for conversion in solver.conversions(case):
         console.print(conversion)
 
 
@@ -105,25 +103,19 @@ def plan(arguments: argparse.Namespace, console: Console) -> None:
         console.print(report.messages(setup.plan["messages"], "messages of one step"))
     console.print(report.memory(setup.plan, machine))
     console.print(report.prediction(setup, predict.predict(machine, setup.plan, case.exchange.overlap)))
-    largest = core.core().largest_grid(machine, setup.options)
+    largest = solver_of(case).largest_grid(machine, setup.options)
     console.print(f"largest grid that fits: {terminal.show_extent(largest)}")
     if problem := engine.memory_problem(setup):
         raise CaseError(problem)
 
 
 def topo(arguments: argparse.Namespace, console: Console) -> None:
-    from slipstream.base.toml_text import apply_override, parse_override
-    from slipstream.case.reader import Source, parse
     from slipstream.machine import discovery, machine_file, topology
 
     if arguments.machine:
         machine = discovery.describe(machine_file.load(arguments.machine))
     else:
-        overrides = _overrides(arguments)
-        data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
-        for override in overrides:
-            apply_override(data, *parse_override(override))
-        machine = discovery.discover(parse(data, Source("topo", "", overrides)).machine)
+        machine = discovery.discover(machine_of(_overrides(arguments)))
     for part in topology.tables(machine, arguments.all):
         console.print(part)
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from slipstream.base import rows
 from slipstream.base.core import core
-from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 
 Array = np.ndarray
 FILE = "energy.csv"
 PICTURE = "energy.png"
 
 
-def _units(case: Case) -> tuple[list[str], float, float, float]:
+def _units(case: FlowCase) -> tuple[list[str], float, float, float]:
     """Names of the columns, and the factors on time, energy and dissipation in lattice units."""
     scales, converter = case.scales, case.converter
     if converter:
@@ -26,7 +26,7 @@ def _units(case: Case) -> tuple[list[str], float, float, float]:
     return ["step", "time", "kinetic energy", "dissipation", "decay"], time, speed**-2, speed**-2 / time
 
 
-def measure(lbm: Any, case: Case) -> tuple[float, float]:
+def measure(lbm: Any, case: FlowCase) -> tuple[float, float]:
     """Means over the fluid of u^2 / 2 and of its dissipation 2 nu S:S, in the units of energy.csv. Collective."""
     _, _, energy, power = _units(case)
     kinetic, dissipation = lbm.energy()
@@ -40,7 +40,7 @@ class History:
     enstrophy), and the decay of the energy between the rows before and after. In units of the lid speed and the length,
     or in SI."""
 
-    def __init__(self, lbm: Any, case: Case, path: Path, goes_on: bool) -> None:
+    def __init__(self, lbm: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._lbm, self._case, self._path = lbm, case, path
         self.rows: list[tuple[int, float, float]] = []  #: step, energy, dissipation in the units of the file
         if core().rank() == 0 and goes_on and path.exists():
@@ -83,7 +83,7 @@ class Decay:
         return float(self.time[n] - b / (2 * a)), float(c - b * b / (4 * a))
 
 
-def read(path: Path, case: Case) -> Decay:
+def read(path: Path, case: FlowCase) -> Decay:
     table = np.array([[float(value) for value in row] for row in rows.read(path)[1]])
     _, time, energy, power = _units(case)
     scales = case.scales
@@ -111,12 +111,12 @@ def taylor_green_1600() -> Reference:
     return Reference("spectral, 512³ modes", citation, table[:, 0], table[:, 1], table[:, 2])
 
 
-def of_another_flow(case: Case) -> bool:
+def of_another_flow(case: FlowCase) -> bool:
     """Whether the published decay that the case names is of another Reynolds number than its own."""
     return case.output.reference == "taylor_green1600" and abs(case.scales.reynolds / 1600.0 - 1.0) > 1e-6
 
 
-def reference_for(case: Case) -> Reference | None:
+def reference_for(case: FlowCase) -> Reference | None:
     """The published decay that the case names, where it is of the same Reynolds number."""
     named = case.output.reference == "taylor_green1600"
     return taylor_green_1600() if named and not of_another_flow(case) else None

@@ -8,6 +8,7 @@ import numpy as np
 
 from slipstream.base import rows
 from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 from slipstream.flow.loads import AXES
 
 Array = np.ndarray
@@ -23,7 +24,7 @@ def frequency(time: Array, values: Array) -> float | None:
     return float((len(at) - 1) / (at[-1] - at[0]))
 
 
-def of_loads(path: Path, case: Case) -> dict[str, float]:
+def of_loads(path: Path, case: FlowCase) -> dict[str, float]:
     """Of each body with an area: its coefficients at the end, and their mean, least and largest over the last half of
     the run; and the Strouhal number, frequency x length / lid speed, of the part across x that swings most."""
     header, lines = rows.read(path)

@@ -8,15 +8,17 @@ import numpy as np
 
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case
 from slipstream.case.expression import evaluate
+from slipstream.case.flow_case import FlowCase
 
 Array = np.ndarray
 #: Cells that are looked at in one go.
 SLAB = 1 << 20
 
 
-def _fields(case: Case, parts: Sequence[float | str], cells: Sequence[Array], more: dict[str, float]) -> list[Array]:
+def _fields(
+    case: FlowCase, parts: Sequence[float | str], cells: Sequence[Array], more: dict[str, float]
+) -> list[Array]:
     """The values of expressions at the centres of cells, as [z][y][x]."""
     edge = case.cell_edge
     x, y, z = ((n + 0.5) * edge for n in cells)
@@ -25,7 +27,7 @@ def _fields(case: Case, parts: Sequence[float | str], cells: Sequence[Array], mo
     return [np.broadcast_to(evaluate(p, names) if isinstance(p, str) else p, shape) for p in parts]
 
 
-def flow(case: Case, cells: Sequence[Array]) -> Array:
+def flow(case: FlowCase, cells: Sequence[Array]) -> Array:
     """Density less 1 and velocity in lattice units, [z][y][x][4], of the cells with these numbers along x, y and z.
 
     Raises ValueError for an expression that has no value.
@@ -38,7 +40,7 @@ def flow(case: Case, cells: Sequence[Array]) -> Array:
     return np.stack([3.0 * unit * pressure, *(speed * case.in_lid_speeds(part) for part in velocity)], axis=-1)
 
 
-def exact(case: Case, cells: Sequence[Array], time: float) -> Array:
+def exact(case: FlowCase, cells: Sequence[Array], time: float) -> Array:
     """The velocity of case.exact in units of the lid speed, [z][y][x][3], after a time in length / lid speed."""
     assert case.exact is not None
     if case.units.speeds and case.converter:
@@ -46,12 +48,12 @@ def exact(case: Case, cells: Sequence[Array], time: float) -> Array:
     return case.in_lid_speeds(np.stack(_fields(case, case.exact.velocity, cells, {"t": time}), axis=-1))
 
 
-def sample(case: Case) -> list[Array]:
+def sample(case: FlowCase) -> list[Array]:
     """Numbers of a few cells along each axis, the first and the last among them."""
     return [np.unique(np.linspace(0, n - 1, min(n, 17)).round()) for n in case.grid.cells]
 
 
-def starter(case: Case) -> Callable[[tuple[int, ...], tuple[int, ...]], Array]:
+def starter(case: FlowCase) -> Callable[[tuple[int, ...], tuple[int, ...]], Array]:
     """What the solver asks for the flow at the start, box by box; beyond a periodic side comes the other end."""
 
     def values(low: tuple[int, ...], high: tuple[int, ...]) -> Array:
@@ -64,7 +66,7 @@ def starter(case: Case) -> Callable[[tuple[int, ...], tuple[int, ...]], Array]:
     return values
 
 
-def distance(lbm: Any, case: Case) -> float | None:
+def distance(lbm: Any, case: FlowCase) -> float | None:
     """Root of the mean square of the velocity's distance from case.exact, over that of case.exact itself, over the
     fluid cells, on rank 0. Collective."""
     nx, ny, nz = case.grid.cells

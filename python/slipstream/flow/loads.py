@@ -8,12 +8,12 @@ import numpy as np
 
 from slipstream.base.core import core
 from slipstream.base.rows import Rows
-from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 
 AXES = "xyz"
 
 
-def measure(lbm: Any, case: Case, about: Sequence[float] | None = None) -> dict[str, dict[str, Any]]:
+def measure(lbm: Any, case: FlowCase, about: Sequence[float] | None = None) -> dict[str, dict[str, Any]]:
     """By name of the wall or the body: force and moment, in cells and steps, or in N and N m. Collective.
 
     Moments are about the point `about` in the box, in cells or m; without it about that of the body, or the low corner
@@ -40,7 +40,9 @@ def measure(lbm: Any, case: Case, about: Sequence[float] | None = None) -> dict[
     return found
 
 
-def _coefficients(case: Case, area: float, load: Mapping[str, Sequence[float]], about: bool) -> dict[str, list[float]]:
+def _coefficients(
+    case: FlowCase, area: float, load: Mapping[str, Sequence[float]], about: bool
+) -> dict[str, list[float]]:
     """Of a load in the units of the case, that of the moment where it is about a given point."""
     unit, cell = (case.converter.force, case.converter.length) if case.converter else (1.0, 1.0)
     push = unit * case.scales.lid_speed**2 * (area / case.cell_edge**2)
@@ -61,7 +63,7 @@ class History:
     """The loads on the bodies of a run as rows of loads.csv, one for each look at the residual. A restarted run goes on
     with those up to its own step, their coefficients by the areas that its case gives."""
 
-    def __init__(self, lbm: Any, case: Case, path: Path, goes_on: bool) -> None:
+    def __init__(self, lbm: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
         self._lbm, self._case = lbm, case
         #: The newest ones, on every rank.
         self.last: dict[str, dict[str, Any]] = {}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.base.core import core
-from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Permeability:
         return asdict(self)
 
 
-def applies(case: Case) -> bool:
+def applies(case: FlowCase) -> bool:
     """A box that is periodic in all directions, with bodies and a force."""
     return all(case.grid.periodic) and bool(case.bodies) and any(case.force)
 
 
-def measure(lbm: Any, case: Case) -> Permeability | None:
+def measure(lbm: Any, case: FlowCase) -> Permeability | None:
     """On rank 0. Collective."""
     force = np.asarray(case.force)
     strength = float(np.linalg.norm(force))

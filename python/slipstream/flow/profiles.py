@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
 from slipstream.flow import reference as references
 from slipstream.flow.reference import Reference
@@ -83,7 +83,7 @@ class Profile:
     velocity: Array  #: [point][component]
 
 
-def _profile(lbm: Any, case: Case, axis: int) -> Profile | None:
+def _profile(lbm: Any, case: FlowCase, axis: int) -> Profile | None:
     cells = case.grid.cells
     low, high, weights = [0, 0, 0], [1, 1, 1], [np.ones(1)] * 3
     for a in range(3):
@@ -105,7 +105,7 @@ def _profile(lbm: Any, case: Case, axis: int) -> Profile | None:
     return Profile("xyz"[axis], *_with_ends(case, axis, line))
 
 
-def _with_ends(case: Case, axis: int, line: Array) -> tuple[Array, Array]:
+def _with_ends(case: FlowCase, axis: int, line: Array) -> tuple[Array, Array]:
     """Adds the points at 0 and 1: walls, or the neighbours across a periodic end."""
     count = len(line)
     centres = (np.arange(count) + 0.5) / count
@@ -122,13 +122,13 @@ def _with_ends(case: Case, axis: int, line: Array) -> tuple[Array, Array]:
     return np.concatenate([[0.0], centres, [1.0]]), np.vstack([first, line, last])
 
 
-def profiles(lbm: Any, case: Case) -> tuple[Profile, Profile] | None:
+def profiles(lbm: Any, case: FlowCase) -> tuple[Profile, Profile] | None:
     """Velocity along x = z = 1/2 and along y = z = 1/2, on rank 0. Collective."""
     vertical, horizontal = _profile(lbm, case, 1), _profile(lbm, case, 0)
     return None if vertical is None or horizontal is None else (vertical, horizontal)
 
 
-def mid_plane(lbm: Any, case: Case) -> Array | None:
+def mid_plane(lbm: Any, case: FlowCase) -> Array | None:
     """Velocity in the plane z = 1/2 as [y][x][component] in units of the lid speed, on rank 0, masked where that is
     solid. Collective."""
     nx, ny, nz = case.grid.cells
@@ -146,7 +146,7 @@ def mid_plane(lbm: Any, case: Case) -> Array | None:
     return np.ma.masked_array(plane / case.scales.lid_speed, np.broadcast_to(wall[..., None], plane.shape))
 
 
-def spanwise(lbm: Any, case: Case) -> float | None:
+def spanwise(lbm: Any, case: FlowCase) -> float | None:
     """Largest |w| of the average of the two middle planes, in units of the lid speed, on rank 0: 0 by symmetry."""
     nx, ny, nz = case.grid.cells
     slab = lbm.gather("velocity", (0, 0, (nz - 1) // 2), (nx, ny, nz // 2 + 1))
@@ -157,12 +157,12 @@ def spanwise(lbm: Any, case: Case) -> float | None:
     return float(np.abs(np.asarray(slab, dtype=np.float64)[..., 2].mean(axis=0)).max() / case.scales.lid_speed)
 
 
-def reference_for(case: Case) -> Reference | None:
+def reference_for(case: FlowCase) -> Reference | None:
     """The table that the case asks for. Raises CaseError where a named one does not belong to this cavity."""
     wanted = case.output.reference
     if wanted in ("none", "taylor_green1600"):
         return None
-    dimension = 2 if case.lbm.lattice == "D2Q9" else 3
+    dimension = 2 if case.dimensions < 3 else 3
     sides = case.grid.cells[:dimension]
     moving = {side: case.wall_velocity(side) for side, wall in case.walls.given() if any(wall.velocity)}
     cavity = len(set(sides)) == 1 and moving == {"y+": (1.0, 0.0, 0.0)} and not any(case.grid.periodic[:dimension])
@@ -251,7 +251,7 @@ def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison
     return Comparison(reference, tuple(points), tuple(extrema))
 
 
-def write_profiles(path: Path, lines: Sequence[Profile], case: Case) -> None:
+def write_profiles(path: Path, lines: Sequence[Profile], case: FlowCase) -> None:
     """CSV of both profiles, places in the side of the box, speeds in the lid speed; of a case in SI in m and m/s."""
     converter = case.converter
     speed = case.physics.lid_speed if converter else 1.0
@@ -268,7 +268,7 @@ def write_profiles(path: Path, lines: Sequence[Profile], case: Case) -> None:
                 writer.writerow([line.axis, f"{place * side:.9g}", *values])
 
 
-def read_profiles(path: Path, case: Case) -> tuple[Profile, Profile]:
+def read_profiles(path: Path, case: FlowCase) -> tuple[Profile, Profile]:
     """What write_profiles wrote, the vertical profile and the horizontal one, in the lid speed again."""
     speed = case.physics.lid_speed if case.converter else 1.0
     assert speed is not None

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 
 
-def side_speeds(case: Case) -> list[float]:
+def side_speeds(case: FlowCase) -> list[float]:
     """Of the walls and inlets that the case gives, the fastest point of each, in units of the lid speed."""
     speeds = [math.hypot(*case.wall_velocity(side)) for side, _ in case.walls.given()]
     for side, boundary in case.boundaries.given():
@@ -19,13 +19,13 @@ def side_speeds(case: Case) -> list[float]:
     return speeds
 
 
-def pushed(case: Case) -> bool:
+def pushed(case: FlowCase) -> bool:
     """Whether a force or a difference of pressure drives the flow, to a speed that the case does not give."""
     pressures = [case.side_density(b) for _, b in case.boundaries.given() if b.kind == "pressure"]
     return any(case.force) or any(case.density_drop) or any(density != 1.0 for density in pressures)
 
 
-def scale(lbm: Any, case: Case) -> float:
+def scale(lbm: Any, case: FlowCase) -> float:
     """The speed over which a change of velocity is taken, in cells a step: the lid speed, where walls or inlets move at
     it. A flow that is pushed, or whose sides are all slower, may be far slower than the lid speed: there it is the
     flow's own, the root of its mean square, and at most the lid speed. A flow that is left to decay keeps the lid

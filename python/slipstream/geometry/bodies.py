@@ -10,7 +10,7 @@ import numpy as np
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.case.body import Body
-from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 from slipstream.geometry import beads
 
 Corner = tuple[int, ...]
@@ -44,7 +44,7 @@ def prism(centre: tuple[float, float, float], radius: float, axis: int, low: flo
     return core().Mesh.of(np.ascontiguousarray(vertices), np.ascontiguousarray(triangles))
 
 
-def _beads(body: Body, case: Case) -> Any:
+def _beads(body: Body, case: FlowCase) -> Any:
     """A pack that goes on beyond the box: beads that reach across its sides are there twice, or more often."""
     assert body.radius is not None and body.solid is not None
     cells, radius = case.grid.cells, body.radius / case.cell_edge
@@ -67,7 +67,7 @@ def read(body: Body) -> Any:
     return mesh.oriented() if body.orient else mesh
 
 
-def checksums(case: Case) -> dict[str, str]:
+def checksums(case: FlowCase) -> dict[str, str]:
     """SHA-256 of the mesh file of each body that has one, in hexadecimal digits. Raises CaseError where one cannot be
     read."""
     found = {}
@@ -82,7 +82,7 @@ def checksums(case: Case) -> dict[str, str]:
     return found
 
 
-def surface(body: Body, case: Case) -> Any:
+def surface(body: Body, case: FlowCase) -> Any:
     """The mesh of a body, in the lengths of the case."""
     if body.mesh is not None:
         return read(body)
@@ -105,34 +105,34 @@ def _continued(body: Body) -> tuple[bool, bool, bool]:
     return ("x" == through, "y" == through, "z" == through)
 
 
-def _periodic(case: Case) -> tuple[bool, bool, bool]:
+def _periodic(case: FlowCase) -> tuple[bool, bool, bool]:
     """Axes along which bodies come in again; the one cell of a plane flow has no sides along z."""
     x, y, z = case.grid.periodic
-    return (x, y, z and case.lbm.lattice != "D2Q9")
+    return (x, y, z and case.dimensions == 3)
 
 
-def with_images(mesh: Any, body: Body, case: Case) -> Any:
+def with_images(mesh: Any, body: Body, case: FlowCase) -> Any:
     """The mesh of a body, and what of it comes in again at periodic sides."""
     axes = zip(_periodic(case), _continued(body), strict=True)
     return mesh.with_images(case.cell_edge, case.grid.cells, tuple(p and not c for p, c in axes))
 
 
-def link_memory(case: Case, blocks: list[dict[str, Any]]) -> dict[int, int]:
-    """About the bytes of the bodies' links, by device; in 2-D they are too few to count."""
+def link_memory(case: FlowCase, blocks: list[dict[str, Any]], lattice: str) -> dict[int, int]:
+    """Bytes of the bodies' links to the neighbours of a lattice, about, by device; in 2-D too few to count."""
     needed = dict.fromkeys((block["device"] for block in blocks), 0)
-    if case.lbm.lattice == "D2Q9":
+    if case.dimensions < 3:
         return needed
     boxes = [(block["lo"], block["hi"]) for block in blocks]
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}: "):
             mesh = with_images(surface(body, case), body, case)
-            shares = mesh.link_bytes(case.cell_edge, boxes, case.lbm.lattice)
+            shares = mesh.link_bytes(case.cell_edge, boxes, lattice)
         for block, share in zip(blocks, shares, strict=True):
             needed[block["device"]] += share
     return needed
 
 
-def make(case: Case) -> Any:
+def make(case: FlowCase) -> Any:
     """All bodies of the case on its cells. Raises CaseError that names the body and what is wrong with it."""
     named = []
     for name, body in case.bodies.items():
@@ -156,7 +156,7 @@ def make(case: Case) -> Any:
     return made
 
 
-def thin_places(lbm: Any, case: Case) -> list[str]:
+def thin_places(lbm: Any, case: FlowCase) -> list[str]:
     """Warnings of bodies through which fluid passes. Collective."""
     counts = zip(case.bodies, lbm.links_through_bodies(), strict=True) if case.bodies else ()
     return [
@@ -166,7 +166,7 @@ def thin_places(lbm: Any, case: Case) -> list[str]:
     ]
 
 
-def check_room(case: Case, solid_cells: Callable[[Corner, Corner], int], who: str) -> None:
+def check_room(case: FlowCase, solid_cells: Callable[[Corner, Corner], int], who: str) -> None:
     """Refuses solid cells that leave no fluid in the box, or at a side through which it flows. `solid_cells` counts
     those between two corners of a box."""
     cells = case.grid.cells

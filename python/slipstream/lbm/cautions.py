@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from slipstream.case.case import Case
 from slipstream.flow import energy
 from slipstream.flow.steadiness import side_speeds
+from slipstream.lbm.case import LbmCase
 from slipstream.lbm.scales import MACH_HIGH, rounded, top_speed
 
 #: Cavities at this Reynolds number per cell were seen to diverge or to oscillate.
@@ -20,7 +20,7 @@ RESTLESS = 1e-3
 DRIFT_HIGH = 0.01
 
 
-def warnings(case: Case) -> list[str]:
+def warnings(case: LbmCase) -> list[str]:
     """Before the first step."""
     return [
         *_fine_scales(case),
@@ -35,7 +35,7 @@ def warnings(case: Case) -> list[str]:
     ]
 
 
-def _fine_scales(case: Case) -> Iterator[str]:
+def _fine_scales(case: LbmCase) -> Iterator[str]:
     scales = case.scales
     if scales.grid_reynolds <= GRID_REYNOLDS_HIGH or case.lbm.smagorinsky:
         return
@@ -46,7 +46,7 @@ def _fine_scales(case: Case) -> Iterator[str]:
     )
 
 
-def _restless(case: Case) -> Iterator[str]:
+def _restless(case: LbmCase) -> Iterator[str]:
     """Halves are rounded by chance: their last digits go on changing."""
     wanted = case.run.residual
     if case.lbm.precision == "f16" and wanted is not None and wanted < RESTLESS:
@@ -56,7 +56,7 @@ def _restless(case: Case) -> Iterator[str]:
         )
 
 
-def _interval(case: Case) -> Iterator[str]:
+def _interval(case: LbmCase) -> Iterator[str]:
     period = case.output_period
     if period is None or period >= 1.0 or not case.output.fields:
         return
@@ -68,7 +68,7 @@ def _interval(case: Case) -> Iterator[str]:
     )
 
 
-def _inlet(case: Case) -> Iterator[str]:
+def _inlet(case: LbmCase) -> Iterator[str]:
     """Odd moments that live long let waves from cell to cell grow where the fluid flows in."""
     inlets = [side for side, boundary in case.boundaries.given() if boundary.kind == "velocity"]
     number = top_speed(case) * case.scales.grid_reynolds
@@ -79,7 +79,7 @@ def _inlet(case: Case) -> Iterator[str]:
         )
 
 
-def _other_reference(case: Case) -> Iterator[str]:
+def _other_reference(case: LbmCase) -> Iterator[str]:
     if energy.of_another_flow(case):
         yield (
             f"output.reference: '{case.output.reference}' is a flow at Reynolds number 1600, and this one has "
@@ -87,7 +87,7 @@ def _other_reference(case: Case) -> Iterator[str]:
         )
 
 
-def _laminar_speed(case: Case) -> float | None:
+def _laminar_speed(case: LbmCase) -> float | None:
     """That a force drives between the two walls that lie nearest, F h^2 / (8 viscosity), in cells a step; None without
     walls. A force along an axis that walls close is held by pressure."""
     axes = list(zip(case.grid.cells, case.grid.periodic, case.force, strict=True))
@@ -96,7 +96,7 @@ def _laminar_speed(case: Case) -> float | None:
     return force * min(walled) ** 2 / (8 * case.scales.viscosity) if walled else None
 
 
-def _driven_speed(case: Case) -> Iterator[str]:
+def _driven_speed(case: LbmCase) -> Iterator[str]:
     speed = _laminar_speed(case)
     if speed is None or math.sqrt(3.0) * speed <= MACH_HIGH:
         return
@@ -111,7 +111,7 @@ def _driven_speed(case: Case) -> Iterator[str]:
     )
 
 
-def _slow_force(case: Case) -> Iterator[str]:
+def _slow_force(case: LbmCase) -> Iterator[str]:
     """A force that changes the velocity by less than run.residual from one look to the next, from the first on."""
     scales, wanted, force = case.scales, case.run.residual, math.hypot(*case.force)
     if wanted is None or not force or max(side_speeds(case), default=0.0) >= 1.0:
@@ -131,7 +131,7 @@ def _slow_force(case: Case) -> Iterator[str]:
     )
 
 
-def _loose_pressure(case: Case) -> Iterator[str]:
+def _loose_pressure(case: LbmCase) -> Iterator[str]:
     """Where nothing holds the pressure, what comes in before the flow has come through stays."""
     given = {boundary.kind: (side, boundary) for side, boundary in case.boundaries.given()}
     if "convective" not in given or "pressure" in given or case.initial is not None:
@@ -145,7 +145,7 @@ def _loose_pressure(case: Case) -> Iterator[str]:
         )
 
 
-def _long_length(case: Case) -> Iterator[str]:
+def _long_length(case: LbmCase) -> Iterator[str]:
     longest = max(case.grid.cells)
     if case.si and case.scales.length > 10 * longest:
         yield (
@@ -154,7 +154,7 @@ def _long_length(case: Case) -> Iterator[str]:
         )
 
 
-def drift(case: Case, share: float) -> str:
+def drift(case: LbmCase, share: float) -> str:
     """What to do about a mass that has changed by this share since the start; empty where it is sound."""
     pressures = [case.side_density(b) - 1.0 for _, b in case.boundaries.given() if b.kind == "pressure"]
     if min([0.0, *pressures]) - DRIFT_HIGH <= share <= max([0.0, *pressures]) + DRIFT_HIGH:

@@ -7,17 +7,17 @@ import numpy as np
 
 from slipstream.base.toml_text import Path
 from slipstream.case.body import Body
-from slipstream.case.case import Case
 from slipstream.case.sides import SIDES
 from slipstream.flow import initial
 from slipstream.lbm import scales
+from slipstream.lbm.case import LbmCase
 from slipstream.lbm.scales import MACH_HIGH, Problem, step_remedy
 
 #: Sides of given velocity balance where what they let in and out differs by no more than this, of both together.
 BALANCE = 1e-3
 
 
-def problems(case: Case) -> list[Problem]:
+def problems(case: LbmCase) -> list[Problem]:
     """Everything wrong with a case whose keys are right one by one. Physics only where the shapes make sense."""
     found = [
         *_shapes(case),
@@ -43,7 +43,7 @@ def problems(case: Case) -> list[Problem]:
     ]
 
 
-def _shapes(case: Case) -> Iterator[Problem]:
+def _shapes(case: LbmCase) -> Iterator[Problem]:
     nz = case.grid.cells[2]
     if case.lbm.lattice == "D2Q9" and nz != 1:
         yield ("grid", "cells"), f'a 2-D lattice needs nz = 1, it is {nz}; or take lbm.lattice = "D3Q19" or "D3Q27"'
@@ -59,7 +59,7 @@ def _shapes(case: Case) -> Iterator[Problem]:
             yield ("exchange", name), f"give all three counts, or three zeros for bisection; it is {list(counts)}"
 
 
-def _method(case: Case) -> Iterator[Problem]:
+def _method(case: LbmCase) -> Iterator[Problem]:
     lattice = case.lbm.lattice
     if case.lbm.collision == "cumulant" and lattice != "D3Q27":
         yield (
@@ -71,7 +71,7 @@ def _method(case: Case) -> Iterator[Problem]:
         yield ("physics", "force"), "in 2-D no force acts along z: the third part must be 0"
 
 
-def _walls(case: Case) -> Iterator[Problem]:
+def _walls(case: LbmCase) -> Iterator[Problem]:
     for side, wall in case.walls.given():
         axis = "xyz".index(side[0])
         if case.grid.periodic[axis]:
@@ -84,7 +84,7 @@ def _walls(case: Case) -> Iterator[Problem]:
             yield ("walls", side, "velocity"), f"a wall moves in its own plane: the {side[0]} component must be 0"
 
 
-def _boundaries(case: Case) -> Iterator[Problem]:
+def _boundaries(case: LbmCase) -> Iterator[Problem]:
     walls = {side for side, _ in case.walls.given()}
     for side, boundary in case.boundaries.given():
         axis = "xyz".index(side[0])
@@ -113,7 +113,7 @@ def _boundaries(case: Case) -> Iterator[Problem]:
         yield ("boundaries", side, "kind"), f'{convective[0]} is convective, and one side may be; take "pressure" here'
 
 
-def _flow_in(case: Case) -> dict[str, float]:
+def _flow_in(case: LbmCase) -> dict[str, float]:
     """What comes in through each side of given velocity, lid speeds times cells, over the centres of its cells."""
     found, cells = {}, case.grid.cells
     for side, boundary in case.boundaries.given():
@@ -126,7 +126,7 @@ def _flow_in(case: Case) -> dict[str, float]:
     return found
 
 
-def _closed(case: Case) -> Iterator[Problem]:
+def _closed(case: LbmCase) -> Iterator[Problem]:
     """Fluid comes in and finds no way out, or the other way round: the density grows, or falls, without an end."""
     if any(boundary.kind in ("pressure", "convective") for _, boundary in case.boundaries.given()):
         return
@@ -147,7 +147,7 @@ def _closed(case: Case) -> Iterator[Problem]:
     )
 
 
-def _pressure_drop(case: Case) -> Iterator[Problem]:
+def _pressure_drop(case: LbmCase) -> Iterator[Problem]:
     path: Path = ("physics", "pressure_drop")
     for axis, drop in zip("xyz", case.physics.pressure_drop, strict=True):
         periodic, cells = case.grid.periodic["xyz".index(axis)], case.grid.cells["xyz".index(axis)]
@@ -160,14 +160,14 @@ def _pressure_drop(case: Case) -> Iterator[Problem]:
         yield path, f"boundaries.{driven[0]} drives the flow, too; drop one of the two"
 
 
-def _length(case: Case) -> Iterator[Problem]:
+def _length(case: LbmCase) -> Iterator[Problem]:
     try:
         _ = case.given_length
     except ValueError as error:
         yield ("physics", "length"), str(error)
 
 
-def _bodies(case: Case) -> Iterator[Problem]:
+def _bodies(case: LbmCase) -> Iterator[Problem]:
     for name, body in case.bodies.items():
         path: Path = ("bodies", name)
         if (body.mesh is None) == (body.shape is None):
@@ -186,7 +186,7 @@ def _bodies(case: Case) -> Iterator[Problem]:
             yield path, "is the name of a side; choose another"
 
 
-def _beads(case: Case, body: Body, path: Path) -> Iterator[Problem]:
+def _beads(case: LbmCase, body: Body, path: Path) -> Iterator[Problem]:
     if body.radius is None or body.solid is None:
         yield path, "beads need radius and solid"
     elif 2.0 * body.radius / case.cell_edge > 0.5 * min(case.grid.cells):
@@ -197,7 +197,7 @@ def _beads(case: Case, body: Body, path: Path) -> Iterator[Problem]:
         yield path, "beads fill a box that goes on for ever: grid.periodic = [true, true, true]"
 
 
-def _profiles(case: Case) -> Iterator[Problem]:
+def _profiles(case: LbmCase) -> Iterator[Problem]:
     """Expressions that have no value."""
     for side, boundary in case.boundaries.given():
         try:
@@ -206,7 +206,7 @@ def _profiles(case: Case) -> Iterator[Problem]:
             yield ("boundaries", side, "velocity"), str(error)
 
 
-def _side_density(case: Case) -> Iterator[Problem]:
+def _side_density(case: LbmCase) -> Iterator[Problem]:
     """Pressures in Pa that the fluid of this method could not bear."""
     low, high = case.guard.density
     for side, boundary in case.boundaries.given():
@@ -222,7 +222,7 @@ def _side_density(case: Case) -> Iterator[Problem]:
         )
 
 
-def _initial(case: Case) -> Iterator[Problem]:
+def _initial(case: LbmCase) -> Iterator[Problem]:
     if case.initial is None:
         return
     path: Path = ("initial",)
@@ -249,7 +249,7 @@ def _initial(case: Case) -> Iterator[Problem]:
         yield (*path, "velocity"), "in 2-D nothing flows along z: the third part must be 0"
 
 
-def _exact(case: Case) -> Iterator[Problem]:
+def _exact(case: LbmCase) -> Iterator[Problem]:
     if case.exact is None:
         return
     try:
@@ -258,26 +258,26 @@ def _exact(case: Case) -> Iterator[Problem]:
         yield ("exact", "velocity"), str(error)
 
 
-def _run(case: Case) -> Iterator[Problem]:
+def _run(case: LbmCase) -> Iterator[Problem]:
     if case.run.steps is None and case.run.time_units is None and case.run.time is None:
         keys = "steps, time_units or time" if case.si else "steps or time_units"
         yield ("run",), f"give {keys}, so that the run ends even where the flow stays unsteady"
 
 
-def _guard(case: Case) -> Iterator[Problem]:
+def _guard(case: LbmCase) -> Iterator[Problem]:
     low, high = case.guard.density
     if not low < 1.0 < high:
         yield ("guard", "density"), f"the range must hold 1, the density of a fluid at rest; it is {[low, high]}"
 
 
-def _choice_of_viscosity(case: Case) -> Iterator[Problem]:
+def _choice_of_viscosity(case: LbmCase) -> Iterator[Problem]:
     physics = case.physics
     if (physics.reynolds is None) == (physics.viscosity is None):
         both = "only one of them" if physics.reynolds else "one of them"
         yield ("physics",), f"reynolds or viscosity: give {both}"
 
 
-def _units(case: Case) -> Iterator[Problem]:
+def _units(case: LbmCase) -> Iterator[Problem]:
     """The keys that belong to a system of units are there in it, and only in it."""
     units = case.units
     if not case.si:
@@ -310,7 +310,7 @@ def _units(case: Case) -> Iterator[Problem]:
         yield ("units", "step"), "step (s) or lattice_speed (the lid speed in cells per step): give only one of them"
 
 
-def _si_length(case: Case) -> Iterator[Problem]:
+def _si_length(case: LbmCase) -> Iterator[Problem]:
     if case.si and case.scales.length < 1:
         yield (
             ("physics", "length"),

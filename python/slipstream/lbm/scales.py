@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 
 from slipstream.base.toml_text import Path
-from slipstream.case.case import Case
 from slipstream.flow.steadiness import side_speeds
+from slipstream.lbm.case import LbmCase
 
 Problem = tuple[Path, str]
 
@@ -24,19 +24,19 @@ TAU_HIGH = 2.0
 MACH_HIGH = 0.3
 
 
-def top_speed(case: Case) -> float:
+def top_speed(case: LbmCase) -> float:
     """Of the fastest wall or inlet, in units of the lid speed; 1 at least."""
     return max([*side_speeds(case), 1.0])
 
 
-def problems(case: Case) -> Iterator[Problem]:
+def problems(case: LbmCase) -> Iterator[Problem]:
     """Of a case whose shapes make sense."""
     yield from _mach(case)
     yield from _tau(case)
     yield from _magic(case)
 
 
-def _mach(case: Case) -> Iterator[Problem]:
+def _mach(case: LbmCase) -> Iterator[Problem]:
     mach = case.scales.mach * top_speed(case)
     if mach <= MACH_HIGH:
         return
@@ -52,7 +52,7 @@ def _mach(case: Case) -> Iterator[Problem]:
     )
 
 
-def step_remedy(case: Case, factor: float) -> tuple[Path, str]:
+def step_remedy(case: LbmCase, factor: float) -> tuple[Path, str]:
     """The key of an SI case that sets the step, and the bound that changes the step by the factor."""
     key, now, unit = "lattice_speed", case.scales.lid_speed, ""
     if case.units.step:
@@ -61,7 +61,7 @@ def step_remedy(case: Case, factor: float) -> tuple[Path, str]:
     return ("units", key), f"units.{key} {'>=' if up else '<='} {rounded(now * factor, up=up)}{unit}"
 
 
-def _tau(case: Case) -> Iterator[Problem]:
+def _tau(case: LbmCase) -> Iterator[Problem]:
     scales = case.scales
     tau_low = TAU_LOW_WITH_EDDIES if case.lbm.smagorinsky else TAU_LOW
     if tau_low <= scales.tau <= TAU_HIGH:
@@ -90,7 +90,7 @@ def _tau(case: Case) -> Iterator[Problem]:
     yield path, f"{say}; " + " or ".join(remedies) + " would do"
 
 
-def _si_tau_remedies(case: Case, tau_low: float) -> str:
+def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
     """Bounds of the step, the cell and the fluid, each with the other two as they are."""
     scales, units, physics = case.scales, case.units, case.physics
     small = scales.tau < tau_low
@@ -110,7 +110,7 @@ def _si_tau_remedies(case: Case, tau_low: float) -> str:
     return " or ".join(remedies)
 
 
-def _magic(case: Case) -> Iterator[Problem]:
+def _magic(case: LbmCase) -> Iterator[Problem]:
     if case.lbm.collision not in ("TRT", "MRT"):
         return
     factor = 3 * case.scales.viscosity

@@ -17,14 +17,15 @@ from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
 from slipstream.case import reader
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
 from slipstream.flow import energy, loads, profiles
 from slipstream.flow.profiles import Comparison, Profile
 from slipstream.geometry import bodies as solids
+from slipstream.lbm import running
+from slipstream.lbm.case import LbmCase
+from slipstream.lbm.fields import Fields
 from slipstream.machine import discovery
 from slipstream.run import checkpoint, engine
-from slipstream.run.fields import Fields
 from slipstream.run.live import LiveLine
 from slipstream.run.march import Outcome, march
 
@@ -113,14 +114,14 @@ class Simulation:
         self._begin(parse(data, Source("Simulation")))
 
     @classmethod
-    def from_case(cls, case: str | Path | Case, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
+    def from_case(cls, case: str | Path | LbmCase, overrides: Sequence[str] = (), variant: str | None = None) -> Self:
         """The flow of a case file, or of a case that was loaded: from_case("cases/cavity.toml",
         ["grid.cells=[32,32,32]"], variant="fine"). `overrides` and `variant` are those of `slipstream run`, and belong
         to a file. Its [output] is left to you: nothing is written but what you ask for.
 
         Raises CaseError that names every fault of the file and its place.
         """
-        if not isinstance(case, Case):
+        if not isinstance(case, LbmCase):
             case = reader.load(case, overrides, variant)
         elif overrides or variant is not None:
             raise ValueError("overrides and variant belong to a case file, not to a case that was loaded")
@@ -128,12 +129,12 @@ class Simulation:
         self._begin(case)
         return self
 
-    def _begin(self, case: Case) -> None:
+    def _begin(self, case: LbmCase) -> None:
         #: The same flow as a case file says it.
-        self.case: Case = case
+        self.case: LbmCase = case
         self._setup = engine.prepare(case, discovery.discover(case.machine))
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
-        self._lbm = engine.solver(self._setup)
+        self._lbm = running.compiled(self._setup)
         for text in solids.thin_places(self._lbm, case):
             warnings.warn(text, stacklevel=3)
         self._files: dict[Path, Fields] = {}
@@ -173,7 +174,14 @@ class Simulation:
         keeper = self._keeper(console)
         try:
             with LiveLine(console) as line:
-                outcome = march(self._lbm, case, last, self._setup.plan["bytes_per_cell"], line.show, keeper=keeper)
+                outcome = march(
+                    running.LbmRun(self._lbm, case),
+                    case,
+                    last,
+                    self._setup.plan["bytes_per_cell"],
+                    line.show,
+                    keeper=keeper,
+                )
             if keeper:
                 keeper.finish()
         finally:
@@ -230,8 +238,7 @@ class Simulation:
     @property
     def _time(self) -> float:
         """One step, in the unit of times."""
-        converter = self.case.converter
-        return converter.time if converter else 1.0 / self.case.scales.steps_per_time
+        return self.case.time_step
 
     @property
     def machine(self) -> Any:
@@ -287,7 +294,7 @@ class Simulation:
         solids.check_room(self.case, solid_cells, "solid cells")
         self._lbm.set_solid(mask)
         self._files.clear()  # those of a flow that begins anew begin anew, too
-        engine.start(self._lbm, self.case)
+        running.fill(self._lbm, self.case)
 
     def profiles(self) -> tuple[Profile, Profile] | None:
         """Velocity along x = z = 1/2 and y = z = 1/2, in units of the lid speed, on rank 0."""
@@ -330,7 +337,7 @@ class Simulation:
 
 
 def _keys_of(table: str) -> list[str]:
-    return list(type(Case.model_fields[table].default).model_fields)
+    return list(type(LbmCase.model_fields[table].default).model_fields)
 
 
 def _table_of(key: str) -> str | None:

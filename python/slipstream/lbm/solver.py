@@ -1,14 +1,108 @@
 """Lattice Boltzmann as the registry has it: `slipstream.case.solver.Solver`."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
-from slipstream.geometry import domain
-from slipstream.lbm.cautions import drift, warnings
+from slipstream.base.core import as_case_error, core, on_all_ranks
+from slipstream.case.solver import Plan, Run
+from slipstream.flow import energy, profiles
+from slipstream.geometry import bodies, domain
+from slipstream.lbm.case import LbmCase
+from slipstream.lbm.cautions import warnings
 from slipstream.lbm.checks import problems
+from slipstream.lbm.report import conversion, facts
 
-__all__ = ["complete", "drift", "problems", "warnings"]
+__all__ = ["facts", "problems", "warnings"]
+
+case_type = LbmCase
+unit_of_rate = "MLUPS"
+files = (
+    "profiles.csv",
+    "profiles.png",
+    "streamlines.png",
+    "comparison.json",
+    "loads.csv",
+    energy.FILE,
+    energy.PICTURE,
+)
+Tiles = list[tuple[str, str]]
+
+#: Number formats that take less memory, by that of a case, the nearest first.
+_SMALLER_FORMATS = {"f64": ("f32", "f16"), "f32": ("f16",)}
 
 
 def complete(data: dict[str, Any]) -> dict[str, Any]:
     """With grid.cells and exchange.block in place of [domain]."""
     return domain.fitted(data) if "domain" in data else data
+
+
+def check_before_start(case: LbmCase) -> None:
+    """The flow to compare with must be known."""
+    profiles.reference_for(case)
+
+
+def title(case: LbmCase) -> str:
+    lbm = case.lbm
+    return f"Re {case.scales.reynolds:.4g}, {lbm.lattice} {lbm.collision} {lbm.precision}"
+
+
+def tiles(case: LbmCase, figures: Mapping[str, Any], compared: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+    found = [("mass drift", f"{figures['mass_drift']:+.1e}")] if figures else []
+    largest = compared.get("largest_error_percent_of_lid_speed")
+    if largest is not None:
+        found.append(("largest error, % of the lid speed", f"{largest:.2f}"))
+    return [("Reynolds number", f"{case.scales.reynolds:.6g}")], found
+
+
+def conversions(case: LbmCase) -> Sequence[Any]:
+    table = conversion(case)
+    return [table] if table else []
+
+
+def checksums(case: LbmCase) -> dict[str, str]:
+    """Of meshes, by the name of the body."""
+    return bodies.checksums(case)
+
+
+def plan(case: LbmCase, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+    """The memory of bodies is known once they are cut, which takes its time: thorough."""
+    made = None
+    if thorough and case.bodies and options["solids"] != "dense":
+        with on_all_ranks():
+            made = bodies.make(case)
+    with as_case_error():
+        found: Plan = core().plan(machine, options, made)
+    if case.bodies and not made:
+        with on_all_ranks():
+            links = bodies.link_memory(case, found["blocks"], case.lbm.lattice)
+        found["arrays"] += [{"device": d, "array": "links of bodies", "bytes": n} for d, n in links.items()]
+    return found
+
+
+def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+    found: Sequence[int] = core().largest_grid(machine, options)
+    return found
+
+
+def smaller(case: LbmCase) -> Iterator[dict[str, str]]:
+    """Keys of [lbm] that would take less memory, what costs the least first: in place no bit changes."""
+    in_place = {} if case.lbm.streaming == "in_place" else {"streaming": "in_place"}
+    if in_place:
+        yield in_place
+    for precision in _SMALLER_FORMATS.get(case.lbm.precision, ()):
+        yield {"precision": precision}
+        if in_place:
+            yield {"precision": precision} | in_place
+
+
+def start(setup: Any, trace: Any = None) -> Run:
+    from slipstream.lbm import running
+
+    return running.LbmRun(running.compiled(setup, trace), setup.case)
+
+
+def quantities(case: LbmCase) -> Mapping[str, Any]:
+    # Late, because what draws is loaded only where something is drawn.
+    found: Mapping[str, Any] = import_module("slipstream.pictures.flow_quantities").quantities(case)
+    return found

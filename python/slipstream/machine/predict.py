@@ -22,7 +22,8 @@ class Prediction:
     def step(self) -> float:
         return max(self.compute, self.exchange) if self.overlap else self.compute + self.exchange
 
-    def mlups(self, cells: int) -> float:
+    def rate(self, cells: int) -> float:
+        """Millions of cells a second."""
         return cells / self.step / 1e6
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
+from slipstream.case.solver import solver_of
 from slipstream.results import record
 from slipstream.results.record import Record
 from slipstream.results.results import CASE, PICTURES, Results
@@ -150,14 +151,10 @@ def _tiles(case: Case, figures: dict[str, Any], compared: dict[str, Any] | None)
     cells = (
         f"{case.cell_count / 1e6:.3g} million" if case.cell_count >= 1e6 else f"{case.cell_count:,}".replace(",", " ")
     )
-    tiles = [("Reynolds number", f"{case.scales.reynolds:.6g}"), ("cells", cells)]
-    if figures:
-        tiles += [("steps", f"{figures['steps']:,}".replace(",", " ")), ("MLUPS", f"{figures['mlups']:.4g}")]
-        tiles.append(("mass drift", f"{figures['mass_drift']:+.1e}"))
-    largest = (compared or {}).get("largest_error_percent_of_lid_speed")
-    if largest is not None:
-        tiles.append(("largest error, % of the lid speed", f"{largest:.2f}"))
-    return tiles
+    before, after = solver_of(case).tiles(case, figures, compared or {})
+    steps = [("steps", f"{figures['steps']:,}".replace(",", " "))] if figures else []
+    rate = [(solver_of(case).unit_of_rate, f"{figures['mlups']:.4g}")] if figures else []
+    return [*before, ("cells", cells), *steps, *rate, *after]
 
 
 def _whole(number: int) -> str:
@@ -284,13 +281,14 @@ def _last_frame(shown: Results) -> str:
 
 
 def _sheet(shown: Results) -> bytes:
-    """Speed, vorticity and density of the last frame side by side, as a PNG."""
+    """The usual quantities of the last frame side by side, as a PNG."""
     import matplotlib.pyplot as plt
 
     from slipstream.pictures import planes
 
     plane = planes.cut_plane(shown, shown.frame(), planes.middle(shown.case))
-    figure = planes.sheet([(plane, field) for field in ("speed", "vorticity", "density")])
+    known = solver_of(shown.case).quantities(shown.case)
+    figure = planes.sheet([(plane, name) for name, quantity in known.items() if quantity.usual])
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=120)
     plt.close(figure)

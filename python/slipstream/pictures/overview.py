@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 from slipstream.flow import energy as energies
 from slipstream.flow.profiles import Profile, interpolate
 from slipstream.flow.reference import Reference
@@ -17,13 +17,13 @@ from slipstream.pictures.style import BLUE, RED, STYLE, case_title, heading, sav
 NOTHING = 1e-6
 
 
-def _side_name(case: Case, axis: str) -> str:
+def _side_name(case: FlowCase, axis: str) -> str:
     """Of an axis that goes from one side of the box to the other, whose edge need not be the length."""
     edge = case.grid.cells["xyz".index(axis)]
     return f"{axis} / L" if edge == case.scales.length else f"{axis} / L{axis}"
 
 
-def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, case: Case) -> None:
+def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, case: FlowCase) -> None:
     """u along the vertical and v along the horizontal centreline; reference points as circles."""
     vertical, horizontal = lines
     fine = np.linspace(0.0, 1.0, 401)
@@ -50,7 +50,7 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
         save(figure, path)
 
 
-def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
+def streamlines(path: Path, plane: np.ndarray, case: FlowCase) -> None:
     """Streamlines of the in-plane velocity at z = 1/2, coloured by its size; what is masked is solid."""
     rows, columns = plane.shape[:2]
     length = case.scales.length
@@ -78,12 +78,12 @@ def streamlines(path: Path, plane: np.ndarray, case: Case) -> None:
             axes.streamplot(x, y, u, v, color="white", density=1.7, linewidth=0.7, arrowsize=0.7)
         axes.set(xlabel="x / L", ylabel="y / L", xlim=(0, width), ylim=(0, height), aspect="equal")
         figure.colorbar(mesh, ax=axes, label="speed in the plane / U", shrink=0.9)
-        where = "" if case.lbm.lattice == "D2Q9" else "mid-plane z = 1/2\n"
+        where = "" if case.dimensions < 3 else "mid-plane z = 1/2\n"
         axes.set_title(where + heading(case, size[0] - 1.2, 11), fontsize=11, parse_math=False)
         save(figure, path)
 
 
-def energy(path: Path, case: Case, found: energies.Decay, reference: energies.Reference | None) -> None:
+def energy(path: Path, case: FlowCase, found: energies.Decay, reference: energies.Reference | None) -> None:
     """Energy and its decay over time."""
     with plt.rc_context(STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained")

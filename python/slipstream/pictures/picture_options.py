@@ -5,10 +5,6 @@ from pathlib import Path
 
 from slipstream.base.errors import CaseError
 
-#: What a plane can be coloured by.
-FIELDS = ("speed", "vorticity", "density", "pressure", "u", "v", "w")
-#: What `plot` draws where nothing is named.
-DEFAULT_FIELDS = ("speed", "vorticity", "density", "streamlines")
 #: What `render` draws; the body only where there is one.
 SCENES = ("slices", "streamlines", "q", "body")
 FILMS = (".mp4", ".gif")
@@ -21,8 +17,7 @@ def add_plot_options(command: argparse.ArgumentParser) -> None:
         "--field",
         action="append",
         default=[],
-        choices=[*FIELDS, "streamlines"],
-        help=f"may be repeated; default: {', '.join(DEFAULT_FIELDS)}",
+        help="may be repeated; of a flow speed, vorticity, density, pressure, u, v, w, streamlines; default: the usual",
     )
 
 

@@ -1,4 +1,4 @@
-"""Planes of a frame: speed, vorticity, density and pressure as colours, and streamlines."""
+"""Planes of a frame: a quantity as colours, and streamlines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
+from slipstream.case.solver import solver_of
 from slipstream.flow import derived
 from slipstream.pictures import palette
 from slipstream.pictures.style import STYLE, heading
@@ -26,6 +27,8 @@ from slipstream.results.results import Frame, Results
 Array = np.ndarray
 #: The two axes of a plane with this normal, across and up.
 ACROSS = {"x": "yz", "y": "xz", "z": "xy"}
+#: The field that says which cells are solid, where there is one.
+FLAGS = "flags"
 #: Share of the values that lies within the colours of a field with a sign: corners under a lid know no bounds.
 _WITHIN = 99.0
 
@@ -42,16 +45,47 @@ class Cut:
         return f"{self.normal}{self.at:.4g}"
 
 
-@dataclass(frozen=True)
 class Plane:
-    """One cut through one frame: arrays [up][across], velocity [up][across][x, y, z]."""
+    """One cut through one frame. Arrays are [up][across], with components last; cells next to the cut are read when
+    they are first asked for, and the fluid's are interpolated between."""
 
-    case: Case
-    cut: Cut
-    time: float | None  #: None: not to be told
-    velocity: Array
-    density: Array
-    solid: Array
+    def __init__(self, shown: Results, frame: Frame, cut: Cut, time: float | None) -> None:
+        """`time`: None where it is not to be told."""
+        self.case: Case = shown.case
+        self.cut, self.time = cut, time
+        self._shown, self._frame = shown, frame
+        self._axis = "xyz".index(cut.normal)
+        self._low, self._high, self._weights = _weights(shown.extent[self._axis], self.case.spacing, cut.at)
+        self._fields: dict[str, Array] = {}
+        self._walls = self._read("flags") != 0 if FLAGS in shown.names(frame) else None
+        self.solid: Array = self._mean(np.zeros(self._shape))[1] if self._walls is None else self._mean(self._walls)[1]
+
+    @property
+    def _shape(self) -> tuple[int, int, int]:
+        cells = [*self._shown.extent]
+        cells[self._axis] = self._high - self._low
+        return (cells[2], cells[1], cells[0])
+
+    def _read(self, name: str) -> Array:
+        box = [slice(None)] * 3
+        box[self._axis] = slice(self._low, self._high)
+        return self._shown.read(self._frame, name, (box[0], box[1], box[2]))
+
+    def _mean(self, values: Array) -> tuple[Array, Array]:
+        walls = np.zeros(self._shape, bool) if self._walls is None else self._walls
+        return derived.across_layers(values, walls, self._weights, 2 - self._axis)
+
+    def field(self, name: str) -> Array:
+        """As it stands in the file, [up][across][component]."""
+        if name not in self._fields:
+            values, _ = self._mean(self._read(name))
+            self._fields[name] = values if values.ndim > 2 else values[..., None]
+        return self._fields[name]
+
+    def vectors(self, name: str) -> Array:
+        """A field with the three components x, y, z; 0 along z in two dimensions."""
+        values = self.field(name)
+        return np.pad(values, [(0, 0)] * 2 + [(0, 3 - values.shape[-1])])
 
     @property
     def axes(self) -> str:
@@ -65,22 +99,9 @@ class Plane:
         return cells[across] * h, cells[up] * h
 
     def values(self, field: str) -> Array:
-        """Of a field; solid cells, and values that are not finite, are masked."""
-        if field == "speed":
-            values = np.linalg.norm(self.velocity, axis=-1)
-        elif field == "vorticity":
-            values = derived.plane_vorticity(self.case, self.velocity, self.solid, self.axes)
-        elif field == "density":
-            values = self._density_above_rest()
-        elif field == "pressure":
-            values = results.pressure(self.case, self.density)
-        else:
-            values = self.velocity[..., "uvw".index(field)]
+        """Of a quantity; solid cells, and values that are not finite, are masked."""
+        values = solver_of(self.case).quantities(self.case)[field].values(self)
         return np.ma.masked_invalid(np.ma.masked_array(values, self.solid))
-
-    def _density_above_rest(self) -> Array:
-        rest = results.density_at_rest(self.case)
-        return self.density - rest if self.case.si else self.density / rest - 1.0
 
 
 def middle(case: Case) -> Cut:
@@ -100,10 +121,10 @@ def parse_cut(text: str, case: Case) -> Cut:
     except ValueError:
         raise CaseError(f"--plane {text}: '{value}' is not a number") from None
     if not 0.0 <= at <= size:
-        unit = "m" if case.si else "L"
-        raise CaseError(f"--plane {text}: outside of the box, which goes from {normal} = 0 to {size:.6g} {unit}")
-    if case.lbm.lattice == "D2Q9" and normal != "z":
-        raise CaseError(f"--plane {text}: a flow in two dimensions has the plane z alone")
+        unit = results.units(case).length
+        raise CaseError(f"--plane {text}: outside of the box, which goes from {normal} = 0 to {size:.6g}{unit}")
+    if case.dimensions < 3 and normal != "z":
+        raise CaseError(f"--plane {text}: a case in two dimensions has the plane z alone")
     return Cut(normal, at)
 
 
@@ -119,22 +140,8 @@ def _weights(cells: int, spacing: float, at: float) -> tuple[int, int, Array]:
 
 
 def cut_plane(shown: Results, frame: Frame, cut: Cut) -> Plane:
-    """Reads the cells next to a cut and interpolates between them."""
-    axis = "xyz".index(cut.normal)
-    low, high, weights = _weights(shown.extent[axis], shown.case.spacing, cut.at)
-    box = [slice(None)] * 3
-    box[axis] = slice(low, high)
-    along = 2 - axis
-
-    def read(name: str) -> Array:
-        return shown.read(frame, name, (box[0], box[1], box[2]))
-
-    velocity, solid = read("velocity"), read("flags") != 0
-    if velocity.shape[-1] == 2:
-        velocity = np.pad(velocity, [(0, 0)] * 3 + [(0, 1)])
-    speed, wall = derived.across_layers(velocity, solid, weights, along)
-    density, _ = derived.across_layers(read("density"), solid, weights, along)
-    return Plane(shown.case, cut, frame.time, speed, density, wall)
+    """Interpolated between the cells next to a cut."""
+    return Plane(shown, frame, cut, frame.time)
 
 
 @dataclass(frozen=True)
@@ -148,18 +155,12 @@ class Look:
 
 
 def look(case: Case, cut: Cut, field: str, values: Sequence[Array]) -> Look:
-    """Colours that suit all of the values: from zero for the speed, else the same to both sides of it."""
-    unit = results.units(case)
-    labels = {
-        "speed": unit.speed(),
-        "vorticity": unit.vorticity(cut.normal),
-        "density": unit.density,
-        "pressure": unit.pressure,
-    }
-    label = labels.get(field, unit.speed(field))
+    """Colours that suit all of the values: from zero, or the same to both sides of it where there are both."""
+    quantity = solver_of(case).quantities(case)[field]
+    label = quantity.label(cut.normal)
     sizes = [np.ma.compressed(np.ma.abs(part)) for part in values]
     largest = max((float(part.max()) for part in sizes if part.size), default=0.0)
-    if field == "speed":
+    if not quantity.signed:
         colours = matplotlib.colormaps[palette.SEQUENTIAL].with_extremes(bad=palette.SOLID)
         return Look(Normalize(0.0, largest or 1.0), colours, label, "neither")
     most = max((float(np.percentile(part, _WITHIN)) for part in sizes if part.size), default=0.0) or largest or 1.0
@@ -201,7 +202,7 @@ def paint(axes: Axes, plane: Plane, field: str, how: Look) -> Any:
 def where(plane: Plane) -> str:
     """The cut and the time."""
     unit = results.units(plane.case)
-    parts = [] if plane.case.lbm.lattice == "D2Q9" else [unit.at(plane.cut.normal, plane.cut.at)]
+    parts = [] if plane.case.dimensions < 3 else [unit.at(plane.cut.normal, plane.cut.at)]
     parts += [] if plane.time is None else [unit.time(plane.time)]
     return ", ".join(parts)
 
@@ -249,7 +250,10 @@ def streamlines(plane: Plane, how: Look | None = None) -> Figure:
 def draw_lines(axes: Axes, plane: Plane) -> None:
     """White lines along the velocity within a plane."""
     first, second = ("xyz".index(axis) for axis in plane.axes)
-    u, v = (np.ma.masked_invalid(np.ma.masked_array(plane.velocity[..., n], plane.solid)) for n in (first, second))
+    u, v = (
+        np.ma.masked_invalid(np.ma.masked_array(plane.vectors("velocity")[..., n], plane.solid))
+        for n in (first, second)
+    )
     if min(u.shape) < 2 or not np.hypot(u, v).any():
         return
     h, (width, height) = plane.case.spacing, plane.edges

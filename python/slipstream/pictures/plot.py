@@ -10,9 +10,12 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from slipstream.base.errors import CaseError
+from slipstream.base.faults import nearest
+from slipstream.case.flow_case import FlowCase
+from slipstream.case.solver import solver_of
 from slipstream.flow import profiles
 from slipstream.pictures import film, overview, planes, style
-from slipstream.pictures.picture_options import DEFAULT_FIELDS, check_film
+from slipstream.pictures.picture_options import check_film
 from slipstream.pictures.planes import Cut
 from slipstream.results.results import PICTURES, Frame, Results
 
@@ -22,20 +25,31 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     shown = Results(arguments.results)
     frame = shown.frame(arguments.time)
     cuts = [planes.parse_cut(text, shown.case) for text in arguments.plane] or [planes.middle(shown.case)]
-    fields = arguments.field or list(DEFAULT_FIELDS)
+    fields = _fields(shown, arguments.field)
     try:
         if arguments.film:
-            field = arguments.field[0] if arguments.field else "speed"
+            field = fields[0]
             if len(cuts) > 1 or len(arguments.field) > 1:
                 raise CaseError("--film: a film shows one plane and one field; name one --plane and one --field")
             report_film(console, film.write(arguments.film, _frames(shown, cuts[0], field), arguments.fps))
             return
         written = _pictures(shown, frame, cuts, fields, arguments.output or shown.folder / PICTURES)
-        if not arguments.field:
+        if not arguments.field and isinstance(shown.case, FlowCase):
             written += _profiles(shown, arguments.output or shown.folder / PICTURES)
     except OSError as error:
         raise CaseError(f"a picture cannot be written: {error}") from None
     report_files(console, written)
+
+
+def _fields(shown: Results, asked: Sequence[str]) -> list[str]:
+    """Those asked for, or the usual ones; with streamlines where there is a speed."""
+    known = solver_of(shown.case).quantities(shown.case)
+    lines = ["streamlines"] if "speed" in known else []
+    for name in asked:
+        if name not in known and name not in lines:
+            all_of_them = [*known, *lines]
+            raise CaseError(f"--field {name}: {nearest(name, all_of_them) or 'there are ' + ', '.join(all_of_them)}")
+    return list(asked) or [name for name, quantity in known.items() if quantity.usual] + lines
 
 
 def report_files(console: Console, written: Sequence[Path]) -> None:
@@ -57,7 +71,7 @@ def _pictures(shown: Results, frame: Frame, cuts: Sequence[Cut], fields: Sequenc
     for cut in cuts:
         plane = planes.cut_plane(shown, frame, cut)
         for field in fields:
-            path = folder / (f"{field}.png" if shown.case.lbm.lattice == "D2Q9" else f"{field}_{cut.name}.png")
+            path = folder / (f"{field}.png" if shown.case.dimensions < 3 else f"{field}_{cut.name}.png")
             style.save(draw(plane, field), path)
             written.append(path)
     return written
@@ -76,6 +90,7 @@ def _profiles(shown: Results, folder: Path) -> list[Path]:
     if not source.exists():
         return []
     path = folder / "profiles.png"
+    assert isinstance(shown.case, FlowCase)
     lines = profiles.read_profiles(source, shown.case)
     overview.profiles(path, lines, profiles.reference_for(shown.case), shown.case)
     return [path]

@@ -8,6 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from slipstream.base.errors import CaseError
+from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
 from slipstream.pictures import film, planes, scene, style, surfaces
 from slipstream.pictures.picture_options import SCENES, check_film
@@ -20,7 +21,9 @@ from slipstream.results.results import PICTURES, Results
 def command(arguments: argparse.Namespace, console: Console) -> None:
     check_film(arguments)
     shown = Results(arguments.results)
-    if shown.case.lbm.lattice == "D2Q9":
+    if not isinstance(shown.case, FlowCase):
+        raise CaseError(f"render: {shown.folder} holds no flow; `slipstream plot` draws it")
+    if shown.case.dimensions < 3:
         raise CaseError(f"render: {shown.folder} holds a flow in two dimensions; `slipstream plot` draws it")
     first = shown.frame(arguments.time)
     view = _view(arguments, shown)

@@ -23,7 +23,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 
 from slipstream.base.errors import CaseError
-from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
 from slipstream.pictures import palette
 from slipstream.pictures.planes import Cut, short_ticks
@@ -89,7 +89,7 @@ class View:
         return eye, np.eye(3)[up]
 
 
-def default_up(case: Case) -> str:
+def default_up(case: FlowCase) -> str:
     """The axis of a lid, else z."""
     return next((side[0] for side, wall in case.walls.given() if any(wall.velocity)), "z")
 
@@ -114,7 +114,7 @@ class Flow:
         self.velocity = shown.read(frame, "velocity")
         self.solid = shown.read(frame, "flags") != 0
         if not np.isfinite(self.velocity).all():
-            time = results.units(shown.case).time(frame.time)
+            time = results.flow_units(shown.case).time(frame.time)
             raise CaseError(f"{frame.path}: the velocity at {time} is not finite; name an earlier --time, or plot it")
         at = [derived.coordinates(n, self.case.spacing) for n in shown.extent]
         self.grid = pyvista.RectilinearGrid(*at)
@@ -234,8 +234,8 @@ def slices(flow: Flow, view: View, body: Any | None, cuts: Sequence[Cut], top: f
         place[axis] = np.clip(cut.at, edge, flow.shown.size[axis] - edge)
         plane = flow.grid.slice(normal=np.eye(3)[axis], origin=place)
         stage.add_mesh(plane, scalars="speed", lighting=False, **style)
-        names.append(results.units(flow.case).at(cut.normal, cut.at))
-    label = results.units(flow.case).speed()
+        names.append(results.flow_units(flow.case).at(cut.normal, cut.at))
+    label = results.flow_units(flow.case).speed()
     return Picture(_shoot(flow, stage, view), norm, colours, label, "speed in " + ", ".join(names), flow.extend(norm))
 
 
@@ -266,7 +266,7 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
     tubes = lines.tube(radius=0.0032 * float(np.linalg.norm(flow.shown.size)), n_sides=10) if lines.n_points else lines
     if "speed" in tubes.point_data:
         stage.add_mesh(tubes, scalars="speed", smooth_shading=True, ambient=0.35, **style)
-    label = results.units(flow.case).speed()
+    label = results.flow_units(flow.case).speed()
     return Picture(_shoot(flow, stage, view), norm, colours, label, "streamlines", flow.extend(norm))
 
 
@@ -285,7 +285,7 @@ def vortices(flow: Flow, view: View, body: Any | None, value: float | None, top:
     surface = flow.grid.contour([value], scalars="q") if q.min() < value < q.max() else None
     if surface is not None and surface.n_points:
         stage.add_mesh(surface, scalars="speed", smooth_shading=True, ambient=0.2, specular=0.15, **style)
-    unit = results.units(flow.case)
+    unit = results.flow_units(flow.case)
     title = f"surface Q = {value:.3g} {unit.q}" + ("" if surface is not None else ": there is none")
     return Picture(_shoot(flow, stage, view), norm, colours, unit.speed(), title, flow.extend(norm))
 
@@ -317,14 +317,14 @@ def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
         clim=(norm.vmin, norm.vmax), show_scalar_bar=False, ambient=0.3, diffuse=0.75, nan_color=BODY,
     )  # fmt: skip
     extend = "both" if size.max() > 1.0001 * most else "neither"
-    label = results.units(flow.case).pressure
+    label = results.flow_units(flow.case).pressure
     return Picture(_shoot(flow, stage, view, body.bounds), norm, colours, label, "pressure on the body", extend)
 
 
 def framed(flow: Flow, picture: Picture) -> Figure:
     """The scene with its title and colour bar; the caller saves and closes it."""
     rows, columns = picture.image.shape[:2]
-    unit = results.units(flow.case)
+    unit = results.flow_units(flow.case)
     with plt.rc_context(STYLE):
         width = 7.6
         figure, axes = plt.subplots(figsize=(width + 1.1, width * rows / columns + 0.6), layout="constrained")

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
+from slipstream.case.solver import solver_of
 
 STYLE = {
     "font.size": 10,
@@ -27,13 +28,11 @@ BLUE, RED = "#1f5fa8", "#c8442e"
 
 
 def case_title(case: Case) -> str:
-    """What flows, and how it was computed: to be drawn with parse_math=False, because a dollar in the words of a case
-    is a dollar."""
-    lbm = case.lbm
-    method = f"{lbm.lattice} {lbm.collision} {lbm.precision}"
+    """What is shown, and how it was computed: to be drawn with parse_math=False, because a dollar in the words of a
+    case is a dollar."""
     cells = show_extent(case.grid.cells).replace("^2", "²").replace("^3", "³")
     what = case.case.description.rstrip(".") or case.case.name
-    return f"{what}, Re {case.scales.reynolds:.4g}, {cells}, {method}"
+    return f"{what}, {cells}, {solver_of(case).title(case)}"
 
 
 def heading(case: Case, inches: float, size: float) -> str:

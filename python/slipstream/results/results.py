@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from slipstream.case.case import Case
+from slipstream.case.flow_case import FlowCase
 from slipstream.case.reader import remembered
 from slipstream.base.errors import CaseError
 
@@ -69,6 +70,14 @@ class Results:
         there = Path(*here[:start], name)
         return there if here[start:] == below and there.exists() else Path(name)
 
+    def names(self, frame: Frame) -> frozenset[str]:
+        """Fields that a frame has."""
+        try:
+            with _open(frame.path) as file:
+                return frozenset(file["VTKHDF/Steps/CellDataOffsets"])
+        except (OSError, KeyError) as error:
+            raise CaseError(f"{frame.path}: is not a file of fields, or is damaged: {error}") from None
+
     def read(self, frame: Frame, name: str, box: Slices = WHOLE) -> Array:
         """Values of a field at the cells box[x, y, z], as [z][y][x] or [z][y][x][component]."""
         try:
@@ -126,17 +135,33 @@ def _frames(folder: Path) -> list[Frame]:
     return frames
 
 
-@dataclass(frozen=True)
 class Units:
     """In what the fields of a case are, and how pictures say it."""
 
-    si: bool
+    length = ""  #: behind a number
+
+    def place(self, axis: str) -> str:
+        return axis
+
+    def at(self, axis: str, place: float) -> str:
+        return f"{axis} = {place:.4g}{self.length}"
+
+    def time(self, time: float) -> str:
+        return f"t = {time:.4g}"
+
+    def box(self, size: Sequence[float]) -> str:
+        return " × ".join(f"{edge:.4g}" for edge in size) + self.length
+
+
+class FlowUnits(Units):
+    """Of a flow: in the length, length / lid speed and the lid speed; or in SI."""
+
+    def __init__(self, si: bool) -> None:
+        self.si = si
+        self.length = " m" if si else " L"
 
     def place(self, axis: str) -> str:
         return f"{axis} in m" if self.si else f"{axis} / L"
-
-    def at(self, axis: str, place: float) -> str:
-        return f"{axis} = {place:.4g} m" if self.si else f"{axis} = {place:.4g} L"
 
     def time(self, time: float) -> str:
         return f"t = {time:.4g} s" if self.si else f"t = {time:.4g} L / U"
@@ -159,20 +184,21 @@ class Units:
     def q(self) -> str:
         return "1/s²" if self.si else "(U/L)²"
 
-    def box(self, size: Sequence[float]) -> str:
-        return " × ".join(f"{edge:.4g}" for edge in size) + (" m" if self.si else " L")
-
 
 def units(case: Case) -> Units:
-    return Units(case.si)
+    return FlowUnits(case.si) if isinstance(case, FlowCase) else Units()
 
 
-def density_at_rest(case: Case) -> float:
+def flow_units(case: FlowCase) -> FlowUnits:
+    return FlowUnits(case.si)
+
+
+def density_at_rest(case: FlowCase) -> float:
     """As the files have it."""
     return case.converter.density if case.converter else 1.0
 
 
-def pressure(case: Case, density: Array) -> Array:
+def pressure(case: FlowCase, density: Array) -> Array:
     """Above that at rest, by p = c_s^2 rho with c_s^2 = 1/3 in the lattice: Pa, or over rho U^2."""
     above = (density - density_at_rest(case)) / 3.0
     if case.converter:

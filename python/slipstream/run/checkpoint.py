@@ -13,16 +13,10 @@ from slipstream.base.core import agree_on_error, as_case_error, core, on_all_ran
 from slipstream.base.errors import CaseError, RunError
 from slipstream.case.case import Case
 from slipstream.case.reader import remembered
-from slipstream.geometry import bodies
+from slipstream.case.solver import solver_of
 from slipstream.machine.start import asked_by
 from slipstream.results.record import Event
 from slipstream.run.locks import Locks
-
-#: Tables that may differ between a run and the one that goes on: they change no bit of the flow.
-_FREE_TABLES = frozenset({"case", "exact", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"})
-_FREE_KEYS = frozenset({"lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment"})
-#: The same, by body.
-_FREE_KEYS_OF_BODIES = frozenset({"area"})
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,7 @@ class Flow:
     def of(cls, case: Case, backend: str) -> "Flow":
         """Reads the mesh files. Collective; raises CaseError where one cannot be read."""
         with on_all_ranks():
-            meshes = bodies.checksums(case)
+            meshes = solver_of(case).checksums(case)
         return cls(case.resolved(backend).to_toml(), meshes)
 
 
@@ -77,14 +71,11 @@ def _flat(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield prefix + key, value
 
 
-def _is_free(key: str) -> bool:
-    return key in _FREE_KEYS or (key.startswith("bodies.") and key.rpartition(".")[2] in _FREE_KEYS_OF_BODIES)
-
-
 def _of_the_flow(text: str) -> dict[str, Any]:
     """Values by key, those of defaults among them: the text may be of a version that did not have a key yet. What is
     not known here counts as it stands."""
     data = tomllib.loads(text)
+    is_free = solver_of(data).case_type.is_free
     written = dict(_flat(data))
     try:
         case, unknown = remembered(text, "the checkpoint's case")
@@ -92,7 +83,7 @@ def _of_the_flow(text: str) -> dict[str, Any]:
     except (CaseError, ValueError):
         unknown = []  # then its words are all that can be compared
     values = dict(_flat(data)) | {key: written[key] for key in unknown if key in written}
-    return {key: v for key, v in values.items() if key.split(".")[0] not in _FREE_TABLES and not _is_free(key)}
+    return {key: value for key, value in values.items() if not is_free(key)}
 
 
 def differences(before: Flow, now: Flow) -> list[str]:

@@ -5,31 +5,18 @@ from pathlib import Path
 
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
-from slipstream.flow import energy
+from slipstream.case.solver import solver_of
 from slipstream.results import record
 from slipstream.results.results import CASE, FIELDS, FIELDS_FROM
 from slipstream.run import checkpoint, locks
 
-FILES = (
-    CASE,
-    record.FILE,
-    "report.html",
-    "profiles.csv",
-    "profiles.png",
-    "streamlines.png",
-    "comparison.json",
-    FIELDS,
-    "exchange.json",
-    "exchange.png",
-    "loads.csv",
-    energy.FILE,
-    energy.PICTURE,
-)
+FILES = (CASE, record.FILE, "report.html", FIELDS, "exchange.json", "exchange.png")
 
 
 def left_by_others(case: Case) -> list[Path]:
     """What an earlier run of this case left: results, fields of its restarts, checkpoints."""
-    there = [case.folder / name for name in FILES if (case.folder / name).exists()]
+    names = (*FILES, *solver_of(case).files)
+    there = [case.folder / name for name in names if (case.folder / name).exists()]
     return [*there, *sorted(case.folder.glob(FIELDS_FROM.format("*"))), *checkpoint.files_in(case.checkpoint_folder)]
 
 

@@ -20,7 +20,8 @@ class Progress:
     last_step: int
     time: str  #: with its unit
     residual: float | None
-    mlups: float
+    rate: float  #: millions of cells a second
+    unit: str  #: of the rate
     gb_per_s: float
     seconds: float  #: since the first step
     seconds_left: float  #: until the last step
@@ -32,12 +33,12 @@ class Progress:
             "step": f"step {self.step}/{self.last_step}",
             "time": f"time {self.time}",
             "residual": f"residual {residual}",
-            "mlups": f"{self.mlups:.1f} MLUPS",
+            "rate": f"{self.rate:.1f} {self.unit}",
             "gb": f"{self.gb_per_s:.1f} GB/s",
             "percent": f"{100.0 * self.step / self.last_step:.0f} %",
             "eta": f"ETA {duration(self.seconds_left)}",
         }
-        for spare in ("gb", "time", "mlups", "residual", "step", "percent"):
+        for spare in ("gb", "time", "rate", "residual", "step", "percent"):
             if width is None or len("  ".join(parts.values())) <= width:
                 break
             del parts[spare]

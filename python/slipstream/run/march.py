@@ -4,13 +4,12 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from slipstream.base import failure
 from slipstream.base.core import core
 from slipstream.base.errors import RunError
 from slipstream.case.case import Case
-from slipstream.flow import steadiness
+from slipstream.case.solver import Run, solver_of
 from slipstream.run.checkpoint import Keeper, Marks
 from slipstream.run.live import Progress
 
@@ -71,7 +70,7 @@ def next_nearest(step: int, period: float) -> int:
 
 
 def march(
-    lbm: Any,
+    run: Run,
     case: Case,
     last_step: int,
     bytes_per_cell: int,
@@ -82,24 +81,23 @@ def march(
 ) -> Outcome:
     """Advances to `last_step`, or to the steady state that the case asks for. Collective.
 
-    The residual is the largest change of velocity in any cell since the last look, per length / lid speed, over the lid
-    speed, or over the flow's own where that is the smaller one (steadiness.scale). `write` is called at the start and
+    The residual is the solver's change (`Run.change`) since the last look. `write` is called at the start and
     then every case.output_period steps, `look` with each residual. `keeper` makes checkpoints, says where to go on
     from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound.
     """
     try:
-        outcome = _march(lbm, case, last_step, bytes_per_cell, show, write, keeper, look)
+        outcome = _march(run, case, last_step, bytes_per_cell, show, write, keeper, look)
         if keeper and not outcome.stopped:
             keeper.end(outcome.steps)
         return outcome
     except core().Diverged as error:
         where = str(error)
     good = f"; {keeper.last_good()}" if keeper else ""
-    raise Diverged(f"the flow is no longer sound: {where} ({_advice(case)}){good}")
+    raise Diverged(f"the flow is no longer sound: {where} ({run.advice()}){good}")
 
 
 def _march(
-    lbm: Any,
+    run: Run,
     case: Case,
     last_step: int,
     bytes_per_cell: int,
@@ -108,75 +106,59 @@ def _march(
     keeper: Keeper | None,
     look: Callable[[], None] | None,
 ) -> Outcome:
-    scales, check_every = case.scales, case.check_every
+    engine, check_every = run.engine, case.check_every
     period = case.output_period if write else None
-    chunk = Chunk(core().rank())
+    chunk, unit = Chunk(core().rank()), solver_of(case).unit_of_rate
     marks = keeper.marks if keeper else None
     if marks is None:
         # The first look only sets the mark from which the next one measures.
-        lbm.residual()
-        marks = Marks(lbm.step)
+        run.look()
+        marks = Marks(engine.step)
         if write and period:
             write()
-    first_step, stopped = lbm.step, ""
+    first_step, stopped = engine.step, ""
     checked, residual = marks.checked, marks.residual
     # What was steady enough for the run before need not be for this one.
     limit = case.run.residual
     steady = marks.steady and limit is not None and residual is not None and residual < limit
     periods = [check_every] + ([keeper.every] if keeper and keeper.every else [])
     start = time.perf_counter()
-    while lbm.step < last_step and not steady and not stopped:
-        stops = [last_step] + [next_multiple(lbm.step, every) for every in periods]
-        frame = next_nearest(lbm.step, period) if period else -1
+    while engine.step < last_step and not steady and not stopped:
+        stops = [last_step] + [next_multiple(engine.step, every) for every in periods]
+        frame = next_nearest(engine.step, period) if period else -1
         stops += [frame] if period else []
-        before, began = lbm.step, time.perf_counter()
-        lbm.advance(min(chunk.steps, min(stops) - before))
+        before, began = engine.step, time.perf_counter()
+        engine.advance(min(chunk.steps, min(stops) - before))
         now = time.perf_counter()
-        if lbm.step == last_step or lbm.step % check_every == 0:
-            change = lbm.residual()
-            residual = change * scales.steps_per_time / ((lbm.step - checked) * steadiness.scale(lbm, case))
-            checked = lbm.step
-            if not math.isfinite(residual):
-                lbm.inspect()  # a guard can say where
+        if engine.step == last_step or engine.step % check_every == 0:
+            residual = run.change(checked)
+            checked = engine.step
+            if residual is not None and not math.isfinite(residual):
+                engine.inspect()  # a guard can say where
                 good = f"; {keeper.last_good()}" if keeper else ""
-                raise Diverged(f"the flow became infinite before step {lbm.step} ({_advice(case)}){good}")
-            steady = case.run.residual is not None and residual < case.run.residual
+                raise Diverged(f"the flow became infinite before step {engine.step} ({run.advice()}){good}")
+            steady = case.run.residual is not None and residual is not None and residual < case.run.residual
             if look:
                 look()
-        if write and lbm.step == frame:
+        if write and engine.step == frame:
             write()
-            checked = lbm.step  # writing brings the velocity up, from which the next change is measured
+            checked = engine.step  # writing brings the velocity up, from which the next change is measured
         if keeper:
-            stopped = keeper.after(lbm.step, Marks(checked, residual, steady))
-        updates = case.cell_count * (lbm.step - before) / max(now - began, 1e-9)
+            stopped = keeper.after(engine.step, Marks(checked, residual, steady))
+        updates = case.cell_count * (engine.step - before) / max(now - began, 1e-9)
         elapsed = time.perf_counter() - start
         show(
             Progress(
-                step=lbm.step,
+                step=engine.step,
                 last_step=last_step,
-                time=_time(case, lbm.step),
+                time=case.show_time(engine.step),
                 residual=residual,
-                mlups=updates / 1e6,
+                rate=updates / 1e6,
+                unit=unit,
                 gb_per_s=updates * bytes_per_cell / 1e9,
                 seconds=elapsed,
-                seconds_left=elapsed * (last_step - lbm.step) / (lbm.step - first_step),
+                seconds_left=elapsed * (last_step - engine.step) / (engine.step - first_step),
             )
         )
-        chunk.adapt(lbm.step - before, now - began)
-    return Outcome(lbm.step, time.perf_counter() - start, residual, steady, first_step, stopped)
-
-
-def _time(case: Case, step: int) -> str:
-    converter = case.converter
-    return f"{step * converter.time:.4g} s" if converter else f"{step / case.scales.steps_per_time:.2f} L/U"
-
-
-def _advice(case: Case) -> str:
-    scales = case.scales
-    speed = "lid_speed"
-    if case.si:
-        speed = "units.step" if case.units.step else "units.lattice_speed"
-    return (
-        f"tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds number {scales.grid_reynolds:.1f}; take more "
-        f"cells, a smaller {speed}, the collision TRT, MRT or cumulant, or lbm.smagorinsky"
-    )
+        chunk.adapt(engine.step - before, now - began)
+    return Outcome(engine.step, time.perf_counter() - start, residual, steady, first_step, stopped)

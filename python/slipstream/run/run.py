@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -14,16 +14,13 @@ from slipstream.base import terminal
 from slipstream.base.core import agree_on_error, core
 from slipstream.base.errors import RunError
 from slipstream.case.case import Case
-from slipstream.case.solver import solver_of
-from slipstream.exchange.report import Report, solid_lines, split_lines, tuning_lines
-from slipstream.flow import energy, loads, permeability, profiles
-from slipstream.geometry import bodies
+from slipstream.case.solver import Monitor, Run, solver_of
+from slipstream.exchange.report import Report
 from slipstream.machine import discovery, predict, topology
 from slipstream.results import record
 from slipstream.results.record import Record
 from slipstream.results.results import CASE, FIELDS, FIELDS_FROM
-from slipstream.run import checkpoint, engine, findings, locks, report
-from slipstream.run.fields import Fields
+from slipstream.run import checkpoint, engine, locks, report
 from slipstream.run.folder import left_by_others, output_problem
 from slipstream.run.live import LiveLine
 from slipstream.run.march import Diverged, Outcome, march
@@ -42,7 +39,7 @@ def run(
     ranks, before anything is written."""
     rank = core().rank()
     agree_on_error(output_problem(case, overwrite or restart is not None) if rank == 0 else "")
-    reference = profiles.reference_for(case)
+    solver_of(case).check_before_start(case)
     backend = discovery.choose_backend(case.machine.backend)
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
@@ -50,7 +47,7 @@ def run(
     with _second_interrupt_ends_at_once():
         keeper = checkpoint.Keeper(case, flow, console, held, case.checkpoint.final)
         try:
-            _whole(case, console, watch, reference, backend, resumed, keeper, held)
+            _whole(case, console, watch, backend, resumed, keeper, held)
         finally:
             keeper.release()
             held.release()
@@ -73,71 +70,68 @@ def _whole(
     case: Case,
     console: Console,
     watch: Watch,
-    reference: Any,
     backend: str,
     resumed: checkpoint.Restart | None,
     keeper: checkpoint.Keeper,
     held: locks.Locks,
 ) -> None:
     """A run from its plan to its pictures."""
-    module = core()
+    module, solver = core(), solver_of(case)
     machine = discovery.discover(case.machine)
     setup = engine.prepare(case, machine)
     prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
     build = module.build_info()
     facts = report.facts(setup, prediction, build)
     console.print(terminal.banner(facts))
-    if conversion := report.conversion(case):
+    for conversion in solver.conversions(case):
         console.print(conversion)
     if any(entry["bound"] for entry in machine.bindings()):
         console.print(topology.bindings(machine))
     trace = module.Trace() if watch.trace else None
-    lbm = engine.solver(setup, trace)
-    for warning in bodies.thin_places(lbm, case):
+    work = solver.start(setup, trace)
+    for warning in work.cautions():
         console.print(f"warning: {warning}", soft_wrap=True)
         facts.append(("warning", warning))
-    for line in tuning_lines(lbm.tuning()) + solid_lines(lbm.solid_blocks()) + split_lines(lbm.split()):
+    for line in work.notes():
         console.print(line, soft_wrap=True)
     if resumed:
-        resumed.fill(lbm)
+        resumed.fill(work.engine)
         console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
     held.take(case.folder, "output.folder")
     held.take(case.checkpoint_folder, "checkpoint.folder")
     troubles = Troubles(console)
     kept = _open_folder(case, backend, build, facts, resumed)
     module.barrier()
-    mass = resumed.mass if resumed else lbm.mass()
-    keeper.watch(lbm, mass, resumed)
-    history = loads.History(lbm, case, case.folder / "loads.csv", resumed is not None) if case.bodies else None
-    decay = energy.History(lbm, case, case.folder / energy.FILE, resumed is not None) if case.output.energy else None
-    tables = [(table, case.folder / name) for table, name in ((history, "loads.csv"), (decay, energy.FILE)) if table]
+    conserved = resumed.mass if resumed else work.conserved()
+    keeper.watch(work.engine, conserved, resumed)
+    monitors = work.monitors(resumed is not None)
 
-    def look() -> None:
-        for table, path in tables:
-            with troubles.with_data(path, f"the row of step {lbm.step}", lbm.step):
-                table.take()
+    def look(monitors: Sequence[Monitor] = monitors) -> None:
+        step = work.engine.step
+        for monitor in monitors:
+            with troubles.with_data(monitor.path, f"the row of step {step}", step):
+                monitor.take()
 
-    if decay and not resumed:
-        with troubles.with_data(case.folder / energy.FILE, "the row of step 0", lbm.step):
-            decay.take()
+    if not resumed:
+        look([monitor for monitor in monitors if monitor.at_start])
 
-    outcome = _steps_on_record(lbm, case, setup.plan["bytes_per_cell"], console, keeper, kept, look, troubles)
+    outcome = _steps_on_record(work, case, setup.plan["bytes_per_cell"], console, keeper, kept, look, troubles)
     keeper.close()
     kept.add(keeper.events)
     if case.guard.every:
-        low, high = case.guard.density
-        kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps, density {low:g} to {high:g}")
-    drift = lbm.mass() / mass - 1.0
-    console.print(f"\n{_verdict(outcome, case)}, mass drift {drift:+.1e}")
-    if warning := solver_of(case).drift(case, drift):
+        within = f", {work.guarded()}" if work.guarded() else ""
+        kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps{within}")
+    kept_of_it, warning = work.drift(conserved)
+    console.print("\n" + ", ".join(filter(None, [_verdict(outcome, case), kept_of_it])))
+    if warning:
         console.print(f"warning: {warning}", soft_wrap=True)
         facts.append(("warning", warning))
-    kept.phases = lbm.phases()
+    kept.phases = work.engine.phases()
     console.print(report.phases(kept.phases))
-    messages = Report.of(machine, setup.plan["blocks"], lbm)
+    messages = Report.of(machine, setup.plan["blocks"], work.engine)
     if messages.rows:
         console.print(messages)
-    kept.figures = figures = findings.figures(case, outcome, setup, drift, build)
+    kept.figures = figures = _figures(case, work, outcome, setup, build)
     verdict = f"stopped by {outcome.stopped} at step {outcome.steps}" if outcome.stopped else _verdict(outcome, case)
     _end_record(kept, verdict, case, troubles, outcome.steps)  # whatever becomes of the pictures
     written = write_watched(messages, trace, watch, case, console, troubles, outcome.steps)
@@ -148,18 +142,33 @@ def _whole(
         _require_all_written(troubles)
         return
     look()
-    if history:
-        figures["loads"] = {name: entry for name, entry in history.last.items() if name in case.bodies}
-        console.print(report.loads(figures["loads"], case))
-    if permeability.applies(case) and (found := permeability.measure(lbm, case)):
-        figures["permeability"] = found.figures()
-        console.print(report.permeability(found, case))
-    findings.results(lbm, case, reference, figures, console, troubles)
+    work.results(figures, console, troubles)
     _finish(kept, verdict, case, troubles, outcome.steps)
     _say_what_is_there(case, console)
     for path in written + ([Path(keeper.last)] if keeper.last else []):
         console.print(f"  {os.path.relpath(path)}", soft_wrap=True)
     _require_all_written(troubles)
+
+
+def _figures(case: Case, work: Run, outcome: Outcome, setup: engine.Setup, build: dict[str, Any]) -> dict[str, Any]:
+    """The run in numbers, for comparison.json."""
+    return {
+        "case": case.case.name,
+        "solver": case.solver,
+        "commit": build["commit"],
+        "date": f"{datetime.now():%Y-%m-%d}",
+        "machine": setup.machine.name,
+        "ranks": setup.machine.ranks,
+        "devices": len(setup.machine.devices()),
+        "cells": list(case.grid.cells),
+        "steps": outcome.steps,
+        "time": case.time_of(outcome.steps),
+        "seconds": outcome.seconds,
+        "mlups": case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6,
+        "residual": outcome.residual,
+        "steady": outcome.steady,
+        **work.figures(outcome),
+    }
 
 
 def _require_all_written(troubles: Troubles) -> None:
@@ -189,7 +198,7 @@ def _open_folder(
 
 
 def _steps_on_record(
-    lbm: Any,
+    work: Run,
     case: Case,
     bytes_per_cell: int,
     console: Console,
@@ -200,16 +209,16 @@ def _steps_on_record(
 ) -> Outcome:
     """All steps; a flow that is given up leaves a report, too."""
     try:
-        return _steps(lbm, case, bytes_per_cell, console, keeper, look, troubles)
+        return _steps(work, case, bytes_per_cell, console, keeper, look, troubles)
     except Diverged as error:
         kept.add(keeper.events)
-        kept.note(lbm.step, "given up by the guard")
-        _finish(kept, str(error), case, troubles, lbm.step, sound=False)
+        kept.note(work.engine.step, "given up by the guard")
+        _finish(kept, str(error), case, troubles, work.engine.step, sound=False)
         raise
 
 
 def _steps(
-    lbm: Any,
+    work: Run,
     case: Case,
     bytes_per_cell: int,
     console: Console,
@@ -220,18 +229,18 @@ def _steps(
     """All steps, with fields written on the way and at the end; those after a restart into a file of their own."""
     if not case.output.fields:
         with LiveLine(console) as line:
-            return march(lbm, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
-    name = FIELDS if keeper.marks is None else FIELDS_FROM.format(lbm.step)
+            return march(work, case, case.last_step, bytes_per_cell, line.show, None, keeper, look)
+    name = FIELDS if keeper.marks is None else FIELDS_FROM.format(work.engine.step)
     path = case.folder / name
-    fields = Fields(lbm, case, path)
+    fields = work.fields(path)
 
     def write() -> None:
-        with troubles.with_data(path, f"the frame of step {lbm.step}", lbm.step):
+        with troubles.with_data(path, f"the frame of step {work.engine.step}", work.engine.step):
             fields.write()
 
     try:
         with LiveLine(console) as line:
-            outcome = march(lbm, case, case.last_step, bytes_per_cell, line.show, write, keeper, look)
+            outcome = march(work, case, case.last_step, bytes_per_cell, line.show, write, keeper, look)
         if not outcome.stopped:
             write()
     finally:
@@ -243,7 +252,7 @@ def _verdict(outcome: Outcome, case: Case) -> str:
     rate = case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6
     how = f"steady at step {outcome.steps}" if outcome.steady else f"stopped at step {outcome.steps}"
     residual = "" if outcome.residual is None else f", residual {outcome.residual:.2e}"
-    return f"{how}{residual}, {terminal.duration(outcome.seconds)}, {rate:.1f} MLUPS in all"
+    return f"{how}{residual}, {terminal.duration(outcome.seconds)}, {rate:.1f} {solver_of(case).unit_of_rate} in all"
 
 
 def _end_record(kept: Record, verdict: str, case: Case, troubles: Troubles, step: int, sound: bool = True) -> None:

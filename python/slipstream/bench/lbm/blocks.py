@@ -22,8 +22,9 @@ from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time, travels_by
 from slipstream.bench.lbm.splits import ACROSS_ROWS, Setup, case_of
 from slipstream.bench.record import Row
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
+from slipstream.lbm import running
+from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -94,7 +95,7 @@ def shared(grid: Triple, devices: int) -> Dealt:
     return Dealt(places, [n * devices // len(places) for n in range(len(places))])
 
 
-def open_case(choice: Choice, grid: Triple, side: int) -> Case:
+def open_case(choice: Choice, grid: Triple, side: int) -> LbmCase:
     """Fluid flows in at x-, out at x+ and slips along the other sides."""
     sides: dict[str, Any] = {"x-": {"kind": "velocity", "velocity": [1.0, 0.0, 0.0]}, "x+": {"kind": "pressure"}}
     data: dict[str, Any] = {
@@ -138,7 +139,7 @@ class Blocks:
     def _periodic(self, side: int) -> Row:
         split = next((split for split in ACROSS_ROWS if split[1] * split[2] == self.devices), (1, 1, self.devices))
         case = case_of(self.choice, Setup("", "", side, split), self.machine.nodes)
-        lbm = engine.solver(engine.prepare(case, self.machine))
+        lbm = running.compiled(engine.prepare(case, self.machine))
         row = self._row(side, PERIODIC, neighbours((1, 1, 1), (3, 3, 3), self.choice.lattice), lbm)
         return row | self._speed(lbm, case.cell_count)
 

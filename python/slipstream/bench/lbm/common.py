@@ -15,8 +15,8 @@ from slipstream.base.core import core
 from slipstream.bench import options
 from slipstream.bench.exchange_setups import ROUTES
 from slipstream.bench.record import Row
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
+from slipstream.lbm.case import LbmCase
 
 STEPS, REPEATS = 200, 10
 
@@ -80,7 +80,7 @@ def smallest_time_here(lbm: Any, wait: Callable[[], None] = lambda: None) -> flo
     return best
 
 
-def any_case(choice: Chosen, devices: int) -> Case:
+def any_case(choice: Chosen, devices: int) -> LbmCase:
     """Says which machine is asked for, and nothing else."""
     data = {"grid": {"cells": [8, 8, 8]}, "physics": {"viscosity": 0.1}, "run": {"steps": 1}}
     machine = {"backend": choice.backend, "threads": choice.threads, "devices_per_rank": devices}

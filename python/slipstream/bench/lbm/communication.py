@@ -21,6 +21,7 @@ from slipstream.bench.lbm import blocks, common
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time, smallest_time_here, travels_by
 from slipstream.bench.lbm.splits import ACROSS_ROWS, PAPER_ONE, Choice, Setup, case_of
 from slipstream.bench.record import Row
+from slipstream.lbm import running
 from slipstream.machine import discovery
 from slipstream.pictures import charts
 from slipstream.run import engine
@@ -83,7 +84,7 @@ def measure(choice: Choice, setup: Setup, scheme: Scheme, one: float) -> Row:
     prepared.options.update(scheme.knobs)
     if scheme.name == TUNED:
         prepared.options.pop("rim")
-    lbm = engine.solver(prepared)
+    lbm = running.compiled(prepared)
     seconds = smallest_time(lbm)
     split = lbm.split()
     rate = case.cell_count * common.STEPS / seconds / 1e6

@@ -18,6 +18,7 @@ from slipstream.base.errors import CaseError
 from slipstream.bench import record
 from slipstream.bench.lbm import solids
 from slipstream.bench.record import Row
+from slipstream.lbm import running
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -92,7 +93,7 @@ def _steps(work: Mapping[str, Any]) -> None:
     mask = solids.solids(cells, work["share"])
     for way in work["ways"]:
         case = solids.case_of(choice, cells, way)
-        lbm = engine.solver(engine.prepare(case, discovery.discover(case.machine)))
+        lbm = running.compiled(engine.prepare(case, discovery.discover(case.machine)))
         lbm.set_solid(mask)
         for _ in range(STEPS):
             lbm.advance(1)

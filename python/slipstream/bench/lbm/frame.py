@@ -20,8 +20,9 @@ from slipstream.bench.exchange_setups import device_grid
 from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import Choice, any_case, devices_here, smallest_time, travels_by
 from slipstream.bench.record import Row
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
+from slipstream.lbm import running
+from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery
 from slipstream.pictures import charts
 from slipstream.run import engine
@@ -58,7 +59,7 @@ def blocks_of(grid: Triple) -> Triple:
     return x, y, z
 
 
-def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | None) -> Case:
+def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | None) -> LbmCase:
     """A cube a device, periodic."""
     # On one node its devices are cut as asked for; several nodes are cut by the rules.
     cut = {"device_grid": list(grid)} if nodes == 1 else {}
@@ -80,7 +81,7 @@ def measure(choice: Choice, machine: Any, grid: Triple, cells: int) -> list[Row]
     rows = []
     for scenario, (rim, paper) in enumerate(SCENARIOS, 1):
         case = case_of(choice, cells, grid, machine.nodes, rim)
-        lbm = engine.solver(engine.prepare(case, machine))
+        lbm = running.compiled(engine.prepare(case, machine))
         seconds = smallest_time(lbm)
         rows.append(
             {

@@ -27,6 +27,7 @@ from slipstream.bench.lbm import common, splits
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time
 from slipstream.bench.lbm.splits import Choice, Setup, case_of
 from slipstream.bench.record import Row
+from slipstream.lbm import running
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -124,7 +125,7 @@ def measure(choice: Choice, machine: Any, cells: int, folder: Path, console: Con
     """A row a way. Collective."""
     devices = len(machine.devices())
     case = case_of(choice, Setup("", "", cells, device_grid(devices)), machine.nodes)
-    lbm = engine.solver(engine.prepare(case, machine))
+    lbm = running.compiled(engine.prepare(case, machine))
     step = smallest_time(lbm) / common.STEPS
     rows, meter = [], Meter(lbm, step)
     for way in WAYS:

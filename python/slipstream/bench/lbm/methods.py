@@ -19,8 +19,9 @@ from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.lbm.common import any_case
 from slipstream.bench.record import Row
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
+from slipstream.lbm import running
+from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -93,7 +94,7 @@ def grid(method: Method, side: int) -> list[int]:
     return [32 * max(1, round(side**1.5 / 32))] * 2 + [1]
 
 
-def case_of(choice: Choice, method: Method, side: int) -> Case:
+def case_of(choice: Choice, method: Method, side: int) -> LbmCase:
     cells = grid(method, side)
     periodic, sides = SIDES[method.box]
     data: dict[str, Any] = {
@@ -118,7 +119,7 @@ def measure(choice: Choice, method: Method, side: int, backend: str) -> Row:
     """One row."""
     case = case_of(choice, method, side)
     setup = engine.prepare(case, discovery.discover(case.machine))
-    lbm = engine.solver(setup)
+    lbm = running.compiled(setup)
     steps, seconds = STEPS[backend], float("inf")
     for _ in range(REPEATS):
         began = time.perf_counter()

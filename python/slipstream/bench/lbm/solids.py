@@ -14,9 +14,10 @@ from slipstream.base.errors import CaseError
 from slipstream.bench import record
 from slipstream.bench.lbm import common
 from slipstream.bench.record import Row
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
 from slipstream.geometry import beads
+from slipstream.lbm import running
+from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -48,7 +49,7 @@ def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
     return beads.mask(cells, centres, radius)
 
 
-def case_of(choice: Choice, cells: tuple[int, int, int], way: str, walls: bool = False) -> Case:
+def case_of(choice: Choice, cells: tuple[int, int, int], way: str, walls: bool = False) -> LbmCase:
     """Periodic in all directions, or with walls at rest on all sides."""
     return parse(
         {
@@ -81,7 +82,7 @@ def measure(
     case = case_of(choice, cells, way, walls)
     setup = engine.prepare(case, discovery.discover(case.machine))
     setup.options["flags_by_word"] = by_word
-    lbm = engine.solver(setup)
+    lbm = running.compiled(setup)
     if mask is not None:
         lbm.set_solid(mask)
     seconds, steps = common.smallest_time_here(lbm), common.STEPS

@@ -18,8 +18,9 @@ from slipstream.bench import options, record
 from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import any_case, devices_here, smallest_time
 from slipstream.bench.record import Row
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
+from slipstream.lbm import running
+from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery
 from slipstream.pictures import charts
 from slipstream.run import engine
@@ -101,7 +102,7 @@ def grid(setup: Setup, whole: bool = False) -> list[int]:
     return [setup.cells] * 3 if whole else record.grid_of(setup.cells, setup.split)
 
 
-def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whole: bool = False) -> Case:
+def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whole: bool = False) -> LbmCase:
     """A cavity, or a box that is periodic in all directions: so each block has all its neighbours."""
     value = {"f32": 4, "f64": 8}[choice.precision]
     data: dict[str, Any] = {
@@ -137,7 +138,7 @@ def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
         )
     case = case_of(choice, setup, machine.nodes, experiment.cavity, experiment.whole)
     prepared = engine.prepare(case, machine)
-    seconds = smallest_time(engine.solver(prepared))
+    seconds = smallest_time(running.compiled(prepared))
     cells = grid(setup, experiment.whole)
     return {
         "ranks": ranks,

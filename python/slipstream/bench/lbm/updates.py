@@ -19,8 +19,9 @@ from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record, registry
 from slipstream.bench.record import Row, digits, grid_of
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
+from slipstream.lbm import running
+from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery, predict
 from slipstream.run import engine
 
@@ -65,7 +66,7 @@ class Choice:
         return [(precision, n) for precision in self.precision or DEFAULT_PRECISIONS for n in cells]
 
 
-def _case(choice: Choice, cells: Sequence[int], precision: str, nodes: int = 1) -> Case:
+def _case(choice: Choice, cells: Sequence[int], precision: str, nodes: int = 1) -> LbmCase:
     data = {
         "grid": {"cells": list(cells), "periodic": [True, True, True]},
         "lbm": {
@@ -121,7 +122,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
     setup, counts = _setup(choice, machine, cells, precision)
     if problem := engine.memory_problem(setup):
         raise CaseError(problem)
-    roofs, seconds = zip(*_pairs(engine.solver(setup), machine.devices()), strict=True)
+    roofs, seconds = zip(*_pairs(running.compiled(setup), machine.devices()), strict=True)
     rate = setup.case.cell_count / statistics.median(seconds) / 1e6
     bytes_a_step = setup.case.cell_count * setup.plan["bytes_per_cell"]
     shares = [bytes_a_step / s / (1e9 * roof * devices) for roof, s in zip(roofs, seconds, strict=True)]

@@ -24,9 +24,9 @@ from slipstream.bench.lbm import common
 from slipstream.bench.lbm.common import any_case, devices_here
 from slipstream.bench.lbm.communication import schemes
 from slipstream.bench.record import Row
-from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
 from slipstream.flow import profiles
+from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery
 
 Triple = tuple[int, int, int]
@@ -110,7 +110,7 @@ def variants(cells: int, several_devices: bool, every: bool) -> Iterator[Variant
         yield from (Variant("on", 1, name) for name in ("asynchronous GPUPackInfo", "GPUBufferedScheme"))
 
 
-def case_of(choice: Choice, cells: int, setup: Setup, variant: Variant) -> Case:
+def case_of(choice: Choice, cells: int, setup: Setup, variant: Variant) -> LbmCase:
     """The thesis's cavity; its lid is y+ here."""
     data: dict[str, Any] = {
         "grid": {"cells": [cells] * 3},

@@ -1,29 +1,22 @@
-"""What a run has found, in numbers, tables and pictures."""
+"""What a run of lattice Boltzmann has found, in numbers, tables and pictures."""
 
-from datetime import datetime
 from typing import Any
 
 from rich.console import Console
 
 from slipstream.base.core import core
-from slipstream.case.case import Case
 from slipstream.flow import energy, expected, initial, profiles
-from slipstream.run import engine, report
+from slipstream.lbm import report
+from slipstream.lbm.case import LbmCase
 from slipstream.run.march import Outcome
+from slipstream.run.report import expected as expected_table
 from slipstream.run.troubles import Troubles
 
 
-def figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, build: dict[str, Any]) -> dict[str, Any]:
-    """The run in numbers, for comparison.json."""
+def figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
+    """The flow in numbers, for comparison.json."""
     scales = case.scales
     return {
-        "case": case.case.name,
-        "commit": build["commit"],
-        "date": f"{datetime.now():%Y-%m-%d}",
-        "machine": setup.machine.name,
-        "ranks": setup.machine.ranks,
-        "devices": len(setup.machine.devices()),
-        "cells": list(case.grid.cells),
         "lattice": case.lbm.lattice,
         "collision": case.lbm.collision,
         "smagorinsky": case.lbm.smagorinsky,
@@ -34,17 +27,11 @@ def figures(case: Case, outcome: Outcome, setup: engine.Setup, drift: float, bui
         "reynolds": scales.reynolds,
         "lid_speed": scales.lid_speed,
         "tau": scales.tau,
-        "steps": outcome.steps,
         "time_units": outcome.steps / scales.steps_per_time,
-        "seconds": outcome.seconds,
-        "mlups": case.cell_count * outcome.steps_done / max(outcome.seconds, 1e-9) / 1e6,
-        "residual": outcome.residual,
-        "steady": outcome.steady,
-        "mass_drift": drift,
     }
 
 
-def _si_figures(case: Case, outcome: Outcome) -> dict[str, Any]:
+def _si_figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
     """The converter of a case in SI, with units in the names."""
     converter, physics, scales = case.converter, case.physics, case.scales
     if converter is None:
@@ -63,7 +50,7 @@ def _si_figures(case: Case, outcome: Outcome) -> dict[str, Any]:
 
 
 def results(
-    lbm: Any, case: Case, reference: Any, figures: dict[str, Any], console: Console, troubles: Troubles
+    lbm: Any, case: LbmCase, reference: Any, figures: dict[str, Any], console: Console, troubles: Troubles
 ) -> None:
     """Profiles, comparison and pictures. Collective; rank 0 writes."""
     shown = case.output.profiles or case.output.pictures
@@ -79,14 +66,14 @@ def results(
         assert lines is not None and result is not None
         _show_profiles(lines, plane, result, case, figures, console, troubles)
     if figures["expected"]:
-        console.print(report.expected(figures["expected"]))
+        console.print(expected_table(figures["expected"]))
 
 
 def _show_profiles(
     lines: tuple[profiles.Profile, profiles.Profile],
     plane: profiles.Array | None,
     result: profiles.Comparison,
-    case: Case,
+    case: LbmCase,
     figures: dict[str, Any],
     console: Console,
     troubles: Troubles,
@@ -94,7 +81,7 @@ def _show_profiles(
     """On rank 0; there is a plane where pictures are wanted."""
     for part in report.comparison(result):
         console.print(part)
-    if figures["spanwise"] and case.lbm.lattice != "D2Q9":
+    if figures["spanwise"] and case.dimensions == 3:
         console.print(f"spanwise velocity in the mid-plane: at most {figures['spanwise']:.1e} of the lid speed")
     folder, step = case.folder, figures["steps"]
     if case.output.profiles:
@@ -112,7 +99,7 @@ def _show_profiles(
 
 
 def _findings(
-    lbm: Any, case: Case, figures: dict[str, Any], result: profiles.Comparison | None, troubles: Troubles
+    lbm: Any, case: LbmCase, figures: dict[str, Any], result: profiles.Comparison | None, troubles: Troubles
 ) -> dict[str, float]:
     """What the case may expect a value of, by name; of rank 0. Collective."""
     distance = initial.distance(lbm, case) if case.exact else None
@@ -132,7 +119,7 @@ def _findings(
     return found
 
 
-def _decay(case: Case, figures: dict[str, Any], troubles: Troubles) -> dict[str, float]:
+def _decay(case: LbmCase, figures: dict[str, Any], troubles: Troubles) -> dict[str, float]:
     """What there is to say of the energy over time, and its picture."""
     decay, reference = energy.read(case.folder / energy.FILE, case), energy.reference_for(case)
     figures["energy"] = compared = energy.compare(decay, reference)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.base.core import core
-from slipstream.case.case import Case
+from slipstream.lbm.case import LbmCase
 
 
 class Fields:
@@ -12,7 +12,7 @@ class Fields:
     that at rest, pressure above that at rest over density x lid speed^2; or all of them in SI. Solid cells are hidden
     from VTK (vtkGhostType). Between two writes the file is closed and whole."""
 
-    def __init__(self, lbm: Any, case: Case, path: Path) -> None:
+    def __init__(self, lbm: Any, case: LbmCase, path: Path) -> None:
         """Makes the file, in place of one that is there. Collective."""
         self._lbm, self._case = lbm, case
         self._written = -1

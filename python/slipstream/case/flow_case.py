@@ -1,0 +1,227 @@
+"""The case of a flow: its units, its sides, its bodies, and the scales that follow from them.
+
+Lengths are in cells, speeds in cells per step, unless a name says otherwise; the density is 1. With units.system = "SI"
+the keys of [physics] are in metres and seconds, and the converter that follows from [units] brings them to the lattice;
+velocities elsewhere are ratios to the lid speed, unless units.speeds says that they are in m/s.
+"""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from slipstream.case.body import Body
+from slipstream.case.case import Case
+from slipstream.case.expression import evaluate
+from slipstream.case.flow_tables import (
+    DomainTable,
+    ExactTable,
+    FlowGuardTable,
+    FlowOutputTable,
+    FlowRunTable,
+    InitialTable,
+    PhysicsTable,
+    UnitsTable,
+)
+from slipstream.case.sides import BoundariesTable, Boundary, WallsTable
+from slipstream.case.tables import BodyName
+from slipstream.case.units import Converter, Scales, whole
+
+
+class FlowCase(Case):
+    """A case file of a flow in a box with walls, open sides and bodies."""
+
+    free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact"}
+
+    domain: DomainTable | None = Field(None, description="The box round the bodies' meshes, in place of grid.cells.")
+    units: UnitsTable = UnitsTable()
+    physics: PhysicsTable
+    walls: WallsTable = WallsTable()
+    boundaries: BoundariesTable = BoundariesTable()
+    bodies: dict[BodyName, Body] = Field({}, description="By name.")
+    initial: InitialTable | None = Field(None, description="The flow at the start; left out: at rest.")
+    exact: ExactTable | None = Field(None, description="The velocity that is known for the end.")
+    run: FlowRunTable = FlowRunTable()
+    output: FlowOutputTable = FlowOutputTable()
+    guard: FlowGuardTable = FlowGuardTable()
+
+    @property
+    def si(self) -> bool:
+        return self.units.system == "SI"
+
+    @property
+    def scales(self) -> Scales:
+        physics, units, viscosity = self.physics, self.units, self.physics.viscosity
+        if not self.si:
+            length = self.given_length or float(self._lid_distance())
+            speed = physics.lid_speed or _usual_speed(length)
+        else:
+            assert units.cell is not None and physics.lid_speed is not None
+            length = whole(self.given_length / units.cell) if self.given_length else float(self._lid_distance())
+            speed = units.lattice_speed or _usual_speed(length)
+            if units.step:
+                speed = physics.lid_speed * units.step / units.cell
+            if physics.viscosity is not None:
+                # By way of the Reynolds number, the same in both systems: so a twin in cells has the same bits.
+                reynolds = whole(physics.lid_speed * (length * units.cell) / physics.viscosity)
+                viscosity = speed * length / reynolds
+        if viscosity is None:
+            assert physics.reynolds is not None
+            viscosity = speed * length / physics.reynolds
+        return Scales(length, speed, viscosity)
+
+    @property
+    def converter(self) -> Converter | None:
+        """From the lattice to SI, where the case is in SI."""
+        if not self.si:
+            return None
+        units, speed = self.units, self.physics.lid_speed
+        assert units.cell is not None and units.density is not None and speed is not None
+        return Converter(units.cell, units.step or self.scales.lid_speed * units.cell / speed, units.density)
+
+    @property
+    def spacing(self) -> float:
+        """Edge of a cell in files and messages: m, or in the length."""
+        converter = self.converter
+        return converter.length if converter else 1.0 / self.scales.length
+
+    @property
+    def cell_edge(self) -> float:
+        """Edge of a cell in the lengths of the case: m, or 1."""
+        return self.units.cell if self.si and self.units.cell else 1.0
+
+    @property
+    def length_unit(self) -> str:
+        """Of the lengths of the case, for messages."""
+        return "m" if self.si else "cells"
+
+    @property
+    def given_length(self) -> float | None:
+        """physics.length as a number. Raises ValueError for an expression that has no value, or none above 0."""
+        length = self.physics.length
+        if not isinstance(length, str):
+            return length
+        value = float(evaluate(length, self._sides()))
+        if value <= 0:
+            raise ValueError(f"'{length}' is {value:g}; a length is above 0")
+        return value
+
+    def _sides(self) -> dict[str, float]:
+        return {f"L{axis}": n * self.cell_edge for axis, n in zip("xyz", self.grid.cells, strict=True)}
+
+    def names(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> dict[str, Any]:
+        """What expressions in the coordinates know."""
+        return {"x": x, "y": y, "z": z, **self._sides(), "L": self.scales.length * self.cell_edge}
+
+    def in_lid_speeds(self, velocity: Any) -> Any:
+        """A velocity of [walls], [boundaries], [initial] or [exact], a number or an array, over the lid speed."""
+        return velocity / self.physics.lid_speed if self.units.speeds else velocity
+
+    def wall_velocity(self, side: str) -> tuple[float, float, float]:
+        """Of a side of the box that is a wall, in units of the lid speed."""
+        x, y, z = self.walls.velocity(side)
+        return (self.in_lid_speeds(x), self.in_lid_speeds(y), self.in_lid_speeds(z))
+
+    def side_density(self, boundary: Boundary) -> float:
+        """Of a side at which the pressure is given, or far away from it, over that of the fluid at rest."""
+        if boundary.pressure is not None and self.converter:
+            return 1.0 + 3.0 * boundary.pressure / self.converter.pressure
+        return boundary.density or 1.0
+
+    def time_of(self, step: int) -> float:
+        """In length / lid speed."""
+        return step / self.scales.steps_per_time
+
+    def profile(self, side: str, boundary: Boundary) -> np.ndarray:
+        """Velocities at the points of a side that lie half a cell apart, its edges among them, in units of the lid
+        speed: [slower axis, faster axis][component]. Raises ValueError for an expression that has no value."""
+        normal, edge, cells = "xyz".index(side[0]), self.cell_edge, self.grid.cells
+        place = [np.arange(2 * n + 1) * (edge / 2) for n in cells]
+        place[normal] = np.array([0.0 if side[1] == "-" else cells[normal] * edge])
+        z, y, x = np.meshgrid(place[2], place[1], place[0], indexing="ij")
+        names = self.names(x, y, z)
+        parts = [evaluate(p, names) if isinstance(p, str) else p for p in boundary.velocity or (0.0, 0.0, 0.0)]
+        return self.in_lid_speeds(np.stack([np.broadcast_to(part, x.shape).reshape(-1) for part in parts], axis=1))
+
+    def boundary_options(self, side: str, boundary: Boundary) -> dict[str, Any]:
+        """Of an open side, in lattice units, as compiled solvers read it."""
+        options: dict[str, Any] = {"kind": boundary.kind}
+        if boundary.kind in ("pressure", "convective"):
+            options["density"] = self.side_density(boundary)
+        if boundary.kind == "convective":
+            if boundary.relaxation is not None:
+                options["relaxation"] = boundary.relaxation
+            speed = self.in_lid_speeds(boundary.speed) if boundary.speed else 1.0
+            options["speed"] = speed * self.scales.lid_speed
+        if boundary.kind == "velocity":
+            options["profile"] = np.ascontiguousarray(self.profile(side, boundary) * self.scales.lid_speed)
+        return options
+
+    @property
+    def force(self) -> tuple[float, float, float]:
+        """On a volume of fluid, in lattice units."""
+        converter = self.converter
+        x, y, z = self.physics.force
+        unit = converter.force_density if converter else 1.0
+        return (x / unit, y / unit, z / unit)
+
+    @property
+    def density_drop(self) -> tuple[float, float, float]:
+        """From the low end of each axis to its high end: pressure is a third of the density."""
+        unit = self.converter.pressure if self.converter else 1.0
+        x, y, z = self.physics.pressure_drop
+        return (3.0 * x / unit, 3.0 * y / unit, 3.0 * z / unit)
+
+    def _lid_distance(self) -> int:
+        moving = [side for side, wall in self.walls.given() if any(wall.velocity)]
+        return self.grid.cells["xyz".index(moving[0][0])] if moving else self.grid.cells[0]
+
+    @classmethod
+    def is_free(cls, key: str) -> bool:
+        return super().is_free(key) or (key.startswith("bodies.") and key.endswith(".area"))
+
+    @property
+    def time_step(self) -> float:
+        """In length / lid speed, in SI in s."""
+        converter = self.converter
+        return converter.time if converter else 1.0 / self.scales.steps_per_time
+
+    def show_time(self, step: int) -> str:
+        return f"{step * self.time_step:.4g} s" if self.si else f"{self.time_of(step):.2f} L/U"
+
+    @property
+    def check_every(self) -> int:
+        return self.run.check_every or max(1, round(self.scales.steps_per_time))
+
+    @property
+    def last_step(self) -> int:
+        limits = [self.run.steps] if self.run.steps else []
+        if self.run.time_units:
+            limits.append(max(1, round(self.run.time_units * self.scales.steps_per_time)))
+        if self.run.time and self.converter:
+            limits.append(max(1, round(self.run.time / self.converter.time)))
+        return min(limits)
+
+    @property
+    def output_period(self) -> float | None:
+        output, converter = self.output, self.converter
+        if output.every_time and converter:
+            return output.every_time / converter.time
+        return output.every * self.scales.steps_per_time if output.every else None
+
+    def resolved(self, backend: str | None = None) -> Self:
+        scales, converter, units = self.scales, self.converter, {}
+        physics = {"lid_speed": scales.lid_speed, "length": scales.length}
+        if converter:
+            physics = {"length": self.given_length or scales.length * converter.length}
+            units = {} if self.units.step else {"lattice_speed": scales.lid_speed}
+        return super().resolved(backend).changed(units=units, physics=physics)
+
+    def to_toml(self, header: str = "", exclude: frozenset[str] = frozenset()) -> str:
+        # A case in cells and steps says nothing of units, as before there were any.
+        return super().to_toml(header, exclude if self.si else exclude | {"units"})
+
+
+def _usual_speed(length: float) -> float:
+    """Of a lid, in cells per step."""
+    return min(0.1, 6.4 / length)

@@ -1,0 +1,36 @@
+"""A case of lattice Boltzmann, and the options of its compiled solver."""
+
+from typing import Any, ClassVar
+
+from slipstream.case.flow_case import FlowCase
+from slipstream.lbm.tables import LbmTable
+
+
+class LbmCase(FlowCase):
+    """A case file of a flow that lattice Boltzmann computes."""
+
+    solver: ClassVar[str] = "lbm"
+
+    lbm: LbmTable = LbmTable()
+
+    @classmethod
+    def is_free(cls, key: str) -> bool:
+        return super().is_free(key) or key in ("lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment")
+
+    def options(self) -> dict[str, Any]:
+        """The flat dictionary that the compiled solver reads; walls in lattice units."""
+        scales, lbm = self.scales, self.lbm
+        velocities = {side: self.wall_velocity(side) for side, _ in self.walls.given()}
+        walls = {side: tuple(part * scales.lid_speed for part in velocity) for side, velocity in velocities.items()}
+        return {
+            "cells": self.grid.cells,
+            "periodic": self.grid.periodic,
+            **lbm.model_dump(),
+            "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
+            "viscosity": scales.viscosity,
+            "force": self.force,
+            "density_drop": self.density_drop,
+            "walls": walls,
+            "boundaries": {side: self.boundary_options(side, b) for side, b in self.boundaries.given()},
+            **self.exchange_options(),
+        }

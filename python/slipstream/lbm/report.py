@@ -1,0 +1,106 @@
+"""What is said of a flow by lattice Boltzmann. Everything here takes numbers and returns text or rich tables."""
+
+from typing import Any
+
+from rich.console import Group
+
+from slipstream.base.terminal import table
+from slipstream.flow.permeability import Permeability
+from slipstream.flow.profiles import Comparison
+from slipstream.lbm.case import LbmCase
+
+
+def facts(case: LbmCase) -> list[tuple[str, str]]:
+    """The method and the flow, for the banner."""
+    scales = case.scales
+    lbm, force, converter = case.lbm, case.physics.force, case.converter
+    speed, time, unit = f"{scales.lid_speed:.4g} cells a step", f"{scales.steps_per_time:.6g} steps", "a volume"
+    if converter:
+        speed = f"{case.physics.lid_speed:.4g} m/s = {speed}"
+        time = f"{scales.steps_per_time * converter.time:.6g} s = {time}"
+        unit = "N/m^3"
+    sides = [f"{side} {boundary.kind}" for side, boundary in case.boundaries.given()]
+    layout = "" if lbm.layout == "auto" else f" {lbm.layout}"
+    in_place = ", one array in place" if lbm.streaming == "in_place" else ""
+    eddies = "" if lbm.smagorinsky is None else f", Smagorinsky's constant {lbm.smagorinsky:g}"
+    return [
+        ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision}{layout}{in_place}{eddies}"),
+        *([("sides", ", ".join(sides))] if sides else []),
+        *([("bodies", ", ".join(case.bodies))] if case.bodies else []),
+        ("Reynolds number", f"{scales.reynolds:.6g}"),
+        ("lid speed", f"{speed}; length / lid speed = {time}"),
+        ("tau", f"{scales.tau:.5f}"),
+        ("Mach number", f"{scales.mach:.3f}"),
+        *([("force", "({:g}, {:g}, {:g}) {}".format(*force, unit))] if any(force) else []),
+        ("grid Reynolds number", f"{scales.grid_reynolds:.2f}"),
+    ]
+
+
+def conversion(case: LbmCase) -> Group | None:
+    """What one lattice unit is in SI, and the numbers that are the same in both; None for a case in cells and steps."""
+    if case.converter is None:
+        return None
+    scales = case.scales
+    rows = [(name, f"{value:.6g}", unit) for name, value, unit in case.converter.rows()]
+    numbers = {
+        "Reynolds number": scales.reynolds,
+        "Mach number": scales.mach,
+        "tau": scales.tau,
+        "grid Reynolds number": scales.grid_reynolds,
+    }
+    rows += [(name, f"{value:.6g}", "-") for name, value in numbers.items()]
+    return table("one lattice unit in SI", ["", "value", "unit"], rows)
+
+
+def loads(found: dict[str, dict[str, Any]], case: LbmCase) -> Group:
+    """Forces on the bodies, moments about the points that were given, and their coefficients where an area was."""
+    rows = []
+    for name, entry in found.items():
+        moments = ["moment", "moment_coefficient"] if case.bodies[name].about else []
+        for quantity in ("force", "coefficient", *moments):
+            if quantity in entry:
+                rows.append((name, quantity.replace("_", " "), *(f"{part:.6g}" for part in entry[quantity])))
+    unit = "N, moments in N m" if case.si else "density 1 x cells^4 / steps^2, moments times cells"
+    unit += "; of a depth of one cell" if case.lbm.lattice == "D2Q9" else ""
+    return table(f"loads on bodies (forces in {unit})", ["body", "", "x", "y", "z"], rows, left=2)
+
+
+def permeability(found: Permeability, case: LbmCase) -> str:
+    """Of a periodic bed."""
+    area, speed = ("m^2", "m/s") if case.si else ("cells^2", "cells a step")
+    return (
+        f"permeability {found.permeability:.5g} {area} along the force, from the superficial velocity "
+        f"{found.superficial_velocity:.5g} {speed}; {100 * found.solid_share:.1f} % solid"
+    )
+
+
+def comparison(result: Comparison) -> list[Group | str]:
+    """What the run is worth: every reference point, the largest distance, the extrema."""
+    parts: list[Group | str] = []
+    if result.reference:
+        rows = [
+            (
+                p.line.replace("_of_", "(") + ")",
+                f"{p.place:.4f}",
+                f"{p.reference:.5f}",
+                f"{p.computed:.5f}",
+                f"{p.error_percent:+.2f}",
+            )
+            for p in result.points
+        ]
+        title = f"against {result.reference.title}, Re {result.reference.reynolds:g}"
+        parts.append(table(title, ["profile", "place", "reference", "computed", "error, % of lid speed"], rows))
+        parts.append(f"largest error of all points: {result.largest_percent:.2f} % of the lid speed")
+    published = any(entry.reference is not None for entry in result.extrema)
+    columns = ["extremum", "value", "place"] + (["reference", "place", "error, %"] if published else [])
+    extrema: list[list[Any]] = []
+    for entry in result.extrema:
+        row: list[Any] = [entry.name, f"{entry.value:.5f}", f"{entry.place:.4f}"]
+        if published:
+            if entry.reference is None:
+                row += [None] * 3
+            else:
+                row += [f"{entry.reference:.5f}", f"{entry.reference_place:.4f}", f"{entry.error_percent:+.2f}"]
+        extrema.append(row)
+    parts.append(table("extrema of the cubic interpolants", columns, extrema))
+    return parts

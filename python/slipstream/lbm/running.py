@@ -1,0 +1,117 @@
+"""Lattice Boltzmann at work on a case: `slipstream.case.solver.Run`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.base.core import core, on_all_ranks
+from slipstream.case.solver import Monitor
+from slipstream.exchange.report import solid_lines, split_lines, tuning_lines
+from slipstream.flow import energy, initial, loads, permeability, profiles, steadiness
+from slipstream.geometry import bodies
+from slipstream.lbm import cautions, findings, report
+from slipstream.lbm.case import LbmCase
+from slipstream.lbm.fields import Fields
+from slipstream.run.engine import Setup
+from slipstream.run.march import Outcome
+from slipstream.run.troubles import Troubles
+
+
+def compiled(setup: Setup, trace: Any = None) -> Any:
+    """Allocates and initialises the compiled solver: fluid at rest, density 1, or the flow that the case gives.
+
+    What fails where memory is taken may fail on one rank only, so it is no CaseError: the command line takes the other
+    ranks down.
+    """
+    case = setup.case
+    assert isinstance(case, LbmCase)
+    with on_all_ranks():
+        made = bodies.make(case) if case.bodies else None
+    lbm = core().Lbm(setup.machine, setup.options, trace, made)
+    fill(lbm, case)
+    if case.guard.every:
+        lbm.guard(case.guard.every, case.guard.density, case.spacing)
+    return lbm
+
+
+def fill(lbm: Any, case: LbmCase) -> None:
+    """Puts the fluid of a new solver, or of one with new solid cells, into the flow that the case gives."""
+    if case.initial:
+        # Each rank asks for its own cells alone, and an expression may have no value in one of them.
+        with on_all_ranks():
+            lbm.start_from(initial.starter(case))
+
+
+class LbmRun:
+    """A flow under way. Collective."""
+
+    def __init__(self, engine: Any, case: LbmCase) -> None:
+        self.engine, self._case = engine, case
+        self._loads: loads.History | None = None
+        self._drift = 0.0
+
+    def cautions(self) -> list[str]:
+        return bodies.thin_places(self.engine, self._case)
+
+    def notes(self) -> list[str]:
+        lbm = self.engine
+        return tuning_lines(lbm.tuning()) + solid_lines(lbm.solid_blocks()) + split_lines(lbm.split())
+
+    def look(self) -> None:
+        self.engine.residual()
+
+    def change(self, since: int) -> float:
+        """Largest change of velocity per length / lid speed, over the lid speed, or over the flow's own where that is
+        the smaller one (steadiness.scale)."""
+        change = self.engine.residual()
+        time = (self.engine.step - since) / self._case.scales.steps_per_time
+        return change / (time * steadiness.scale(self.engine, self._case))
+
+    def conserved(self) -> float:
+        """The mass, in cells at density 1."""
+        return self.engine.mass()
+
+    def drift(self, before: float) -> tuple[str, str]:
+        self._drift = share = self.engine.mass() / before - 1.0
+        return f"mass drift {share:+.1e}", cautions.drift(self._case, share)
+
+    def guarded(self) -> str:
+        low, high = self._case.guard.density
+        return f"density {low:g} to {high:g}"
+
+    def advice(self) -> str:
+        case, scales, speed = self._case, self._case.scales, "lid_speed"
+        if case.si:
+            speed = "units.step" if case.units.step else "units.lattice_speed"
+        return (
+            f"tau {scales.tau:.5f}, Mach {scales.mach:.3f}, grid Reynolds number {scales.grid_reynolds:.1f}; take more "
+            f"cells, a smaller {speed}, the collision TRT, MRT or cumulant, or lbm.smagorinsky"
+        )
+
+    def fields(self, path: Path) -> Fields:
+        return Fields(self.engine, self._case, path)
+
+    def monitors(self, goes_on: bool) -> Sequence[Monitor]:
+        found, case = [], self._case
+        if case.bodies:
+            self._loads = loads.History(self.engine, case, case.folder / "loads.csv", goes_on)
+            found.append(Monitor(case.folder / "loads.csv", self._loads.take))
+        if case.output.energy:
+            path = case.folder / energy.FILE
+            found.append(Monitor(path, energy.History(self.engine, case, path, goes_on).take, at_start=True))
+        return found
+
+    def figures(self, outcome: Outcome) -> dict[str, Any]:
+        return findings.figures(self._case, outcome) | {"mass_drift": self._drift}
+
+    def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
+        case = self._case
+        if self._loads:
+            figures["loads"] = {name: entry for name, entry in self._loads.last.items() if name in case.bodies}
+            console.print(report.loads(figures["loads"], case))
+        if permeability.applies(case) and (found := permeability.measure(self.engine, case)):
+            figures["permeability"] = found.figures()
+            console.print(report.permeability(found, case))
+        findings.results(self.engine, case, profiles.reference_for(case), figures, console, troubles)

@@ -1,0 +1,46 @@
+"""[lbm]: the method, as a case file names it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from slipstream.base.keys import Positive, Table
+
+
+class LbmTable(Table):
+    """[lbm]: the method."""
+
+    lattice: Literal["D2Q9", "D3Q19", "D3Q27"] = Field("D3Q19", description="Set of velocities.")
+    collision: Literal["SRT", "TRT", "MRT", "cumulant"] = Field(
+        "TRT", description="One relaxation time, two, one for each group of moments; cumulant: D3Q27 only."
+    )
+    magic: Positive = Field(
+        0.1875,
+        description="TRT and MRT: (tau+ - 1/2)(tau- - 1/2); 3/16 puts walls exactly half-way between cells.",
+    )
+    smagorinsky: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None,
+        description="Large eddies only: Smagorinsky's constant, 0.1 to 0.2 as a rule; the filter is one cell wide. "
+        "Left out: no model of eddies.",
+    )
+    precision: Literal["f16", "f32", "f64"] = Field(
+        "f32", description="Number format of the populations; f16 is computed with in f32."
+    )
+    streaming: Literal["two", "in_place"] = Field(
+        "two", description="Two arrays of populations, or one that is updated in place: half the memory, the same bits."
+    )
+    solids: Literal["auto", "dense", "flags", "sparse"] = Field(
+        "auto",
+        description="Cells inside of bodies: stored and computed, stored and skipped, or left out; auto: by their "
+        "share in each block, or the fastest where exchange.tune measures. The same bits.",
+    )
+    layout: Literal["auto", "soa", "aos", "soa_z"] = Field(
+        "auto",
+        description="Populations in arrays of their own with rows along x, side by side, or in arrays of their own "
+        "with rows along z; auto: along x, on GPUs along z where devices share x and blocks are not cut in z.",
+    )
+    alignment: Annotated[int, Field(ge=4, le=4096)] | Literal["auto"] = Field(
+        "auto",
+        description="Bytes to which the first interior cell of each row is aligned, a power of two; auto: 256 on GPUs, "
+        "64 on the host.",
+    )

@@ -1,0 +1,45 @@
+"""Speed, vorticity, density, pressure and the parts of the velocity in a plane of a flow."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from slipstream.case.flow_case import FlowCase
+from slipstream.flow import derived
+from slipstream.pictures.planes import Plane
+from slipstream.pictures.quantity import Quantity
+from slipstream.results import results
+
+Array = np.ndarray
+
+
+def _density_above_rest(case: FlowCase, density: Array) -> Array:
+    rest = results.density_at_rest(case)
+    return density - rest if case.si else density / rest - 1.0
+
+
+def quantities(case: FlowCase) -> Mapping[str, Quantity]:
+    """By the names that `slipstream plot` has for them."""
+    unit = results.flow_units(case)
+
+    def part(n: int) -> Quantity:
+        return Quantity(lambda plane: plane.vectors("velocity")[..., n], lambda _: unit.speed("uvw"[n]))
+
+    def vorticity(plane: Plane) -> Array:
+        return derived.plane_vorticity(case, plane.vectors("velocity"), plane.solid, plane.axes)
+
+    return {
+        "speed": Quantity(
+            lambda plane: np.linalg.norm(plane.vectors("velocity"), axis=-1), lambda _: unit.speed(), False, True
+        ),
+        "vorticity": Quantity(vorticity, unit.vorticity, usual=True),
+        "density": Quantity(
+            lambda plane: _density_above_rest(case, plane.field("density")[..., 0]), lambda _: unit.density, usual=True
+        ),
+        "pressure": Quantity(
+            lambda plane: results.pressure(case, plane.field("density")[..., 0]), lambda _: unit.pressure
+        ),
+        "u": part(0),
+        "v": part(1),
+        "w": part(2),
+    }
