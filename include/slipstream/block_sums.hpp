@@ -40,6 +40,9 @@ class BlockSums {
   void run(std::vector<Stream>& streams, const std::vector<const double*>& parts, const std::vector<double*>& results);
   /// Throws Timeout where a wait of an earlier run gave up.
   void check() const;
+  /// Whether runs may be captured, and whether a graph may repeat them within itself.
+  bool capturable() const;
+  bool loopable() const;
   /// Branches of all devices, which travel.
   int branches() const;
 

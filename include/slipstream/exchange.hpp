@@ -139,6 +139,9 @@ class Exchange {
   /// True where in such a graph, too, a wait for a neighbour that has stopped ends with an error. What a library waits
   /// for has no limit there.
   bool limited_in_graphs() const;
+  /// True where such a graph may also repeat the exchange within itself, as often as a number on the device says: all
+  /// messages of all ranks travel by kernels alone. The same on all ranks.
+  bool loopable() const;
   /// In the memory of a device of this rank: 0 until a wait of the exchange gives up. Kernels behind end() that must
   /// not work with what did not arrive may ask it.
   const Signal* broken_on(Device device) const;

@@ -191,7 +191,7 @@ class Lbm final : public Simulation {
 
   State& state() override;
   const std::vector<Device>& devices() const override;
-  const std::vector<Stage>& stages() const override;
+  const Tasks& tasks() const override;
   void begin_steps() override;
   void finish_step() override;
   Recording recording() const override;

@@ -1,12 +1,14 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <slipstream/block_sums.hpp>
 #include <slipstream/exchange.hpp>
 #include <slipstream/guard.hpp>
 #include <slipstream/state.hpp>
@@ -18,15 +20,55 @@ namespace slipstream {
 enum class Overlap : std::uint8_t { automatic, off, on };
 enum class Part : std::uint8_t { all, interior, rim };
 
-/// One piece of a step: kernels that need the ghosts of an exchange (or of none).
-struct Stage {
-  std::string name;
-  Exchange* exchange = nullptr;
-  /// Queues what must precede the exchange, on the device-th device of this rank; may be empty.
-  std::function<void(Stream&, std::size_t device)> prepare;
-  /// Queues the computation of a part. `interior` must read no ghost; `all` is interior and rim together.
-  std::function<void(Stream&, std::size_t device, Part)> compute;
+struct Task;
+using Tasks = std::vector<Task>;
+
+/// Queues work on the device-th device of this rank. `interior` reads no ghost; `all` is interior and rim together.
+using Kernel = std::function<void(Stream&, std::size_t device, Part)>;
+
+/// A reduction over all devices, whose result stays on them.
+struct Reduction {
+  std::function<void(std::vector<Stream>&)> run;
+  std::function<void()> check;  ///< throws Timeout where a wait of an earlier run gave up
+  bool capturable = false;
+  bool loopable = false;  ///< whether it may be repeated within a graph
 };
+
+/// Tasks that are repeated until a number on the devices says that it is enough; they run once at least.
+struct Loop {
+  Tasks tasks;
+  /// In memory of each device of this rank, alike on all devices of all ranks: after a pass another one follows where
+  /// this is not 0.
+  std::vector<const std::int32_t*> go_on;
+  std::int64_t most = 1000;  ///< passes, whatever go_on says
+  /// Passes between two looks of the host, where the loop is not part of a graph. Those after the last one that was
+  /// needed must change nothing.
+  int look_every = 1;
+};
+
+/// One thing that a step does, on all devices: a kernel, an exchange, a reduction or a loop. A step is a list of tasks,
+/// in the order in which one would tell it.
+struct Task {
+  std::string name;
+  Kernel kernel = {};
+  /// Whether the kernel can be queued as interior and rim: the interior then overlaps the exchange that comes before
+  /// it.
+  bool splits = false;
+  Exchange* exchange = nullptr;
+  std::optional<Reduction> reduction = {};
+  std::shared_ptr<const Loop> loop = {};
+};
+
+Task kernel_task(std::string name, Kernel kernel);
+/// A kernel that reads the ghosts of the exchange before it, and can be queued as interior and rim.
+Task split_kernel_task(std::string name, Kernel kernel);
+Task exchange_task(std::string name, Exchange& exchange);
+/// Parts and results as in BlockSums::run().
+Task sum_task(std::string name, BlockSums& sums, std::vector<const double*> parts, std::vector<double*> results);
+Task loop_task(std::string name, Loop loop);
+
+/// What a TimeLoop keeps for a loop: whether another pass follows.
+class Again;
 
 /// What a TimeLoop must know to record steps and replay them as a graph.
 struct Recording {
@@ -41,8 +83,8 @@ class Simulation {
   virtual ~Simulation() = default;
   virtual State& state() = 0;
   virtual const std::vector<Device>& devices() const = 0;
-  /// Those of the next step; their number is that of all steps.
-  virtual const std::vector<Stage>& stages() const = 0;
+  /// Those of the next step.
+  virtual const Tasks& tasks() const = 0;
   /// Called on the host before the first step of a run, the devices being idle: puts back what was rearranged for
   /// others.
   virtual void begin_steps() {}
@@ -55,11 +97,14 @@ class Simulation {
 
 /// Runs a Simulation: owns the streams, the overlap and the timing. Where the exchange overlaps the interior, it ends
 /// on streams of high priority, on which the rim is computed beside the interior. Steps that need no host are recorded,
-/// as many as a Recording says, and replayed as one graph a device; not while they are traced.
+/// as many as a Recording says, and replayed as one graph a device; not while they are traced. A loop within a step is
+/// a graph of its own that repeats itself without the host, where its exchanges may be repeated so
+/// (Exchange::loopable); elsewhere the host looks after every few passes whether to go on.
 class TimeLoop {
  public:
   /// `trace` records what the steps do; it must outlive the loop.
   TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace = nullptr);
+  ~TimeLoop();
 
   /// From now on the watched quantities are inspected after each step whose number is a multiple of `every`, and run()
   /// is collective and throws Diverged, at the latest at its own end or `every` steps later.
@@ -90,19 +135,27 @@ class TimeLoop {
     Event event;
   };
   using Marks = std::vector<Mark>;
+  /// Work between loops, or a loop: a graph a device.
+  struct Segment {
+    std::vector<Graph> graphs;
+    Again* again = nullptr;  // of a loop
+  };
   struct Replay {
     Recording of;
     std::int64_t steps = 0;
-    std::vector<Graph> graphs;  // one a device
+    std::vector<Segment> parts;
   };
   void step(Marks* marks);
-  void run_stage(const Stage& stage, Marks* marks);
-  void beside_interior(const Stage& stage, Marks* marks);
-  void compute(const Stage& stage, Part part, std::vector<Stream>& streams);
+  void run_tasks(const Task* first, const Task* behind, Marks* marks);
+  void run_loop(const Task& task, Marks* marks);
+  void beside_interior(const Task& exchange, const Task& kernel, Marks* marks);
+  void queue_kernel(const Task& task, Part part, std::vector<Stream>& streams);
+  Again& again(const Loop& loop);
   static void mark(Marks* marks, const std::string& name, Stream& stream);
   bool recordable() const;
   bool replay(std::int64_t steps);
   Replay record(std::int64_t steps);
+  std::vector<Graph> captured(const std::function<void()>& work);
   void collect(const Marks& marks);
   void stop_if_diverged();
 
@@ -114,6 +167,7 @@ class TimeLoop {
   std::optional<Replay> replays_[2];  // one period of steps, and many
   std::unique_ptr<Guard> guard_;
   std::set<Exchange*> used_;
+  std::map<const Loop*, std::unique_ptr<Again>> again_;
   std::int64_t steps_ = 0;
   std::int64_t sampled_ = 0;
   std::vector<std::pair<std::string, double>> sums_;  // milliseconds

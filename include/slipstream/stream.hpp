@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -74,14 +75,20 @@ class Graph {
     virtual ~Impl() = default;
     virtual void launch(detail::StreamImpl& stream) = 0;
     virtual std::size_t nodes() const = 0;
+    virtual std::shared_ptr<Impl> repeated(const std::shared_ptr<Impl>& self, const std::int32_t* again) const = 0;
   };
   explicit Graph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   void launch(Stream& stream) const { impl_->launch(stream.impl()); }
   std::size_t nodes() const { return impl_->nodes(); }
+  const std::shared_ptr<Impl>& impl() const { return impl_; }
 
  private:
   std::shared_ptr<Impl> impl_;
 };
+
+/// A graph that replays another one until, after a replay, a number in the device's memory is 0; once at least. The work
+/// of the other one must be kernels, copies and fills of that device alone.
+Graph repeat(Device device, const Graph& body, const std::int32_t* again);
 
 /// Copies bytes between any two memories that the stream's device reaches, by the copy engine where there is one.
 void copy(Stream& stream, void* to, const void* from, std::size_t bytes);

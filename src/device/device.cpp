@@ -110,6 +110,10 @@ void Stream::synchronize() { impl_->synchronize(); }
 bool Stream::idle() const { return impl_->idle(); }
 void Stream::begin_capture() { impl_->begin_capture(); }
 bool Stream::capturing() const { return impl_->capturing(); }
+Graph repeat(Device device, const Graph& body, const std::int32_t* again) {
+  require(again != nullptr, "a graph on " + to_string(device) + " was to be repeated without a number that ends it");
+  return Graph(body.impl()->repeated(body.impl(), again));
+}
 Graph Stream::end_capture() { return Graph(impl_->end_capture()); }
 
 void copy(Stream& stream, void* to, const void* from, std::size_t bytes) {

@@ -177,6 +177,8 @@ void BlockSums::run(std::vector<Stream>& streams, const std::vector<const double
 void BlockSums::check() const {
   if (impl_->reduce) impl_->reduce->check();
 }
+bool BlockSums::capturable() const { return !impl_->reduce || !impl_->reduce->needs_host(); }
+bool BlockSums::loopable() const { return !impl_->reduce || impl_->reduce->method() == ReduceMethod::peer; }
 int BlockSums::branches() const { return impl_->branches; }
 
 }  // namespace slipstream

@@ -353,6 +353,7 @@ const std::vector<MessageInfo>& Exchange::messages() const { return impl_->messa
 bool Exchange::needs_host() const { return impl_->host_driven; }
 bool Exchange::capturable() const { return impl_->capturable; }
 bool Exchange::limited_in_graphs() const { return impl_->limited_in_graphs; }
+bool Exchange::loopable() const { return impl_->loopable; }
 std::uint64_t Exchange::sequence() const { return impl_->sequence; }
 
 const Signal* Exchange::broken_on(Device device) const {

@@ -182,7 +182,7 @@ struct Exchange::Impl {
   int combination = 0;
   std::map<int, std::vector<Graph>> recordings;  // of run(), per combination
   std::vector<const Route*> ways;                // each that a message of this rank takes, once
-  bool host_driven = false, capturable = true, limited_in_graphs = true;
+  bool host_driven = false, capturable = true, limited_in_graphs = true, loopable = true;
   bool transfers = false;  // some end queues work between sending and arrival
   bool open = false;
   std::string complaint;  // of the Timeout after which the host gave up

@@ -74,6 +74,10 @@ void Exchange::Impl::prepare_routes() {
     capturable &= captured(channel);
     limited_in_graphs &= captured(channel);
   }
+  // What the copy engine or a library does is recorded for one exchange, or for two in turn.
+  loopable = comm.all(capturable && std::all_of(channels.begin(), channels.end(), [](const Channel& c) {
+                        return c.choice.route == RouteKind::kernel || c.choice.route == RouteKind::direct;
+                      }));
   for (MessageInfo& m : messages)
     if (const auto found = states.find(m.route); found != states.end())
       if (const std::string remark = found->second->remark(m.source, m.target); !remark.empty())

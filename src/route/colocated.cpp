@@ -15,7 +15,8 @@ class ColocatedRoute final : public CopyRoute {
             {"origin of memory", "any (only the engine's slots are mapped)"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},
-            {"capturable", "yes"}};
+            {"capturable", "yes"},
+            {"repeated within a graph", "no: the copy engine's work is recorded for two exchanges in turn"}};
   }
   std::string refusal(const Pair& pair) const override {
     if (pair.same_process) return "the devices belong to one process";

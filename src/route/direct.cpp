@@ -17,7 +17,8 @@ class DirectRoute final : public Route {
             {"origin of memory", "any; ghosts in place: what can be mapped, else through slots"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},
-            {"capturable", "yes"}};
+            {"capturable", "yes"},
+            {"repeated within a graph", "yes"}};
   }
   Facts execution() const override {
     return {{"host work in begin", "queues kernels"},

@@ -16,7 +16,8 @@ class GpuMpiRoute final : public Route {
             {"ranks per device", "any"},
             {"devices per rank", "any"},
             {"between nodes", "a message per pair of devices, whatever the grouping"},
-            {"capturable", "no: the host drives MPI"}};
+            {"capturable", "no: the host drives MPI"},
+            {"repeated within a graph", "no"}};
   }
   Facts execution() const override {
     return {{"host work in begin", "queues kernels, posts receives"},

@@ -28,7 +28,8 @@ class KernelRoute final : public Route {
             {"origin of memory", "any"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},
-            {"capturable", "yes"}};
+            {"capturable", "yes"},
+            {"repeated within a graph", "yes"}};
   }
   Facts execution() const override {
     return {{"host work in begin", "queues kernels"},

@@ -151,7 +151,8 @@ class NvshmemRoute final : public Route {
             {"devices per rank", "1"},
             {"capturable",
              "where the library maps the source's memory, as on a node; elsewhere no: its waits take the number of the "
-             "exchange as an argument"}};
+             "exchange as an argument"},
+            {"repeated within a graph", "no: the library's work"}};
   }
   Facts execution() const override {
     return {{"host work in begin", "queues kernels, puts and counters"},

@@ -15,7 +15,8 @@ class PeerRoute final : public CopyRoute {
             {"origin of memory", "any"},
             {"ranks per device", "any"},
             {"devices per rank", "2 or more"},
-            {"capturable", "yes"}};
+            {"capturable", "yes"},
+            {"repeated within a graph", "no: the copy engine's work is recorded for two exchanges in turn"}};
   }
   std::string refusal(const Pair& pair) const override {
     if (pair.same_device) return "the blocks lie on one device";

@@ -19,7 +19,8 @@ class StagedRoute final : public Route {
             {"ranks per device", "any"},
             {"devices per rank", "any"},
             {"between nodes", "a message per pair of devices, or per pair of nodes (grouping = nodes)"},
-            {"capturable", "no: the host drives the copies"}};
+            {"capturable", "no: the host drives the copies"},
+            {"repeated within a graph", "no"}};
   }
   Facts execution() const override {
     return {{"host work in begin", "queues kernels and copies, posts receives"},

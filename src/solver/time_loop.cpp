@@ -5,19 +5,58 @@
 #include <slipstream/simulation.hpp>
 #include <slipstream/trace.hpp>
 
+#include "solver/again.hpp"
+
 namespace slipstream {
 namespace {
 
+bool leaves_a_gpu(const Exchange& exchange) {
+  const auto& all = exchange.messages();
+  return std::any_of(all.begin(), all.end(), [](const MessageInfo& m) { return m.route != RouteKind::kernel; });
+}
+
+/// Calls look(task) for each, those within loops among them, until one says true.
+bool any(const Tasks& tasks, const std::function<bool(const Task&)>& look) {
+  return std::any_of(tasks.begin(), tasks.end(),
+                     [&](const Task& task) { return look(task) || (task.loop && any(task.loop->tasks, look)); });
+}
+
 bool worth_overlapping(const Simulation& simulation) {
-  for (const Stage& stage : simulation.stages()) {
-    if (!stage.exchange) continue;
-    for (const MessageInfo& message : stage.exchange->messages())
-      if (message.route != RouteKind::kernel && simulation.devices().front().backend == Backend::cuda) return true;
-  }
-  return false;
+  if (simulation.devices().empty() || simulation.devices().front().backend != Backend::cuda) return false;
+  return any(simulation.tasks(), [](const Task& task) { return task.exchange && leaves_a_gpu(*task.exchange); });
+}
+
+/// Whether a graph may repeat all that a loop does.
+bool loopable(const Loop& loop) {
+  return !any(loop.tasks, [](const Task& task) {
+    return task.loop || (task.exchange && !task.exchange->loopable()) || (task.reduction && !task.reduction->loopable);
+  });
 }
 
 }  // namespace
+
+Task kernel_task(std::string name, Kernel kernel) { return {.name = std::move(name), .kernel = std::move(kernel)}; }
+
+Task split_kernel_task(std::string name, Kernel kernel) {
+  return {.name = std::move(name), .kernel = std::move(kernel), .splits = true};
+}
+
+Task exchange_task(std::string name, Exchange& exchange) { return {.name = std::move(name), .exchange = &exchange}; }
+
+Task sum_task(std::string name, BlockSums& sums, std::vector<const double*> parts, std::vector<double*> results) {
+  Reduction reduction;
+  reduction.run = [&sums, parts = std::move(parts), results = std::move(results)](std::vector<Stream>& streams) {
+    sums.run(streams, parts, results);
+  };
+  reduction.check = [&sums] { sums.check(); };
+  reduction.capturable = sums.capturable();
+  reduction.loopable = sums.loopable();
+  return {.name = std::move(name), .reduction = std::move(reduction)};
+}
+
+Task loop_task(std::string name, Loop loop) {
+  return {.name = std::move(name), .loop = std::make_shared<const Loop>(std::move(loop))};
+}
 
 std::vector<Watched> Simulation::watched() {
   std::vector<Watched> all;
@@ -38,79 +77,107 @@ TimeLoop::TimeLoop(Simulation& simulation, Overlap overlap, Trace* trace)
   }
 }
 
+TimeLoop::~TimeLoop() = default;
+
 void TimeLoop::mark(Marks* marks, const std::string& name, Stream& stream) {
   if (!marks) return;
   marks->push_back({name, Event(stream.device(), true)});
   stream.record(marks->back().event);
 }
 
-void TimeLoop::compute(const Stage& stage, Part part, std::vector<Stream>& streams) {
-  const char* const name = part == Part::all ? "compute" : part == Part::interior ? "interior" : "rim";
+void TimeLoop::queue_kernel(const Task& task, Part part, std::vector<Stream>& streams) {
+  const std::string name = part == Part::all ? task.name : part == Part::interior ? "interior" : "rim";
   for (std::size_t d = 0; d < streams.size(); ++d) {
     const DeviceSpan span(trace_, streams[d], part == Part::rim ? "rim" : "solver", name, "compute");
-    stage.compute(streams[d], d, part);
+    task.kernel(streams[d], d, part);
   }
 }
 
 /// The exchange, and the rim after it, on streams of their own.
-void TimeLoop::beside_interior(const Stage& stage, Marks* marks) {
-  stage.exchange->begin(streams_);
+void TimeLoop::beside_interior(const Task& exchange, const Task& kernel, Marks* marks) {
+  exchange.exchange->begin(streams_);
   for (std::size_t d = 0; d < streams_.size(); ++d) {
     const Event ready(streams_[d].device());
     streams_[d].record(ready);
     rim_streams_[d].wait(ready);
   }
-  compute(stage, Part::interior, streams_);
-  mark(marks, stage.name + " interior", streams_.front());
-  stage.exchange->end(rim_streams_);
-  mark(marks, stage.name + " exchange not hidden", rim_streams_.front());
-  compute(stage, Part::rim, rim_streams_);
+  queue_kernel(kernel, Part::interior, streams_);
+  mark(marks, kernel.name + ", interior", streams_.front());
+  exchange.exchange->end(rim_streams_);
+  mark(marks, exchange.name + ", not hidden", rim_streams_.front());
+  queue_kernel(kernel, Part::rim, rim_streams_);
   for (std::size_t d = 0; d < streams_.size(); ++d) {
     const Event done(streams_[d].device());
     rim_streams_[d].record(done);
     streams_[d].wait(done);
   }
-  mark(marks, stage.name + " rim", streams_.front());
+  mark(marks, kernel.name + ", rim", streams_.front());
 }
 
-void TimeLoop::run_stage(const Stage& stage, Marks* marks) {
-  mark(marks, "", streams_.front());
-  if (stage.prepare)
-    for (std::size_t d = 0; d < streams_.size(); ++d) {
-      const DeviceSpan span(trace_, streams_[d], "solver", "prepare", "compute");
-      stage.prepare(streams_[d], d);
+void TimeLoop::run_tasks(const Task* first, const Task* behind, Marks* marks) {
+  for (const Task* task = first; task != behind; ++task) {
+    if (task->exchange) {
+      used_.insert(task->exchange);
+      if (const Task* next = task + 1; overlap_ && next != behind && next->kernel && next->splits) {
+        beside_interior(*task++, *next, marks);
+        continue;
+      }
+      task->exchange->run(streams_);
+    } else if (task->reduction) {
+      task->reduction->run(streams_);
+    } else if (task->loop) {
+      run_loop(*task, marks);
+    } else {
+      queue_kernel(*task, Part::all, streams_);
     }
-  mark(marks, stage.name + " prepare", streams_.front());
-  if (stage.exchange) {
-    used_.insert(stage.exchange);
-    if (overlap_) return beside_interior(stage, marks);
-    stage.exchange->run(streams_);
+    mark(marks, task->name, streams_.front());
   }
-  mark(marks, stage.name + " exchange", streams_.front());
-  compute(stage, Part::all, streams_);
-  mark(marks, stage.name + " compute", streams_.front());
+}
+
+Again& TimeLoop::again(const Loop& loop) {
+  std::unique_ptr<Again>& found = again_[&loop];
+  if (!found) found = std::make_unique<Again>(loop, simulation_.devices());
+  return *found;
+}
+
+/// The host asks whether to go on. Marks within would be too many.
+void TimeLoop::run_loop(const Task& task, Marks*) {
+  const Tasks& tasks = task.loop->tasks;
+  Again& ending = again(*task.loop);
+  ending.reset(streams_);
+  // Passes are the same on all ranks, because what ends them is.
+  for (std::int64_t pass = 1;; ++pass) {
+    run_tasks(tasks.data(), tasks.data() + tasks.size(), nullptr);
+    ending.count(streams_);
+    if (pass >= task.loop->most) return;
+    if (pass % task.loop->look_every == 0 && !ending.look(streams_)) return;
+  }
 }
 
 void TimeLoop::step(Marks* marks) {
   const HostSpan span(trace_, "step", "step");
-  for (const Stage& stage : simulation_.stages()) run_stage(stage, marks);
+  if (marks) mark(marks, "", streams_.front());
+  const Tasks& tasks = simulation_.tasks();
+  run_tasks(tasks.data(), tasks.data() + tasks.size(), marks);
   simulation_.finish_step();
   ++steps_;
 }
 
 /// A trace shows single steps.
 bool TimeLoop::recordable() const {
-  const std::vector<Stage>& stages = simulation_.stages();
-  return !trace_ && std::all_of(stages.begin(), stages.end(), [](const Stage& stage) {
-    return !stage.exchange || (stage.exchange->capturable() && stage.exchange->limited_in_graphs());
+  return !trace_ && !any(simulation_.tasks(), [](const Task& task) {
+    if (task.loop) return !loopable(*task.loop);
+    if (task.reduction) return !task.reduction->capturable;
+    return task.exchange && !(task.exchange->capturable() && task.exchange->limited_in_graphs());
   });
 }
 
-TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
-  Replay made{simulation_.recording(), steps, {}};
+/// What work queues on the streams, as a graph a device.
+std::vector<Graph> TimeLoop::captured(const std::function<void()>& work) {
+  std::vector<Graph> graphs;
   for (Stream& stream : streams_) stream.begin_capture();
   try {
-    for (std::int64_t n = 0; n < steps; ++n) step(nullptr);
+    work();
   } catch (...) {
     for (Stream& stream : streams_) {
       try {
@@ -121,7 +188,44 @@ TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
     }
     throw;
   }
-  for (Stream& stream : streams_) made.graphs.push_back(stream.end_capture());
+  for (Stream& stream : streams_) graphs.push_back(stream.end_capture());
+  return graphs;
+}
+
+/// Steps without loops are one graph a device; a loop is one of its own between them.
+TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
+  Replay made{simulation_.recording(), steps, {}};
+  const auto has_loop = [](const Task& task) { return task.loop != nullptr; };
+  if (!any(simulation_.tasks(), has_loop)) {
+    made.parts.push_back({captured([&] {
+                            for (std::int64_t n = 0; n < steps; ++n) step(nullptr);
+                          }),
+                          nullptr});
+    return made;
+  }
+  for (std::int64_t n = 0; n < steps; ++n) {
+    const Tasks& tasks = simulation_.tasks();
+    const Task* const behind = tasks.data() + tasks.size();
+    for (const Task* first = tasks.data(); first != behind;) {
+      const Task* last = std::find_if(first, behind, has_loop);
+      if (last != first) made.parts.push_back({captured([&] { run_tasks(first, last, nullptr); }), nullptr});
+      first = last;
+      if (last == behind) break;
+      Again& ending = again(*last->loop);
+      const Tasks& inside = last->loop->tasks;
+      Segment loop{captured([&] {
+                     run_tasks(inside.data(), inside.data() + inside.size(), nullptr);
+                     ending.count(streams_);
+                   }),
+                   &ending};
+      for (std::size_t d = 0; d < streams_.size(); ++d)
+        loop.graphs[d] = repeat(streams_[d].device(), loop.graphs[d], ending.on(d));
+      made.parts.push_back(std::move(loop));
+      ++first;
+    }
+    simulation_.finish_step();
+    ++steps_;
+  }
   return made;
 }
 
@@ -145,7 +249,10 @@ bool TimeLoop::replay(std::int64_t steps) {
     replay.reset();
     replay = record(few ? now.period : most);
   }
-  for (std::size_t d = 0; d < streams_.size(); ++d) replay->graphs[d].launch(streams_[d]);
+  for (const Segment& part : replay->parts) {
+    if (part.again) part.again->reset(streams_);
+    for (std::size_t d = 0; d < streams_.size(); ++d) part.graphs[d].launch(streams_[d]);
+  }
   return true;
 }
 
@@ -214,6 +321,10 @@ void TimeLoop::run(std::int64_t steps) {
   }
   for (Stream& stream : streams_) stream.synchronize();
   for (Exchange* exchange : used_) exchange->check();
+  any(simulation_.tasks(), [](const Task& task) {
+    if (task.reduction) task.reduction->check();
+    return false;
+  });
   if (guard_) stop_if_diverged();
   for (const Marks& marks : samples) collect(marks);
 }

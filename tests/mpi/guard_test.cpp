@@ -161,12 +161,12 @@ class Plain final : public Simulation {
   }
   State& state() override { return of_state; }
   const std::vector<Device>& devices() const override { return all; }
-  const std::vector<Stage>& stages() const override { return none; }
+  const Tasks& tasks() const override { return none; }
   void finish_step() override { ++of_state.step; }
   Field field;
   State of_state;
   std::vector<Device> all;
-  std::vector<Stage> none;
+  Tasks none;
 };
 
 TEST(Guard, ServesASimulationThatSaysNothingOfIt) {

@@ -41,6 +41,9 @@ const std::vector<Row>& table() {
       {"Routes/Adjoint.*nodes*", "4", none, to_four, "nodes of two ranks"},
       {"Routes/Adjoint.*", "2", "2", to_four, "a shape, type or operation by a route between two processes"},
       {"HaloAdjoint*", "1 2", "1", all, "refusals, and sums of faces within a process and between"},
+      {"Routes/ConjugateGradients*rules*", to_four, "2", to_four, "loops and sums across any cut"},
+      {"Routes/ConjugateGradients*nodes*", "4", none, to_four, "nodes of two ranks"},
+      {"Routes/ConjugateGradients*", "2", "2", to_four, "a loop over a route within a process and between two"},
       // Other patterns
       {"Chaos/Toys*nodes*", "4", "4", to_four, "delays between nodes of two ranks"},
       {"Chaos/Toys*", "2", "2", to_four, "delays of streams in a process and between two"},

@@ -65,7 +65,7 @@ def test_page_says_what_the_run_was_and_did(results: Path) -> None:
         "mass drift",
         "grid Reynolds number",
         "u_min",
-        "step compute",
+        "compute",
         "direct",
     ):
         assert said in page.text, said

@@ -25,15 +25,14 @@ class Adding final : public Simulation {
     Stream stream(devices_.front());
     fill(stream, sum_.data(), 0, sum_.bytes());
     stream.synchronize();
-    stages_.push_back(
-        {"step", nullptr, {}, [this](Stream& stream, std::size_t, Part) {
-           ++queued;
-           launch(stream, Box{{0, 0, 0}, {1, 1, 1}}, Add{sum_.data(), state_.step % 2 == 0 ? weight : 1000 * weight});
-         }});
+    tasks_ = {kernel_task("add", [this](Stream& stream, std::size_t, Part) {
+      ++queued;
+      launch(stream, Box{{0, 0, 0}, {1, 1, 1}}, Add{sum_.data(), state_.step % 2 == 0 ? weight : 1000 * weight});
+    })};
   }
   State& state() override { return state_; }
   const std::vector<Device>& devices() const override { return devices_; }
-  const std::vector<Stage>& stages() const override { return stages_; }
+  const Tasks& tasks() const override { return tasks_; }
   void finish_step() override { ++state_.step; }
   Recording recording() const override {
     return {period, period > 0 ? static_cast<int>(state_.step % period) : 0, serial};
@@ -54,7 +53,7 @@ class Adding final : public Simulation {
   std::vector<Device> devices_;
   Buffer<std::int64_t> sum_;
   State state_;
-  std::vector<Stage> stages_;
+  Tasks tasks_;
 };
 
 class RecordedSteps : public testing::TestWithParam<Backend> {};
@@ -110,7 +109,7 @@ TEST_P(RecordedSteps, AreTimedNowAndThen) {
     EXPECT_EQ(phase.calls, 200);
     EXPECT_GE(phase.seconds, 0);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"step prepare", "step exchange", "step compute"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"add"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, RecordedSteps, testing::ValuesIn(backends_here()),

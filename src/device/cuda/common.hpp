@@ -65,6 +65,9 @@ std::unique_ptr<detail::StreamImpl> wrap_stream(Device device, void* native);
 std::shared_ptr<detail::EventImpl> make_event(Device device, bool timing);
 /// Takes over the recorded graph and makes it ready to launch.
 std::shared_ptr<Graph::Impl> make_graph(Device device, cudaGraph_t graph, cudaStream_t stream);
+/// Adds, behind a node, the kernel that sets the condition of a loop by a number in device memory.
+void add_condition(Device device, cudaGraph_t graph, cudaGraphNode_t behind, cudaGraphConditionalHandle handle,
+                   const std::int32_t* again);
 /// Where the stream is being captured: keeps something until the graph, and all that is made of it, is gone. It is let
 /// go of by any thread, a little later, and may call nothing of CUDA then. `capture` is the last one that has it
 /// already.

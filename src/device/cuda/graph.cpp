@@ -38,6 +38,33 @@ class CudaGraph final : public Graph::Impl {
   }
   std::size_t nodes() const override { return nodes_; }
 
+  /// A loop node whose body is this graph and, after it, the kernel that reads the number.
+  std::shared_ptr<Impl> repeated(const std::shared_ptr<Impl>&, const std::int32_t* again) const override {
+    const DeviceScope scope(device_);
+    Stream stream(device_);
+    cudaGraph_t whole = nullptr;
+    check(cudaGraphCreate(&whole, 0), device_, "making a graph");
+    try {
+      cudaGraphConditionalHandle handle{};
+      check(cudaGraphConditionalHandleCreate(&handle, whole, 1, cudaGraphCondAssignDefault), device_,
+            "making the condition of a loop in a graph");
+      cudaGraphNodeParams loop{};
+      loop.type = cudaGraphNodeTypeConditional;
+      loop.conditional.handle = handle;
+      loop.conditional.type = cudaGraphCondTypeWhile;
+      loop.conditional.size = 1;
+      cudaGraphNode_t node = nullptr, body = nullptr;
+      check(cudaGraphAddNode(&node, whole, nullptr, nullptr, 0, &loop), device_, "adding a loop to a graph");
+      const cudaGraph_t inside = loop.conditional.phGraph_out[0];
+      check(cudaGraphAddChildGraphNode(&body, inside, nullptr, 0, graph_), device_, "adding the work of a loop");
+      add_condition(device_, inside, body, handle, again);
+    } catch (...) {
+      cudaGraphDestroy(whole);
+      throw;
+    }
+    return make_graph(device_, whole, static_cast<cudaStream_t>(stream.native()));
+  }
+
  private:
   void release() {
     if (ready_) cudaGraphExecDestroy(ready_);

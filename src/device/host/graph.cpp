@@ -13,7 +13,7 @@ namespace {
 class HostGraph final : public Graph::Impl {
  public:
   HostGraph(std::vector<Capture::Op> ops, const std::vector<Device>& lanes, int recordings)
-      : ops_(std::move(ops)), recordings_(recordings) {
+      : ops_(std::move(ops)), recordings_(recordings), device_(lanes.front()) {
     for (std::size_t lane = 1; lane < lanes.size(); ++lane) own_.push_back(std::make_unique<HostStream>(lanes[lane]));
   }
 
@@ -39,6 +39,8 @@ class HostGraph final : public Graph::Impl {
     }
   }
 
+  std::shared_ptr<Impl> repeated(const std::shared_ptr<Impl>& self, const std::int32_t* again) const override;
+
   std::size_t nodes() const override {
     return std::count_if(ops_.begin(), ops_.end(), [](const auto& op) { return op.kind == Capture::Kind::task; });
   }
@@ -47,7 +49,38 @@ class HostGraph final : public Graph::Impl {
   std::vector<Capture::Op> ops_;
   std::vector<std::unique_ptr<HostStream>> own_;
   int recordings_;
+  Device device_;
 };
+
+/// The stream's worker replays the work on a stream of the graph's own, and looks after each replay.
+class HostLoop final : public Graph::Impl {
+ public:
+  HostLoop(std::shared_ptr<Graph::Impl> body, Device device, const std::int32_t* again)
+      : body_(std::move(body)), own_(std::make_shared<HostStream>(device)), again_(again) {}
+
+  void launch(detail::StreamImpl& stream) override {
+    require(stream.device.backend == Backend::host, "a host graph was launched on a stream of another backend");
+    static_cast<HostStream&>(stream).enqueue([body = body_, own = own_, again = again_] {
+      do {
+        body->launch(*own);
+        own->synchronize();
+      } while (*again != 0);
+    });
+  }
+  std::size_t nodes() const override { return body_->nodes(); }
+  std::shared_ptr<Impl> repeated(const std::shared_ptr<Impl>&, const std::int32_t*) const override {
+    throw Error("a graph that repeats another one cannot be repeated itself");
+  }
+
+ private:
+  std::shared_ptr<Graph::Impl> body_;
+  std::shared_ptr<HostStream> own_;
+  const std::int32_t* again_;
+};
+
+std::shared_ptr<Graph::Impl> HostGraph::repeated(const std::shared_ptr<Impl>& self, const std::int32_t* again) const {
+  return std::make_shared<HostLoop>(self, device_, again);
+}
 
 }  // namespace
 

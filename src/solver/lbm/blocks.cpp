@@ -44,6 +44,7 @@ void Lbm::Impl::make_populations() {
     exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{ExchangeItem{pattern.get(), &*populations}},
                                                    tuning.options));
   state.fields["populations"] = whole ? &*whole : &*populations;
+  list_tasks();
   keeping->settle();
 }
 

@@ -82,7 +82,6 @@ void Lbm::Impl::rest() {
   state.step = 0;
   state.time = 0;
   if (model.forced()) start();
-  stages.front().exchange = due();
 }
 
 }  // namespace slipstream::lbm

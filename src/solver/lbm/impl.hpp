@@ -121,16 +121,16 @@ struct Lbm::Impl {
   }
   /// The exchange before the step to come.
   Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
-  /// The one that the step to come does; none where exchanges are left out.
-  Exchange* due() const { return left_out ? nullptr : &exchange(); }
+  /// What the step to come does.
+  const Tasks& tasks_now() const {
+    return tasks[left_out ? 0 : 1 + static_cast<std::size_t>(state.step) % exchanges.size()];
+  }
+  void list_tasks();
 
   /// Brings the populations into the form of two arrays of boxes with solid cells at rest, or back.
   void rearrange(bool to_apart);
   void rearrange_in_place(Stream& stream, const BlockWork& work, BlockArrays block, bool to_apart);
-  void begin_steps() {
-    rearrange(false);
-    stages.front().exchange = due();
-  }
+  void begin_steps() { rearrange(false); }
 
   /// New arrays hold zeros, which is rest where no force acts.
   void start();
@@ -353,7 +353,7 @@ struct Lbm::Impl {
   Split split;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
-  std::vector<Stage> stages;
+  std::vector<Tasks> tasks;  // without an exchange, and with each
   State state;
   std::uint64_t serial = 0;  // of what recorded steps hold
   bool left_out = false;     // exchanges, for measuring

@@ -54,14 +54,16 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
   make_blocks();
   if (model.forced()) start();
   forget_bodies();
-  Stage stage;
-  stage.name = "step";
-  stage.exchange = &exchange();
-  stage.prepare = [this](Stream& stream, std::size_t device) {
+}
+
+void Lbm::Impl::list_tasks() {
+  const Task prepare = kernel_task("prepare", [this](Stream& stream, std::size_t device, Part) {
     bounce(stream, device, &BlockWork::local, Reader::step);
-  };
-  stage.compute = [this](Stream& stream, std::size_t device, Part part) { compute(stream, device, part); };
-  stages.push_back(std::move(stage));
+  });
+  const Task cells = split_kernel_task(
+      "compute", [this](Stream& stream, std::size_t device, Part part) { compute(stream, device, part); });
+  tasks = {{prepare, cells}};
+  for (const auto& exchange : exchanges) tasks.push_back({prepare, exchange_task("exchange", *exchange), cells});
 }
 
 Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options, Surfaces bodies)
@@ -79,7 +81,7 @@ Lbm::~Lbm() = default;
 
 State& Lbm::state() { return impl_->state; }
 const std::vector<Device>& Lbm::devices() const { return impl_->devices; }
-const std::vector<Stage>& Lbm::stages() const { return impl_->stages; }
+const Tasks& Lbm::tasks() const { return impl_->tasks_now(); }
 std::int64_t Lbm::bytes_of_cells() const {
   std::int64_t bytes = 0;
   for (const auto& work : impl_->blocks) bytes += static_cast<std::int64_t>(work.words.bytes() + work.fluid.bytes());
@@ -102,7 +104,6 @@ void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }
 void Lbm::leave_out_exchange(bool left_out) {
   impl_->left_out = left_out;
   ++impl_->serial;
-  impl_->stages.front().exchange = impl_->due();
 }
 
 void Lbm::begin_steps() { impl_->begin_steps(); }
@@ -111,7 +112,6 @@ void Lbm::finish_step() {
   impl_->populations->swap();
   if (impl_->outlet) impl_->outlet->field.swap();
   ++impl_->state.step;
-  impl_->stages.front().exchange = impl_->due();
   impl_->state.time += 1;
 }
 

@@ -1,0 +1,192 @@
+"""Your own point-wise update of a grid of cells, with the cut, the halo exchange and the overlap done for you."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Self
+
+import numpy as np
+
+from slipstream.exchange.grid import Grid
+from slipstream.exchange.halo import Exchange
+
+#: First and past-last cell of a block along x, y and z.
+Cells = list[tuple[int, int]]
+
+
+class Shifted:
+    """A field as an update reads it: u[dx, dy, dz] holds, for all cells that are computed, the values of the cells so
+    many places further along x, y and z; u[dx, dy] in two dimensions. `u.x`, `u.y`, `u.z` are the coordinates of the
+    computed cells' centres in cells of the whole grid, shaped to be combined with it."""
+
+    def __init__(self, array: Any, cells: Cells, ghost: int, low: Sequence[int], xp: Any) -> None:
+        self._array, self._cells, self._ghost, self._low, self._xp = array, cells, ghost, low, xp
+
+    def __getitem__(self, shift: tuple[int, ...]) -> Any:
+        if len(shift) != len(self._cells):
+            raise IndexError(f"a grid of {len(self._cells)} axes takes so many shifts, not {len(shift)}")
+        if any(abs(d) > self._ghost for d in shift):
+            raise IndexError(f"a shift by {shift} reaches beyond the radius {self._ghost} of the stencil")
+        places = [slice(a + self._ghost + d, b + self._ghost + d) for (a, b), d in zip(self._cells, shift, strict=True)]
+        return self._array[tuple(reversed(places))]
+
+    def _along(self, axis: int) -> Any:
+        low, high = self._cells[axis]
+        shape = [1] * len(self._cells)
+        shape[len(self._cells) - 1 - axis] = high - low
+        return (self._xp.arange(low, high) + self._low[axis] + 0.5).reshape(shape)
+
+    @property
+    def x(self) -> Any:
+        return self._along(0)
+
+    @property
+    def y(self) -> Any:
+        return self._along(1)
+
+    @property
+    def z(self) -> Any:
+        return self._along(2)
+
+
+class Stencil:
+    """Steps of `update` on the blocks of a grid. All ranks construct, run and close together.
+
+    update: takes a Shifted for each field, in their order, and returns the new values of the first field, or a tuple
+        with those of the first ones; the others stay. It is called for parts of blocks, and must give each cell the
+        same value whichever part it is in: arithmetic on whole arrays does.
+    fields: their names, or a number of them.
+    radius: the farthest shift, along any axis.
+    outside: what cells beyond sides that are not periodic hold.
+    reach: "faces" where no shift goes along two axes at once, else "all".
+    Keyword arguments beyond these are those of Exchange: routes, tune, trace, wait_limit and so on.
+
+    The interior of each block is computed while the halos travel. Arrays are NumPy's on the host backend, CuPy's on
+    GPUs.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        update: Callable[..., Any],
+        fields: Sequence[str] = ("u",),
+        *,
+        radius: int = 1,
+        dtype: Any = "float64",
+        outside: float = 0.0,
+        reach: str = "all",
+        **options: Any,
+    ) -> None:
+        if radius < 1:
+            raise ValueError(f"radius: a stencil reaches one cell at least, not {radius}")
+        self.grid, self.radius, self.names = grid, radius, tuple(fields)
+        self.steps = 0
+        self._update = update
+        self._xp: Any = import_module("cupy") if grid.backend == "cuda" else np
+        local = range(len(grid.local))
+        smallest = min((n for block in grid.blocks for n in _extent(block, grid.axes)), default=radius)
+        if smallest < radius:
+            raise ValueError(
+                f"radius: {radius} is more than the {smallest} cells of the thinnest block; take fewer devices, more "
+                "cells or a smaller radius"
+            )
+
+        def arrays() -> list[Any]:
+            return [self._full(grid.array_shape(radius, block=block), outside, dtype, block) for block in local]
+
+        self._copies: dict[str, list[list[Any]]] = {name: [arrays(), arrays()] for name in self.names}
+        pairs = {name: tuple(copies) for name, copies in self._copies.items()}
+        self._exchange = Exchange(grid, pairs, radius, reach=reach, **options)
+
+    def _full(self, shape: Sequence[int], value: float, dtype: Any, block: int) -> Any:
+        with self._on(block):
+            return self._xp.full(shape, value, dtype)
+
+    def _on(self, block: int) -> Any:
+        """With the device of a block as the current one."""
+        if self.grid.backend == "host":
+            return np.errstate()
+        return self._xp.cuda.Device(self.grid.local[block]["device_index"])
+
+    def _shifted(self, name: str, block: int, cells: Cells) -> Shifted:
+        low = self.grid.local[block]["lo"]
+        return Shifted(self._copies[name][0][block], cells, self.radius, low, self._xp)
+
+    def _whole(self, block: int) -> Cells:
+        return [(0, n) for n in _extent(self.grid.local[block], self.grid.axes)]
+
+    def fill(self, **values: Any) -> Self:
+        """Sets fields, by name, to numbers or to functions of the centres' coordinates x, y (and z), in cells."""
+        for name, value in values.items():
+            for block in range(len(self.grid.local)):
+                with self._on(block):
+                    at = self._shifted(name, block, self._whole(block))
+                    given = value(*(at._along(axis) for axis in range(self.grid.axes))) if callable(value) else value
+                    self.interior(name, block)[...] = given
+        return self
+
+    def interior(self, name: str, block: int = 0) -> Any:
+        """The cells of a local block, without ghosts, [z, y, x]: a view of the current values."""
+        inner = slice(self.radius, -self.radius)
+        return self._copies[name][0][block][(inner,) * self.grid.axes]
+
+    def blocks(self, name: str) -> Iterator[tuple[Mapping[str, Any], Any]]:
+        """This rank's blocks, with "lo" and "hi", and their cells [z, y, x]."""
+        for block, entry in enumerate(self.grid.local):
+            yield entry, self.interior(name, block)
+
+    def run(self, steps: int = 1) -> Self:
+        """Makes steps. Collective."""
+        for _ in range(steps):
+            self._exchange.begin()
+            split = [_split(self._whole(block), self.radius) for block in range(len(self.grid.local))]
+            written = [self._compute(block, interior) for block, (interior, _) in enumerate(split)]
+            self._exchange.end()
+            for block, (_, rim) in enumerate(split):
+                for cells in rim:
+                    written[block] = max(written[block], self._compute(block, cells))
+            for name in self.names[: max(written, default=len(self.names))]:
+                self._copies[name].reverse()
+                self._exchange.swap(name)
+            self.steps += 1
+        return self
+
+    def _compute(self, block: int, cells: Cells) -> int:
+        """Fields that the update has given new values in these cells."""
+        if any(a >= b for a, b in cells):
+            return 0
+        with self._on(block):
+            found = self._update(*(self._shifted(name, block, cells) for name in self.names))
+            news = found if isinstance(found, tuple) else (found,)
+            if len(news) > len(self.names):
+                raise ValueError(f"the update returned {len(news)} arrays for {len(self.names)} fields")
+            place = tuple(slice(a + self.radius, b + self.radius) for a, b in reversed(cells))
+            for name, new in zip(self.names, news, strict=False):
+                self._copies[name][1][block][place] = new
+        return len(news)
+
+    def close(self) -> None:
+        """Ends the exchange. Collective."""
+        self._exchange.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _extent(block: Mapping[str, Any], axes: int) -> list[int]:
+    return [b - a for a, b in zip(block["lo"], block["hi"], strict=True)][:axes]
+
+
+def _split(cells: Cells, width: int) -> tuple[Cells, list[Cells]]:
+    """The cells farther than `width` from the block's sides, and boxes that hold the others, each once."""
+    inner = [(a + width, b - width) for a, b in cells]
+    if any(a >= b for a, b in inner):
+        return [(0, 0)] * len(cells), [cells]
+    rim, rest = [], list(cells)
+    for axis in reversed(range(len(cells))):
+        (a, b), (low, high) = cells[axis], inner[axis]
+        rim += [[*rest[:axis], (a, low), *rest[axis + 1 :]], [*rest[:axis], (high, b), *rest[axis + 1 :]]]
+        rest[axis] = (low, high)
+    return inner, rim
