@@ -1,22 +1,14 @@
 #include <algorithm>
-#include <cmath>
 
-#include <slipstream/gather.hpp>
 #include <slipstream/vtkhdf.hpp>
 
 #include <nanobind/stl/pair.h>
 
 #include "api/python_common.hpp"
 #include "api/python_report.hpp"
+#include "api/python_solver.hpp"
 #include "api/reading.hpp"
 #include "solver/lbm/stored_cells.hpp"
-
-/// What nanobind must know of a half to hand out arrays of them.
-template <>
-struct nanobind::detail::dtype_traits<slipstream::Half> {
-  static constexpr dlpack::dtype value{static_cast<std::uint8_t>(dlpack::dtype_code::Float), 16, 1};
-  static constexpr auto name = const_name("float16");
-};
 
 namespace slipstream::python {
 namespace {
@@ -134,16 +126,6 @@ lbm::Options options_from(const nb::dict& dict) {
   return o;
 }
 
-nb::dict block_dict(const Block& block) {
-  nb::dict d;
-  d["id"] = block.id;
-  d["lo"] = triple(block.box.lo);
-  d["hi"] = triple(block.box.hi);
-  d["device"] = block.device;
-  d["rank"] = block.rank;
-  return d;
-}
-
 namespace {
 
 GridOptions grid_options(const lbm::Options& o) {
@@ -156,145 +138,22 @@ nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies
   const lbm::Options o = options_from(dict);
   lbm::check(o);
   const Grid grid(o.cells, machine, 0, grid_options(o));
-  nb::dict result;
-  nb::list blocks, arrays;
-  for (const Block& block : grid.blocks()) blocks.append(block_dict(block));
   const auto needed = bodies ? lbm::memory_needed(grid, o, surfaces_of(*bodies)) : lbm::memory_needed(grid, o);
-  for (const auto& array : needed) {
-    nb::dict entry;
-    entry["device"] = array.device;
-    entry["array"] = array.array;
-    entry["bytes"] = array.bytes;
-    arrays.append(entry);
-  }
-  result["blocks"] = blocks;
-  nb::dict counts;
-  counts["nodes"] = triple(grid.partition().nodes);
-  counts["devices"] = triple(grid.partition().devices);
-  counts["blocks"] = triple(grid.partition().blocks);
-  result["partition"] = counts;
-  result["arrays"] = arrays;
-  result["layout"] = to_string(lbm::layout_of(grid, o));
-  result["messages"] = message_list(lbm::messages_needed(grid, o));
-  result["bytes_per_cell"] = lbm::bytes_per_cell(o.lattice, o.precision);
-  result["placement_cost"] = grid.placement_cost();
-  result["trivial_cost"] = grid.trivial_cost();
-  return result;
+  return plan_dict(grid, array_list(needed), lbm::messages_needed(grid, o), lbm::layout_of(grid, o),
+                   lbm::bytes_per_cell(o.lattice, o.precision));
 }
 
-/// The largest share of its memory that any device needs: above 1 the grid does not fit.
-double fullness(const Machine& machine, const lbm::Options& o) {
-  const Grid grid(o.cells, machine, 0, grid_options(o));
-  std::vector<std::int64_t> bytes(machine.devices(), 0);
-  for (const auto& array : lbm::memory_needed(grid, o)) bytes[array.device] += array.bytes;
-  double most = 0;
-  for (int d = 0; d < machine.devices(); ++d)
-    most = std::max(most, static_cast<double>(bytes[d]) / static_cast<double>(machine.device(d).memory));
-  return most;
-}
-
-/// The largest grid of the same shape that fits, by its longest extent. A plan for thousands of devices takes a while,
-/// so the next size to try is where memory would be full if it grew as the cells do; every third halves the interval.
 nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
   lbm::Options o = options_from(dict);
-  const Extent shape = o.cells;
-  const std::int64_t longest = *std::max_element(shape.begin(), shape.end());
-  const auto scaled = [&](std::int64_t n) {
-    Extent e;
-    for (int a = 0; a < 3; ++a)
-      e[a] = shape[a] == 1 ? 1 : std::max<std::int64_t>(1, std::llround(static_cast<double>(shape[a]) * n / longest));
-    return e;
-  };
-  double memory = 0;
-  for (int d = 0; d < machine.devices(); ++d) memory += static_cast<double>(machine.device(d).memory);
-  const auto full = [&](std::int64_t n) {
-    o.cells = scaled(n);
-    // Each cell takes more than a byte; counts of bytes far beyond that would overflow.
-    if (static_cast<double>(o.cells[0]) * static_cast<double>(o.cells[1]) * static_cast<double>(o.cells[2]) > memory)
-      return 2.0;
-    try {
-      return fullness(machine, o);
-    } catch (const Error&) {
-      return n < longest ? 0.0 : 2.0;  // too few cells to cut is no lack of memory
-    }
-  };
-  const double power =
-      1.0 / static_cast<double>(std::count_if(shape.begin(), shape.end(), [](auto n) { return n > 1; }));
-  std::int64_t low = 0, high = std::int64_t{1} << 20, next = longest;
-  for (int step = 1; high - low > 1; ++step) {
-    const double share = full(next);
-    (share <= 1 ? low : high) = next;
-    const double guess = share > 0 ? static_cast<double>(next) / std::pow(share, power) : 0;
-    // One beyond the guess where the last fitted: the interval closes from both sides.
-    next = step % 3 == 0 || guess == 0 ? (low + high) / 2 : static_cast<std::int64_t>(guess) + (share <= 1 ? 1 : 0);
-    next = std::clamp(next, low + 1, std::max(low + 1, high - 1));
-  }
-  return low == 0 ? nb::make_tuple(0, 0, 0) : triple(scaled(low));
-}
-
-/// A new array that owns its values; its bytes are those of a field's number format.
-nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> shape, DType type) {
-  auto* kept = new std::vector<std::byte>(std::move(values));
-  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
-  const auto make = [&]<class T>() {
-    return nb::cast(nb::ndarray<nb::numpy, T>(reinterpret_cast<T*>(kept->data()), shape.size(), shape.data(), owner));
-  };
-  switch (type) {
-    case DType::u8:
-      return make.operator()<std::uint8_t>();
-    case DType::f16:
-      return make.operator()<Half>();
-    case DType::f32:
-      return make.operator()<float>();
-    case DType::f64:
-      return make.operator()<double>();
-    default:
-      throw Error("fields of " + to_string(type) + " have no NumPy form here");
-  }
+  return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
+    o.cells = cells;
+    const Grid grid(cells, machine, 0, grid_options(o));
+    return fullness(machine, lbm::memory_needed(grid, o));
+  }));
 }
 
 nb::object gathered(Lbm& self, const std::string& name, const Extent& lo, const Extent& hi) {
-  std::vector<std::byte> values;
-  const Field* source = nullptr;
-  {
-    nb::gil_scoped_release release;
-    source = &self.field(name);
-    values = gather(self.communicator(), *source, {lo, hi});
-  }
-  const Field& field = *source;
-  if (self.communicator().rank() != 0) return nb::none();
-  return host_array(std::move(values),
-                    {static_cast<std::size_t>(hi[2] - lo[2]), static_cast<std::size_t>(hi[1] - lo[1]),
-                     static_cast<std::size_t>(hi[0] - lo[0]), static_cast<std::size_t>(field.options().components)},
-                    field.options().type);
-}
-
-/// A block's interior without a copy: [z][y][x][component] over the field's own memory.
-nb::object block_array(const Field& field, std::int64_t block, nb::handle owner) {
-  const BlockShape& shape = field.shape(block);
-  const std::size_t size[4] = {static_cast<std::size_t>(shape.extent[2]), static_cast<std::size_t>(shape.extent[1]),
-                               static_cast<std::size_t>(shape.extent[0]),
-                               static_cast<std::size_t>(field.options().components)};
-  const std::int64_t stride[4] = {shape.stride[2], shape.stride[1], shape.stride[0], shape.component_stride};
-  const Device device = field.device(block);
-  const auto make = [&]<class T>() -> nb::object {
-    T* origin = field.view<T>(block).origin;
-    if (device.backend == Backend::host) return nb::cast(nb::ndarray<nb::numpy, T>(origin, 4, size, owner, stride));
-    return nb::cast(
-        nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
-  };
-  switch (field.options().type) {
-    case DType::u8:
-      return make.operator()<std::uint8_t>();
-    case DType::f16:
-      return make.operator()<Half>();
-    case DType::f32:
-      return make.operator()<float>();
-    case DType::f64:
-      return make.operator()<double>();
-    default:
-      throw Error("fields of " + to_string(field.options().type) + " have no array form here");
-  }
+  return gathered(self.communicator(), [&]() -> const Field& { return self.field(name); }, {lo, hi});
 }
 
 nb::list local_arrays(nb::object self, const std::string& name) {
@@ -302,22 +161,7 @@ nb::list local_arrays(nb::object self, const std::string& name) {
   const Field& field = run.field(name);
   require(!field.options().later, "where only fluid cells are stored, the field " + name +
                                       " has no array that outlives the next step: gather it, or take solids = 'flags'");
-  nb::list all;
-  for (const std::int64_t id : run.grid().local())
-    all.append(nb::make_tuple(block_dict(run.grid().block(id)), block_array(field, id, self)));
-  return all;
-}
-
-nb::list phases(Lbm& self) {
-  nb::list all;
-  for (const auto& phase : self.time_loop().phases()) {
-    nb::dict entry;
-    entry["name"] = phase.name;
-    entry["calls"] = phase.calls;
-    entry["seconds"] = phase.seconds;
-    all.append(entry);
-  }
-  return all;
+  return block_arrays(run.grid(), field, self);
 }
 
 nb::dict split_dict(const lbm::Split& split) {
@@ -487,7 +331,7 @@ void bind_lbm(nb::module_& m) {
       .def("guard", &set_guard, nb::arg("every"), nb::arg("density"), nb::arg("spacing"))
       .def(
           "inspect", [](Lbm& self) { self.time_loop().inspect(); }, Release())
-      .def("phases", &phases)
+      .def("phases", [](Lbm& self) { return phases(self.time_loop()); })
       .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
       .def("tuning", [](Lbm& self) { return tuning_dict(self.tuning()); })
       .def("split", [](Lbm& self) { return split_dict(self.split()); })

@@ -18,12 +18,12 @@ struct Cells {
   Extent lo{0, 0, 0}, extent{0, 0, 0};
 };
 
-SLIP_FN inline std::int64_t at(const View<double>& v, int i, int j, int k) {
+SLIP_FN std::int64_t at(const View<double>& v, int i, int j, int k) {
   return i * v.stride[0] + j * v.stride[1] + k * v.stride[2];
 }
 
 /// Of a cell in the n-th solution: between -1/2 and 1/2.
-SLIP_FN inline double right_side(std::int64_t i, std::int64_t j, std::int64_t k, std::int32_t n) {
+SLIP_FN double right_side(std::int64_t i, std::int64_t j, std::int64_t k, std::int32_t n) {
   const auto mixed = static_cast<std::uint32_t>(i * 73856093) ^ static_cast<std::uint32_t>(j * 19349663) ^
                      static_cast<std::uint32_t>(k * 83492791) ^ (static_cast<std::uint32_t>(n) * 2654435761u);
   return static_cast<double>((mixed >> 7) & 1023) / 1024 - 0.5;

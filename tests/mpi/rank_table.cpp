@@ -44,6 +44,11 @@ const std::vector<Row>& table() {
       {"Routes/ConjugateGradients*rules*", to_four, "2", to_four, "loops and sums across any cut"},
       {"Routes/ConjugateGradients*nodes*", "4", none, to_four, "nodes of two ranks"},
       {"Routes/ConjugateGradients*", "2", "2", to_four, "a loop over a route within a process and between two"},
+      // Stencils
+      {"Scenarios/Stencils*", to_four, none, to_four, "steps between exchanges across cuts within a rank and between"},
+      {"StencilPoints*", to_four, "2", to_four, "points that several ranks compute"},
+      {"StencilOrders*", "1", none, "1 2", "errors of the scheme itself"},
+      {"StencilRefuses*", "1 2", "1", to_four, "refused before ranks speak"},
       // Other patterns
       {"Chaos/Toys*nodes*", "4", "4", to_four, "delays between nodes of two ranks"},
       {"Chaos/Toys*", "2", "2", to_four, "delays of streams in a process and between two"},

@@ -1,0 +1,127 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/simulation.hpp>
+#include <slipstream/tuner.hpp>
+
+namespace slipstream::stencil {
+
+/// `heat`: du/dt = kappa Lap u, explicit Euler. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 but in
+/// the absorbing layer.
+enum class Equation : std::uint8_t { heat, wave };
+/// What lies beyond sides that are not periodic. `fixed`: zeros, at the centres of the cells beyond; `insulated`: the
+/// outermost cell's own value, so that nothing flows out (heat alone).
+enum class Sides : std::uint8_t { fixed, insulated };
+
+/// Ricker's wavelet at a cell: adds (1 - 2 a) exp(-a) amplitude, a = (pi frequency (t - delay))^2, to d2u/dt2.
+struct Source {
+  std::string name;
+  Extent cell{0, 0, 0};
+  double frequency = 1, amplitude = 1, delay = 0;
+};
+/// A cell whose values are kept, step by step.
+struct Receiver {
+  std::string name;
+  Extent cell{0, 0, 0};
+};
+
+/// Values of a box of global cells, [z][y][x].
+using Values = std::function<std::vector<double>(const Box&)>;
+
+/// Lengths and times in any units that fit together.
+struct Options {
+  Extent cells{0, 0, 0};  ///< axes behind the last one that has more than one cell have one
+  std::array<bool, 3> periodic{false, false, false};
+  Equation equation = Equation::heat;
+  /// Of the heat equation in three dimensions: 7, or 27, the isotropic stencil (1/30 of -128, 14 to faces, 3 to edges,
+  /// 1 to corners), which with one cell along an axis is that of two dimensions (-20, 4, 1)/6.
+  int points = 7;
+  int order = 2;  ///< of the wave equation in space: 2, 4, 6 or 8, central differences of radius order / 2
+  DType precision = DType::f32;
+  double spacing = 1;      ///< edge of a cell
+  double time_step = 0;    ///< 0: 0.9 of the largest stable one
+  double diffusivity = 1;  ///< kappa
+  double speed = 1;        ///< c, everywhere, or where `speeds` is given the largest value of it
+  /// c of each cell. Asked for boxes that reach beyond the grid: over periodic sides to the other end, over others to
+  /// cells whose value does not count, but must be sound.
+  Values speeds;
+  Sides sides = Sides::fixed;
+  /// Layers of cells in front of sides that are not periodic in which waves are damped, sigma growing with the square
+  /// of the depth so that of a wave that goes in and comes back a thousandth is left (normal to the side).
+  int absorbing = 0;
+  std::vector<Source> sources;
+  std::vector<Receiver> receivers;
+  /// Steps for one exchange: ghosts are so many times as wide, and what lies between is computed by all who need it.
+  int steps_per_exchange = 1;
+  GridOptions grid;  ///< `periodic` is taken from above
+  ExchangeOptions exchange;
+  std::optional<TuneOptions> tune;  ///< given: the exchange's routes are measured, or taken from the cache
+  Overlap overlap = Overlap::automatic;
+};
+
+/// Cells that a step reaches along an axis.
+int radius(const Options& options);
+/// The largest time step for which no wave on the grid grows: 2 / (kappa m) and 2 / (c sqrt(m)), m the largest
+/// eigenvalue of the stencil of -Lap.
+double stable_time_step(const Options& options);
+/// Bytes that one cell update must move: heat reads and writes u; wave reads u, the u before and c, and writes u.
+int bytes_per_cell(const Options& options);
+/// Throws Error where the options cannot make a run.
+void check(const Options& options);
+
+/// Arrays and their bytes on one device; computed without allocating.
+struct ArrayBytes {
+  int device = 0;
+  std::string array;
+  std::int64_t bytes = 0;
+};
+std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
+/// The messages of one exchange; computed without allocating.
+std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
+
+/// Explicit finite differences on a box of cells. Bits depend on none of: cuts, devices, routes, overlap, steps for one
+/// exchange.
+class Stencil final : public Simulation {
+ public:
+  /// Collective. Starts at zero.
+  Stencil(const Communicator& comm, const Machine& machine, Options options);
+  ~Stencil() override;
+
+  State& state() override;  ///< u, and of the wave equation u of the step before: "before"
+  const std::vector<Device>& devices() const override;
+  const Tasks& tasks() const override;
+  void begin_steps() override;
+  void finish_step() override;
+  Recording recording() const override;
+
+  /// Sets u, and of the wave equation u one time step before. Collective.
+  void start_from(const Values& u, const Values& before = {});
+  /// Runs steps and waits for them.
+  void advance(std::int64_t steps);
+  /// The largest |u - u of the step before| / time step over all cells. Collective.
+  double largest_change();
+  /// Of the receiver with this number in the options: u after each step since the start, or the last restart, on all
+  /// ranks. Collective.
+  std::vector<double> seismogram(std::size_t receiver);
+
+  const Grid& grid() const;
+  const Options& options() const;  ///< with the time step
+  const Communicator& communicator() const;
+  Field& field(const std::string& name);
+  Exchange& exchange();
+  const Tuning& tuning() const;
+  TimeLoop& time_loop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slipstream::stencil

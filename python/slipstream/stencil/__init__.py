@@ -1,0 +1,1 @@
+"""Finite differences in time and space: the heat equation and acoustic waves."""

@@ -1,0 +1,127 @@
+"""A case of finite differences, and the options of its compiled solver."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from slipstream.base.core import core
+from slipstream.case.case import Case
+from slipstream.case.expression import evaluate
+from slipstream.case.tables import BodyName
+from slipstream.stencil.tables import (
+    ReceiverTable,
+    SolutionTable,
+    SourceTable,
+    StartTable,
+    StencilOutputTable,
+    StencilRunTable,
+    StencilTable,
+)
+
+Array = np.ndarray
+
+
+class StencilCase(Case):
+    """A case file of the heat equation or of waves."""
+
+    solver: ClassVar[str] = "stencil"
+    free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact", "receivers"}
+
+    stencil: StencilTable
+    initial: StartTable | None = Field(None, description="The state at the start; left out: zero.")
+    sources: dict[BodyName, SourceTable] = Field({}, description="By name.")
+    receivers: dict[BodyName, ReceiverTable] = Field({}, description="By name.")
+    exact: SolutionTable | None = Field(None, description="The solution that is known for the end.")
+    run: StencilRunTable = StencilRunTable()
+    output: StencilOutputTable = StencilOutputTable()
+
+    @classmethod
+    def is_free(cls, key: str) -> bool:
+        return super().is_free(key) or key == "stencil.steps_per_exchange"
+
+    @property
+    def spacing(self) -> float:
+        return self.stencil.spacing
+
+    @property
+    def radius(self) -> int:
+        """Cells that a step reaches along an axis."""
+        return 1 if self.stencil.equation == "heat" else self.stencil.order // 2
+
+    @property
+    def stable_time_step(self) -> float:
+        """The largest for which no wave on the grid grows."""
+        limit: float = core().stable_time_step(self._equation())
+        return limit
+
+    @property
+    def time_step(self) -> float:
+        return self.stencil.time_step or 0.9 * self.stable_time_step
+
+    def _equation(self) -> dict[str, Any]:
+        keys = ("equation", "points", "order", "precision", "spacing", "diffusivity", "sides", "absorbing")
+        given = {key: getattr(self.stencil, key) for key in keys}
+        return {"cells": self.grid.cells, "periodic": self.grid.periodic, **given, "speed": self.largest_speed}
+
+    def names(self, cells: Sequence[Array], **more: float) -> dict[str, Any]:
+        """What expressions know at the centres of the cells with these numbers along x, y and z, [z][y][x]."""
+        x, y, z = ((n + 0.5) * self.spacing for n in cells)
+        sides = {f"L{axis}": n * self.spacing for axis, n in zip("xyz", self.grid.cells, strict=True)}
+        return {"x": x[None, None, :], "y": y[None, :, None], "z": z[:, None, None], **sides, **more}
+
+    def values(self, given: float | str, cells: Sequence[Array], **more: float) -> Array:
+        """Of a number or an expression, [z][y][x]. Raises ValueError where it has none."""
+        value = evaluate(given, self.names(cells, **more)) if isinstance(given, str) else given
+        return np.ascontiguousarray(np.broadcast_to(value, [len(n) for n in reversed(cells)]), dtype=np.float64)
+
+    @property
+    def largest_speed(self) -> float:
+        """Of waves, over the whole grid, plane by plane."""
+        speed = self.stencil.speed
+        if not isinstance(speed, str):
+            return speed
+        nx, ny, nz = self.grid.cells
+        largest = [float(self.values(speed, [np.arange(nx), np.arange(ny), np.array([k])]).max()) for k in range(nz)]
+        return max(largest)
+
+    def cell_of(self, point: Sequence[float]) -> tuple[int, int, int]:
+        """That holds a point, which may lie outside of the grid."""
+        x, y, z = (math.floor(part / self.spacing) for part in point)
+        return (x, y, z)
+
+    def resolved(self, backend: str | None = None) -> Self:
+        return super().resolved(backend).changed(stencil={"time_step": self.time_step})
+
+    def options(self) -> dict[str, Any]:
+        table = self.stencil
+        rim = ("rim", "rim_processors", "tune_rim")
+        exchange = {key: value for key, value in self.exchange_options().items() if key not in rim}
+        sources = [
+            {
+                "name": name,
+                "cell": self.cell_of(source.at),
+                "frequency": source.frequency,
+                "amplitude": source.amplitude,
+                "delay": 1.5 / source.frequency if source.delay is None else source.delay,
+            }
+            for name, source in self.sources.items()
+        ]
+        receivers = [{"name": name, "cell": self.cell_of(one.at)} for name, one in self.receivers.items()]
+        together = table.steps_per_exchange
+        return {
+            **self._equation(),
+            "time_step": self.time_step,
+            "steps_per_exchange": together if together != "auto" else 1,
+            **({"speeds": self._speeds} if isinstance(table.speed, str) else {}),
+            "sources": sources,
+            "receivers": receivers,
+            **exchange,
+        }
+
+    def _speeds(self, low: Sequence[int], high: Sequence[int]) -> Array:
+        """Of a box that may reach beyond the grid: there the other end's."""
+        cells = [np.arange(a, b) % n for a, b, n in zip(low, high, self.grid.cells, strict=True)]
+        return self.values(self.stencil.speed, cells)

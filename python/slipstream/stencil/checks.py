@@ -1,0 +1,98 @@
+"""What must hold between the keys of a case of finite differences."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from slipstream.base.toml_text import Path
+from slipstream.stencil.case import StencilCase
+
+Problem = tuple[Path, str]
+
+
+def problems(case: StencilCase) -> list[Problem]:
+    found = [*_shapes(case), *_run(case), *_belongs(case), *_points(case)]
+    return found or [*_expressions(case)] or [*_time_step(case)]
+
+
+def _shapes(case: StencilCase) -> Iterator[Problem]:
+    nx, ny, nz = case.grid.cells
+    if nx == 1:
+        yield ("grid", "cells"), "a stencil needs more than one cell along x"
+    if ny == 1 and nz > 1:
+        yield ("grid", "cells"), "a case in two dimensions has its cells along x and y: nz = 1"
+    for name in ("node_grid", "device_grid"):
+        counts = getattr(case.exchange, name)
+        if any(counts) and not all(counts):
+            yield ("exchange", name), f"give all three counts, or three zeros for bisection; it is {list(counts)}"
+    if case.exchange.rim == "auto" or any(case.exchange.rim) or case.exchange.rim_processors:
+        yield ("exchange", "rim"), "the rim of a stencil is what a step reaches; leave rim and rim_processors out"
+    layers = case.stencil.absorbing
+    for axis, n, periodic in zip("xyz", case.grid.cells, case.grid.periodic, strict=True):
+        if not periodic and 1 < n < 2 * layers:
+            yield ("stencil", "absorbing"), f"{layers} layers at both sides do not fit into {n} cells along {axis}"
+        if n > 1 and n < case.radius:
+            yield ("grid", "cells"), f"a step reaches {case.radius} cells, and the axis {axis} has {n}"
+
+
+def _run(case: StencilCase) -> Iterator[Problem]:
+    if case.run.steps is None and case.run.time is None:
+        yield ("run",), "give steps or time, so that the run ends"
+
+
+def _belongs(case: StencilCase) -> Iterator[Problem]:
+    table = case.stencil
+    given = table.model_fields_set
+    if table.equation == "heat":
+        for key in ("order", "speed", "absorbing"):
+            if key in given and getattr(table, key) != type(table).model_fields[key].default:
+                yield ("stencil", key), 'belongs to equation = "wave"'
+        if case.sources:
+            yield ("sources",), 'belong to equation = "wave"'
+        if case.initial and case.initial.rate != 0:
+            yield ("initial", "rate"), 'belongs to equation = "wave"'
+        return
+    for key in ("points", "diffusivity"):
+        if key in given and getattr(table, key) != type(table).model_fields[key].default:
+            yield ("stencil", key), 'belongs to equation = "heat"'
+    if table.sides == "insulated":
+        yield (
+            ("stencil", "sides"),
+            '"insulated" belongs to equation = "heat"; waves have fixed or absorbing sides',
+        )
+
+
+def _points(case: StencilCase) -> Iterator[Problem]:
+    for table, points in (("sources", case.sources), ("receivers", case.receivers)):
+        for name, point in points.items():
+            if any(not 0 <= c < n for c, n in zip(case.cell_of(point.at), case.grid.cells, strict=True)):
+                size = " x ".join(f"{n * case.spacing:g}" for n in case.grid.cells)
+                yield (table, name, "at"), f"lies outside of the box of {size}"
+
+
+def _expressions(case: StencilCase) -> Iterator[Problem]:
+    """Those without a value, at a few cells along each axis."""
+    cells = [np.unique(np.linspace(0, n - 1, min(n, 9)).round()) for n in case.grid.cells]
+    tried: list[tuple[Path, float | str, dict[str, float]]] = [(("stencil", "speed"), case.stencil.speed, {})]
+    if case.initial:
+        tried += [(("initial", "value"), case.initial.value, {}), (("initial", "rate"), case.initial.rate, {})]
+    if case.exact:
+        tried.append((("exact", "value"), case.exact.value, {"t": 1.0}))
+    for path, given, more in tried:
+        try:
+            values = case.values(given, cells, **more)
+        except ValueError as error:
+            yield path, str(error)
+            continue
+        if path[-1] == "speed" and values.min() <= 0:
+            yield path, f"waves need a speed above 0; here it reaches {values.min():g}"
+
+
+def _time_step(case: StencilCase) -> Iterator[Problem]:
+    given, limit = case.stencil.time_step, case.stable_time_step
+    if given is not None and given > limit * (1 + 1e-12):
+        yield (
+            ("stencil", "time_step"),
+            f"{given:g} is above {limit:.6g}, the largest for which the scheme is stable; take at most that, or larger "
+            "cells",
+        )

@@ -1,0 +1,204 @@
+"""Finite differences at work on a case: `slipstream.case.solver.Run`."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from slipstream.base import rows
+from slipstream.base.core import as_case_error, core, on_all_ranks
+from slipstream.case.solver import Fields, Monitor
+from slipstream.exchange.report import tuning_lines
+from slipstream.flow import expected
+from slipstream.run.engine import Setup
+from slipstream.run.march import Outcome
+from slipstream.run.report import expected as expected_table
+from slipstream.run.troubles import Troubles
+from slipstream.stencil import together
+from slipstream.stencil.case import StencilCase
+
+Array = np.ndarray
+#: Cells that are looked at in one go.
+SLAB = 1 << 20
+
+
+class UField:
+    """u over time in one file that ParaView opens."""
+
+    def __init__(self, engine: Any, case: StencilCase, path: Path) -> None:
+        self._engine, self._case, self._written = engine, case, -1
+        self._series = core().FieldSeries(engine, str(path), case.spacing, True)
+
+    def write(self) -> None:
+        if self._engine.step != self._written:
+            self._written = self._engine.step
+            self._series.write(self._case.time_of(self._written), [("u", "")])
+
+    def close(self) -> None:
+        self._series.close()
+
+
+def _differences(case: StencilCase, given: float | str, cells: Sequence[Array]) -> Array:
+    """spacing^2 times the Laplacian of what an expression gives at cells, of second order, by the case's sides."""
+    total = np.zeros([len(n) for n in reversed(cells)])
+    here = case.values(given, cells)
+    for axis, count in enumerate(case.grid.cells):
+        if count == 1:
+            continue
+        for shift in (-1, 1):
+            moved = list(cells)
+            moved[axis] = cells[axis] + shift
+            inside = (moved[axis] >= 0) & (moved[axis] < count)
+            moved[axis] = moved[axis] % count
+            shape = [1, 1, 1]
+            shape[2 - axis] = -1
+            there = case.values(given, moved)
+            total += (there if case.grid.periodic[axis] else np.where(inside.reshape(shape), there, 0.0)) - here
+    return total
+
+
+class StencilRun:
+    """A heat or wave equation under way. Collective."""
+
+    def __init__(self, setup: Setup, trace: Any = None) -> None:
+        case = setup.case
+        assert isinstance(case, StencilCase)
+        self._case = case
+        self._notes: list[str] = []
+        options = dict(setup.options)
+        if case.stencil.steps_per_exchange == "auto":
+            options["steps_per_exchange"], self._notes = together.fastest(setup.machine, options)
+        with as_case_error():
+            self.engine = core().Stencil(setup.machine, options, trace)
+        if case.initial:
+            self._fill(case)
+        if case.guard.every:
+            self.engine.guard(case.guard.every, case.spacing)
+
+    def _fill(self, case: StencilCase) -> None:
+        start = case.initial
+        assert start is not None
+
+        def cells(low: Sequence[int], high: Sequence[int]) -> list[Array]:
+            return [np.arange(a, b) for a, b in zip(low, high, strict=True)]
+
+        def now(low: Sequence[int], high: Sequence[int]) -> Array:
+            return case.values(start.value, cells(low, high))
+
+        def before(low: Sequence[int], high: Sequence[int]) -> Array:
+            """One time step earlier, u - dt du/dt + dt^2/2 c^2 Lap u: else the scheme would be of first order."""
+            here, dt = cells(low, high), case.time_step
+            courant = (dt / case.spacing * case.values(case.stencil.speed, here)) ** 2
+            differences = _differences(case, start.value, here)
+            return case.values(start.value, here) - dt * case.values(start.rate, here) + 0.5 * courant * differences
+
+        with on_all_ranks():
+            self.engine.start_from(now, before if case.stencil.equation == "wave" else None)
+
+    def cautions(self) -> list[str]:
+        return []
+
+    def notes(self) -> list[str]:
+        return tuning_lines(self.engine.tuning()) + self._notes
+
+    def look(self) -> None:
+        """A change is that of one step: there is nothing to begin with."""
+
+    def change(self, since: int) -> float:
+        """The largest |du/dt| of the last step."""
+        found: float = self.engine.largest_change()
+        return found
+
+    def conserved(self) -> float:
+        return 0.0
+
+    def drift(self, before: float) -> tuple[str, str]:
+        return "", ""
+
+    def guarded(self) -> str:
+        return ""
+
+    def advice(self) -> str:
+        limit = self._case.stable_time_step
+        return f"time step {self._case.time_step:.4g} of at most {limit:.4g}; take a smaller stencil.time_step"
+
+    def fields(self, path: Path) -> Fields:
+        return UField(self.engine, self._case, path)
+
+    def monitors(self, goes_on: bool) -> Sequence[Monitor]:
+        return []
+
+    def figures(self, outcome: Outcome) -> dict[str, Any]:
+        case = self._case
+        return {
+            "equation": case.stencil.equation,
+            "precision": case.stencil.precision,
+            "time_step": case.time_step,
+            "spacing": case.spacing,
+        }
+
+    def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
+        case = self._case
+        found = self._findings()
+        heard = {name: self.engine.seismogram(n) for n, name in enumerate(case.receivers)}
+        if core().rank() != 0:
+            figures["findings"], figures["expected"] = {}, []
+            return
+        for name, trace in heard.items():
+            if trace:
+                found[f"{name}.largest"] = float(np.abs(trace).max())
+        figures["findings"], figures["expected"] = found, expected.against(case, found)
+        for name, value in found.items():
+            console.print(f"{name}: {value:.6g}")
+        folder, step = case.folder, figures["steps"]
+        with troubles.with_data(folder / "findings.json", "it", step):
+            (folder / "findings.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        if any(heard.values()):
+            self._write_seismograms(heard, troubles, step)
+        if figures["expected"]:
+            console.print(expected_table(figures["expected"]))
+
+    def _write_seismograms(self, heard: dict[str, list[float]], troubles: Troubles, step: int) -> None:
+        """After a restart they begin at its step."""
+        case = self._case
+        first = step - max(map(len, heard.values())) + 1
+        table = [
+            [first + n, f"{case.time_of(first + n):.9g}", *(f"{trace[n]:.9g}" for trace in heard.values())]
+            for n in range(step - first + 1)
+        ]
+        with troubles.with_data(case.folder / "seismograms.csv", "it", step):
+            rows.replace(case.folder / "seismograms.csv", ["step", "time", *heard], table)
+        if case.output.pictures:
+            with troubles.with_picture("seismograms.png", step):
+                from slipstream.pictures import seismograms
+
+                times = np.array([case.time_of(first + n) for n in range(len(table))])
+                seismograms.draw(case.folder / "seismograms.png", case, times, heard)
+
+    def _findings(self) -> dict[str, float]:
+        """Largest value, sum, and the distance from the exact solution, of rank 0. Collective."""
+        case, engine = self._case, self.engine
+        nx, ny, nz = case.grid.cells
+        planes = max(1, SLAB // (nx * ny))
+        largest = total = off = size = 0.0
+        for low in range(0, nz, planes):
+            high = min(low + planes, nz)
+            u = engine.gather("u", (0, 0, low), (nx, ny, high))
+            if u is None:
+                continue
+            u = u[..., 0].astype(np.float64)
+            largest, total = max(largest, float(np.abs(u).max())), total + float(u.sum())
+            if case.exact:
+                cells = [np.arange(nx), np.arange(ny), np.arange(low, high)]
+                wanted = case.values(case.exact.value, cells, t=case.time_of(engine.step))
+                off, size = off + float(((u - wanted) ** 2).sum()), size + float((wanted**2).sum())
+        if core().rank() != 0:
+            return {}
+        found = {"u.largest": largest, "u.mean": total / case.cell_count}
+        if case.exact:
+            found["exact.distance"] = math.sqrt(off / size) if size else math.sqrt(off)
+        return found

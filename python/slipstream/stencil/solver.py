@@ -1,0 +1,109 @@
+"""Finite differences as the registry has them: `slipstream.case.solver.Solver`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from slipstream.base.core import as_case_error, core
+from slipstream.case.solver import Plan, Run
+from slipstream.stencil.case import StencilCase
+from slipstream.stencil.checks import problems
+
+__all__ = ["problems"]
+
+Tiles = list[tuple[str, str]]
+
+case_type = StencilCase
+unit_of_rate = "Mcell/s"
+files = ("findings.json", "seismograms.csv", "seismograms.png")
+
+
+def complete(data: dict[str, Any]) -> dict[str, Any]:
+    return data
+
+
+def check_before_start(case: StencilCase) -> None:
+    """`problems` says it all."""
+
+
+def warnings(case: StencilCase) -> list[str]:
+    table = case.stencil
+    highest = max((source.frequency for source in case.sources.values()), default=0.0)
+    if not highest:
+        return []
+    # A wavelet of peak frequency f holds waves up to about 2.5 f; five cells are few for order 2, enough for order 8.
+    slowest = case.largest_speed if isinstance(table.speed, str) else table.speed
+    cells = slowest / (2.5 * highest * table.spacing)
+    wanted = {2: 12.0, 4: 7.0, 6: 5.0, 8: 4.0}[table.order]
+    if cells >= wanted:
+        return []
+    return [
+        f"the shortest waves of the sources have {cells:.3g} cells, and order {table.order} wants {wanted:g}: they "
+        "will spread; take smaller cells, a lower frequency or a higher order"
+    ]
+
+
+def facts(case: StencilCase) -> list[tuple[str, str]]:
+    table = case.stencil
+    limit = case.stable_time_step
+    if table.equation == "heat":
+        method = f"heat, {table.points} points, explicit Euler, {table.precision}"
+    else:
+        method = f"waves of order {table.order} in space, leapfrog, {table.precision}"
+    together = table.steps_per_exchange
+    return [
+        ("method", method),
+        ("time step", f"{case.time_step:.6g}, {100 * case.time_step / limit:.3g} % of the largest that is stable"),
+        *([("exchange", f"one in {together} steps")] if together != 1 else []),
+        *([("absorbing layer", f"{table.absorbing} cells")] if table.absorbing else []),
+        *([("sources", ", ".join(case.sources))] if case.sources else []),
+        *([("receivers", ", ".join(case.receivers))] if case.receivers else []),
+    ]
+
+
+def title(case: StencilCase) -> str:
+    table = case.stencil
+    what = f"{table.points} points" if table.equation == "heat" else f"order {table.order}"
+    return f"{table.equation}, {what}, {table.precision}"
+
+
+def tiles(case: StencilCase, figures: Mapping[str, Any], compared: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+    found = figures.get("findings") or {}
+    off = [("distance from the exact solution", f"{found['exact.distance']:.3g}")] if "exact.distance" in found else []
+    return [("time step", f"{case.time_step:.4g}")], off
+
+
+def conversions(case: StencilCase) -> Sequence[Any]:
+    return []
+
+
+def checksums(case: StencilCase) -> dict[str, str]:
+    return {}
+
+
+def plan(case: StencilCase, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+    with as_case_error():
+        found: Plan = core().plan_stencil(machine, options)
+    return found
+
+
+def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+    found: Sequence[int] = core().largest_stencil_grid(machine, options)
+    return found
+
+
+def smaller(case: StencilCase) -> Iterator[dict[str, str]]:
+    if case.stencil.precision == "f64":
+        yield {"precision": "f32"}
+
+
+def start(setup: Any, trace: Any = None) -> Run:
+    from slipstream.stencil import running
+
+    return running.StencilRun(setup, trace)
+
+
+def quantities(case: StencilCase) -> Mapping[str, Any]:
+    from slipstream.pictures.quantity import of_field
+
+    name = "temperature" if case.stencil.equation == "heat" else "pressure"
+    return {"u": of_field("u", f"{name} u", usual=True)}

@@ -1,0 +1,80 @@
+"""The tables of a case of finite differences."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from slipstream.base.keys import Count, Finite, Positive, Table, Vector
+from slipstream.case.tables import OutputTable, RunTable
+
+_NAMES = "A number, or an expression in x, y, z (centres of cells, from the box's low corner) and the sides Lx, Ly, Lz"
+
+
+class StencilTable(Table):
+    """[stencil]: the equation and how it is computed. Lengths and times are in any units that fit together."""
+
+    equation: Literal["heat", "wave"] = Field(
+        description="du/dt = diffusivity Lap u by explicit Euler, or d2u/dt2 = speed^2 Lap u by leapfrog."
+    )
+    points: Literal[7, 27] = Field(7, description="heat: of the stencil in three dimensions; 27 is the isotropic one.")
+    order: Literal[2, 4, 6, 8] = Field(2, description="wave: in space, central differences of radius order / 2.")
+    precision: Literal["f32", "f64"] = Field("f32", description="Number format.")
+    spacing: Positive = Field(1.0, description="Edge of a cell.")
+    time_step: Positive | None = Field(None, description="Left out: 0.9 of the largest that is stable.")
+    diffusivity: Positive = Field(1.0, description="heat: in spacing^2 a unit of time.")
+    speed: Positive | str = Field(1.0, description=f"wave: in lengths a unit of time. {_NAMES}.")
+    sides: Literal["fixed", "insulated"] = Field(
+        "fixed",
+        description="Sides that are not periodic: zeros at the centres of the cells beyond, or (heat) nothing flows "
+        "out.",
+    )
+    absorbing: Annotated[int, Field(ge=0)] = Field(
+        0, description="wave: layers of cells in front of those sides in which waves are damped."
+    )
+    steps_per_exchange: Count | Literal["auto"] = Field(
+        1,
+        description="Ghosts so many times as wide, and an exchange after so many steps; auto: the fastest by "
+        "measurement. The same bits.",
+    )
+
+
+class StartTable(Table):
+    """[initial]: the state at the start; left out: zero."""
+
+    value: float | str = Field(0.0, description=f"u. {_NAMES}.")
+    rate: float | str = Field(0.0, description=f"wave: du/dt. {_NAMES}.")
+
+
+class SolutionTable(Table):
+    """[exact]: the solution that is known for the end of the run."""
+
+    value: float | str = Field(description=f"u. {_NAMES}, and the time t.")
+
+
+class SourceTable(Table):
+    """[sources.NAME]: Ricker's wavelet, (1 - 2 a) exp(-a) amplitude with a = (pi frequency (t - delay))^2, added to
+    d2u/dt2 in the cell that holds a point."""
+
+    at: Vector = Field(description="The point, in lengths from the box's low corner.")
+    frequency: Positive = Field(description="Of the wavelet's peak.")
+    amplitude: Finite = Field(1.0, description="Largest d2u/dt2.")
+    delay: Finite | None = Field(None, description="When it peaks. Left out: 1.5 / frequency.")
+
+
+class ReceiverTable(Table):
+    """[receivers.NAME]: u of the cell that holds a point after each step, in seismograms.csv."""
+
+    at: Vector = Field(description="The point, in lengths from the box's low corner.")
+
+
+class StencilRunTable(RunTable):
+    """[run]: when to stop, whichever comes first."""
+
+    residual: Positive | None = Field(None, description="Steady: the largest |du/dt| below this.")
+
+
+class StencilOutputTable(OutputTable):
+    """[output]: what stays."""
+
+    fields: bool = Field(True, description="u as fields.vtkhdf, for ParaView.")
+    pictures: bool = Field(True, description="seismograms.png, where there are receivers.")

@@ -1,0 +1,62 @@
+#pragma once
+// The updates of a cell, written once for all kernels: the order of additions is the same in each, and so are the bits.
+#include <cstdint>
+
+#include <slipstream/device/function.hpp>
+
+namespace slipstream::stencil {
+
+constexpr int most_radius = 4;
+
+/// Where the cells of a block lie: the interior begins at the pointers that go with it.
+struct Strides {
+  std::int64_t x = 0, y = 0, z = 0;  ///< 0 along an axis of one cell
+  SLIP_FN std::int64_t at(int i, int j, int k) const { return i * x + j * y + k * z; }
+  SLIP_FN std::int64_t along(int axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
+};
+
+/// Of central differences along an axis: the centre for all three axes, then by distance.
+template <class T>
+struct StarWeights {
+  T of[most_radius + 1];
+};
+
+/// get(axis, distance) gives the neighbours.
+template <int radius, class T, class Get>
+SLIP_FN T star(const StarWeights<T>& weights, T centre, Get get) {
+  T sum = weights.of[0] * centre;
+  for (int r = 1; r <= radius; ++r)
+    sum += weights.of[r] * ((get(0, -r) + get(0, r)) + (get(1, -r) + get(1, r)) + (get(2, -r) + get(2, r)));
+  return sum;
+}
+
+/// Weights of the cube of 27 cells by the number of axes along which a neighbour differs.
+template <class T>
+struct CubeWeights {
+  T of[4];
+};
+
+/// get(dx, dy, dz) gives the cells.
+template <class T, class Get>
+SLIP_FN T cube(const CubeWeights<T>& weights, Get get) {
+  T by_kind[4] = {0, 0, 0, 0};
+  for (int n = 0; n < 27; ++n) {
+    const int dx = n % 3 - 1, dy = n / 3 % 3 - 1, dz = n / 9 - 1;
+    by_kind[dx * dx + dy * dy + dz * dz] += get(dx, dy, dz);
+  }
+  return (weights.of[0] * by_kind[0] + weights.of[1] * by_kind[1]) +
+         (weights.of[2] * by_kind[2] + weights.of[3] * by_kind[3]);
+}
+
+/// u of the next step: 2 u - before + courant^2 Lap u.
+template <class T>
+SLIP_FN T leap(T u, T before, T courant2, T laplacian) {
+  return (u + (u - before)) + courant2 * laplacian;
+}
+/// The same with damping: s = sigma time_step / 2.
+template <class T>
+SLIP_FN T damped_leap(T u, T before, T courant2, T laplacian, T s) {
+  return ((u + (u - before)) + s * before + courant2 * laplacian) / (T(1) + s);
+}
+
+}  // namespace slipstream::stencil

@@ -1,0 +1,98 @@
+#pragma once
+// What a Stencil is made of.
+#include <optional>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/exchange.hpp>
+#include <slipstream/field.hpp>
+#include <slipstream/pattern.hpp>
+#include <slipstream/stencil_solver.hpp>
+
+#include "solver/stencil/kernels.hpp"
+
+namespace slipstream::stencil {
+
+/// Width of the ghosts per axis.
+Extent ghosts(const Options& options);
+FieldOptions field_options(const Options& options, bool shared, const std::string& name);
+Halo halo_of(const Options& options);
+Numbers numbers_of(const Options& options);
+/// Throws where a block is shorter than its neighbours' ghosts.
+void check_blocks(const Grid& grid, const Options& options);
+/// Whether the u before needs ghosts, too: between exchanges it is computed with.
+inline bool exchanges_both(const Options& o) { return o.equation == Equation::wave && o.steps_per_exchange > 1; }
+
+/// A box of a block, and whether its cells lie beside sides that have kernels of their own.
+struct Piece {
+  Box box;
+  bool sides = false;
+};
+using Pieces = std::vector<Piece>;
+
+/// What a block computes in a step, by how many steps the exchange is ago.
+struct Work {
+  Pieces all, interior, rim;
+};
+
+struct Stencil::Impl {
+  Impl(const Communicator& comm, const Machine& machine, Options options);
+
+  struct LocalBlock {
+    std::int64_t id = 0;
+    BlockArrays arrays[2];    ///< by which field is u
+    std::vector<Work> steps;  ///< 0: right after an exchange
+    Buffer<Shot> shots;
+    Buffer<std::int64_t> places;  ///< of receivers
+    std::int64_t column = 0;      ///< of its first receiver in the device's table
+  };
+  struct OnDevice {
+    std::vector<LocalBlock> blocks;
+    Buffer<std::int64_t> done;         ///< steps
+    Buffer<double> heard;              ///< a row a step, a column a receiver
+    std::vector<std::size_t> columns;  ///< receivers by their numbers in the options
+  };
+
+  void fill_speeds();
+  void make_blocks();
+  void place_points(LocalBlock& block, OnDevice& on, Stream& stream);
+  void list_tasks();
+  Work work_of(const Block& block, int ago) const;
+  Pieces pieces_of(const Block& block, const Box& box) const;
+  bool ghosts_at(const Block& block, int axis, bool high) const;
+  void compute(Stream& stream, std::size_t device, Part part, std::size_t ago);
+  void at_points(Stream& stream, std::size_t device);
+  void set(Field& field, const Values& values);
+  void set_done();
+  void drain();
+
+  int turn() const { return static_cast<int>((base + count) % 2); }
+  Field& now() { return turn() == 0 ? first : second; }
+  Field& other() { return turn() == 0 ? second : first; }
+  int period() const {
+    return options.steps_per_exchange % 2 == 0 ? options.steps_per_exchange : 2 * options.steps_per_exchange;
+  }
+
+  Communicator comm;
+  Options options;
+  Grid grid;
+  Numbers numbers;
+  Halo halo;
+  Field first, second;
+  std::optional<Field> courant;
+  Tuning tuning;
+  std::vector<std::unique_ptr<Exchange>> exchanges;  ///< of the first field and of the second, or of both
+  std::vector<Device> devices;
+  std::vector<Stream> waited;
+  std::vector<OnDevice> on_devices;
+  std::vector<Tasks> tasks;  ///< by phase
+  State state;
+  std::int64_t base = 0, count = 0;  ///< which field was u when counting began; steps since
+  std::uint64_t serial = 0;
+  std::int64_t restarts = 0;
+  std::int64_t drained = 0;  ///< steps whose rows were taken
+  std::vector<std::vector<double>> seismograms;
+  std::optional<TimeLoop> loop;
+};
+
+}  // namespace slipstream::stencil

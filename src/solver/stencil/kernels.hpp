@@ -1,0 +1,62 @@
+#pragma once
+// What a Stencil queues on a device.
+#include <cstdint>
+#include <vector>
+
+#include <slipstream/stencil_solver.hpp>
+
+#include "solver/stencil/formulas.hpp"
+
+namespace slipstream::stencil {
+
+/// A block of cells with its arrays: pointers to interior cell (0, 0, 0).
+struct BlockArrays {
+  const void* u = nullptr;
+  void* next = nullptr;           ///< of the wave equation, it holds the u before
+  const void* courant = nullptr;  ///< (c time_step / spacing)^2 of each cell
+  Strides strides;
+  int low[3] = {0, 0, 0};                ///< global cell of interior cell (0, 0, 0)
+  int cells[3] = {1, 1, 1};              ///< of the whole grid
+  bool open[3] = {false, false, false};  ///< axes that are not periodic
+};
+
+/// What all cells of a run have in common.
+struct Numbers {
+  StarWeights<double> star{};
+  CubeWeights<double> cube{};
+  double rate = 0;  ///< diffusivity time_step / spacing^2
+  bool insulated = false;
+  int layers = 0;      ///< of the absorbing layer
+  double damping = 0;  ///< sigma time_step / 2 at the side
+};
+
+/// Computes the cells of a box, of which none lies in a layer that `beside_sides` computes.
+void update(Stream& stream, const Options& options, const Numbers& numbers, const BlockArrays& block, const Box& box);
+/// Computes cells of insulated sides, or of the absorbing layer; both for the heat and the wave equation.
+void update_beside_sides(Stream& stream, const Options& options, const Numbers& numbers, const BlockArrays& block,
+                         const Box& box);
+
+/// The heat equation's kernels and the wave equation's: update() and update_beside_sides() of each.
+template <class T>
+void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
+template <class T>
+void wave(Stream& stream, int radius, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
+
+/// A source in a block that computes its cell.
+struct Shot {
+  std::int64_t at = 0;                          ///< from interior cell (0, 0, 0)
+  double frequency = 1, factor = 1, delay = 0;  ///< factor: amplitude time_step^2
+};
+/// Adds the sources to the next u; `done`: steps done, in the device's memory.
+void shoot(Stream& stream, DType type, void* next, const Shot* shots, int count, const std::int64_t* done,
+           double time_step);
+/// Keeps u at `count` places in row *done modulo `rows` of a table.
+void listen(Stream& stream, DType type, const void* next, const std::int64_t* places, int count,
+            const std::int64_t* done, double* table, std::int64_t rows, std::int64_t columns);
+/// ++*done.
+void count_step(Stream& stream, std::int64_t* done);
+/// The largest |a - b| of the interior of a block, into *result; `rows` and `planes` are workspace.
+void largest_difference(Stream& stream, DType type, const void* a, const void* b, const Strides& strides,
+                        const Extent& extent, double* rows, double* planes, double* result);
+
+}  // namespace slipstream::stencil

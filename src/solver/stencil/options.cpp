@@ -1,0 +1,184 @@
+// What the options of a stencil mean: weights, limits, memory, messages.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "solver/stencil/impl.hpp"
+
+namespace slipstream::stencil {
+namespace {
+
+/// Of -d2/dx2 on a grid of spacing 1, by distance, for radius 1 to 4 (central differences of order 2 to 8).
+constexpr double central[most_radius][most_radius + 1] = {
+    {-2.0, 1.0, 0, 0, 0},
+    {-5.0 / 2, 4.0 / 3, -1.0 / 12, 0, 0},
+    {-49.0 / 18, 3.0 / 2, -3.0 / 20, 1.0 / 90, 0},
+    {-205.0 / 72, 8.0 / 5, -1.0 / 5, 8.0 / 315, -1.0 / 560},
+};
+constexpr double isotropic[4] = {-128.0 / 30, 14.0 / 30, 3.0 / 30, 1.0 / 30};
+
+int axes_of(const Options& options) {
+  return static_cast<int>(std::count_if(options.cells.begin(), options.cells.end(), [](auto n) { return n > 1; }));
+}
+
+/// The largest eigenvalue of -Lap on a grid of spacing 1: of a wave that turns round from cell to cell along some axes.
+double largest_eigenvalue(const Options& options) {
+  const int axes = axes_of(options);
+  if (options.equation == Equation::heat && options.points == 27) {
+    double largest = 0;
+    for (int turning = 0; turning <= axes; ++turning) {
+      double sum = 0;
+      for (int n = 0; n < 27; ++n) {
+        const int at[3] = {n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
+        double sign = 1;
+        for (int a = 0; a < turning; ++a) sign *= at[a] == 0 ? 1 : -1;
+        sum -= isotropic[at[0] * at[0] + at[1] * at[1] + at[2] * at[2]] * sign;
+      }
+      largest = std::max(largest, sum);
+    }
+    return largest;
+  }
+  const double* const w = central[radius(options) - 1];
+  double along_one = -w[0];
+  for (int r = 1; r <= radius(options); ++r) along_one -= 2 * w[r] * (r % 2 == 0 ? 1 : -1);
+  return axes * along_one;
+}
+
+bool inside(const Extent& cell, const Extent& cells) {
+  for (int a = 0; a < 3; ++a)
+    if (cell[a] < 0 || cell[a] >= cells[a]) return false;
+  return true;
+}
+
+std::string show(const Extent& e) {
+  return "(" + std::to_string(e[0]) + ", " + std::to_string(e[1]) + ", " + std::to_string(e[2]) + ")";
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.6g", value);
+  return text;
+}
+
+}  // namespace
+
+int radius(const Options& options) { return options.equation == Equation::heat ? 1 : options.order / 2; }
+
+double stable_time_step(const Options& options) {
+  const double m = largest_eigenvalue(options), h = options.spacing;
+  if (options.equation == Equation::heat) return 2 * h * h / (options.diffusivity * m);
+  return 2 * h / (options.speed * std::sqrt(m));
+}
+
+int bytes_per_cell(const Options& options) {
+  const int size = static_cast<int>(size_of(options.precision));
+  return options.equation == Equation::heat ? 2 * size : 4 * size;
+}
+
+void check(const Options& o) {
+  for (int a = 0; a < 3; ++a) require(o.cells[a] >= 1, "a stencil needs one cell at least along each axis");
+  require(o.cells[0] > 1, "a stencil needs more than one cell along x");
+  require(o.cells[1] > 1 || o.cells[2] == 1, "a stencil in two dimensions has its cells along x and y");
+  require(o.precision == DType::f32 || o.precision == DType::f64, "a stencil computes in f32 or f64");
+  require(o.equation == Equation::wave || o.points == 7 || o.points == 27, "the heat equation has 7 or 27 points");
+  require(o.equation == Equation::heat || o.order == 2 || o.order == 4 || o.order == 6 || o.order == 8,
+          "the wave equation has order 2, 4, 6 or 8 in space");
+  require(o.spacing > 0 && o.diffusivity > 0 && o.speed > 0, "spacing, diffusivity and speed are above 0");
+  require(o.steps_per_exchange >= 1, "there is one step at least for an exchange");
+  require(o.absorbing >= 0, "an absorbing layer has no fewer than 0 layers");
+  require(o.equation == Equation::wave || (o.absorbing == 0 && o.sources.empty()),
+          "sources and the absorbing layer belong to the wave equation");
+  require(o.equation == Equation::heat || o.sides == Sides::fixed, "insulated sides belong to the heat equation");
+  for (const Source& source : o.sources)
+    require(inside(source.cell, o.cells), "the source " + source.name + " lies in cell " + show(source.cell) +
+                                              ", outside of the grid of " + show(o.cells) + " cells");
+  for (const Receiver& receiver : o.receivers)
+    require(inside(receiver.cell, o.cells), "the receiver " + receiver.name + " lies in cell " + show(receiver.cell) +
+                                                ", outside of the grid of " + show(o.cells) + " cells");
+  for (int a = 0; a < 3; ++a)
+    require(o.periodic[a] || o.cells[a] == 1 || 2 * o.absorbing <= o.cells[a],
+            "an absorbing layer of " + std::to_string(o.absorbing) + " cells at both sides does not fit into " +
+                std::to_string(o.cells[a]) + " cells along " + "xyz"[a]);
+  const double limit = stable_time_step(o);
+  require(o.time_step >= 0 && o.time_step <= limit * (1 + 1e-12),
+          "the time step " + number(o.time_step) + " is above " + number(limit) +
+              ", the largest for which the scheme is stable: take a smaller one, or larger cells");
+}
+
+void check_blocks(const Grid& grid, const Options& options) {
+  const Extent width = ghosts(options);
+  for (const Block& block : grid.blocks())
+    for (int a = 0; a < 3; ++a)
+      require(block.box.extent(a) >= width[a],
+              "block " + std::to_string(block.id) + " is " + std::to_string(block.box.extent(a)) +
+                  " cells long along " + "xyz"[a] + ", less than the " + std::to_string(width[a]) + " that " +
+                  std::to_string(options.steps_per_exchange) + " steps of radius " + std::to_string(radius(options)) +
+                  " reach: take fewer or longer blocks, fewer steps an exchange, or a lower order");
+}
+
+Extent ghosts(const Options& options) {
+  Extent width{0, 0, 0};
+  for (int a = 0; a < 3; ++a)
+    if (options.cells[a] > 1) width[a] = radius(options) * options.steps_per_exchange;
+  return width;
+}
+
+FieldOptions field_options(const Options& options, bool shared, const std::string& name) {
+  FieldOptions field;
+  field.name = name;
+  field.type = options.precision;
+  field.ghost = ghosts(options);
+  field.shared = shared;
+  return field;
+}
+
+Halo halo_of(const Options& options) {
+  const bool star = options.equation == Equation::wave || options.points == 7;
+  const Extent width = ghosts(options);
+  Halo::Options halo;
+  halo.reach = star && options.steps_per_exchange == 1 ? Reach::faces : Reach::all;
+  halo.low = halo.high = width;
+  return Halo(std::move(halo));
+}
+
+Numbers numbers_of(const Options& o) {
+  Numbers numbers;
+  const double* const w = central[radius(o) - 1];
+  for (int r = 0; r <= most_radius; ++r) numbers.star.of[r] = w[r];
+  numbers.star.of[0] *= 3;
+  std::copy(std::begin(isotropic), std::end(isotropic), numbers.cube.of);
+  numbers.rate = o.diffusivity * o.time_step / (o.spacing * o.spacing);
+  numbers.insulated = o.sides == Sides::insulated;
+  numbers.layers = o.absorbing;
+  // The amplitude falls by exp(-integral of sigma / (2 c)) on the way in and again on the way out: with sigma =
+  // sigma_0 (d / W)^2 it is exp(-sigma_0 W / (3 c)) in all, here 1e-3.
+  if (o.absorbing > 0) numbers.damping = 0.5 * o.time_step * 3 * o.speed * std::log(1e3) / (o.absorbing * o.spacing);
+  return numbers;
+}
+
+std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
+  const Halo halo = halo_of(options);
+  std::vector<PlannedItem> items{{&halo, field_options(options, true, "u")}};
+  if (exchanges_both(options)) items.push_back({&halo, field_options(options, true, "before")});
+  return plan_messages(grid, items, options.exchange);
+}
+
+std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
+  std::vector<std::int64_t> fields(grid.machine().devices(), 0), slots = fields;
+  for (const Block& block : grid.blocks())
+    fields[block.device] += Field::bytes_needed(block.box.extents(), field_options(options, false, "u"));
+  for (const auto& m : messages_needed(grid, options)) {
+    if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;
+    slots[m.target] += 2 * 2 * m.bytes;
+    slots[m.source] += 2 * m.bytes;
+  }
+  std::vector<ArrayBytes> arrays;
+  for (int device = 0; device < grid.machine().devices(); ++device) {
+    arrays.push_back({device, "u, two arrays", 2 * fields[device]});
+    if (options.equation == Equation::wave) arrays.push_back({device, "speed of waves", fields[device]});
+    arrays.push_back({device, "message slots", slots[device]});
+  }
+  return arrays;
+}
+
+}  // namespace slipstream::stencil

@@ -1,0 +1,414 @@
+#include <algorithm>
+#include <cmath>
+
+#include <slipstream/error.hpp>
+
+#include "device/upload.hpp"
+#include "machine/agree.hpp"
+#include "solver/stencil/impl.hpp"
+
+namespace slipstream::stencil {
+namespace {
+
+/// Rows of a device's table of receivers: steps that may run before it is read.
+constexpr std::int64_t table_rows = 8192;
+
+Options with_time_step(Options options) {
+  check(options);
+  if (options.time_step == 0) options.time_step = 0.9 * stable_time_step(options);
+  return options;
+}
+
+GridOptions grid_options(const Options& options) {
+  GridOptions grid = options.grid;
+  grid.periodic = options.periodic;
+  return grid;
+}
+
+template <class T>
+std::vector<T> as(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+Stencil::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted)
+    : comm(comm),
+      options(with_time_step(std::move(wanted))),
+      grid(options.cells, machine, comm.rank(), grid_options(options)),
+      numbers(numbers_of(options)),
+      halo((check_blocks(grid, options), halo_of(options))),
+      first(grid, field_options(options, comm.size() > 1, "u")),
+      second(grid, field_options(options, comm.size() > 1, "before")) {
+  for (const int index : machine.devices_of_rank(comm.rank())) {
+    devices.push_back(machine.device(index).local);
+    waited.emplace_back(devices.back());
+  }
+  if (options.equation == Equation::wave) fill_speeds();
+  tuning.options = options.exchange;
+  tuning.source = "rules";
+  const bool both = exchanges_both(options);
+  std::vector<ExchangeItem> items{{&halo, &first}};
+  if (both) items.push_back({&halo, &second});
+  if (options.tune) tuning = tune(comm, grid, items, options.exchange, *options.tune);
+  exchanges.push_back(std::make_unique<Exchange>(comm, grid, items, tuning.options));
+  if (!both)
+    exchanges.push_back(
+        std::make_unique<Exchange>(comm, grid, std::vector{ExchangeItem{&halo, &second}}, tuning.options));
+  seismograms.resize(options.receivers.size());
+  make_blocks();
+  list_tasks();
+  set_done();
+  state.fields["u"] = &first;
+  if (options.equation == Equation::wave) state.fields["before"] = &second;
+}
+
+/// (c time_step / spacing)^2 of each cell, ghosts included: those of periodic sides have the other end's.
+void Stencil::Impl::fill_speeds() {
+  courant.emplace(grid, field_options(options, false, "courant"));
+  const double scale = options.time_step / options.spacing;
+  const Extent width = ghosts(options);
+  on_all_ranks(comm, "the speeds of waves could not be set", [&] {
+    for (const std::int64_t id : grid.local()) {
+      const Box box = grown(grid.block(id).box, width);
+      const BlockShape& shape = courant->shape(id);
+      std::vector<double> values(static_cast<std::size_t>(shape.elements), 0.0);
+      std::vector<double> given;
+      if (options.speeds) {
+        given = options.speeds(box);
+        require(static_cast<std::int64_t>(given.size()) == box.volume(), "the speeds of waves do not fill their box");
+        for (const double c : given)
+          require(c > 0 && c <= options.speed * (1 + 1e-12),
+                  "the speed of waves in a cell is not above 0, or above the largest that was stated");
+      }
+      std::size_t n = 0;
+      for (std::int64_t k = -width[2]; k < shape.extent[2] + width[2]; ++k)
+        for (std::int64_t j = -width[1]; j < shape.extent[1] + width[1]; ++j)
+          for (std::int64_t i = -width[0]; i < shape.extent[0] + width[0]; ++i, ++n) {
+            const double c = options.speeds ? given[n] : options.speed;
+            values[static_cast<std::size_t>(shape.origin + i * shape.stride[0] + j * shape.stride[1] +
+                                            k * shape.stride[2])] = (c * scale) * (c * scale);
+          }
+      Stream stream(courant->device(id));
+      const auto put = [&]<class T>(const std::vector<T>& ready) {
+        copy(stream, courant->data(id), ready.data(), ready.size() * sizeof(T));
+        stream.synchronize();
+      };
+      if (options.precision == DType::f32) put(as<float>(values));
+      if (options.precision == DType::f64) put(values);
+    }
+  });
+}
+
+/// Whether ghosts beyond a side of a block are a neighbour's cells.
+bool Stencil::Impl::ghosts_at(const Block& block, int axis, bool high) const {
+  if (options.cells[axis] == 1) return false;
+  const bool at_side = high ? block.box.hi[axis] == grid.extent()[axis] : block.box.lo[axis] == 0;
+  return options.periodic[axis] || !at_side;
+}
+
+/// A box in the block's own cells, cut where sides begin that have kernels of their own.
+Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
+  if (box.empty()) return {};
+  const std::int64_t layers = numbers.insulated ? 1 : numbers.layers;
+  Margins margins;
+  for (int a = 0; a < 3 && layers > 0; ++a) {
+    if (options.periodic[a] || options.cells[a] == 1) continue;
+    const std::int64_t low = layers - block.box.lo[a], high = grid.extent()[a] - layers - block.box.lo[a];
+    margins.low[a] = std::clamp<std::int64_t>(low - box.lo[a], 0, box.extent(a));
+    margins.high[a] = std::clamp<std::int64_t>(box.hi[a] - high, 0, box.extent(a));
+  }
+  const InteriorAndRim split = split_rim(box, margins);
+  Pieces pieces;
+  if (!split.interior.empty()) pieces.push_back({split.interior, false});
+  for (const Box& rim : split.rim) pieces.push_back({rim, true});
+  return pieces;
+}
+
+Work Stencil::Impl::work_of(const Block& block, int ago) const {
+  const std::int64_t reach = radius(options), more = (options.steps_per_exchange - 1 - ago) * reach;
+  Box all{{0, 0, 0}, block.box.extents()};
+  Margins margins;
+  for (int a = 0; a < 3; ++a) {
+    if (ghosts_at(block, a, false)) {
+      all.lo[a] -= more;
+      margins.low[a] = more + reach;
+    }
+    if (ghosts_at(block, a, true)) {
+      all.hi[a] += more;
+      margins.high[a] = more + reach;
+    }
+  }
+  Work work;
+  work.all = pieces_of(block, all);
+  const InteriorAndRim split = split_rim(all, margins);
+  work.interior = pieces_of(block, split.interior);
+  for (const Box& rim : split.rim)
+    for (const Piece& piece : pieces_of(block, rim)) work.rim.push_back(piece);
+  return work;
+}
+
+void Stencil::Impl::make_blocks() {
+  on_devices.resize(devices.size());
+  const auto listening = [&](OnDevice& on, std::size_t d) {
+    const auto columns = std::max<std::size_t>(1, on.columns.size());
+    on.done = Buffer<std::int64_t>(devices[d], 1);
+    if (!options.receivers.empty()) on.heard = Buffer<double>(devices[d], table_rows * columns);
+  };
+  on_all_ranks(comm, "a stencil could not be made", [&] {
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      OnDevice& on = on_devices[d];
+      for (const std::int64_t id : grid.local()) {
+        if (grid.block(id).device != grid.machine().devices_of_rank(comm.rank())[d]) continue;
+        LocalBlock block;
+        block.id = id;
+        const BlockShape& shape = first.shape(id);
+        for (int turn = 0; turn < 2; ++turn) {
+          BlockArrays& arrays = block.arrays[turn];
+          const auto origin = [&](const Field& field) {
+            return field.data(id) + shape.origin * static_cast<std::int64_t>(size_of(options.precision));
+          };
+          arrays.u = origin(turn == 0 ? first : second);
+          arrays.next = origin(turn == 0 ? second : first);
+          if (courant) arrays.courant = origin(*courant);
+          const auto stride = [&](int a) { return options.cells[a] > 1 ? shape.stride[a] : 0; };
+          arrays.strides = {stride(0), stride(1), stride(2)};
+          for (int a = 0; a < 3; ++a) {
+            arrays.low[a] = static_cast<int>(grid.block(id).box.lo[a]);
+            arrays.cells[a] = static_cast<int>(grid.extent()[a]);
+            arrays.open[a] = !options.periodic[a] && options.cells[a] > 1;
+          }
+        }
+        for (int ago = 0; ago < options.steps_per_exchange; ++ago) block.steps.push_back(work_of(grid.block(id), ago));
+        place_points(block, on, waited[d]);
+        on.blocks.push_back(std::move(block));
+      }
+      listening(on, d);
+    }
+  });
+}
+
+/// Sources whose cells the block computes, those of its neighbours that it computes too among them; receivers that lie
+/// in it.
+void Stencil::Impl::place_points(LocalBlock& block, OnDevice& on, Stream& stream) {
+  const Box& box = grid.block(block.id).box;
+  const Strides& strides = block.arrays[0].strides;
+  const Extent width = ghosts(options);
+  std::vector<Shot> shots;
+  for (const Source& source : options.sources)
+    for (int n = 0; n < 27; ++n) {
+      Extent at = source.cell;
+      bool there = true;
+      for (int a = 0; a < 3; ++a) {
+        const int turn = (a == 0 ? n % 3 : a == 1 ? n / 3 % 3 : n / 9) - 1;
+        there = there && (turn == 0 || (options.periodic[a] && options.cells[a] > 1));
+        at[a] += turn * grid.extent()[a] - box.lo[a];
+        there = there && at[a] >= -width[a] && at[a] < box.extent(a) + width[a];
+      }
+      if (there)
+        shots.push_back({strides.at(static_cast<int>(at[0]), static_cast<int>(at[1]), static_cast<int>(at[2])),
+                         source.frequency, source.amplitude * options.time_step * options.time_step, source.delay});
+    }
+  std::vector<std::int64_t> places;
+  block.column = static_cast<std::int64_t>(on.columns.size());
+  for (std::size_t n = 0; n < options.receivers.size(); ++n) {
+    const Extent& cell = options.receivers[n].cell;
+    if (!box.contains(cell)) continue;
+    places.push_back(strides.at(static_cast<int>(cell[0] - box.lo[0]), static_cast<int>(cell[1] - box.lo[1]),
+                                static_cast<int>(cell[2] - box.lo[2])));
+    on.columns.push_back(n);
+  }
+  if (!shots.empty()) block.shots = upload(stream, shots);
+  if (!places.empty()) block.places = upload(stream, places);
+  stream.synchronize();
+}
+
+void Stencil::Impl::list_tasks() {
+  const bool points = !options.sources.empty() || !options.receivers.empty();
+  tasks.clear();
+  for (int phase = 0; phase < period(); ++phase) {
+    const auto ago = static_cast<std::size_t>(phase % options.steps_per_exchange);
+    Tasks list;
+    if (ago == 0) {
+      // Which field is u alternates, and with it the exchange.
+      Exchange& exchange =
+          exchanges.size() == 1 ? *exchanges[0] : *exchanges[static_cast<std::size_t>((base + phase) % 2)];
+      list.push_back(exchange_task("exchange", exchange));
+    }
+    const auto kernel = [this, ago](Stream& stream, std::size_t device, Part part) {
+      compute(stream, device, part, ago);
+    };
+    list.push_back(ago == 0 ? split_kernel_task("compute", kernel) : kernel_task("compute", kernel));
+    if (points)
+      list.push_back(kernel_task("sources and receivers",
+                                 [this](Stream& stream, std::size_t device, Part) { at_points(stream, device); }));
+    tasks.push_back(std::move(list));
+  }
+}
+
+void Stencil::Impl::compute(Stream& stream, std::size_t device, Part part, std::size_t ago) {
+  for (const LocalBlock& block : on_devices[device].blocks) {
+    const Work& work = block.steps[ago];
+    for (const Piece& piece : part == Part::all ? work.all : part == Part::interior ? work.interior : work.rim) {
+      const BlockArrays& arrays = block.arrays[turn()];
+      const bool single = options.precision == DType::f32;
+      if (options.equation == Equation::heat) {
+        (single ? heat<float> : heat<double>)(stream, options.points, numbers, arrays, piece.box, piece.sides);
+      } else {
+        (single ? wave<float> : wave<double>)(stream, radius(options), numbers, arrays, piece.box, piece.sides);
+      }
+    }
+  }
+}
+
+void Stencil::Impl::at_points(Stream& stream, std::size_t device) {
+  OnDevice& on = on_devices[device];
+  const auto columns = static_cast<std::int64_t>(on.columns.size());
+  for (LocalBlock& block : on.blocks) {
+    void* const next = block.arrays[turn()].next;
+    if (block.shots.size() > 0)
+      shoot(stream, options.precision, next, block.shots.data(), static_cast<int>(block.shots.size()), on.done.data(),
+            options.time_step);
+    if (block.places.size() > 0)
+      listen(stream, options.precision, next, block.places.data(), static_cast<int>(block.places.size()),
+             on.done.data(), on.heard.data() + block.column, table_rows, columns);
+  }
+  count_step(stream, on.done.data());
+}
+
+void Stencil::Impl::set(Field& field, const Values& values) {
+  on_all_ranks(comm, "the values at the start could not be set", [&] {
+    for (const std::int64_t id : grid.local()) {
+      const Box& box = grid.block(id).box;
+      const std::vector<double> given = values(box);
+      require(static_cast<std::int64_t>(given.size()) == box.volume(),
+              "the values at the start are " + std::to_string(given.size()) + " for a box of " +
+                  std::to_string(box.volume()) + " cells");
+      if (options.precision == DType::f32) field.write(box, as<float>(given).data());
+      if (options.precision == DType::f64) field.write(box, given.data());
+    }
+  });
+}
+
+/// The devices' own count of steps.
+void Stencil::Impl::set_done() {
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    copy(waited[d], on_devices[d].done.data(), &state.step, sizeof(state.step));
+    waited[d].synchronize();
+  }
+  drained = state.step;
+  for (auto& seismogram : seismograms) seismogram.clear();
+}
+
+/// Takes what receivers heard since the last time.
+void Stencil::Impl::drain() {
+  for (std::size_t d = 0; d < devices.size() && !options.receivers.empty(); ++d) {
+    OnDevice& on = on_devices[d];
+    if (on.columns.empty()) continue;
+    std::vector<double> table(on.heard.size());
+    copy(waited[d], table.data(), on.heard.data(), on.heard.bytes());
+    waited[d].synchronize();
+    for (std::int64_t step = drained; step < state.step; ++step)
+      for (std::size_t n = 0; n < on.columns.size(); ++n)
+        seismograms[on.columns[n]].push_back(
+            table[static_cast<std::size_t>(step % table_rows) * on.columns.size() + n]);
+  }
+  drained = state.step;
+}
+
+Stencil::Stencil(const Communicator& comm, const Machine& machine, Options options)
+    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
+  impl_->loop.emplace(*this, impl_->options.overlap, impl_->options.exchange.trace);
+}
+Stencil::~Stencil() = default;
+
+State& Stencil::state() { return impl_->state; }
+const std::vector<Device>& Stencil::devices() const { return impl_->devices; }
+const Tasks& Stencil::tasks() const { return impl_->tasks[static_cast<std::size_t>(impl_->count % impl_->period())]; }
+
+/// Where the state was set from outside, the next step begins with an exchange, and graphs of before are of no use: in
+/// them another field may be u.
+void Stencil::begin_steps() {
+  Impl& s = *impl_;
+  if (s.restarts == s.state.restarts) return;
+  s.restarts = s.state.restarts;
+  s.base = s.turn();
+  s.count = 0;
+  ++s.serial;
+  s.list_tasks();
+  s.set_done();
+}
+
+void Stencil::finish_step() {
+  Impl& s = *impl_;
+  ++s.count;
+  ++s.state.step;
+  s.state.time = static_cast<double>(s.state.step) * s.options.time_step;
+  s.state.fields["u"] = &s.now();
+  if (s.options.equation == Equation::wave) s.state.fields["before"] = &s.other();
+}
+
+Recording Stencil::recording() const {
+  const Impl& s = *impl_;
+  return {s.period(), static_cast<int>(s.count % s.period()), s.serial};
+}
+
+void Stencil::start_from(const Values& u, const Values& before) {
+  Impl& s = *impl_;
+  s.set(s.now(), u);
+  if (s.options.equation == Equation::wave) s.set(s.other(), before ? before : u);
+  ++s.state.restarts;
+}
+
+void Stencil::advance(std::int64_t steps) {
+  Impl& s = *impl_;
+  while (steps > 0) {
+    const std::int64_t now = s.options.receivers.empty() ? steps : std::min(steps, table_rows);
+    s.loop->run(now);
+    s.drain();
+    steps -= now;
+  }
+}
+
+double Stencil::largest_change() {
+  Impl& s = *impl_;
+  double largest = 0;
+  for (std::size_t d = 0; d < s.devices.size(); ++d)
+    for (const Impl::LocalBlock& block : s.on_devices[d].blocks) {
+      const Extent extent = s.grid.block(block.id).box.extents();
+      Buffer<double> rows(s.devices[d], static_cast<std::size_t>(extent[1] * extent[2])),
+          planes(s.devices[d], static_cast<std::size_t>(extent[2])), result(s.devices[d], 1);
+      const BlockArrays& arrays = block.arrays[s.turn()];
+      largest_difference(s.waited[d], s.options.precision, arrays.u, arrays.next, arrays.strides, extent, rows.data(),
+                         planes.data(), result.data());
+      double found = 0;
+      copy(s.waited[d], &found, result.data(), sizeof(found));
+      s.waited[d].synchronize();
+      largest = std::isnan(found) ? found : std::max(largest, found);
+    }
+  return s.comm.max(largest) / s.options.time_step;
+}
+
+std::vector<double> Stencil::seismogram(std::size_t receiver) {
+  Impl& s = *impl_;
+  require(receiver < s.seismograms.size(), "there is no receiver with this number");
+  const std::vector<double>& mine = s.seismograms[receiver];
+  const std::string text(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
+  std::vector<double> found;
+  for (const std::string& theirs : s.comm.all_gather(text)) {
+    if (theirs.empty()) continue;
+    found.resize(theirs.size() / sizeof(double));
+    std::copy_n(theirs.data(), theirs.size(), reinterpret_cast<char*>(found.data()));
+  }
+  return found;
+}
+
+const Grid& Stencil::grid() const { return impl_->grid; }
+const Options& Stencil::options() const { return impl_->options; }
+const Communicator& Stencil::communicator() const { return impl_->comm; }
+Exchange& Stencil::exchange() { return *impl_->exchanges.front(); }
+const Tuning& Stencil::tuning() const { return impl_->tuning; }
+TimeLoop& Stencil::time_loop() { return *impl_->loop; }
+Field& Stencil::field(const std::string& name) { return impl_->state[name]; }
+
+}  // namespace slipstream::stencil
