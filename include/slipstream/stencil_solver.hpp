@@ -75,6 +75,8 @@ double stable_time_step(const Options& options);
 int bytes_per_cell(const Options& options);
 /// Throws Error where the options cannot make a run.
 void check(const Options& options);
+/// Throws Error where a block is shorter than its neighbours' ghosts.
+void check_blocks(const Grid& grid, const Options& options);
 
 /// Arrays and their bytes on one device; computed without allocating.
 struct ArrayBytes {

@@ -152,7 +152,7 @@ nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
   }));
 }
 
-nb::object gathered(Lbm& self, const std::string& name, const Extent& lo, const Extent& hi) {
+nb::object gathered_field(Lbm& self, const std::string& name, const Extent& lo, const Extent& hi) {
   return gathered(self.communicator(), [&]() -> const Field& { return self.field(name); }, {lo, hi});
 }
 
@@ -321,10 +321,10 @@ void bind_lbm(nb::module_& m) {
       .def("fluid_cells", &Lbm::fluid_cells)
       .def("bytes_of_cells", &Lbm::bytes_of_cells)
       .def("links_through_bodies", &Lbm::links_through_bodies, Release())
-      .def("gather", &gathered, nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
+      .def("gather", &gathered_field, nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
       .def("populations",
            [](Lbm& self) {
-             return gathered(self, "populations", {0, 0, 0}, self.grid().extent());
+             return gathered_field(self, "populations", {0, 0, 0}, self.grid().extent());
            })
       .def(
           "arrays", [](nb::object self, const std::string& name) { return local_arrays(self, name); }, nb::arg("field"))

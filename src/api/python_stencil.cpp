@@ -106,6 +106,7 @@ nb::dict plan(const Machine& machine, const nb::dict& dict) {
   const stencil::Options o = stencil_options(dict);
   stencil::check(o);
   const Grid grid(o.cells, machine, 0, grid_options(o));
+  stencil::check_blocks(grid, o);
   return plan_dict(grid, array_list(stencil::memory_needed(grid, o)), stencil::messages_needed(grid, o), Layout::soa,
                    stencil::bytes_per_cell(o));
 }

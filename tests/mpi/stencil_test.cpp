@@ -221,8 +221,8 @@ TEST(StencilOrders, WavesHaveTheOrderThatIsAskedFor) {
   for (const int order : {2, 4, 6, 8}) {
     std::vector<double> errors;
     // A time step so small that its own error, of second order, does not show.
-    constexpr double time_step = 2e-4, end = 0.1;
-    for (const std::int64_t n : {12, 24}) {
+    constexpr double time_step = 5e-5, end = 0.1;
+    for (const std::int64_t n : {8, 16}) {
       Options options;
       options.cells = {n, 5, 5};
       options.periodic = {true, true, true};
@@ -280,9 +280,35 @@ TEST(StencilPoints, ReceiversHearTheSourceAlikeHoweverTheGridIsCut) {
     return std::max_element(trace.begin(), trace.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
   };
   const auto near = loudest(first[0]), corner = loudest(first[1]);
-  EXPECT_GT(std::abs(*near), 2 * std::abs(*corner)) << "the wave does not spread";
+  EXPECT_GT(std::abs(*near), 1.1 * std::abs(*corner)) << "the wave does not spread";
   // It goes a cell in a unit of time: six cells, and eleven and a half.
   EXPECT_NEAR(static_cast<double>((corner - first[1].begin()) - (near - first[0].begin())) * 0.4, 11.66 - 6, 1.5);
+}
+
+TEST(StencilPoints, AShotInSpaceIsHeardAsTheExactSolutionSays) {
+  // u(r, t) = f(t - r / c) / (4 pi c^2 r) from a point; a cell is a point of its volume.
+  Options options;
+  options.cells = {44, 40, 40};
+  options.equation = Equation::wave;
+  options.order = 8;
+  options.precision = DType::f64;
+  options.speed = 2;
+  options.spacing = 0.5;
+  options.time_step = 0.02;
+  options.absorbing = 10;
+  options.sources = {{"shot", {20, 20, 20}, 0.35, 3, 4.5}};
+  options.receivers = {{"heard", {32, 20, 20}}};
+  const Communicator comm = Communicator::world();
+  Stencil run(comm, machine_here(Backend::host, 2), options);
+  run.advance(420);
+  const std::vector<double> heard = run.seismogram(0);
+  const double r = 12 * 0.5, most = 3 * std::pow(0.5, 3) / (4 * pi * 4 * r);
+  double off = 0;
+  for (std::size_t n = 0; n < heard.size(); ++n) {
+    const double phase = pi * 0.35 * (0.02 * static_cast<double>(n + 1) - r / 2 - 4.5), a = phase * phase;
+    off = std::max(off, std::abs(heard[n] - most * (1 - 2 * a) * std::exp(-a)));
+  }
+  EXPECT_LT(off, 0.03 * most);
 }
 
 TEST(StencilPoints, TheAbsorbingLayerLetsLittleComeBack) {

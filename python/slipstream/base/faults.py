@@ -13,9 +13,9 @@ def show(path: Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
+def nearest(word: str, known: Sequence[str], cutoff: float = 0.5) -> str:
     """`did you mean 'cells'?`, or nothing where none is near."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
     return f"did you mean '{near[0]}'?" if near else ""
 
 
@@ -29,7 +29,8 @@ def explain(
         return f"{show(path)}: missing; the {file} needs it"
     if kind == "extra_forbidden":
         key = str(path[-1])
-        hint = nearest(key, known)
+        # A key that another table has by just this name is believed to be meant.
+        hint = nearest(key, known, 0.8 if elsewhere else 0.5)
         if elsewhere and not hint:
             return f"{show(path)}: unknown key; '{key}' belongs in {elsewhere[0]}"
         return f"{show(path)}: unknown key; {hint or 'known here: ' + ', '.join(known)}"

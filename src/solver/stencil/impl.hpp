@@ -18,8 +18,6 @@ Extent ghosts(const Options& options);
 FieldOptions field_options(const Options& options, bool shared, const std::string& name);
 Halo halo_of(const Options& options);
 Numbers numbers_of(const Options& options);
-/// Throws where a block is shorter than its neighbours' ghosts.
-void check_blocks(const Grid& grid, const Options& options);
 /// Whether the u before needs ghosts, too: between exchanges it is computed with.
 inline bool exchanges_both(const Options& o) { return o.equation == Equation::wave && o.steps_per_exchange > 1; }
 

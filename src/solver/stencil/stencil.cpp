@@ -127,16 +127,18 @@ Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
 
 Work Stencil::Impl::work_of(const Block& block, int ago) const {
   const std::int64_t reach = radius(options), more = (options.steps_per_exchange - 1 - ago) * reach;
+  // The new u takes the place of the u before, which must not change while it is sent.
+  const std::int64_t kept = exchanges_both(options) ? options.steps_per_exchange * reach : reach;
   Box all{{0, 0, 0}, block.box.extents()};
   Margins margins;
   for (int a = 0; a < 3; ++a) {
     if (ghosts_at(block, a, false)) {
       all.lo[a] -= more;
-      margins.low[a] = more + reach;
+      margins.low[a] = more + kept;
     }
     if (ghosts_at(block, a, true)) {
       all.hi[a] += more;
-      margins.high[a] = more + reach;
+      margins.high[a] = more + kept;
     }
   }
   Work work;

@@ -1,0 +1,196 @@
+"""The solver of heat and waves: from a case file to results, restarts and pictures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from conftest import ROOT, Cli
+from slipstream.results.results import Results
+
+HEAT = """
+[case]
+name = "warm"
+[grid]
+cells = [24, 20, 16]
+periodic = [true, false, true]
+[stencil]
+equation = "heat"
+precision = "f64"
+sides = "insulated"
+[initial]
+value = "sin(2*pi*x/Lx) + y/Ly"
+[run]
+steps = 60
+"""
+
+WAVE = """
+[case]
+name = "shot"
+[grid]
+cells = [60, 50, 1]
+[stencil]
+equation = "wave"
+order = 4
+precision = "f64"
+absorbing = 10
+time_step = 0.4
+speed = "0.8 + 0.2*x/Lx"
+[sources.bang]
+at = [30.5, 25.5, 0.5]
+frequency = 0.06
+[receivers.near]
+at = [36.5, 25.5, 0.5]
+[receivers.far]
+at = [45.5, 25.5, 0.5]
+[run]
+steps = 120
+"""
+
+
+def case(folder: Path, text: str) -> str:
+    (folder / "a.toml").write_text(text)
+    return "a.toml"
+
+
+def findings(folder: Path, name: str) -> dict[str, Any]:
+    return json.loads((folder / "results" / name / "findings.json").read_text())
+
+
+def last_u(folder: Path, name: str) -> np.ndarray:
+    shown = Results(folder / "results" / name)
+    return shown.read(shown.frame(), "u")
+
+
+@pytest.mark.parametrize("name", ["heat", "standing_wave", "point_source"])
+def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str) -> None:
+    result = cli("run", str(ROOT / "cases" / f"{name}.toml"))
+    assert result.returncode == 0, result.stderr
+    expected = findings(tmp_path, name)["expected"]
+    assert expected and all(entry["met"] for entry in expected), expected
+
+
+def test_run_leaves_a_folder_that_plot_and_report_read(here: Cli, tmp_path: Path) -> None:
+    assert here("run", case(tmp_path, WAVE), "output.every=12").returncode == 0
+    folder = tmp_path / "results" / "shot"
+    names = {path.name for path in folder.iterdir()}
+    assert {
+        "case.resolved.toml",
+        "run.json",
+        "fields.vtkhdf",
+        "seismograms.csv",
+        "seismograms.png",
+        "report.html",
+    } <= names
+    page = (folder / "report.html").read_text()
+    assert "Mcell/s" in page and "waves of order 4 in space" in page
+    assert here("plot", "results/shot").returncode == 0
+    assert (folder / "pictures" / "u.png").stat().st_size > 5000
+    said = here("plot", "results/shot", "--field", "speed").stderr
+    assert "--field speed: there are u" in said
+    assert "holds no flow" in here("render", "results/shot").stderr
+    with h5py.File(folder / "fields.vtkhdf") as file:
+        np.testing.assert_allclose(file["VTKHDF/Steps/Values"], 12 * np.arange(5), rtol=1e-12)
+
+
+def test_check_and_plan_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, HEAT)
+    said = " ".join(here("check", path).stdout.split())
+    assert "heat, 7 points, explicit Euler, f64" in said and "90 % of the largest that is stable" in said
+    said = " ".join(here("plan", path, "machine.devices_per_rank=2").stdout.split())
+    assert "u, two arrays" in said and "largest grid that fits" in said and "Mcell/s" in said
+
+
+@pytest.mark.parametrize(("text", "name"), [(HEAT, "warm"), (WAVE, "shot")])
+def test_restart_goes_on_with_the_same_bits_on_other_devices(cli: Cli, tmp_path: Path, text: str, name: str) -> None:
+    path = case(tmp_path, text)
+    assert cli("run", path, "run.steps=75").returncode == 0
+    straight = last_u(tmp_path, name)
+    assert cli("run", path, "run.steps=31", "--overwrite", "stencil.steps_per_exchange=2").returncode == 0
+    again = ["run.steps=75", "stencil.steps_per_exchange=3", "machine.devices_per_rank=2"]
+    result = cli("run", path, "--restart", "last", *again, "-n", "2")
+    assert result.returncode == 0, result.stderr
+    assert "restarted at step 31" in result.stdout
+    np.testing.assert_array_equal(last_u(tmp_path, name), straight)
+    assert np.ptp(straight) > 0
+    if name == "shot":
+        rows = (tmp_path / "results" / "shot" / "seismograms.csv").read_text().splitlines()
+        assert rows[0] == "step,time,near,far" and len(rows) == 1 + 44 and rows[1].startswith("32,12.8,")
+
+
+def test_a_restart_of_another_equation_is_refused(cli: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, HEAT)
+    assert cli("run", path, "run.steps=10").returncode == 0
+    result = cli("run", path, "--restart", "last", "stencil.diffusivity=2.0")
+    assert result.returncode == 2 and "stencil.diffusivity: 1.0 in the checkpoint, 2.0 in the case" in result.stderr
+
+
+def test_insulated_sides_keep_the_heat(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", case(tmp_path, HEAT)).returncode == 0
+    assert findings(tmp_path, "warm")["findings"]["u.mean"] == pytest.approx(0.5, rel=1e-12)
+
+
+def test_a_run_that_becomes_steady_ends(cli: Cli, tmp_path: Path) -> None:
+    result = cli("run", case(tmp_path, HEAT), "run.steps=100000", "run.residual=1e-5", "run.check_every=50")
+    assert result.returncode == 0 and "steady at step" in result.stdout
+
+
+def test_steps_an_exchange_are_measured(cli: Cli, tmp_path: Path) -> None:
+    result = cli("run", case(tmp_path, HEAT), "stencil.steps_per_exchange=auto", "machine.devices_per_rank=2")
+    assert result.returncode == 0, result.stderr
+    assert "steps an exchange: " in result.stdout and "1: " in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["stencil.time_step=0.2"],
+            "stencil.time_step: 0.2 is above 0.166667, the largest for which the scheme is stable",
+        ),
+        (["stencil.order=4"], 'stencil.order: belongs to equation = "wave"'),
+        (["stencil.equation=wave"], 'stencil.sides: "insulated" belongs to equation = "heat"'),
+        (
+            ["stencil.steps_per_exchange=9", "machine.devices_per_rank=3"],
+            "less than the 9 that 9 steps of radius 1 reach",
+        ),
+        (["initial.value=1/0*x"], "initial.value: "),
+        (["exchange.rim=auto"], "exchange.rim: the rim of a stencil is what a step reaches"),
+        (["lbm.precision=f32"], "[lbm] and [stencil] are tables of two solvers"),
+        (
+            ["physics.viscosity=0.1"],
+            "physics: unknown table; it belongs to cases of [lbm], and this one is of [stencil]",
+        ),
+        (["stencil.collision=TRT"], "stencil.collision: unknown key; 'collision' belongs in [lbm] of cases of [lbm]"),
+        (["stencil.pints=27"], "stencil.pints: unknown key; did you mean 'points'?"),
+        (["grid.cells=[1,4,4]"], "needs more than one cell along x"),
+    ],
+)
+def test_bad_input_is_one_error_and_leaves_nothing(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+    result = cli("run", case(tmp_path, HEAT), *words)
+    assert result.returncode == 2 and said in result.stderr, result.stderr
+    assert result.stderr.count("error:") == 1
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sources.bang.at=[61,25,0.5]"], "sources.bang.at: lies outside of the box of 60 x 50 x 1"),
+        (["receivers.far.at=[1,-1,0]"], "receivers.far.at: lies outside"),
+        (["stencil.absorbing=26"], "26 layers at both sides do not fit into 50 cells along y"),
+        (["stencil.speed=x-10"], "waves need a speed above 0"),
+        (["stencil.points=27"], 'stencil.points: belongs to equation = "heat"'),
+    ],
+)
+def test_bad_waves_are_refused(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+    result = cli("check", case(tmp_path, WAVE), *words)
+    assert result.returncode == 2 and said in result.stderr, result.stderr
+
+
+def test_an_unsound_state_is_given_up(cli: Cli, tmp_path: Path) -> None:
+    text = HEAT.replace('"f64"', '"f32"').replace('value = "sin', 'value = "3e38*sin')
+    result = cli("run", case(tmp_path, text), "guard.every=5")
+    assert result.returncode == 3 and "no longer sound" in result.stderr + result.stdout
