@@ -51,7 +51,7 @@ SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
         "route routes lower program tiles words combine tail moves carriage requests store_ends copy_ends host_ends"
-        " library coded_words program_kernel node_message node_boxes node_drivers node_mail"
+        " library throttle coded_words program_kernel node_message node_boxes node_drivers node_mail"
     ).split()
 }
 

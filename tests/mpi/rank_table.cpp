@@ -61,6 +61,8 @@ const std::vector<Row>& table() {
       {"Routes/CastItems*nodes*", "4", "4", all, "nodes of two ranks"},
       {"Routes/CastItems*", "2", "2", all, "a cast by a route within a process and between two"},
       {"Backends/CastBySomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
+      {"Host/Throttled*", "1 2", "2", all, "slowed within a process, and between nodes"},
+      {"ThrottleRefuses*", "1 2", "1", all, "refused before ranks speak; one that asks for another"},
       {"CodingRefuses*", "1 2", "2", all, "what all ranks ask for, and what one asks for alone"},
       {"Backends/TransposesOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"TransposeRefuses*", "1 2", "1", all, "refused before ranks speak, and told on the other"},
