@@ -95,7 +95,9 @@ class Meter:
         cells = 1
         for n in setup.largest_block:
             cells *= n + 2 * self.choice.radius
-        return _BYTES[self.choice.dtype] * self.choice.quantities * cells < SHARE * min(device["memory"] for device in self.devices)
+        return _BYTES[self.choice.dtype] * self.choice.quantities * cells < SHARE * min(
+            device["memory"] for device in self.devices
+        )
 
     def rows(self, setup: Setup) -> list[Row]:
         """One row a clock. Raises Refused."""

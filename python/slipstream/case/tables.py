@@ -175,7 +175,7 @@ class ExchangeTable(Table):
     coding: CodingName = Field(
         "raw",
         description='How values travel between blocks: as they are, or with "cast" rounded, f64 to f32 and f32 to f16 '
-        '("cast to bf16": to that). A value that is too large for it is an error. Bits depend on it, and not on routes.',
+        '("cast to bf16": to that). A value that is too large is an error. Bits depend on it, and not on routes.',
     )
     throttle: ThrottleText | None = Field(
         None,
