@@ -2,10 +2,10 @@
 
 C++:
 
-    api -> solver, io -> exchange -> route, codec, pattern -> grid -> machine -> device
+    api -> solver, io -> exchange -> route, coding, pattern -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
-include each other, except that route/ may know what it carries (pattern/) and how it is written (codec/). Files of
+include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). Files of
 route/ do not include each other, but for the shared ones listed here.
 Every public header stands in PUBLIC_ROOMS. Macros, backend #if and symbols of CUDA, NCCL, NVML and cuFFT are allowed
 in device/ alone, the symbols also in files named *_cuda.*.
@@ -28,18 +28,18 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-RANKS = [["device"], ["machine"], ["grid"], ["route", "codec", "pattern"], ["exchange"], ["solver", "io"], ["api"]]
+RANKS = [["device"], ["machine"], ["grid"], ["route", "coding", "pattern"], ["exchange"], ["solver", "io"], ["api"]]
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
-SIDEWAYS = {("route", "pattern"), ("route", "codec")}
+SIDEWAYS = {("route", "pattern"), ("route", "coding")}
 
 PUBLIC_ROOMS = {
     "device": "error box device buffer stream graph launch signal copy_rate build_info trace",
     "machine": "communicator machine",
     "grid": "stencil grid field state cut",
     "pattern": "transfer pattern transpose",
-    "codec": "codec",
-    "route": "route mover",
+    "coding": "coding",
+    "route": "route mover throttle",
     "exchange": "exchange collective block_sums gather_scatter tuner",
     "solver": "simulation guard lbm stencil_solver",
     "io": "gather vtkhdf output mesh bodies checkpoint",
@@ -51,7 +51,7 @@ SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
         "route routes lower program tiles words combine tail moves carriage requests store_ends copy_ends host_ends"
-        " library node_message node_boxes node_drivers node_mail"
+        " library throttle coded_words program_kernel node_message node_boxes node_drivers node_mail"
     ).split()
 }
 

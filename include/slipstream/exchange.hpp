@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <slipstream/communicator.hpp>
+#include <slipstream/error.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/pattern.hpp>
 #include <slipstream/route.hpp>
@@ -15,14 +16,21 @@ namespace slipstream {
 
 class Trace;
 
+/// A finite value that is infinite in the coding that it should travel in; names the item. It arrives as infinite, and
+/// the exchange goes on to say so.
+class Overflow : public Error {
+ public:
+  using Error::Error;
+};
+
 struct ExchangeOptions {
   /// Routes that may be used; for each pair of devices the first, in the order of RouteKind, that can serve it.
   std::vector<RouteKind> routes = all_routes();
-  std::shared_ptr<const Codec> codec = raw_codec();  ///< for routes that pack
   /// Seconds after which a wait gives up and the exchange throws Timeout. What a library waits for has at least 60 in
   /// the first exchange, in which NCCL connects the devices; the time-out's text has the seconds that were waited.
   double wait_limit = 30;
   Knobs knobs;
+  Throttle throttle;  ///< of all messages between devices, and of those within one that the host sends
   /// Given routes for pairs of devices (source, target), before the rules: what a tuner found.
   std::map<std::pair<int, int>, RouteKind> chosen;
   std::map<std::pair<int, int>, std::string> reasons;  ///< why, for reports
@@ -37,6 +45,9 @@ struct ExchangeItem {
   /// Other arrays may take the places of the fields' (Exchange::bind). Other processes then store into slots alone, for
   /// they know one array of it only.
   bool rebinds = false;
+  /// How the values are written in flight. What is combined is read as it was decoded, and values that stay on their
+  /// device are rounded as if they had travelled: bits do not depend on routes.
+  Coding coding = {};
 
   Field& to() const { return target ? *target : *source; }
 };
@@ -48,8 +59,8 @@ struct MessageInfo {
   int source = 0;  ///< devices
   int target = 0;
   RouteKind route = RouteKind::staged;
-  std::string reason;  ///< why this route and none before it
-  std::int64_t bytes = 0;
+  std::string reason;      ///< why this route and none before it
+  std::int64_t bytes = 0;  ///< as they travel
   std::int64_t transfers = 0;
 };
 
@@ -69,6 +80,7 @@ struct PlannedItem {
   FieldOptions source;
   std::optional<FieldOptions> target = {};  ///< none: the source
   bool rebinds = false;
+  Coding coding = {};
 
   const FieldOptions& to() const { return target ? *target : source; }
 };
@@ -112,8 +124,9 @@ class Exchange {
   void end(std::vector<Stream>& streams);
   /// Drives routes that need the host, between begin and end; true when they need it no more.
   bool progress();
-  /// Throws Timeout where a wait gave up on a device in what has run so far. Call it after the streams have been
-  /// synchronized behind the last exchange; begin(), end(), run(), arrival_us() and report() call it too.
+  /// Throws Timeout where a wait gave up on a device in what has run so far, and Overflow where a value was too large
+  /// for its item's coding. Call it after the streams have been synchronized behind the last exchange; begin(), end(),
+  /// run(), arrival_us() and report() call it too.
   void check();
 
   /// begin and end on the caller's own streams, one exchange of a device at a time (see above). Routes that need

@@ -123,6 +123,7 @@ struct Options {
   std::map<Side, Boundary> boundaries;  ///< sides that are neither periodic nor walls
   GridOptions grid;                     ///< `periodic` is taken from above
   ExchangeOptions exchange;             ///< its trace records the steps, too
+  Coding coding = {};                   ///< of populations that travel between blocks
   std::optional<TuneOptions> tune;      ///< given: the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
   /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs along rows as many cells as fill 32 bytes,

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include <slipstream/buffer.hpp>
-#include <slipstream/codec.hpp>
+#include <slipstream/coding.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/signal.hpp>
+#include <slipstream/throttle.hpp>
 #include <slipstream/transfer.hpp>
 
 namespace slipstream {
@@ -85,8 +86,13 @@ struct Contribution {
   const std::int64_t* ids = nullptr;   ///< in device memory
 };
 
+/// What a mover does to values on their way: nothing, for it moves words; writes them as they travel; reads them so; or
+/// both, of those that stay on a device: so they are rounded wherever they go.
+enum class Recode : std::uint8_t { none, encode, decode, round };
+
 /// Moves a dense or strided box of words, or a list of them, once per exchange. With contributions, combines them and
-/// the target's own value, which is the `own`-th, from first to last.
+/// the target's own value, which is the `own`-th, from first to last. Where it encodes or decodes, it counts values,
+/// and each end's strides are in its own.
 struct Mover {
   const std::byte* source = nullptr;
   std::byte* target = nullptr;
@@ -104,11 +110,20 @@ struct Mover {
   std::int32_t own = 0;
   Op op = Op::copy;
   DType type = DType::f32;
-  int word = 4;  ///< bytes: 1, 2, 4, 8 or 16
+  int word = 4;  ///< bytes: 1, 2, 4, 8 or 16; of what is read at the source
+  /// How values of `type` are written, and read as contributions.
+  Recode recode = Recode::none;
+  Wire wire = Wire::same;
+  std::int32_t item = 0;  ///< whose values these are, to be named where one overflows
   /// One end may be lines (slipstream/signal.hpp) instead of a box; then a word is 4 bytes.
   enum class Lines : std::uint8_t { none, source, target } lines = Lines::none;
   bool free_gaps = false;  ///< what lies between the target's rows, beyond the ghosts, may be overwritten
   std::int64_t words() const { return extent[0] * extent[1] * extent[2]; }
+  /// Bytes of what is written at the target.
+  int target_word() const {
+    if (recode == Recode::none) return word;
+    return static_cast<int>(recode == Recode::encode ? size_of(wire, type) : size_of(type));
+  }
 };
 
 /// What is true of a pair of devices.
@@ -119,7 +134,6 @@ struct Pair {
   bool peer = false;         ///< kernels of the source may store to the target
   bool mappable = true;      ///< the target's fields can be mapped by other processes
   bool combines = false;     ///< some transfer does more than copy
-  bool raw = true;           ///< the codec leaves values as they are
   bool host = false;         ///< devices of the host backend
   bool unshared = true;      ///< neither device is used by a second rank
   bool whole_lines = false;  ///< lines that kernels of the source store reach the target in one piece
@@ -158,7 +172,7 @@ struct RouteSetup {
   struct Letter {
     int source = 0;  ///< devices
     int target = 0;
-    std::size_t wire_bytes = 0;
+    std::size_t bytes = 0;
   };
   Communicator comm;
   const Machine& machine;
@@ -207,11 +221,10 @@ struct Message {
   int target_rank = 0;
   int tag = 0;
   std::uint64_t plan = 0;
-  std::size_t bytes = 0;       ///< packed
-  std::size_t wire_bytes = 0;  ///< as the codec writes it
-  std::shared_ptr<const Codec> codec;
+  std::size_t bytes = 0;  ///< packed, as it travels
   MPI_Comm comm = MPI_COMM_NULL;
   Knobs knobs;
+  Throttle throttle;
   std::shared_ptr<RouteState> state;  ///< what the route's prepare() made
   bool combines = false;              ///< the target adds (...) what arrives, in an order over all messages
   bool answered = false;              ///< the target sends to the source too, by the same route
@@ -220,7 +233,7 @@ struct Message {
   bool whole_lines = false;           ///< lines that the source stores reach the target in one piece
 };
 
-/// One transfer of one item within a message. Packed values have the order of the source's memory.
+/// One transfer of one item within a message. Packed values have the order of the source's memory and are encoded.
 struct Leg {
   const Transfer* transfer = nullptr;
   int item = 0;
@@ -229,6 +242,11 @@ struct Leg {
   Layout layout = Layout::soa, target_layout = Layout::soa;
   int components = 1, target_components = 1;  ///< of the fields
   bool rebinds = false;
+  Wire wire = Wire::same;  ///< how its values travel
+
+  bool coded() const { return wire != Wire::same; }
+  /// Of packed values.
+  std::size_t bytes() const { return static_cast<std::size_t>(transfer->source.size()) * size_of(wire, type); }
 };
 
 /// Values that start on their way together once every wait holds; when all are there, the counters are set to the
@@ -259,6 +277,7 @@ struct Failure {
   std::uint64_t set = 0;  ///< 1 once the rest is written
   std::uint64_t sequence = 0;
   std::int64_t peer = -1;
+  std::uint64_t overflow = 0;  ///< 1 + the item of which a value was too large for its coding
 };
 
 /// What all work of one device in an exchange shares.
@@ -266,6 +285,7 @@ struct Pulse {
   Signal* sequence = nullptr;  ///< number of the exchange, in device memory
   Failure* failure = nullptr;
   /// In device memory, beside the number: 1 once a wait gave up. From then on nothing is moved and nothing posted.
+  /// Behind it: 1 once a value has overflowed.
   Signal* broken = nullptr;
   std::uint64_t limit_ns = 0;          ///< of a wait
   std::uint64_t* stamps = nullptr;     ///< device clock in ns: of the beginning, then of each batch's end

@@ -94,6 +94,8 @@ NB_MODULE(_core, m) {
       std::rethrow_exception(thrown);
     } catch (const OutOfMemory& e) {
       PyErr_SetString(PyExc_MemoryError, e.what());
+    } catch (const Overflow& e) {
+      PyErr_SetString(PyExc_OverflowError, e.what());
     } catch (const Timeout& e) {
       PyErr_SetString(PyExc_TimeoutError, e.what());
     }

@@ -17,7 +17,7 @@ class BenchExchange {
  public:
   BenchExchange(const Machine& machine, const Extent& cells, int quantities, const std::string& dtype, int radius,
                 const std::array<bool, 3>& periodic, const Extent& device_grid, int alignment,
-                const std::string& layout, ExchangeOptions options)
+                const std::string& layout, const Coding& coding, ExchangeOptions options)
       : machine_(machine),
         grid_(cells, machine_, world().rank(), grid_options(periodic, device_grid)),
         halo_(halo_options(radius)),
@@ -35,7 +35,7 @@ class BenchExchange {
     for (int q = 0; q < (together ? 1 : quantities); ++q) {
       field.name = together ? "quantities" : "quantity " + std::to_string(q);
       fields_.emplace_back(grid_, field);
-      items_.push_back({&halo_, &fields_.back()});
+      items_.push_back({&halo_, &fields_.back(), nullptr, false, coding});
     }
     for (const int d : machine_.devices_of_rank(world().rank()))
       streams_.emplace_back(machine_.device(d).local, Priority::high);
@@ -148,16 +148,17 @@ void bind_bench_exchange(nb::module_& m) {
           "__init__",
           [](BenchExchange* self, const Machine& machine, const Extent& cells, int quantities, const std::string& dtype,
              int radius, const std::array<bool, 3>& periodic, const Extent& device_grid, int alignment,
-             const std::string& layout, const nb::dict& options) {
+             const std::string& layout, const std::string& coding, const nb::dict& options) {
             ExchangeOptions chosen = exchange_options(options);
+            const Coding how = coding_from_string(coding);
             nb::gil_scoped_release release;
             new (self) BenchExchange(machine, cells, quantities, dtype, radius, periodic, device_grid, alignment,
-                                     layout, std::move(chosen));
+                                     layout, how, std::move(chosen));
           },
           nb::arg("machine"), nb::arg("cells"), nb::arg("quantities") = 4, nb::arg("dtype") = "f32",
           nb::arg("radius") = 3, nb::arg("periodic") = std::array<bool, 3>{true, true, true},
           nb::arg("device_grid") = Extent{0, 0, 0}, nb::arg("alignment") = FieldOptions{}.alignment,
-          nb::arg("layout") = "auto", nb::arg("options") = nb::dict())
+          nb::arg("layout") = "auto", nb::arg("coding") = "raw", nb::arg("options") = nb::dict())
       .def("events_us", &BenchExchange::events_us, nb::arg("repeats") = 100, Release())
       .def("host_us", &BenchExchange::host_us, nb::arg("repeats") = 100, Release())
       .def("begin_us", &BenchExchange::begin_us, nb::arg("repeats") = 100, Release())

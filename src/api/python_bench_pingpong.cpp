@@ -53,7 +53,8 @@ double host_seconds(const Communicator& comm, int count, const std::function<voi
 /// The two blocks, the field on them and an exchange each way.
 class RoutePingPong {
  public:
-  RoutePingPong(const Communicator& comm, const Machine& machine, int a, int b, std::size_t bytes, RouteKind kind)
+  RoutePingPong(const Communicator& comm, const Machine& machine, int a, int b, std::size_t bytes, RouteKind kind,
+                const Throttle& throttle)
       : comm_(comm), machine_(machine), a_(a), count_(static_cast<std::int64_t>(bytes / sizeof(double))) {
     GridOptions options;
     options.boxes = {block(a, 0), block(b, count_)};
@@ -64,6 +65,7 @@ class RoutePingPong {
     field.shared = true;
     ExchangeOptions route;
     route.routes = {kind};
+    route.throttle = throttle;
     // Planned for all ranks before any of them starts what the others must join: a rank without blocks refuses nothing.
     for (const OneWay* pattern : {&there_, &back_}) plan_messages(*grid_, {{pattern, field}}, route);
     field_ = std::make_unique<Field>(*grid_, field);
@@ -143,8 +145,8 @@ class RoutePingPong {
 /// Messages of all sizes by one route between two devices. Collective.
 class RoutePingPongs {
  public:
-  RoutePingPongs(const Machine& machine, int a, int b, const std::string& route)
-      : machine_(machine), a_(a), b_(b), route_(route) {
+  RoutePingPongs(const Machine& machine, int a, int b, const std::string& route, const std::string& throttle)
+      : machine_(machine), a_(a), b_(b), route_(route), throttle_(throttle_from_string(throttle)) {
     const Communicator& comm = world();
     std::string refused;
     try {
@@ -178,12 +180,13 @@ class RoutePingPongs {
 
  private:
   std::unique_ptr<RoutePingPong> make(std::size_t bytes) const {
-    return std::make_unique<RoutePingPong>(world(), machine_, a_, b_, bytes, route_from_string(route_));
+    return std::make_unique<RoutePingPong>(world(), machine_, a_, b_, bytes, route_from_string(route_), throttle_);
   }
 
   const Machine& machine_;
   int a_, b_;
   std::string route_, refused_;
+  Throttle throttle_;
   // Lives as long as all others, so that what a library sets up between the devices is set up once.
   std::unique_ptr<RoutePingPong> first_;
 };
@@ -276,8 +279,8 @@ nb::object mpi_gpu_aware() {
 
 void bind_bench_pingpong(nb::module_& m) {
   nb::class_<RoutePingPongs>(m, "RoutePingPongs")
-      .def(nb::init<const Machine&, int, int, const std::string&>(), nb::arg("machine"), nb::arg("a"), nb::arg("b"),
-           nb::arg("route"), nb::keep_alive<1, 2>())
+      .def(nb::init<const Machine&, int, int, const std::string&, const std::string&>(), nb::arg("machine"),
+           nb::arg("a"), nb::arg("b"), nb::arg("route"), nb::arg("throttle") = "none", nb::keep_alive<1, 2>())
       .def_prop_ro("refused", &RoutePingPongs::refused)
       .def("time", &RoutePingPongs::time, nb::arg("bytes"), nb::arg("budget"),
            nb::call_guard<nb::gil_scoped_release>());

@@ -34,13 +34,16 @@ nb::list message_list(const std::vector<MessageInfo>& messages) {
 ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   ExchangeOptions options;
   std::vector<std::string> routes;
+  std::string throttle = "none";
   Reader reader(dict, "an exchange");
   reader.read("routes", routes);
   reader.read("wait_limit", options.wait_limit);
+  reader.read("throttle", throttle);
   read_knobs(reader, options.knobs);
   if (watched) *watched = read_watched(reader);
   reader.finish();
   options.routes = routes_from(routes);
+  options.throttle = throttle_from_string(throttle);
   return options;
 }
 
@@ -82,18 +85,21 @@ struct Wanted {
   Halo::Options halo;
   Op op = Op::copy;  ///< copy: ghosts are filled; others: what they hold goes the other way
   Transpose::Options transpose;
+  Coding coding;
 };
 
 Wanted wanted_from(const nb::dict& dict) {
   Wanted w;
-  std::string reach = "all", combine;
+  std::string reach = "all", combine, coding = "raw";
   Reader reader(dict, "a field");
   w.source = given_from(reader);
   reader.read("low", w.halo.low);
   reader.read("high", w.halo.high);
   reader.read("reach", reach);
   reader.read("combine", combine);
+  reader.read("coding", coding);
   reader.finish();
+  w.coding = coding_from_string(coding);
   w.halo.reach = one_of<Reach>(
       reach, {{"faces", Reach::faces}, {"faces_and_edges", Reach::faces_and_edges}, {"all", Reach::all}}, "reach");
   if (!combine.empty()) w.op = op_from(combine);
@@ -107,6 +113,9 @@ Wanted transposed_from(const nb::dict& source, const nb::dict& target, const nb:
   w.target = given_from(to);
   options.read("axes", w.transpose.axes);
   options.read("kept", w.transpose.kept);
+  std::string coding = "raw";
+  options.read("coding", coding);
+  w.coding = coding_from_string(coding);
   for (Reader* reader : {&from, &to, &options}) reader->finish();
   return w;
 }
@@ -125,7 +134,7 @@ class ArrayExchange {
       if (w.target) {
         fields_.push_back(Field::adopt(comm, *target, w.target->field, w.target->arrays));
         patterns_.push_back(std::make_unique<Transpose>(grid, *target, w.transpose));
-        items.push_back({patterns_.back().get(), source, &fields_.back(), true});
+        items.push_back({patterns_.back().get(), source, &fields_.back(), true, w.coding});
         continue;
       }
       if (w.op == Op::copy) {
@@ -133,7 +142,7 @@ class ArrayExchange {
       } else {
         patterns_.push_back(std::make_unique<HaloAdjoint>(w.halo, w.op));
       }
-      items.push_back({patterns_.back().get(), source});
+      items.push_back({patterns_.back().get(), source, nullptr, false, w.coding});
     }
     if (watched.trace) options.trace = &trace_.emplace();
     tuning_.options = options;

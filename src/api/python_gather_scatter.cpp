@@ -113,16 +113,17 @@ void bind_gather_scatter(nb::module_& m) {
           "__init__",
           [](ArrayGatherScatter* self, const Communicator& comm, const Grid& grid, const ArrayGatherScatter::Ids& ids,
              const std::vector<std::int64_t>& first_blocks, std::int64_t block, const std::string& type, int components,
-             const nb::dict& exchange) {
+             const nb::dict& exchange, const std::string& coding) {
             Watched watched;
-            GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange, &watched)};
+            GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange, &watched),
+                                         coding_from_string(coding)};
             require(!watched.trace, "a gather-scatter is not traced: leave trace out");
             options.tune = watched.tune;
             const nb::gil_scoped_release release;
             new (self) ArrayGatherScatter(comm, grid, ids, first_blocks, block, options);
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("ids"), nb::arg("first_blocks"), nb::arg("block"), nb::arg("type"),
-          nb::arg("components"), nb::arg("exchange"))
+          nb::arg("components"), nb::arg("exchange"), nb::arg("coding") = "raw")
       .def("run", &ArrayGatherScatter::run, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
       .def("start", &ArrayGatherScatter::start, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
       .def("finish", &ArrayGatherScatter::finish, Release())

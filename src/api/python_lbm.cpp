@@ -85,6 +85,11 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("rim", o.rim);
   reader.read("rim_processors", o.rim_processors);
   reader.read("tune_rim", o.tune_rim);
+  std::string coding = "raw", throttle = "none";
+  reader.read("coding", coding);
+  reader.read("throttle", throttle);
+  o.coding = coding_from_string(coding);
+  o.exchange.throttle = throttle_from_string(throttle);
   reader.read("wait_limit", o.exchange.wait_limit);
   read_knobs(reader, o.exchange.knobs);
   std::vector<std::array<std::int64_t, 7>> boxes;  // low x, y, z, high, device

@@ -1,6 +1,7 @@
 #include "device/faults.hpp"
 
 #include <atomic>
+#include <utility>
 
 #include <slipstream/error.hpp>
 
@@ -9,6 +10,8 @@ namespace {
 
 /// Passes until the fault, less one; below 0: none.
 std::atomic<int> remaining[static_cast<int>(Step::count)] = {-1, -1, -1};
+
+std::function<void(Stream&)> held_up[static_cast<int>(Lane::count)];
 
 std::atomic<int>& of(Step step) { return remaining[static_cast<int>(step)]; }
 
@@ -22,6 +25,14 @@ void pass(Step step) {
   // Not armed, in all but tests: one load.
   if (of(step).load(std::memory_order_relaxed) < 0) return;
   if (of(step).fetch_sub(1) == 0) throw OutOfMemory("a test makes this step fail");
+}
+
+void hold(Lane lane, std::function<void(Stream&)> work) { held_up[static_cast<int>(lane)] = std::move(work); }
+
+bool held(Lane lane) { return static_cast<bool>(held_up[static_cast<int>(lane)]); }
+
+void reach(Lane lane, Stream& stream) {
+  if (held(lane)) held_up[static_cast<int>(lane)](stream);
 }
 
 }  // namespace slipstream::faults

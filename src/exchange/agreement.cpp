@@ -12,7 +12,7 @@ std::string described(const Grid& grid, const std::vector<PlannedItem>& items) {
     const FieldOptions& field = item.source;
     text += (text.empty() ? "" : ", ") + field.name + (item.target ? " to " + item.target->name : "") + " (" +
             std::to_string(field.components) + " x " + to_string(field.type) + ", " + to_string(field.layout) +
-            ", by " + item.pattern->name() + ")";
+            ", by " + item.pattern->name() + (item.coding == Coding{} ? "" : ", " + to_string(item.coding)) + ")";
   }
   return text + " on " + to_string(grid.extent()) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
 }
@@ -25,7 +25,7 @@ void agree(const Communicator& comm, std::uint64_t number, const std::string& te
   const auto rank = static_cast<std::size_t>(other - numbers.begin());
   throw Error("the ranks construct different exchanges: rank 0 one of " + texts.front() + ", rank " +
               std::to_string(rank) + " one of " + texts[rank] +
-              (texts[rank] == texts.front() ? ", with other ghosts, blocks, routes, knobs or codec" : ""));
+              (texts[rank] == texts.front() ? ", with other ghosts, blocks, routes, knobs or throttle" : ""));
 }
 
 }  // namespace slipstream

@@ -29,6 +29,7 @@ void Exchange::Impl::make() {
   std::string words;
   const std::string unplanned = failure_of([&] {
     check_items();
+    slipstream::check(options.throttle);
     planned = slipstream::planned(items);
     words = described(grid, planned);
     hash = plan_hash(grid, planned, options);
@@ -141,10 +142,15 @@ void Exchange::Impl::make_message(Channel& channel, int most_devices) {
   m.tag = place_in_rank(b.source) * most_devices + place_in_rank(b.target);
   m.plan = hash;
   m.bytes = b.bytes;
-  m.wire_bytes = options.codec->wire_bytes(b.bytes);
-  m.codec = options.codec;
   m.comm = own->mpi();
   m.knobs = options.knobs;
+  m.throttle = options.throttle;
+  const bool slowed = m.throttle.slows() && route(channel.choice.route).needs_host();
+  require(!slowed || m.throttle.seconds(static_cast<double>(m.bytes)) < options.wait_limit,
+          "a message of " + std::to_string(m.bytes) + " B takes " +
+              std::to_string(m.throttle.seconds(static_cast<double>(m.bytes))) + " s by the throttle " +
+              to_string(m.throttle) + ", and waits end after " + std::to_string(options.wait_limit) +
+              " s: give a longer wait_limit or a faster throttle");
   m.combines = channel.pair.combines;
   m.host_shared = channel.pair.same_node;
   m.whole_lines = channel.pair.whole_lines;

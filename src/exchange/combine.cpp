@@ -26,6 +26,9 @@ Mover shared_mover(const Contributor& c) {
   mover.op = c.arrived.leg->transfer->op;
   mover.type = c.arrived.leg->type;
   mover.word = static_cast<int>(size_of(mover.type));
+  mover.item = c.arrived.leg->item;
+  mover.wire = c.arrived.leg->wire;
+  if (c.arrived.leg->coded()) mover.recode = Recode::decode;
   return mover;
 }
 
@@ -67,6 +70,8 @@ std::vector<Mover> Combiner::movers(const std::vector<Contributor>& contributors
     for (const Contributor* c : all) {
       require(c->arrived.leg->transfer->op == first->op,
               "one array of a block is the target of different operations in one exchange: make two exchanges");
+      require(c->arrived.leg->wire == all.front()->arrived.leg->wire,
+              "one array of a block is the target of different codings in one exchange: make two exchanges");
       listed |= c->arrived.leg->transfer->target.ids != nullptr;
     }
     if (listed) {
@@ -108,7 +113,7 @@ void Combiner::boxes(const std::vector<const Contributor*>& all, std::vector<Mov
       const std::int64_t at = mixed ? packed_at(leg, 0, box.lo) * wide + component
                                     : packed_at(leg, static_cast<std::size_t>(found - set.components.begin()), box.lo);
       Contribution from;
-      from.base = c->arrived.values + at * static_cast<std::int64_t>(size_of(leg.type));
+      from.base = c->arrived.values + at * static_cast<std::int64_t>(size_of(leg.wire, leg.type));
       const Extent e = in_order(leg, set.box.extents());
       const Extent stride = by_rows(leg.target_layout, in_order(leg, {wide, wide * e[0], wide * e[0] * e[1]}));
       std::copy(stride.begin(), stride.end(), from.stride);
@@ -152,7 +157,7 @@ void Combiner::lists(const std::vector<const Contributor*>& all, std::vector<Mov
     const Leg& leg = *c->arrived.leg;
     const IndexSet& set = leg.transfer->target;
     require(set.ids != nullptr, "an array that is the target of lists of elements is the target of a box too");
-    const auto size = static_cast<std::int64_t>(size_of(leg.type));
+    const auto size = static_cast<std::int64_t>(size_of(leg.wire, leg.type));
     for (std::size_t n = 0; n < set.ids->size(); ++n)
       targets[(*set.ids)[n]].push_back({c, c->arrived.values + static_cast<std::int64_t>(n) * size});
   }
@@ -161,7 +166,8 @@ void Combiner::lists(const std::vector<const Contributor*>& all, std::vector<Mov
     std::vector<std::vector<std::int64_t>> sources;  // by contributor: element addresses
   };
   std::map<std::pair<std::size_t, int>, Group> groups;
-  const auto size = static_cast<std::int64_t>(size_of(all.front()->arrived.leg->type));
+  const Leg& one = *all.front()->arrived.leg;
+  const auto size = static_cast<std::int64_t>(size_of(one.wire, one.type));
   for (const auto& [element, ones] : targets) {
     std::vector<const Contributor*> here;
     for (const One& one : ones) here.push_back(one.from);

@@ -147,7 +147,7 @@ void Exchange::Impl::begin(std::vector<Stream>& streams) {
 void Exchange::Impl::end(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "end");
   require(open, "an exchange was ended that was not begun");
-  check();
+  check_waits();
   if (host_driven) drive_host_routes();
   open = false;
   std::vector<Stream*> own;
@@ -160,6 +160,7 @@ void Exchange::Impl::end(std::vector<Stream>& streams) {
       streams[i].wait(side.after);
     }
   });
+  check_values();
 }
 
 void Exchange::Impl::run(std::vector<Stream>& streams) {
@@ -182,10 +183,11 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   } else {
     queue(callers);
   }
-  if (states.empty()) return;
   // For await_or_abandon().
-  for (std::size_t i = 0; i < sides.size(); ++i)
-    if (!streams[i].capturing()) streams[i].record(sides[i]->ran);
+  if (!states.empty())
+    for (std::size_t i = 0; i < sides.size(); ++i)
+      if (!streams[i].capturing()) streams[i].record(sides[i]->ran);
+  check_values();
 }
 
 /// All of an exchange whose routes queue work between sending and arrival.
@@ -303,7 +305,7 @@ void Exchange::Impl::drive_host_routes() {
 
 /// Once a wait has given up, an exchange does no more: what the others sent last is not theirs to trust.
 /// Also of one whose making failed half-way.
-void Exchange::Impl::check() {
+void Exchange::Impl::check_waits() {
   if (!complaint.empty()) throw Timeout(complaint);
   if (watchdog) watchdog->check();
   for (const auto& side : sides) {
@@ -313,6 +315,27 @@ void Exchange::Impl::check() {
     throw Timeout(too_late(failure->sequence, end_of(side->index, grid.rank()) + " waited",
                            end_of(peer, grid.machine().device(peer).rank), options.wait_limit));
   }
+}
+
+/// All that was sent has arrived or will.
+void Exchange::Impl::check_values() const {
+  for (const auto& side : sides)
+    if (const Failure* told = side->failure.data(); told && load_acquire(&told->overflow))
+      throw Overflow(too_large(*told));
+}
+
+void Exchange::Impl::check() {
+  check_waits();
+  check_values();
+}
+
+/// What an Overflow says.
+std::string Exchange::Impl::too_large(const Failure& told) const {
+  const auto item = static_cast<std::size_t>(told.overflow - 1);
+  const PlannedItem& of = planned.at(item);
+  return name(sequence) + ": a finite value of item " + std::to_string(item) + " (" + of.source.name + " by " +
+         of.pattern->name() + ") is too large for its coding, " + to_string(of.coding) +
+         ", and arrived as infinite, in this exchange or before: choose the coding raw or scale the field";
 }
 
 std::vector<double> Exchange::Impl::arrival_us() {

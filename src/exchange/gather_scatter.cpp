@@ -128,11 +128,13 @@ struct GatherScatter::Impl {
   }
 
   void check_options() {
-    const std::string words = std::to_string(options.components) + " x " + to_string(options.type);
-    const std::uint64_t number =
-        static_cast<std::uint64_t>(options.components) * 16 + static_cast<std::uint64_t>(options.type);
-    slipstream::agree(comm, number, "a gather-scatter of " + words);
+    const std::string words = std::to_string(options.components) + " x " + to_string(options.type) +
+                              (options.coding == Coding{} ? "" : ", " + to_string(options.coding));
+    Hash hash;
+    hash.add(words);
+    slipstream::agree(comm, hash.value(), "a gather-scatter of " + words);
     CopiesOnDevice::require_known(options.type);
+    wire = wire_of(options.coding, options.type, "of a gather-scatter");
     require(options.components >= 1,
             "a gather-scatter needs one component or more, not " + std::to_string(options.components));
     require(machine.discovered() && machine.ranks() == comm.size(),
@@ -177,7 +179,7 @@ struct GatherScatter::Impl {
       values.shared = true;
       field = std::make_unique<Field>(*grid, values);
     });
-    const std::vector<ExchangeItem> items{{pattern.get(), field.get()}};
+    const std::vector<ExchangeItem> items{{pattern.get(), field.get(), nullptr, false, options.coding}};
     if (options.tune) tuning = tune(comm, *grid, items, options.exchange, *options.tune);
     exchange = std::make_unique<Exchange>(comm, *grid, items, tuning.options);
   }
@@ -229,7 +231,7 @@ struct GatherScatter::Impl {
       Beside& own = besides[d];
       streams[d].record(own.before);
       own.stream.wait(own.before);
-      lists[d].combine_local(own.stream, current[d], options.type, options.components, op);
+      lists[d].combine_local(own.stream, current[d], options.type, wire, options.components, op);
       own.stream.record(own.after);
       lists[d].pack(streams[d], current[d], mailbox(d), options.type, options.components, op);
     }
@@ -241,7 +243,7 @@ struct GatherScatter::Impl {
   void combine_shared(std::vector<Stream>& streams) {
     for (std::size_t d = 0; d < copies.size(); ++d)
       lists[d].combine_shared(streams[d], current[d], mailbox(d), exchange->broken_on(streams[d].device()),
-                              options.type, options.components, operation);
+                              options.type, wire, options.components, operation);
   }
 
   void start(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op) {
@@ -250,7 +252,8 @@ struct GatherScatter::Impl {
     for (std::size_t d = 0; d < copies.size(); ++d)
       lists[d].pack(streams[d], current[d], mailbox(d), options.type, k, op);
     if (exchange) exchange->begin(streams);
-    for (std::size_t d = 0; d < copies.size(); ++d) lists[d].combine_local(streams[d], current[d], options.type, k, op);
+    for (std::size_t d = 0; d < copies.size(); ++d)
+      lists[d].combine_local(streams[d], current[d], options.type, wire, k, op);
     open = true;
   }
 
@@ -265,6 +268,7 @@ struct GatherScatter::Impl {
   Communicator comm;
   Machine machine;
   GatherScatterOptions options;
+  Wire wire = Wire::same;
   Tuning tuning;
   std::vector<Copies> copies;
   std::vector<CopiesOnDevice> lists;

@@ -7,14 +7,33 @@
 
 #include <slipstream/device/caches.hpp>
 
+#include "coding/cast.hpp"
 #include "device/upload.hpp"
 #include "route/combine.hpp"
 
 namespace slipstream {
 namespace {
 
+/// What happens to the value of a block that shares an id with others: nothing, or what happens to it on its way.
+struct Kept {
+  template <class T>
+  SLIP_FN T operator()(const T& value) const {
+    return value;
+  }
+};
+/// What does not fit stays as it is: it is an error where it travels, and none where it does not.
+template <class Cast>
+struct Rounded {
+  using T = typename Cast::Value;
+  SLIP_FN T operator()(const T& value) const {
+    bool overflow = false;
+    const T result = Cast::decode(Cast::encode(value, overflow), overflow);
+    return overflow ? value : result;
+  }
+};
+
 /// Combines values in the order of blocks: those of a block first among themselves.
-template <class T>
+template <class T, class Turn>
 class Fold {
  public:
   SLIP_FN explicit Fold(Op op) : op_(op) {}
@@ -23,19 +42,20 @@ class Fold {
       partial_ = combine(op_, partial_, value);
       return;
     }
-    close();
+    if (block_ != none) close();
     partial_ = value;
     block_ = block;
   }
   SLIP_FN T result() {
+    if (empty_) return partial_;  // of one block
     close();
     return total_;
   }
 
  private:
   SLIP_FN void close() {
-    if (block_ == none) return;
-    total_ = empty_ ? partial_ : combine(op_, total_, partial_);
+    const T value = Turn{}(partial_);
+    total_ = empty_ ? value : combine(op_, total_, value);
     empty_ = false;
   }
   static constexpr std::int64_t none = -1;
@@ -56,7 +76,7 @@ struct RowsHere {
 constexpr int row_bits = 20;
 SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_bits); }
 
-template <class T>
+template <class T, class Turn>
 struct CombineLocal {
   T* values;
   std::int64_t stride;
@@ -70,7 +90,7 @@ struct CombineLocal {
     const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1];
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
-      Fold<T> fold(op);
+      Fold<T, Turn> fold(op);
       for (std::uint32_t n = first; n < last; ++n) {
         const std::uint32_t point = load_once(rows.items + n);
         fold.add(mine[point], point / block);
@@ -81,7 +101,7 @@ struct CombineLocal {
   }
 };
 
-template <class T>
+template <class T, class Turn>
 struct CombineShared {
   T* values;
   std::int64_t stride;
@@ -102,7 +122,7 @@ struct CombineShared {
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
       const T* const theirs = mailbox + c * mailbox_stride;
-      Fold<T> fold(op);
+      Fold<T, Turn> fold(op);
       for (std::uint32_t n = first; n < last; ++n) {
         const Term term = rows.items[n];
         if (term.incoming) {
@@ -169,6 +189,13 @@ void with_type(DType type, const F& f) {
   }
 }
 
+/// Calls f with a type and what happens to its values.
+template <class F>
+void with_turn(DType type, Wire wire, const F& f) {
+  if (wire == Wire::same) return with_type(type, [&](auto value) { f(value, Kept{}); });
+  with_cast(type, wire, [&]<class Cast>(Cast) { f(typename Cast::Value{}, Rounded<Cast>{}); });
+}
+
 template <class T>
 T* as(void* data) {
   return static_cast<T*>(data);
@@ -208,28 +235,29 @@ void CopiesOnDevice::pack(Stream& stream, const Values& values, const Values& ma
   });
 }
 
-void CopiesOnDevice::combine_local(Stream& stream, const Values& values, DType type, int components, Op op) const {
-  with_type(type, [&]<class T>(T) {
+void CopiesOnDevice::combine_local(Stream& stream, const Values& values, DType type, Wire wire, int components,
+                                   Op op) const {
+  with_turn(type, wire, [&]<class T, class Turn>(T, Turn) {
     launch_rows(
         stream, local_.count,
-        CombineLocal<T>{
+        CombineLocal<T, Turn>{
             as<T>(values.data), values.stride, {local_.starts.data(), local_.items.data()}, block_, components, op});
   });
 }
 
 void CopiesOnDevice::combine_shared(Stream& stream, const Values& values, const Values& mailbox, const Signal* broken,
-                                    DType type, int components, Op op) const {
-  with_type(type, [&]<class T>(T) {
+                                    DType type, Wire wire, int components, Op op) const {
+  with_turn(type, wire, [&]<class T, class Turn>(T, Turn) {
     launch_rows(stream, shared_.count,
-                CombineShared<T>{as<T>(values.data),
-                                 values.stride,
-                                 as<T>(mailbox.data),
-                                 mailbox.stride,
-                                 broken,
-                                 {shared_.starts.data(), shared_.items.data()},
-                                 block_,
-                                 components,
-                                 op});
+                CombineShared<T, Turn>{as<T>(values.data),
+                                       values.stride,
+                                       as<T>(mailbox.data),
+                                       mailbox.stride,
+                                       broken,
+                                       {shared_.starts.data(), shared_.items.data()},
+                                       block_,
+                                       components,
+                                       op});
   });
 }
 

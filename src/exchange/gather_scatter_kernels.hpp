@@ -26,11 +26,12 @@ class CopiesOnDevice {
   static void require_known(DType type);
   /// Combines the copies in each block of what is sent.
   void pack(Stream& stream, const Values& values, const Values& mailbox, DType type, int components, Op op) const;
-  /// Combines ids that no other device has, and writes the result to all copies.
-  void combine_local(Stream& stream, const Values& values, DType type, int components, Op op) const;
+  /// Combines ids that no other device has, and writes the result to all copies. `wire`: what the values of blocks that
+  /// share an id are rounded to.
+  void combine_local(Stream& stream, const Values& values, DType type, Wire wire, int components, Op op) const;
   /// The same for ids of which other devices' values lie in the mailbox, unless they are `broken` (not 0).
   void combine_shared(Stream& stream, const Values& values, const Values& mailbox, const Signal* broken, DType type,
-                      int components, Op op) const;
+                      Wire wire, int components, Op op) const;
 
  private:
   template <class Item>

@@ -156,8 +156,11 @@ struct Exchange::Impl {
   void trace_states() const;
   std::string name(std::uint64_t number) const;
   std::string too_late(std::uint64_t number, const std::string& who, const std::string& whom, double seconds) const;
+  std::string too_large(const Failure& told) const;
   std::string who_waits() const;
   void drive_host_routes();
+  void check_waits();
+  void check_values() const;
   void check();
   std::vector<double> arrival_us();
 

@@ -18,6 +18,7 @@ void check(const PlannedItem& item) {
   const std::string what = "the pattern '" + item.pattern->name() + "' ";
   require(from.type == to.type, what + "moves values of " + named(from) + " (" + to_string(from.type) + ") to " +
                                     named(to) + " (" + to_string(to.type) + "): give both the same number format");
+  wire_of(item.coding, from.type, named(from));
   const Op op = item.pattern->op();
   if (op == Op::copy) return;
   require(from.type != DType::f16, what + "combines values, and field " + named(from) +
@@ -66,7 +67,7 @@ void add(Hash& hash, const Grid& grid) {
 std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items) {
   std::vector<PlannedItem> result;
   for (const auto& item : items) {
-    result.push_back({item.pattern, item.source->options(), {}, item.rebinds});
+    result.push_back({item.pattern, item.source->options(), {}, item.rebinds, item.coding});
     if (item.target) result.back().target = item.target->options();
   }
   return result;
@@ -79,6 +80,7 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     const FieldOptions &field = items[i].source, &to_field = items[i].to();
     const Grid& to = items[i].pattern->target(grid);
     check(items[i]);
+    const Wire wire = wire_of(items[i].coding, field.type, named(field));
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
     for (const Transfer& t : result.transfers[i]) {
       check(t, items[i].pattern->name());
@@ -87,9 +89,8 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
       b.source = key.first;
       b.target = key.second;
       b.legs.push_back({&t, static_cast<int>(i), b.bytes, field.type, field.layout, to_field.layout, field.components,
-                        to_field.components, items[i].rebinds});
-      const std::size_t bytes = t.source.size() * size_of(field.type);
-      b.bytes += round_up(bytes, leg_alignment);
+                        to_field.components, items[i].rebinds, wire});
+      b.bytes += round_up(b.legs.back().bytes(), leg_alignment);
     }
   }
   return result;
@@ -99,7 +100,6 @@ Pairs::Pairs(const Machine& machine, const std::vector<PlannedItem>& items, cons
              std::string gpu_mpi_refusal)
     : machine_(machine), shared_(machine.devices()) {
   common_.gpu_mpi = std::move(gpu_mpi_refusal);
-  common_.raw = options.codec->identity();
   for (const auto& item : items) {
     const FieldOptions& target = item.to();
     fields_shared_ &= target.shared;
@@ -135,6 +135,18 @@ Pair Pairs::of(int source, int target) const {
   return pair;
 }
 
+namespace {
+
+/// Why a route cannot serve a pair with these options; empty where it can.
+std::string refusal_of(RouteKind kind, const Pair& pair, const ExchangeOptions& options) {
+  const Route& way = route(kind);
+  const std::string why = way.refusal(pair);
+  if (!why.empty() || pair.same_device || !options.throttle.slows() || way.needs_host()) return why;
+  return "the throttle slows messages that the host sends, and this route's are moved by devices and libraries";
+}
+
+}  // namespace
+
 Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& options) {
   const auto& allowed = options.routes;
   std::string refused;
@@ -142,14 +154,14 @@ Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& o
     refused += (refused.empty() ? "" : "; ") + what + " " + to_string(kind) + ": " + why;
   };
   if (const auto given = options.chosen.find({source, target}); given != options.chosen.end()) {
-    const std::string why = route(given->second).refusal(pair);
+    const std::string why = refusal_of(given->second, pair, options);
     const auto reason = options.reasons.find({source, target});
     if (why.empty()) return {given->second, reason == options.reasons.end() ? "chosen by measurement" : reason->second};
     refuse("chosen, but refused,", given->second, why);
   }
   for (const RouteKind kind : all_routes()) {
     const bool listed = std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
-    const std::string why = listed ? route(kind).refusal(pair) : "turned off";
+    const std::string why = listed ? refusal_of(kind, pair, options) : "turned off";
     if (why.empty()) return {kind, refused.empty() ? "first in the rules" : refused};
     refuse("not", kind, why);
   }
@@ -164,6 +176,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     hash.add(item.pattern->fingerprint());
     add(hash, item.source);
     hash.add(std::uint64_t{item.rebinds});
+    hash.add(to_string(item.coding));
     if (!item.target) continue;
     add(hash, *item.target);
     add(hash, item.pattern->target(grid));
@@ -176,7 +189,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     for (const int value : {pair.first, pair.second, static_cast<int>(kind)})
       hash.add(static_cast<std::uint64_t>(value));
   for (const RouteKind kind : options.routes) hash.add(static_cast<std::uint64_t>(kind));
-  hash.add(options.codec->name());
+  hash.add(to_string(options.throttle));
   return hash.value();
 }
 

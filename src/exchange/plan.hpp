@@ -50,7 +50,7 @@ struct Choice {
 /// refusals where there is none.
 Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& options);
 
-/// Equal on two ranks where grid, fields, routes and codec are the same.
+/// Equal on two ranks where grid, fields, codings and routes are the same.
 std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items, const ExchangeOptions& options);
 
 /// Equal at both ends of a message where they list the same transfers.

@@ -16,7 +16,7 @@ namespace slipstream {
 namespace {
 
 struct Entry {
-  std::int64_t source = 0, target = 0, route = 0, wire_bytes = 0;
+  std::int64_t source = 0, target = 0, route = 0, bytes = 0;
 };
 
 /// Seconds in which a library starts, however impatient exchanges are: NCCL and NVSHMEM take 1 to 5 on some GPUs.
@@ -39,7 +39,7 @@ void Exchange::Impl::prepare_routes() {
   for (const Channel& channel : channels)
     append_record(mine,
                   Entry{channel.message.source, channel.message.target, static_cast<std::int64_t>(channel.choice.route),
-                        static_cast<std::int64_t>(channel.message.wire_bytes)});
+                        static_cast<std::int64_t>(channel.message.bytes)});
   std::map<std::pair<int, int>, Entry> known;
   for (const Entry& entry : records_of<Entry>(comm.all_gather(mine))) {
     const auto [seen, first] =
@@ -61,7 +61,7 @@ void Exchange::Impl::prepare_routes() {
                      std::max(options.wait_limit, least_patience)};
     for (const auto& [devices, entry] : known)
       if (static_cast<RouteKind>(entry.route) == kind)
-        setup.letters.push_back({devices.first, devices.second, static_cast<std::size_t>(entry.wire_bytes)});
+        setup.letters.push_back({devices.first, devices.second, static_cast<std::size_t>(entry.bytes)});
     if (setup.letters.empty()) continue;
     on_all_ranks(comm, "an exchange could not be made", [&] {
       if (auto state = route(kind).prepare(setup)) states[kind] = std::move(state);
@@ -145,7 +145,7 @@ bool Exchange::Impl::over() const {
 /// Whether a wait has given up.
 bool Exchange::Impl::late() noexcept {
   try {
-    check();
+    check_waits();
   } catch (const Error&) {
     return true;
   }
@@ -166,7 +166,7 @@ void Exchange::Impl::keep_memory() {
 void Exchange::Impl::await_or_abandon() noexcept {
   // The watchdog's last complaint is kept: it goes.
   try {
-    check();
+    check_waits();
   } catch (const Error& error) {
     complaint = error.what();
   }

@@ -160,10 +160,10 @@ std::unique_ptr<Inlet> mpi_inlet(const Message& message, const Pieces& pieces, c
 }
 
 std::size_t host_landing_bytes(const Message& message) {
-  return control_room + mapped_places * round_up(message.wire_bytes, place_alignment);
+  return control_room + mapped_places * round_up(message.bytes, place_alignment);
 }
 PlaceRing host_places(const Message& message, std::byte* landing) {
-  return {landing + control_room, round_up(message.wire_bytes, place_alignment), mapped_places};
+  return {landing + control_room, round_up(message.bytes, place_alignment), mapped_places};
 }
 std::unique_ptr<Outlet> mapped_outlet(const Message& message, const Pieces& pieces, std::byte* landing) {
   return std::make_unique<MappedOutlet>(message, pieces, landing);

@@ -41,10 +41,14 @@ struct PlaceRing {
 class Outlet {
  public:
   virtual ~Outlet() = default;
+  /// An exchange has begun; before anything else of it.
+  virtual void begin(std::uint64_t) {}
   /// Whether the place of this exchange may be written.
   virtual bool room(std::uint64_t) { return true; }
   /// The piece lies in its place. Pieces of an exchange are sent in order, exchanges too.
   virtual void send(int piece, std::uint64_t sequence) = 0;
+  /// Does what has become due of what was sent.
+  virtual void drive() {}
   /// Whether all that was sent has left.
   virtual bool sent() { return true; }
   /// At the end: false where MPI may still read the places.
@@ -52,6 +56,9 @@ class Outlet {
   /// Whom the message also depends on, beside its two ends; empty where on nobody.
   virtual std::string escort() const { return {}; }
 };
+
+/// Sends through another outlet, as late as a slow link would. Itself the other where nothing is slowed.
+std::unique_ptr<Outlet> throttled(std::unique_ptr<Outlet> outlet, const Pieces& pieces, const Throttle& throttle);
 
 class Inlet {
  public:

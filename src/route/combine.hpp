@@ -2,16 +2,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <slipstream/device/complex.hpp>
 #include <slipstream/launch.hpp>
 #include <slipstream/transfer.hpp>
 
 namespace slipstream {
-
-/// A complex number as fields of c64 and c128 hold it.
-template <class T>
-struct Complex {
-  T real, imaginary;
-};
 
 /// Sums and products; complex numbers have no order.
 template <class T>

@@ -12,7 +12,7 @@ class CopySender final : public Sender {
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
   void join(Stream& stream) override;
-  std::int64_t bytes() const override { return bytes_of(lowering_, packed_, wire_); }
+  std::int64_t bytes() const override { return bytes_of(lowering_, packed_); }
 
  private:
   Message message_;
@@ -21,7 +21,7 @@ class CopySender final : public Sender {
   Pulse pulse_;
   Trace* trace_;
   std::string row_;  // of the trace
-  Buffer<std::byte> packed_, wire_;
+  Buffer<std::byte> packed_;
   std::unique_ptr<Stream> lane_;
   Event packed_event_, sent_;
 };
@@ -29,15 +29,12 @@ class CopySender final : public Sender {
 class CopyReceiver final : public Receiver {
  public:
   CopyReceiver(const Message& message, const ReceiveSite& site);
-  bool delivers() const override { return !message_.codec->identity(); }
+  bool delivers() const override;
   void deliver(Stream& stream, std::uint64_t sequence) override;
-  std::int64_t bytes() const override { return bytes_of(lowering_, packed_); }
+  std::int64_t bytes() const override { return lowering_.bytes(); }
 
  private:
-  Message message_;
   Lowering lowering_;
-  std::byte* slot_;
-  Buffer<std::byte> packed_;
 };
 
 /// A route whose ends these are; what joins its pairs is its own to say.
@@ -45,7 +42,7 @@ class CopyRoute : public Route {
  public:
   Facts execution() const override;
   SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
-    return {round_up(message.wire_bytes, slot_alignment), 1, 1, false};
+    return {round_up(message.bytes, slot_alignment), 1, 1, false};
   }
   bool needs_host() const override { return false; }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override;

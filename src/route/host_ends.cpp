@@ -3,6 +3,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
 
+#include "device/faults.hpp"
 #include "device/kept_memory.hpp"
 #include "route/node_mail.hpp"
 
@@ -11,14 +12,10 @@ namespace {
 
 /// Whether movers reach the place in host memory themselves.
 bool goes_straight(const Message& m, bool staged) {
-  if (m.knobs.pack == Pack::zero_copy) {
-    require(staged,
-            "pack = zero_copy packs into host memory, and the route gpu_mpi sends device memory: choose another "
-            "pack, or turn gpu_mpi off");
-    require(m.codec->identity(),
-            "pack = zero_copy sends values as they are packed: choose the codec raw, or another pack");
-  }
-  return staged && m.codec->identity() && (m.knobs.pack == Pack::zero_copy || m.knobs.pack == Pack::memcpy3d);
+  require(staged || m.knobs.pack != Pack::zero_copy,
+          "pack = zero_copy packs into host memory, and the route gpu_mpi sends device memory: choose another "
+          "pack, or turn gpu_mpi off");
+  return staged && (m.knobs.pack == Pack::zero_copy || m.knobs.pack == Pack::memcpy3d);
 }
 
 std::unique_ptr<Stream> lane_of(const Message& m, Device device) {
@@ -35,17 +32,15 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       staged_(staged),
       straight_(goes_straight(message, staged)),
       lowering_(site.device),
-      pieces_(pieces_of(message.wire_bytes, message.knobs, staged)),
+      pieces_(pieces_of(message.bytes, message.knobs, staged)),
       failure_(site.pulse.failure),
       ready_(site.device),
       lane_(lane_of(message, site.device)),
       trace_(site.trace),
       row_("to device " + std::to_string(message.target)) {
-  const bool coded = !message.codec->identity();
-  // Without a detour through the host MPI sends from the last of these.
+  // Without a detour through the host MPI sends from here.
   const Memory memory = staged ? Memory::device : Memory::message;
   if (!straight_) packed_ = Buffer<std::byte>(site.device, message.bytes, memory);
-  if (coded) wire_ = Buffer<std::byte>(site.device, message.wire_bytes, memory);
   if (const NodeMail* mail = mail_of(message)) {
     places_ = mail->outgoing_place(message);
     outlet_ = mail->outlet(message);
@@ -53,10 +48,11 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
     places_ = host_places(message, site.landing.host);
     outlet_ = mapped_outlet(message, pieces_, site.landing.host);
   } else {
-    if (staged) host_ = Buffer<std::byte>(site.device, message.wire_bytes, Memory::pinned);
-    places_.base = staged ? host_.data() : coded ? wire_.data() : packed_.data();
+    if (staged) host_ = Buffer<std::byte>(site.device, message.bytes, Memory::pinned);
+    places_.base = staged ? host_.data() : packed_.data();
     outlet_ = mpi_outlet(message, pieces_, places_.base);
   }
+  outlet_ = throttled(std::move(outlet_), pieces_, message.throttle);
   for (int n = staged && !straight_ ? pieces_.count() : 1; n > 0; --n) copied_.emplace_back(site.device);
   make_movers(site);
 }
@@ -64,7 +60,6 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
 HostSender::~HostSender() {
   if (outlet_->settle()) return;
   keep_for_ever(std::move(packed_));
-  keep_for_ever(std::move(wire_));
   keep_for_ever(std::move(host_));
 }
 
@@ -81,6 +76,7 @@ void HostSender::make_movers(const SendSite& site) {
 
 void HostSender::transfer(Stream& stream, std::uint64_t sequence) {
   stream_ = &stream;
+  outlet_->begin(sequence);
   if (lane_) stream.record(ready_);
   state_ = State::waiting;
   if (outlet_->room(sequence)) start(sequence);
@@ -94,12 +90,11 @@ void HostSender::start(std::uint64_t sequence) {
     moves_->run(lane, sequence);
     if (message_.knobs.sync) lane.synchronize();
   }
-  const bool coded = !message_.codec->identity();
-  const DeviceSpan span(staged_ || coded ? trace_ : nullptr, lane, row_, staged_ ? "download" : "encode", "copy");
-  const std::byte* from = encoded(lane, message_, packed_.data(), wire_.data());
+  const DeviceSpan span(staged_ ? trace_ : nullptr, lane, row_, "download", "copy");
+  faults::reach(faults::Lane::departure, lane);
   if (staged_ && !straight_) {
     for (int piece = 0; piece < pieces_.count(); ++piece) {
-      copy(lane, places_.of(sequence) + pieces_.at(piece), from + pieces_.at(piece), pieces_.size(piece));
+      copy(lane, places_.of(sequence) + pieces_.at(piece), packed_.data() + pieces_.at(piece), pieces_.size(piece));
       lane.record(copied_[piece]);
     }
   } else {
@@ -115,6 +110,7 @@ bool HostSender::progress(std::uint64_t sequence) {
     // Where a wait of the launch that packs has given up, what was copied is old: the exchange ends here.
     for (; sent_ < pieces_.count() && copied(sent_).done() && !load_acquire(&failure_->set); ++sent_)
       outlet_->send(sent_, sequence);
+    outlet_->drive();
     if (sent_ == pieces_.count() && outlet_->sent()) state_ = State::idle;
   }
   return state_ == State::idle;
@@ -134,7 +130,7 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
       straight_(goes_straight(message, staged) && !message.combines),
       uploads_(staged && !straight_),
       lowering_(site.device),
-      pieces_(pieces_of(message.wire_bytes, message.knobs, staged)),
+      pieces_(pieces_of(message.bytes, message.knobs, staged)),
       turn_{Event(site.device), Event(site.device)},
       landed_(site.device),
       lane_(lane_of(message, site.device)),
@@ -149,8 +145,7 @@ HostReceiver::~HostReceiver() {
 }
 
 void HostReceiver::make_places(const ReceiveSite& site) {
-  if (coded() && staged_) wire_ = Buffer<std::byte>(site.device, message_.wire_bytes);
-  if (uploads_ || coded()) packed_ = Buffer<std::byte>(site.device, message_.bytes);
+  if (uploads_) packed_ = Buffer<std::byte>(site.device, message_.bytes);
   if (const NodeMail* mail = mail_of(message_)) {
     places_ = mail->incoming_places(message_);
     inlet_ = mail->inlet(message_);
@@ -162,8 +157,8 @@ void HostReceiver::make_places(const ReceiveSite& site) {
     return;
   }
   // What is combined is read from one address, so that its place cannot take turns.
-  places_.depth = message_.combines && !staged_ && !coded() ? 1 : 2;
-  places_.stride = round_up(message_.wire_bytes, slot_alignment);
+  places_.depth = message_.combines && !staged_ ? 1 : 2;
+  places_.stride = round_up(message_.bytes, slot_alignment);
   landing_ = Buffer<std::byte>(site.device, places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::message);
   places_.base = landing_.data();
   inlet_ = mpi_inlet(message_, pieces_, places_);
@@ -229,16 +224,13 @@ void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
     return;
   }
   const DeviceSpan span(trace_, lane, row_, "upload", "copy");
-  std::byte* device = coded() ? wire_.data() : packed_.data();
   for (; uploaded_ < to; ++uploaded_)
-    copy(lane, device + pieces_.at(uploaded_), places_.of(sequence) + pieces_.at(uploaded_), pieces_.size(uploaded_));
+    copy(lane, packed_.data() + pieces_.at(uploaded_), places_.of(sequence) + pieces_.at(uploaded_),
+         pieces_.size(uploaded_));
 }
 
 void HostReceiver::unpack(Stream& lane, std::uint64_t sequence) {
-  if (coded()) {
-    const std::byte* wire = staged_ ? wire_.data() : places_.of(sequence);
-    message_.codec->decode(lane, wire, message_.bytes, packed_.data());
-  }
+  faults::reach(faults::Lane::arrival, lane);
   if (!moves_) return;
   const DeviceSpan span(trace_, lane, row_, "unpack", "kernel");
   moves_->run(lane, sequence);
@@ -260,7 +252,7 @@ std::string HostReceiver::waiting_for() const {
 }
 
 std::int64_t HostReceiver::bytes() const {
-  return bytes_of(lowering_, packed_, wire_) + (staged_ ? 0 : bytes_of(landing_)) + (moves_ ? moves_->bytes() : 0);
+  return bytes_of(lowering_, packed_) + (staged_ ? 0 : bytes_of(landing_)) + (moves_ ? moves_->bytes() : 0);
 }
 
 }  // namespace slipstream

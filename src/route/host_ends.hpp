@@ -20,7 +20,7 @@ class HostSender final : public Sender {
   void transfer(Stream& stream, std::uint64_t sequence) override;
   bool progress(std::uint64_t sequence) override;
   std::string waiting_for() const override;
-  std::int64_t bytes() const override { return bytes_of(lowering_, packed_, wire_) + (moves_ ? moves_->bytes() : 0); }
+  std::int64_t bytes() const override { return bytes_of(lowering_, packed_) + (moves_ ? moves_->bytes() : 0); }
 
  private:
   enum class State { idle, waiting, copying };
@@ -33,7 +33,7 @@ class HostSender final : public Sender {
   Lowering lowering_;
   Pieces pieces_;
   const Failure* failure_;
-  Buffer<std::byte> packed_, wire_, host_;
+  Buffer<std::byte> packed_, host_;
   PlaceRing places_;
   std::unique_ptr<Outlet> outlet_;
   std::unique_ptr<Moves> moves_;  // unless the launch for all messages packs
@@ -55,13 +55,12 @@ class HostReceiver final : public Receiver {
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t sequence) override;
   bool progress(std::uint64_t sequence) override;
-  bool delivers() const override { return uploads_ || coded() || moves_; }
+  bool delivers() const override { return uploads_ || moves_; }
   void deliver(Stream& stream, std::uint64_t sequence) override;
   std::string waiting_for() const override;
   std::int64_t bytes() const override;
 
  private:
-  bool coded() const { return !message_.codec->identity(); }
   void make_places(const ReceiveSite& site);
   void make_movers(const ReceiveSite& site);
   bool place_is_free(std::uint64_t sequence) const;
@@ -73,7 +72,7 @@ class HostReceiver final : public Receiver {
   bool staged_, straight_, uploads_;
   Lowering lowering_;
   Pieces pieces_;
-  Buffer<std::byte> packed_, wire_, landing_;
+  Buffer<std::byte> packed_, landing_;
   PlaceRing places_;
   std::unique_ptr<Inlet> inlet_;
   std::unique_ptr<Moves> moves_;

@@ -45,7 +45,7 @@ std::pair<Transfer, Transfer> halves(const Leg& leg, const Transfer& whole) {
 }
 
 void pieces(const Leg& leg, const Transfer& whole, std::size_t limit, std::vector<Transfer>& out) {
-  const std::size_t bytes = whole.source.size() * size_of(leg.type);
+  const std::size_t bytes = whole.source.size() * size_of(leg.wire, leg.type);
   const bool single = whole.source.ids ? whole.source.ids->size() < 2
                                        : whole.source.box.volume() < 2 &&
                                              (leg.layout == Layout::aos || whole.source.components.size() < 2);
@@ -91,13 +91,13 @@ std::size_t row_bytes(const Leg& leg) {
 std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) {
   auto result = std::make_shared<Cut>();
   std::size_t all = 0;
-  for (const Leg& leg : legs) all += round_up(leg.transfer->source.size() * size_of(leg.type), leg_alignment);
+  for (const Leg& leg : legs) all += round_up(leg.bytes(), leg_alignment);
   if (all == 0) return result;
   const std::size_t chunks = (all + limit - 1) / limit;
   result->chunks.resize(chunks);
   std::size_t lightest = 0;
   for (std::size_t l = 0; l < legs.size(); ++l) {
-    const std::size_t bytes = legs[l].transfer->source.size() * size_of(legs[l].type);
+    const std::size_t bytes = legs[l].bytes();
     std::vector<Transfer> parts;
     pieces(legs[l], *legs[l].transfer, std::max((bytes + chunks - 1) / chunks, std::min<std::size_t>(limit, 16384)),
            parts);
@@ -108,7 +108,7 @@ std::shared_ptr<const Cut> cut(const std::vector<Leg>& legs, std::size_t limit) 
       result->transfers.push_back(std::move(parts[p]));
       Leg leg = legs[l];
       leg.transfer = &result->transfers.back();
-      const std::size_t bytes_here = leg.transfer->source.size() * size_of(leg.type);
+      const std::size_t bytes_here = leg.bytes();
       leg.offset = round_up(chunk.bytes, bytes_here < large_leg ? leg_alignment : large_leg_alignment);
       chunk.bytes = leg.offset + round_up(bytes_here, leg_alignment);
       chunk.legs.push_back(leg);
@@ -150,12 +150,6 @@ std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* v
   std::vector<Arrived> arrived;
   for (const Leg& leg : legs) arrived.push_back({&leg, values + leg.offset});
   return arrived;
-}
-
-const std::byte* encoded(Stream& stream, const Message& message, const std::byte* packed, std::byte* wire) {
-  if (message.codec->identity()) return packed;
-  message.codec->encode(stream, packed, message.bytes, wire);
-  return wire;
 }
 
 std::int64_t Lowering::bytes() const {
@@ -256,7 +250,7 @@ constexpr std::int64_t long_row = 128;
 /// The widest words that rows start on; what is left over at the ends of long rows becomes a mover of its own.
 void widen(Mover mover, std::vector<Mover>& movers) {
   const int size = mover.word;
-  const bool plain = !mover.source_ids && !mover.target_ids && mover.op == Op::copy;
+  const bool plain = !mover.source_ids && !mover.target_ids && mover.op == Op::copy && mover.recode == Recode::none;
   for (const int word : {16, 8, 4, 2}) {
     const std::int64_t bytes = mover.extent[0] * size, rest = bytes % word;
     if (!plain || word <= size || (rest && bytes < long_row) || !starts_on(mover, word)) continue;
@@ -279,7 +273,9 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
   require(source.count == target.count, "a transfer lists " + std::to_string(source.count) +
                                             " values at its source and " + std::to_string(target.count) +
                                             " at its target");
-  const int size = static_cast<int>(size_of(leg.type));
+  const auto size = [&](const End& end) {
+    return static_cast<std::int64_t>(end.dense ? size_of(leg.wire, leg.type) : size_of(leg.type));
+  };
   const End& shaped = source.piece_offset.empty() ? target : source;
   const std::size_t count = std::max<std::size_t>(1, shaped.piece_offset.size());
   const std::int64_t each = source.count / static_cast<std::int64_t>(count);
@@ -287,13 +283,18 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
   for (std::size_t p = 0; p < count; ++p) {
     Mover mover;
     std::copy(extent.begin(), extent.end(), mover.extent);
-    mover.word = size;
+    mover.word = static_cast<int>(size(source));
     mover.type = leg.type;
+    mover.item = leg.item;
+    if (leg.coded()) {
+      mover.recode = target.dense ? Recode::encode : source.dense ? Recode::decode : Recode::round;
+      mover.wire = leg.wire;
+    }
     const auto offset = [&](const End& end) {
       return end.piece_offset.empty() ? (end.ids ? 0 : static_cast<std::int64_t>(p) * each) : end.piece_offset[p];
     };
-    mover.source = source.base + offset(source) * size;
-    mover.target = target.base + offset(target) * size;
+    mover.source = source.base + offset(source) * size(source);
+    mover.target = target.base + offset(target) * size(target);
     mover.source_array = source.array;
     mover.target_array = target.array;
     mover.source_ids = source.ids ? source.ids + p * each : nullptr;
@@ -346,6 +347,7 @@ std::vector<Mover> Lowering::from_slot(const std::vector<Leg>& legs, const Place
 }
 
 bool sealable(const Leg& leg) {
+  if (leg.coded()) return false;
   if (leg.transfer->source.ids || leg.transfer->target.ids) return false;
   const std::size_t size = size_of(leg.type);
   if (size <= 4) return size == 4;

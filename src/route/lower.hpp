@@ -47,8 +47,8 @@ std::int64_t bytes_of(const Buffers&... buffers) {
   return (std::int64_t{0} + ... + static_cast<std::int64_t>(buffers.bytes()));
 }
 
-/// Turns legs into movers of the widest words that both sides allow; owns the id lists that they point to, in device
-/// memory.
+/// Turns legs into movers of the widest words that both sides allow, or of values that they encode and decode; owns the
+/// id lists that they point to, in device memory.
 class Lowering {
  public:
   explicit Lowering(Device device) : device_(device) {}
@@ -83,16 +83,13 @@ class Lowering {
   std::deque<Buffer<std::int64_t>> lists_;
 };
 
-/// Whether boxes of such legs are made of words of 4 bytes.
+/// Whether boxes of such legs are made of words of 4 bytes, which travel as they are.
 bool sealable(const Leg& leg);
 /// Bytes of the lines that hold a leg.
 std::size_t sealed_bytes(const Leg& leg);
 
 /// Where the packed values of a message that is combined lie from `values` on.
 std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values);
-
-/// Queues the encoding of packed values where the codec changes them; where the bytes lie that travel.
-const std::byte* encoded(Stream& stream, const Message& message, const std::byte* packed, std::byte* wire);
 
 /// The places of a chunk's legs, from those of the message's.
 Lowering::Places places_of(const Chunk& chunk, const Lowering::Places& places);

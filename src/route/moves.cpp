@@ -38,9 +38,13 @@ void copy_mover(Stream& stream, const Mover& m, const Arrays* arrays, std::uint6
 Moves::Moves(Device device, std::vector<Mover> movers, const Arrays* arrays, const Knobs& knobs, const Pulse& pulse)
     : arrays_(arrays), pulse_(pulse) {
   if (knobs.pack == Pack::memcpy3d) {
-    for (const Mover& m : movers)
+    for (const Mover& m : movers) {
+      require(m.recode == Recode::none,
+              "pack = memcpy3d copies values as they are, and an item is to be cast: choose the coding raw, or another "
+              "pack");
       require(!m.source_ids && !m.target_ids,
               "pack = memcpy3d copies boxes, and this pattern lists elements: choose fused or per_direction");
+    }
     boxes_ = std::move(movers);
     return;
   }

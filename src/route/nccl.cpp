@@ -13,61 +13,52 @@ NcclClique& clique_of(const Message& message) { return static_cast<NcclClique&>(
 class NcclSender final : public Sender {
  public:
   NcclSender(const Message& message, const SendSite& site)
-      : message_(message), lowering_(site.device), wire_(buffer_with_tail(site.device, message.wire_bytes)) {
-    if (!message.codec->identity()) packed_ = Buffer<std::byte>(site.device, message.bytes);
+      : message_(message), lowering_(site.device), wire_(buffer_with_tail(site.device, message.bytes)) {
     Batch batch;
-    std::byte* const values = packed_.data() ? packed_.data() : wire_.data();
-    batch.movers = lowering_.to_slot(site.legs, site.sources, {values, {}});
-    batch.after.push_back(tail_of(wire_.data(), message.wire_bytes));
+    batch.movers = lowering_.to_slot(site.legs, site.sources, {wire_.data(), {}});
+    batch.after.push_back(tail_of(wire_.data(), message.bytes));
     batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
-    if (packed_.data()) encoded(stream, message_, packed_.data(), wire_.data());
-    clique_of(message_).send(stream, wire_.data(), with_tail(message_.wire_bytes), message_.source, message_.target);
+    clique_of(message_).send(stream, wire_.data(), with_tail(message_.bytes), message_.source, message_.target);
   }
 
-  std::int64_t bytes() const override { return bytes_of(lowering_, packed_, wire_); }
+  std::int64_t bytes() const override { return bytes_of(lowering_, wire_); }
 
  private:
   Message message_;
   Lowering lowering_;
-  Buffer<std::byte> wire_, packed_;  // the second where a codec makes the first of it
+  Buffer<std::byte> wire_;
 };
 
 /// No counter here: the unpacking is queued behind the receive, and the next receive behind the unpacking.
 class NcclReceiver final : public Receiver {
  public:
   NcclReceiver(const Message& message, const ReceiveSite& site)
-      : message_(message), lowering_(site.device), wire_(buffer_with_tail(site.device, message.wire_bytes)) {
-    if (!message.codec->identity()) packed_ = Buffer<std::byte>(site.device, message.bytes);
-    std::byte* const values = packed_.data() ? packed_.data() : wire_.data();
+      : message_(message), lowering_(site.device), wire_(buffer_with_tail(site.device, message.bytes)) {
     Batch batch;
-    batch.before.push_back({tail_of(wire_.data(), message.wire_bytes), 0, message.source});
+    batch.before.push_back({tail_of(wire_.data(), message.bytes), 0, message.source});
     if (message.combines) {
-      arrived = arrived_at(site.legs, values);
+      arrived = arrived_at(site.legs, wire_.data());
     } else {
-      batch.movers = lowering_.from_slot(site.legs, site.targets, {values, {}});
+      batch.movers = lowering_.from_slot(site.legs, site.targets, {wire_.data(), {}});
     }
     batches.push_back(std::move(batch));
   }
 
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
-    clique_of(message_).receive(stream, wire_.data(), with_tail(message_.wire_bytes), message_.source, message_.target);
-  }
-  bool delivers() const override { return !message_.codec->identity(); }
-  void deliver(Stream& stream, std::uint64_t) override {
-    if (delivers()) message_.codec->decode(stream, wire_.data(), message_.bytes, packed_.data());
+    clique_of(message_).receive(stream, wire_.data(), with_tail(message_.bytes), message_.source, message_.target);
   }
 
-  std::int64_t bytes() const override { return bytes_of(lowering_, packed_, wire_); }
+  std::int64_t bytes() const override { return bytes_of(lowering_, wire_); }
 
  private:
   Message message_;
   Lowering lowering_;
-  Buffer<std::byte> wire_, packed_;
+  Buffer<std::byte> wire_;
 };
 
 class NcclRoute final : public Route {

@@ -80,7 +80,7 @@ std::vector<NodeMessage> node_messages(const Machine& machine, const std::vector
     part.target = letter.target;
     part.source_rank = source.rank;
     part.target_rank = target.rank;
-    part.pieces = pieces_of(letter.wire_bytes, knobs, true);
+    part.pieces = pieces_of(letter.bytes, knobs, true);
   }
   std::vector<NodeMessage> messages;
   std::map<int, int> driven;

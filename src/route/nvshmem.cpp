@@ -23,7 +23,7 @@ SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters)
     auto& place = layout.places[{letter.source, letter.target}];
     place.full = take(counters[letter.target], line);
     place.free = take(counters[letter.source], line);
-    place.bytes = round_up(with_tail(letter.wire_bytes), slot_alignment);
+    place.bytes = round_up(with_tail(letter.bytes), slot_alignment);
     place.slot = take(values[letter.target], place.bytes);
     place.outgoing = take(values[letter.source], place.bytes);
   }
@@ -51,7 +51,7 @@ class End {
   Signal* signal(std::size_t counter) const { return reinterpret_cast<Signal*>(block.at(counter)); }
   std::byte* slot() const { return block.at(place.slot); }
   std::byte* outgoing() const { return block.at(place.outgoing); }
-  Signal* tail(std::byte* values) const { return tail_of(values, message.wire_bytes); }
+  Signal* tail(std::byte* values) const { return tail_of(values, message.bytes); }
 
   const Message message;
   NvshmemBlock& block;
@@ -61,12 +61,8 @@ class End {
 class NvshmemSender final : public Sender {
  public:
   NvshmemSender(const Message& message, const SendSite& site) : end_(message), lowering_(site.device) {
-    std::byte* packed = end_.outgoing();
-    clear_tail(site.device, packed, message.wire_bytes);
-    if (!message.codec->identity()) {
-      values_ = Buffer<std::byte>(site.device, message.bytes);
-      packed = values_.data();
-    }
+    std::byte* const packed = end_.outgoing();
+    clear_tail(site.device, packed, message.bytes);
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {packed, {}});
     batch.before.push_back({end_.signal(end_.place.free), 1, message.target});
@@ -77,20 +73,17 @@ class NvshmemSender final : public Sender {
   bool transfers() const override { return true; }
   void transfer(Stream& stream, std::uint64_t) override {
     const Message& m = end_.message;
-    std::byte* outgoing = end_.outgoing();
-    if (!m.codec->identity()) m.codec->encode(stream, values_.data(), m.bytes, outgoing);
-    end_.block.put(stream, end_.place.slot, outgoing, with_tail(m.wire_bytes), end_.place.full, m.target_rank);
+    end_.block.put(stream, end_.place.slot, end_.outgoing(), with_tail(m.bytes), end_.place.full, m.target_rank);
   }
 
-  std::int64_t bytes() const override { return bytes_of(lowering_, values_); }
+  std::int64_t bytes() const override { return lowering_.bytes(); }
 
  private:
   End end_;
   Lowering lowering_;
-  Buffer<std::byte> values_;
 };
 
-/// Unpacks from the slot, or from values decoded out of it. On a node kernels wait for the slot and free it; between
+/// Unpacks from the slot. On a node kernels wait for the slot and free it; between
 /// nodes the library does both, and frees it at the next begin.
 class NvshmemReceiver final : public Receiver {
  public:
@@ -98,14 +91,12 @@ class NvshmemReceiver final : public Receiver {
       : end_(message),
         lowering_(site.device),
         free_(reinterpret_cast<Signal*>(end_.block.mapped(end_.place.free, message.source_rank))) {
-    const bool coded = !message.codec->identity();
-    if (coded) values_ = Buffer<std::byte>(site.device, message.bytes);
-    std::byte* const values = coded ? values_.data() : end_.slot();
-    clear_tail(site.device, end_.slot(), message.wire_bytes);
+    std::byte* const values = end_.slot();
+    clear_tail(site.device, values, message.bytes);
     Batch batch;
-    batch.before.push_back({end_.tail(end_.slot()), 0, message.source});
+    batch.before.push_back({end_.tail(values), 0, message.source});
     if (free_) {
-      (coded ? gate : batch.before).push_back({end_.signal(end_.place.full), 0, message.source});
+      batch.before.push_back({end_.signal(end_.place.full), 0, message.source});
       batch.after.push_back(free_);
     }
     if (message.combines) {
@@ -120,23 +111,20 @@ class NvshmemReceiver final : public Receiver {
     if (!free_ && sequence > 1) end_.block.set(stream, end_.place.free, sequence - 1, end_.message.source_rank);
   }
 
-  bool delivers() const override { return !free_ || values_.data(); }
+  bool delivers() const override { return !free_; }
   void deliver(Stream& stream, std::uint64_t sequence) override {
-    const Message& m = end_.message;
     require(free_ || !stream.capturing(),
             "NVSHMEM does not map a neighbour's memory that this device reaches: capture " +
                 std::string("the work around the exchange, or leave the route out"));
     if (!free_) end_.block.wait(stream, end_.place.full, sequence);
-    if (values_.data()) m.codec->decode(stream, end_.slot(), m.bytes, values_.data());
   }
 
-  std::int64_t bytes() const override { return bytes_of(lowering_, values_); }
+  std::int64_t bytes() const override { return lowering_.bytes(); }
 
  private:
   End end_;
   Lowering lowering_;
   Signal* free_;  // at the source; null between nodes
-  Buffer<std::byte> values_;
 };
 
 class NvshmemRoute final : public Route {

@@ -33,9 +33,6 @@ class Program {
   void run(Stream& stream, const Pulse& pulse, bool advance) const;
 
  private:
-  template <bool combines, bool transposes>
-  void start(Stream& stream, const Pulse& pulse, bool advance) const;
-
   Buffer<std::byte> smalls_, tiles_;
   Buffer<Wait> waits_;
   Buffer<Signal*> posts_;
@@ -44,8 +41,21 @@ class Program {
   int teams_ = 1;
   std::int64_t bytes_moved_ = 0;
   const Arrays* arrays_ = nullptr;
-  bool combines_ = false, transposes_ = false;
+  bool combines_ = false, transposes_ = false, recodes_ = false;
 };
+
+/// What a program's kernel works with, in device memory.
+struct ProgramParts {
+  const void *tiles = nullptr, *smalls = nullptr;
+  const Wait* waits = nullptr;
+  Signal* const* posts = nullptr;
+  std::uint32_t* counters = nullptr;
+  std::uint32_t tile_count = 0;
+  int teams = 1;
+  std::int64_t cost = 0;  ///< bytes that a team moves
+};
+/// Of a program that encodes or decodes.
+void start_coded(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance);
 
 /// Sets a counter to the exchange's number, in stream order, unless the exchange is broken.
 void post(Stream& stream, Signal* signal, const Pulse& pulse);

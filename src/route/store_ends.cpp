@@ -16,6 +16,8 @@ constexpr std::size_t smallest_chunk = 1 << 18;
 constexpr std::size_t most_chunks = 48;
 
 std::size_t least_row_in_place(const Message& m, const Leg& leg) {
+  // Whole values would cross the link, and be rounded there.
+  if (leg.coded()) return SIZE_MAX;
   if (m.combines || !m.in_place_ok || (leg.rebinds && m.source_rank != m.target_rank)) return SIZE_MAX;
   if (m.knobs.in_place >= 0) return static_cast<std::size_t>(m.knobs.in_place);
   return m.answered && m.bytes < small_message ? SIZE_MAX : short_row;
@@ -94,7 +96,7 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
     }
     plan.packed.push_back(legs[l]);
     plan.packed_parent.push_back(l);
-    packed += legs[l].transfer->source.size() * size_of(legs[l].type);
+    packed += legs[l].bytes();
   }
   plan.cut = cut(plan.packed, chunk_limit(message, packed));
   const auto chunks = static_cast<int>(plan.cut->chunks.size());

@@ -46,6 +46,7 @@ struct Twin {
 
 /// Of thin rows, one after the other, that are copied.
 bool may_have_twin(const Mover& m) {
+  if (m.recode != Recode::none && m.word > 8) return false;
   return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.lines == Mover::Lines::none &&
          m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
 }
@@ -53,6 +54,7 @@ bool may_have_twin(const Mover& m) {
 /// Where there is none to speak of: nothing.
 std::optional<Twin> twin(const Mover& a, const Mover& b) {
   if (!may_have_twin(a) || !may_have_twin(b) || a.word != b.word) return {};
+  if (a.recode != b.recode || a.wire != b.wire || (a.recode != Recode::none && a.item != b.item)) return {};
   if (a.source_array != b.source_array || a.target_array != b.target_array) return {};
   for (int d = 0; d < 3; ++d)
     if (a.extent[d] != b.extent[d] || a.source_stride[d] != b.source_stride[d] ||
@@ -60,8 +62,8 @@ std::optional<Twin> twin(const Mover& a, const Mover& b) {
       return {};
   if (!equal(a.source_ring, b.source_ring) || !equal(a.target_ring, b.target_ring)) return {};
   const std::int64_t from = b.source - a.source, to = b.target - a.target;
-  if (from % a.word || to % a.word) return {};
-  const Twin found{from / a.word, to / a.word};
+  if (from % a.word || to % a.target_word()) return {};
+  const Twin found{from / a.word, to / a.target_word()};
   const auto near = [](std::int64_t delta, std::int64_t row) { return std::abs(delta) <= row; };
   if (!near(found.source, a.source_stride[1]) && !near(found.target, a.target_stride[1])) return {};
   return found;
@@ -89,7 +91,8 @@ class Twins {
     std::optional<Found> first;
     if (!may_have_twin(m)) return first;
     for (const int end : {0, 1}) {
-      const std::int64_t row = m.word * (end == 0 ? m.source_stride[1] : m.target_stride[1]), at = address(n, end);
+      const std::int64_t row = end == 0 ? m.word * m.source_stride[1] : m.target_word() * m.target_stride[1];
+      const std::int64_t at = address(n, end);
       auto other = std::lower_bound(begins_[end].begin(), begins_[end].end(), Begin{at - row, 0});
       for (; other != begins_[end].end() && other->first <= at + row; ++other) {
         const std::size_t j = other->second;
@@ -137,7 +140,7 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   const bool swapped = twin.target < 0;
   const std::int64_t gap = row - std::abs(twin.target);  // from the later box of a row to the earlier of the next
   const std::int64_t span = gap + thin;
-  if (gap < thin || span * a.word > wide_seam) return false;
+  if (gap < thin || span * a.target_word() > wide_seam) return false;
   Work& w = piece.work;
   w.word = static_cast<std::uint8_t>(a.word / parts);
   w.form = Form::seam;
@@ -147,7 +150,7 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   w.height = Divisor(a.extent[1] + 1);
   if (swapped) w.source.base += twin.source * a.word;
   w.source.fold = (swapped ? -twin.source : twin.source) * parts;
-  w.target.base += ((swapped ? 0 : twin.target) - row) * a.word;
+  w.target.base += ((swapped ? 0 : twin.target) - row) * a.target_word();
   for (const int axis : {1, 2}) w.target.stride[axis] *= parts;
   piece.width = span * parts;
   piece.words = piece.width * (a.extent[1] + 1) * a.extent[2];
@@ -226,6 +229,10 @@ Piece piece_of(const Mover& given, const Arrays* arrays) {
   w.op = m.op;
   w.type = m.type;
   w.word = static_cast<std::uint8_t>(m.word);
+  w.recode = m.recode;
+  w.wire = m.wire;
+  require(m.item <= UINT16_MAX, "an exchange has more than 65536 items");
+  w.item = static_cast<std::uint16_t>(m.item);
   if (m.lines == Mover::Lines::none) return piece;
   require(m.word == 4 && m.words() < 0x3f000000, "lines hold words of 4 bytes, and fewer than 2^30 of one box");
   w.words = static_cast<std::int32_t>(m.words());
@@ -324,6 +331,13 @@ bool combines(const std::vector<Scheduled>& batches) {
   return std::any_of(batches.begin(), batches.end(), [&](const Scheduled& s) {
     const auto& movers = s.batch->movers;
     return std::any_of(movers.begin(), movers.end(), [](const Mover& m) { return m.op != Op::copy; });
+  });
+}
+
+bool recodes(const std::vector<Scheduled>& batches) {
+  return std::any_of(batches.begin(), batches.end(), [&](const Scheduled& s) {
+    const auto& movers = s.batch->movers;
+    return std::any_of(movers.begin(), movers.end(), [](const Mover& m) { return m.recode != Recode::none; });
   });
 }
 

@@ -74,7 +74,10 @@ struct Work {
   std::int32_t contribution_count = 0, own = 0;
   Op op = Op::copy;
   DType type = DType::f32;
-  std::uint8_t word = 4;  ///< bytes
+  std::uint8_t word = 4;  ///< bytes, of what is read
+  Recode recode = Recode::none;
+  Wire wire = Wire::same;
+  std::uint16_t item = 0;
 };
 
 SLIP_FN bool form_is_lines(Form form) { return form == Form::seal || form == Form::unseal; }
@@ -114,6 +117,8 @@ struct Table {
 
 /// Whether some mover does more than copy.
 bool combines(const std::vector<Scheduled>& batches);
+/// Whether some mover encodes or decodes.
+bool recodes(const std::vector<Scheduled>& batches);
 /// Whether some tile goes through the team's own memory.
 bool transposes(const Table& table);
 

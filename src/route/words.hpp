@@ -31,6 +31,21 @@ struct Watch {
     store_release(&pulse.failure->set, 1);
     store_release(pulse.broken, 1);
   }
+  /// Leaves word of a value that was too large.
+  SLIP_FN void tell_of_overflow(std::int32_t item) const {
+    Signal* const told = pulse.broken + 1;
+    if (load_acquire(told) != 0) return;
+    store_release(&pulse.failure->overflow, 1 + static_cast<std::uint64_t>(item));
+    store_release(told, 1);
+  }
+};
+
+/// What happens to words on their way.
+struct AsTheyAre {
+  template <class Word>
+  SLIP_FN const Word& operator()(const Word& word) const {
+    return word;
+  }
 };
 
 /// Bytes from a ring's first slot to that of this exchange.
@@ -82,19 +97,19 @@ struct Share {
 };
 
 /// On one thread: along rows, as plain loops.
-template <class Word>
+template <class From, class To, class Turn>
 SLIP_FN void copy_rows(const Rows& rows, const Strides& source, const Strides& target, std::uint32_t count,
-                       const Word* from, Word* to) {
+                       const From* from, To* to, const Turn& turn) {
   std::uint32_t room = rows.width.by - rows.x;
   for (std::uint32_t n = 0; n < count;) {
     const std::uint32_t run = room < count - n ? room : count - n;
     const Rows::Cell cell = rows.cell(n);
-    const Word* in = from + source.at(cell);
-    Word* out = to + target.at(cell);
+    const From* in = from + source.at(cell);
+    To* out = to + target.at(cell);
     if (source.x == 1 && target.x == 1) {
-      for (std::uint32_t i = 0; i < run; ++i) out[i] = in[i];
+      for (std::uint32_t i = 0; i < run; ++i) out[i] = turn(in[i]);
     } else {
-      for (std::uint32_t i = 0; i < run; ++i) out[i * target.x] = in[i * source.x];
+      for (std::uint32_t i = 0; i < run; ++i) out[i * target.x] = turn(in[i * source.x]);
     }
     n += run;
     room = rows.width.by;
@@ -107,19 +122,19 @@ constexpr std::uint32_t flight_of = sizeof(Word) > 8 ? 1 : 2;
 
 /// Places are found anew for the stores, since registers are dear. Of a pair, half of what is under way comes from
 /// either box.
-template <class Word>
+template <class From, class To, class Turn>
 SLIP_FN void copy_box(const Rows& rows, const Strides& source, const Strides& target, bool pair, std::uint32_t count,
-                      const Word* from, Word* to, Share share) {
-  constexpr std::uint32_t flight = flight_of<Word>;
+                      const From* from, To* to, Share share, const Turn& turn) {
+  constexpr std::uint32_t flight = flight_of<From>;
   const std::uint32_t shift = flight > 1 && pair ? 1 : 0;
   for (std::uint32_t n = share.thread; n < count; n += (flight >> shift) * share.threads) {
-    Word values[flight];
+    From values[flight];
     for (std::uint32_t f = 0; f < flight; ++f)
       if (const std::uint32_t m = n + (f >> shift) * share.threads; m < count)
         values[f] = from[source.at(rows.cell(m)) + (f & shift ? source.fold : 0)];
     for (std::uint32_t f = 0; f < flight; ++f)
       if (const std::uint32_t m = n + (f >> shift) * share.threads; m < count)
-        to[target.at(rows.cell(m)) + (f & shift ? target.fold : 0)] = values[f];
+        to[target.at(rows.cell(m)) + (f & shift ? target.fold : 0)] = turn(values[f]);
   }
 }
 
@@ -148,29 +163,29 @@ struct Seam {
 };
 
 /// What one instruction stores lies side by side in one sector of memory, however many boxes it comes from.
-template <class Word>
-SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t count, const Word* from, Word* to,
-                       Share share) {
-  constexpr std::uint32_t flight = flight_of<Word>;
+template <class From, class To, class Turn>
+SLIP_FN void copy_seam(const Seam& seam, const Strides& target, std::uint32_t count, const From* from, To* to,
+                       Share share, const Turn& turn) {
+  constexpr std::uint32_t flight = flight_of<From>;
   for (std::uint32_t n = share.thread; n < count; n += flight * share.threads) {
-    Word values[flight] = {};
+    From values[flight] = {};
     for (std::uint32_t f = 0; f < flight; ++f)
       if (const std::uint32_t m = n + f * share.threads; m < count)
         if (const Rows::Cell cell = seam.rows.cell(m); seam.has(cell)) values[f] = from[seam.source(cell)];
     for (std::uint32_t f = 0; f < flight; ++f)
       if (const std::uint32_t m = n + f * share.threads; m < count)
-        if (const Rows::Cell cell = seam.rows.cell(m); seam.stores(cell)) to[target.at(cell)] = values[f];
+        if (const Rows::Cell cell = seam.rows.cell(m); seam.stores(cell)) to[target.at(cell)] = turn(values[f]);
   }
 }
 
 /// Values at listed places, at one end or both.
-template <class Word>
-SLIP_FN void copy_list(const Work& w, const Part& part, const Word* from, Word* to, Share share) {
+template <class From, class To, class Turn>
+SLIP_FN void copy_list(const Work& w, const Part& part, const From* from, To* to, Share share, const Turn& turn) {
   const std::int64_t *source_ids = w.source_ids, *target_ids = w.target_ids;
   const std::int64_t source_step = w.source.stride[0], target_step = w.target.stride[0];
   for (std::uint32_t n = share.thread; n < part.count; n += share.threads) {
     const std::int64_t i = part.first + n;
-    to[target_ids ? target_ids[i] : i * target_step] = from[source_ids ? source_ids[i] : i * source_step];
+    to[target_ids ? target_ids[i] : i * target_step] = turn(from[source_ids ? source_ids[i] : i * source_step]);
   }
 }
 
@@ -212,27 +227,27 @@ SLIP_FN void fill_square(const Work& w, const Part& part, const Word* from, Word
 }
 
 /// And from there to the target, column by column.
-template <class Word>
-SLIP_FN void empty_square(const Work& w, const Part& part, const Word* square, Word* to, Share share) {
-  constexpr std::uint32_t along = square_along_y(sizeof(Word)), pitch = square_along_x(sizeof(Word)) + 1;
+template <class From, class To, class Turn>
+SLIP_FN void empty_square(const Work& w, const Part& part, const From* square, To* to, Share share, const Turn& turn) {
+  constexpr std::uint32_t along = square_along_y(sizeof(From)), pitch = square_along_x(sizeof(From)) + 1;
   const Square s(w, part);
   const Strides target(w.target);
   to += s.at(target);
   for (std::uint32_t n = share.thread; n < along * s.width; n += share.threads) {
     const std::uint32_t y = n % along, x = n / along;
-    if (y < s.height) to[x * target.x + y] = square[y * pitch + x];
+    if (y < s.height) to[x * target.x + y] = turn(square[y * pitch + x]);
   }
 }
 
 /// On one thread: squares fit the nearest cache.
-template <class Word>
-SLIP_FN void copy_square(const Work& w, const Part& part, const Word* from, Word* to) {
+template <class From, class To, class Turn>
+SLIP_FN void copy_square(const Work& w, const Part& part, const From* from, To* to, const Turn& turn) {
   const Square s(w, part);
   const Strides source(w.source), target(w.target);
   from += s.at(source);
   to += s.at(target);
   for (std::uint32_t x = 0; x < s.width; ++x)
-    for (std::uint32_t y = 0; y < s.height; ++y) to[x * target.x + y] = from[x + y * source.y];
+    for (std::uint32_t y = 0; y < s.height; ++y) to[x * target.x + y] = turn(from[x + y * source.y]);
 }
 
 /// Where an end's first word lies.
@@ -241,35 +256,35 @@ SLIP_FN std::byte* base_of(const End& end, std::byte* const* arrays) {
 }
 
 /// First words of the source and the target in this exchange.
-template <class Word>
+template <class From, class To = From>
 struct Ends {
-  const Word* from;
-  Word* to;
+  const From* from;
+  To* to;
   SLIP_FN Ends(const Work& w, const Watch& watch)
-      : from(reinterpret_cast<const Word*>(base_of(w.source, watch.pulse.arrays) +
+      : from(reinterpret_cast<const From*>(base_of(w.source, watch.pulse.arrays) +
                                            ring_offset(w.source_ring, watch.now))),
-        to(reinterpret_cast<Word*>(base_of(w.target, watch.pulse.arrays) + ring_offset(w.target_ring, watch.now))) {}
+        to(reinterpret_cast<To*>(base_of(w.target, watch.pulse.arrays) + ring_offset(w.target_ring, watch.now))) {}
 };
 
-template <bool sequential, class Word>
-SLIP_FN void copy_words(const Work& w, const Part& part, const Watch& watch, Share share) {
-  const Ends<Word> ends(w, watch);
-  const Word* const from = ends.from;
-  Word* const to = ends.to;
-  if (w.form == Form::list) return copy_list(w, part, from, to, share);
+template <bool sequential, class From, class To, class Turn>
+SLIP_FN void copy_words(const Work& w, const Part& part, const Watch& watch, Share share, const Turn& turn) {
+  const Ends<From, To> ends(w, watch);
+  const From* const from = ends.from;
+  To* const to = ends.to;
+  if (w.form == Form::list) return copy_list(w, part, from, to, share, turn);
   if constexpr (sequential) {
-    if (w.form == Form::transpose) return copy_square(w, part, from, to);
+    if (w.form == Form::transpose) return copy_square(w, part, from, to, turn);
   }
-  if constexpr (seam_words(sizeof(Word))) {
-    if (w.form == Form::seam) return copy_seam(Seam(w, part), Strides(w.target), part.count, from, to, share);
+  if constexpr (seam_words(sizeof(From))) {
+    if (w.form == Form::seam) return copy_seam(Seam(w, part), Strides(w.target), part.count, from, to, share, turn);
   }
   const Strides source(w.source), target(w.target);
   if constexpr (sequential) {
-    copy_rows(Rows(w, part), source, target, part.count, from, to);
+    copy_rows(Rows(w, part), source, target, part.count, from, to, turn);
     if (w.form == Form::pair)
-      copy_rows(Rows(w, part), source, target, part.count, from + source.fold, to + target.fold);
+      copy_rows(Rows(w, part), source, target, part.count, from + source.fold, to + target.fold, turn);
   } else {
-    copy_box(Rows(w, part), source, target, w.form == Form::pair, part.count, from, to, share);
+    copy_box(Rows(w, part), source, target, w.form == Form::pair, part.count, from, to, share, turn);
   }
 }
 
@@ -378,8 +393,8 @@ SLIP_FN void unseal_words(const Work& w, const Part& part, const Watch& watch, S
 }
 
 /// Combines all contributions to each value with its own.
-template <class T>
-SLIP_FN void combine_words(const Work& w, const Part& part, const Watch& watch, Share share) {
+template <class T, class From, class Turn>
+SLIP_FN void combine_words(const Work& w, const Part& part, const Watch& watch, Share share, const Turn& turn) {
   const Rows rows(w, part);
   const Strides place(w.target);
   auto* target = reinterpret_cast<T*>(base_of(w.target, watch.pulse.arrays));
@@ -392,7 +407,7 @@ SLIP_FN void combine_words(const Work& w, const Part& part, const Watch& watch, 
       const Contribution& from = w.contributions[c];
       const std::int64_t at =
           from.ids ? from.ids[i] : cell.x * from.stride[0] + cell.y * from.stride[1] + cell.z * from.stride[2];
-      const T value = reinterpret_cast<const T*>(from.base)[at];
+      const T value = turn(reinterpret_cast<const From*>(from.base)[at]);
       if (c == 0 && w.own > 0) {
         sum = value;
       } else {
@@ -402,6 +417,11 @@ SLIP_FN void combine_words(const Work& w, const Part& part, const Watch& watch, 
     }
     mine = sum;
   }
+}
+
+template <class T>
+SLIP_FN void combine_words(const Work& w, const Part& part, const Watch& watch, Share share) {
+  combine_words<T, T>(w, part, watch, share, AsTheyAre{});
 }
 
 SLIP_FN void combine_work(const Work& w, const Part& part, const Watch& watch, Share share) {
@@ -452,11 +472,11 @@ SLIP_FN void run_first_half(const Work& w, const Part& part, const Watch& watch,
 /// The second: it is emptied.
 SLIP_FN void run_second_half(const Work& w, const Part& part, const Watch& watch, const void* square, Share share) {
   with_word(w.word, [&]<class Word>(Word*) {
-    empty_square(w, part, static_cast<const Word*>(square), Ends<Word>(w, watch).to, share);
+    empty_square(w, part, static_cast<const Word*>(square), Ends<Word>(w, watch).to, share, AsTheyAre{});
   });
 }
 
-/// Moves a part of a work. What `watch` says ends waits for lines that do not come.
+/// Moves a part of a work whose values stay words. What `watch` says ends waits for lines that do not come.
 template <bool sequential, bool combines>
 SLIP_FN void run_work(const Work& w, const Part& part, const Watch& watch, Share share) {
   if constexpr (combines) {
@@ -464,7 +484,7 @@ SLIP_FN void run_work(const Work& w, const Part& part, const Watch& watch, Share
   }
   if (w.form == Form::seal) return seal_words<sequential>(w, part, watch, share);
   if (w.form == Form::unseal) return unseal_words<sequential>(w, part, watch, share);
-  with_word(w.word, [&]<class Word>(Word*) { copy_words<sequential, Word>(w, part, watch, share); });
+  with_word(w.word, [&]<class Word>(Word*) { copy_words<sequential, Word, Word>(w, part, watch, share, AsTheyAre{}); });
 }
 
 }  // namespace slipstream

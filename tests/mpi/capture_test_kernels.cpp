@@ -7,6 +7,7 @@
 #include <slipstream/launch.hpp>
 
 #include "../support/exchange_rig.hpp"
+#include "device/faults.hpp"
 #include "exchange/plan.hpp"
 
 namespace slipstream {
@@ -223,23 +224,6 @@ TEST_P(StreamCapture, OfAnExchangeWithoutMessagesIsEmpty) {
   EXPECT_EQ(exchange.sequence(), 2u);
 }
 
-/// Cannot be recorded while it is told so.
-class Unrecorded final : public Codec {
- public:
-  std::string name() const override { return "unrecorded"; }
-  bool lossless() const override { return true; }
-  bool identity() const override { return false; }
-  std::size_t wire_bytes(std::size_t bytes) const override { return bytes; }
-  void encode(Stream& stream, const std::byte* values, std::size_t bytes, std::byte* wire) const override {
-    require(!(refuses && stream.capturing()), "cannot be recorded");
-    copy(stream, wire, values, bytes);
-  }
-  void decode(Stream& stream, const std::byte* wire, std::size_t bytes, std::byte* values) const override {
-    copy(stream, values, wire, bytes);
-  }
-  bool refuses = true;
-};
-
 /// Of run(), which records the exchange at its first use.
 TEST_P(StreamCapture, ThatFailsLeavesAnExchangeThatCanBeRun) {
   if (const auto why = unavailable(GetParam(), 2); !why.empty()) GTEST_SKIP() << why;
@@ -251,14 +235,13 @@ TEST_P(StreamCapture, ThatFailsLeavesAnExchangeThatCanBeRun) {
   values.shared = true;
   Field field(grid, values);
   const Halo halo{Halo::Options{}};
-  const auto codec = std::make_shared<Unrecorded>();
   ExchangeOptions options;
   options.routes = {RouteKind::kernel, RouteKind::peer, RouteKind::colocated};
-  options.codec = codec;
+  faults::hold(faults::Lane::departure, [](Stream& stream) { require(!stream.capturing(), "cannot be recorded"); });
   Exchange exchange(comm, grid, {{&halo, &field}}, options);
   std::vector<Stream> streams = streams_of(grid);
   EXPECT_EQ(error_of([&] { exchange.run(streams); }), "cannot be recorded");
-  codec->refuses = false;
+  faults::hold(faults::Lane::departure, {});
   for (const int round : {0, 1, 2}) exchange_once(exchange, streams, round);
   EXPECT_EQ(exchange.sequence(), 3u);
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <complex>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -77,10 +78,14 @@ T folded(Op op, T a, T b) {
   }
 }
 
+/// What happens to the value of a block that shares an id with others, in flight and on its device alike.
+template <class T>
+using Turn = std::function<T(T)>;
+
 /// Of each id: its copies within a block in their order, then the blocks in theirs.
 template <class T>
-std::map<std::int64_t, T> expected(const Domain& domain, int component, int round, Op op) {
-  std::map<std::int64_t, T> totals;
+std::map<std::int64_t, T> expected(const Domain& domain, int component, int round, Op op, const Turn<T>& turn) {
+  std::map<std::int64_t, std::vector<T>> blocks;
   for (std::int64_t block = 0; block < domain.blocks; ++block) {
     std::map<std::int64_t, T> partials;
     for (std::int64_t n = block * block_points; n < (block + 1) * block_points; ++n) {
@@ -89,10 +94,13 @@ std::map<std::int64_t, T> expected(const Domain& domain, int component, int roun
       const auto [at, first] = partials.try_emplace(id, value);
       if (!first) at->second = folded(op, at->second, value);
     }
-    for (const auto& [id, value] : partials) {
-      const auto [at, first] = totals.try_emplace(id, value);
-      if (!first) at->second = folded(op, at->second, value);
-    }
+    for (const auto& [id, value] : partials) blocks[id].push_back(value);
+  }
+  std::map<std::int64_t, T> totals;
+  for (auto& [id, values] : blocks) {
+    if (turn && values.size() > 1) std::transform(values.begin(), values.end(), values.begin(), turn);
+    T& total = totals[id] = values.front();
+    for (std::size_t n = 1; n < values.size(); ++n) total = folded(op, total, values[n]);
   }
   return totals;
 }
@@ -154,9 +162,10 @@ struct Arrays {
 };
 
 template <class T>
-void expect_right(const Domain& domain, const Dealt& dealt, const Arrays<T>& arrays, int round, Op op) {
+void expect_right(const Domain& domain, const Dealt& dealt, const Arrays<T>& arrays, int round, Op op,
+                  const Turn<T>& turn = {}) {
   for (int c = 0; c < arrays.components; ++c) {
-    const std::map<std::int64_t, T> right = expected<T>(domain, c, round, op);
+    const std::map<std::int64_t, T> right = expected<T>(domain, c, round, op, turn);
     for (std::size_t d = 0; d < dealt.devices(); ++d)
       for (std::size_t n = 0; n < dealt.count(d); ++n) {
         const std::int64_t point = dealt.point(d, n), id = domain.ids[static_cast<std::size_t>(point)];
@@ -197,9 +206,14 @@ class GatherScatterOn : public testing::TestWithParam<std::tuple<Backend, std::s
   }
 
   template <class T>
-  void check_all(const Domain& domain, int components, const std::vector<Op>& ops) {
+  void check_all(const Domain& domain, int components, const std::vector<Op>& ops, const Coding& coding = {},
+                 const Turn<T>& turn = {}) {
     const Dealt dealt(domain, *machine, comm.rank());
-    const auto gs = made(dealt, {dtype_of<T>(), components, {}});
+    GatherScatterOptions options;
+    options.type = dtype_of<T>();
+    options.components = components;
+    options.coding = coding;
+    const auto gs = made(dealt, options);
     // In turn: nothing is planned anew.
     Arrays<T> one(dealt, streams, components), other(dealt, streams, components);
     int round = 0;
@@ -214,7 +228,7 @@ class GatherScatterOn : public testing::TestWithParam<std::tuple<Backend, std::s
         }
         arrays->fetch(streams);
         gs->check();
-        expect_right(domain, dealt, *arrays, round, op);
+        expect_right(domain, dealt, *arrays, round, op, turn);
       }
   }
 
@@ -236,6 +250,18 @@ TEST_P(GatherScatterOn, KnowsIntegers) {
 TEST_P(GatherScatterOn, KnowsComplexNumbers) {
   check_all<std::complex<double>>(Domain::random(21, 13), 2, {Op::add, Op::multiply});
   check_all<std::complex<float>>(Domain::random(21, 13), 1, {Op::add});
+}
+
+/// All copies are equal bit for bit, and the same whichever device a block lies on.
+TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
+  constexpr Coding cast{Coding::Kind::cast};
+  check_all<double>(Domain::random(37, 3), 2, {Op::add, Op::max, Op::multiply}, cast,
+                    [](double value) { return static_cast<double>(static_cast<float>(value)); });
+  check_all<float>(Domain::random(21, 5), 1, {Op::add, Op::min}, cast,
+                   [](float value) { return float_of(half_of(value)); });
+  check_all<std::complex<double>>(Domain::random(21, 13), 1, {Op::add}, cast, [](std::complex<double> value) {
+    return std::complex<double>(std::complex<float>(value));
+  });
 }
 
 TEST_P(GatherScatterOn, TakesTheRoutesThatWereMeasured) {

@@ -102,7 +102,7 @@ TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
   ExchangeOptions options;
   if (p.comm.rank() == 1) options.routes = {RouteKind::kernel, RouteKind::staged};
   const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &u}}, options); });
-  EXPECT_NE(error.find("with other ghosts, blocks, routes, knobs or codec"), std::string::npos) << error;
+  EXPECT_NE(error.find("with other ghosts, blocks, routes, knobs or throttle"), std::string::npos) << error;
 }
 
 /// Every way of the host's devices that waits for others.
@@ -313,15 +313,22 @@ TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
   p.comm.barrier();
 }
 
-/// Asks for more room in flight than there is.
-class Bloated final : public Codec {
+/// Lists more values than there is room for, from each block to the next.
+class Bloated final : public Pattern {
  public:
   std::string name() const override { return "bloated"; }
-  bool lossless() const override { return true; }
-  bool identity() const override { return false; }
-  std::size_t wire_bytes(std::size_t) const override { return std::size_t{1} << 58; }
-  void encode(Stream&, const std::byte*, std::size_t, std::byte*) const override {}
-  void decode(Stream&, const std::byte*, std::size_t, std::byte*) const override {}
+  std::vector<Transfer> transfers(const Grid& grid, int, const Extent&, int rank) const override {
+    constexpr std::int64_t side = std::int64_t{1} << 28;
+    const IndexSet all{{{0, 0, 0}, {side, side, 1}}, {0}, nullptr};
+    const auto blocks = static_cast<std::int64_t>(grid.blocks().size());
+    const auto mine = [&](std::int64_t block) { return grid.machine().device(grid.block(block).device).rank == rank; };
+    std::vector<Transfer> found;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const std::int64_t next = (block + 1) % blocks;
+      if (mine(block) || mine(next)) found.push_back({block, next, all, all});
+    }
+    return found;
+  }
 };
 
 /// Why an exchange by these routes could not be made.
@@ -329,11 +336,11 @@ std::string without_room(std::vector<RouteKind> routes, int devices, int ranks_p
   Pieces p(devices, ranks_per_node);
   ExchangeOptions options;
   options.routes = std::move(routes);
-  options.codec = std::make_shared<const Bloated>();
+  const Bloated bloated;
   const Grid grid(p.grid.extent(), p.machine, p.comm.rank(), GridOptions{});  // no device is its own neighbour
   Field v(grid, Pieces::named("v"));
   try {
-    Exchange exchange(p.comm, grid, {{&p.halo, &v}}, options);
+    Exchange exchange(p.comm, grid, {{&bloated, &v}}, options);
   } catch (const OutOfMemory& error) {
     return error.what();
   }

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include <slipstream/trace.hpp>
 #include <slipstream/tuner.hpp>
 
 #include "../support/machine_rig.hpp"
+#include "device/faults.hpp"
 #include "machine/gpu_mpi.hpp"
 
 namespace slipstream {
@@ -30,26 +32,6 @@ class Sums final : public Pattern {
 
  private:
   Halo halo_;
-};
-
-/// One rank is late with the first message that it encodes.
-class LateOnce final : public Codec {
- public:
-  explicit LateOnce(double seconds) : seconds_(seconds) {}
-  std::string name() const override { return "late"; }
-  bool lossless() const override { return true; }
-  bool identity() const override { return false; }
-  std::size_t wire_bytes(std::size_t bytes) const override { return bytes; }
-  void encode(Stream& stream, const std::byte* values, std::size_t bytes, std::byte* wire) const override {
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(seconds_, 0)));
-    copy(stream, wire, values, bytes);
-  }
-  void decode(Stream& stream, const std::byte* wire, std::size_t bytes, std::byte* values) const override {
-    copy(stream, values, wire, bytes);
-  }
-
- private:
-  mutable double seconds_;
 };
 
 /// Two devices a rank, periodic, with a cache of its own.
@@ -162,8 +144,12 @@ TEST_F(Tuned, ACandidateThatTimesOutOnOneRankIsDroppedOnAll) {
   ExchangeOptions options;
   options.routes = routes_from_string("kernel,colocated,staged");
   options.wait_limit = 2;
-  options.codec = std::make_shared<const LateOnce>(comm_.rank() == 1 ? 5 : 0);
+  // One rank is late with its first message.
+  double seconds = comm_.rank() == 1 ? 5 : 0;
+  faults::hold(faults::Lane::departure,
+               [&](Stream&) { std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(seconds, 0))); });
   const Tuning tuning = tune_with(options);
+  faults::hold(faults::Lane::departure, {});
   EXPECT_EQ(tuning.source, "measured");
   if (comm_.rank() > 0) return;
   ASSERT_FALSE(tuning.notes.empty());

@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,6 +29,7 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/signal.hpp>
 
+#include "device/faults.hpp"
 #include "device/host/omission.hpp"
 
 namespace {
@@ -97,27 +99,20 @@ struct Step {
   }
 };
 
-/// Values as they are, taken some time after the gate has opened, and delivered only when the host has queued the step
-/// after the exchange.
-class HeldUp final : public Codec {
- public:
-  explicit HeldUp(const Gate& gate) : gate_(gate) {}
-  std::string name() const override { return "held up"; }
-  bool lossless() const override { return true; }
-  bool identity() const override { return false; }
-  std::size_t wire_bytes(std::size_t bytes) const override { return bytes; }
-  void encode(Stream& stream, const std::byte* values, std::size_t bytes, std::byte* wire) const override {
-    pass(stream, gate_, gate_.round);
-    launch_teams(stream, 1, 1, 0, Pause{100});
-    copy(stream, wire, values, bytes);
+/// While it lives, values leave some time after the gate has opened, and are delivered only when the host has queued
+/// the step after the exchange.
+struct HeldUp {
+  explicit HeldUp(const Gate& gate) {
+    faults::hold(faults::Lane::departure, [&gate](Stream& stream) {
+      pass(stream, gate, gate.round);
+      launch_teams(stream, 1, 1, 0, Pause{100});
+    });
+    faults::hold(faults::Lane::arrival, [&gate](Stream& stream) { pass(stream, gate, gate.round + 1); });
   }
-  void decode(Stream& stream, const std::byte* wire, std::size_t bytes, std::byte* values) const override {
-    pass(stream, gate_, gate_.round + 1);
-    copy(stream, values, wire, bytes);
+  ~HeldUp() {
+    faults::hold(faults::Lane::departure, {});
+    faults::hold(faults::Lane::arrival, {});
   }
-
- private:
-  const Gate& gate_;
 };
 
 struct Scenario {
@@ -191,7 +186,8 @@ int run(int omitted, const Scenario& scenario) {
   ExchangeOptions options;
   options.routes = {scenario.route};
   options.knobs.streams = scenario.lanes;
-  if (scenario.held_up) options.codec = std::make_shared<const HeldUp>(gate);
+  std::optional<HeldUp> held_up;
+  if (scenario.held_up) held_up.emplace(gate);
   Exchange exchange(comm, grid, {{&halo, &values}}, options);
   const Opener opener{gate};
 

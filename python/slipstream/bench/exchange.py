@@ -45,6 +45,8 @@ FIGURES = frozenset(
 REPEATS, FEWEST, QUICK_REPEATS = 100, 10, 3
 #: Seconds that one figure may take, outside the table of times to be reached.
 BUDGET = 0.15
+#: Bytes of a quantity.
+_BYTES = {"f32": 4, "f64": 8}
 #: What a device's fields may take of its memory.
 SHARE = 0.8
 
@@ -59,6 +61,8 @@ class Choice:
     quantities: int
     radius: int
     alignment: int  #: bytes, of the first interior cell of every row
+    dtype: str  #: of the quantities
+    coding: str  #: how they travel
     layout: str  #: of the fields; aos: all in one; auto: rows along z where x is cut and z is not, on GPUs
     routes: str  #: as in +direct,-staged; default: all of this build
     part: Sequence[str]
@@ -91,7 +95,9 @@ class Meter:
         cells = 1
         for n in setup.largest_block:
             cells *= n + 2 * self.choice.radius
-        return 4 * self.choice.quantities * cells < SHARE * min(device["memory"] for device in self.devices)
+        return _BYTES[self.choice.dtype] * self.choice.quantities * cells < SHARE * min(
+            device["memory"] for device in self.devices
+        )
 
     def rows(self, setup: Setup) -> list[Row]:
         """One row a clock. Raises Refused."""
@@ -129,12 +135,13 @@ class Meter:
                 self.machine,
                 cells,
                 choice.quantities,
-                "f32",
+                choice.dtype,
                 choice.radius,
                 periodic,
                 grid,
                 choice.alignment,
                 choice.layout,
+                choice.coding,
                 options,
             )
         except RuntimeError as error:
@@ -187,7 +194,8 @@ class Meter:
             "cells": list(setup.cells),
             "cells_per_device": list(setup.largest_block),
             "quantities": self.choice.quantities,
-            "dtype": "f32",
+            "dtype": self.choice.dtype,
+            **({} if self.choice.coding == "raw" else {"coding": self.choice.coding}),
             "radius": self.choice.radius,
             "alignment": self.choice.alignment,
             "periodic": True,
@@ -197,7 +205,9 @@ class Meter:
     def _goals(self, setup: Setup, clock: str) -> Row:
         if setup.part != "must":
             return {}
-        comparable = (self.choice.quantities, self.choice.radius) == (4, 3) and self._on_h200()
+        choice = self.choice
+        usual = (choice.quantities, choice.radius, choice.dtype, choice.coding) == (4, 3, "f32", "raw")
+        comparable = usual and self._on_h200()
         ranks = self.machine.ranks
         return {
             "at_most_us": exchange_setups.at_most_us(setup, ranks, clock) if comparable else None,
@@ -309,6 +319,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="bytes to a multiple of which the first interior cell of every row comes")  # fmt: skip
     parser.add_argument("--layout", choices=["auto", "soa", "aos", "soa_z"], default="auto",
                         help="of the fields in memory; with aos the quantities share one")  # fmt: skip
+    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="of the quantities (default: f32)")
+    options.coding(parser)
     options.routes(parser)
     options.quick(parser)
 

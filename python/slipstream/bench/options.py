@@ -88,6 +88,16 @@ def routes_of(arguments: argparse.Namespace) -> dict[str, list[str]]:
     return {"routes": [name for name in arguments.routes.split(",") if name]}
 
 
+def coding(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--coding", choices=["raw", "cast", "cast to bf16"], default="raw",
+                        help="how values travel: as they are, or rounded, f64 to f32 and f32 to f16")  # fmt: skip
+
+
+def throttle(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--throttle", default="none", metavar="'R GB/s, T us'",
+                        help="as slow as such a network; of routes whose messages the host sends")  # fmt: skip
+
+
 def quick(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="few small sizes")
 

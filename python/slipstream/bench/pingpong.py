@@ -32,6 +32,7 @@ class Choice:
     device_buffers: bool  #: give MPI addresses in GPU memory, where it says that it takes them
     label: str  #: name of the way in which MPI moves messages; default: OMPI_MCA_pml
     quick: bool
+    throttle: str  #: of routes, as slow as a network: a rate and a latency, or none
 
 
 def sizes(quick: bool, coarse: bool = False) -> list[int]:
@@ -62,21 +63,23 @@ def _gbs(count: int, us: float) -> float:
 
 
 def _routes(
-    machine: Any, backend: str, pair: tuple[str, int, int], quick: bool, budget: float
+    machine: Any, backend: str, pair: tuple[str, int, int], choice: Choice, budget: float
 ) -> tuple[list[Row], dict[str, str]]:
     """Rows of every route that serves the pair, and why the others do not. Collective."""
     module, (where, a, b) = core(), pair
     rows: list[Row] = []
     refused: dict[str, str] = {}
     for route in (entry["name"] for entry in module.routes(backend)):
-        messages = module.RoutePingPongs(machine, a, b, route)
+        messages = module.RoutePingPongs(machine, a, b, route, choice.throttle)
         if messages.refused:
             refused[route] = _why(route, messages.refused)
             continue
-        for count in sizes(quick, coarse=a == b):
+        for count in sizes(choice.quick, coarse=a == b):
             times = messages.time(count, budget)
             base = {"ranks": machine.ranks, "devices": len({a, b}), "backend": backend, "path": "route", "name": route,
                     "pair": where, "memory": "host" if backend == "host" else "device", "bytes": count}  # fmt: skip
+            if choice.throttle != "none":
+                base["throttle"] = choice.throttle
             for clock, us in zip(("host", "events"), times, strict=True):
                 rows.append(base | {"clock": clock, "time_us": record.digits(us), "gbs": _gbs(count, us)})
     return rows, refused
@@ -232,6 +235,7 @@ def _devices_a_rank(backend: str) -> int:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.quick(parser)
+    options.throttle(parser)
     parser.add_argument("--device-buffers", action="store_true", help="give MPI addresses in GPU memory")
     parser.add_argument("--label", default="", help="name of the way MPI moves messages; or OMPI_MCA_pml")
 
@@ -249,7 +253,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         raise CaseError("bench pingpong: --device-buffers is for MPI, which needs two ranks: start with -n 2")
     rows: list[Row] = []
     for pair in pairs(machine):
-        measured, refused = _routes(machine, backend, pair, choice.quick, budget)
+        measured, refused = _routes(machine, backend, pair, choice, budget)
         rows += measured
         for route, why in refused.items():
             console.print(f"{pair[0]}: no {route}: {why}")

@@ -24,14 +24,19 @@ RIM_FORMS = frozenset({"widths", "word"})
 #: A route, alone or with a sign.
 _ROUTES = ("kernel", "direct", "peer", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged")
 _ROUTE, _NAME, _WORD = rf"^[+-]?({'|'.join(_ROUTES)})$", r"^[A-Za-z0-9_.-]+$", r"^[A-Za-z0-9_-]+$"
+_SLOW = r"^(none|[0-9.eE+-]+ GB/s(, [0-9.eE+-]+ us)?)$"
 RouteName = Annotated[str, Field(pattern=_ROUTE)]
 #: Lowest and highest value of what a run finds.
 Range = tuple[Finite, Finite]
 ExpectedTable = dict[Annotated[str, Field(min_length=1)], Range]
+CodingName = Literal["raw", "cast", "cast to f32", "cast to f16", "cast to bf16"]
+#: A rate and a latency; their bounds are the engine's to tell.
+ThrottleText = Annotated[str, Field(pattern=_SLOW)]
 BodyName = Annotated[str, Field(pattern=_WORD)]
 #: What must match a pattern, in the words of a message.
 PATTERNS = {
     _ROUTE: f"should be a route, alone or with + or - before it: {', '.join(_ROUTES)}",
+    _SLOW: "should be a rate and a latency, as '12.5 GB/s, 2 us', or 'none'",
     _NAME: "should be of letters, digits, '_', '-' and '.' alone",
     _WORD: "should be a name of letters, digits, '_' and '-' alone",
 }
@@ -76,6 +81,16 @@ class ExchangeTable(Table):
         "rules", description="Routes by rules, or the fastest by measurement, remembered on disk."
     )
     retune: bool = Field(False, description="Measure again, whatever is remembered.")
+    coding: CodingName = Field(
+        "raw",
+        description='How values travel between blocks: as they are, or with "cast" rounded, f64 to f32 and f32 to f16 '
+        '("cast to bf16": to that). A value that is too large is an error. Bits depend on it, and not on routes.',
+    )
+    throttle: ThrottleText | None = Field(
+        None,
+        description='A slow network on one host, as "12.5 GB/s, 2 us"; then messages between devices travel by staged '
+        "or gpu_mpi.",
+    )
     pack: Literal["fused", "per_direction", "memcpy3d", "zero_copy"] | None = Field(
         None,
         description="How staged and gpu_mpi pack: one kernel, one a message, copies, or (staged) straight into host "

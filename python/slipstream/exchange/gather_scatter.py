@@ -21,6 +21,8 @@ class GatherScatter:
         numbered through the devices in the machine's order.
     dtype: "f64", "f32", "i64", "i32", "c128" or "c64". components: that one run combines, in one message for each pair
         of devices.
+    coding: how combined values travel: "raw", "cast" (f64 and c128 as f32, f32 as f16) or "cast to bf16". The values of
+        blocks that share a point are rounded wherever they lie: all copies are equal still.
     routes, options: of the exchange of what devices share, as Exchange has them; wait_limit and tune among them.
 
     Its end is collective, by close(), by leaving a `with` or when Python drops it.
@@ -35,6 +37,7 @@ class GatherScatter:
         first_block: int | Sequence[int] | None = None,
         dtype: str = "f64",
         components: int = 1,
+        coding: str = "raw",
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -51,7 +54,7 @@ class GatherScatter:
         addresses = [(one.ctypes.data, one.size) for one in flat]
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
         self._inner = core().ArrayGatherScatter(
-            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options
+            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options, coding
         )
 
     def run(self, values: Any, op: str = "add", stream: Any = None) -> None:

@@ -29,11 +29,15 @@ class Exchange(Running):
         do not depend on ranks, devices or routes.
     routes: those that may be used, as in `slipstream info routes`: names alone are the only ones; "+direct,-staged"
         adds to all and takes away; a string or a list.
+    coding: how values travel: "raw", as they are; "cast", rounded, f64 and c128 to f32 and f32 to f16, or "cast to
+        bf16"; for all fields or a dict by field name. A finite value that is too large is an OverflowError of the ranks
+        that sent and received it. Bits do not depend on routes.
     tune: "rules" takes the first route that can serve a pair of devices; "measure" exchanges the arrays some times by
         every way, takes the fastest and remembers it on disk. retune=True measures again.
     trace: record what streams and messages do, for write_trace().
     grouping: what `staged` gives to MPI between nodes: one message per pair of "devices" or one per pair of "nodes".
-    More options: wait_limit (seconds), tuner_cache (folder); and what the tuner would choose: pack ("fused",
+    More options: wait_limit (seconds), tuner_cache (folder); throttle ("12.5 GB/s, 2 us": as slow as such a network;
+        messages between devices travel by staged or gpu_mpi then); and what the tuner would choose: pack ("fused",
         "per_direction", "memcpy3d" or, of `staged`, "zero_copy": how staged and gpu_mpi pack), streams ("one" or
         "per_direction"), sync (wait after every packing); as numbers of bytes sealed (messages of `direct` up to which
         travel in lines that carry the exchange's number), in_place (rows from which are stored into ghosts), chunk
@@ -58,6 +62,7 @@ class Exchange(Running):
         reach: Any = "all",
         layout: Any = "soa",
         combine: Any = None,
+        coding: Any = "raw",
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -65,7 +70,7 @@ class Exchange(Running):
         layers = {"ghost": ghost, "padding": padding, "low": low, "high": high}
 
         def item(name: str, value: Any) -> dict[str, Any]:
-            how = {key: _of(of, name, key) for key, of in (("reach", reach), ("combine", combine))}
+            how = {key: _of(of, name, key) for key, of in (("reach", reach), ("combine", combine), ("coding", coding))}
             chosen = _of(layout, name, "layout")
             return described_fields.item(grid, name, value, _widths(grid, name, layers), chosen, how)
 

@@ -43,10 +43,10 @@ class Running:
 
     def check(self) -> None:
         """Raises TimeoutError where an earlier exchange gave up waiting for a neighbour, whose values are then not in
-        the ghosts, and RuntimeError where a library failed. On GPUs call it when the stream has been synchronized and
-        before the values count, also after replays of a graph of your own that holds exchanges: begin() and run() call
-        it too, but nobody looks at the last one. On the host end() and run() have looked. The exchange is of no use
-        after an error."""
+        the ghosts, OverflowError where a value was too large for its coding, and RuntimeError where a library failed.
+        On GPUs call it when the stream has been synchronized and before the values count, also after replays of a graph
+        of your own that holds exchanges: begin() and run() call it too, but nobody looks at the last one. On the host
+        end() and run() have looked. The exchange is of no use after an error."""
         self._exchange.check()
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ class Transpose(Running):
     layout: "soa", "aos" or "soa_z", of both, or a pair.
     kept: by axis of the source (0, 1, 2), the ranges (first, behind) of cells that travel; others stay, and what the
         target holds for them stays as it is. The modes of a Fourier transform that truncation leaves.
+    coding: how values travel: "raw", "cast" or "cast to bf16", as Exchange has it.
     routes, options: as Exchange has them; tune among them.
 
     Its end is collective, by close(), by leaving a `with` or when Python drops it.
@@ -38,6 +39,7 @@ class Transpose(Running):
         ghost: int | Sequence[int] = 0,
         layout: str | tuple[str, str] = "soa",
         kept: Mapping[int, Sequence[tuple[int, int]]] | None = None,
+        coding: str = "raw",
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -52,6 +54,7 @@ class Transpose(Running):
         fields.agree(source.comm, problem, items)
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
         how = {"axes": (*axes, 2)[:3], "kept": [list((kept or {}).get(axis, ())) for axis in range(3)]}
+        how["coding"] = coding
         self._kind = [items[0][key] for key in fields.KIND]
         inner = core().ArrayExchange(source.comm, source._grid, target._grid, *items, how, options)
         super().__init__(source, inner, [arrays, into])

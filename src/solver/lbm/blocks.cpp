@@ -35,14 +35,15 @@ void Lbm::Impl::make_populations() {
   patterns = population_patterns(grid, options);
   if (field.packed)
     for (auto& pattern : patterns) pattern = std::make_unique<PackedHalo>(std::move(pattern), keeping, field);
+  const auto moved = [&](const Pattern& pattern) {
+    return ExchangeItem{&pattern, &*populations, nullptr, false, options.coding};
+  };
   tuning = {};
   tuning.options = options.exchange;
   tuning.source = "rules";
-  if (options.tune)
-    tuning = tune(comm, grid, {{patterns.front().get(), &*populations}}, options.exchange, *options.tune);
+  if (options.tune) tuning = tune(comm, grid, {moved(*patterns.front())}, options.exchange, *options.tune);
   for (const auto& pattern : patterns)
-    exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{ExchangeItem{pattern.get(), &*populations}},
-                                                   tuning.options));
+    exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{moved(*pattern)}, tuning.options));
   state.fields["populations"] = whole ? &*whole : &*populations;
   list_tasks();
   keeping->settle();

@@ -297,7 +297,9 @@ std::int64_t spare_bytes(const Extent& extent, DType precision) {
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
   // Those of the two forms are alike.
   const auto patterns = population_patterns(grid, options);
-  return plan_messages(grid, {{patterns.front().get(), population_field(grid, options, true)}}, options.exchange);
+  return plan_messages(grid,
+                       {{patterns.front().get(), population_field(grid, options, true), {}, false, options.coding}},
+                       options.exchange);
 }
 
 namespace {

@@ -1,0 +1,45 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <slipstream/field.hpp>
+
+namespace slipstream {
+
+/// Numbers that travel in the place of wider ones: IEEE 754's of 32 and 16 bits, and bfloat16, the first half of an
+/// f32.
+enum class Narrow : std::uint8_t { f32, f16, bf16 };
+std::string to_string(Narrow type);
+
+/// How an item's values are written in flight. `raw`: as they are. `cast`: rounded to the nearest number of a narrower
+/// format, of two the even one, in the kernel that packs them, and widened in the one that unpacks:
+///
+///     field  | travels as                   | error at most
+///     f64    | f32 (default)                | 2^-24 of the value
+///     c128   | two f32 (default)            | the same of each part
+///     f32    | f16 (default)                | 2^-11 of the value, from 2^-14 on; 2^-25 below
+///     f32    | bf16                         | 2^-8 of the value
+///
+/// (f32: below 2^-126 the error is 2^-150.) Infinities and NaN arrive as such. A finite value that the narrow format
+/// rounds to infinity is an overflow: an error of the exchange, on the rank that packed it and on the one that received
+/// it.
+struct Coding {
+  enum class Kind : std::uint8_t { raw, cast };
+  Kind kind = Kind::raw;
+  std::optional<Narrow> type = {};  ///< of cast; none: the default of the field's
+  bool operator==(const Coding&) const = default;
+};
+
+/// "raw", "cast", "cast to f16": as coding_from_string() reads them. That throws Error for other texts.
+std::string to_string(const Coding& coding);
+Coding coding_from_string(const std::string& text);
+
+/// How the values of a field travel: as they are, or as narrow numbers (c128 as two).
+enum class Wire : std::uint8_t { same, f32, f16, bf16 };
+/// Throws Error, naming the field, where its values cannot be written so.
+Wire wire_of(const Coding& coding, DType type, const std::string& field);
+/// Bytes of a value of a field of this type in flight.
+std::size_t size_of(Wire wire, DType type);
+
+}  // namespace slipstream

@@ -1,0 +1,27 @@
+#pragma once
+#include <string>
+
+namespace slipstream {
+
+/// A slow network on one host, for planning and for tests: a message of n bytes arrives `latency_us` + n / `gb_per_s`
+/// after its exchange began at the sender, or later. Messages of one pair of devices follow one another, those of other
+/// pairs travel beside them. For routes whose messages the host sends (staged, gpu_mpi); the others refuse.
+struct Throttle {
+  double gb_per_s = 0;  ///< 0: none
+  double latency_us = 0;
+  bool slows() const { return gb_per_s > 0; }
+  double seconds(double bytes) const { return latency_us * 1e-6 + bytes / (gb_per_s * 1e9); }
+  bool operator==(const Throttle&) const = default;
+};
+
+/// Bounds of what can be kept to by a host that is asked now and then.
+constexpr double least_throttled_gb_per_s = 1e-6, most_throttled_gb_per_s = 1000, most_throttled_us = 1e7;
+
+/// "12.5 GB/s, 2 us", "12.5 GB/s", or "none". Reading throws Error for other texts, and for rates and latencies out of
+/// bounds.
+std::string to_string(const Throttle& throttle);
+Throttle throttle_from_string(const std::string& text);
+/// Throws Error where a rate or latency is out of bounds.
+void check(const Throttle& throttle);
+
+}  // namespace slipstream

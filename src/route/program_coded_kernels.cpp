@@ -1,0 +1,12 @@
+// The forms of a program's kernel that encode and decode, apart: each cast makes code of its own of each form of a
+// work.
+#include "route/program_kernel.hpp"
+
+namespace slipstream {
+
+void start_coded(Stream& stream, const ProgramParts& parts, bool combines, const Pulse& pulse, bool advance) {
+  combines ? start_program<true, true, true>(stream, parts, pulse, advance)
+           : start_program<false, true, true>(stream, parts, pulse, advance);
+}
+
+}  // namespace slipstream

@@ -1,0 +1,56 @@
+#include <slipstream/throttle.hpp>
+
+#include <cmath>
+#include <sstream>
+
+#include <slipstream/error.hpp>
+
+namespace slipstream {
+namespace {
+
+std::string number(double value) {
+  std::ostringstream text;
+  text.precision(17);
+  text << value;
+  std::ostringstream brief;
+  brief << value;
+  return std::stod(brief.str()) == value ? brief.str() : text.str();
+}
+
+}  // namespace
+
+void check(const Throttle& t) {
+  if (t == Throttle{}) return;
+  require(t.gb_per_s >= least_throttled_gb_per_s && t.gb_per_s <= most_throttled_gb_per_s,
+          "a throttle of " + number(t.gb_per_s) + " GB/s: give a rate from " + number(least_throttled_gb_per_s) +
+              " to " + number(most_throttled_gb_per_s) + " GB/s");
+  require(t.latency_us >= 0 && t.latency_us <= most_throttled_us,
+          "a throttle with a latency of " + number(t.latency_us) + " us: give one from 0 to " +
+              number(most_throttled_us) + " us");
+}
+
+std::string to_string(const Throttle& t) {
+  if (!t.slows()) return "none";
+  return number(t.gb_per_s) + " GB/s" + (t.latency_us > 0 ? ", " + number(t.latency_us) + " us" : "");
+}
+
+Throttle throttle_from_string(const std::string& text) {
+  if (text == "none") return {};
+  const auto unknown = [&] {
+    return Error("cannot read the throttle '" + text + "': write a rate and a latency, '12.5 GB/s, 2 us', or 'none'");
+  };
+  std::istringstream words(text);
+  Throttle t;
+  std::string unit, rest;
+  if (!(words >> t.gb_per_s >> unit)) throw unknown();
+  const bool more = unit == "GB/s,";
+  if (more && !(words >> t.latency_us >> rest && rest == "us")) throw unknown();
+  if ((!more && unit != "GB/s") || words >> rest) throw unknown();
+  if (!std::isfinite(t.gb_per_s) || !std::isfinite(t.latency_us)) throw unknown();
+  require(t.gb_per_s > 0, "a throttle of " + number(t.gb_per_s) + " GB/s: give a rate from " +
+                              number(least_throttled_gb_per_s) + " to " + number(most_throttled_gb_per_s) + " GB/s");
+  check(t);
+  return t;
+}
+
+}  // namespace slipstream
