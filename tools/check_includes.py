@@ -2,7 +2,7 @@
 
 C++:
 
-    api -> solver, io -> exchange -> route, codec, pattern -> grid -> machine -> device
+    api -> solver, io -> fft -> exchange -> route, codec, pattern -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
 include each other, except that route/ may know what it carries (pattern/) and how it is written (codec/). Files of
@@ -28,7 +28,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-RANKS = [["device"], ["machine"], ["grid"], ["route", "codec", "pattern"], ["exchange"], ["solver", "io"], ["api"]]
+RANKS = [["device"], ["machine"], ["grid"], ["route", "codec", "pattern"], ["exchange"], ["fft"], ["solver", "io"], ["api"]]
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
 SIDEWAYS = {("route", "pattern"), ("route", "codec")}
@@ -41,6 +41,7 @@ PUBLIC_ROOMS = {
     "codec": "codec",
     "route": "route mover",
     "exchange": "exchange collective block_sums gather_scatter tuner",
+    "fft": "fft",
     "solver": "simulation guard lbm",
     "io": "gather vtkhdf output mesh bodies checkpoint",
 }
