@@ -12,7 +12,7 @@ in device/ alone, the symbols also in files named *_cuda.*.
 
 Python, the package python/slipstream:
 
-    cli -> bench -> lbm -> run -> pictures -> results, flow -> geometry -> exchange, case -> machine -> base
+    cli -> bench -> lbm -> run -> pictures -> results, flow -> geometry, fft -> exchange, case -> machine -> base
 
 A module may import modules of its own room and of rooms further right, by their full names, wherever in the file the
 import stands. Rooms that share a place do not import each other, and no imports go round in a circle. A text that names
@@ -68,7 +68,7 @@ MACRO = re.compile(r"^\s*#\s*define\b")
 
 PACKAGE = Path("python", "slipstream")
 PYTHON_RANKS = [
-    ["base"], ["machine"], ["exchange", "case"], ["geometry"], ["results", "flow"], ["pictures"], ["run"], ["lbm"],
+    ["base"], ["machine"], ["exchange", "case"], ["geometry", "fft"], ["results", "flow"], ["pictures"], ["run"], ["lbm"],
     ["bench"], ["cli"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}

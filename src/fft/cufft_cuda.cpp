@@ -66,10 +66,11 @@ cufftType type_of(const LineBatch& batch) {
   return batch.twice ? CUFFT_Z2Z : CUFFT_C2C;
 }
 
-/// The lengths by which cuFFT finds values: of two axes the second is the length of a row, the first is not read.
+/// The lengths by which cuFFT finds values: the last is the length of a row, the first is not read.
 std::vector<long long> embedding(const LineBatch& batch, const Side& side) {
-  if (batch.sizes.size() == 1) return {batch.sizes[0]};
-  return {batch.sizes[0], side.row};
+  std::vector<long long> lengths(batch.sizes.begin(), batch.sizes.end());
+  if (lengths.size() > 1) lengths.back() = side.row;
+  return lengths;
 }
 
 class CufftLines final : public Lines {

@@ -93,8 +93,13 @@ class Plan {
   static typename N::Complex* complex(void* p) { return static_cast<typename N::Complex*>(p); }
   static std::vector<typename N::Axis> axes_of(const LineBatch& batch) {
     std::vector<typename N::Axis> axes;
-    if (batch.sizes.size() == 2)
-      axes.push_back({batch.sizes[0], batch.from.row * batch.from.stride, batch.to.row * batch.to.stride});
+    if (batch.sizes.size() > 2) {
+      const std::int64_t rows = batch.sizes[1];
+      axes.push_back(
+          {batch.sizes[0], rows * batch.from.row * batch.from.stride, rows * batch.to.row * batch.to.stride});
+    }
+    if (batch.sizes.size() > 1)
+      axes.push_back({batch.sizes.end()[-2], batch.from.row * batch.from.stride, batch.to.row * batch.to.stride});
     axes.push_back({batch.sizes.back(), batch.from.stride, batch.to.stride});
     return axes;
   }
@@ -125,7 +130,7 @@ class FftwLines final : public Lines {
   explicit FftwLines(const LineBatch& batch) {
     if (batch.count == 0) return;
     // Lines side by side share cache lines; planes are long enough by themselves.
-    const std::int64_t wanted = batch.sizes.size() == 2 ? 1 : 16, together = std::min(wanted, batch.count);
+    const std::int64_t wanted = batch.sizes.size() > 1 ? 1 : 16, together = std::min(wanted, batch.count);
     constexpr std::int64_t word = twice ? 8 : 4;
     const std::int64_t from = batch.kind == Kind::real_to_complex ? word : 2 * word;
     const std::int64_t to = batch.kind == Kind::complex_to_real ? word : 2 * word;

@@ -13,10 +13,10 @@ namespace slipstream::fft {
 
 enum class Kind : std::uint8_t { forward, backward, real_to_complex, complex_to_real };
 
-/// `count` transforms of one or two axes. Of the b-th, value (i_1, i_0) lies at
-/// b * distance + (i_1 * row + i_0) * stride, in values.
+/// `count` transforms of one to three axes. Of the b-th, value (i_2, i_1, i_0) lies at
+/// b * distance + ((i_2 * n_1 + i_1) * row + i_0) * stride, in values.
 struct Side {
-  std::int64_t row = 0;  ///< of two axes alone
+  std::int64_t row = 0;  ///< of several axes alone
   std::int64_t stride = 1;
   std::int64_t distance = 0;
 };
