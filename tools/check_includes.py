@@ -28,7 +28,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-RANKS = [["device"], ["machine"], ["grid"], ["route", "codec", "pattern"], ["exchange"], ["fft"], ["solver", "io"], ["api"]]
+RANKS = [
+    ["device"], ["machine"], ["grid"], ["route", "codec", "pattern"], ["exchange"], ["fft"], ["solver", "io"], ["api"],
+]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
 SIDEWAYS = {("route", "pattern"), ("route", "codec")}
@@ -42,7 +44,7 @@ PUBLIC_ROOMS = {
     "route": "route mover",
     "exchange": "exchange collective block_sums gather_scatter tuner",
     "fft": "fft",
-    "solver": "simulation guard lbm",
+    "solver": "simulation guard lbm dns",
     "io": "gather vtkhdf output mesh bodies checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
@@ -68,8 +70,8 @@ MACRO = re.compile(r"^\s*#\s*define\b")
 
 PACKAGE = Path("python", "slipstream")
 PYTHON_RANKS = [
-    ["base"], ["machine"], ["exchange", "case"], ["geometry", "fft"], ["results", "flow"], ["pictures"], ["run"], ["lbm"],
-    ["bench"], ["cli"],
+    ["base"], ["machine"], ["exchange", "case"], ["geometry", "fft"], ["results", "flow"], ["pictures"], ["run"],
+    ["lbm"], ["bench"], ["cli"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
 #: Its table leads to rooms further left.
