@@ -19,6 +19,10 @@ struct FftOptions {
   /// The spectrum stays where the last transform leaves it, its axes in the order z, x, y. False: it comes back to the
   /// order x, y, z, which costs as much as another transpose, and on several devices a copy.
   bool transposed = true;
+  /// Highest |k_a| that is used, -1: all. Other modes do not travel between devices: after forward() what stands there
+  /// is of no use, and before backward() they must be zero. The 2/3 rule, (n_a - 1) / 3, leaves 4/9 of a slab's
+  /// message.
+  Extent highest{-1, -1, -1};
   bool scaled = true;  ///< backward() divides by the number of cells, in a pass of its own over what it gives
   ExchangeOptions exchange;
 };

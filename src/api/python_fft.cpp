@@ -20,6 +20,7 @@ FftOptions fft_options(const nb::dict& dict) {
   reader.read("type", type);
   reader.read("process_grid", options.process_grid);
   reader.read("transposed", options.transposed);
+  reader.read("highest", options.highest);
   reader.read("scaled", options.scaled);
   reader.read("exchange", exchange);
   reader.finish();

@@ -8,7 +8,7 @@
 namespace slipstream::fft {
 
 Decomposition::Decomposition(const Machine& machine, const Extent& all, const FftOptions& options)
-    : cells(all), devices(machine.devices()), transposed(options.transposed) {
+    : cells(all), highest(options.highest), devices(machine.devices()), transposed(options.transposed) {
   require(std::min({cells[0], cells[1], cells[2]}) >= 1,
           "a Fourier transform of " + to_string(cells) + " cells was asked for: each axis needs 1 or more");
   require(std::max({cells[0], cells[1], cells[2]}) < std::int64_t{1} << 30,
@@ -18,6 +18,9 @@ Decomposition::Decomposition(const Machine& machine, const Extent& all, const Ff
   twice = type == DType::f64 || type == DType::c128;
   require(real || is_complex(type),
           "values of " + to_string(type) + " have no Fourier transform here: choose f32, f64, c64 or c128");
+  for (std::size_t a = 0; a < 3; ++a)
+    require(highest[a] >= -1, "the highest mode of a Fourier transform along axis " + std::to_string(a) + " is " +
+                                  std::to_string(highest[a]) + ": it is 0 or more, or -1 for all");
   modes = cells;
   if (real) modes[0] = cells[0] / 2 + 1;
   choose(options.process_grid);
@@ -89,6 +92,29 @@ std::vector<Stage> Decomposition::path() const {
   stages.push_back(Stage::spectral);
   if (!transposed) stages.push_back(Stage::natural);
   return stages;
+}
+
+std::array<std::vector<Transpose::Range>, 3> Decomposition::kept(Stage stage) const {
+  std::array<std::vector<Transpose::Range>, 3> ranges;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const auto axis = static_cast<std::size_t>(axes(stage)[a]);
+    const bool transformed =
+        axis == 0 || stage == Stage::spectral || (axis == 1 && (stage == Stage::middle || !pencils()));
+    const std::int64_t n = modes[axis], most = highest[axis];
+    if (!transformed || most < 0) continue;
+    if (axis == 0 && real) {
+      if (most + 1 < n) ranges[a] = {{0, most + 1}};
+    } else if (2 * most + 1 < n) {
+      ranges[a] = {{0, most + 1}};
+      if (most > 0) ranges[a].emplace_back(n - most, n);
+    }
+  }
+  return ranges;
+}
+
+bool Decomposition::truncates(Stage stage) const {
+  const auto ranges = kept(stage);
+  return std::any_of(ranges.begin(), ranges.end(), [](const auto& along) { return !along.empty(); });
 }
 
 std::array<std::int64_t, 2> Decomposition::work_bytes(int device) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <slipstream/fft.hpp>
+#include <slipstream/transpose.hpp>
 
 #include "fft/lines.hpp"
 
@@ -19,7 +20,8 @@ enum class Stage : std::uint8_t { physical, middle, spectral, natural };
 struct Decomposition {
   Decomposition(const Machine& machine, const Extent& cells, const FftOptions& options);
 
-  Extent cells{}, modes{};  ///< x, y, z
+  Extent cells{}, modes{};     ///< x, y, z
+  Extent highest{-1, -1, -1};  ///< |k_a| of modes that are used
   std::array<int, 2> process{1, 1};
   int devices = 1;
   bool real = false, twice = false, transposed = true;
@@ -40,6 +42,10 @@ struct Decomposition {
   std::int64_t volume_on(int device, Stage stage, bool of_cells = false) const;
   /// The stages of a forward transform after its first lines; those that the values move to.
   std::vector<Stage> path() const;
+  /// Along each axis of a stage, the cells that the next move of a forward transform takes from it, or that of a
+  /// backward one brings to it: of axes that are transformed there, modes that are used.
+  std::array<std::vector<Transpose::Range>, 3> kept(Stage stage) const;
+  bool truncates(Stage stage) const;
   /// Bytes of the two arrays between which a device's values go to and fro.
   std::array<std::int64_t, 2> work_bytes(int device) const;
 

@@ -51,6 +51,7 @@ using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
 
 /// Between two transforms: a transpose between the two work arrays.
 struct Move {
+  bool clears = false;  ///< what does not travel must be zero at the target
   std::unique_ptr<Transpose> pattern;
   std::unique_ptr<Field> source, target;
   std::unique_ptr<Exchange> exchange;
@@ -137,11 +138,24 @@ struct Fft::Impl {
     };
     move.source = field(from, source, "modes");
     move.target = field(to, target, "modes turned");
-    move.pattern = std::make_unique<Transpose>(grid(from), grid(to), Transpose::Options{turn(from, to), {}});
+    move.pattern =
+        std::make_unique<Transpose>(grid(from), grid(to), Transpose::Options{turn(from, to), kept(from, to)});
     move.exchange = std::make_unique<Exchange>(
         comm, grid(from), std::vector<ExchangeItem>{{move.pattern.get(), move.source.get(), move.target.get()}},
         options.exchange);
+    move.clears = to < from && cut.truncates(to);
     steps.push_back({source, target, {}, std::move(move)});
+  }
+
+  /// Along the axes of the stage that values come from. A move towards the spectrum takes the modes that are used of
+  /// its source; one away from it brings those of its target.
+  std::array<std::vector<Transpose::Range>, 3> kept(Stage from, Stage to) const {
+    if (from < to) return cut.kept(from);
+    std::array<std::vector<Transpose::Range>, 3> ranges;
+    const auto there = cut.kept(to);
+    const auto axes = turn(from, to);
+    for (std::size_t a = 0; a < 3; ++a) ranges[a] = there[static_cast<std::size_t>(axes[a])];
+    return ranges;
   }
 
   void plan_forward() {
@@ -236,6 +250,7 @@ struct Fft::Impl {
                                                   " devices of this rank: give one for each");
     for (Step& step : steps) {
       if (step.move) {
+        if (step.move->clears) clear(step.to, streams);
         step.move->exchange->run(streams);
         continue;
       }
@@ -252,6 +267,13 @@ struct Fft::Impl {
           copy(streams[i], target, array(step.from), static_cast<std::size_t>(2 * cut.word() * values));
         }
       }
+    }
+  }
+
+  void clear(Array array, std::vector<Stream>& streams) const {
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const Buffer<std::byte>& buffer = work[i][static_cast<std::size_t>(array)];
+      if (buffer.bytes()) fill(streams[i], buffer.data(), 0, buffer.bytes());
     }
   }
 

@@ -242,6 +242,69 @@ TEST_P(FourierTransforms, KeepTheSumOfSquares) {
   EXPECT_NEAR(comm.sum_in_rank_order(here) / static_cast<double>(volume(cells)), wanted, 1e-12 * wanted);
 }
 
+/// Whether the mode with this index is used where |k_a| is at most highest[a].
+bool used(const Extent& mode, const Extent& cells, const Extent& highest) {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (highest[a] >= 0 && std::min(mode[a], cells[a] - mode[a]) > highest[a]) return false;
+  return true;
+}
+
+TEST_P(FourierTransforms, LeaveModesBehindThatAreNotUsed) {
+  const Machine m = machine();
+  const Extent cells{12, 9, 15}, highest{3, 2, 4};
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (const DType type : {DType::f64, DType::c128}) {
+      FftOptions options, every;
+      options.type = every.type = type;
+      options.process_grid = every.process_grid = grid;
+      options.transposed = every.transposed = number++ % 3 != 2;
+      options.highest = highest;
+      SCOPED_TRACE(to_string(type) + " on " + std::to_string(grid[0]) + " x " + std::to_string(grid[1]) +
+                   (options.transposed ? ", transposed" : ""));
+      Fft fft(comm, m, cells, options), whole(comm, m, cells, every);
+      Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+      std::vector<Stream> streams = streams_of(fft.physical());
+      for (int round = 0; round < 2; ++round) {
+        set(u, 0, random_values(cells, type, static_cast<std::uint64_t>(round)));
+        Whole wanted = by_sums(random_values(cells, type, static_cast<std::uint64_t>(round)));
+        each_cell({{0, 0, 0}, cells}, [&](const Extent& k) {
+          if (!used(k, cells, highest)) wanted.at(k) = 0;
+        });
+        fft.forward(u, v, streams);
+        finish(streams);
+        for (const std::int64_t id : v.grid().local()) {  // as the caller must, before the way back
+          auto values = array_of<Complex>(v, id);
+          const Box& box = v.grid().block(id).box;
+          std::size_t at = 0;
+          each_cell(box, [&](const Extent& q) {
+            Extent k{};
+            for (std::size_t a = 0; a < 3; ++a) k[static_cast<std::size_t>(fft.spectral_axes()[a])] = q[a];
+            if (!used(k, cells, highest)) values[at] = 0;
+            ++at;
+          });
+          set_array(v, id, values);
+        }
+        ASSERT_LE(difference(v, 0, wanted, fft.spectral_axes()), tolerance({cells, type}));
+        Field back(fft.physical(), fft.physical_field("back")), same(fft.physical(), fft.physical_field("same"));
+        fft.backward(v, back, streams);
+        whole.backward(v, same, streams);
+        finish(streams);
+        fft.check();
+        for (const std::int64_t id : back.grid().local())
+          ASSERT_EQ(array_of<std::byte>(back, id), array_of<std::byte>(same, id)) << "round " << round;
+      }
+      const auto bytes = [](const Fft& of) {
+        std::int64_t sum = 0;
+        for (const MessageInfo& message : of.messages()) sum += message.bytes;
+        return sum;
+      };
+      if (bytes(whole) > 0) {
+        EXPECT_LT(bytes(fft), bytes(whole));
+      }
+    }
+}
+
 TEST_P(FourierTransforms, MayBeRecordedIntoAGraph) {
   const Machine m = machine();
   const Extent cells{12, 10, 8};
@@ -309,6 +372,12 @@ TEST(FourierTransformRefuses, WhatCannotBe) {
             }),
             "values of i32 have no Fourier transform here: choose f32, f64, c64 or c128");
   options.type = DType::f32;
+  options.highest = {1, -2, 1};
+  EXPECT_EQ(error_of([&] {
+              Fft(comm, m, {4, 4, 4}, options);
+            }),
+            "the highest mode of a Fourier transform along axis 1 is -2: it is 0 or more, or -1 for all");
+  options.highest = {-1, -1, -1};
   options.process_grid = {3, 1};
   EXPECT_EQ(error_of([&] {
               Fft(comm, m, {4, 4, 4}, options);

@@ -30,6 +30,8 @@ class Plan:
         (0, 0) chooses slabs where every device gets some.
     transposed: v stays where the last transform leaves it, as arrays [y, x, z]; else [z, y, x] again, which costs as
         much as another transpose.
+    highest: of k_x, k_y, k_z the largest magnitude that is used, -1: all. Other modes do not travel between devices:
+        after forward() what stands there is of no use, and before backward() they must be zero.
     scaled: False leaves the division by the number of cells to the caller.
     routes, options: as Exchange has them.
 
@@ -44,13 +46,18 @@ class Plan:
         *,
         process_grid: Sequence[int] = (0, 0),
         transposed: bool = True,
+        highest: Sequence[int] = (-1, -1, -1),
         scaled: bool = True,
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
         self._type = _type_of(dtype)
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
-        how = _options(self._type, process_grid, transposed) | {"scaled": scaled, "exchange": options}
+        how = _options(self._type, process_grid, transposed) | {
+            "highest": tuple(highest),
+            "scaled": scaled,
+            "exchange": options,
+        }
         self._plan = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
         self.cells = grid.cells
         self.physical = Grid._cut_as(grid, grid.cells, self._plan.physical())

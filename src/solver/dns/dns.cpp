@@ -32,6 +32,7 @@ FftOptions transforms(const Options& o) {
   options.type = o.type;
   options.process_grid = o.process_grid;
   options.scaled = false;
+  for (std::size_t a = 0; a < 3; ++a) options.highest[a] = (o.cells[a] - 1) / 3;
   options.exchange = o.exchange;
   return options;
 }
@@ -99,8 +100,7 @@ void Dns::Impl::queue_right_hand_side(const Field& now) {
   fft.backward(now, u, streams);
   with_type([&](auto t) {
     using T = decltype(t);
-    for (const ModeBlock& b : spectral)
-      for (int c = 0; c < 3; ++c) queue_curl(streams[b.device], b.grid, data<T>(now, b.id), data<T>(rhs, b.id), c);
+    for (const ModeBlock& b : spectral) queue_curl(streams[b.device], b.grid, data<T>(now, b.id), data<T>(rhs, b.id));
   });
   fft.backward(rhs, w, streams);
   with_type([&](auto t) {

@@ -38,9 +38,9 @@ struct StageNumbers {
 template <class T>
 void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, const StageFactors& factors,
                  const StageNumbers& numbers);
-/// One component of curl = i k x u.
+/// curl = i k x u.
 template <class T>
-void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl, int component);
+void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl);
 /// u = u x w in every cell.
 template <class T>
 void queue_cross(Stream& stream, const Extent& cells, T* u, const T* w);

@@ -81,14 +81,13 @@ struct Curl {
   ModeGrid grid;
   const T* u;
   T* curl;
-  int component;
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k), step = grid.volume();
-    const int a = (component + 1) % 3, b = (component + 2) % 3;
-    const T wave[3] = {T(grid.kx(j)), T(grid.ky(k)), T(grid.kz(i))};
-    const Complex<T> ua = load(u, at + a * step), ub = load(u, at + b * step);
-    const T re = wave[a] * ub.re - wave[b] * ua.re, im = wave[a] * ub.im - wave[b] * ua.im;
-    store(curl, at + component * step, Complex<T>{-im, re});
+    const T x = T(grid.kx(j)), y = T(grid.ky(k)), z = T(grid.kz(i));
+    const Complex<T> a = load(u, at), b = load(u, at + step), c = load(u, at + 2 * step);
+    store(curl, at, Complex<T>{z * b.im - y * c.im, y * c.re - z * b.re});
+    store(curl, at + step, Complex<T>{x * c.im - z * a.im, z * a.re - x * c.re});
+    store(curl, at + 2 * step, Complex<T>{y * a.im - x * b.im, x * b.re - y * a.re});
   }
 };
 
@@ -184,8 +183,8 @@ void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arr
 }
 
 template <class T>
-void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl, int component) {
-  launch(stream, grid.box(), Curl<T>{grid, u, curl, component});
+void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl) {
+  launch(stream, grid.box(), Curl<T>{grid, u, curl});
 }
 
 template <class T>
@@ -219,8 +218,8 @@ template void queue_stage<float>(Stream&, const ModeGrid&, const StageArrays<flo
                                  const StageNumbers&);
 template void queue_stage<double>(Stream&, const ModeGrid&, const StageArrays<double>&, const StageFactors&,
                                   const StageNumbers&);
-template void queue_curl<float>(Stream&, const ModeGrid&, const float*, float*, int);
-template void queue_curl<double>(Stream&, const ModeGrid&, const double*, double*, int);
+template void queue_curl<float>(Stream&, const ModeGrid&, const float*, float*);
+template void queue_curl<double>(Stream&, const ModeGrid&, const double*, double*);
 template void queue_cross<float>(Stream&, const Extent&, float*, const float*);
 template void queue_cross<double>(Stream&, const Extent&, double*, const double*);
 template void queue_truncate<float>(Stream&, const ModeGrid&, float*, double);
