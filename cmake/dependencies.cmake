@@ -10,3 +10,9 @@ find_package(HDF5 REQUIRED COMPONENTS C)
 add_library(slipstream_hdf5 INTERFACE)
 target_include_directories(slipstream_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
 target_link_libraries(slipstream_hdf5 INTERFACE ${HDF5_C_LIBRARIES})
+
+# FFTW 3, double and float: the host backend's Fourier transforms.
+pkg_check_modules(FFTW REQUIRED fftw3 fftw3f)
+add_library(slipstream_fftw INTERFACE)
+target_include_directories(slipstream_fftw SYSTEM INTERFACE ${FFTW_INCLUDE_DIRS})
+target_link_libraries(slipstream_fftw INTERFACE ${FFTW_LINK_LIBRARIES})

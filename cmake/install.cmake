@@ -4,7 +4,8 @@ include(CMakePackageConfigHelpers)
 set(SLIPSTREAM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/Slipstream)
 
 set_target_properties(slipstream_hdf5 PROPERTIES EXPORT_NAME hdf5)
-install(TARGETS slipstream slipstream_hdf5 EXPORT SlipstreamTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+set_target_properties(slipstream_fftw PROPERTIES EXPORT_NAME fftw)
+install(TARGETS slipstream slipstream_hdf5 slipstream_fftw EXPORT SlipstreamTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/slipstream DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT SlipstreamTargets NAMESPACE Slipstream:: DESTINATION ${SLIPSTREAM_PACKAGE_DIR})

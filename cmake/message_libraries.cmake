@@ -1,9 +1,11 @@
-# Optional libraries that move messages between GPUs. Only their headers are needed here: the libraries are loaded when
+# Optional libraries that move messages between GPUs, and cuFFT. Only their headers are needed here: the libraries are loaded when
 # a program runs, from where they are found now unless the system's loader knows them.
 set(SLIPSTREAM_NCCL AUTO CACHE STRING "route nccl: AUTO (where nccl.h is found in a CUDA build), ON or OFF")
 set(SLIPSTREAM_NVSHMEM AUTO CACHE STRING "route nvshmem: AUTO (where nvshmem_host.h is found in a CUDA build), ON or OFF")
+set(SLIPSTREAM_CUFFT AUTO CACHE STRING "Fourier transforms on GPUs: AUTO (where cufft.h is found in a CUDA build), ON or OFF")
 set(SLIPSTREAM_NCCL_ROOT "" CACHE PATH "Folder with include/nccl.h")
 set(SLIPSTREAM_NVSHMEM_ROOT "" CACHE PATH "Folder with include/nvshmem_host.h")
+set(SLIPSTREAM_CUFFT_ROOT "" CACHE PATH "Folder with include/cufft.h")
 
 # Where Python's packages nvidia-nccl-* and nvidia-nvshmem-* lie, if at all.
 function(slipstream_python_nvidia result)
@@ -14,8 +16,13 @@ function(slipstream_python_nvidia result)
   set(${result} ${paths} PARENT_SCOPE)
 endfunction()
 
-# Chooses between src/route/<name>_cuda.cpp and src/route/<name>_nocuda.cpp in the list of sources.
+# Chooses between <name>_cuda.cpp and <name>_nocuda.cpp in the list of sources; they lie in src/route, or in the folder
+# given last.
 function(slipstream_message_library name header library sources)
+  set(folder ${ARGN})
+  if(NOT folder)
+    set(folder src/route)
+  endif()
   string(TOUPPER ${name} upper)
   set(wanted ${SLIPSTREAM_${upper}})
   set(use OFF)
@@ -23,8 +30,9 @@ function(slipstream_message_library name header library sources)
     slipstream_python_nvidia(packages)
     list(TRANSFORM packages APPEND /${name})
     find_path(SLIPSTREAM_${upper}_INCLUDE ${header} HINTS ${SLIPSTREAM_${upper}_ROOT} ${packages}
-              PATH_SUFFIXES include)
-    find_file(SLIPSTREAM_${upper}_FILE ${library} HINTS ${SLIPSTREAM_${upper}_ROOT} ${packages} PATH_SUFFIXES lib lib64)
+              ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
+    find_file(SLIPSTREAM_${upper}_FILE ${library} HINTS ${SLIPSTREAM_${upper}_ROOT} ${packages}
+              ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib lib64)
     if(SLIPSTREAM_${upper}_INCLUDE)
       set(use ON)
     endif()
@@ -35,18 +43,18 @@ function(slipstream_message_library name header library sources)
   endif()
   set(list ${${sources}})
   if(use)
-    message(STATUS "Route ${name}: ${SLIPSTREAM_${upper}_INCLUDE}/${header}")
+    message(STATUS "Library ${name}: ${SLIPSTREAM_${upper}_INCLUDE}/${header}")
     list(FILTER list EXCLUDE REGEX "/${name}_nocuda\\.cpp$")
     set(file ${SLIPSTREAM_${upper}_FILE})
     if(NOT file)
       set(file "")
     endif()
-    set_property(SOURCE src/route/${name}_cuda.cpp APPEND PROPERTY
+    set_property(SOURCE ${folder}/${name}_cuda.cpp APPEND PROPERTY
       COMPILE_DEFINITIONS "SLIPSTREAM_${upper}_LIBRARY=\"${file}\"")
     set(SLIPSTREAM_MESSAGE_INCLUDES ${SLIPSTREAM_MESSAGE_INCLUDES} ${SLIPSTREAM_${upper}_INCLUDE} PARENT_SCOPE)
   else()
     list(FILTER list EXCLUDE REGEX "/${name}_cuda\\.cpp$")
-    list(APPEND list ${CMAKE_CURRENT_SOURCE_DIR}/src/route/${name}_nocuda.cpp)
+    list(APPEND list ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/${name}_nocuda.cpp)
     list(REMOVE_DUPLICATES list)
   endif()
   set(${sources} ${list} PARENT_SCOPE)

@@ -2,7 +2,7 @@
 
 C++:
 
-    api -> solver, io -> exchange -> route, coding, pattern -> grid -> machine -> device
+    api -> solver, io -> fft -> exchange -> route, coding, pattern -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
 include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). Files of
@@ -12,7 +12,8 @@ in device/ alone, the symbols also in files named *_cuda.*.
 
 Python, the package python/slipstream:
 
-    cli -> bench -> lbm, stencil -> run -> pictures -> results, flow -> geometry -> exchange, case -> machine -> base
+    cli -> bench -> lbm, stencil, dns, sem -> run -> pictures -> results, flow -> geometry, fft -> exchange, case
+        -> machine -> base
 
 A module may import modules of its own room and of rooms further right, by their full names, wherever in the file the
 import stands. Rooms that share a place do not import each other, and no imports go round in a circle. A text that names
@@ -28,7 +29,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-RANKS = [["device"], ["machine"], ["grid"], ["route", "coding", "pattern"], ["exchange"], ["solver", "io"], ["api"]]
+RANKS = [
+    ["device"], ["machine"], ["grid"], ["route", "coding", "pattern"], ["exchange"], ["fft"], ["solver", "io"], ["api"],
+]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
 SIDEWAYS = {("route", "pattern"), ("route", "coding")}
@@ -41,7 +44,8 @@ PUBLIC_ROOMS = {
     "coding": "coding",
     "route": "route mover throttle",
     "exchange": "exchange collective block_sums gather_scatter tuner",
-    "solver": "simulation guard lbm stencil_solver",
+    "fft": "fft",
+    "solver": "simulation guard lbm stencil_solver dns",
     "io": "gather vtkhdf output mesh bodies checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
@@ -67,8 +71,8 @@ MACRO = re.compile(r"^\s*#\s*define\b")
 
 PACKAGE = Path("python", "slipstream")
 PYTHON_RANKS = [
-    ["base"], ["machine"], ["exchange", "case"], ["geometry"], ["results", "flow"], ["pictures"], ["run"], ["lbm", "stencil"],
-    ["bench"], ["cli"],
+    ["base"], ["machine"], ["exchange", "case"], ["geometry", "fft"], ["results", "flow"], ["pictures"], ["run"],
+    ["lbm", "stencil", "dns", "sem"], ["bench"], ["cli"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
 #: Its table leads to rooms further left.

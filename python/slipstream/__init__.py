@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from slipstream.base.errors import CaseError
 
 if TYPE_CHECKING:
-    from slipstream import lbm
+    from slipstream import fft, lbm
     from slipstream.exchange.allreduce import AllReduce
     from slipstream.exchange.gather_scatter import GatherScatter
     from slipstream.exchange.grid import Grid, communicator, world
@@ -26,6 +26,7 @@ __all__ = [
     "Transpose",
     "__version__",
     "communicator",
+    "fft",
     "lbm",
     "world",
 ]
@@ -53,8 +54,8 @@ def _version() -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "lbm":
-        return import_module("slipstream.lbm")
+    if name in ("fft", "lbm"):
+        return import_module(f"slipstream.{name}")
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
     if name == "__version__":

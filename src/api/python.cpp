@@ -147,6 +147,9 @@ NB_MODULE(_core, m) {
   bind_gather_scatter(m);
   bind_bench_gather_scatter(m);
   bind_bench_transpose(m);
+  bind_fft(m);
+  bind_dns(m);
+  bind_bench_fft(m);
   bind_bench_exchange(m);
   bind_doctor(m);
 }

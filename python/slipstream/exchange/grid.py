@@ -73,7 +73,19 @@ class Grid:
         elif placement == "measured":
             options["measured_gb_per_s"] = core().measure_rates(self.machine, comm=self.comm)
         options |= {"periodic": self.periodic, "placement": placement}
-        self._grid = core().Grid(self.cells, self.machine, self.comm.rank, options)
+        self._take(core().Grid(self.cells, self.machine, self.comm.rank, options))
+
+    @classmethod
+    def _cut_as(cls, like: "Grid", cells: Triple, inner: Any) -> "Grid":
+        """On the devices of another grid, with cells and blocks of a compiled one."""
+        grid = cls.__new__(cls)
+        grid.axes, grid.cells, grid.periodic = 3, cells, (False, False, False)
+        grid.comm, grid.backend, grid.machine = like.comm, like.backend, like.machine
+        grid._take(inner)
+        return grid
+
+    def _take(self, inner: Any) -> None:
+        self._grid = inner
         self.blocks: list[dict[str, Any]] = self._grid.blocks()
         self.local = [self.blocks[block] for block in self._grid.local()]
         for block in self.local:

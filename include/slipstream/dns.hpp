@@ -1,0 +1,98 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <slipstream/fft.hpp>
+#include <slipstream/state.hpp>
+
+namespace slipstream::dns {
+
+/// rk2: Heun's, as in Ravikumar, Appelhans & Yeung 2018 (SC18); rk4: the classical one. Viscosity is integrated exactly
+/// by both.
+enum class Scheme : std::uint8_t { rk2, rk4 };
+Scheme scheme_from_string(const std::string& name);
+
+struct Forcing {
+  double power = 0;  ///< energy a time and mass that it puts in, 0: decaying; the mean dissipation that it leads to
+  int shells = 2;    ///< of |k| <= shells + 1/2
+};
+
+struct Options {
+  Extent cells{64, 64, 64};
+  DType type = DType::f64;  ///< or f32
+  double viscosity = 1.0 / 1600;
+  double time_step = 0.01;
+  Scheme scheme = Scheme::rk4;
+  Forcing forcing;
+  double largest_courant = 1.5;  ///< step() refuses more; 0: never
+  std::array<int, 2> process_grid{0, 0};
+  ExchangeOptions exchange;
+};
+
+/// Of one moment; <> is the mean over the box.
+struct Statistics {
+  double time = 0;
+  double energy = 0;             ///< <u.u> / 2
+  double dissipation = 0;        ///< 2 nu sum over k of k^2 E(k)
+  double enstrophy = 0;          ///< <w.w> / 2
+  double power = 0;              ///< that the forcing puts in now
+  double velocity = 0;           ///< root of <u.u> / 3
+  double taylor_scale = 0;       ///< lambda^2 = 15 nu velocity^2 / dissipation
+  double taylor_reynolds = 0;    ///< velocity lambda / nu
+  double kolmogorov_scale = 0;   ///< (nu^3 / dissipation)^(1/4)
+  double largest_mode_eta = 0;   ///< k_max eta
+  double courant = 0;            ///< max over cells of sum over axes of |u_a| dt / dx_a
+  std::vector<double> spectrum;  ///< E(k) of shells k - 1/2 <= |k| < k + 1/2; their sum is the energy
+};
+
+/// Incompressible flow in a periodic box of edges 2 pi, by Fourier modes (Rogallo 1981).
+///
+/// With u(x) = sum over k of u_k exp(i k.x), the modes obey
+///
+///     d u_k / dt = P_k (u x w)_k - nu k^2 u_k + f_k,    P_k a = a - k (k.a) / k^2,    w = curl u,
+///
+/// where u x w is formed in physical space. Modes with 3 |k_a| >= n_a are zero, so that none of them is an alias of a
+/// product (2/3 rule). The forcing is f_k = power / (2 E_f) u_k on the modes of the lowest shells, whose energy is E_f:
+/// it puts in `power`, by what E_f is at the beginning of a step. Nothing is random but the initial field.
+///
+/// A step of rk4 has 36 transforms, one of rk2 18. Energy balances by d energy / dt = power - dissipation. The same
+/// decomposition gives the same bits. All calls but those that say otherwise are collective.
+class Dns {
+ public:
+  /// Throws Error where a number of cells, the type, viscosity or time step cannot be.
+  Dns(const Communicator& comm, const Machine& machine, Options options);
+  ~Dns();
+
+  /// u = (sin x cos y cos z, -cos x sin y cos z, 0), of energy 1/8 (Taylor & Green 1937).
+  void taylor_green();
+  /// Solenoidal modes of random phases and directions, the same on any number of ranks: shell k has the energy
+  /// spectrum[k] exactly, spread evenly over its modes. Shells behind the end, and k = 0, have none. Throws Error where
+  /// a value is negative or one that is not zero belongs to a shell that this grid does not have.
+  void random(const std::vector<double>& spectrum, std::uint64_t seed);
+
+  /// Advances by `steps` time steps. Throws Error, having done nothing, where the Courant number is above
+  /// largest_courant, and what a wait for another device says that gave up.
+  void step(std::int64_t steps);
+
+  Statistics statistics();
+  /// u, on the devices: three components. Not to be changed; holds until the next step.
+  const Field& velocity();
+  /// Modes (z, x, y in the order of Fft::spectral), time and steps. Setting modes and time restarts from them.
+  State& state();
+  const Options& options() const;
+  const Fft& fft() const;
+  /// Bytes that the solver holds on a device of this rank.
+  std::int64_t bytes_on(Device device) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Shells 0 .. shells of a spectrum k^4 exp(-2 (k / peak)^2) with the given sum: what decaying turbulence is often
+/// begun from.
+std::vector<double> peaked_spectrum(int shells, double peak, double energy);
+
+}  // namespace slipstream::dns

@@ -1,0 +1,105 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <slipstream/exchange.hpp>
+
+namespace slipstream {
+
+struct FftOptions {
+  /// Of the values in physical space. c64, c128: complex to complex. f32, f64: real to complex, whose spectrum has the
+  /// modes 0 .. n_x / 2 along x alone; the others are their conjugates.
+  DType type = DType::c128;
+  /// Devices that share y and z: {1, p} are slabs, which move once, others pencils, which move twice. {0, 0}: slabs
+  /// where every device gets some, else the grid whose largest part is smallest.
+  std::array<int, 2> process_grid{0, 0};
+  /// The spectrum stays where the last transform leaves it, its axes in the order z, x, y. False: it comes back to the
+  /// order x, y, z, which costs as much as another transpose, and on several devices a copy.
+  bool transposed = true;
+  /// Highest |k_a| that is used, -1: all. Other modes do not travel between devices: after forward() what stands there
+  /// is of no use, and before backward() they must be zero. The 2/3 rule, (n_a - 1) / 3, leaves 4/9 of a slab's
+  /// message.
+  Extent highest{-1, -1, -1};
+  bool scaled = true;  ///< backward() divides by the number of cells, in a pass of its own over what it gives
+  ExchangeOptions exchange;
+};
+
+/// What a device needs, in bytes.
+struct FftMemory {
+  std::int64_t physical = 0, spectral = 0;  ///< an array of the caller's, of one component
+  std::int64_t work = 0;                    ///< what the plan holds between transforms
+  std::int64_t messages = 0;                ///< at most, for values in flight
+  std::int64_t library = 0;                 ///< an estimate: workspace of the library that transforms lines
+
+  std::int64_t total() const { return physical + spectral + work + messages + library; }
+};
+
+/// Three-dimensional discrete Fourier transforms of values that lie on any number of devices.
+///
+/// For u on n_x x n_y x n_z cells, forward() gives, for all modes k with 0 <= k_a < n_a,
+///
+///     v(k) = sum over cells j of u(j) exp(-2 pi i (k_x j_x / n_x + k_y j_y / n_y + k_z j_z / n_z)),
+///
+/// not normalised, and backward() gives
+///
+///     u(j) = 1 / (n_x n_y n_z) sum over modes k of v(k) exp(+2 pi i (...)),
+///
+/// so that one undoes the other; without FftOptions::scaled the factor is left out. Of real u, v is stored for
+/// k_x <= n_x / 2; what is not real in modes that are their own conjugates is not used. Neither changes what it reads.
+///
+/// u lies on physical(): x whole, y and z cut. v lies on spectral(), whose axes are z, x, y in this order (z fastest):
+/// z whole, x and y cut; or as u where FftOptions::transposed is false. Arrays are packed: no ghosts, rows without
+/// gaps. Sizes may be any; a device that gets nothing holds no block. Lines on a device are transformed by FFTW on the
+/// host and by cuFFT, and whatever moves between devices moves by Transposes. The same decomposition gives the same
+/// bits.
+///
+/// One object may be used by one host thread at a time. Construction, use and end are collective.
+class Fft {
+ public:
+  /// Throws Error where an extent is below 1, the process grid does not have as many places as there are devices, the
+  /// type has no Fourier transform, or the library for it is missing.
+  Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options = {});
+  ~Fft();
+  Fft(Fft&&) noexcept;
+
+  /// Bytes of each device of the machine, without allocating anything.
+  static std::vector<FftMemory> memory(const Machine& machine, const Extent& cells, const FftOptions& options = {});
+
+  const Extent& cells() const;
+  const std::array<int, 2>& process_grid() const;
+  const Grid& physical() const;
+  const Grid& spectral() const;
+  /// The axis of the modes (0: k_x) along each axis of spectral().
+  const std::array<int, 3>& spectral_axes() const;
+  /// For a Field on either grid, of any number of components.
+  FieldOptions physical_field(const std::string& name) const;
+  FieldOptions spectral_field(const std::string& name) const;
+
+  /// One component, by its arrays on this rank: of the blocks physical().local() and spectral().local(). streams[i] is
+  /// a stream on the i-th device of this rank. Work is queued; the host waits only where a route of the exchange needs
+  /// it.
+  void forward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
+  void backward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
+  /// All components of fields, one after the other. Throws Error where a field lies elsewhere, is not packed or holds
+  /// another type.
+  void forward(const Field& from, Field& to, std::vector<Stream>& streams);
+  void backward(const Field& from, Field& to, std::vector<Stream>& streams);
+
+  /// Throws Timeout where a wait for another device gave up. Call it when the streams have been synchronized.
+  void check();
+  /// True where transforms may be recorded into a graph of the caller's streams and replayed.
+  bool capturable() const;
+  /// Bytes that the plan holds on a device of this rank.
+  std::int64_t bytes_on(Device device) const;
+  /// Messages of one forward transform that leave or reach this rank's devices.
+  std::vector<MessageInfo> messages() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slipstream

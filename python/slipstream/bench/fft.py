@@ -1,0 +1,151 @@
+"""`slipstream bench fft`: milliseconds of a Fourier transform of a cube of values over all devices, beside one plan of
+the library on one device.
+
+The least time is that of three passes over a device's values, read and written once at the rate of a copy, or of what
+leaves a device at the rate of its links, whichever is longer; both rates are measured in the same run.
+"""
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.base import terminal
+from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import CaseError
+from slipstream.bench import options, record
+from slipstream.machine import discovery, predict
+
+#: Cells along each axis.
+SIZES = {"host": (64,), "cuda": (256, 512, 1024)}
+#: Bytes of a complex number by the type of the values.
+BYTES = {"f32": 8, "f64": 16, "c64": 8, "c128": 16}
+REPEATS = {"host": 5, "cuda": 20}
+CLOCKS = ("events", "host")
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset(
+    {"time_ms", "backward_ms", "local_ms", "of_local", "sent_bytes", "copy_gbs", "link_gbs", "share", "setup_s"}
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 values")
+    parser.add_argument(
+        "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="of the values; f32 and f64: real to complex"
+    )
+    parser.add_argument(
+        "--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil"], help="how devices share the values"
+    )
+    parser.add_argument(
+        "--natural", action="store_true", help="the spectrum in the order of the values, not transposed"
+    )
+    options.routes(parser)
+    options.devices(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    if arguments.sizes and min(arguments.sizes) < 1:
+        raise CaseError("bench fft: --sizes are 1 or more")
+    backend = discovery.choose_backend(arguments.backend)
+    with as_case_error():
+        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
+    rows = list(_rows(arguments, machine, backend))
+    console.print(_table(machine, rows))
+    record.keep(arguments.folder, "fft", record.describe_machine(machine), rows, FIGURES, console)
+
+
+def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
+    """Of pencils: as square as the number of devices allows."""
+    if decomposition == "slab":
+        return 1, devices
+    first = next(n for n in range(math.isqrt(devices), 0, -1) if devices % n == 0)
+    return (first, devices // first) if first > 1 else (devices, 1)
+
+
+def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+    exchange = options.routes_of(arguments)
+    devices = len(machine.devices())
+    copy = predict.measure_memory(machine.devices())
+    link = float(core().measure_rates(machine)[1]) if devices > 1 else 0.0
+    for size in arguments.sizes or SIZES[backend]:
+        for dtype in arguments.types:
+            local = _local_ms(machine, size, dtype, REPEATS[backend])
+            for decomposition in arguments.decompositions if devices > 1 else ["slab"]:
+                grid = process_grid(decomposition, devices)
+                how = {
+                    "type": dtype,
+                    "process_grid": grid,
+                    "transposed": not arguments.natural,
+                    "scaled": False,
+                    "exchange": exchange,
+                }
+                with as_case_error():
+                    found = core().bench_fft(machine, (size, size, size), how, CLOCKS, REPEATS[backend])
+                for clock, figures in zip(CLOCKS, found, strict=True):
+                    yield {
+                        "ranks": machine.ranks,
+                        "devices": devices,
+                        "n": [size, size, size],
+                        "kind": "r2c" if dtype in ("f32", "f64") else "c2c",
+                        "dtype": dtype,
+                        "decomposition": decomposition,
+                        "process_grid": list(grid),
+                        "transposed": not arguments.natural,
+                        "mode": "resident",
+                        "routes": arguments.routes or "rules",
+                        "clock": clock,
+                        **_rates(figures, size, dtype, devices, copy, link, local),
+                    }
+
+
+def _rates(
+    figures: dict[str, float], size: int, dtype: str, devices: int, copy: float, link: float, local: float | None
+) -> record.Row:
+    along_x = size // 2 + 1 if dtype in ("f32", "f64") else size
+    passes = 3 * 2 * along_x * size * size * BYTES[dtype] / devices / (copy * 1e6)
+    sent = figures["sent_bytes"] / devices
+    least = max(passes, sent / (link * 1e6)) if sent else passes
+    time = figures["forward_us"] / 1e3
+    return {
+        "time_ms": record.digits(time),
+        "backward_ms": record.digits(figures["backward_us"] / 1e3),
+        "local_ms": local and record.digits(local),
+        "of_local": local and record.digits(time / local),
+        "sent_bytes": int(sent),
+        "copy_gbs": record.digits(copy),
+        "link_gbs": record.digits(link),
+        "share": record.digits(least / time),
+        "setup_s": record.digits(figures["setup_s"]),
+    }
+
+
+def _local_ms(machine: Any, size: int, dtype: str, repeats: int) -> float | None:
+    """Of one plan of FFTW (one thread) or cuFFT on one device; None where its memory does not hold both arrays and the
+    library's workspace."""
+    needed = 3 * size**3 * BYTES[dtype]
+    if any(device["memory"] and needed > 0.9 * device["memory"] for device in machine.devices()):
+        return None
+    with as_case_error():
+        return float(core().bench_fft_local(machine, (size, size, size), dtype, repeats)) / 1e3
+
+
+def _table(machine: Any, rows: Sequence[record.Row]) -> Any:
+    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
+    shown = [
+        (
+            f"{row['n'][0]}^3",
+            row["dtype"],
+            " x ".join(map(str, row["process_grid"])),
+            row["clock"],
+            f"{row['time_ms']:.4g}",
+            f"{row['backward_ms']:.4g}",
+            "-" if row["local_ms"] is None else f"{row['local_ms']:.4g}",
+            f"{100 * row['share']:.3g}",
+        )
+        for row in rows
+    ]
+    columns = ["values", "format", "devices", "clock", "forward ms", "backward ms", "library ms", "% of the least time"]
+    return terminal.table(f"fft, {counts}", columns, shown)

@@ -1,0 +1,5 @@
+"""Fourier transforms of arrays that lie on any number of devices."""
+
+from slipstream.fft.plan import Plan, memory
+
+__all__ = ["Plan", "memory"]

@@ -1,0 +1,161 @@
+// cuFFT, found when the program runs. A plan has no workspace of its own: all plans of a device share the caller's.
+#include <cufft.h>
+
+#include <slipstream/error.hpp>
+
+#include "device/cuda/common.hpp"
+#include "fft/cufft.hpp"
+#include "route/library.hpp"
+
+namespace slipstream::fft {
+namespace {
+
+class Cufft {
+ public:
+  static Cufft& get() {
+    static Cufft library;
+    return library;
+  }
+  const std::string& missing() const { return missing_; }
+  void check(cufftResult result, const std::string& what) const {
+    if (result == CUFFT_ALLOC_FAILED) throw OutOfMemory("cuFFT could not " + what + ": the GPU's memory is full");
+    if (result != CUFFT_SUCCESS)
+      throw Error("cuFFT could not " + what + ": result " + std::to_string(static_cast<int>(result)) +
+                  " of enum cufftResult");
+  }
+
+  decltype(&cufftCreate) create = nullptr;
+  decltype(&cufftDestroy) destroy = nullptr;
+  decltype(&cufftSetAutoAllocation) set_auto_allocation = nullptr;
+  decltype(&cufftMakePlanMany64) make_plan = nullptr;
+  decltype(&cufftEstimateMany) estimate = nullptr;
+  decltype(&cufftSetWorkArea) set_work_area = nullptr;
+  decltype(&cufftSetStream) set_stream = nullptr;
+  decltype(&cufftExecC2C) c2c = nullptr;
+  decltype(&cufftExecR2C) r2c = nullptr;
+  decltype(&cufftExecC2R) c2r = nullptr;
+  decltype(&cufftExecZ2Z) z2z = nullptr;
+  decltype(&cufftExecD2Z) d2z = nullptr;
+  decltype(&cufftExecZ2D) z2d = nullptr;
+
+ private:
+  Cufft() {
+    Library library(library_files("SLIPSTREAM_CUFFT_FILE", "libcufft.so." + std::to_string(CUFFT_VER_MAJOR),
+                                  SLIPSTREAM_CUFFT_LIBRARY));
+    library.find(create, "cufftCreate");
+    library.find(destroy, "cufftDestroy");
+    library.find(set_auto_allocation, "cufftSetAutoAllocation");
+    library.find(make_plan, "cufftMakePlanMany64");
+    library.find(estimate, "cufftEstimateMany");
+    library.find(set_work_area, "cufftSetWorkArea");
+    library.find(set_stream, "cufftSetStream");
+    library.find(c2c, "cufftExecC2C");
+    library.find(r2c, "cufftExecR2C");
+    library.find(c2r, "cufftExecC2R");
+    library.find(z2z, "cufftExecZ2Z");
+    library.find(d2z, "cufftExecD2Z");
+    library.find(z2d, "cufftExecZ2D");
+    missing_ = library.missing();
+  }
+  std::string missing_;
+};
+
+cufftType type_of(const LineBatch& batch) {
+  if (batch.kind == Kind::real_to_complex) return batch.twice ? CUFFT_D2Z : CUFFT_R2C;
+  if (batch.kind == Kind::complex_to_real) return batch.twice ? CUFFT_Z2D : CUFFT_C2R;
+  return batch.twice ? CUFFT_Z2Z : CUFFT_C2C;
+}
+
+/// The lengths by which cuFFT finds values: the last is the length of a row, the first is not read.
+std::vector<long long> embedding(const LineBatch& batch, const Side& side) {
+  std::vector<long long> lengths(batch.sizes.begin(), batch.sizes.end());
+  if (lengths.size() > 1) lengths.back() = side.row;
+  return lengths;
+}
+
+class CufftLines final : public Lines {
+ public:
+  CufftLines(Device device, const LineBatch& batch) : device_(device), batch_(batch) {
+    require(Cufft::get().missing().empty(), Cufft::get().missing());
+    const Cufft& cufft = Cufft::get();
+    const cuda::DeviceScope scope(device);
+    cufft.check(cufft.create(&plan_), "make a plan");
+    try {
+      cufft.check(cufft.set_auto_allocation(plan_, 0), "leave the workspace to its caller");
+      std::vector<long long> sizes(batch.sizes.begin(), batch.sizes.end()), in = embedding(batch, batch.from),
+                                                                            out = embedding(batch, batch.to);
+      cufft.check(cufft.make_plan(plan_, static_cast<int>(sizes.size()), sizes.data(), in.data(), batch.from.stride,
+                                  batch.from.distance, out.data(), batch.to.stride, batch.to.distance, type_of(batch),
+                                  batch.count, &workspace_),
+                  "plan " + std::to_string(batch.count) + " transforms of " + std::to_string(sizes.back()) + " values");
+    } catch (...) {
+      cufft.destroy(plan_);
+      throw;
+    }
+  }
+  ~CufftLines() override {
+    const cuda::DeviceScope scope(device_);
+    Cufft::get().destroy(plan_);
+  }
+  CufftLines(const CufftLines&) = delete;
+  CufftLines& operator=(const CufftLines&) = delete;
+
+  std::size_t workspace() const override { return workspace_; }
+  void use_workspace(void* memory) override {
+    const cuda::DeviceScope scope(device_);
+    Cufft::get().check(Cufft::get().set_work_area(plan_, memory), "take its workspace");
+  }
+
+  void run(Stream& stream, const void* from, void* to) override {
+    const Cufft& cufft = Cufft::get();
+    const cuda::DeviceScope scope(device_);
+    cufft.check(cufft.set_stream(plan_, static_cast<cudaStream_t>(stream.native())), "change its stream");
+    void* const in = const_cast<void*>(from);  // its interface knows no const
+    cufft.check(execute(cufft, in, to), "transform");
+  }
+
+ private:
+  cufftResult execute(const Cufft& cufft, void* in, void* out) const {
+    const auto real = [](void* p) { return static_cast<cufftReal*>(p); };
+    const auto complex = [](void* p) { return static_cast<cufftComplex*>(p); };
+    const auto real64 = [](void* p) { return static_cast<cufftDoubleReal*>(p); };
+    const auto complex64 = [](void* p) { return static_cast<cufftDoubleComplex*>(p); };
+    const int way = batch_.kind == Kind::forward ? CUFFT_FORWARD : CUFFT_INVERSE;
+    switch (type_of(batch_)) {
+      case CUFFT_R2C:
+        return cufft.r2c(plan_, real(in), complex(out));
+      case CUFFT_C2R:
+        return cufft.c2r(plan_, complex(in), real(out));
+      case CUFFT_D2Z:
+        return cufft.d2z(plan_, real64(in), complex64(out));
+      case CUFFT_Z2D:
+        return cufft.z2d(plan_, complex64(in), real64(out));
+      case CUFFT_Z2Z:
+        return cufft.z2z(plan_, complex64(in), complex64(out), way);
+      default:
+        return cufft.c2c(plan_, complex(in), complex(out), way);
+    }
+  }
+
+  Device device_;
+  LineBatch batch_;
+  cufftHandle plan_ = 0;
+  std::size_t workspace_ = 0;
+};
+
+}  // namespace
+
+std::string cufft_missing() { return Cufft::get().missing(); }
+
+std::unique_ptr<Lines> make_cufft_lines(Device device, const LineBatch& batch) {
+  return std::make_unique<CufftLines>(device, batch);
+}
+
+// Its estimate takes 32-bit sizes; most sizes need none, others at most as much as the values themselves.
+std::size_t cufft_workspace_estimate(const LineBatch& batch) {
+  std::size_t values = static_cast<std::size_t>(batch.count);
+  for (const std::int64_t size : batch.sizes) values *= static_cast<std::size_t>(size);
+  return values * (batch.twice ? 16 : 8);
+}
+
+}  // namespace slipstream::fft

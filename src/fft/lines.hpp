@@ -1,0 +1,48 @@
+#pragma once
+// Fourier transforms of one device's own values, by the library that its backend has. The only thing here that backends
+// do differently.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <slipstream/field.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream::fft {
+
+enum class Kind : std::uint8_t { forward, backward, real_to_complex, complex_to_real };
+
+/// `count` transforms of one to three axes. Of the b-th, value (i_2, i_1, i_0) lies at
+/// b * distance + ((i_2 * n_1 + i_1) * row + i_0) * stride, in values.
+struct Side {
+  std::int64_t row = 0;  ///< of several axes alone
+  std::int64_t stride = 1;
+  std::int64_t distance = 0;
+};
+struct LineBatch {
+  Kind kind = Kind::forward;
+  bool twice = false;               ///< f64, not f32
+  std::vector<std::int64_t> sizes;  ///< of the real or complex transform, slowest first
+  std::int64_t count = 0;
+  Side from, to;
+  bool in_place = false;  ///< from and to are the same array
+};
+
+class Lines {
+ public:
+  virtual ~Lines() = default;
+  /// Queues all transforms. What it reads is kept where kind is not complex_to_real and it is not in place.
+  virtual void run(Stream& stream, const void* from, void* to) = 0;
+  /// Bytes of scratch memory that run() uses, given by use_workspace().
+  virtual std::size_t workspace() const { return 0; }
+  virtual void use_workspace(void*) {}
+};
+
+/// Why the backend cannot transform here; empty where it can.
+std::string missing(Backend backend);
+std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch);
+/// What workspace() will about be.
+std::size_t workspace_estimate(Backend backend, const LineBatch& batch);
+
+}  // namespace slipstream::fft

@@ -1,0 +1,177 @@
+// Initial fields, made on the host, and the spectrum, taken there.
+#include <cmath>
+#include <numbers>
+
+#include <slipstream/error.hpp>
+
+#include "machine/agree.hpp"
+#include "solver/dns/impl.hpp"
+
+namespace slipstream::dns {
+namespace {
+
+int shell_of(int kx, int ky, int kz) {
+  return static_cast<int>(std::floor(
+      std::sqrt(static_cast<double>(kx) * kx + static_cast<double>(ky) * ky + static_cast<double>(kz) * kz) + 0.5));
+}
+
+/// A number from a counter: the same wherever it is asked for (splitmix64).
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+double angle(std::uint64_t seed, int kx, int ky, int kz, std::uint64_t which) {
+  std::uint64_t state = mixed(seed);
+  for (const int k : {kx, ky, kz}) state = mixed(state ^ static_cast<std::uint64_t>(static_cast<std::int64_t>(k)));
+  return 2 * std::numbers::pi * 0x1p-53 * static_cast<double>(mixed(state + which) >> 11);
+}
+
+using Vector = std::array<std::complex<double>, 3>;
+
+/// Of length 1, at right angles to k, any direction and phases (Rogallo 1981); at -k its conjugate.
+Vector direction(std::uint64_t seed, int kx, int ky, int kz) {
+  const bool mirrored = kx < 0 || (kx == 0 && (ky < 0 || (ky == 0 && kz < 0)));
+  if (mirrored) {
+    Vector v = direction(seed, -kx, -ky, -kz);
+    for (auto& c : v) c = std::conj(c);
+    return v;
+  }
+  const double x = kx, y = ky, z = kz, flat = std::hypot(x, y), k = std::hypot(flat, z);
+  const std::array<double, 3> one = flat > 0 ? std::array{y / flat, -x / flat, 0.0} : std::array{1.0, 0.0, 0.0},
+                              other = flat > 0 ? std::array{x * z / (k * flat), y * z / (k * flat), -flat / k}
+                                               : std::array{0.0, 1.0, 0.0};
+  const double turn = angle(seed, kx, ky, kz, 2);
+  const auto a = std::cos(turn) * std::polar(1.0, angle(seed, kx, ky, kz, 0)),
+             b = std::sin(turn) * std::polar(1.0, angle(seed, kx, ky, kz, 1));
+  Vector v;
+  for (std::size_t c = 0; c < 3; ++c) v[c] = a * one[c] + b * other[c];
+  return v;
+}
+
+}  // namespace
+
+int Dns::Impl::shells() const {
+  int most[3];
+  for (std::size_t a = 0; a < 3; ++a) most[a] = static_cast<int>((options.cells[a] - 1) / 3);
+  return shell_of(most[0], most[1], most[2]) + 1;
+}
+
+std::vector<double> Dns::Impl::over_ranks(std::vector<double> mine) const {
+  for (double& value : mine) value = comm.sum_in_rank_order(value);
+  return mine;
+}
+
+std::vector<double> Dns::Impl::spectrum() {
+  std::vector<double> mine(static_cast<std::size_t>(shells()), 0.0);
+  with_type([&](auto t) {
+    using T = decltype(t);
+    for (const ModeBlock& b : spectral) {
+      const auto count = static_cast<std::size_t>(b.grid.volume());
+      std::vector<std::complex<T>> values(3 * count);
+      copy(streams[b.device], values.data(), modes.data(b.id), values.size() * sizeof(values[0]));
+      streams[b.device].synchronize();
+      each_mode(b.grid, [&](int i, int j, int k) {
+        const int kx = b.grid.kx(j), ky = b.grid.ky(k), kz = b.grid.kz(i);
+        if (!b.grid.kept(kx, ky, kz)) return;
+        const auto at = static_cast<std::size_t>(b.grid.at(i, j, k));
+        double square = 0;
+        for (std::size_t c = 0; c < 3; ++c) square += std::norm(std::complex<double>(values[at + c * count]));
+        mine[static_cast<std::size_t>(shell_of(kx, ky, kz))] += 0.5 * b.grid.weight(kx) * square;
+      });
+    }
+  });
+  return over_ranks(std::move(mine));
+}
+
+void Dns::Impl::begin_from_modes() {
+  state.time = 0;
+  state.step = 0;
+  velocity_is_new = false;
+  synchronize();
+}
+
+void Dns::taylor_green() {
+  Impl& d = *impl_;
+  const auto at = [&](std::int64_t index, std::size_t axis) {
+    return 2 * std::numbers::pi * static_cast<double>(index) / static_cast<double>(d.options.cells[axis]);
+  };
+  d.with_type([&](auto t) {
+    using T = decltype(t);
+    for (const CellBlock& b : d.physical) {
+      const auto count = static_cast<std::size_t>(b.box.volume());
+      std::vector<T> values(3 * count, T(0));
+      std::size_t cell = 0;
+      for (std::int64_t k = b.box.lo[2]; k < b.box.hi[2]; ++k)
+        for (std::int64_t j = b.box.lo[1]; j < b.box.hi[1]; ++j)
+          for (std::int64_t i = b.box.lo[0]; i < b.box.hi[0]; ++i, ++cell) {
+            const double x = at(i, 0), y = at(j, 1), z = at(k, 2);
+            values[cell] = static_cast<T>(std::sin(x) * std::cos(y) * std::cos(z));
+            values[cell + count] = static_cast<T>(-std::cos(x) * std::sin(y) * std::cos(z));
+          }
+      copy(d.streams[b.device], d.u.data(b.id), values.data(), values.size() * sizeof(T));
+      d.streams[b.device].synchronize();
+    }
+  });
+  d.fft.forward(d.u, d.modes, d.streams);
+  d.with_type([&](auto t) {
+    using T = decltype(t);
+    for (const ModeBlock& b : d.spectral)
+      queue_truncate(d.streams[b.device], b.grid, Impl::data<T>(d.modes, b.id),
+                     1 / static_cast<double>(volume(d.options.cells)));
+  });
+  d.begin_from_modes();
+}
+
+void Dns::random(const std::vector<double>& spectrum, std::uint64_t seed) {
+  Impl& d = *impl_;
+  std::vector<double> in_shell(static_cast<std::size_t>(d.shells()), 0.0);
+  for (const ModeBlock& b : d.spectral)
+    each_mode(b.grid, [&](int i, int j, int k) {
+      const int kx = b.grid.kx(j), ky = b.grid.ky(k), kz = b.grid.kz(i);
+      if (b.grid.kept(kx, ky, kz)) in_shell[static_cast<std::size_t>(shell_of(kx, ky, kz))] += b.grid.weight(kx);
+    });
+  in_shell = d.over_ranks(std::move(in_shell));  // whole numbers: exact
+  for (std::size_t k = 0; k < spectrum.size(); ++k) {
+    require(std::isfinite(spectrum[k]) && spectrum[k] >= 0, "the energy of shell " + std::to_string(k) +
+                                                                " of a spectrum is " + std::to_string(spectrum[k]) +
+                                                                ": it must be 0 or more");
+    require(spectrum[k] == 0 || (k > 0 && k < in_shell.size()),
+            "a spectrum has energy in shell " + std::to_string(k) + ", but a grid of " + to_string(d.options.cells) +
+                " cells has shells 1 to " + std::to_string(in_shell.size() - 1));
+  }
+  d.with_type([&](auto t) {
+    using T = decltype(t);
+    for (const ModeBlock& b : d.spectral) {
+      const auto count = static_cast<std::size_t>(b.grid.volume());
+      std::vector<std::complex<T>> values(3 * count);
+      each_mode(b.grid, [&](int i, int j, int k) {
+        const int kx = b.grid.kx(j), ky = b.grid.ky(k), kz = b.grid.kz(i);
+        const auto shell = static_cast<std::size_t>(shell_of(kx, ky, kz));
+        if (!b.grid.kept(kx, ky, kz) || shell >= spectrum.size() || spectrum[shell] == 0) return;
+        const Vector v = direction(seed, kx, ky, kz);
+        const double length = std::sqrt(2 * spectrum[shell] / in_shell[shell]);
+        for (std::size_t c = 0; c < 3; ++c)
+          values[static_cast<std::size_t>(b.grid.at(i, j, k)) + c * count] = std::complex<T>(length * v[c]);
+      });
+      copy(d.streams[b.device], d.modes.data(b.id), values.data(), values.size() * sizeof(values[0]));
+      d.streams[b.device].synchronize();
+    }
+  });
+  d.begin_from_modes();
+}
+
+std::vector<double> peaked_spectrum(int shells, double peak, double energy) {
+  std::vector<double> spectrum(static_cast<std::size_t>(shells) + 1, 0.0);
+  double sum = 0;
+  for (std::size_t k = 1; k < spectrum.size(); ++k) {
+    const double x = static_cast<double>(k) / peak;
+    sum += spectrum[k] = x * x * x * x * std::exp(-2 * x * x);
+  }
+  for (double& value : spectrum) value *= energy / sum;
+  return spectrum;
+}
+
+}  // namespace slipstream::dns

@@ -1,0 +1,59 @@
+#pragma once
+// What a device does with its modes and cells between transforms. Arrays hold three components one after the other; a
+// complex number is two numbers, real part first.
+#include <slipstream/stream.hpp>
+
+#include "solver/dns/mode_grid.hpp"
+
+namespace slipstream::dns {
+
+/// One stage of a Runge-Kutta step with integrating factor e = exp(-nu k^2 dt / 2). With n the projected and forced
+/// right-hand side at `now`,
+///     sum  = (first: e^2 u, else sum) + sum_n e^sum_e n,
+///     next = e^next_e u + next_n e^next_n_e n,      or, of the last stage, u = sum.
+struct StageFactors {
+  bool first = false, last = false;
+  double sum_n = 0;
+  int sum_e = 0;
+  int next_e = 0;
+  double next_n = 0;
+  int next_n_e = 0;
+};
+
+template <class T>
+struct StageArrays {
+  T* u;
+  T* now;   ///< where the right-hand side was taken: u or next
+  T* next;  ///< may be now
+  T* sum;
+  const T* rhs;  ///< transform of u x w, not normalised
+};
+
+struct StageNumbers {
+  double viscosity, time_step;
+  double forcing = 0;  ///< factor of the velocity on the forced modes
+  int forced = 0;      ///< shells
+};
+
+template <class T>
+void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, const StageFactors& factors,
+                 const StageNumbers& numbers);
+/// curl = i k x u.
+template <class T>
+void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl);
+/// u = u x w in every cell.
+template <class T>
+void queue_cross(Stream& stream, const Extent& cells, T* u, const T* w);
+/// Multiplies by a factor and sets what truncation leaves out to zero.
+template <class T>
+void queue_truncate(Stream& stream, const ModeGrid& grid, T* u, double factor);
+
+/// Of each line along z: energy, sum of k^2 times energy, energy of the lowest shells. line = k * extent[1] + j.
+constexpr int line_sums = 3;
+template <class T>
+void queue_line_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums);
+/// Of each line along x: max of sum_a |u_a| scale_a.
+template <class T>
+void queue_line_speeds(Stream& stream, const Extent& cells, const T* u, const double (&scale)[3], double* speeds);
+
+}  // namespace slipstream::dns

@@ -1,0 +1,34 @@
+#pragma once
+// Which wave numbers the values of a block of modes have.
+#include <cstdint>
+
+#include <slipstream/box.hpp>
+
+#include <slipstream/device/function.hpp>
+
+namespace slipstream::dns {
+
+/// A block of the transposed spectrum of real values: i counts k_z, j k_x, k k_y.
+struct ModeGrid {
+  int cells[3];    ///< of the whole box, x y z
+  int first[3];    ///< index of the block's first mode along x, y, z
+  int extent[3];   ///< of the block, i j k
+  int highest[3];  ///< |k_a| of modes that are kept
+
+  SLIP_FN static int wrapped(int index, int n) { return 2 * index > n ? index - n : index; }
+  SLIP_FN int kx(int j) const { return first[0] + j; }
+  SLIP_FN int ky(int k) const { return wrapped(first[1] + k, cells[1]); }
+  SLIP_FN int kz(int i) const { return wrapped(first[2] + i, cells[2]); }
+  SLIP_FN std::int64_t at(int i, int j, int k) const {
+    return (static_cast<std::int64_t>(k) * extent[1] + j) * extent[0] + i;
+  }
+  SLIP_FN std::int64_t volume() const { return static_cast<std::int64_t>(extent[0]) * extent[1] * extent[2]; }
+  SLIP_FN bool kept(int kx, int ky, int kz) const {
+    return kx <= highest[0] && ky <= highest[1] && -ky <= highest[1] && kz <= highest[2] && -kz <= highest[2];
+  }
+  /// How many modes of the whole spectrum a stored one stands for: itself and its conjugate.
+  SLIP_FN int weight(int kx) const { return kx == 0 || 2 * kx == cells[0] ? 1 : 2; }
+  Box box() const { return {{0, 0, 0}, {extent[0], extent[1], extent[2]}}; }
+};
+
+}  // namespace slipstream::dns

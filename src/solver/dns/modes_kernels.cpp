@@ -1,0 +1,232 @@
+#include <cmath>
+
+#include <slipstream/launch.hpp>
+
+#include "solver/dns/kernels.hpp"
+
+namespace slipstream::dns {
+namespace {
+
+template <class T>
+struct Complex {
+  T re, im;
+};
+
+template <class T>
+SLIP_FN Complex<T> load(const T* array, std::int64_t at) {
+  return {array[2 * at], array[2 * at + 1]};
+}
+template <class T>
+SLIP_FN void store(T* array, std::int64_t at, const Complex<T>& value) {
+  array[2 * at] = value.re;
+  array[2 * at + 1] = value.im;
+}
+
+template <class T>
+struct Stage {
+  ModeGrid grid;
+  StageArrays<T> arrays;
+  StageFactors factors;
+  T decay;   // nu dt / 2
+  T normal;  // of a transform
+  T forcing;
+  T forced;  // k^2 below which modes are forced
+
+  SLIP_FN static T power(T e, int exponent) { return exponent == 0 ? T(1) : exponent == 1 ? e : e * e; }
+
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const std::int64_t at = grid.at(i, j, k), step = grid.volume();
+    const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
+    if (!grid.kept(kx, ky, kz)) return nothing(at, step);
+    const T wave[3] = {T(kx), T(ky), T(kz)};
+    const T square = wave[0] * wave[0] + wave[1] * wave[1] + wave[2] * wave[2];
+    const T e = std::exp(-decay * square);
+    Complex<T> n[3], along{0, 0};
+    for (int c = 0; c < 3; ++c) {
+      n[c] = load(arrays.rhs, at + c * step);
+      along.re += wave[c] * n[c].re;
+      along.im += wave[c] * n[c].im;
+    }
+    const T over = square > 0 ? T(1) / square : T(0);
+    const T push = square > 0 && square < forced ? forcing : T(0);
+    const T mean = square > 0 ? normal : T(0);  // the mean velocity stays
+    for (int c = 0; c < 3; ++c) {
+      n[c].re = (n[c].re - wave[c] * along.re * over) * mean;
+      n[c].im = (n[c].im - wave[c] * along.im * over) * mean;
+      advance(at + c * step, n[c], e, push);
+    }
+  }
+
+  SLIP_FN void advance(std::int64_t at, Complex<T> n, T e, T push) const {
+    const Complex<T> u = load(arrays.u, at), now = load(arrays.now, at);
+    n.re += push * now.re;
+    n.im += push * now.im;
+    const T e2 = e * e, to_sum = T(factors.sum_n) * power(e, factors.sum_e);
+    Complex<T> sum = factors.first ? Complex<T>{e2 * u.re, e2 * u.im} : load(arrays.sum, at);
+    sum.re += to_sum * n.re;
+    sum.im += to_sum * n.im;
+    if (factors.last) return store(arrays.u, at, sum);
+    store(arrays.sum, at, sum);
+    const T of_u = power(e, factors.next_e), of_n = T(factors.next_n) * power(e, factors.next_n_e);
+    store(arrays.next, at, Complex<T>{of_u * u.re + of_n * n.re, of_u * u.im + of_n * n.im});
+  }
+
+  SLIP_FN void nothing(std::int64_t at, std::int64_t step) const {
+    for (int c = 0; c < 3; ++c) store(factors.last ? arrays.u : arrays.next, at + c * step, Complex<T>{0, 0});
+  }
+};
+
+template <class T>
+struct Curl {
+  ModeGrid grid;
+  const T* u;
+  T* curl;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const std::int64_t at = grid.at(i, j, k), step = grid.volume();
+    const T x = T(grid.kx(j)), y = T(grid.ky(k)), z = T(grid.kz(i));
+    const Complex<T> a = load(u, at), b = load(u, at + step), c = load(u, at + 2 * step);
+    store(curl, at, Complex<T>{z * b.im - y * c.im, y * c.re - z * b.re});
+    store(curl, at + step, Complex<T>{x * c.im - z * a.im, z * a.re - x * c.re});
+    store(curl, at + 2 * step, Complex<T>{y * a.im - x * b.im, x * b.re - y * a.re});
+  }
+};
+
+template <class T>
+struct Cross {
+  int nx, ny;
+  std::int64_t step;
+  T* u;
+  const T* w;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const std::int64_t x = (static_cast<std::int64_t>(k) * ny + j) * nx + i, y = x + step, z = y + step;
+    const T ux = u[x], uy = u[y], uz = u[z], wx = w[x], wy = w[y], wz = w[z];
+    u[x] = uy * wz - uz * wy;
+    u[y] = uz * wx - ux * wz;
+    u[z] = ux * wy - uy * wx;
+  }
+};
+
+template <class T>
+struct Truncate {
+  ModeGrid grid;
+  T* u;
+  T factor;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const bool kept = grid.kept(grid.kx(j), grid.ky(k), grid.kz(i));
+    for (int c = 0; c < 3; ++c) {
+      const std::int64_t at = grid.at(i, j, k) + c * grid.volume();
+      const Complex<T> value = load(u, at);
+      store(u, at, kept ? Complex<T>{value.re * factor, value.im * factor} : Complex<T>{0, 0});
+    }
+  }
+};
+
+template <class T>
+struct LineSums {
+  ModeGrid grid;
+  const T* u;
+  double forced;
+  double* sums;
+  SLIP_FN void operator()(int j, int k, int) const {
+    double energy = 0, squares = 0, low = 0;
+    const double kx = grid.kx(j), ky = grid.ky(k);
+    for (int i = 0; i < grid.extent[0]; ++i) {
+      const double kz = grid.kz(i), square = kx * kx + ky * ky + kz * kz;
+      double of_mode = 0;
+      for (int c = 0; c < 3; ++c) {
+        const Complex<T> value = load(u, grid.at(i, j, k) + c * grid.volume());
+        of_mode += static_cast<double>(value.re) * value.re + static_cast<double>(value.im) * value.im;
+      }
+      energy += of_mode;
+      squares += square * of_mode;
+      if (square > 0 && square < forced) low += of_mode;
+    }
+    const double half = 0.5 * grid.weight(grid.kx(j));
+    double* const to = sums + line_sums * (static_cast<std::int64_t>(k) * grid.extent[1] + j);
+    to[0] = half * energy;
+    to[1] = half * squares;
+    to[2] = half * low;
+  }
+};
+
+template <class T>
+struct LineSpeeds {
+  int nx, ny;
+  std::int64_t step;
+  const T* u;
+  double scale[3];
+  double* speeds;
+  SLIP_FN void operator()(int j, int k, int) const {
+    const std::int64_t line = static_cast<std::int64_t>(k) * ny + j;
+    double most = 0;
+    for (int i = 0; i < nx; ++i) {
+      double speed = 0;
+      for (int c = 0; c < 3; ++c) speed += std::abs(static_cast<double>(u[line * nx + i + c * step])) * scale[c];
+      if (!(speed <= most)) most = speed;  // keeps a NaN
+    }
+    speeds[line] = most;
+  }
+};
+
+/// Modes with |k| <= shells + 1/2.
+double below(int shells) { return (shells + 0.5) * (shells + 0.5); }
+
+}  // namespace
+
+template <class T>
+void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, const StageFactors& factors,
+                 const StageNumbers& numbers) {
+  const double cells = static_cast<double>(grid.cells[0]) * grid.cells[1] * grid.cells[2];
+  launch(stream, grid.box(),
+         Stage<T>{grid, arrays, factors, T(numbers.viscosity * numbers.time_step / 2), T(1 / cells), T(numbers.forcing),
+                  T(below(numbers.forced))});
+}
+
+template <class T>
+void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl) {
+  launch(stream, grid.box(), Curl<T>{grid, u, curl});
+}
+
+template <class T>
+void queue_cross(Stream& stream, const Extent& cells, T* u, const T* w) {
+  launch(stream, {{0, 0, 0}, cells},
+         Cross<T>{static_cast<int>(cells[0]), static_cast<int>(cells[1]), volume(cells), u, w});
+}
+
+template <class T>
+void queue_truncate(Stream& stream, const ModeGrid& grid, T* u, double factor) {
+  launch(stream, grid.box(), Truncate<T>{grid, u, T(factor)});
+}
+
+template <class T>
+void queue_line_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums) {
+  launch(stream, {{0, 0, 0}, {grid.extent[1], grid.extent[2], 1}}, LineSums<T>{grid, u, below(shells), sums});
+}
+
+template <class T>
+void queue_line_speeds(Stream& stream, const Extent& cells, const T* u, const double (&scale)[3], double* speeds) {
+  launch(stream, {{0, 0, 0}, {cells[1], cells[2], 1}},
+         LineSpeeds<T>{static_cast<int>(cells[0]),
+                       static_cast<int>(cells[1]),
+                       volume(cells),
+                       u,
+                       {scale[0], scale[1], scale[2]},
+                       speeds});
+}
+
+template void queue_stage<float>(Stream&, const ModeGrid&, const StageArrays<float>&, const StageFactors&,
+                                 const StageNumbers&);
+template void queue_stage<double>(Stream&, const ModeGrid&, const StageArrays<double>&, const StageFactors&,
+                                  const StageNumbers&);
+template void queue_curl<float>(Stream&, const ModeGrid&, const float*, float*);
+template void queue_curl<double>(Stream&, const ModeGrid&, const double*, double*);
+template void queue_cross<float>(Stream&, const Extent&, float*, const float*);
+template void queue_cross<double>(Stream&, const Extent&, double*, const double*);
+template void queue_truncate<float>(Stream&, const ModeGrid&, float*, double);
+template void queue_truncate<double>(Stream&, const ModeGrid&, double*, double);
+template void queue_line_sums<float>(Stream&, const ModeGrid&, const float*, int, double*);
+template void queue_line_sums<double>(Stream&, const ModeGrid&, const double*, int, double*);
+template void queue_line_speeds<float>(Stream&, const Extent&, const float*, const double (&)[3], double*);
+template void queue_line_speeds<double>(Stream&, const Extent&, const double*, const double (&)[3], double*);
+
+}  // namespace slipstream::dns

@@ -1,0 +1,47 @@
+"""`slipstream bench fft` on emulated devices."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+from slipstream.bench import fft
+
+
+def test_rows_stand_beside_the_library_and_the_least_time(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(fft.REPEATS, "host", 2)
+    words = ["--sizes", "12", "--types", "c64", "f64", "--decompositions", "slab", "pencil", "--folder", str(tmp_path)]
+    result = cli("bench", "fft", "--backend", "host", "--devices", "4", *words)
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "fft").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert {(row["kind"], row["dtype"], tuple(row["process_grid"]), row["clock"]) for row in rows} == {
+        (kind, dtype, grid, clock)
+        for kind, dtype in (("c2c", "c64"), ("r2c", "f64"))
+        for grid in ((1, 4), (2, 2))
+        for clock in ("events", "host")
+    }
+    for row in rows:
+        moves = {"slab": 3 / 4, "pencil": 2 / 2}[row["decomposition"]]  # of a device's part, in one move and in two
+        part = 12**3 * 8 // 4 if row["kind"] == "c2c" else 7 * 12**2 * 16 // 4
+        assert row["sent_bytes"] == pytest.approx(moves * part, rel=0.03)
+        assert row["time_ms"] > 0 and row["backward_ms"] > 0 and row["local_ms"] > 0 and row["share"] > 0
+
+
+def test_pencils_are_as_square_as_they_can_be() -> None:
+    assert [fft.process_grid("pencil", n) for n in (1, 2, 4, 6, 8, 7)] == [
+        (1, 1),
+        (2, 1),
+        (2, 2),
+        (2, 3),
+        (2, 4),
+        (7, 1),
+    ]
+
+
+def test_sizes_and_types_are_checked(cli: Cli) -> None:
+    for words, said in ((["--sizes", "0"], "--sizes are 1 or more"), (["--types", "i32"], "invalid choice: 'i32'")):
+        result = cli("bench", "fft", "--backend", "host", "--no-write", *words)
+        assert result.returncode == 2 and said in result.stderr

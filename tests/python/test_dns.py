@@ -1,0 +1,102 @@
+"""Pseudo-spectral flows: a few lines of NumPy are the oracle."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from slipstream import _core
+
+CELLS = (16, 18, 20)
+VISCOSITY, TIME_STEP = 0.03, 0.02
+
+
+def flow(devices: int = 1, **options: Any) -> Any:
+    machine = _core.Machine.discover("host", devices_per_rank=devices)
+    given = {"cells": CELLS, "viscosity": VISCOSITY, "time_step": TIME_STEP}
+    return _core.Dns(machine, given | options)
+
+
+class Oracle:
+    """One array, NumPy's transforms, the schemes as textbooks have them."""
+
+    def __init__(self, velocity: Any) -> None:
+        cells = CELLS[::-1]
+        waves = np.meshgrid(*(np.fft.fftfreq(n, 1 / n) for n in cells), indexing="ij")
+        self.k = np.stack(waves[::-1])  # x, y, z
+        self.square = (self.k**2).sum(0)
+        self.kept = np.all([abs(k) * 3 < n for k, n in zip(self.k, CELLS, strict=True)], axis=0)
+        self.modes = np.fft.fftn(np.moveaxis(velocity, -1, 0), axes=(1, 2, 3))
+
+    def slope(self, modes: Any) -> Any:
+        """Of the modes without viscosity."""
+        u = np.fft.ifftn(modes, axes=(1, 2, 3)).real
+        w = np.fft.ifftn(1j * np.cross(self.k, modes, axis=0), axes=(1, 2, 3)).real
+        n = np.fft.fftn(np.cross(u, w, axis=0), axes=(1, 2, 3)) * self.kept
+        safe = np.where(self.square > 0, self.square, 1)
+        return (n - self.k * (self.k * n).sum(0) / safe) * (self.square > 0)
+
+    def step(self, scheme: str, dt: float) -> None:
+        e = np.exp(-VISCOSITY * self.square * dt / 2)
+        f: Callable[[Any], Any] = self.slope
+        u = self.modes
+        if scheme == "rk2":
+            first = f(u)
+            self.modes = e**2 * u + dt / 2 * (e**2 * first + f(e**2 * (u + dt * first)))
+            return
+        a = f(u)
+        b = f(e * (u + dt / 2 * a))
+        c = f(e * u + dt / 2 * b)
+        d = f(e**2 * u + dt * e * c)
+        self.modes = e**2 * u + dt / 6 * (e**2 * a + 2 * e * (b + c) + d)
+
+    def velocity(self) -> Any:
+        return np.moveaxis(np.fft.ifftn(self.modes, axes=(1, 2, 3)).real, 0, -1)
+
+
+@pytest.mark.parametrize("scheme", ["rk2", "rk4"])
+@pytest.mark.parametrize("devices", [1, 4])
+def test_steps_are_those_of_the_oracle(scheme: str, devices: int) -> None:
+    dns = flow(devices, scheme=scheme)
+    dns.random(_core.peaked_spectrum(5, 3, 0.5), 4)
+    oracle = Oracle(dns.velocity())
+    dns.step(5)
+    for _ in range(5):
+        oracle.step(scheme, TIME_STEP)
+    wanted = oracle.velocity()
+    np.testing.assert_allclose(dns.velocity(), wanted, atol=1e-13)
+    found = dns.statistics()
+    assert found["time"] == pytest.approx(5 * TIME_STEP) and dns.steps == 5
+    assert found["energy"] == pytest.approx((wanted**2).sum(-1).mean() / 2, rel=1e-12)
+    assert found["enstrophy"] == pytest.approx((oracle.square * abs(oracle.modes) ** 2).sum() / 2 / np.prod(CELLS) ** 2)
+    assert found["dissipation"] == pytest.approx(2 * VISCOSITY * found["enstrophy"])
+    assert sum(found["spectrum"]) == pytest.approx(found["energy"])
+
+
+def test_taylor_green_begins_as_it_is_defined() -> None:
+    dns = flow(type="f32")
+    dns.taylor_green()
+    z, y, x = (2 * np.pi * np.arange(n) / n for n in CELLS[::-1])
+    z, y = z[:, None, None], y[:, None]
+    wanted = [np.sin(x) * np.cos(y) * np.cos(z), -np.cos(x) * np.sin(y) * np.cos(z), 0 * (x + y + z)]
+    assert dns.velocity().dtype == np.float32
+    np.testing.assert_allclose(dns.velocity(), np.stack(wanted, -1), atol=1e-6)
+
+
+def test_forcing_holds_turbulence_up() -> None:
+    dns = flow(cells=(16, 16, 16), viscosity=0.1, time_step=0.02, forcing_power=0.3, forcing_shells=2)
+    dns.random(_core.peaked_spectrum(4, 2, 0.5), 4)
+    dns.step(500)
+    found = dns.statistics()
+    assert found["power"] == 0.3 and found["dissipation"] == pytest.approx(0.3, rel=0.5)
+
+
+def test_bad_input_is_one_error() -> None:
+    with pytest.raises(RuntimeError, match="has no option named 'viscocity'; did you mean 'viscosity'"):
+        flow(viscocity=1)
+    with pytest.raises(RuntimeError, match="choose rk2 or rk4"):
+        flow(scheme="euler")
+    with pytest.raises(RuntimeError, match="Courant"):
+        dns = flow(time_step=5)
+        dns.taylor_green()
+        dns.step(1)
