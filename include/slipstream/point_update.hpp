@@ -1,0 +1,126 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <slipstream/launch.hpp>
+#include <slipstream/simulation.hpp>
+
+namespace slipstream {
+
+/// A cell and its neighbours, as an update reads them: u(dx, dy, dz).
+template <class T>
+struct Around {
+  const T* here;
+  std::int64_t stride[3];
+  SLIP_FN T operator()(int dx, int dy, int dz) const { return here[dx * stride[0] + dy * stride[1] + dz * stride[2]]; }
+};
+
+/// Your own stencil: steps of a point-wise update on the blocks of a grid, with the halo exchange, the overlap and the
+/// graphs done for you. `Update` is a trivially copyable functor with
+///
+///     SLIP_FN T operator()(const Around<T>& u) const
+///
+/// which gives the new value of a cell. Files that use it are compiled as CUDA in a CUDA build. Cells beyond sides that
+/// are not periodic hold zeros.
+template <class T, class Update>
+class PointUpdate final : public Simulation {
+ public:
+  struct Options {
+    int radius = 1;            ///< the farthest neighbour along any axis
+    Reach reach = Reach::all;  ///< faces: where no neighbour differs along two axes at once
+    ExchangeOptions exchange;
+    Overlap overlap = Overlap::automatic;
+  };
+
+  /// Collective. Starts at zero. Throws Error where a block is thinner than the radius.
+  PointUpdate(const Communicator& comm, const Grid& grid, Update update, Options options = {})
+      : grid_(grid), update_(update), radius_(options.radius), field_(grid, field_options(comm, grid, options)) {
+    require(radius_ >= 1, "an update reaches one cell at least");
+    const Extent& width = field_.options().ghost;
+    Halo::Options halo;
+    halo.reach = options.reach;
+    halo.low = halo.high = width;
+    halo_.emplace(halo);
+    for (const int index : grid.machine().devices_of_rank(comm.rank())) {
+      devices_.push_back(grid.machine().device(index).local);
+      blocks_.emplace_back();
+      for (const std::int64_t id : grid.local())
+        if (grid.block(id).device == index) blocks_.back().push_back(id);
+    }
+    exchange_.emplace(comm, grid, std::vector{ExchangeItem{&*halo_, &field_}}, options.exchange);
+    tasks_ = {exchange_task("exchange", *exchange_),
+              split_kernel_task("update", [this](Stream& stream, std::size_t device, Part part) {
+                for (const std::int64_t id : blocks_[device]) queue(stream, id, part);
+              })};
+    state_.fields["u"] = &field_;
+    loop_.emplace(*this, options.overlap, options.exchange.trace);
+  }
+
+  /// One component, interior cells of the current values: read and write it between steps.
+  Field& field() { return field_; }
+  /// Runs steps and waits for them.
+  void advance(std::int64_t steps) { loop_->run(steps); }
+
+  State& state() override { return state_; }
+  const std::vector<Device>& devices() const override { return devices_; }
+  const Tasks& tasks() const override { return tasks_; }
+  void finish_step() override {
+    field_.swap();
+    ++state_.step;
+    state_.time += 1;
+  }
+  Recording recording() const override { return {2, field_.physical(0), 0}; }
+
+ private:
+  struct Cells {
+    View<T> from, to;
+    Update update;
+    SLIP_FN void operator()(int i, int j, int k) const {
+      const std::int64_t at = i * from.stride[0] + j * from.stride[1] + k * from.stride[2];
+      to.origin[at] = update(Around<T>{from.origin + at, {from.stride[0], from.stride[1], from.stride[2]}});
+    }
+  };
+
+  static FieldOptions field_options(const Communicator& comm, const Grid& grid, const Options& options) {
+    FieldOptions field;
+    field.name = "u";
+    field.type = dtype_of<T>();
+    field.copies = 2;
+    field.shared = comm.size() > 1;
+    for (int a = 0; a < 3; ++a) {
+      field.ghost[a] = grid.extent()[a] > 1 ? options.radius : 0;
+      for (const Block& block : grid.blocks())
+        require(block.box.extent(a) >= field.ghost[a],
+                "block " + std::to_string(block.id) + " is thinner than the radius " + std::to_string(options.radius) +
+                    " of the update: take fewer devices or more cells");
+    }
+    return field;
+  }
+
+  void queue(Stream& stream, std::int64_t id, Part part) {
+    const Box all{{0, 0, 0}, grid_.block(id).box.extents()};
+    const Cells cells{field_.template view<T>(id), field_.template view<T>(id, 1), update_};
+    const Extent& width = field_.options().ghost;
+    const InteriorAndRim split = split_rim(all, {width, width});
+    if (part == Part::all) launch(stream, all, cells);
+    if (part == Part::interior) launch(stream, split.interior, cells);
+    if (part == Part::rim)
+      for (const Box& box : split.rim) launch(stream, box, cells);
+  }
+
+  const Grid& grid_;
+  Update update_;
+  int radius_;
+  Field field_;
+  std::optional<Halo> halo_;
+  std::optional<Exchange> exchange_;
+  std::vector<Device> devices_;
+  std::vector<std::vector<std::int64_t>> blocks_;
+  Tasks tasks_;
+  State state_;
+  std::optional<TimeLoop> loop_;
+};
+
+}  // namespace slipstream
