@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <slipstream/fft.hpp>
-#include <slipstream/state.hpp>
+#include <slipstream/simulation.hpp>
 
 namespace slipstream::dns {
 
@@ -59,11 +59,11 @@ struct Statistics {
 ///
 /// A step of rk4 has 36 transforms, one of rk2 18. Energy balances by d energy / dt = power - dissipation. The same
 /// decomposition gives the same bits. All calls but those that say otherwise are collective.
-class Dns {
+class Dns final : public Simulation {
  public:
   /// Throws Error where a number of cells, the type, viscosity or time step cannot be.
   Dns(const Communicator& comm, const Machine& machine, Options options);
-  ~Dns();
+  ~Dns() override;
 
   /// u = (sin x cos y cos z, -cos x sin y cos z, 0), of energy 1/8 (Taylor & Green 1937).
   void taylor_green();
@@ -80,7 +80,13 @@ class Dns {
   /// u, on the devices: three components. Not to be changed; holds until the next step.
   const Field& velocity();
   /// Modes (z, x, y in the order of Fft::spectral), time and steps. Setting modes and time restarts from them.
-  State& state();
+  State& state() override;
+  const std::vector<Device>& devices() const override;
+  const Tasks& tasks() const override;
+  void finish_step() override;
+  Recording recording() const override;  ///< none where a forcing asks the host for its factor
+  TimeLoop& time_loop();
+  const Communicator& communicator() const;
   const Options& options() const;
   const Fft& fft() const;
   /// Bytes that the solver holds on a device of this rank.

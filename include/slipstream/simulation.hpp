@@ -26,8 +26,8 @@ using Tasks = std::vector<Task>;
 /// Queues work on the device-th device of this rank. `interior` reads no ghost; `all` is interior and rim together.
 using Kernel = std::function<void(Stream&, std::size_t device, Part)>;
 
-/// A reduction over all devices, whose result stays on them.
-struct Reduction {
+/// Work that devices do together: a reduction whose result stays on them, a transform.
+struct Collective {
   std::function<void(std::vector<Stream>&)> run;
   std::function<void()> check;  ///< throws Timeout where a wait of an earlier run gave up
   bool capturable = false;
@@ -46,7 +46,7 @@ struct Loop {
   int look_every = 1;
 };
 
-/// One thing that a step does, on all devices: a kernel, an exchange, a reduction or a loop. A step is a list of tasks,
+/// One thing that a step does, on all devices: a kernel, an exchange, work of all devices together or a loop. A step is a list of tasks,
 /// in the order in which one would tell it.
 struct Task {
   std::string name;
@@ -55,7 +55,7 @@ struct Task {
   /// it.
   bool splits = false;
   Exchange* exchange = nullptr;
-  std::optional<Reduction> reduction = {};
+  std::optional<Collective> collective = {};
   std::shared_ptr<const Loop> loop = {};
 };
 
@@ -65,6 +65,7 @@ Task split_kernel_task(std::string name, Kernel kernel);
 Task exchange_task(std::string name, Exchange& exchange);
 /// Parts and results as in BlockSums::run().
 Task sum_task(std::string name, BlockSums& sums, std::vector<const double*> parts, std::vector<double*> results);
+Task collective_task(std::string name, Collective collective);
 Task loop_task(std::string name, Loop loop);
 
 /// What a TimeLoop keeps for a loop: whether another pass follows.

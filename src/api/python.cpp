@@ -135,6 +135,7 @@ NB_MODULE(_core, m) {
   bind_machine(m);
   bind_checkpoint(m);
   bind_lbm(m);
+  bind_series(m);
   bind_stencil(m);
   bind_bodies(m);
   bind_bench_allreduce(m);

@@ -28,6 +28,7 @@ void bind_machine(nb::module_& module);
 void bind_checkpoint(nb::module_& module);  ///< before the solvers, whose base it binds
 void bind_lbm(nb::module_& module);
 void bind_stencil(nb::module_& module);
+void bind_series(nb::module_& module);
 void bind_bodies(nb::module_& module);
 void bind_bench_allreduce(nb::module_& module);
 void bind_bench_copy(nb::module_& module);

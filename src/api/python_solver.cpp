@@ -5,6 +5,8 @@
 
 #include <slipstream/gather.hpp>
 
+#include <nanobind/stl/pair.h>
+
 /// What nanobind must know of a half to hand out arrays of them.
 template <>
 struct nanobind::detail::dtype_traits<slipstream::Half> {
@@ -166,6 +168,28 @@ Extent largest_extent(const Machine& machine, const Extent& shape,
     next = std::clamp(next, low + 1, std::max(low + 1, high - 1));
   }
   return low == 0 ? Extent{0, 0, 0} : scaled(low);
+}
+
+FieldSeries::FieldSeries(const Communicator& comm, const Grid& grid, const std::string& path,
+                         const std::array<double, 3>& spacing, std::function<const Field&(const std::string&)> field)
+    : field_(std::move(field)), series_([&] {
+        VtkhdfSeries::Options options;
+        options.spacing = spacing;
+        options.overwrite = true;
+        return VtkhdfSeries(comm, grid, path, options);
+      }()) {}
+
+void FieldSeries::write(double time, const std::vector<Item>& items) {
+  std::vector<VtkhdfSeries::Item> all;
+  for (const auto& [name, unit] : items) all.push_back({name, &field_(name), 1, unit});
+  series_.write(time, all);
+}
+
+void bind_series(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<FieldSeries>(m, "FieldSeries", "A VTKHDF time series of fields as they stand.")
+      .def("write", &FieldSeries::write, nb::arg("time"), nb::arg("items"), Release())
+      .def("close", &FieldSeries::close, Release());
 }
 
 }  // namespace slipstream::python

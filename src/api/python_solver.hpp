@@ -3,6 +3,7 @@
 #include <functional>
 
 #include <slipstream/simulation.hpp>
+#include <slipstream/vtkhdf.hpp>
 
 #include "api/python_common.hpp"
 
@@ -45,5 +46,19 @@ nb::object gathered(const Communicator& comm, const std::function<const Field&()
 /// This rank's blocks with their interiors [z][y][x][component], without copies: NumPy on the host, else DLPack.
 nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner);
 nb::list phases(const TimeLoop& loop);
+
+/// Fields over time in one VTKHDF file, as they stand. What is given must outlive it.
+class FieldSeries {
+ public:
+  using Item = std::pair<std::string, std::string>;  ///< name, unit
+  FieldSeries(const Communicator& comm, const Grid& grid, const std::string& path, const std::array<double, 3>& spacing,
+              std::function<const Field&(const std::string&)> field);
+  void write(double time, const std::vector<Item>& items);
+  void close() { series_.close(); }
+
+ private:
+  std::function<const Field&(const std::string&)> field_;
+  VtkhdfSeries series_;
+};
 
 }  // namespace slipstream::python

@@ -1,7 +1,4 @@
 #include <slipstream/stencil_solver.hpp>
-#include <slipstream/vtkhdf.hpp>
-
-#include <nanobind/stl/pair.h>
 
 #include "api/python_report.hpp"
 #include "api/python_solver.hpp"
@@ -127,30 +124,6 @@ void set_guard(Stencil& self, std::int64_t every, double spacing) {
   self.time_loop().guard(self.communicator(), std::move(options));
 }
 
-/// Fields of the state over time in one VTKHDF file, as they stand.
-class FieldSeries {
- public:
-  using Item = std::pair<std::string, std::string>;  ///< name, unit
-  FieldSeries(Stencil& run, const std::string& path, double spacing, bool overwrite)
-      : run_(run), series_(run.communicator(), run.grid(), path, options(spacing, overwrite)) {}
-  void write(double time, const std::vector<Item>& items) {
-    std::vector<VtkhdfSeries::Item> all;
-    for (const auto& [name, unit] : items) all.push_back({name, &run_.field(name), 1, unit});
-    series_.write(time, all);
-  }
-  void close() { series_.close(); }
-
- private:
-  static VtkhdfSeries::Options options(double spacing, bool overwrite) {
-    VtkhdfSeries::Options o;
-    o.spacing = {spacing, spacing, spacing};
-    o.overwrite = overwrite;
-    return o;
-  }
-  Stencil& run_;
-  VtkhdfSeries series_;
-};
-
 }  // namespace
 
 void bind_stencil(nb::module_& m) {
@@ -212,13 +185,16 @@ void bind_stencil(nb::module_& m) {
           rows = self.exchange().report();
         }
         return report_list(rows);
-      });
-
-  nb::class_<FieldSeries>(m, "FieldSeries", "A VTKHDF time series of fields as they stand.")
-      .def(nb::init<Stencil&, const std::string&, double, bool>(), nb::arg("run"), nb::arg("path"), nb::arg("spacing"),
-           nb::arg("overwrite"), nb::keep_alive<1, 2>())
-      .def("write", &FieldSeries::write, nb::arg("time"), nb::arg("items"), Release())
-      .def("close", &FieldSeries::close, Release());
+      })
+      .def(
+          "series",
+          [](Stencil& self, const std::string& path) {
+            const double h = self.options().spacing;
+            return new FieldSeries(
+                self.communicator(), self.grid(), path, {h, h, h},
+                [&self](const std::string& name) -> const Field& { return self.field(name); });
+          },
+          nb::arg("path"), nb::keep_alive<0, 1>(), Release());
 }
 
 }  // namespace slipstream::python

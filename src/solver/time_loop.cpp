@@ -29,7 +29,7 @@ bool worth_overlapping(const Simulation& simulation) {
 /// Whether a graph may repeat all that a loop does.
 bool loopable(const Loop& loop) {
   return !any(loop.tasks, [](const Task& task) {
-    return task.loop || (task.exchange && !task.exchange->loopable()) || (task.reduction && !task.reduction->loopable);
+    return task.loop || (task.exchange && !task.exchange->loopable()) || (task.collective && !task.collective->loopable);
   });
 }
 
@@ -44,14 +44,18 @@ Task split_kernel_task(std::string name, Kernel kernel) {
 Task exchange_task(std::string name, Exchange& exchange) { return {.name = std::move(name), .exchange = &exchange}; }
 
 Task sum_task(std::string name, BlockSums& sums, std::vector<const double*> parts, std::vector<double*> results) {
-  Reduction reduction;
-  reduction.run = [&sums, parts = std::move(parts), results = std::move(results)](std::vector<Stream>& streams) {
+  Collective collective;
+  collective.run = [&sums, parts = std::move(parts), results = std::move(results)](std::vector<Stream>& streams) {
     sums.run(streams, parts, results);
   };
-  reduction.check = [&sums] { sums.check(); };
-  reduction.capturable = sums.capturable();
-  reduction.loopable = sums.loopable();
-  return {.name = std::move(name), .reduction = std::move(reduction)};
+  collective.check = [&sums] { sums.check(); };
+  collective.capturable = sums.capturable();
+  collective.loopable = sums.loopable();
+  return collective_task(std::move(name), std::move(collective));
+}
+
+Task collective_task(std::string name, Collective collective) {
+  return {.name = std::move(name), .collective = std::move(collective)};
 }
 
 Task loop_task(std::string name, Loop loop) {
@@ -123,8 +127,8 @@ void TimeLoop::run_tasks(const Task* first, const Task* behind, Marks* marks) {
         continue;
       }
       task->exchange->run(streams_);
-    } else if (task->reduction) {
-      task->reduction->run(streams_);
+    } else if (task->collective) {
+      task->collective->run(streams_);
     } else if (task->loop) {
       run_loop(*task, marks);
     } else {
@@ -167,7 +171,7 @@ void TimeLoop::step(Marks* marks) {
 bool TimeLoop::recordable() const {
   return !trace_ && !any(simulation_.tasks(), [](const Task& task) {
     if (task.loop) return !loopable(*task.loop);
-    if (task.reduction) return !task.reduction->capturable;
+    if (task.collective) return !task.collective->capturable;
     return task.exchange && !(task.exchange->capturable() && task.exchange->limited_in_graphs());
   });
 }
@@ -322,7 +326,7 @@ void TimeLoop::run(std::int64_t steps) {
   for (Stream& stream : streams_) stream.synchronize();
   for (Exchange* exchange : used_) exchange->check();
   any(simulation_.tasks(), [](const Task& task) {
-    if (task.reduction) task.reduction->check();
+    if (task.collective) task.collective->check();
     return false;
   });
   if (guard_) stop_if_diverged();

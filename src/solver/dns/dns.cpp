@@ -10,9 +10,6 @@
 namespace slipstream::dns {
 namespace {
 
-/// Steps that the host may run ahead of the devices.
-constexpr std::int64_t queue_depth = 16;
-
 void check(const Options& o) {
   require(std::min({o.cells[0], o.cells[1], o.cells[2]}) >= 4,
           "a pseudo-spectral flow of " + to_string(o.cells) + " cells was asked for: each axis needs 4 or more");
@@ -88,7 +85,9 @@ Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
     const Block& block = fft.physical().block(id);
     physical.push_back({id, place_of(block.device), block.box});
   }
+  for (const int d : devices) places.push_back(machine.device(d).local);
   state.fields["modes"] = &modes;
+  list_tasks();
 }
 
 void Dns::Impl::synchronize() {
@@ -96,40 +95,61 @@ void Dns::Impl::synchronize() {
   fft.check();
 }
 
-void Dns::Impl::queue_right_hand_side(const Field& now) {
-  fft.backward(now, u, streams);
+/// On all blocks of modes of a device: queue(block, value of the type).
+template <class Queue>
+void Dns::Impl::each_mode_block(std::size_t device, Queue queue) {
   with_type([&](auto t) {
-    using T = decltype(t);
-    for (const ModeBlock& b : spectral) queue_curl(streams[b.device], b.grid, data<T>(now, b.id), data<T>(rhs, b.id));
+    for (const ModeBlock& b : spectral)
+      if (b.device == device) queue(b, t);
   });
-  fft.backward(rhs, w, streams);
-  with_type([&](auto t) {
-    using T = decltype(t);
-    for (const CellBlock& b : physical)
-      queue_cross(streams[b.device], b.box.extents(), data<T>(u, b.id), data<T>(w, b.id));
-  });
-  fft.forward(u, rhs, streams);
 }
 
-void Dns::Impl::queue_step() {
-  StageNumbers numbers{options.viscosity, options.time_step, 0, options.forcing.shells};
-  if (options.forcing.power > 0) numbers.forcing = forcing_factor();
+Task Dns::Impl::transform(const std::string& name, bool forward, const Field& from, Field& to) {
+  Collective work;
+  work.run = [this, forward, &from, &to](std::vector<Stream>& s) {
+    forward ? fft.forward(from, to, s) : fft.backward(from, to, s);
+  };
+  work.check = [this] { fft.check(); };
+  work.capturable = fft.capturable();
+  return collective_task(name, std::move(work));
+}
+
+void Dns::Impl::list_tasks() {
+  numbers = {options.viscosity, options.time_step, 0, options.forcing.shells};
+  if (options.forcing.power > 0) {
+    Collective work;  // of the energy in the lowest shells, which the host adds up
+    work.run = [this](std::vector<Stream>& all) {
+      for (Stream& stream : all) stream.synchronize();
+      numbers.forcing = forcing_factor();
+    };
+    work.check = [] {};
+    tasks.push_back(collective_task("forcing", std::move(work)));
+  }
   Field* now = &modes;
   for (const StageFactors& factors : stages_of(options.scheme, options.time_step)) {
-    queue_right_hand_side(*now);
-    with_type([&](auto t) {
-      using T = decltype(t);
-      for (const ModeBlock& b : spectral) {
+    tasks.push_back(transform("velocity", false, *now, u));
+    tasks.push_back(kernel_task("curl", [this, now](Stream& stream, std::size_t device, Part) {
+      each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
+        queue_curl(stream, b.grid, data<T>(*now, b.id), data<T>(rhs, b.id));
+      });
+    }));
+    tasks.push_back(transform("vorticity", false, rhs, w));
+    tasks.push_back(kernel_task("u x w", [this](Stream& stream, std::size_t device, Part) {
+      with_type([&]<class T>(T) {
+        for (const CellBlock& b : physical)
+          if (b.device == device) queue_cross(stream, b.box.extents(), data<T>(u, b.id), data<T>(w, b.id));
+      });
+    }));
+    tasks.push_back(transform("nonlinear term", true, u, rhs));
+    tasks.push_back(kernel_task("stage", [this, now, factors](Stream& stream, std::size_t device, Part) {
+      each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
         const StageArrays<T> arrays{data<T>(modes, b.id), data<T>(*now, b.id), data<T>(next, b.id), data<T>(sum, b.id),
                                     data<T>(rhs, b.id)};
-        queue_stage(streams[b.device], b.grid, arrays, factors, numbers);
-      }
-    });
+        queue_stage(stream, b.grid, arrays, factors, numbers);
+      });
+    }));
     now = &next;
   }
-  state.time += options.time_step;
-  ++state.step;
-  velocity_is_new = false;
 }
 
 const Field& Dns::Impl::velocity() {
@@ -186,7 +206,9 @@ double Dns::Impl::forcing_factor() {
 }
 
 Dns::Dns(const Communicator& comm, const Machine& machine, Options options)
-    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {}
+    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
+  impl_->loop.emplace(*this, Overlap::off, impl_->options.exchange.trace);
+}
 
 Dns::~Dns() {
   if (impl_)
@@ -202,11 +224,19 @@ void Dns::step(std::int64_t steps) {
                 std::to_string(courant) + ", above " + std::to_string(d.options.largest_courant) + ": at most " +
                 std::to_string(d.options.time_step * d.options.largest_courant / courant) + " would do");
   }
-  for (std::int64_t n = 1; n <= steps; ++n) {
-    d.queue_step();
-    if (n % queue_depth == 0 || n == steps) d.synchronize();
-  }
+  d.loop->run(steps);
 }
+
+const std::vector<Device>& Dns::devices() const { return impl_->places; }
+const Tasks& Dns::tasks() const { return impl_->tasks; }
+void Dns::finish_step() {
+  impl_->state.time += impl_->options.time_step;
+  ++impl_->state.step;
+  impl_->velocity_is_new = false;
+}
+Recording Dns::recording() const { return {impl_->options.forcing.power > 0 ? 0 : 1, 0, 0}; }
+TimeLoop& Dns::time_loop() { return *impl_->loop; }
+const Communicator& Dns::communicator() const { return impl_->comm; }
 
 Statistics Dns::statistics() {
   Impl& d = *impl_;

@@ -2,6 +2,7 @@
 // What a pseudo-spectral flow holds.
 #include <array>
 #include <complex>
+#include <optional>
 #include <vector>
 
 #include <slipstream/buffer.hpp>
@@ -31,15 +32,20 @@ struct Dns::Impl {
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;
+  std::vector<Device> places;
+  Tasks tasks;  // rhs = transform of u x w, then a stage of the scheme, as often as it has stages
+  StageNumbers numbers{};
+  std::optional<TimeLoop> loop;
   State state;
   bool velocity_is_new = false;
   std::int64_t seen_restarts = 0;
 
   Impl(const Communicator& comm, const Machine& machine, Options options);
   void synchronize();
-  /// rhs = transform of u x w at these modes.
-  void queue_right_hand_side(const Field& now);
-  void queue_step();
+  void list_tasks();
+  Task transform(const std::string& name, bool forward, const Field& from, Field& to);
+  template <class Queue>
+  void each_mode_block(std::size_t device, Queue queue);
   const Field& velocity();
   double courant();
   /// Of all modes: energy, sum of k^2 times energy, energy of the lowest shells.
