@@ -40,6 +40,7 @@ BENCHMARKS: Mapping[str, str] = {
     "gather_scatter": "sums over points that spectral elements share, by order, route and number of devices",
     "transpose": "a cube of values from slabs to other slabs, by size, order of axes, route and number of devices",
     "fft": "Fourier transforms of a cube, by size, format, decomposition, route and number of devices",
+    "dns": "a step of a pseudo-spectral flow in a periodic box, by size, format, scheme and number of devices",
     "allreduce": "a few doubles and their sum over all devices",
     "placement": "what placing blocks by the rates of the links gains",
 }
