@@ -1,0 +1,113 @@
+"""`slipstream bench dns`: milliseconds of one step of a pseudo-spectral flow in a periodic box.
+
+The least time is that of its bytes at the rate of a copy: a right-hand side has 9 transforms of three passes over a
+component, read and written, and 30 reads and writes of one between them.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.base import terminal
+from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import CaseError
+from slipstream.bench import options, record
+from slipstream.bench.fft import process_grid
+from slipstream.machine import discovery, predict
+
+#: Cells along each axis.
+SIZES = {"host": (32,), "cuda": (256, 512)}
+BYTES = {"f32": 4, "f64": 8}
+#: Right-hand sides of a step.
+STAGES = {"rk2": 2, "rk4": 4}
+TRANSFORMS, MOVES = 9, 30
+REPEATS = {"host": 3, "cuda": 10}
+STEPS = {"host": 1, "cuda": 10}
+FIGURES = frozenset({"ms_per_step", "mcells_per_s", "copy_gbs", "share", "device_bytes"})
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="boxes of N^3 cells")
+    parser.add_argument("--types", nargs="+", default=["f64"], choices=sorted(BYTES), help="number formats")
+    parser.add_argument("--schemes", nargs="+", default=["rk4"], choices=sorted(STAGES), help="of time")
+    parser.add_argument(
+        "--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil"], help="how devices share the values"
+    )
+    options.routes(parser)
+    options.devices(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+    if arguments.sizes and min(arguments.sizes) < 4:
+        raise CaseError("bench dns: --sizes are 4 or more")
+    backend = discovery.choose_backend(arguments.backend)
+    with as_case_error():
+        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
+    rows = list(_rows(arguments, machine, backend))
+    console.print(_table(machine, rows))
+    record.keep(arguments.folder, "dns", record.describe_machine(machine), rows, FIGURES, console)
+
+
+def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+    devices = len(machine.devices())
+    copy = predict.measure_memory(machine.devices())
+    for n in arguments.sizes or SIZES[backend]:
+        for dtype in arguments.types:
+            for scheme in arguments.schemes:
+                for decomposition in arguments.decompositions if devices > 1 else ["slab"]:
+                    grid = process_grid(decomposition, devices)
+                    how = {
+                        "cells": (n, n, n),
+                        "type": dtype,
+                        "scheme": scheme,
+                        "time_step": 0.5 / n,
+                        "process_grid": grid,
+                        # Asked before every run of steps; the vortex's number is 0.1.
+                        "largest_courant": 0,
+                        "exchange": options.routes_of(arguments),
+                    }
+                    with as_case_error():
+                        dns = core().Dns(machine, how)
+                        dns.taylor_green()
+                        ms = dns.step_us(STEPS[backend], REPEATS[backend]) / 1e3
+                    component = n**3 * BYTES[dtype] / devices
+                    least = STAGES[scheme] * (TRANSFORMS * 3 * 2 + MOVES) * component / (copy * 1e6)
+                    yield {
+                        "ranks": machine.ranks,
+                        "devices": devices,
+                        "n": n,
+                        "dtype": dtype,
+                        "scheme": scheme,
+                        "decomposition": decomposition,
+                        "process_grid": list(grid),
+                        "mode": "resident",
+                        "routes": arguments.routes or "rules",
+                        "clock": "host",
+                        "ms_per_step": record.digits(ms),
+                        "mcells_per_s": record.digits(n**3 / ms / 1e3),
+                        "copy_gbs": record.digits(copy),
+                        "share": record.digits(least / ms),
+                        "device_bytes": dns.bytes(machine),
+                    }
+
+
+def _table(machine: Any, rows: Sequence[record.Row]) -> Any:
+    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
+    shown = [
+        (
+            f"{row['n']}^3",
+            row["dtype"],
+            row["scheme"],
+            " x ".join(map(str, row["process_grid"])),
+            f"{row['ms_per_step']:.4g}",
+            f"{row['mcells_per_s']:.4g}",
+            f"{row['device_bytes'] / 1e6:.4g}",
+            f"{100 * row['share']:.3g}",
+        )
+        for row in rows
+    ]
+    columns = ["cells", "format", "scheme", "devices", "ms a step", "Mcells/s", "MB a device", "% of the least time"]
+    return terminal.table(f"dns, {counts}", columns, shown)

@@ -1,0 +1,88 @@
+#pragma once
+// A plan: the steps of a transform each way, and what they work in.
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/transpose.hpp>
+
+#include "fft/decomposition.hpp"
+#include "fft/lines.hpp"
+
+namespace slipstream {
+namespace fft {
+
+/// The arrays that a step reads or writes: the plan's own two, and the caller's.
+enum class Array : std::uint8_t { first, second, from, to };
+
+/// One entry for each device of the rank, null where it has nothing to do.
+using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
+
+/// Between two transforms: a transpose between the two work arrays.
+struct Move {
+  bool clears = false;  ///< what does not travel must be zero at the target
+  std::unique_ptr<Transpose> pattern;
+  std::unique_ptr<Field> source, target;
+  std::unique_ptr<Exchange> exchange;
+};
+
+struct Step {
+  Array from{}, to{};
+  LinesOfDevices lines;
+  std::optional<Move> move;  ///< neither: values are copied
+};
+
+/// A field whose rows lie without gaps.
+FieldOptions packed(const std::string& name, DType type);
+
+}  // namespace fft
+
+struct Fft::Impl {
+  Communicator comm;
+  Machine machine;
+  FftOptions options;
+  fft::Decomposition cut;
+  std::vector<int> devices;  // of this rank
+  std::vector<Device> local;
+  std::unique_ptr<Grid> physical;              // of cells
+  std::array<std::unique_ptr<Grid>, 4> grids;  // of modes, by stage
+  std::vector<std::array<Buffer<std::byte>, 2>> work;
+  std::vector<Buffer<std::byte>> workspace;
+  std::vector<fft::Step> forward, backward;
+
+  Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
+  ~Impl();
+
+  const Grid& grid(fft::Stage stage) const { return *grids[static_cast<std::size_t>(stage)]; }
+  fft::Stage last_stage() const { return cut.transposed ? fft::Stage::spectral : fft::Stage::natural; }
+  /// The position of a device of this rank.
+  std::size_t place_of(int device) const;
+
+  void run(std::vector<fft::Step>& steps, const std::vector<const void*>& from, const std::vector<void*>& to,
+           std::vector<Stream>& streams);
+  void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
+  /// Arrays by the devices of this rank, null where one has no block.
+  template <class Pointer>
+  std::vector<Pointer> by_device(const Grid& of, const std::vector<Pointer>& arrays, const char* what) const;
+  /// The arrays of one component of a field.
+  std::vector<void*> arrays_of(const Field& field, const Grid& on, DType type, int component) const;
+
+ private:
+  void allocate();
+  /// Lines of all devices of this rank, `batch(extent of the block)` each.
+  template <class BatchOf>
+  void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
+  void add_move(std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source);
+  std::array<std::vector<Transpose::Range>, 3> kept(fft::Stage from, fft::Stage to) const;
+  void plan_forward();
+  void plan_backward();
+  void share_workspace();
+  template <class F>
+  void each_lines(std::size_t device, const F& f);
+  void clear(fft::Array array, std::vector<Stream>& streams) const;
+};
+
+}  // namespace slipstream

@@ -1,0 +1,191 @@
+// How a plan is made.
+#include <algorithm>
+
+#include "fft/impl.hpp"
+#include "machine/agree.hpp"
+
+namespace slipstream {
+
+using fft::Array;
+using fft::Decomposition;
+using fft::Lines;
+using fft::LinesOfDevices;
+using fft::Move;
+using fft::packed;
+using fft::Stage;
+using fft::Step;
+
+namespace {
+
+GridOptions boxes(std::vector<Block> blocks) {
+  GridOptions options;
+  options.boxes = std::move(blocks);
+  return options;
+}
+
+/// Where a stage's cells go in another's order of axes.
+std::array<int, 3> turn(Stage from, Stage to) {
+  std::array<int, 3> axes{};
+  for (std::size_t a = 0; a < 3; ++a)
+    for (std::size_t b = 0; b < 3; ++b)
+      if (Decomposition::axes(from)[a] == Decomposition::axes(to)[b]) axes[a] = static_cast<int>(b);
+  return axes;
+}
+
+}  // namespace
+
+FieldOptions fft::packed(const std::string& name, DType type) {
+  FieldOptions options;
+  options.name = name;
+  options.type = type;
+  options.alignment = 1;
+  return options;
+}
+
+Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, FftOptions o)
+    : comm(c), machine(m), options(std::move(o)), cut(machine, cells, options) {
+  devices = machine.devices_of_rank(comm.rank());
+  for (const int d : devices) local.push_back(machine.device(d).local);
+  on_all_ranks(comm, [&] {
+    for (const Device device : local)
+      if (const std::string why = fft::missing(device.backend); !why.empty())
+        throw Error("Fourier transforms on " + to_string(device) + ": " + why);
+  });
+  physical = std::make_unique<Grid>(cells, machine, comm.rank(), boxes(cut.blocks(Stage::physical, true)));
+  for (const Stage stage : {Stage::physical, Stage::middle, Stage::spectral, Stage::natural})
+    grids[static_cast<std::size_t>(stage)] =
+        std::make_unique<Grid>(cut.extent(stage), machine, comm.rank(), boxes(cut.blocks(stage)));
+  on_all_ranks(comm, [&] { allocate(); });
+  plan_forward();
+  plan_backward();
+  on_all_ranks(comm, [&] { share_workspace(); });
+}
+
+Fft::Impl::~Impl() {
+  for (const Device device : local) synchronize(device);
+}
+
+std::size_t Fft::Impl::place_of(int device) const {
+  return static_cast<std::size_t>(std::find(devices.begin(), devices.end(), device) - devices.begin());
+}
+
+void Fft::Impl::allocate() {
+  for (const int d : devices) {
+    const auto bytes = cut.work_bytes(d);
+    auto& pair = work.emplace_back();
+    for (std::size_t w = 0; w < 2; ++w)
+      pair[w] = Buffer<std::byte>(machine.device(d).local, static_cast<std::size_t>(bytes[w]), Memory::shared);
+  }
+}
+
+template <class BatchOf>
+void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Array to, const BatchOf& batch) {
+  Step step{from, to, LinesOfDevices(devices.size()), {}};
+  on_all_ranks(comm, [&] {
+    for (const std::int64_t id : grid(stage).local()) {
+      const Block& block = grid(stage).block(id);
+      const std::size_t i = place_of(block.device);
+      step.lines[i] = fft::make_lines(local[i], batch(block.box.extents()));
+    }
+  });
+  steps.push_back(std::move(step));
+}
+
+void Fft::Impl::add_move(std::vector<Step>& steps, Stage from, Stage to, Array source) {
+  const Array target = source == Array::first ? Array::second : Array::first;
+  Move move;
+  const auto field = [&](Stage stage, Array place, const char* name) {
+    std::vector<OwnArray> arrays;
+    for (const std::int64_t id : grid(stage).local())
+      arrays.push_back({work[place_of(grid(stage).block(id).device)][static_cast<std::size_t>(place)].data()});
+    return std::make_unique<Field>(Field::adopt(comm, grid(stage), packed(name, cut.complex_type()), arrays));
+  };
+  move.source = field(from, source, "modes");
+  move.target = field(to, target, "modes turned");
+  move.pattern = std::make_unique<Transpose>(grid(from), grid(to), Transpose::Options{turn(from, to), kept(from, to)});
+  move.exchange = std::make_unique<Exchange>(
+      comm, grid(from), std::vector<ExchangeItem>{{move.pattern.get(), move.source.get(), move.target.get()}},
+      options.exchange);
+  move.clears = to < from && cut.truncates(to);
+  steps.push_back({source, target, {}, std::move(move)});
+}
+
+/// Along the axes of the stage that values come from. A move towards the spectrum takes the modes that are used of
+/// its source; one away from it brings those of its target.
+std::array<std::vector<Transpose::Range>, 3> Fft::Impl::kept(Stage from, Stage to) const {
+  if (from < to) return cut.kept(from);
+  std::array<std::vector<Transpose::Range>, 3> ranges;
+  const auto there = cut.kept(to);
+  const auto axes = turn(from, to);
+  for (std::size_t a = 0; a < 3; ++a) ranges[a] = there[static_cast<std::size_t>(axes[a])];
+  return ranges;
+}
+
+void Fft::Impl::plan_forward() {
+  const auto first = [&](const Extent& block) { return cut.first(block, true); };
+  if (cut.alone()) {
+    const Array half = cut.transposed ? Array::first : Array::to;
+    add_lines(forward, Stage::physical, Array::from, half, first);
+    add_lines(forward, Stage::physical, half, Array::to, [&](const Extent&) { return cut.alone_along_z(true); });
+    return;
+  }
+  add_lines(forward, Stage::physical, Array::from, Array::first, first);
+  Stage now = Stage::physical;
+  Array place = Array::first;
+  for (const Stage next : cut.path()) {
+    add_move(forward, now, next, place);
+    place = forward.back().to;
+    now = next;
+    if (next == Stage::spectral && cut.transposed) {
+      add_lines(forward, next, place, Array::to, [&](const Extent& block) { return cut.last(block, true); });
+    } else if (next != Stage::natural) {
+      add_lines(forward, next, place, place, [&](const Extent& block) { return cut.in_place(block, true); });
+    }
+  }
+  if (!cut.transposed) forward.push_back({place, Array::to, {}, {}});
+}
+
+void Fft::Impl::plan_backward() {
+  const auto first = [&](const Extent& block) { return cut.first(block, false); };
+  if (cut.alone()) {
+    add_lines(backward, Stage::physical, Array::from, Array::first,
+              [&](const Extent&) { return cut.alone_along_z(false); });
+    add_lines(backward, Stage::physical, Array::first, Array::to, first);
+    return;
+  }
+  std::vector<Stage> path = cut.path();
+  Array place = path.size() % 2 ? Array::second : Array::first;
+  if (cut.transposed) {
+    add_lines(backward, Stage::spectral, Array::from, place,
+              [&](const Extent& block) { return cut.last(block, false); });
+  } else {
+    backward.push_back({Array::from, place, {}, {}});
+  }
+  path.insert(path.begin(), Stage::physical);
+  for (std::size_t i = path.size() - 1; i > 0; --i) {
+    add_move(backward, path[i], path[i - 1], place);
+    place = backward.back().to;
+    if (path[i - 1] != Stage::physical)
+      add_lines(backward, path[i - 1], place, place, [&](const Extent& block) { return cut.in_place(block, false); });
+  }
+  add_lines(backward, Stage::physical, place, Array::to, first);
+}
+
+template <class F>
+void Fft::Impl::each_lines(std::size_t device, const F& f) {
+  for (std::vector<Step>* steps : {&forward, &backward})
+    for (Step& step : *steps)
+      if (!step.lines.empty() && step.lines[device]) f(*step.lines[device]);
+}
+
+/// All plans of a device work in the same memory, one after the other.
+void Fft::Impl::share_workspace() {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    std::size_t most = 0;
+    each_lines(i, [&](Lines& lines) { most = std::max(most, lines.workspace()); });
+    workspace.emplace_back(local[i], most);
+    each_lines(i, [&](Lines& lines) { lines.use_workspace(workspace[i].data()); });
+  }
+}
+
+}  // namespace slipstream

@@ -1,0 +1,29 @@
+"""`slipstream bench dns` on emulated devices."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+from slipstream.bench import dns
+
+
+def test_rows_stand_beside_the_least_time(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(dns.REPEATS, "host", 1)
+    words = ["--sizes", "8", "--types", "f32", "f64", "--schemes", "rk2", "rk4", "--decompositions", "slab", "pencil"]
+    result = cli("bench", "dns", "--backend", "host", "--devices", "4", *words, "--folder", str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "dns").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert {(row["dtype"], row["scheme"], tuple(row["process_grid"])) for row in rows} == {
+        (dtype, scheme, grid) for dtype in ("f32", "f64") for scheme in ("rk2", "rk4") for grid in ((1, 4), (2, 2))
+    }
+    fields = 3 * 8**3 // 4  # of a device, one of cells
+    for row in rows:
+        assert row["ms_per_step"] > 0 and row["share"] > 0
+        assert row["device_bytes"] > 6 * fields * dns.BYTES[row["dtype"]]
+
+
+def test_sizes_are_checked(cli: Cli) -> None:
+    result = cli("bench", "dns", "--backend", "host", "--no-write", "--sizes", "2")
+    assert result.returncode == 2 and "--sizes are 4 or more" in result.stderr
