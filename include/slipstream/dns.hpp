@@ -97,6 +97,14 @@ class Dns final : public Simulation {
   std::unique_ptr<Impl> impl_;
 };
 
+/// How the cells are cut; on a machine that is described, too. Throws Error where options cannot make a run.
+Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
+/// By device; computed without allocating.
+std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options);
+/// Bytes a cell and step: each transform reads and writes its values three times, and a stage moves 30 more of a
+/// component's numbers (rk4: 36 transforms and 120 moves).
+int bytes_per_cell(const Options& options);
+
 /// Shells 0 .. shells of a spectrum k^4 exp(-2 (k / peak)^2) with the given sum: what decaying turbulence is often
 /// begun from.
 std::vector<double> peaked_spectrum(int shells, double peak, double energy);

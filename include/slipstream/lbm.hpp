@@ -156,12 +156,7 @@ struct SolidBlocks {
   std::vector<std::string> notes;  ///< of all ranks, each once
 };
 
-/// Arrays and their bytes, for one device; computed without allocating.
-struct ArrayBytes {
-  int device = 0;
-  std::string array;
-  std::int64_t bytes = 0;
-};
+/// By device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 
 /// The messages that a run would send in every step; computed without allocating.

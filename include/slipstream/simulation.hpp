@@ -20,6 +20,13 @@ namespace slipstream {
 enum class Overlap : std::uint8_t { automatic, off, on };
 enum class Part : std::uint8_t { all, interior, rim };
 
+/// Arrays of a kind on one device, as a plan lists them.
+struct ArrayBytes {
+  int device = 0;
+  std::string array;
+  std::int64_t bytes = 0;
+};
+
 struct Task;
 using Tasks = std::vector<Task>;
 

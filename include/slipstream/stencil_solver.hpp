@@ -78,12 +78,7 @@ void check(const Options& options);
 /// Throws Error where a block is shorter than its neighbours' ghosts.
 void check_blocks(const Grid& grid, const Options& options);
 
-/// Arrays and their bytes on one device; computed without allocating.
-struct ArrayBytes {
-  int device = 0;
-  std::string array;
-  std::int64_t bytes = 0;
-};
+/// By device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 /// The messages of one exchange; computed without allocating.
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);

@@ -137,6 +137,7 @@ NB_MODULE(_core, m) {
   bind_lbm(m);
   bind_series(m);
   bind_stencil(m);
+  bind_dns(m);
   bind_bodies(m);
   bind_bench_allreduce(m);
   bind_bench_copy(m);
@@ -149,7 +150,7 @@ NB_MODULE(_core, m) {
   bind_bench_gather_scatter(m);
   bind_bench_transpose(m);
   bind_fft(m);
-  bind_dns(m);
+
   bind_bench_fft(m);
   bind_bench_exchange(m);
   bind_doctor(m);

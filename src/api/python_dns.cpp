@@ -1,10 +1,11 @@
 // Pseudo-spectral flows from Python.
+#include <numbers>
+
 #include <nanobind/stl/array.h>
 
 #include <slipstream/dns.hpp>
-#include <slipstream/gather.hpp>
 
-#include "api/python_common.hpp"
+#include "api/python_solver.hpp"
 #include "api/reading.hpp"
 #include "api/timed_loops.hpp"
 
@@ -57,26 +58,22 @@ nb::dict statistics_dict(Dns& self) {
   return found;
 }
 
-template <class T>
-nb::object array_of(std::vector<std::byte> values, const Extent& cells) {
-  auto* kept = new std::vector<std::byte>(std::move(values));
-  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
-  const std::size_t shape[4] = {static_cast<std::size_t>(cells[2]), static_cast<std::size_t>(cells[1]),
-                                static_cast<std::size_t>(cells[0]), 3};
-  return nb::cast(nb::ndarray<nb::numpy, T>(reinterpret_cast<T*>(kept->data()), 4, shape, owner));
+const Field& field_of(Dns& self, const std::string& name) {
+  if (name == "velocity") return self.velocity();
+  return self.state()[name];
 }
 
-nb::object velocity_of(Dns& self) {
-  std::vector<std::byte> values;
-  {
-    nb::gil_scoped_release release;
-    const Field& velocity = self.velocity();
-    values = gather(world(), velocity, velocity.grid().box());
-  }
-  if (world().rank() != 0) return nb::none();
-  const Extent& cells = self.options().cells;
-  if (self.options().type == DType::f64) return array_of<double>(std::move(values), cells);
-  return array_of<float>(std::move(values), cells);
+nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
+  const dns::Options o = dns_options(dict);
+  return plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o), {}, Layout::soa, dns::bytes_per_cell(o));
+}
+
+nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
+  dns::Options o = dns_options(dict);
+  return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
+    o.cells = cells;
+    return fullness(machine, dns::memory_needed(machine, o));
+  }));
 }
 
 /// Microseconds of one step by the host's clock, `steps` queued at a time.
@@ -88,25 +85,51 @@ double step_us(Dns& self, int steps, int repeats) {
 
 void bind_dns(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Dns>(m, "Dns",
-                  "Incompressible flow in a periodic box of edges 2 pi, by Fourier modes. Calls are collective.")
+  nb::class_<Dns, Simulation>(
+      m, "Dns", "Incompressible flow in a periodic box of edges 2 pi, by Fourier modes. Calls are collective.")
       .def(
           "__init__",
-          [](Dns* self, const Machine& machine, const nb::dict& options) {
+          [](Dns* self, const Machine& machine, const nb::dict& options, Trace* trace) {
             dns::Options chosen = dns_options(options);
+            if (trace) chosen.exchange.trace = trace;
             nb::gil_scoped_release release;
             new (self) Dns(world(), machine, std::move(chosen));
           },
-          nb::arg("machine"), nb::arg("options"))
+          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
       .def("taylor_green", &Dns::taylor_green, Release())
       .def("random", &Dns::random, nb::arg("spectrum"), nb::arg("seed"), Release(),
            "Solenoidal modes of random phases; spectrum: energy of the shells 0, 1, 2, ...")
-      .def("step", &Dns::step, nb::arg("steps"), Release())
       .def("statistics", &statistics_dict)
-      .def("velocity", &velocity_of, "[z, y, x, component] on rank 0, None on others.")
+      .def(
+          "gather",
+          [](Dns& self, const std::string& name, const Extent& lo, const Extent& hi) {
+            return gathered(self.communicator(), [&]() -> const Field& { return field_of(self, name); }, {lo, hi});
+          },
+          nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "velocity or modes: [z, y, x, component] on rank 0.")
+      .def(
+          "velocity",
+          [](Dns& self) {
+            return gathered(self.communicator(), [&]() -> const Field& { return self.velocity(); },
+                            {{0, 0, 0}, self.options().cells});
+          },
+          "[z, y, x, component] on rank 0, None on others.")
+      .def(
+          "series",
+          [](Dns& self, const std::string& path) {
+            const Extent& n = self.options().cells;
+            std::array<double, 3> spacing;
+            for (std::size_t a = 0; a < 3; ++a) spacing[a] = 2 * std::numbers::pi / static_cast<double>(n[a]);
+            return new FieldSeries(self.communicator(), self.velocity().grid(), path, spacing,
+                                   [&self](const std::string& name) -> const Field& { return field_of(self, name); });
+          },
+          nb::arg("path"), nb::keep_alive<0, 1>(), Release())
+      .def("advance", &Dns::step, nb::arg("steps"), Release())
+      .def_prop_ro("step", [](Dns& self) { return self.state().step; })
+      .def(
+          "inspect", [](Dns&) {}, "Nothing is watched on the devices: statistics tell.")
+      .def("phases", [](Dns& self) { return phases(self.time_loop()); })
       .def("step_us", &step_us, nb::arg("steps"), nb::arg("repeats"), Release())
       .def_prop_ro("time", [](Dns& self) { return self.state().time; })
-      .def_prop_ro("steps", [](Dns& self) { return self.state().step; })
       .def_prop_ro("process_grid", [](Dns& self) { return self.fft().process_grid(); })
       .def(
           "bytes",
@@ -117,6 +140,8 @@ void bind_dns(nb::module_& m) {
             return most;
           },
           nb::arg("machine"), "Of this rank's fullest device.");
+  m.def("plan_dns", &plan_dns, nb::arg("machine"), nb::arg("options"));
+  m.def("largest_dns_grid", &largest_dns_grid, nb::arg("machine"), nb::arg("options"));
   m.def("peaked_spectrum", &dns::peaked_spectrum, nb::arg("shells"), nb::arg("peak"), nb::arg("energy"),
         "k^4 exp(-2 (k / peak)^2) in the shells 0 .. shells, with the sum `energy`.");
 }

@@ -144,7 +144,7 @@ nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies
   lbm::check(o);
   const Grid grid(o.cells, machine, 0, grid_options(o));
   const auto needed = bodies ? lbm::memory_needed(grid, o, surfaces_of(*bodies)) : lbm::memory_needed(grid, o);
-  return plan_dict(grid, array_list(needed), lbm::messages_needed(grid, o), lbm::layout_of(grid, o),
+  return plan_dict(grid, needed, lbm::messages_needed(grid, o), lbm::layout_of(grid, o),
                    lbm::bytes_per_cell(o.lattice, o.precision));
 }
 

@@ -113,10 +113,27 @@ nb::list phases(const TimeLoop& loop) {
   return all;
 }
 
-nb::dict plan_dict(const Grid& grid, const nb::list& arrays, const std::vector<MessageInfo>& messages, Layout layout,
-                   int bytes_per_cell) {
+double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed) {
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(machine.devices()), 0);
+  for (const ArrayBytes& array : needed) bytes[static_cast<std::size_t>(array.device)] += array.bytes;
+  double most = 0;
+  for (int d = 0; d < machine.devices(); ++d)
+    most = std::max(
+        most, static_cast<double>(bytes[static_cast<std::size_t>(d)]) / static_cast<double>(machine.device(d).memory));
+  return most;
+}
+
+nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
+                   Layout layout, int bytes_per_cell) {
   nb::dict result, counts;
-  nb::list blocks;
+  nb::list blocks, arrays;
+  for (const ArrayBytes& array : needed) {
+    nb::dict entry;
+    entry["device"] = array.device;
+    entry["array"] = array.array;
+    entry["bytes"] = array.bytes;
+    arrays.append(entry);
+  }
   for (const Block& block : grid.blocks()) blocks.append(block_dict(block));
   result["blocks"] = blocks;
   counts["nodes"] = triple(grid.partition().nodes);

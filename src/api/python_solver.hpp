@@ -9,34 +9,10 @@
 
 namespace slipstream::python {
 
-/// Arrays and their bytes, of anything with device, array and bytes.
-template <class Array>
-nb::list array_list(const std::vector<Array>& needed) {
-  nb::list arrays;
-  for (const Array& array : needed) {
-    nb::dict entry;
-    entry["device"] = array.device;
-    entry["array"] = array.array;
-    entry["bytes"] = array.bytes;
-    arrays.append(entry);
-  }
-  return arrays;
-}
-
 /// The largest share of its memory that any device needs: above 1 the grid does not fit.
-template <class Array>
-double fullness(const Machine& machine, const std::vector<Array>& needed) {
-  std::vector<std::int64_t> bytes(static_cast<std::size_t>(machine.devices()), 0);
-  for (const Array& array : needed) bytes[static_cast<std::size_t>(array.device)] += array.bytes;
-  double most = 0;
-  for (int d = 0; d < machine.devices(); ++d)
-    most = std::max(
-        most, static_cast<double>(bytes[static_cast<std::size_t>(d)]) / static_cast<double>(machine.device(d).memory));
-  return most;
-}
-
-nb::dict plan_dict(const Grid& grid, const nb::list& arrays, const std::vector<MessageInfo>& messages, Layout layout,
-                   int bytes_per_cell);
+double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed);
+nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
+                   Layout layout, int bytes_per_cell);
 /// The largest grid of the same shape that fits, zeros where none does. `full`: of so many cells, as fullness(); throws
 /// Error where they cannot be cut.
 Extent largest_extent(const Machine& machine, const Extent& shape, const std::function<double(const Extent&)>& full);

@@ -104,7 +104,7 @@ nb::dict plan(const Machine& machine, const nb::dict& dict) {
   stencil::check(o);
   const Grid grid(o.cells, machine, 0, grid_options(o));
   stencil::check_blocks(grid, o);
-  return plan_dict(grid, array_list(stencil::memory_needed(grid, o)), stencil::messages_needed(grid, o), Layout::soa,
+  return plan_dict(grid, stencil::memory_needed(grid, o), stencil::messages_needed(grid, o), Layout::soa,
                    stencil::bytes_per_cell(o));
 }
 
@@ -178,21 +178,21 @@ void bind_stencil(nb::module_& m) {
       .def("phases", [](Stencil& self) { return phases(self.time_loop()); })
       .def("overlapped", [](Stencil& self) { return self.time_loop().overlapped(); })
       .def("tuning", [](Stencil& self) { return tuning_dict(self.tuning()); })
-      .def("report", [](Stencil& self) {
-        std::vector<ReportRow> rows;
-        {
-          nb::gil_scoped_release release;
-          rows = self.exchange().report();
-        }
-        return report_list(rows);
-      })
+      .def("report",
+           [](Stencil& self) {
+             std::vector<ReportRow> rows;
+             {
+               nb::gil_scoped_release release;
+               rows = self.exchange().report();
+             }
+             return report_list(rows);
+           })
       .def(
           "series",
           [](Stencil& self, const std::string& path) {
             const double h = self.options().spacing;
-            return new FieldSeries(
-                self.communicator(), self.grid(), path, {h, h, h},
-                [&self](const std::string& name) -> const Field& { return self.field(name); });
+            return new FieldSeries(self.communicator(), self.grid(), path, {h, h, h},
+                                   [&self](const std::string& name) -> const Field& { return self.field(name); });
           },
           nb::arg("path"), nb::keep_alive<0, 1>(), Release());
 }

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 #: Each has what `slipstream.case.solver.Solver` says.
-SOLVERS = {"lbm": "slipstream.lbm.solver", "stencil": "slipstream.stencil.solver"}
+SOLVERS = {"lbm": "slipstream.lbm.solver", "stencil": "slipstream.stencil.solver", "dns": "slipstream.dns.solver"}
 #: Each has draw(subject, path).
 PICTURES = {"exchange": "slipstream.pictures.exchange"}
 

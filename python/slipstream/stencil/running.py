@@ -31,7 +31,7 @@ class UField:
 
     def __init__(self, engine: Any, case: StencilCase, path: Path) -> None:
         self._engine, self._case, self._written = engine, case, -1
-        self._series = core().FieldSeries(engine, str(path), case.spacing, True)
+        self._series = engine.series(str(path))
 
     def write(self) -> None:
         if self._engine.step != self._written:

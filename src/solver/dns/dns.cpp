@@ -10,30 +10,6 @@
 namespace slipstream::dns {
 namespace {
 
-void check(const Options& o) {
-  require(std::min({o.cells[0], o.cells[1], o.cells[2]}) >= 4,
-          "a pseudo-spectral flow of " + to_string(o.cells) + " cells was asked for: each axis needs 4 or more");
-  require(o.type == DType::f32 || o.type == DType::f64,
-          "a pseudo-spectral flow holds f32 or f64, not " + to_string(o.type));
-  require(std::isfinite(o.viscosity) && o.viscosity >= 0,
-          "the viscosity of a pseudo-spectral flow is " + std::to_string(o.viscosity) + ": it must be 0 or more");
-  require(std::isfinite(o.time_step) && o.time_step > 0,
-          "the time step of a pseudo-spectral flow is " + std::to_string(o.time_step) + ": it must be above 0");
-  require(std::isfinite(o.forcing.power) && o.forcing.power >= 0 && o.forcing.shells >= 1,
-          "a forcing puts in 0 or more, into 1 or more shells");
-}
-
-FftOptions transforms(const Options& o) {
-  check(o);
-  FftOptions options;
-  options.type = o.type;
-  options.process_grid = o.process_grid;
-  options.scaled = false;
-  for (std::size_t a = 0; a < 3; ++a) options.highest[a] = (o.cells[a] - 1) / 3;
-  options.exchange = o.exchange;
-  return options;
-}
-
 FieldOptions three(FieldOptions options) {
   options.components = 3;
   return options;
@@ -58,7 +34,7 @@ Scheme scheme_from_string(const std::string& name) {
 Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
     : comm(c),
       options(std::move(o)),
-      fft(comm, machine, options.cells, transforms(options)),
+      fft(comm, machine, options.cells, transform_options(options)),
       modes(fft.spectral(), three(fft.spectral_field("modes"))),
       next(fft.spectral(), three(fft.spectral_field("next"))),
       sum(fft.spectral(), three(fft.spectral_field("sum"))),

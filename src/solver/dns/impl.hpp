@@ -12,6 +12,9 @@
 
 namespace slipstream::dns {
 
+/// Throws Error where the options cannot make a run.
+FftOptions transform_options(const Options& options);
+
 struct ModeBlock {
   std::int64_t id = 0;
   std::size_t device = 0;  ///< of this rank's

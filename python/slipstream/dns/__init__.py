@@ -1,0 +1,1 @@
+"""Pseudo-spectral simulation of turbulence in a periodic box."""

@@ -1,0 +1,175 @@
+"""A pseudo-spectral flow at work on a case: `slipstream.case.solver.Run`."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from slipstream.base import rows
+from slipstream.base.core import as_case_error, core
+from slipstream.base.rows import Rows
+from slipstream.case.solver import Fields, Monitor
+from slipstream.dns.case import DnsCase
+from slipstream.flow import energy, expected
+from slipstream.run.engine import Setup
+from slipstream.run.march import Outcome
+from slipstream.run.report import expected as expected_table
+from slipstream.run.troubles import Troubles
+
+#: Columns of statistics.csv behind step and time.
+COLUMNS = (
+    "energy", "dissipation", "enstrophy", "power", "velocity", "taylor_scale", "taylor_reynolds", "kolmogorov_scale",
+    "kmax_eta", "courant",
+)  # fmt: skip
+
+
+class Velocity:
+    """The velocity over time in one file that ParaView opens."""
+
+    def __init__(self, engine: Any, case: DnsCase, path: Path) -> None:
+        self._engine, self._case, self._written = engine, case, -1
+        self._series = engine.series(str(path))
+
+    def write(self) -> None:
+        if self._engine.step != self._written:
+            self._written = self._engine.step
+            self._series.write(self._case.time_of(self._written), [("velocity", "")])
+
+    def close(self) -> None:
+        self._series.close()
+
+
+class DnsRun:
+    """A flow under way. Collective."""
+
+    def __init__(self, setup: Setup, trace: Any = None) -> None:
+        case = setup.case
+        assert isinstance(case, DnsCase)
+        self._case = case
+        with as_case_error():
+            self.engine = core().Dns(setup.machine, setup.options, trace)
+            start = case.initial
+            if start.flow == "taylor_green":
+                self.engine.taylor_green()
+            else:
+                shells = (min(case.grid.cells) - 1) // 3
+                self.engine.random(core().peaked_spectrum(shells, start.peak, start.energy), start.seed)
+        self._table: Rows | None = None
+        self._last: dict[str, Any] = {}
+        self._taken = -1
+
+    def cautions(self) -> list[str]:
+        return []
+
+    def notes(self) -> list[str]:
+        grid = self.engine.process_grid
+        return [] if math.prod(grid) == 1 else [f"transforms: process grid {grid[0]} x {grid[1]}"]
+
+    def look(self) -> None:
+        """There is nothing to begin with."""
+
+    def change(self, since: int) -> float | None:
+        """No residual: a turbulent flow changes all the time. Not finite where the flow is not."""
+        value = float(self._statistics()["energy"])
+        return None if math.isfinite(value) else value
+
+    def conserved(self) -> float:
+        return 0.0
+
+    def drift(self, before: float) -> tuple[str, str]:
+        return "", ""
+
+    def guarded(self) -> str:
+        return "energy is finite"
+
+    def advice(self) -> str:
+        return f"time step {self._case.time_step:g}, viscosity {self._case.dns.viscosity:g}; take a smaller time step"
+
+    def fields(self, path: Path) -> Fields:
+        return Velocity(self.engine, self._case, path)
+
+    def _statistics(self) -> dict[str, Any]:
+        """Of this step, found once."""
+        if self._taken != self.engine.step:
+            self._last = dict(self.engine.statistics())
+            self._last["kmax_eta"] = self._last.pop("largest_mode_eta")
+            self._taken = self.engine.step
+        return self._last
+
+    def monitors(self, goes_on: bool) -> Sequence[Monitor]:
+        path = self._case.folder / "statistics.csv"
+        if core().rank() == 0:
+            self._table = Rows(path, self.engine.step if goes_on else -1, lambda row: dict(row))
+        written = [self.engine.step if goes_on else -1]
+
+        def take() -> None:
+            found, step = self._statistics(), self.engine.step
+            if self._table is not None and step > written[0]:
+                row = {"step": step, "time": self._case.time_of(step)}
+                self._table.add(row | {name: found[name] for name in COLUMNS})
+            written[0] = step
+
+        return [Monitor(path, take, at_start=True)]
+
+    def figures(self, outcome: Outcome) -> dict[str, Any]:
+        table = self._case.dns
+        return {"viscosity": table.viscosity, "scheme": table.scheme, "precision": table.precision}
+
+    def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
+        found, case = self._statistics(), self._case
+        figures["findings"], figures["expected"] = {}, []
+        if core().rank() != 0:
+            return
+        folder, step = case.folder, figures["steps"]
+        figures["findings"] = findings = {name: float(found[name]) for name in COLUMNS}
+        spectrum = np.asarray(found["spectrum"])
+        with troubles.with_data(folder / "spectrum.csv", "it", step):
+            table = [[k, f"{value:.9g}"] for k, value in enumerate(spectrum)]
+            rows.replace(folder / "spectrum.csv", ["k", "energy"], table)
+        with troubles.with_picture("summary of statistics.csv", step):
+            findings |= self._decay(figures, console, troubles, step)
+        figures["expected"] = expected.against(case, findings)
+        for name in ("energy", "dissipation", "taylor_reynolds", "kmax_eta"):
+            console.print(f"{name}: {findings[name]:.6g}")
+        with troubles.with_data(folder / "findings.json", "it", step):
+            (folder / "findings.json").write_text(json.dumps(figures, indent=1, default=str) + "\n", encoding="utf-8")
+        if case.output.pictures:
+            with troubles.with_picture("spectrum.png", step):
+                from slipstream.pictures import spectra
+
+                spectra.spectrum(folder / "spectrum.png", case, spectrum, found)
+        if figures["expected"]:
+            console.print(expected_table(figures["expected"]))
+
+    def _decay(self, figures: dict[str, Any], console: Console, troubles: Troubles, step: int) -> dict[str, float]:
+        """The dissipation over time, beside a published one where there is one."""
+        case = self._case
+        header, lines = rows.read(case.folder / "statistics.csv")
+        table = np.array(lines, dtype=float)
+        column: Mapping[str, Any] = dict(zip(header, table.T, strict=True))
+        if len(table) < 3:
+            return {}
+        rate = -np.gradient(column["energy"], column["time"])
+        decay = energy.Decay(column["time"], column["energy"], column["dissipation"], column["dissipation"])
+        reference = energy.taylor_green_1600() if case.is_reference_flow else None
+        found = energy.compare(decay, reference)
+        figures["energy"] = found
+        budget = np.abs(rate + column["dissipation"] - column["power"])[1:-1].max() / column["dissipation"].max()
+        result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}
+        result["energy.budget_error"] = float(budget)
+        if reference is not None:
+            inside = column["time"] <= reference.time[-1]
+            wanted = np.interp(column["time"][inside], reference.time, reference.dissipation)
+            off = np.linalg.norm(column["dissipation"][inside] - wanted) / np.linalg.norm(wanted)
+            result["reference.dissipation_error"] = float(off)
+            console.print(f"dissipation: {100 * off:.3g} % from {reference.title} over t = 0 to {column['time'][-1]:g}")
+        if case.output.pictures:
+            with troubles.with_picture("dissipation.png", step):
+                from slipstream.pictures import spectra
+
+                spectra.dissipation(case.folder / "dissipation.png", case, column, reference)
+        return result

@@ -1,0 +1,128 @@
+"""Pseudo-spectral flows as the registry has them: `slipstream.case.solver.Solver`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from slipstream.base.core import as_case_error, core
+from slipstream.base.toml_text import Path
+from slipstream.case.solver import Plan, Run
+from slipstream.dns.case import DnsCase
+
+Tiles = list[tuple[str, str]]
+
+case_type = DnsCase
+unit_of_rate = "Mcell/s"
+files = ("findings.json", "statistics.csv", "spectrum.csv", "spectrum.png", "dissipation.png")
+
+
+def complete(data: dict[str, Any]) -> dict[str, Any]:
+    """A box that is periodic along all axes, where the case does not say it."""
+    grid = data.get("grid")
+    if isinstance(grid, dict) and "periodic" not in grid:
+        return data | {"grid": grid | {"periodic": [True, True, True]}}
+    return data
+
+
+def problems(case: DnsCase) -> list[tuple[Path, str]]:
+    found: list[tuple[Path, str]] = []
+    if not all(case.grid.periodic):
+        found.append((("grid", "periodic"), "a pseudo-spectral flow is periodic along all axes; leave the key out"))
+    if min(case.grid.cells) < 4:
+        found.append((("grid", "cells"), "each axis needs 4 cells or more"))
+    if case.run.steps is None and case.run.time is None:
+        found.append((("run",), "give steps or time, so that the run ends"))
+    for key in ("blocks_per_device", "block", "node_grid", "device_grid", "rim", "rim_processors", "placement"):
+        if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
+            found.append((("exchange", key), "transforms cut the box themselves: dns.process_grid says how"))
+    if case.output.reference == "taylor_green1600" and not case.is_reference_flow:
+        found.append((("output", "reference"), 'belongs to initial.flow = "taylor_green" with dns.viscosity = 1/1600'))
+    if case.dns.forcing_power and case.initial.flow == "taylor_green" and case.dns.forcing_shells < 2:
+        found.append((("dns", "forcing_shells"), "Taylor and Green's vortex has no energy below |k| = sqrt(3): take 2"))
+    return found
+
+
+def check_before_start(case: DnsCase) -> None:
+    """`problems` says it all."""
+
+
+def warnings(case: DnsCase) -> list[str]:
+    cells = max(case.grid.cells)
+    # kmax eta = 1.5 with the dissipation that the forcing leads to (Pope 2000, 9.1).
+    power, viscosity = case.dns.forcing_power, case.dns.viscosity
+    if not (power and viscosity):
+        return []
+    resolved = (cells - 1) // 3 * (viscosity**3 / power) ** 0.25
+    if resolved >= 1.4:
+        return []
+    needed = int(3 * 1.5 / (viscosity**3 / power) ** 0.25)
+    return [
+        f"k_max eta will be about {resolved:.2g}; from 1.5 on the smallest scales are resolved: {needed} cells, or "
+        "a larger viscosity"
+    ]
+
+
+def facts(case: DnsCase) -> list[tuple[str, str]]:
+    table, start = case.dns, case.initial
+    begins = "Taylor and Green's vortex"
+    if start.flow == "random":
+        begins = f"random modes, peak {start.peak:g}, energy {start.energy:g}, seed {start.seed}"
+    return [
+        ("method", f"pseudo-spectral, rotational form, 2/3 rule, {table.scheme}, {table.precision}"),
+        ("viscosity", f"{table.viscosity:.6g}"),
+        ("time step", f"{table.time_step:g}"),
+        ("begins with", begins),
+        *([("forcing", f"{table.forcing_power:g} into {table.forcing_shells} shells")] if table.forcing_power else []),
+    ]
+
+
+def title(case: DnsCase) -> str:
+    return f"viscosity {case.dns.viscosity:.4g}, {case.dns.scheme} {case.dns.precision}"
+
+
+def tiles(case: DnsCase, figures: Mapping[str, Any], compared: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+    found = figures.get("findings") or {}
+    names = {"taylor_reynolds": "Reynolds number of the Taylor scale", "kmax_eta": "k_max eta"}
+    after = [(said, f"{found[key]:.4g}") for key, said in names.items() if key in found]
+    return [("viscosity", f"{case.dns.viscosity:.4g}")], after
+
+
+def conversions(case: DnsCase) -> Sequence[Any]:
+    return []
+
+
+def checksums(case: DnsCase) -> dict[str, str]:
+    return {}
+
+
+def plan(case: DnsCase, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+    with as_case_error():
+        found: Plan = core().plan_dns(machine, options)
+    return found
+
+
+def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+    found: Sequence[int] = core().largest_dns_grid(machine, options)
+    return found
+
+
+def smaller(case: DnsCase) -> Iterator[dict[str, str]]:
+    if case.dns.precision == "f64":
+        yield {"precision": "f32"}
+
+
+def start(setup: Any, trace: Any = None) -> Run:
+    from slipstream.dns import running
+
+    return running.DnsRun(setup, trace)
+
+
+def quantities(case: DnsCase) -> Mapping[str, Any]:
+    import numpy as np
+
+    from slipstream.pictures.quantity import Quantity, of_field
+
+    speed = Quantity(
+        lambda plane: np.linalg.norm(plane.vectors("velocity"), axis=-1), lambda _: "speed", signed=False, usual=True
+    )
+    parts = {name: of_field("velocity", name, n, usual=n == 0) for n, name in enumerate("uvw")}
+    return {"speed": speed, **parts}

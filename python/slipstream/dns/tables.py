@@ -1,0 +1,57 @@
+"""The tables of a case of a pseudo-spectral flow. The box has edges 2 pi; lengths, times and speeds follow from it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from slipstream.base.keys import Count, Positive, Table
+from slipstream.case.tables import OutputTable, RunTable
+
+
+class DnsTable(Table):
+    """[dns]: the flow and how it is computed."""
+
+    viscosity: Annotated[float, Field(ge=0)] = Field(description="Kinematic; of Taylor-Green 1 / Reynolds number.")
+    time_step: Positive = Field(description="The same all through.")
+    scheme: Literal["rk2", "rk4"] = Field("rk4", description="Heun's, or the classical one; viscosity exactly in both.")
+    precision: Literal["f32", "f64"] = Field("f64", description="Number format.")
+    forcing_power: Annotated[float, Field(ge=0)] = Field(
+        0.0, description="Energy a time and mass put into the lowest shells; 0: the flow decays."
+    )
+    forcing_shells: Count = Field(2, description="Shells |k| <= so many + 1/2 that are forced.")
+    largest_courant: Annotated[float, Field(ge=0)] = Field(
+        1.5, description="A larger Courant number (CFL) ends the run; 0: never looked at."
+    )
+    process_grid: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] = Field(
+        (0, 0), description="Devices along the two cut axes: [1, p] are slabs. Zeros: slabs where all get some."
+    )
+
+
+class BeginTable(Table):
+    """[initial]: the flow at the start."""
+
+    flow: Literal["taylor_green", "random"] = Field(
+        "taylor_green", description="Taylor & Green 1937, of energy 1/8; or solenoidal modes of random phases."
+    )
+    peak: Positive = Field(3.0, description="random: wave number of the spectrum k^4 exp(-2 (k/peak)^2).")
+    energy: Positive = Field(0.5, description="random: <u.u>/2.")
+    seed: Annotated[int, Field(ge=0)] = Field(1, description="random: the same flow on any number of devices.")
+
+
+class DnsRunTable(RunTable):
+    """[run]: when to stop, whichever comes first."""
+
+    residual: None = Field(None, description="A turbulent flow does not become steady.")
+    check_every: Count | None = Field(
+        None, description="Steps between rows of statistics.csv. Left out: a hundredth of the run."
+    )
+
+
+class DnsOutputTable(OutputTable):
+    """[output]: what stays."""
+
+    fields: bool = Field(False, description="Velocity as fields.vtkhdf, for ParaView.")
+    pictures: bool = Field(True, description="spectrum.png and dissipation.png.")
+    reference: Literal["auto", "none", "taylor_green1600"] = Field(
+        "auto", description="Published decay to compare with; auto: of Taylor-Green at Reynolds number 1600."
+    )

@@ -1,0 +1,53 @@
+"""The energy over wave numbers and the dissipation over time of a turbulent flow."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from slipstream.case.case import Case
+from slipstream.pictures.style import BLUE, RED, STYLE, heading, save
+
+#: Kolmogorov's constant of the three-dimensional spectrum (Sreenivasan 1995).
+KOLMOGOROV = 1.6
+
+
+def spectrum(path: Path, case: Case, energy: np.ndarray, found: Mapping[str, Any]) -> None:
+    """E(k) with the line C epsilon^(2/3) k^(-5/3), and where the Kolmogorov scale lies."""
+    k = np.arange(len(energy))
+    shown = (k > 0) & (energy > energy.max() * 1e-14)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
+        axes.loglog(k[shown], energy[shown], "o-", color=BLUE, markersize=3, label="E(k)")
+        if found["dissipation"] > 0:
+            line = KOLMOGOROV * found["dissipation"] ** (2 / 3) * k[shown] ** (-5 / 3)
+            axes.loglog(k[shown], line, color=RED, linewidth=1, label=r"$1.6\,\varepsilon^{2/3} k^{-5/3}$")
+            if 1 / found["kolmogorov_scale"] < 2 * k[shown].max():
+                axes.axvline(1 / found["kolmogorov_scale"], color="0.6", linestyle=":", label=r"$k\eta = 1$")
+        axes.set(xlabel="k", ylabel="E(k)", ylim=(energy[shown].min() / 2, energy[shown].max() * 4))
+        axes.legend()
+        what = f"t = {found['time']:.4g}, Taylor Reynolds number {found['taylor_reynolds']:.4g}"
+        axes.set_title(f"{heading(case, 5.4, 10.5)}\n{what}", fontsize=10.5, loc="left", parse_math=False)
+        save(figure, path)
+
+
+def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], reference: Any | None) -> None:
+    """Over time, beside a published one where there is one."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+        axes.plot(column["time"], column["dissipation"], color=BLUE, label="dissipation")
+        if column["power"].any():
+            axes.plot(column["time"], column["power"], color="0.6", linewidth=1, label="power of the forcing")
+        if reference is not None:
+            inside = reference.time <= column["time"][-1]
+            axes.plot(reference.time[inside], reference.dissipation[inside], "--", color=RED, label=reference.title)
+        axes.set(xlabel="t", ylabel="dissipation", ylim=(0, None))
+        axes.legend()
+        axes.set_title(heading(case, 5.4, 10.5), fontsize=10.5, loc="left", parse_math=False)
+        save(figure, path)

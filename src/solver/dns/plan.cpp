@@ -1,0 +1,63 @@
+// What a pseudo-spectral flow needs, before anything is made.
+#include <algorithm>
+#include <cmath>
+
+#include "fft/decomposition.hpp"
+#include "solver/dns/impl.hpp"
+
+namespace slipstream::dns {
+namespace {
+
+void check(const Options& o) {
+  require(std::min({o.cells[0], o.cells[1], o.cells[2]}) >= 4,
+          "a pseudo-spectral flow of " + to_string(o.cells) + " cells was asked for: each axis needs 4 or more");
+  require(o.type == DType::f32 || o.type == DType::f64,
+          "a pseudo-spectral flow holds f32 or f64, not " + to_string(o.type));
+  require(std::isfinite(o.viscosity) && o.viscosity >= 0,
+          "the viscosity of a pseudo-spectral flow is " + std::to_string(o.viscosity) + ": it must be 0 or more");
+  require(std::isfinite(o.time_step) && o.time_step > 0,
+          "the time step of a pseudo-spectral flow is " + std::to_string(o.time_step) + ": it must be above 0");
+  require(std::isfinite(o.forcing.power) && o.forcing.power >= 0 && o.forcing.shells >= 1,
+          "a forcing puts in 0 or more, into 1 or more shells");
+}
+
+}  // namespace
+
+FftOptions transform_options(const Options& o) {
+  check(o);
+  FftOptions options;
+  options.type = o.type;
+  options.process_grid = o.process_grid;
+  options.scaled = false;
+  for (std::size_t a = 0; a < 3; ++a) options.highest[a] = (o.cells[a] - 1) / 3;
+  options.exchange = o.exchange;
+  return options;
+}
+
+Grid plan_grid(const Machine& machine, const Options& options, int rank) {
+  const fft::Decomposition cut(machine, options.cells, transform_options(options));
+  GridOptions grid;
+  grid.periodic = {true, true, true};
+  grid.boxes = cut.blocks(fft::Stage::physical, true);
+  return Grid(options.cells, machine, rank, grid);
+}
+
+std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options) {
+  const std::vector<FftMemory> needed = Fft::memory(machine, options.cells, transform_options(options));
+  std::vector<ArrayBytes> arrays;
+  for (int device = 0; device < machine.devices(); ++device) {
+    const FftMemory& m = needed[static_cast<std::size_t>(device)];
+    arrays.push_back({device, "modes, four fields", 4 * 3 * m.spectral});
+    arrays.push_back({device, "velocity and vorticity", 2 * 3 * m.physical});
+    arrays.push_back({device, "transforms", m.work + m.library});
+    arrays.push_back({device, "messages", m.messages});
+  }
+  return arrays;
+}
+
+int bytes_per_cell(const Options& options) {
+  const int stages = options.scheme == Scheme::rk4 ? 4 : 2;
+  return stages * (9 * 3 * 2 + 30) * static_cast<int>(size_of(options.type));
+}
+
+}  // namespace slipstream::dns
