@@ -54,7 +54,7 @@ class Captured : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     field_options.shared = true;
     options.routes = way.routes;
     options.knobs.grouping = way.grouping;
-    return refusal_of(*grid, {{&halo, field_options}});
+    return refusal_of(*grid, {{&halo, field_options}}, options);
   }
 
   void start(Field& field) const {
