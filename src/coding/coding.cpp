@@ -35,20 +35,17 @@ Coding coding_from_string(const std::string& text) {
 }
 
 Wire wire_of(const Coding& coding, DType type, const std::string& field) {
+  const std::string what =
+      "the coding " + to_string(coding) + " of " + field + ", which holds " + to_string(type) + ": ";
   if (coding.kind == Coding::Kind::raw) {
-    require(!coding.type, "the coding raw of field " + field + " sends values as they are, and was given a format (" +
-                              (coding.type ? to_string(*coding.type) : "") + "): choose cast");
+    require(!coding.type, what + "raw sends values as they are, and was given a format: choose cast");
     return Wire::same;
   }
   const bool wide = type == DType::f64 || type == DType::c128;
-  require(wide || type == DType::f32, "the coding " + to_string(coding) + " of field " + field +
-                                          ": cast rounds f64 and c128 to f32, and f32 to f16 or bf16, and the field "
-                                          "holds " +
-                                          to_string(type) + ": choose raw");
+  require(wide || type == DType::f32, what + "cast rounds f64 and c128 to f32, and f32 to f16 or bf16: choose raw");
   const Narrow to = coding.type.value_or(wide ? Narrow::f32 : Narrow::f16);
-  const bool fits = wide == (to == Narrow::f32);
-  require(fits, "the coding " + to_string(coding) + " of field " + field + ", which holds " + to_string(type) + ": " +
-                    (wide ? "f64 and c128 are cast to f32" : "f32 is cast to f16 or bf16, which are narrower"));
+  require(wide == (to == Narrow::f32),
+          what + (wide ? "f64 and c128 are cast to f32" : "f32 is cast to f16 or bf16, which are narrower"));
   return to == Narrow::f32 ? Wire::f32 : to == Narrow::f16 ? Wire::f16 : Wire::bf16;
 }
 

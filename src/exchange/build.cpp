@@ -176,7 +176,7 @@ bool Exchange::Impl::wants_gpu_mpi() const {
       std::any_of(options.routes.begin(), options.routes.end(), is) ||
       std::any_of(options.chosen.begin(), options.chosen.end(), [&](const auto& c) { return is(c.second); });
   if (!allowed) return false;
-  const Pairs pairs(grid.machine(), planned, options);
+  const Pairs pairs(grid.machine(), planned);
   return std::any_of(bundles.by_pair.begin(), bundles.by_pair.end(), [&](const auto& entry) {
     const Bundle& b = entry.second;
     return is(choose(pairs.of(b.source, b.target), b.source, b.target, options).route);
@@ -195,7 +195,7 @@ void Exchange::Impl::make_channels(const std::string& gpu_mpi_refusal) {
   int most = 1;
   for (int rank = 0; rank < machine.ranks(); ++rank)
     most = std::max(most, static_cast<int>(machine.devices_of_rank(rank).size()));
-  const Pairs pairs(machine, planned, options, gpu_mpi_refusal);
+  const Pairs pairs(machine, planned, gpu_mpi_refusal);
   for (const auto& [key, b] : bundles.by_pair) {
     const Pair pair = pairs.of(b.source, b.target);
     Channel channel{&b, choose(pair, b.source, b.target, options), pair, Message{}, SlotNeed{}};

@@ -134,7 +134,7 @@ struct GatherScatter::Impl {
     hash.add(words);
     slipstream::agree(comm, hash.value(), "a gather-scatter of " + words);
     CopiesOnDevice::require_known(options.type);
-    wire = wire_of(options.coding, options.type, "of a gather-scatter");
+    wire = wire_of(options.coding, options.type, "a gather-scatter");
     require(options.components >= 1,
             "a gather-scatter needs one component or more, not " + std::to_string(options.components));
     require(machine.discovered() && machine.ranks() == comm.size(),

@@ -18,7 +18,7 @@ void check(const PlannedItem& item) {
   const std::string what = "the pattern '" + item.pattern->name() + "' ";
   require(from.type == to.type, what + "moves values of " + named(from) + " (" + to_string(from.type) + ") to " +
                                     named(to) + " (" + to_string(to.type) + "): give both the same number format");
-  wire_of(item.coding, from.type, named(from));
+  wire_of(item.coding, from.type, "field " + named(from));
   const Op op = item.pattern->op();
   if (op == Op::copy) return;
   require(from.type != DType::f16, what + "combines values, and field " + named(from) +
@@ -80,7 +80,7 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     const FieldOptions &field = items[i].source, &to_field = items[i].to();
     const Grid& to = items[i].pattern->target(grid);
     check(items[i]);
-    const Wire wire = wire_of(items[i].coding, field.type, named(field));
+    const Wire wire = wire_of(items[i].coding, field.type, "field " + named(field));
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
     for (const Transfer& t : result.transfers[i]) {
       check(t, items[i].pattern->name());
@@ -96,8 +96,7 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
   return result;
 }
 
-Pairs::Pairs(const Machine& machine, const std::vector<PlannedItem>& items, const ExchangeOptions& options,
-             std::string gpu_mpi_refusal)
+Pairs::Pairs(const Machine& machine, const std::vector<PlannedItem>& items, std::string gpu_mpi_refusal)
     : machine_(machine), shared_(machine.devices()) {
   common_.gpu_mpi = std::move(gpu_mpi_refusal);
   for (const auto& item : items) {
@@ -135,17 +134,12 @@ Pair Pairs::of(int source, int target) const {
   return pair;
 }
 
-namespace {
-
-/// Why a route cannot serve a pair with these options; empty where it can.
-std::string refusal_of(RouteKind kind, const Pair& pair, const ExchangeOptions& options) {
+std::string refusal(RouteKind kind, const Pair& pair, const ExchangeOptions& options) {
   const Route& way = route(kind);
   const std::string why = way.refusal(pair);
   if (!why.empty() || pair.same_device || !options.throttle.slows() || way.needs_host()) return why;
   return "the throttle slows messages that the host sends, and this route's are moved by devices and libraries";
 }
-
-}  // namespace
 
 Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& options) {
   const auto& allowed = options.routes;
@@ -154,14 +148,14 @@ Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& o
     refused += (refused.empty() ? "" : "; ") + what + " " + to_string(kind) + ": " + why;
   };
   if (const auto given = options.chosen.find({source, target}); given != options.chosen.end()) {
-    const std::string why = refusal_of(given->second, pair, options);
+    const std::string why = refusal(given->second, pair, options);
     const auto reason = options.reasons.find({source, target});
     if (why.empty()) return {given->second, reason == options.reasons.end() ? "chosen by measurement" : reason->second};
     refuse("chosen, but refused,", given->second, why);
   }
   for (const RouteKind kind : all_routes()) {
     const bool listed = std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
-    const std::string why = listed ? refusal_of(kind, pair, options) : "turned off";
+    const std::string why = listed ? refusal(kind, pair, options) : "turned off";
     if (why.empty()) return {kind, refused.empty() ? "first in the rules" : refused};
     refuse("not", kind, why);
   }
@@ -214,7 +208,7 @@ std::uint64_t transfers_hash(const Bundle& bundle) {
 std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<PlannedItem>& items,
                                        const ExchangeOptions& options) {
   std::vector<MessageInfo> messages;
-  const Pairs pairs(grid.machine(), items, options);
+  const Pairs pairs(grid.machine(), items);
   for (int rank = 0; rank < grid.machine().ranks(); ++rank) {
     const Bundles bundles = bundle(grid, items, rank);
     for (const auto& [key, b] : bundles.by_pair) {

@@ -31,8 +31,7 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
 class Pairs {
  public:
   /// `gpu_mpi_refusal`: why device memory cannot be given to MPI. The machine must outlive it.
-  Pairs(const Machine& machine, const std::vector<PlannedItem>& items, const ExchangeOptions& options,
-        std::string gpu_mpi_refusal = {});
+  Pairs(const Machine& machine, const std::vector<PlannedItem>& items, std::string gpu_mpi_refusal = {});
   Pair of(int source, int target) const;
 
  private:
@@ -41,6 +40,9 @@ class Pairs {
   std::vector<bool> shared_;  // devices that another rank uses too
   bool fields_shared_ = true, fields_own_ = true;
 };
+
+/// Why a route cannot serve a pair with these options; empty where it can.
+std::string refusal(RouteKind kind, const Pair& pair, const ExchangeOptions& options);
 
 struct Choice {
   RouteKind route;

@@ -116,14 +116,14 @@ class Tuner {
     std::vector<Device> devices;
     for (const Stream& stream : streams_) devices.push_back(stream.device());
     const bool asked = std::find(allowed.begin(), allowed.end(), RouteKind::gpu_mpi) != allowed.end();
-    return Pairs(grid_.machine(), planned_, options_, asked ? prove_gpu_mpi(comm_, devices) : "");
+    return Pairs(grid_.machine(), planned_, asked ? prove_gpu_mpi(comm_, devices) : "");
   }
 
   std::vector<RouteKind> serving(const Pair& pair) const {
     std::vector<RouteKind> kinds;
     for (const RouteKind kind : all_routes()) {
       const bool allowed = std::find(options_.routes.begin(), options_.routes.end(), kind) != options_.routes.end();
-      if (allowed && route(kind).refusal(pair).empty()) kinds.push_back(kind);
+      if (allowed && refusal(kind, pair, options_).empty()) kinds.push_back(kind);
     }
     return kinds;
   }

@@ -12,6 +12,7 @@ class ColocatedRoute final : public CopyRoute {
     return {{"between", "devices of different processes of one node with peer access"},
             {"patterns", "any"},
             {"operations", "all"},
+            {"codings", "all, in the kernel that packs"},
             {"origin of memory", "any (only the engine's slots are mapped)"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},

@@ -14,6 +14,7 @@ class DirectRoute final : public Route {
     return {{"between", "devices of one node with peer access, in or across processes"},
             {"patterns", "any"},
             {"operations", "all"},
+            {"codings", "all, in the kernel that packs"},
             {"origin of memory", "any; ghosts in place: what can be mapped, else through slots"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},

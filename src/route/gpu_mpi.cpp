@@ -12,6 +12,7 @@ class GpuMpiRoute final : public Route {
     return {{"between", "any two devices, once messages proved that MPI takes their memory"},
             {"patterns", "any"},
             {"operations", "all"},
+            {"codings", "all, but with pack = memcpy3d raw alone"},
             {"origin of memory", "any (MPI sees only the engine's buffers)"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},

@@ -25,6 +25,7 @@ class KernelRoute final : public Route {
     return {{"between", "blocks of one device in one process"},
             {"patterns", "any"},
             {"operations", "all"},
+            {"codings", "all: values are rounded as if they had travelled"},
             {"origin of memory", "any"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},

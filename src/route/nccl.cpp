@@ -66,9 +66,10 @@ class NcclRoute final : public Route {
   RouteKind kind() const override { return RouteKind::nccl; }
   Facts capability() const override {
     return {{"between", "any two GPUs"}, {"patterns", "any"},
-            {"operations", "all"},       {"origin of memory", "any"},
-            {"ranks per device", "1"},   {"devices per rank", "any"},
-            {"capturable", "yes"},       {"repeated within a graph", "no: the library's work"}};
+            {"operations", "all"},       {"codings", "all, in the kernel that packs"},
+            {"origin of memory", "any"}, {"ranks per device", "1"},
+            {"devices per rank", "any"}, {"capturable", "yes"},
+            {"repeated within a graph", "no: the library's work"}};
   }
   Facts execution() const override {
     return {{"host work in begin", "queues kernels, sends and receives; connects pairs in the first exchange"},

@@ -134,6 +134,7 @@ class NvshmemRoute final : public Route {
     return {{"between", "GPUs of one process each"},
             {"patterns", "any"},
             {"operations", "all"},
+            {"codings", "all, in the kernel that packs"},
             {"origin of memory", "any; messages lie in the library's own heap"},
             {"ranks per device", "1"},
             {"devices per rank", "1"},

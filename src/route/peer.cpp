@@ -12,6 +12,7 @@ class PeerRoute final : public CopyRoute {
     return {{"between", "devices of one process with peer access"},
             {"patterns", "any"},
             {"operations", "all"},
+            {"codings", "all, in the kernel that packs"},
             {"origin of memory", "any"},
             {"ranks per device", "any"},
             {"devices per rank", "2 or more"},

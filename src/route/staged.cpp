@@ -15,6 +15,7 @@ class StagedRoute final : public Route {
     return {{"between", "any two devices"},
             {"patterns", "any"},
             {"operations", "all"},
+            {"codings", "all, but with pack = memcpy3d raw alone"},
             {"origin of memory", "any"},
             {"ranks per device", "any"},
             {"devices per rank", "any"},

@@ -138,7 +138,7 @@ TEST_P(Captured, AreAllButWhatTheHostDrives) {
   if (const auto why = lay_out(); !why.empty()) GTEST_SKIP() << why;
   Field field(*grid, field_options);
   const Exchange exchange(comm, *grid, {{&halo, &field}}, options);
-  const Pairs pairs(grid->machine(), {{&halo, field_options}}, options);
+  const Pairs pairs(grid->machine(), {{&halo, field_options}});
   const auto& messages = exchange.messages();
   EXPECT_EQ(exchange.capturable(), std::all_of(messages.begin(), messages.end(), [&](const auto& m) {
               const bool driven = m.route == RouteKind::staged || m.route == RouteKind::gpu_mpi;

@@ -412,16 +412,15 @@ TEST(CodingRefuses, TypesThatItCannotNarrow) {
   const Refused r;
   constexpr Coding cast{Coding::Kind::cast};
   for (const DType type : {DType::i32, DType::i64, DType::u8, DType::f16, DType::c64})
-    EXPECT_EQ(r.by(type, cast),
-              "the coding cast of field u: cast rounds f64 and c128 to f32, and f32 to f16 or bf16, "
-              "and the field holds " +
-                  to_string(type) + ": choose raw");
+    EXPECT_EQ(r.by(type, cast), "the coding cast of field u, which holds " + to_string(type) +
+                                    ": cast rounds f64 and c128 to f32, and f32 to f16 or bf16: choose raw");
   EXPECT_EQ(r.by(DType::f32, {Coding::Kind::cast, Narrow::f32}),
             "the coding cast to f32 of field u, which holds f32: f32 is cast to f16 or bf16, which are narrower");
   EXPECT_EQ(r.by(DType::f64, {Coding::Kind::cast, Narrow::bf16}),
             "the coding cast to bf16 of field u, which holds f64: f64 and c128 are cast to f32");
   EXPECT_EQ(r.by(DType::f32, {Coding::Kind::raw, Narrow::f16}),
-            "the coding raw of field u sends values as they are, and was given a format (f16): choose cast");
+            "the coding raw of field u, which holds f32: raw sends values as they are, and was given a format: choose "
+            "cast");
 }
 
 TEST(CodingRefuses, AnotherCodingOnOneRank) {

@@ -403,6 +403,20 @@ TEST_F(GatherScatterRefuses, OtherComponentsOnOneRank) {
   EXPECT_NE(said.find("1 x f64") != std::string::npos && said.find("2 x f64") != std::string::npos, false) << said;
 }
 
+TEST_F(GatherScatterRefuses, CodingsOfIntegersAndOthersOnOneRank) {
+  GatherScatterOptions options;
+  options.type = DType::i64;
+  options.coding = {Coding::Kind::cast};
+  EXPECT_EQ(refusal({1}, comm.rank(), options),
+            "the coding cast of a gather-scatter, which holds i64: cast rounds f64 and c128 to f32, and f32 to f16 or "
+            "bf16: choose raw");
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  options.type = DType::f64;
+  if (comm.rank() == 1) options.coding = {};
+  const std::string said = refusal({1}, comm.rank(), options);
+  EXPECT_NE(said.find("1 x f64, cast"), std::string::npos) << said;
+}
+
 TEST_F(GatherScatterRefuses, WhatDoesNotFitItsCalls) {
   const std::vector<std::int64_t> ids{1, 1, 2};
   GatherScatter gs(comm, machine, {{ids, comm.rank(), block_points}});

@@ -120,7 +120,7 @@ def test_walls_reach_the_solver_in_lattice_units(small: Path) -> None:
 
 def test_options_hold_every_key_of_the_solver(small: Path) -> None:
     keys = {"cells", "periodic", "lattice", "collision", "magic", "viscosity", "precision", "layout", "alignment"}
-    keys |= {"streaming", "solids", "density_drop"}
+    keys |= {"streaming", "solids", "density_drop", "coding"}
     keys |= {
         "smagorinsky",
         "force",
