@@ -28,6 +28,7 @@ struct Options {
   Forcing forcing;
   double largest_courant = 1.5;  ///< step() refuses more; 0: never
   std::array<int, 2> process_grid{0, 0};
+  bool overlap = false;  ///< transforms of one component with the way of the next (FftOptions::overlap)
   ExchangeOptions exchange;
 };
 

@@ -24,6 +24,9 @@ struct FftOptions {
   /// message.
   Extent highest{-1, -1, -1};
   bool scaled = true;  ///< backward() divides by the number of cells, in a pass of its own over what it gives
+  /// Of several components, one's values travel while the lines of the next are transformed. Takes work arrays and
+  /// messages twice; without effect on one device.
+  bool overlap = false;
   ExchangeOptions exchange;
 };
 
@@ -83,7 +86,12 @@ class Fft {
   /// it.
   void forward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
   void backward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
-  /// All components of fields, one after the other. Throws Error where a field lies elsewhere, is not packed or holds
+  /// Several components, from[c] and to[c] as above.
+  void forward_components(const std::vector<std::vector<const void*>>& from, const std::vector<std::vector<void*>>& to,
+                          std::vector<Stream>& streams);
+  void backward_components(const std::vector<std::vector<const void*>>& from, const std::vector<std::vector<void*>>& to,
+                           std::vector<Stream>& streams);
+  /// All components of fields. Throws Error where a field lies elsewhere, is not packed or holds
   /// another type.
   void forward(const Field& from, Field& to, std::vector<Stream>& streams);
   void backward(const Field& from, Field& to, std::vector<Stream>& streams);

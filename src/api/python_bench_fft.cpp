@@ -16,17 +16,17 @@ namespace {
 /// This rank's part. Values are zero.
 class Bench {
  public:
-  Bench(const Machine& machine, const Extent& cells, const FftOptions& options)
+  Bench(const Machine& machine, const Extent& cells, const FftOptions& options, int components)
       : began_(seconds_now()),
         fft_(world(), machine, cells, options),
         setup_seconds_(world().max(seconds_now() - began_)),
-        from_(fft_.physical(), fft_.physical_field("from")),
-        to_(fft_.spectral(), fft_.spectral_field("to")) {
+        from_(fft_.physical(), several(fft_.physical_field("from"), components)),
+        to_(fft_.spectral(), several(fft_.spectral_field("to"), components)) {
     for (const int d : machine.devices_of_rank(world().rank()))
       streams_.emplace_back(machine.device(d).local, Priority::high);
     for (const MessageInfo& message : fft_.messages())
       if (machine.device(message.source).rank == world().rank() && message.source != message.target)
-        sent_ += static_cast<double>(message.bytes);
+        sent_ += components * static_cast<double>(message.bytes);
   }
 
   nb::dict measured(const std::string& clock, int repeats) {
@@ -40,6 +40,10 @@ class Bench {
   }
 
  private:
+  static FieldOptions several(FieldOptions options, int components) {
+    options.components = components;
+    return options;
+  }
   double time(const std::string& clock, int repeats, const Work& run) {
     const int in_graph = fft_.capturable() ? 5 : 0;
     const double us = clock == "events" ? events_us(streams_, in_graph, repeats, run) : host_us(repeats, [&] {
@@ -86,9 +90,9 @@ double local_us(const Machine& machine, const Extent& cells, const std::string& 
   return events_us(streams, 0, repeats, [&] { lines->run(streams[0], from.data(), to.data()); });
 }
 
-nb::list bench_fft(const Machine& machine, const Extent& cells, const nb::dict& options,
+nb::list bench_fft(const Machine& machine, const Extent& cells, const nb::dict& options, int components,
                    const std::vector<std::string>& clocks, int repeats) {
-  Bench bench(machine, cells, fft_options(options));
+  Bench bench(machine, cells, fft_options(options), components);
   nb::list found;
   for (const std::string& clock : clocks) found.append(bench.measured(clock, repeats));
   return found;
@@ -97,9 +101,10 @@ nb::list bench_fft(const Machine& machine, const Extent& cells, const nb::dict& 
 }  // namespace
 
 void bind_bench_fft(nb::module_& m) {
-  m.def("bench_fft", &bench_fft, nb::arg("machine"), nb::arg("cells"), nb::arg("options"), nb::arg("clocks"),
-        nb::arg("repeats"),
-        "Microseconds of one forward and one backward transform by each clock (events, host), slowest rank; with the "
+  m.def("bench_fft", &bench_fft, nb::arg("machine"), nb::arg("cells"), nb::arg("options"), nb::arg("components"),
+        nb::arg("clocks"), nb::arg("repeats"),
+        "Microseconds of one forward and one backward transform of all components by each clock (events, host), "
+        "slowest rank; with the "
         "bytes of a forward one that leave their device. Collective.");
   m.def("bench_fft_local", &local_us, nb::arg("machine"), nb::arg("cells"), nb::arg("type"), nb::arg("repeats"),
         "Microseconds of one plan of FFTW (one thread) or cuFFT for all cells on each rank's first device, the "

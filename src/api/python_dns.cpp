@@ -28,6 +28,7 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.read("forcing_shells", options.forcing.shells);
   reader.read("largest_courant", options.largest_courant);
   reader.read("process_grid", options.process_grid);
+  reader.read("overlap", options.overlap);
   reader.read("exchange", exchange);
   reader.finish();
   options.type = dtype_from_string(type);

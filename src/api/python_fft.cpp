@@ -22,6 +22,7 @@ FftOptions fft_options(const nb::dict& dict) {
   reader.read("transposed", options.transposed);
   reader.read("highest", options.highest);
   reader.read("scaled", options.scaled);
+  reader.read("overlap", options.overlap);
   reader.read("exchange", exchange);
   reader.finish();
   options.type = dtype_from_string(type);
@@ -36,17 +37,19 @@ class ArrayFft {
   ArrayFft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options)
       : streams_(machine, comm.rank()), fft_(std::in_place, comm, machine, cells, std::move(options)) {}
 
-  /// Addresses of one component of the arrays of each side.
-  void run(bool forward, const std::vector<std::uintptr_t>& from, const std::vector<std::uintptr_t>& to,
-           const std::vector<std::uintptr_t>& natives) {
-    std::vector<const void*> source;
-    std::vector<void*> target;
-    for (const std::uintptr_t pointer : from) source.push_back(reinterpret_cast<const void*>(pointer));
-    for (const std::uintptr_t pointer : to) target.push_back(reinterpret_cast<void*>(pointer));
+  /// Addresses of the arrays of each component.
+  void run(bool forward, const std::vector<std::vector<std::uintptr_t>>& from,
+           const std::vector<std::vector<std::uintptr_t>>& to, const std::vector<std::uintptr_t>& natives) {
+    std::vector<std::vector<const void*>> sources(from.size());
+    std::vector<std::vector<void*>> targets(to.size());
+    for (std::size_t c = 0; c < from.size(); ++c)
+      for (const std::uintptr_t pointer : from[c]) sources[c].push_back(reinterpret_cast<const void*>(pointer));
+    for (std::size_t c = 0; c < to.size(); ++c)
+      for (const std::uintptr_t pointer : to[c]) targets[c].push_back(reinterpret_cast<void*>(pointer));
     if (forward) {
-      fft().forward(source, target, streams_.of(natives));
+      fft().forward_components(sources, targets, streams_.of(natives));
     } else {
-      fft().backward(source, target, streams_.of(natives));
+      fft().backward_components(sources, targets, streams_.of(natives));
     }
     if (streams_.finish()) fft().check();
   }

@@ -24,6 +24,7 @@ Decomposition::Decomposition(const Machine& machine, const Extent& all, const Ff
   modes = cells;
   if (real) modes[0] = cells[0] / 2 + 1;
   choose(options.process_grid);
+  lanes = options.overlap && !alone() ? 2 : 1;
 }
 
 const std::array<int, 3>& Decomposition::axes(Stage stage) {

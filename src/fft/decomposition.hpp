@@ -24,6 +24,7 @@ struct Decomposition {
   Extent highest{-1, -1, -1};  ///< |k_a| of modes that are used
   std::array<int, 2> process{1, 1};
   int devices = 1;
+  int lanes = 1;  ///< components under way at once
   bool real = false, twice = false, transposed = true;
 
   bool alone() const { return devices == 1; }

@@ -9,40 +9,89 @@ namespace slipstream {
 
 using fft::Array;
 using fft::Decomposition;
+using fft::Lane;
 using fft::packed;
 using fft::Stage;
 using fft::Step;
 
-void Fft::Impl::run(std::vector<Step>& steps, const std::vector<const void*>& from, const std::vector<void*>& to,
-                    std::vector<Stream>& streams) {
+void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams) {
   require(streams.size() == devices.size(), "a Fourier transform was given " + std::to_string(streams.size()) +
                                                 " streams for the " + std::to_string(devices.size()) +
                                                 " devices of this rank: give one for each");
-  for (Step& step : steps) {
-    if (step.move) {
-      if (step.move->clears) clear(step.to, streams);
-      step.move->exchange->run(streams);
-      continue;
-    }
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      const auto array = [&](Array place) -> const void* {
-        if (place == Array::from) return from[i];
-        if (place == Array::to) return to[i];
-        return work[i][static_cast<std::size_t>(place)].data();
-      };
-      void* const target = const_cast<void*>(array(step.to));  // none of them is what the caller gave to be read
-      if (!step.lines.empty()) {
-        if (step.lines[i]) step.lines[i]->run(streams[i], array(step.from), target);
-      } else if (const std::int64_t values = cut.volume_on(devices[i], last_stage())) {
-        copy(streams[i], target, array(step.from), static_cast<std::size_t>(2 * cut.word() * values));
+  require(from.size() == to.size(), "a Fourier transform was given " + std::to_string(from.size()) +
+                                        " components to read and " + std::to_string(to.size()) +
+                                        " to fill: give both the same");
+  if (lanes.size() > 1 && from.size() > 1) {
+    overlapped(forward, from, to, streams);
+  } else {
+    one_by_one(forward, from, to, streams);
+  }
+}
+
+void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams) {
+  Lane& lane = lanes[0];
+  for (std::size_t c = 0; c < from.size(); ++c)
+    for (Step& step : forward ? lane.forward : lane.backward) {
+      if (step.move) {
+        if (step.move->clears) clear(lane, step.to, streams);
+        step.move->exchange->run(streams);
+      } else {
+        run_within(lane, step, from[c], to[c], streams);
       }
+    }
+}
+
+// The two lanes take turns: one ends its move and goes on to begin the next, while the move of the other is under way.
+void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams) {
+  struct Flight {
+    bool active = false;  // then its move is under way, but while it has its turn
+    std::size_t component = 0, step = 0;
+  };
+  std::array<Flight, 2> flights;
+  std::size_t next = 0;
+  for (std::size_t turn = 0; next < from.size() || flights[0].active || flights[1].active; turn = 1 - turn) {
+    Flight& flight = flights[turn];
+    std::vector<Step>& steps = forward ? lanes[turn].forward : lanes[turn].backward;
+    if (flight.active) steps[flight.step++].move->exchange->end(streams);
+    for (;;) {
+      if (!flight.active) {
+        if (next == from.size()) break;
+        flight = {true, next++, 0};
+      }
+      for (; flight.step < steps.size() && !steps[flight.step].move; ++flight.step)
+        run_within(lanes[turn], steps[flight.step], from[flight.component], to[flight.component], streams);
+      if (flight.step < steps.size()) {
+        const Step& step = steps[flight.step];
+        if (step.move->clears) clear(lanes[turn], step.to, streams);
+        step.move->exchange->begin(streams);
+        break;
+      }
+      flight.active = false;
     }
   }
 }
 
-void Fft::Impl::clear(Array array, std::vector<Stream>& streams) const {
+/// Lines or a copy.
+void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const void*>& from,
+                           const std::vector<void*>& to, std::vector<Stream>& streams) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    const Buffer<std::byte>& buffer = work[i][static_cast<std::size_t>(array)];
+    const auto array = [&](Array place) -> const void* {
+      if (place == Array::from) return from[i];
+      if (place == Array::to) return to[i];
+      return lane.work[i][static_cast<std::size_t>(place)].data();
+    };
+    void* const target = const_cast<void*>(array(step.to));  // none of them is what the caller gave to be read
+    if (!step.lines.empty()) {
+      if (step.lines[i]) step.lines[i]->run(streams[i], array(step.from), target);
+    } else if (const std::int64_t values = cut.volume_on(devices[i], last_stage())) {
+      copy(streams[i], target, array(step.from), static_cast<std::size_t>(2 * cut.word() * values));
+    }
+  }
+}
+
+void Fft::Impl::clear(const Lane& lane, Array array, std::vector<Stream>& streams) const {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const Buffer<std::byte>& buffer = lane.work[i][static_cast<std::size_t>(array)];
     if (buffer.bytes()) fill(streams[i], buffer.data(), 0, buffer.bytes());
   }
 }
@@ -67,13 +116,23 @@ std::vector<Pointer> Fft::Impl::by_device(const Grid& of, const std::vector<Poin
   return found;
 }
 
-std::vector<void*> Fft::Impl::arrays_of(const Field& field, const Grid& on, DType type, int component) const {
+template <class Pointer>
+std::vector<std::vector<Pointer>> Fft::Impl::by_component(const Grid& of,
+                                                          const std::vector<std::vector<Pointer>>& arrays,
+                                                          const char* what) const {
+  std::vector<std::vector<Pointer>> found;
+  for (const std::vector<Pointer>& component : arrays) found.push_back(by_device(of, component, what));
+  return found;
+}
+
+template <class Pointer>
+std::vector<std::vector<Pointer>> Fft::Impl::arrays_of(const Field& field, const Grid& on, DType type) const {
   const std::string name = "field " + field.options().name;
   require(field.options().type == type,
           name + " holds " + to_string(field.options().type) + ", the transform " + to_string(type) + " on this side");
   require(field.grid().extent() == on.extent() && field.grid().local().size() == on.local().size(),
           name + " does not lie on the transform's grid: make it on physical() or spectral()");
-  std::vector<void*> arrays;
+  std::vector<std::vector<Pointer>> arrays(static_cast<std::size_t>(field.options().components));
   for (const std::int64_t id : on.local()) {
     const BlockShape& shape = field.shape(id);
     require(
@@ -82,22 +141,15 @@ std::vector<void*> Fft::Impl::arrays_of(const Field& field, const Grid& on, DTyp
     require(shape.ghost == Extent{0, 0, 0} && shape.stride[0] == 1 && shape.stride[1] == shape.extent[0] &&
                 shape.stride[2] == shape.extent[0] * shape.extent[1],
             name + " has ghosts or gaps between rows: make it with physical_field() or spectral_field()");
-    arrays.push_back(field.data(id) +
-                     static_cast<std::int64_t>(size_of(type)) * (shape.origin + component * shape.component_stride));
+    const auto size = static_cast<std::int64_t>(size_of(type));
+    std::byte* at = field.data(id) + size * shape.origin;
+    for (auto& component : arrays) {
+      component.push_back(at);
+      at += size * shape.component_stride;
+    }
   }
   return arrays;
 }
-
-namespace {
-
-void require_components(const Field& from, const Field& to) {
-  require(from.options().components == to.options().components,
-          "fields " + from.options().name + " and " + to.options().name + " of a Fourier transform have " +
-              std::to_string(from.options().components) + " and " + std::to_string(to.options().components) +
-              " components: give both the same");
-}
-
-}  // namespace
 
 Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options)
     : impl_(std::make_unique<Impl>(comm, machine, cells, std::move(options))) {}
@@ -112,61 +164,66 @@ const std::array<int, 3>& Fft::spectral_axes() const { return Decomposition::axe
 FieldOptions Fft::physical_field(const std::string& name) const { return packed(name, impl_->options.type); }
 FieldOptions Fft::spectral_field(const std::string& name) const { return packed(name, impl_->cut.complex_type()); }
 
+void Fft::forward_components(const std::vector<std::vector<const void*>>& from,
+                             const std::vector<std::vector<void*>>& to, std::vector<Stream>& streams) {
+  const auto sources = impl_->by_component(physical(), from, "physical");
+  impl_->run(true, sources, impl_->by_component(spectral(), to, "spectral"), streams);
+}
+
+void Fft::backward_components(const std::vector<std::vector<const void*>>& from,
+                              const std::vector<std::vector<void*>>& to, std::vector<Stream>& streams) {
+  const auto sources = impl_->by_component(spectral(), from, "spectral");
+  const auto targets = impl_->by_component(physical(), to, "physical");
+  impl_->run(false, sources, targets, streams);
+  if (!impl_->options.scaled) return;
+  for (const auto& target : targets) impl_->scale(target, streams);
+}
+
 void Fft::forward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams) {
-  const auto source = impl_->by_device(physical(), from, "physical");
-  impl_->run(impl_->forward, source, impl_->by_device(spectral(), to, "spectral"), streams);
+  forward_components({from}, {to}, streams);
 }
 
 void Fft::backward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams) {
-  const auto source = impl_->by_device(spectral(), from, "spectral");
-  const auto into = impl_->by_device(physical(), to, "physical");
-  impl_->run(impl_->backward, source, into, streams);
-  if (impl_->options.scaled) impl_->scale(into, streams);
+  backward_components({from}, {to}, streams);
 }
 
 void Fft::forward(const Field& from, Field& to, std::vector<Stream>& streams) {
-  require_components(from, to);
-  for (int c = 0; c < from.options().components; ++c) {
-    const auto source = impl_->arrays_of(from, physical(), impl_->options.type, c);
-    forward({source.begin(), source.end()}, impl_->arrays_of(to, spectral(), impl_->cut.complex_type(), c), streams);
-  }
+  const auto sources = impl_->arrays_of<const void*>(from, physical(), impl_->options.type);
+  const auto targets = impl_->arrays_of<void*>(to, spectral(), impl_->cut.complex_type());
+  forward_components(sources, targets, streams);
 }
 
 void Fft::backward(const Field& from, Field& to, std::vector<Stream>& streams) {
-  require_components(from, to);
-  for (int c = 0; c < from.options().components; ++c) {
-    const auto source = impl_->arrays_of(from, spectral(), impl_->cut.complex_type(), c);
-    backward({source.begin(), source.end()}, impl_->arrays_of(to, physical(), impl_->options.type, c), streams);
-  }
+  const auto sources = impl_->arrays_of<const void*>(from, spectral(), impl_->cut.complex_type());
+  const auto targets = impl_->arrays_of<void*>(to, physical(), impl_->options.type);
+  backward_components(sources, targets, streams);
 }
 
 void Fft::check() {
-  for (std::vector<Step>* steps : {&impl_->forward, &impl_->backward})
-    for (Step& step : *steps)
-      if (step.move) step.move->exchange->check();
+  impl_->each_move([](Exchange& exchange) { exchange.check(); });
 }
 
 bool Fft::capturable() const {
-  const auto may = [](const Step& step) { return !step.move || step.move->exchange->capturable(); };
-  return std::all_of(impl_->forward.begin(), impl_->forward.end(), may) &&
-         std::all_of(impl_->backward.begin(), impl_->backward.end(), may);
+  bool all = true;
+  impl_->each_move([&](Exchange& exchange) { all = all && exchange.capturable(); });
+  return all;
 }
 
 std::int64_t Fft::bytes_on(Device device) const {
   std::int64_t bytes = 0;
-  for (std::size_t i = 0; i < impl_->local.size(); ++i)
-    if (impl_->local[i] == device)
-      bytes += static_cast<std::int64_t>(impl_->work[i][0].bytes() + impl_->work[i][1].bytes() +
-                                         impl_->workspace[i].bytes());
-  for (const std::vector<Step>* steps : {&impl_->forward, &impl_->backward})
-    for (const Step& step : *steps)
-      if (step.move) bytes += step.move->exchange->bytes_on(device);
+  for (std::size_t i = 0; i < impl_->local.size(); ++i) {
+    if (impl_->local[i] != device) continue;
+    bytes += static_cast<std::int64_t>(impl_->workspace[i].bytes());
+    for (const Lane& lane : impl_->lanes)
+      bytes += static_cast<std::int64_t>(lane.work[i][0].bytes() + lane.work[i][1].bytes());
+  }
+  impl_->each_move([&](Exchange& exchange) { bytes += exchange.bytes_on(device); });
   return bytes;
 }
 
 std::vector<MessageInfo> Fft::messages() const {
   std::vector<MessageInfo> all;
-  for (const Step& step : impl_->forward)
+  for (const Step& step : impl_->lanes[0].forward)
     if (step.move) {
       const std::vector<MessageInfo>& some = step.move->exchange->messages();
       all.insert(all.end(), some.begin(), some.end());
@@ -185,10 +242,10 @@ std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, 
     m.physical = cut.word() * (cut.real ? 1 : 2) * cut.volume_on(d, Stage::physical, true);
     m.spectral = 2 * cut.word() * cut.volume_on(d, last);
     const auto work = cut.work_bytes(d);
-    m.work = work[0] + work[1];
+    m.work = cut.lanes * (work[0] + work[1]);
     Stage now = Stage::physical;
     for (const Stage next : cut.path()) {
-      m.messages += 2 * 2 * cut.word() * (cut.volume_on(d, now) + cut.volume_on(d, next)) + (1 << 20);
+      m.messages += cut.lanes * 2 * 2 * cut.word() * (cut.volume_on(d, now) + cut.volume_on(d, next)) + (1 << 20);
       now = next;
     }
     for (const Block& block : cut.blocks(Stage::physical))

@@ -35,6 +35,12 @@ struct Step {
   std::optional<Move> move;  ///< neither: values are copied
 };
 
+/// Two work arrays a device and the steps that use them: what one component needs on its way.
+struct Lane {
+  std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< by device
+  std::vector<Step> forward, backward;
+};
+
 /// A field whose rows lie without gaps.
 FieldOptions packed(const std::string& name, DType type);
 
@@ -49,9 +55,8 @@ struct Fft::Impl {
   std::vector<Device> local;
   std::unique_ptr<Grid> physical;              // of cells
   std::array<std::unique_ptr<Grid>, 4> grids;  // of modes, by stage
-  std::vector<std::array<Buffer<std::byte>, 2>> work;
-  std::vector<Buffer<std::byte>> workspace;
-  std::vector<fft::Step> forward, backward;
+  std::vector<Buffer<std::byte>> workspace;    // by device
+  std::vector<fft::Lane> lanes;                // two where components overlap
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
   ~Impl();
@@ -61,28 +66,46 @@ struct Fft::Impl {
   /// The position of a device of this rank.
   std::size_t place_of(int device) const;
 
-  void run(std::vector<fft::Step>& steps, const std::vector<const void*>& from, const std::vector<void*>& to,
-           std::vector<Stream>& streams);
+  using Sources = std::vector<std::vector<const void*>>;  // by component, then by device
+  using Targets = std::vector<std::vector<void*>>;
+  void run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
   /// Arrays by the devices of this rank, null where one has no block.
   template <class Pointer>
   std::vector<Pointer> by_device(const Grid& of, const std::vector<Pointer>& arrays, const char* what) const;
-  /// The arrays of one component of a field.
-  std::vector<void*> arrays_of(const Field& field, const Grid& on, DType type, int component) const;
+  template <class Pointer>
+  std::vector<std::vector<Pointer>> by_component(const Grid& of, const std::vector<std::vector<Pointer>>& arrays,
+                                                 const char* what) const;
+  /// The arrays of a field by component, then by block of this rank.
+  template <class Pointer>
+  std::vector<std::vector<Pointer>> arrays_of(const Field& field, const Grid& on, DType type) const;
+  template <class F>
+  void each_move(const F& f) {
+    for (fft::Lane& lane : lanes)
+      for (std::vector<fft::Step>* steps : {&lane.forward, &lane.backward})
+        for (fft::Step& step : *steps)
+          if (step.move) f(*step.move->exchange);
+  }
 
  private:
-  void allocate();
+  void make_lane();
+  void allocate(fft::Lane& lane) const;
   /// Lines of all devices of this rank, `batch(extent of the block)` each.
   template <class BatchOf>
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
-  void add_move(std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source);
+  void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to,
+                fft::Array source);
   std::array<std::vector<Transpose::Range>, 3> kept(fft::Stage from, fft::Stage to) const;
-  void plan_forward();
-  void plan_backward();
+  void plan_forward(fft::Lane& lane);
+  void plan_backward(fft::Lane& lane);
   void share_workspace();
   template <class F>
   void each_lines(std::size_t device, const F& f);
-  void clear(fft::Array array, std::vector<Stream>& streams) const;
+  void clear(const fft::Lane& lane, fft::Array array, std::vector<Stream>& streams) const;
+  void one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
+  void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
+  void run_within(const fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from,
+                  const std::vector<void*>& to, std::vector<Stream>& streams);
 };
 
 }  // namespace slipstream

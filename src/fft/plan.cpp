@@ -8,6 +8,7 @@ namespace slipstream {
 
 using fft::Array;
 using fft::Decomposition;
+using fft::Lane;
 using fft::Lines;
 using fft::LinesOfDevices;
 using fft::Move;
@@ -55,9 +56,8 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
   for (const Stage stage : {Stage::physical, Stage::middle, Stage::spectral, Stage::natural})
     grids[static_cast<std::size_t>(stage)] =
         std::make_unique<Grid>(cut.extent(stage), machine, comm.rank(), boxes(cut.blocks(stage)));
-  on_all_ranks(comm, [&] { allocate(); });
-  plan_forward();
-  plan_backward();
+  make_lane();
+  if (cut.lanes > 1) make_lane();
   on_all_ranks(comm, [&] { share_workspace(); });
 }
 
@@ -69,10 +69,17 @@ std::size_t Fft::Impl::place_of(int device) const {
   return static_cast<std::size_t>(std::find(devices.begin(), devices.end(), device) - devices.begin());
 }
 
-void Fft::Impl::allocate() {
+void Fft::Impl::make_lane() {
+  Lane& lane = lanes.emplace_back();
+  on_all_ranks(comm, [&] { allocate(lane); });
+  plan_forward(lane);
+  plan_backward(lane);
+}
+
+void Fft::Impl::allocate(Lane& lane) const {
   for (const int d : devices) {
     const auto bytes = cut.work_bytes(d);
-    auto& pair = work.emplace_back();
+    auto& pair = lane.work.emplace_back();
     for (std::size_t w = 0; w < 2; ++w)
       pair[w] = Buffer<std::byte>(machine.device(d).local, static_cast<std::size_t>(bytes[w]), Memory::shared);
   }
@@ -91,13 +98,13 @@ void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Arr
   steps.push_back(std::move(step));
 }
 
-void Fft::Impl::add_move(std::vector<Step>& steps, Stage from, Stage to, Array source) {
+void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from, Stage to, Array source) {
   const Array target = source == Array::first ? Array::second : Array::first;
   Move move;
   const auto field = [&](Stage stage, Array place, const char* name) {
     std::vector<OwnArray> arrays;
     for (const std::int64_t id : grid(stage).local())
-      arrays.push_back({work[place_of(grid(stage).block(id).device)][static_cast<std::size_t>(place)].data()});
+      arrays.push_back({lane.work[place_of(grid(stage).block(id).device)][static_cast<std::size_t>(place)].data()});
     return std::make_unique<Field>(Field::adopt(comm, grid(stage), packed(name, cut.complex_type()), arrays));
   };
   move.source = field(from, source, "modes");
@@ -121,7 +128,8 @@ std::array<std::vector<Transpose::Range>, 3> Fft::Impl::kept(Stage from, Stage t
   return ranges;
 }
 
-void Fft::Impl::plan_forward() {
+void Fft::Impl::plan_forward(Lane& lane) {
+  std::vector<Step>& forward = lane.forward;
   const auto first = [&](const Extent& block) { return cut.first(block, true); };
   if (cut.alone()) {
     const Array half = cut.transposed ? Array::first : Array::to;
@@ -133,7 +141,7 @@ void Fft::Impl::plan_forward() {
   Stage now = Stage::physical;
   Array place = Array::first;
   for (const Stage next : cut.path()) {
-    add_move(forward, now, next, place);
+    add_move(lane, forward, now, next, place);
     place = forward.back().to;
     now = next;
     if (next == Stage::spectral && cut.transposed) {
@@ -145,7 +153,8 @@ void Fft::Impl::plan_forward() {
   if (!cut.transposed) forward.push_back({place, Array::to, {}, {}});
 }
 
-void Fft::Impl::plan_backward() {
+void Fft::Impl::plan_backward(Lane& lane) {
+  std::vector<Step>& backward = lane.backward;
   const auto first = [&](const Extent& block) { return cut.first(block, false); };
   if (cut.alone()) {
     add_lines(backward, Stage::physical, Array::from, Array::first,
@@ -163,7 +172,7 @@ void Fft::Impl::plan_backward() {
   }
   path.insert(path.begin(), Stage::physical);
   for (std::size_t i = path.size() - 1; i > 0; --i) {
-    add_move(backward, path[i], path[i - 1], place);
+    add_move(lane, backward, path[i], path[i - 1], place);
     place = backward.back().to;
     if (path[i - 1] != Stage::physical)
       add_lines(backward, path[i - 1], place, place, [&](const Extent& block) { return cut.in_place(block, false); });
@@ -173,12 +182,13 @@ void Fft::Impl::plan_backward() {
 
 template <class F>
 void Fft::Impl::each_lines(std::size_t device, const F& f) {
-  for (std::vector<Step>* steps : {&forward, &backward})
-    for (Step& step : *steps)
-      if (!step.lines.empty() && step.lines[device]) f(*step.lines[device]);
+  for (Lane& lane : lanes)
+    for (std::vector<Step>* steps : {&lane.forward, &lane.backward})
+      for (Step& step : *steps)
+        if (!step.lines.empty() && step.lines[device]) f(*step.lines[device]);
 }
 
-/// All plans of a device work in the same memory, one after the other.
+/// All plans of a device work in the same memory, one after the other on its stream.
 void Fft::Impl::share_workspace() {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     std::size_t most = 0;

@@ -70,6 +70,7 @@ TEST_P(PseudoSpectralFlow, IsTheSameOnOneDevice) {
       o.forcing.power = 0.1;
       Dns one(Communicator(MPI_COMM_SELF), alone, o);
       o.process_grid = {first, m.devices() / first};
+      o.overlap = first != 2;
       Dns several(comm, m, o);
       for (Dns* d : {&one, &several}) {
         d->random(dns::peaked_spectrum(4, 2, 0.5), 11);

@@ -136,6 +136,7 @@ struct Scenario {
   std::array<int, 2> process{0, 0};
   bool transposed = true;
   int components = 1;
+  bool overlap = false;
 };
 
 /// Rounding of a transform: some times the unit of the format, by the size of the largest mode.
@@ -149,6 +150,7 @@ void check(const Scenario& s, const Machine& machine, const Communicator& comm, 
   options.type = s.type;
   options.process_grid = s.process;
   options.transposed = s.transposed;
+  options.overlap = s.overlap;
   Fft fft(comm, machine, s.cells, options);
   FieldOptions physical = fft.physical_field("u"), spectral = fft.spectral_field("v");
   physical.components = spectral.components = s.components;
@@ -211,6 +213,20 @@ TEST_P(FourierTransforms, AreTheSumsOfAllCells) {
       SCOPED_TRACE(to_string(cells) + " of " + to_string(s.type) + " on " + std::to_string(grid[0]) + " x " +
                    std::to_string(grid[1]) + (s.transposed ? ", transposed" : ""));
       check(s, m, comm, false);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_P(FourierTransforms, OfSeveralComponentsMayOverlap) {
+  const Machine m = machine();
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (const int components : {1, 2, 5}) {
+      const Scenario s{{9, 8, 10}, types[number % 4], grid, number % 5 != 0, components, true};
+      ++number;
+      SCOPED_TRACE(std::to_string(components) + " components of " + to_string(s.type) + " on " +
+                   std::to_string(grid[0]) + " x " + std::to_string(grid[1]) + (s.transposed ? ", transposed" : ""));
+      check(s, m, comm, true);
       if (HasFatalFailure()) return;
     }
 }
@@ -336,6 +352,7 @@ TEST_P(FourierTransforms, TakeNoMoreMemoryThanWasSaid) {
   for (const bool transposed : {true, false}) {
     FftOptions options;
     options.transposed = transposed;
+    options.overlap = transposed;
     const Extent cells{24, 20, 18};
     const std::vector<FftMemory> said = Fft::memory(m, cells, options);
     ASSERT_EQ(said.size(), static_cast<std::size_t>(m.devices()));
@@ -404,7 +421,7 @@ TEST(FourierTransformRefuses, FieldsThatDoNotFit) {
   EXPECT_EQ(error_of([&] { fft.forward(u, u, streams); }),
             "field u does not lie on the transform's grid: make it on physical() or spectral()");
   EXPECT_EQ(error_of([&] { fft.forward(t, v, streams); }),
-            "fields two and v of a Fourier transform have 2 and 1 components: give both the same");
+            "a Fourier transform was given 2 components to read and 1 to fill: give both the same");
   EXPECT_NE(error_of([&] { fft.forward(u, v, none); }).find("was given 0 streams for the 1 devices"),
             std::string::npos);
   EXPECT_NE(

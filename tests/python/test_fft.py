@@ -1,5 +1,6 @@
 """Fourier transforms from Python: NumPy's own is the oracle."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,45 @@ def test_transforms_are_those_of_numpy(dtype: str, process_grid: tuple[int, int]
             np.testing.assert_allclose(part, right, atol=exact)
 
 
-def test_components_are_transformed_one_by_one() -> None:
-    plan = ss.fft.Plan(ss.Grid(CELLS, backend="host"), np.float64)
+@pytest.mark.parametrize("overlap", [False, True])
+def test_all_components_are_transformed(overlap: bool) -> None:
+    plan = ss.fft.Plan(ss.Grid(CELLS, backend="host", devices_per_rank=2), np.float64, overlap=overlap)
     u = values(CELLS, "float64", (3,))
-    v = np.empty((3, *plan.spectral.array_shape(0)), complex)
-    plan.forward(u, v)
-    np.testing.assert_allclose(v, spectrum(u, True), atol=1e-11)
+    each = [parts(plan.physical, component) for component in u]
+    wanted = [parts(plan.spectral, spectrum(component, True)) for component in u]
+    mine = [np.stack([component[block] for component in each]) for block in range(2)]
+    v = [np.empty((3, *part.shape), complex) for part in wanted[0]]
+    plan.forward(mine, v)
+    back = [np.empty_like(part) for part in mine]
+    plan.backward(v, back)
+    for block in range(2):
+        np.testing.assert_allclose(v[block], [component[block] for component in wanted], atol=1e-11)
+        np.testing.assert_allclose(back[block], mine[block], atol=1e-14)
+
+
+def test_a_rank_without_blocks_has_nothing_to_give(tmp_path: Path) -> None:
+    program = tmp_path / "few_planes.py"
+    program.write_text(FEW_PLANES)
+    result = run_on(3, program)
+    assert result.returncode == 0 and result.stdout.count("right") == 3, result.stdout + result.stderr
+
+
+#: Two planes for three ranks.
+FEW_PLANES = """
+import numpy as np
+import slipstream as ss
+
+plan = ss.fft.Plan(ss.Grid((4, 3, 2), backend="host"), process_grid=(1, 3), components=2)
+shape = lambda grid, block: (2, *grid.array_shape(0, block=block))
+u = [np.full(shape(plan.physical, 0), 1 + 2j) for _ in plan.physical.local]
+v = [np.empty(shape(plan.spectral, 0), complex) for _ in plan.spectral.local]
+plan.forward(u, v)
+first = plan.spectral.local[0]["lo"] == (0, 0, 0)
+assert abs(np.sum(v[0][0]) - (24 * (1 + 2j) if first else 0)) < 1e-12
+plan.backward(v, u)
+assert all(np.allclose(part, 1 + 2j) for part in u)
+print("right\\n", end="", flush=True)
+"""
 
 
 def test_modes_are_wave_numbers_of_each_block() -> None:
@@ -101,6 +135,8 @@ def test_bad_input_is_one_error() -> None:
         plan.forward(np.asfortranarray(u), v)
     with pytest.raises(ValueError, match="2 and 1 components"):
         plan.forward(np.stack([u, u]), v)
+    with pytest.raises(ValueError, match="is for 2 components, and the arrays have 1"):
+        ss.fft.Plan(grid, components=2).forward(u, v)
     plan.close()
     with pytest.raises((ValueError, RuntimeError), match="the plan was closed"):
         plan.forward(u, v)

@@ -35,6 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil"], help="how devices share the values"
     )
+    parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
     options.routes(parser)
     options.devices(parser)
 
@@ -65,6 +66,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                         "scheme": scheme,
                         "time_step": 0.5 / n,
                         "process_grid": grid,
+                        "overlap": arguments.overlap,
                         # Asked before every run of steps; the vortex's number is 0.1.
                         "largest_courant": 0,
                         "exchange": options.routes_of(arguments),
@@ -83,6 +85,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                         "scheme": scheme,
                         "decomposition": decomposition,
                         "process_grid": list(grid),
+                        "overlap": arguments.overlap,
                         "mode": "resident",
                         "routes": arguments.routes or "rules",
                         "clock": "host",

@@ -39,6 +39,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil"], help="how devices share the values"
     )
     parser.add_argument(
+        "--components", type=int, default=1, metavar="C", help="arrays that are transformed in one call"
+    )
+    parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
+    parser.add_argument(
         "--natural", action="store_true", help="the spectrum in the order of the values, not transposed"
     )
     options.routes(parser)
@@ -49,6 +53,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     if arguments.sizes and min(arguments.sizes) < 1:
         raise CaseError("bench fft: --sizes are 1 or more")
+    if arguments.components < 1:
+        raise CaseError("bench fft: --components is 1 or more")
     backend = discovery.choose_backend(arguments.backend)
     with as_case_error():
         machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
@@ -80,10 +86,13 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                     "process_grid": grid,
                     "transposed": not arguments.natural,
                     "scaled": False,
+                    "overlap": arguments.overlap,
                     "exchange": exchange,
                 }
                 with as_case_error():
-                    found = core().bench_fft(machine, (size, size, size), how, CLOCKS, REPEATS[backend])
+                    found = core().bench_fft(
+                        machine, (size, size, size), how, arguments.components, CLOCKS, REPEATS[backend]
+                    )
                 for clock, figures in zip(CLOCKS, found, strict=True):
                     yield {
                         "ranks": machine.ranks,
@@ -94,18 +103,27 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                         "decomposition": decomposition,
                         "process_grid": list(grid),
                         "transposed": not arguments.natural,
+                        "components": arguments.components,
+                        "overlap": arguments.overlap,
                         "mode": "resident",
                         "routes": arguments.routes or "rules",
                         "clock": clock,
-                        **_rates(figures, size, dtype, devices, copy, link, local),
+                        **_rates(figures, size, dtype, arguments.components, devices, copy, link, local),
                     }
 
 
 def _rates(
-    figures: dict[str, float], size: int, dtype: str, devices: int, copy: float, link: float, local: float | None
+    figures: dict[str, float],
+    size: int,
+    dtype: str,
+    components: int,
+    devices: int,
+    copy: float,
+    link: float,
+    local: float | None,
 ) -> record.Row:
     along_x = size // 2 + 1 if dtype in ("f32", "f64") else size
-    passes = 3 * 2 * along_x * size * size * BYTES[dtype] / devices / (copy * 1e6)
+    passes = components * 3 * 2 * along_x * size * size * BYTES[dtype] / devices / (copy * 1e6)
     sent = figures["sent_bytes"] / devices
     least = max(passes, sent / (link * 1e6)) if sent else passes
     time = figures["forward_us"] / 1e3
@@ -113,7 +131,7 @@ def _rates(
         "time_ms": record.digits(time),
         "backward_ms": record.digits(figures["backward_us"] / 1e3),
         "local_ms": local and record.digits(local),
-        "of_local": local and record.digits(time / local),
+        "of_local": local and record.digits(time / local / components),
         "sent_bytes": int(sent),
         "copy_gbs": record.digits(copy),
         "link_gbs": record.digits(link),

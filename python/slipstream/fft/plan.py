@@ -33,6 +33,10 @@ class Plan:
     highest: of k_x, k_y, k_z the largest magnitude that is used, -1: all. Other modes do not travel between devices:
         after forward() what stands there is of no use, and before backward() they must be zero.
     scaled: False leaves the division by the number of cells to the caller.
+    components: of all arrays that it will be given. Needed where there are several and some rank has no block: that
+        rank gives empty lists.
+    overlap: of several components, one's values travel while the lines of the next are transformed; takes work arrays
+        and messages twice.
     routes, options: as Exchange has them.
 
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
@@ -48,16 +52,16 @@ class Plan:
         transposed: bool = True,
         highest: Sequence[int] = (-1, -1, -1),
         scaled: bool = True,
+        components: int | None = None,
+        overlap: bool = False,
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
         self._type = _type_of(dtype)
+        self._components = components
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
-        how = _options(self._type, process_grid, transposed) | {
-            "highest": tuple(highest),
-            "scaled": scaled,
-            "exchange": options,
-        }
+        how = _options(self._type, process_grid, transposed, overlap)
+        how |= {"highest": tuple(highest), "scaled": scaled, "exchange": options}
         self._plan = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
         self.cells = grid.cells
         self.physical = Grid._cut_as(grid, grid.cells, self._plan.physical())
@@ -69,7 +73,7 @@ class Plan:
 
     def forward(self, u: Any, v: Any, stream: Any = None) -> None:
         """v = the transform of u. Each is an array, or a list of one for each local block; with an axis more in front,
-        its components are transformed one after the other. stream: the caller's, or one for each device of this rank;
+        all its components are transformed. stream: the caller's, or one for each device of this rank;
         NumPy arrays are ready when it returns."""
         self._run(True, u, v, stream)
 
@@ -129,25 +133,34 @@ class Plan:
             _pointers(grids[side], "uv"[side], array, types[side])
             for side, array in zip(order, (given, into), strict=True)
         ]
-        if sides[0] and sides[1] and len(sides[0]) != len(sides[1]):
-            raise ValueError(f"u and v have {len(sides[0])} and {len(sides[1])} components: give both the same")
-        natives = native_streams(self.physical, stream)
-        count = max(len(side) for side in sides)
-        for component in range(count):
-            source, target = (side[component] if side else [] for side in sides)
-            self._plan.run(forward, source, target, natives)
+        # A rank without blocks has no array to tell the number of components from.
+        counts = {len(side) for side in sides if side} or {self._components or 1}
+        if len(counts) > 1:
+            raise ValueError(
+                f"u and v have {len(sides[order[0]])} and {len(sides[order[1]])} components: give both the same"
+            )
+        (count,) = counts
+        if self._components not in (None, count):
+            raise ValueError(f"the plan is for {self._components} components, and the arrays have {count}")
+        sides = [side or [[] for _ in range(count)] for side in sides]
+        self._plan.run(forward, *sides, native_streams(self.physical, stream))
 
 
 def memory(
-    grid: Grid, dtype: Any = "complex128", *, process_grid: Sequence[int] = (0, 0), transposed: bool = True
+    grid: Grid,
+    dtype: Any = "complex128",
+    *,
+    process_grid: Sequence[int] = (0, 0),
+    transposed: bool = True,
+    overlap: bool = False,
 ) -> list[dict[str, int]]:
     """Bytes of each device before anything is allocated: the caller's arrays `physical` and `spectral`, the plan's
     `work`, at most `messages` and `library`, and their `total`."""
-    return core().fft_memory(grid.machine, grid.cells, _options(_type_of(dtype), process_grid, transposed))
+    return core().fft_memory(grid.machine, grid.cells, _options(_type_of(dtype), process_grid, transposed, overlap))
 
 
-def _options(type_: str, process_grid: Sequence[int], transposed: bool) -> dict[str, Any]:
-    return {"type": type_, "process_grid": tuple(process_grid), "transposed": transposed}
+def _options(type_: str, process_grid: Sequence[int], transposed: bool, overlap: bool) -> dict[str, Any]:
+    return {"type": type_, "process_grid": tuple(process_grid), "transposed": transposed, "overlap": overlap}
 
 
 def _type_of(dtype: Any) -> str:
@@ -158,8 +171,10 @@ def _type_of(dtype: Any) -> str:
 
 
 def _pointers(grid: Grid, name: str, given: Any, type_: str) -> list[list[int]]:
-    """By component: the address of each block's values. Of a rank without blocks: one component without arrays."""
+    """By component: the address of each block's values; nothing on a rank without blocks."""
     item = fields.item(grid, name, given, _PACKED, "soa", {})
+    if not item["arrays"]:
+        return []
     found: list[list[int]] = [[] for _ in range(item["components"])]
     for block, array in enumerate(item["arrays"]):
         if item["type"] != type_:

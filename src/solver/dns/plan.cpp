@@ -29,6 +29,7 @@ FftOptions transform_options(const Options& o) {
   options.type = o.type;
   options.process_grid = o.process_grid;
   options.scaled = false;
+  options.overlap = o.overlap;
   for (std::size_t a = 0; a < 3; ++a) options.highest[a] = (o.cells[a] - 1) / 3;
   options.exchange = o.exchange;
   return options;
