@@ -62,6 +62,7 @@ struct Options {
   int steps_per_exchange = 1;
   GridOptions grid;  ///< `periodic` is taken from above
   ExchangeOptions exchange;
+  Coding coding = {};               ///< of values that travel between blocks; but raw, the bits depend on the cuts
   std::optional<TuneOptions> tune;  ///< given: the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
 };

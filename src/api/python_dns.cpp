@@ -4,7 +4,9 @@
 #include <nanobind/stl/array.h>
 
 #include <slipstream/dns.hpp>
+#include <slipstream/trace.hpp>
 
+#include "api/python_report.hpp"
 #include "api/python_solver.hpp"
 #include "api/reading.hpp"
 #include "api/timed_loops.hpp"
@@ -128,6 +130,15 @@ void bind_dns(nb::module_& m) {
       .def_prop_ro("step", [](Dns& self) { return self.state().step; })
       .def(
           "inspect", [](Dns&) {}, "Nothing is watched on the devices: statistics tell.")
+      .def(
+          "report", [](Dns&) { return nb::list(); }, "Of exchanges: those of transforms are not timed one by one.")
+      .def("tuning",
+           [](Dns& self) {
+             Tuning rules;
+             rules.source = "rules";
+             rules.options = self.options().exchange;
+             return tuning_dict(rules);
+           })
       .def("phases", [](Dns& self) { return phases(self.time_loop()); })
       .def("step_us", &step_us, nb::arg("steps"), nb::arg("repeats"), Release())
       .def_prop_ro("time", [](Dns& self) { return self.state().time; })

@@ -57,6 +57,11 @@ stencil::Options stencil_options(const nb::dict& dict) {
   reader.read("routes", routes);
   reader.read("overlap", overlap);
   reader.read("wait_limit", o.exchange.wait_limit);
+  std::string coding = "raw", throttle = "none";
+  reader.read("coding", coding);
+  reader.read("throttle", throttle);
+  o.coding = coding_from_string(coding);
+  o.exchange.throttle = throttle_from_string(throttle);
   read_knobs(reader, o.exchange.knobs);
   const Watched watched = read_watched(reader);
   reader.finish();

@@ -41,7 +41,7 @@ class DnsCase(Case):
 
     def options(self) -> dict[str, Any]:
         table = self.dns
-        keys = ("routes", "wait_limit", "pack", "streams", "sync", "grouping", "teams", "chunk")
+        keys = ("routes", "wait_limit", "throttle", "pack", "streams", "sync", "grouping", "teams", "chunk")
         exchange = {key: value for key, value in self.exchange_options().items() if key in keys}
         return {
             "cells": self.grid.cells,

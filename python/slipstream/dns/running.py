@@ -11,6 +11,7 @@ from rich.console import Console
 
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import CaseError
 from slipstream.base.rows import Rows
 from slipstream.case.solver import Fields, Monitor
 from slipstream.dns.case import DnsCase
@@ -59,6 +60,12 @@ class DnsRun:
                 shells = (min(case.grid.cells) - 1) // 3
                 self.engine.random(core().peaked_spectrum(shells, start.peak, start.energy), start.seed)
         self._table: Rows | None = None
+        courant, most = self.engine.statistics()["courant"], case.dns.largest_courant
+        if most and courant > most:
+            raise CaseError(
+                f"dns.time_step: {case.time_step:g} has the Courant number (CFL) {courant:.3g} at the start, above "
+                f"{most:g}; take at most {case.time_step * most / courant:.3g}"
+            )
         self._last: dict[str, Any] = {}
         self._taken = -1
 

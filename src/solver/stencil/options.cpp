@@ -158,8 +158,9 @@ Numbers numbers_of(const Options& o) {
 
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
   const Halo halo = halo_of(options);
-  std::vector<PlannedItem> items{{&halo, field_options(options, true, "u")}};
-  if (exchanges_both(options)) items.push_back({&halo, field_options(options, true, "before")});
+  std::vector<PlannedItem> items{{&halo, field_options(options, true, "u"), {}, false, options.coding}};
+  if (exchanges_both(options))
+    items.push_back({&halo, field_options(options, true, "before"), {}, false, options.coding});
   return plan_messages(grid, items, options.exchange);
 }
 

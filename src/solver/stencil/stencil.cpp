@@ -48,13 +48,12 @@ Stencil::Impl::Impl(const Communicator& comm, const Machine& machine, Options wa
   tuning.options = options.exchange;
   tuning.source = "rules";
   const bool both = exchanges_both(options);
-  std::vector<ExchangeItem> items{{&halo, &first}};
-  if (both) items.push_back({&halo, &second});
+  const auto item = [&](Field& field) { return ExchangeItem{&halo, &field, nullptr, false, options.coding}; };
+  std::vector<ExchangeItem> items{item(first)};
+  if (both) items.push_back(item(second));
   if (options.tune) tuning = tune(comm, grid, items, options.exchange, *options.tune);
   exchanges.push_back(std::make_unique<Exchange>(comm, grid, items, tuning.options));
-  if (!both)
-    exchanges.push_back(
-        std::make_unique<Exchange>(comm, grid, std::vector{ExchangeItem{&halo, &second}}, tuning.options));
+  if (!both) exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{item(second)}, tuning.options));
   seismograms.resize(options.receivers.size());
   make_blocks();
   list_tasks();
