@@ -41,7 +41,7 @@ PUBLIC_ROOMS = {
     "codec": "codec",
     "route": "route mover",
     "exchange": "exchange collective block_sums gather_scatter tuner",
-    "solver": "simulation guard lbm",
+    "solver": "simulation guard lbm sem krylov",
     "io": "gather vtkhdf output mesh bodies checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
