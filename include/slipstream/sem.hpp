@@ -9,6 +9,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/communicator.hpp>
 #include <slipstream/gather_scatter.hpp>
+#include <slipstream/krylov.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
@@ -50,7 +51,7 @@ std::vector<double> interpolation(const Rule& from, std::span<const double> to);
 using Point = std::array<double, 3>;
 
 /// A box of ex x ey x ez hexahedra. Element e = x + ex (y + ey z) has the same number on any number of devices.
-struct Box {
+struct ElementBox {
   std::array<std::int64_t, 3> elements{1, 1, 1};
   Point lower{0, 0, 0}, upper{1, 1, 1};
   std::array<bool, 3> periodic{false, false, false};  ///< else both sides are Dirichlet's
@@ -87,7 +88,7 @@ struct Geometry {
 };
 /// Throws Error that names element and place where the Jacobian's determinant is not positive, and where factors shall
 /// be affine and an element is not. `with_metric`: fills that, for gradients.
-Geometry geometry(const Box& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
+Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
                   bool with_metric = false);
 
 /// Values of this rank's devices, (order + 1)^3 an element.
@@ -105,13 +106,13 @@ class Space {
  public:
   static constexpr std::int64_t elements_of_a_block = 64;  ///< the unit of sums, whatever the devices
 
-  /// Collective. Throws Error on all ranks: what Box, Rule and geometry throw.
-  Space(const Communicator& comm, const Machine& machine, const Box& box, int order, SpaceOptions options = {});
+  /// Collective. Throws Error on all ranks: what ElementBox, Rule and geometry throw.
+  Space(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, SpaceOptions options = {});
   ~Space();  ///< collective
   Space(Space&&) noexcept;
 
   int order() const;
-  const Box& box() const;
+  const ElementBox& box() const;
   std::int64_t points_per_element() const;
   std::int64_t first_element(std::size_t device) const;  ///< of a device of this rank
   std::int64_t elements(std::size_t device) const;
@@ -144,6 +145,11 @@ class Space {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Solves M Q Q^T (h1 A + h2 B) x = b by conjugate gradients with Jacobi's preconditioner, from x as it comes, zero at
+/// Dirichlet points. b is assembled. Where all axes are periodic and h2 is 0, x is the solution whose mean is zero.
+/// Collective; throws what krylov::ConjugateGradients::solve throws.
+krylov::Result solve(Space& space, const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
 
 /// Pointers of all parts.
 std::vector<double*> pointers(const Vector& vector);

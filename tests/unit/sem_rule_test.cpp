@@ -55,19 +55,19 @@ TEST(SemRefuses, OrdersThatThereAreNot) {
 }
 
 TEST(SemRefuses, BoxesThatAreNone) {
-  Box none;
+  ElementBox none;
   none.elements[1] = 0;
   EXPECT_NE(error_of([&] { none.check(); }).find("along y: 0 elements"), std::string::npos);
-  Box flat;
+  ElementBox flat;
   flat.upper[2] = 0;
   EXPECT_NE(error_of([&] { flat.check(); }).find("along z"), std::string::npos);
-  Box shrunk;
+  ElementBox shrunk;
   shrunk.stretch[0] = -1;
   EXPECT_NE(error_of([&] { shrunk.check(); }).find("stretch of -1"), std::string::npos);
 }
 
 TEST(SemRefuses, AnElementThatIsTurnedInsideOutByNumberAndPlace) {
-  Box box;
+  ElementBox box;
   box.elements = {4, 4, 4};
   box.deform = 0.3;
   const std::string text = error_of([&] { geometry(box, gauss_lobatto(5), 0, box.count(), Factors::stored); });
@@ -76,7 +76,7 @@ TEST(SemRefuses, AnElementThatIsTurnedInsideOutByNumberAndPlace) {
 }
 
 TEST(SemRefuses, AffineFactorsOfDeformedElements) {
-  Box box;
+  ElementBox box;
   box.elements = {2, 2, 2};
   box.deform = 0.1;
   EXPECT_NE(error_of([&] { geometry(box, gauss_lobatto(3), 0, 8, Factors::affine); }).find("no parallelepiped"),
@@ -85,7 +85,7 @@ TEST(SemRefuses, AffineFactorsOfDeformedElements) {
 
 TEST(SemBox, MassSumsToTheVolume) {
   for (const double deform : {0.0, 0.1}) {
-    Box box;
+    ElementBox box;
     box.elements = {4, 3, 4};
     box.lower = {-1, 0, 2};
     box.upper = {1, 3, 2.5};
@@ -98,7 +98,7 @@ TEST(SemBox, MassSumsToTheVolume) {
 }
 
 TEST(SemBox, WidthsOfElementsGrowToTheStretch) {
-  Box box;
+  ElementBox box;
   box.elements = {5, 1, 1};
   box.stretch = {3, 1, 1};
   const auto width = [&](std::int64_t e) { return box.place(e, {1, 0, 0})[0] - box.place(e, {-1, 0, 0})[0]; };
@@ -107,7 +107,7 @@ TEST(SemBox, WidthsOfElementsGrowToTheStretch) {
 }
 
 TEST(SemBox, PointsHaveOneIdWhereTheirPlacesAreOne) {
-  Box box;
+  ElementBox box;
   box.elements = {3, 2, 2};
   box.periodic = {true, false, false};
   const int order = 3;

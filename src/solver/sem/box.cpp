@@ -13,7 +13,7 @@ const char* const axes[] = {"x", "y", "z"};
 
 using Index = std::array<std::int64_t, 3>;
 
-Index index_of(const Box& box, std::int64_t element) {
+Index index_of(const ElementBox& box, std::int64_t element) {
   const auto& n = box.elements;
   return {element % n[0], element / n[0] % n[1], element / (n[0] * n[1])};
 }
@@ -36,7 +36,7 @@ void for_points(std::int64_t first, std::int64_t last, int order, F f) {
 
 }  // namespace
 
-void Box::check() const {
+void ElementBox::check() const {
   for (int d = 0; d < 3; ++d) {
     const auto a = static_cast<std::size_t>(d);
     const std::string along = std::string("a box of elements along ") + axes[d] + ": ";
@@ -53,7 +53,7 @@ void Box::check() const {
   require(ids < 9e18, "a box of elements has more points than 64 bits can number");
 }
 
-Point Box::place(std::int64_t element, const Point& r) const {
+Point ElementBox::place(std::int64_t element, const Point& r) const {
   const Index at = index_of(*this, element);
   Point y{};
   double bump = deform;
@@ -66,7 +66,7 @@ Point Box::place(std::int64_t element, const Point& r) const {
   return y;
 }
 
-std::vector<std::int64_t> Box::ids(std::int64_t first, std::int64_t last, int order) const {
+std::vector<std::int64_t> ElementBox::ids(std::int64_t first, std::int64_t last, int order) const {
   Index wide{};
   for (std::size_t d = 0; d < 3; ++d) wide[d] = elements[d] * order + (periodic[d] ? 0 : 1);
   std::vector<std::int64_t> found;
@@ -84,7 +84,7 @@ std::vector<std::int64_t> Box::ids(std::int64_t first, std::int64_t last, int or
   return found;
 }
 
-std::vector<double> Box::mask(std::int64_t first, std::int64_t last, int order) const {
+std::vector<double> ElementBox::mask(std::int64_t first, std::int64_t last, int order) const {
   std::vector<double> found;
   for_points(first, last, order, [&](std::int64_t e, const std::array<int, 3>& p) {
     const Index at = index_of(*this, e);

@@ -76,7 +76,7 @@ Factors factors_from_string(const std::string& name) {
   throw Error("geometric factors '" + name + "': there are stored and affine");
 }
 
-Geometry geometry(const Box& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
+Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
                   bool with_metric) {
   const std::size_t n = rule.points.size(), points = n * n * n, count = static_cast<std::size_t>(last - first);
   const bool affine = factors == Factors::affine;
