@@ -144,6 +144,7 @@ NB_MODULE(_core, m) {
   bind_gather_scatter(m);
   bind_bench_gather_scatter(m);
   bind_bench_transpose(m);
+  bind_sem(m);
   bind_bench_exchange(m);
   bind_doctor(m);
 }

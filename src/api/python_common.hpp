@@ -39,6 +39,7 @@ void bind_allreduce(nb::module_& module);
 void bind_gather_scatter(nb::module_& module);
 void bind_bench_gather_scatter(nb::module_& module);
 void bind_bench_transpose(nb::module_& module);
+void bind_sem(nb::module_& module);
 void bind_bench_exchange(nb::module_& module);
 void bind_doctor(nb::module_& module);
 

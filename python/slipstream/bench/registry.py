@@ -38,6 +38,8 @@ BENCHMARKS: Mapping[str, str] = {
     "pingpong": "a message there and back, by every route and by MPI alone",
     "copy": "copies between a device, its host and a peer, by size, engine and shape",
     "gather_scatter": "sums over points that spectral elements share, by order, route and number of devices",
+    "axhelm": "the stiffness operator of spectral elements, by order and kind of geometric factors",
+    "nekbone": "an iteration of conjugate gradients on spectral elements, by order and number of devices",
     "transpose": "a cube of values from slabs to other slabs, by size, order of axes, route and number of devices",
     "allreduce": "a few doubles and their sum over all devices",
     "placement": "what placing blocks by the rates of the links gains",
