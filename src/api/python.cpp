@@ -150,8 +150,8 @@ NB_MODULE(_core, m) {
   bind_bench_gather_scatter(m);
   bind_bench_transpose(m);
   bind_fft(m);
-
   bind_bench_fft(m);
+  bind_sem(m);
   bind_bench_exchange(m);
   bind_doctor(m);
 }

@@ -153,6 +153,9 @@ const std::vector<Row>& table() {
       {"Lbm/Measured*", "2", "2", to_four, "measured alike by two"},
       {"Guard/GuardOnRanks.NamesTheCell*", "2 4", "2", to_four, "the rank that owns the cell, and bystanders"},
       {"Guard/GuardOnRanks*", "2", "2", to_four, "one rank finds, both learn"},
+      {"Backends/PoissonOn*", "1 2 4", "2", to_four, "elements on one rank, two and four"},
+      {"Backends/PoissonBits*", "1 2 4", "2", to_four, "the box is dealt out anew with every count"},
+      {"SemRefusesOnRanks*", "1 2", "2", to_four, "refused on every rank"},
       {"Guard.*", "1 2", "1", all, "refusals, and a finding of the one rank that has it"},
   };
   return rows;

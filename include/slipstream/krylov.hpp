@@ -1,0 +1,74 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/machine.hpp>
+#include <slipstream/stream.hpp>
+
+/// Krylov methods. They know no element and no stencil: vectors are values on devices, cut into blocks of sums.
+namespace slipstream::krylov {
+
+/// Values of this rank's devices, one pointer each.
+using Vectors = std::vector<double*>;
+using Values = std::vector<const double*>;
+
+struct Layout {
+  std::vector<std::int64_t> points;       ///< of each device of this rank
+  std::vector<std::int64_t> first_block;  ///< number of its first block among those of all devices
+  std::int64_t block = 1;                 ///< points of a block; the last of a device may be shorter
+};
+
+struct Options {
+  double tolerance = 1e-10;  ///< ends where sqrt((r, r) / (b, b)) is below
+  int most_iterations = 1000;
+  int look_every = 10;        ///< iterations between two looks of the host at the residual, for which it waits
+  bool must_converge = true;  ///< throws Error where it does not; else the result says so
+  bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x gets the mean zero
+  double imbalance = 1e-6;    ///< with null_space: the greatest |(1, b)| / sqrt((1, 1) (b, b)) that passes
+};
+
+struct Result {
+  int iterations = 0;
+  bool converged = false;
+  double reported = 0;          ///< sqrt((r, r) / (b, b)) of the recurrence
+  double true_residual = 0;     ///< the same of b - A x
+  std::vector<double> history;  ///< of the recurrence, at each look, the start first
+};
+
+/// What is solved: A x = b, A symmetric and positive in the inner product
+///
+///     (u, v) = sum of w_i u_i v_i,
+///
+/// where w counts a value kept in several places once, and is 0 where x is fixed. A's image must be zero or equal in
+/// all copies there.
+struct System {
+  std::function<void(const Vectors& in, const Vectors& out)> apply;  ///< queues out = A in on the streams
+  Values weights;                                                    ///< w
+  Values inverse_diagonal;                                           ///< Jacobi's preconditioner
+  Values measure;  ///< with null_space: the mean of x is sum of measure_i x_i over that of measure_i
+};
+
+/// Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1). Coefficients stay on the
+/// devices: between two looks the host only queues. Sums go over blocks by BlockSums: bits depend on the blocks, and
+/// not on devices, ranks or how often the host looks.
+class ConjugateGradients {
+ public:
+  /// Collective.
+  ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout);
+  ~ConjugateGradients();  ///< collective
+  ConjugateGradients(ConjugateGradients&&) noexcept;
+
+  /// Collective. From x as it comes. Throws Error on all ranks: a right side that has a part in the null space, a
+  /// matrix that is not positive, values that are not finite, no convergence (with the end of the history).
+  Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+               const Options& options = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slipstream::krylov

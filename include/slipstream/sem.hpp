@@ -1,0 +1,157 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/communicator.hpp>
+#include <slipstream/gather_scatter.hpp>
+#include <slipstream/krylov.hpp>
+#include <slipstream/machine.hpp>
+#include <slipstream/stream.hpp>
+
+/// Spectral elements: polynomials of order N on hexahedra, known by their values at the Gauss-Lobatto-Legendre (GLL)
+/// points, which are the points of the quadrature too.
+///
+/// Poisson's and Helmholtz's equations in the weak form: find u, zero on Dirichlet sides, such that for all such v
+///
+///     h1 int grad v . grad u dx  +  h2 int v u dx  =  int v f dx.
+///
+/// Fields are local to elements: (N+1)^3 values an element, i fastest, points of faces kept by each element that has
+/// them. With D the derivative matrix at the GLL points r, s, t of [-1, 1]^3 and w their weights, an element's part is
+///
+///     A = (D_r D_s D_t)^T G (D_r D_s D_t),   G_ab = w_i w_j w_k |J| grad a . grad b,   a, b of r, s, t,
+///     B = diag(w_i w_j w_k |J|),             H = h1 A + h2 B.
+///
+/// The system that is solved is M Q Q^T H u = M Q Q^T B f: Q gives each point the value of its id, Q^T sums the copies
+/// (see GatherScatter), M is zero at Dirichlet points. Every u in it is continuous: u = Q Q^T W u with W one over the
+/// number of copies, so (u, v) = sum W u v counts each point of the domain once.
+///
+/// Source: Deville, Fischer, Mund, High-Order Methods for Incompressible Fluid Flow, 2002, chapters 2 and 4.
+namespace slipstream::sem {
+
+inline constexpr int least_order = 1, most_order = 11;
+
+/// Gauss-Lobatto-Legendre quadrature of order + 1 points on [-1, 1], both ends among them: exact up to degree
+/// 2 order - 1.
+struct Rule {
+  int order = 0;
+  std::vector<double> points;      ///< ascending
+  std::vector<double> weights;     ///< their sum is 2
+  std::vector<double> derivative;  ///< row i, column m: of the m-th Lagrange polynomial at point i
+};
+/// Throws Error unless least_order <= order <= most_order.
+Rule gauss_lobatto(int order);
+/// Row i, column m: the m-th Lagrange polynomial of `from`'s points at to[i]; to.size() x (order + 1).
+std::vector<double> interpolation(const Rule& from, std::span<const double> to);
+
+using Point = std::array<double, 3>;
+
+/// A box of ex x ey x ez hexahedra. Element e = x + ex (y + ey z) has the same number on any number of devices.
+struct ElementBox {
+  std::array<std::int64_t, 3> elements{1, 1, 1};
+  Point lower{0, 0, 0}, upper{1, 1, 1};
+  std::array<bool, 3> periodic{false, false, false};  ///< else both sides are Dirichlet's
+  Point stretch{1, 1, 1};                             ///< width of the last element along an axis over the first's
+  /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by
+  /// deform sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2). The sides stay where they are. Above 0.137 the map folds.
+  double deform = 0;
+
+  std::int64_t count() const { return elements[0] * elements[1] * elements[2]; }
+  /// Throws Error: no elements along an axis, an empty extent, a stretch that is not positive.
+  void check() const;
+  /// Place of a point of an element, r in [-1, 1]^3.
+  Point place(std::int64_t element, const Point& r) const;
+  /// Appends one id a point of elements [first, last): from 1, equal where points are one and the same; 0 within an
+  /// element, whose points nobody shares. Throws Error where ids do not fit 64 bits.
+  std::vector<std::int64_t> ids(std::int64_t first, std::int64_t last, int order) const;
+  /// One a point: 0 at Dirichlet sides, else 1.
+  std::vector<double> mask(std::int64_t first, std::int64_t last, int order) const;
+};
+
+/// `stored`: G at every point, 48 B each. `affine`: one matrix an element, for boxes whose elements are
+/// parallelepipeds; the operator then reads 16 B a point and not 64.
+enum class Factors : std::uint8_t { stored, affine };
+std::string to_string(Factors factors);
+Factors factors_from_string(const std::string& name);
+
+/// Metric of elements [first, last), by the derivative of the map's interpolant (isoparametric elements).
+struct Geometry {
+  Factors factors = Factors::stored;
+  std::vector<double> stiffness;  ///< stored: [element][rr rs rt ss st tt][point]; affine: [element][6], without w
+  std::vector<double> mass;       ///< [element][point]: w_i w_j w_k |J|
+  std::vector<double> metric;     ///< d(r, s, t)/d(x, y, z): [element][rx ry rz sx sy sz tx ty tz][point]
+  std::vector<Point> places;      ///< [element][point]
+};
+/// Throws Error that names element and place where the Jacobian's determinant is not positive, and where factors shall
+/// be affine and an element is not. `with_metric`: fills that, for gradients.
+Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
+                  bool with_metric = false);
+
+/// Values of this rank's devices, (order + 1)^3 an element.
+using Vector = std::vector<Buffer<double>>;
+
+struct SpaceOptions {
+  Factors factors = Factors::stored;
+  bool gradient = false;  ///< keeps the metric, 72 B a point
+  ExchangeOptions exchange;
+};
+
+/// A box of elements dealt out to devices, ranges of whole blocks of elements to each, and the operators there. Work is
+/// queued on streams(), one a device of this rank, and not waited for.
+class Space {
+ public:
+  static constexpr std::int64_t elements_of_a_block = 64;  ///< the unit of sums, whatever the devices
+
+  /// Collective. Throws Error on all ranks: what ElementBox, Rule and geometry throw.
+  Space(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, SpaceOptions options = {});
+  ~Space();  ///< collective
+  Space(Space&&) noexcept;
+
+  int order() const;
+  const ElementBox& box() const;
+  std::int64_t points_per_element() const;
+  std::int64_t first_element(std::size_t device) const;  ///< of a device of this rank
+  std::int64_t elements(std::size_t device) const;
+  std::int64_t points(std::size_t device) const;
+  std::vector<Stream>& streams();
+  Vector vector() const;  ///< zeros
+  /// The points' places, from host memory, in the order of the values.
+  const std::vector<Point>& places(std::size_t device) const;
+
+  /// out = (h1 A + h2 B) in, element by element, not summed.
+  void helmholtz(const Vector& in, Vector& out, double h1, double h2);
+  void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2);
+  /// out = B in.
+  void mass(const Vector& in, Vector& out);
+  /// Derivatives along x, y and z at each element's points, not made continuous. Needs SpaceOptions::gradient.
+  void gradient(const Vector& in, std::array<Vector*, 3> out);
+  /// u = M Q Q^T u, or without M.
+  void assemble(Vector& u, bool masked = true);
+  void assemble(const std::vector<double*>& u, bool masked = true);
+  /// One over the diagonal of M Q Q^T H Q; 1 at Dirichlet points.
+  Vector inverse_diagonal(double h1, double h2);
+  const Vector& weights() const;      ///< one over the number of copies, 0 at Dirichlet points
+  const Vector& mass_matrix() const;  ///< B, element by element
+
+  const Communicator& comm() const;
+  const Machine& machine() const;
+  GatherScatter& gather_scatter();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Solves M Q Q^T (h1 A + h2 B) x = b by conjugate gradients with Jacobi's preconditioner, from x as it comes, zero at
+/// Dirichlet points. b is assembled. Where all axes are periodic and h2 is 0, x is the solution whose mean is zero.
+/// Collective; throws what krylov::ConjugateGradients::solve throws.
+krylov::Result solve(Space& space, const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
+
+/// Pointers of all parts.
+std::vector<double*> pointers(const Vector& vector);
+
+}  // namespace slipstream::sem

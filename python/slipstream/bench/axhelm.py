@@ -1,0 +1,114 @@
+"""`slipstream bench axhelm`: the stiffness operator of spectral elements, element by element.
+
+The least time is that of the bytes that a point needs, at the rate that a copy has in the same run: value and result
+(16 B), and six geometric factors where they are stored (48 B).
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from slipstream.base import terminal
+from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import CaseError
+from slipstream.bench import options, record
+from slipstream.machine import discovery, predict
+
+FACTORS = ("stored", "affine")
+#: Elements along each axis of a device's cube.
+ELEMENTS = {"host": 8, "cuda": 32}
+REPEATS = {"host": 5, "cuda": 30}
+#: Columns of a row that are results and not inputs.
+FIGURES = frozenset({"time_us", "gpoints_per_s", "copy_gbs", "share"})
+_BYTES = {"stored": 64, "affine": 16}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    options_of_elements(parser, orders=(1, 3, 5, 7, 9, 11))
+    options.devices(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    """Measures, prints and, on rank 0, writes. Collective."""
+
+    def time_us(machine: Any, elements: tuple[int, int, int], order: int, factors: str, repeats: int) -> float:
+        return float(core().bench_axhelm(machine, elements, order, factors, repeats))
+
+    measure(arguments, console, "axhelm", "events", time_us, _BYTES)
+
+
+def options_of_elements(parser: argparse.ArgumentParser, orders: Sequence[int]) -> None:
+    names = " ".join(map(str, orders))
+    parser.add_argument("--orders", type=int, nargs="+", default=list(orders), metavar="N", help=f"default: {names}")
+    parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="N^3 elements a device")
+    parser.add_argument("--factors", choices=FACTORS, nargs="+", default=list(FACTORS), help="default: both")
+
+
+Time = Callable[[Any, tuple[int, int, int], int, str, int], float]
+
+
+def measure(
+    arguments: argparse.Namespace, console: Console, name: str, clock: str, time_us: Time, bytes_of: dict[str, int]
+) -> None:
+    """One row an order, size and kind of factors. Collective."""
+    if min(arguments.orders) < 1 or max(arguments.orders) > 11:
+        raise CaseError(f"bench {name}: --orders are from 1 to 11")
+    if arguments.elements and min(arguments.elements) < 1:
+        raise CaseError(f"bench {name}: --elements are 1 or more")
+    backend = discovery.choose_backend(arguments.backend)
+    with as_case_error():
+        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
+    rows = list(_rows(arguments, machine, backend, clock, time_us, bytes_of))
+    console.print(_table(name, machine, rows))
+    record.keep(arguments.folder, name, record.describe_machine(machine), rows, FIGURES, console)
+
+
+def _rows(
+    arguments: argparse.Namespace, machine: Any, backend: str, clock: str, time_us: Time, bytes_of: dict[str, int]
+) -> Iterator[record.Row]:
+    devices = len(machine.devices())
+    for n in arguments.elements or [ELEMENTS[backend]]:
+        for order in arguments.orders:
+            for factors in arguments.factors:
+                rate = predict.measure_memory(machine.devices())
+                with as_case_error():
+                    time = time_us(machine, (n, n, n * devices), order, factors, REPEATS[backend])
+                points = n**3 * devices * (order + 1) ** 3
+                least_us = points * bytes_of[factors] / (rate * 1e9 * devices) * 1e6
+                row = {
+                    "ranks": machine.ranks,
+                    "devices": devices,
+                    "order": order,
+                    "elements": n**3 * devices,
+                    "dtype": "f64",
+                    "factors": factors,
+                    "clock": clock,
+                }
+                if hasattr(arguments, "routes"):
+                    row["routes"] = arguments.routes or "rules"
+                yield row | {
+                    "bytes_per_point": bytes_of[factors],
+                    "time_us": record.digits(time),
+                    "gpoints_per_s": record.digits(points / time / 1e3),
+                    "copy_gbs": record.digits(rate),
+                    "share": record.digits(least_us / time),
+                }
+
+
+def _table(name: str, machine: Any, rows: Sequence[record.Row]) -> Any:
+    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
+    shown = [
+        (
+            str(row["elements"]),
+            str(row["order"]),
+            row["factors"],
+            f"{row['time_us']:.4g}",
+            f"{row['gpoints_per_s']:.3g}",
+            f"{100 * row['share']:.3g}",
+        )
+        for row in rows
+    ]
+    columns = ["elements", "order", "factors", "us", "Gpoint/s", "% of the copy"]
+    return terminal.table(f"{name}, {counts}", columns, shown)

@@ -1,0 +1,205 @@
+// Preconditioned conjugate gradients whose coefficients stay on the devices.
+#include <cmath>
+#include <sstream>
+
+#include <slipstream/block_sums.hpp>
+#include <slipstream/buffer.hpp>
+#include <slipstream/error.hpp>
+#include <slipstream/krylov.hpp>
+
+#include "solver/krylov/vector_kernels.hpp"
+
+namespace slipstream::krylov {
+namespace {
+
+/// Blocks of each device.
+std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout) {
+  std::vector<std::vector<std::int64_t>> all;
+  for (std::size_t d = 0; d < layout.points.size(); ++d) {
+    std::vector<std::int64_t>& mine = all.emplace_back();
+    for (std::int64_t n = 0; n < Range{layout.points[d], layout.block}.blocks(); ++n)
+      mine.push_back(layout.first_block[d] + n);
+  }
+  return all;
+}
+
+/// A device's workspace. Sums of two iterations lie side by side: (r, z) of the last one makes the next direction.
+struct Side {
+  Range range;
+  Buffer<double> r, p, q, parts, sums, host;
+};
+enum Place : std::size_t { first_pair = 0, second_pair = 2, direction_sum = 4, mean_pair = 6, places = 8 };
+
+std::string tail_of(const std::vector<double>& history) {
+  std::ostringstream text;
+  text.precision(3);
+  for (std::size_t n = history.size() > 4 ? history.size() - 4 : 0; n < history.size(); ++n)
+    text << (text.str().empty() ? "" : ", ") << history[n];
+  return text.str();
+}
+
+}  // namespace
+
+struct ConjugateGradients::Impl {
+  Layout layout;
+  BlockSums one, two;
+  std::vector<Side> sides;
+
+  Impl(const Communicator& comm, const Machine& machine, Layout l)
+      : layout(std::move(l)), one(comm, machine, blocks_of(layout), 1), two(comm, machine, blocks_of(layout), 2) {
+    const std::vector<int> devices = machine.devices_of_rank(comm.rank());
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      const Device device = machine.device(devices[d]).local;
+      const Range range{layout.points[d], layout.block};
+      const auto points = static_cast<std::size_t>(range.points), blocks = static_cast<std::size_t>(range.blocks());
+      sides.push_back({range, Buffer<double>(device, points), Buffer<double>(device, points),
+                       Buffer<double>(device, points), Buffer<double>(device, 2 * blocks + 1),
+                       Buffer<double>(device, places), Buffer<double>(device, 2, Memory::pinned)});
+    }
+  }
+
+  /// Calls f(side, d) for each device, then adds up what it left in the parts.
+  template <class F>
+  void summed(std::vector<Stream>& streams, BlockSums& sums, std::size_t place, F f) {
+    std::vector<const double*> parts;
+    std::vector<double*> results;
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      f(sides[d], d);
+      parts.push_back(sides[d].parts.data());
+      results.push_back(sides[d].sums.data() + place);
+    }
+    sums.run(streams, parts, results);
+  }
+
+  /// Two sums, read by the host, which waits.
+  std::array<double, 2> read(std::vector<Stream>& streams, std::size_t place) {
+    Side& side = sides.front();
+    copy(streams.front(), side.host.data(), side.sums.data() + place, 2 * sizeof(double));
+    streams.front().synchronize();
+    one.check();
+    two.check();
+    return {side.host.data()[0], side.host.data()[1]};
+  }
+
+  template <class Get>
+  Vectors all(Get get) {
+    Vectors found;
+    for (Side& side : sides) found.push_back(get(side).data());
+    return found;
+  }
+
+  /// r = b - A x, then (r, z) and (r, r) at a place.
+  void start(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+             const Options& options, std::size_t place) {
+    const Vectors q = all([](Side & side) -> auto& { return side.q; });
+    system.apply(x, q);
+    for (std::size_t d = 0; d < sides.size(); ++d) residual(streams[d], sides[d].range, b[d], q[d], sides[d].r.data());
+    if (options.null_space) take_mean(streams, system.weights, all([](Side & side) -> auto& { return side.r; }));
+    summed(streams, two, place, [&](Side& side, std::size_t d) {
+      preconditioned(streams[d], side.range, system.weights[d], system.inverse_diagonal[d], side.r.data(),
+                     side.parts.data());
+    });
+  }
+
+  void take_mean(std::vector<Stream>& streams, const Values& weights, const Vectors& u) {
+    summed(streams, two, mean_pair,
+           [&](Side& side, std::size_t d) { mean(streams[d], side.range, weights[d], u[d], side.parts.data()); });
+    for (std::size_t d = 0; d < sides.size(); ++d)
+      subtract_mean(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, u[d]);
+  }
+
+  /// (b, b); refuses what has no solution.
+  double right_side(std::vector<Stream>& streams, const System& system, const Values& b, const Options& options) {
+    summed(streams, one, direction_sum, [&](Side& side, std::size_t d) {
+      dot(streams[d], side.range, system.weights[d], b[d], b[d], side.parts.data());
+    });
+    const double square = read(streams, direction_sum)[0];
+    require(std::isfinite(square), "conjugate gradients: the right side holds values that are not finite");
+    if (!options.null_space || square == 0) return square;
+    summed(streams, two, mean_pair, [&](Side& side, std::size_t d) {
+      mean(streams[d], side.range, system.weights[d], b[d], side.parts.data());
+    });
+    const auto [sum, ones] = read(streams, mean_pair);
+    const double part = std::abs(sum) / std::sqrt(ones * square);
+    std::ostringstream text;
+    text << "conjugate gradients: the right side does not sum to zero (its constant part is " << part
+         << " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the boundary values";
+    require(part <= options.imbalance, text.str());
+    return square;
+  }
+
+  /// One iteration, queued. (r, z) and (r, r) are at `now`, those of the next one will be at `next`.
+  void iterate(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now,
+               std::size_t next) {
+    system.apply(all([](Side & side) -> auto& { return side.p; }), all([](Side & side) -> auto& { return side.q; }));
+    summed(streams, one, direction_sum, [&](Side& side, std::size_t d) {
+      dot(streams[d], side.range, system.weights[d], side.p.data(), side.q.data(), side.parts.data());
+    });
+    summed(streams, two, next, [&](Side& side, std::size_t d) {
+      const double* sums = side.sums.data();
+      step(streams[d], side.range,
+           {system.weights[d], system.inverse_diagonal[d], side.p.data(), side.q.data(), sums + now,
+            sums + direction_sum, x[d], side.r.data()},
+           side.parts.data());
+    });
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      Side& side = sides[d];
+      direction(streams[d], side.range, system.inverse_diagonal[d], side.r.data(), side.sums.data() + next,
+                side.sums.data() + now, side.p.data());
+    }
+  }
+
+  Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+               const Options& options) {
+    const double square = right_side(streams, system, b, options), size = square > 0 ? std::sqrt(square) : 1;
+    std::size_t now = first_pair, next = second_pair;
+    start(streams, system, b, x, options, now);
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      Side& side = sides[d];
+      if (side.p.size() > 0) fill(streams[d], side.p.data(), 0, side.p.bytes());
+      fill(streams[d], side.sums.data() + next, 0, 2 * sizeof(double));
+      direction(streams[d], side.range, system.inverse_diagonal[d], side.r.data(), side.sums.data() + now,
+                side.sums.data() + next, side.p.data());
+    }
+    Result result;
+    const auto look = [&] {
+      const auto [rz, rr] = read(streams, now);
+      result.reported = std::sqrt(rr) / size;
+      result.history.push_back(result.reported);
+      result.converged = result.reported <= options.tolerance;
+      require(std::isfinite(rz) && std::isfinite(rr) && rz >= 0,
+              "conjugate gradients: after " + std::to_string(result.iterations) + " iterations (r, z) is " +
+                  std::to_string(rz) + ", residuals " + tail_of(result.history) +
+                  ": the matrix or its diagonal is not positive, or a value is not finite");
+    };
+    look();
+    while (!result.converged && result.iterations < options.most_iterations) {
+      iterate(streams, system, x, now, next);
+      std::swap(now, next);
+      ++result.iterations;
+      if (result.iterations % options.look_every == 0 || result.iterations == options.most_iterations) look();
+    }
+    require(result.converged || !options.must_converge,
+            "conjugate gradients did not converge in " + std::to_string(result.iterations) +
+                " iterations: the last residuals are " + tail_of(result.history) +
+                " of the right side; allow more iterations, ask for less, or look for elements that are thin");
+    if (options.null_space) take_mean(streams, system.measure, x);
+    start(streams, system, b, x, options, next);
+    result.true_residual = std::sqrt(read(streams, next)[1]) / size;
+    return result;
+  }
+};
+
+ConjugateGradients::ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout)
+    : impl_(std::make_unique<Impl>(comm, machine, std::move(layout))) {}
+ConjugateGradients::~ConjugateGradients() = default;
+ConjugateGradients::ConjugateGradients(ConjugateGradients&&) noexcept = default;
+
+Result ConjugateGradients::solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
+                                 const Options& options) {
+  require(options.look_every >= 1 && options.most_iterations >= 0,
+          "conjugate gradients: looks are 1 or more iterations apart, and iterations are not negative");
+  return impl_->solve(streams, system, b, x, options);
+}
+
+}  // namespace slipstream::krylov

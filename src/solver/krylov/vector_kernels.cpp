@@ -1,0 +1,152 @@
+#include "solver/krylov/vector_kernels.hpp"
+
+#include <cmath>
+
+#include <slipstream/launch.hpp>
+
+namespace slipstream::krylov {
+namespace {
+
+/// A team takes a block: each thread sums every threads-th point, then halves are added to halves. The order is the
+/// same on the host and on a GPU.
+template <class Point>
+struct BlockPass {
+  static constexpr int threads = 512, sums = Point::sums;
+  static constexpr std::size_t shared_bytes = sizeof(double) * threads * sums;
+  Point point;
+  Range range;
+  std::int64_t blocks;
+  double* parts;
+  std::int64_t cost;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    double* shared = team.template shared<double>();
+    const std::int64_t first = team.index() * range.block;
+    const std::int64_t behind = first + range.block < range.points ? first + range.block : range.points;
+    team.each([&](int t) {
+      double sum[sums] = {};
+      for (std::int64_t p = first + t; p < behind; p += threads) point(p, sum);
+      for (int s = 0; s < sums; ++s) shared[s * threads + t] = sum[s];
+    });
+    for (int half = threads / 2; half > 0; half /= 2)
+      team.each([&](int t) {
+        for (int s = 0; s < sums && t < half; ++s) shared[s * threads + t] += shared[s * threads + t + half];
+      });
+    team.each([&](int t) {
+      if (t < sums) parts[t * blocks + team.index()] = shared[t * threads];
+    });
+  }
+};
+
+template <class Point>
+void by_blocks(Stream& stream, const Range& range, const Point& point, double* parts) {
+  using Pass = BlockPass<Point>;
+  launch_teams(stream, range.blocks(), Pass::threads, Pass::shared_bytes,
+               Pass{point, range, range.blocks(), parts, 4 * range.block});
+}
+
+/// A point at a time, in rows: cells of a launch are int.
+template <class Point>
+struct EachPoint {
+  static constexpr std::int64_t row = 256;
+  Point point;
+  std::int64_t points;
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t p = j * row + i;
+    if (p < points) point(p);
+  }
+};
+
+template <class Point>
+void by_points(Stream& stream, const Range& range, const Point& point) {
+  constexpr std::int64_t row = EachPoint<Point>::row;
+  launch(stream, Box{{0, 0, 0}, {row, (range.points + row - 1) / row, 1}}, EachPoint<Point>{point, range.points});
+}
+
+struct Dot {
+  static constexpr int sums = 1;
+  const double *w, *u, *v;
+  SLIP_FN void operator()(std::int64_t p, double* sum) const { sum[0] = fma(w[p] * u[p], v[p], sum[0]); }
+};
+
+struct Mean {
+  static constexpr int sums = 2;
+  const double *w, *u;
+  SLIP_FN void operator()(std::int64_t p, double* sum) const {
+    sum[0] = fma(w[p], u[p], sum[0]);
+    sum[1] += w[p];
+  }
+};
+
+struct Preconditioned {
+  static constexpr int sums = 2;
+  const double *w, *d, *r;
+  SLIP_FN void add(std::int64_t p, double value, double* sum) const {
+    const double square = w[p] * value * value;
+    sum[0] = fma(d[p], square, sum[0]);
+    sum[1] += square;
+  }
+  SLIP_FN void operator()(std::int64_t p, double* sum) const { add(p, r[p], sum); }
+};
+
+/// Zero over zero: the residual is zero, and nothing shall change any more.
+SLIP_FN double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
+
+struct StepPoint {
+  static constexpr int sums = 2;
+  Step step;
+  SLIP_FN void operator()(std::int64_t p, double* sum) const {
+    const double alpha = ratio(*step.rz, *step.pq);
+    step.x[p] = fma(alpha, step.p[p], step.x[p]);
+    const double r = fma(-alpha, step.q[p], step.r[p]);
+    step.r[p] = r;
+    Preconditioned{step.w, step.d, step.r}.add(p, r, sum);
+  }
+};
+
+struct Residual {
+  const double *b, *q;
+  double* r;
+  SLIP_FN void operator()(std::int64_t p) const { r[p] = b[p] - q[p]; }
+};
+
+struct SubtractMean {
+  const double* sums;
+  double* u;
+  SLIP_FN void operator()(std::int64_t p) const { u[p] -= ratio(sums[0], sums[1]); }
+};
+
+struct Direction {
+  const double *d, *r, *now, *before;
+  double* p;
+  SLIP_FN void operator()(std::int64_t i) const { p[i] = fma(ratio(*now, *before), p[i], d[i] * r[i]); }
+};
+
+}  // namespace
+
+void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts) {
+  by_blocks(stream, range, Dot{w, u, v}, parts);
+}
+void mean(Stream& stream, const Range& range, const double* w, const double* u, double* parts) {
+  by_blocks(stream, range, Mean{w, u}, parts);
+}
+void preconditioned(Stream& stream, const Range& range, const double* w, const double* d, const double* r,
+                    double* parts) {
+  by_blocks(stream, range, Preconditioned{w, d, r}, parts);
+}
+void step(Stream& stream, const Range& range, const Step& step, double* parts) {
+  by_blocks(stream, range, StepPoint{step}, parts);
+}
+void residual(Stream& stream, const Range& range, const double* b, const double* q, double* r) {
+  by_points(stream, range, Residual{b, q, r});
+}
+void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u) {
+  by_points(stream, range, SubtractMean{sums, u});
+}
+void direction(Stream& stream, const Range& range, const double* d, const double* r, const double* now,
+               const double* before, double* p) {
+  by_points(stream, range, Direction{d, r, now, before, p});
+}
+
+}  // namespace slipstream::krylov

@@ -1,0 +1,39 @@
+#pragma once
+// Passes over a device's values: some leave a part of each sum for each block.
+#include <cstdint>
+
+#include <slipstream/stream.hpp>
+
+namespace slipstream::krylov {
+
+/// A device's values and the blocks that they are summed by.
+struct Range {
+  std::int64_t points = 0, block = 1;
+  std::int64_t blocks() const { return (points + block - 1) / block; }
+};
+
+// Parts lie as BlockSums wants them: of the n-th block for sum s at parts[s * blocks + n].
+
+/// (u, v).
+void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts);
+/// (1, u) and (1, 1).
+void mean(Stream& stream, const Range& range, const double* w, const double* u, double* parts);
+/// (r, D r) and (r, r), D diagonal.
+void preconditioned(Stream& stream, const Range& range, const double* w, const double* d, const double* r,
+                    double* parts);
+/// alpha = rz / pq; x += alpha p; r -= alpha q; then (r, D r) and (r, r).
+struct Step {
+  const double *w, *d, *p, *q, *rz, *pq;
+  double *x, *r;
+};
+void step(Stream& stream, const Range& range, const Step& step, double* parts);
+
+/// r = b - q.
+void residual(Stream& stream, const Range& range, const double* b, const double* q, double* r);
+/// u -= sums[0] / sums[1].
+void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
+/// p = D r + (now / before) p.
+void direction(Stream& stream, const Range& range, const double* d, const double* r, const double* now,
+               const double* before, double* p);
+
+}  // namespace slipstream::krylov

@@ -1,0 +1,45 @@
+#pragma once
+// The operators of an element by order, as functions: each order is compiled once, in a file of a few.
+#include <cstdint>
+
+#include <slipstream/sem.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream::sem {
+
+struct HelmholtzCall {
+  const Rule* rule;
+  Factors form;
+  const double *in, *factors, *mass;
+  double* out;
+  double h1, h2;
+  std::int64_t elements;
+};
+struct GradientCall {
+  const Rule* rule;
+  const double *in, *metric;
+  double* out[3];
+  std::int64_t elements;
+};
+
+/// The kernels of an order.
+struct OrderKernels {
+  void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
+  void (*gradient)(Stream& stream, const GradientCall& call);
+};
+const OrderKernels& order_kernels(int order);
+
+/// Defined for all orders in orders_*_kernels.cpp.
+template <int order>
+OrderKernels kernels_of();
+
+// Point by point, of any order.
+
+/// out = a b.
+void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
+/// Element by element: the diagonal of h1 A + h2 B.
+void diagonal(Stream& stream, const HelmholtzCall& call);
+/// u = mask / u, where the mask is 0: `otherwise`.
+void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points);
+
+}  // namespace slipstream::sem

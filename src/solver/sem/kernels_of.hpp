@@ -1,0 +1,56 @@
+#pragma once
+// What orders_*_kernels.cpp instantiate.
+#include <algorithm>
+
+#include "solver/sem/gradient.hpp"
+#include "solver/sem/helmholtz.hpp"
+
+namespace slipstream::sem {
+
+template <int n>
+Basis<n> basis_of(const Rule& rule) {
+  Basis<n> basis;
+  std::copy_n(rule.derivative.begin(), n * n, basis.d);
+  std::copy_n(rule.weights.begin(), n, basis.w);
+  return basis;
+}
+
+template <class Kernel>
+void launch_elements(Stream& stream, const Kernel& kernel, std::int64_t elements) {
+  launch_teams(stream, (elements + Kernel::per_team - 1) / Kernel::per_team, Kernel::threads, Kernel::shared_bytes,
+               kernel);
+}
+
+template <int n, bool affine>
+void run_helmholtz(Stream& stream, const HelmholtzCall& call) {
+  using Kernel = HelmholtzKernel<n, affine>;
+  const double* mass = call.h2 == 0 ? nullptr : call.mass;
+  const int words = (affine ? 2 : 8) * Kernel::threads * n;
+  launch_elements(
+      stream,
+      Kernel{basis_of<n>(*call.rule), call.in, call.factors, mass, call.out, call.h1, call.h2, call.elements, words},
+      call.elements);
+}
+
+template <int order>
+OrderKernels kernels_of() {
+  constexpr int n = order + 1;
+  OrderKernels kernels;
+  kernels.helmholtz = [](Stream& stream, const HelmholtzCall& call) {
+    call.form == Factors::affine ? run_helmholtz<n, true>(stream, call) : run_helmholtz<n, false>(stream, call);
+  };
+  kernels.gradient = [](Stream& stream, const GradientCall& call) {
+    using Kernel = GradientKernel<n>;
+    launch_elements(stream,
+                    Kernel{basis_of<n>(*call.rule),
+                           call.in,
+                           call.metric,
+                           {call.out[0], call.out[1], call.out[2]},
+                           call.elements,
+                           13 * Kernel::threads * n},
+                    call.elements);
+  };
+  return kernels;
+}
+
+}  // namespace slipstream::sem

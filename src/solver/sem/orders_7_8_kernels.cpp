@@ -1,0 +1,8 @@
+#include "solver/sem/kernels_of.hpp"
+
+namespace slipstream::sem {
+
+template OrderKernels kernels_of<7>();
+template OrderKernels kernels_of<8>();
+
+}  // namespace slipstream::sem

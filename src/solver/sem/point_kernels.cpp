@@ -1,0 +1,96 @@
+// What goes point by point and needs no order at compile time, and the table of orders.
+#include <algorithm>
+#include <cmath>
+
+#include <slipstream/error.hpp>
+#include <slipstream/launch.hpp>
+
+#include "solver/sem/kernels.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+/// Rows of points that a launch takes, whatever there are: cells are int, boxes of 2^31 points are not.
+constexpr std::int64_t row = 256;
+Box rows_of(std::int64_t points) { return {{0, 0, 0}, {row, (points + row - 1) / row, 1}}; }
+
+struct Multiply {
+  const double *a, *b;
+  double* out;
+  std::int64_t points;
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t p = j * row + i;
+    if (p < points) out[p] = a[p] * b[p];
+  }
+};
+
+struct Invert {
+  double* u;
+  const double* mask;
+  double otherwise;
+  std::int64_t points;
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t p = j * row + i;
+    if (p < points) u[p] = mask[p] == 0 ? otherwise : mask[p] / u[p];
+  }
+};
+
+/// The basis function of point (i, j, k) has derivatives along r on its row, along s and t on its files: with g at the
+/// points of these, sum_m D_mi^2 G_rr + ..., and at the point itself the mixed products.
+struct Diagonal {
+  static constexpr int most = most_order + 1;
+  double d[most * most], w[most];
+  int n;
+  bool affine;
+  const double *factors, *mass;
+  double* out;
+  double h1, h2;
+
+  SLIP_FN double g(int c, int i, int j, int k, std::int64_t e) const {
+    if (affine) return w[i] * w[j] * w[k] * factors[e * 6 + c];
+    return factors[((e * 6 + c) * n + k) * n * n + j * n + i];
+  }
+  SLIP_FN void operator()(int i, int jk, int e) const {
+    const int j = jk % n, k = jk / n;
+    double sum = 0;
+    for (int m = 0; m < n; ++m) {
+      const double r = d[m * n + i], s = d[m * n + j], t = d[m * n + k];
+      sum = fma(r * r, g(0, m, j, k, e), sum);
+      sum = fma(s * s, g(3, i, m, k, e), sum);
+      sum = fma(t * t, g(5, i, j, m, e), sum);
+    }
+    const double r = d[i * n + i], s = d[j * n + j], t = d[k * n + k];
+    sum += 2 * (r * s * g(1, i, j, k, e) + r * t * g(2, i, j, k, e) + s * t * g(4, i, j, k, e));
+    const std::int64_t p = (static_cast<std::int64_t>(e) * n + k) * n * n + j * n + i;
+    out[p] = h1 * sum + h2 * mass[p];
+  }
+};
+
+}  // namespace
+
+void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points) {
+  launch(stream, rows_of(points), Multiply{a, b, out, points});
+}
+
+void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points) {
+  launch(stream, rows_of(points), Invert{u, mask, otherwise, points});
+}
+
+void diagonal(Stream& stream, const HelmholtzCall& call) {
+  const std::int64_t n = call.rule->order + 1;
+  Diagonal kernel{{},      {},     static_cast<int>(n), call.form == Factors::affine, call.factors, call.mass, call.out,
+                  call.h1, call.h2};
+  std::copy(call.rule->derivative.begin(), call.rule->derivative.end(), kernel.d);
+  std::copy(call.rule->weights.begin(), call.rule->weights.end(), kernel.w);
+  launch(stream, {{0, 0, 0}, {n, n * n, call.elements}}, kernel);
+}
+
+const OrderKernels& order_kernels(int order) {
+  static const OrderKernels table[] = {kernels_of<1>(), kernels_of<2>(),  kernels_of<3>(), kernels_of<4>(),
+                                       kernels_of<5>(), kernels_of<6>(),  kernels_of<7>(), kernels_of<8>(),
+                                       kernels_of<9>(), kernels_of<10>(), kernels_of<11>()};
+  require(order >= least_order && order <= most_order, "there are no kernels of order " + std::to_string(order));
+  return table[order - 1];
+}
+
+}  // namespace slipstream::sem

@@ -1,0 +1,81 @@
+// Gauss-Lobatto-Legendre points by Newton's method, their derivative matrix and interpolation by Lagrange polynomials.
+#include <cmath>
+#include <numbers>
+
+#include <slipstream/error.hpp>
+#include <slipstream/sem.hpp>
+
+namespace slipstream::sem {
+namespace {
+
+/// Legendre's polynomial of a degree and the one before it, at x.
+struct Legendre {
+  double value = 1, before = 0;
+  Legendre(int degree, double x) {
+    for (int n = 0; n < degree; ++n) {
+      const double next = ((2 * n + 1) * x * value - n * before) / (n + 1);
+      before = value;
+      value = next;
+    }
+  }
+};
+
+/// Inner points are the zeros of L_N'; with (1 - x^2) L_N' = N (L_{N-1} - x L_N) and (1 - x^2) L_N'' = 2 x L_N' -
+/// N (N + 1) L_N, Newton's step on (1 - x^2) L_N' is (x L_N - L_{N-1}) / ((N + 1) L_N).
+double inner_point(int order, int i) {
+  double x = -std::cos(std::numbers::pi * i / order);
+  for (int step = 0; step < 50; ++step) {
+    const Legendre l(order, x);
+    const double change = (x * l.value - l.before) / ((order + 1) * l.value);
+    x -= change;
+    if (std::abs(change) < 1e-16) break;
+  }
+  return x;
+}
+
+}  // namespace
+
+Rule gauss_lobatto(int order) {
+  require(order >= least_order && order <= most_order, "elements of order " + std::to_string(order) +
+                                                           ": orders are from " + std::to_string(least_order) + " to " +
+                                                           std::to_string(most_order));
+  const std::size_t n = static_cast<std::size_t>(order) + 1;
+  Rule rule{order, std::vector<double>(n), std::vector<double>(n), std::vector<double>(n * n)};
+  for (std::size_t i = 0; i < n; ++i) {
+    // Halves mirror each other to the bit.
+    const std::size_t mirror = n - 1 - i;
+    if (i < mirror) rule.points[i] = i == 0 ? -1 : inner_point(order, static_cast<int>(i));
+    if (i > mirror) rule.points[i] = -rule.points[mirror];
+  }
+  std::vector<double> legendre(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    legendre[i] = Legendre(order, rule.points[i]).value;
+    rule.weights[i] = 2 / (order * (order + 1) * legendre[i] * legendre[i]);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    double row = 0;
+    for (std::size_t m = 0; m < n; ++m) {
+      if (m == i) continue;
+      const double d = legendre[i] / (legendre[m] * (rule.points[i] - rule.points[m]));
+      rule.derivative[i * n + m] = d;
+      row += d;
+    }
+    rule.derivative[i * n + i] = -row;  // of a constant: exactly zero
+  }
+  return rule;
+}
+
+std::vector<double> interpolation(const Rule& from, std::span<const double> to) {
+  const std::vector<double>& x = from.points;
+  std::vector<double> matrix;
+  for (const double y : to)
+    for (std::size_t m = 0; m < x.size(); ++m) {
+      double value = 1;
+      for (std::size_t l = 0; l < x.size(); ++l)
+        if (l != m) value *= (y - x[l]) / (x[m] - x[l]);
+      matrix.push_back(value);
+    }
+  return matrix;
+}
+
+}  // namespace slipstream::sem

@@ -1,0 +1,180 @@
+// A box of elements on devices: geometry, copies' sums and operators.
+#include <algorithm>
+#include <optional>
+
+#include <slipstream/error.hpp>
+#include <slipstream/sem.hpp>
+
+#include "machine/agree.hpp"
+#include "solver/sem/kernels.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+Buffer<double> on_device(Stream& stream, const std::vector<double>& values) {
+  Buffer<double> buffer(stream.device(), values.size());
+  if (!values.empty()) copy(stream, buffer.data(), values.data(), buffer.bytes());
+  stream.synchronize();
+  return buffer;
+}
+
+/// What a device holds.
+struct Part {
+  std::int64_t first = 0, elements = 0, points = 0;
+  std::vector<std::int64_t> ids;
+  std::vector<Point> places;
+  Buffer<double> stiffness, metric;
+};
+
+}  // namespace
+
+struct Space::Impl {
+  Communicator comm;
+  Machine machine;
+  ElementBox box;
+  Rule rule;
+  SpaceOptions options;
+  std::int64_t cube = 0;
+  std::vector<Stream> streams;
+  std::vector<Part> parts;
+  Vector mass, mask, weights;
+  std::optional<GatherScatter> sums;
+
+  Impl(const Communicator& c, const Machine& m, const ElementBox& b, int order, SpaceOptions o)
+      : comm(c), machine(m), box(b), options(std::move(o)) {
+    on_all_ranks(comm, [&] {
+      box.check();
+      rule = gauss_lobatto(order);
+      cube = std::int64_t{order + 1} * (order + 1) * (order + 1);
+      for (const int device : machine.devices_of_rank(comm.rank())) add_part(device);
+    });
+    std::vector<SharedPoints> shared;
+    for (const Part& part : parts)
+      shared.push_back({part.ids, part.first / elements_of_a_block, elements_of_a_block * cube});
+    sums.emplace(comm, machine, shared, GatherScatterOptions{DType::f64, 1, options.exchange});
+    count_copies();
+  }
+
+  void add_part(int device) {
+    const std::int64_t blocks = (box.count() + elements_of_a_block - 1) / elements_of_a_block;
+    const auto begin = [&](std::int64_t d) {
+      return std::min(blocks * d / machine.devices() * elements_of_a_block, box.count());
+    };
+    Stream& stream = streams.emplace_back(machine.device(device).local);
+    Part& part = parts.emplace_back();
+    part.first = begin(device);
+    const std::int64_t last = begin(device + 1);
+    part.elements = last - part.first;
+    part.points = part.elements * cube;
+    part.ids = box.ids(part.first, last, rule.order);
+    Geometry g = geometry(box, rule, part.first, last, options.factors, options.gradient);
+    part.stiffness = on_device(stream, g.stiffness);
+    part.metric = on_device(stream, g.metric);
+    mass.push_back(on_device(stream, g.mass));
+    mask.push_back(on_device(stream, box.mask(part.first, last, rule.order)));
+    part.places = std::move(g.places);
+  }
+
+  /// Weights: mask / (copies of a point).
+  void count_copies() {
+    for (std::size_t d = 0; d < parts.size(); ++d)
+      weights.push_back(on_device(streams[d], std::vector<double>(static_cast<std::size_t>(parts[d].points), 1.0)));
+    run_sums(pointers(weights));
+    for (std::size_t d = 0; d < parts.size(); ++d)
+      invert(streams[d], weights[d].data(), mask[d].data(), 0, parts[d].points);
+    for (Part& part : parts) part.ids = {};
+  }
+
+  void run_sums(const std::vector<double*>& u) {
+    std::vector<GatherScatter::Array> arrays;
+    for (double* values : u) arrays.push_back({values, 0});
+    sums->run(streams, arrays);
+  }
+
+  HelmholtzCall call(std::size_t d, const double* in, double* out, double h1, double h2) const {
+    return {&rule, options.factors, in, parts[d].stiffness.data(), mass[d].data(), out, h1, h2, parts[d].elements};
+  }
+};
+
+std::vector<double*> pointers(const Vector& vector) {
+  std::vector<double*> all;
+  for (const Buffer<double>& part : vector) all.push_back(part.data());
+  return all;
+}
+
+Space::Space(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, SpaceOptions options)
+    : impl_(std::make_unique<Impl>(comm, machine, box, order, std::move(options))) {}
+Space::~Space() = default;
+Space::Space(Space&&) noexcept = default;
+
+int Space::order() const { return impl_->rule.order; }
+const ElementBox& Space::box() const { return impl_->box; }
+std::int64_t Space::points_per_element() const { return impl_->cube; }
+std::int64_t Space::first_element(std::size_t device) const { return impl_->parts.at(device).first; }
+std::int64_t Space::elements(std::size_t device) const { return impl_->parts.at(device).elements; }
+std::int64_t Space::points(std::size_t device) const { return impl_->parts.at(device).points; }
+std::vector<Stream>& Space::streams() { return impl_->streams; }
+const std::vector<Point>& Space::places(std::size_t device) const { return impl_->parts.at(device).places; }
+const Vector& Space::weights() const { return impl_->weights; }
+const Vector& Space::mass_matrix() const { return impl_->mass; }
+const Communicator& Space::comm() const { return impl_->comm; }
+const Machine& Space::machine() const { return impl_->machine; }
+GatherScatter& Space::gather_scatter() { return *impl_->sums; }
+
+Vector Space::vector() const {
+  Vector made;
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
+    Buffer<double>& part =
+        made.emplace_back(impl_->streams[d].device(), static_cast<std::size_t>(impl_->parts[d].points));
+    if (part.size()) fill(impl_->streams[d], part.data(), 0, part.bytes());
+  }
+  return made;
+}
+
+void Space::helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2) {
+  const OrderKernels& kernels = order_kernels(impl_->rule.order);
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d)
+    kernels.helmholtz(impl_->streams[d], impl_->call(d, in.at(d), out.at(d), h1, h2));
+}
+
+void Space::helmholtz(const Vector& in, Vector& out, double h1, double h2) {
+  helmholtz(pointers(in), pointers(out), h1, h2);
+}
+
+void Space::mass(const Vector& in, Vector& out) {
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d)
+    multiply(impl_->streams[d], impl_->mass[d].data(), in.at(d).data(), out.at(d).data(), impl_->parts[d].points);
+}
+
+void Space::gradient(const Vector& in, std::array<Vector*, 3> out) {
+  require(impl_->options.gradient, "the space of elements keeps no metric: make it with SpaceOptions::gradient");
+  const OrderKernels& kernels = order_kernels(impl_->rule.order);
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
+    const Part& part = impl_->parts[d];
+    kernels.gradient(impl_->streams[d], {&impl_->rule,
+                                         in.at(d).data(),
+                                         part.metric.data(),
+                                         {out[0]->at(d).data(), out[1]->at(d).data(), out[2]->at(d).data()},
+                                         part.elements});
+  }
+}
+
+void Space::assemble(const std::vector<double*>& u, bool masked) {
+  impl_->run_sums(u);
+  for (std::size_t d = 0; masked && d < impl_->parts.size(); ++d)
+    multiply(impl_->streams[d], u[d], impl_->mask[d].data(), u[d], impl_->parts[d].points);
+}
+
+void Space::assemble(Vector& u, bool masked) { assemble(pointers(u), masked); }
+
+Vector Space::inverse_diagonal(double h1, double h2) {
+  Vector made = vector();
+  for (std::size_t d = 0; d < made.size(); ++d)
+    diagonal(impl_->streams[d], impl_->call(d, nullptr, made[d].data(), h1, h2));
+  assemble(made, false);
+  for (std::size_t d = 0; d < made.size(); ++d)
+    invert(impl_->streams[d], made[d].data(), impl_->mask[d].data(), 1, impl_->parts[d].points);
+  return made;
+}
+
+}  // namespace slipstream::sem

@@ -1,0 +1,44 @@
+"""`slipstream bench axhelm` and `slipstream bench nekbone` on emulated devices."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+from slipstream.bench import axhelm, nekbone
+
+
+@pytest.mark.parametrize(("name", "clock", "stored"), [("axhelm", "events", 64), ("nekbone", "host", 162)])
+def test_rows_hold_inputs_and_times(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, clock: str, stored: int
+) -> None:
+    monkeypatch.setitem(axhelm.REPEATS, "host", 2)
+    monkeypatch.setitem(nekbone.ITERATIONS, "host", 3)
+    words = ("--backend", "host", "--devices", "2", "--orders", "1", "3", "--elements", "4", "--folder", "out")
+    result = cli("bench", name, *words)
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / name).glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["order"], row["factors"]) for row in rows] == [
+        (1, "stored"), (1, "affine"), (3, "stored"), (3, "affine")
+    ]  # fmt: skip
+    for row in rows:
+        assert row["elements"] == 128 and row["devices"] == 2 and row["clock"] == clock
+        assert row["bytes_per_point"] == stored - (48 if row["factors"] == "affine" else 0)
+        points = 128 * (row["order"] + 1) ** 3
+        assert row["gpoints_per_s"] == pytest.approx(points / row["time_us"] / 1e3, rel=1e-2)
+
+
+@pytest.mark.parametrize("name", ["axhelm", "nekbone"])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--orders", "12"], "--orders are from 1 to 11"),
+        (["--orders", "0"], "--orders are from 1 to 11"),
+        (["--elements", "0"], "--elements are 1 or more"),
+        (["--factors", "none"], "invalid choice: 'none'"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(cli: Cli, name: str, words: list[str], said: str) -> None:
+    result = cli("bench", name, "--backend", "host", "--no-write", *words)
+    assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr

@@ -1,0 +1,183 @@
+// Operators of elements on devices of the host, against sums written down as they stand in the formula.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include <slipstream/error.hpp>
+#include <slipstream/sem.hpp>
+
+#include "../support/machine_rig.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+ElementBox small(double deform) {
+  ElementBox box;
+  box.elements = {2, 3, 1};
+  box.upper = {1, 2, 0.5};
+  box.stretch = {2, 1, 1};
+  box.deform = deform;
+  return box;
+}
+
+std::vector<double> random_values(std::int64_t count) {
+  std::mt19937 engine(7);
+  std::uniform_real_distribution<double> value(-1, 1);
+  std::vector<double> made;
+  for (std::int64_t i = 0; i < count; ++i) made.push_back(value(engine));
+  return made;
+}
+
+void set(Space& space, Vector& vector, const std::vector<double>& values) {
+  copy(space.streams()[0], vector[0].data(), values.data(), vector[0].bytes());
+  space.streams()[0].synchronize();
+}
+std::vector<double> get(Space& space, const Vector& vector) {
+  std::vector<double> values(vector[0].size());
+  copy(space.streams()[0], values.data(), vector[0].data(), vector[0].bytes());
+  space.streams()[0].synchronize();
+  return values;
+}
+
+/// An element's matrix H, row by row: (D phi_p)^T G (D phi_q) summed over the points of the quadrature, for all p and
+/// q.
+std::vector<double> row_of_matrix(std::size_t p, const Rule& rule, const double* g, const double* mass, double h1,
+                                  double h2) {
+  const std::size_t n = rule.points.size(), cube = n * n * n;
+  const auto derivative = [&](std::size_t of, std::size_t at, int axis) {
+    double d = 1;
+    for (int a = 0; a < 3; ++a, of /= n, at /= n)
+      d *= a == axis ? rule.derivative[(at % n) * n + of % n] : (at % n == of % n ? 1.0 : 0.0);
+    return d;
+  };
+  constexpr int place[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
+  std::vector<double> row(cube, 0);
+  for (std::size_t at = 0; at < cube; ++at)
+    for (int a = 0; a < 3; ++a) {
+      const double dp = derivative(p, at, a);
+      for (std::size_t q = 0; q < cube && dp != 0; ++q)
+        for (int b = 0; b < 3; ++b)
+          row[q] += h1 * dp * g[static_cast<std::size_t>(place[a][b]) * cube + at] * derivative(q, at, b);
+    }
+  row[p] += h2 * mass[p];
+  return row;
+}
+
+class OperatorsOf : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+TEST_P(OperatorsOf, HelmholtzIsThatOfTheFormulaOnDeformedElements) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  Space space(comm, machine, small(0.05), order);
+  const std::vector<double> u = random_values(space.points(0));
+  Vector in = space.vector(), out = space.vector();
+  set(space, in, u);
+  const Rule rule = gauss_lobatto(order);
+  const Geometry g = geometry(space.box(), rule, 0, space.box().count(), Factors::stored);
+  const std::size_t cube = static_cast<std::size_t>(space.points_per_element()), e = 4;
+  for (const auto& [h1, h2] : {std::pair{1.0, 0.0}, {0.7, 2.5}}) {
+    space.helmholtz(in, out, h1, h2);
+    const std::vector<double> found = get(space, out);
+    for (std::size_t p = 0; p < cube; p += 1 + cube / 9) {
+      const std::vector<double> h = row_of_matrix(p, rule, &g.stiffness[e * 6 * cube], &g.mass[e * cube], h1, h2);
+      double sum = 0, scale = 0;
+      for (std::size_t q = 0; q < cube; ++q) {
+        sum += h[q] * u[e * cube + q];
+        scale = std::max(scale, std::abs(h[q]));
+      }
+      ASSERT_NEAR(found[e * cube + p], sum, 1e-11 * scale) << "point " << p;
+    }
+  }
+}
+
+TEST_P(OperatorsOf, AffineFactorsGiveWhatStoredOnesGive) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  Space stored(comm, machine, small(0), order), affine(comm, machine, small(0), order, {Factors::affine, false, {}});
+  const std::vector<double> u = random_values(stored.points(0));
+  Vector in = stored.vector(), one = stored.vector(), other = stored.vector();
+  set(stored, in, u);
+  for (const double h2 : {0.0, 3.0}) {
+    stored.helmholtz(in, one, 1.5, h2);
+    affine.helmholtz(in, other, 1.5, h2);
+    const std::vector<double> expected = get(stored, one), found = get(affine, other);
+    double scale = 0;
+    for (const double value : expected) scale = std::max(scale, std::abs(value));
+    for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], expected[p], 1e-12 * scale) << p;
+  }
+}
+
+TEST_P(OperatorsOf, GradientsOfPolynomialsAreExactAndMassIsTheirWeight) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  Space space(comm, machine, small(0), order, {Factors::stored, true, {}});
+  std::vector<double> u;
+  for (const Point& x : space.places(0)) u.push_back(std::pow(x[0], order) * x[1] - 2 * x[2] * x[1]);
+  Vector in = space.vector(), dx = space.vector(), dy = space.vector(), dz = space.vector();
+  set(space, in, u);
+  space.gradient(in, {&dx, &dy, &dz});
+  const std::vector<double> gx = get(space, dx), gy = get(space, dy), gz = get(space, dz);
+  for (std::size_t p = 0; p < u.size(); ++p) {
+    const Point& x = space.places(0)[p];
+    ASSERT_NEAR(gx[p], order * std::pow(x[0], order - 1) * x[1], 1e-10);
+    ASSERT_NEAR(gy[p], std::pow(x[0], order) - 2 * x[2], 1e-10);
+    ASSERT_NEAR(gz[p], -2 * x[1], 1e-10);
+  }
+  space.mass(in, dx);
+  const std::vector<double> weighted = get(space, dx), mass = get(space, space.mass_matrix());
+  for (std::size_t p = 0; p < u.size(); ++p) ASSERT_EQ(weighted[p], mass[p] * u[p]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, OperatorsOf,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 4)));
+INSTANTIATE_TEST_SUITE_P(HighOrders, OperatorsOf,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(5, 6, 7)));
+
+class HighOrdersOf : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+/// (v, A u) of polynomials that the quadrature takes exactly, and a constant's image, which is zero.
+TEST_P(HighOrdersOf, StiffnessHasTheEnergyOfAPolynomialAndNoneOfAConstant) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  for (const Factors factors : {Factors::stored, Factors::affine}) {
+    Space space(comm, machine, small(0), order, {factors, false, {}});
+    std::vector<double> u, v;
+    for (const Point& x : space.places(0)) {
+      u.push_back(x[0] * x[0] + 3 * x[1] * x[2]);
+      v.push_back(x[0] * x[1]);
+    }
+    Vector in = space.vector(), out = space.vector();
+    set(space, in, u);
+    space.helmholtz(in, out, 1, 0);
+    const std::vector<double> image = get(space, out);
+    double energy = 0;
+    for (std::size_t p = 0; p < v.size(); ++p) energy += v[p] * image[p];
+    // grad v . grad u = 2 x y + 3 x z over [0, 1] x [0, 2] x [0, 1/2].
+    EXPECT_NEAR(energy, 1.0 + 0.375, 1e-11) << to_string(factors);
+    set(space, in, std::vector<double>(u.size(), 1));
+    space.helmholtz(in, out, 1, 0);
+    for (const double value : get(space, out)) ASSERT_NEAR(value, 0, 1e-11);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, HighOrdersOf,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Range(2, most_order + 1)));
+
+TEST(SemRefuses, GradientsWithoutAMetricAndOrdersThatThereAreNot) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  Space space(comm, machine, small(0), 2);
+  Vector u = space.vector();
+  EXPECT_NE(error_of([&] { space.gradient(u, {&u, &u, &u}); }).find("SpaceOptions::gradient"), std::string::npos);
+  for (const int order : {0, 12})
+    EXPECT_NE(error_of([&] { Space none(comm, machine, small(0), order); }).find("orders are from 1 to 11"),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace slipstream::sem
