@@ -1,0 +1,60 @@
+"""`slipstream bench stencil` and `bench wave`: their rows, and what they refuse."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+
+def rows(folder: Path, name: str) -> list[dict[str, object]]:
+    (path,) = (folder / name).glob("*.json")
+    return json.loads(path.read_text())["rows"]
+
+
+def test_rows_say_what_was_computed_and_how_fast(here: Cli, tmp_path: Path) -> None:
+    words = [
+        "--cells",
+        "16",
+        "--together",
+        "1",
+        "2",
+        "--devices",
+        "2",
+        "--methods",
+        "heat7",
+        "wave4",
+        "--folder",
+        "out",
+    ]
+    result = here("bench", "stencil", "--backend", "host", "--methods", "heat7", "wave4", *words)
+    assert result.returncode == 0, result.stderr
+    found = rows(tmp_path / "out", "stencil")
+    assert [(r["equation"], r["steps_per_exchange"]) for r in found] == [
+        ("heat", 1), ("heat", 2), ("wave", 1), ("wave", 2),
+    ]  # fmt: skip
+    for row in found:
+        assert row["devices"] == 2 and row["cells_per_device"] == [16, 16, 16] and 0 < row["share"] < 2
+    # Two layers of two arrays for a wave of radius 2 that exchanges after two steps; edges as well.
+    assert found[3]["message_bytes"] > 4 * found[2]["message_bytes"]
+
+
+def test_waves_of_floats_and_doubles_stand_beside_the_published_ones(cli: Cli, tmp_path: Path) -> None:
+    words = ["-n", "2", "--cells", "1000", "--lengths", "100000", "--folder", "out"]
+    result = cli("bench", "wave", *words)
+    assert result.returncode == 0, result.stderr
+    assert "0.02996" in result.stdout and "published" in result.stdout
+    found = rows(tmp_path / "out", "wave")
+    assert len(found) == 2 * 4 + 2 and {r["message"] for r in found} == {"float", "double"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["stencil", "--cells", "0"], "--cells and --together are 1 or more"),
+        (["wave"], "it takes two ranks, -n 2; there are 1"),
+    ],
+)
+def test_bad_input_is_said(here: Cli, words: list[str], said: str) -> None:
+    result = here("bench", *words)
+    assert result.returncode == 2 and said in result.stderr
