@@ -1,6 +1,7 @@
 // cuFFT, found when the program runs. A plan has no workspace of its own: all plans of a device share the caller's.
 #include <cufft.h>
 
+#include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
 #include "device/cuda/common.hpp"
@@ -92,6 +93,10 @@ class CufftLines final : public Lines {
       cufft.destroy(plan_);
       throw;
     }
+    // Components of an odd number of real values begin between the addresses that the library takes.
+    const Side& side = batch.kind == Kind::complex_to_real ? batch.to : batch.from;
+    if (is_real() && side.distance * batch.count % 2 != 0)
+      aligned_ = Buffer<std::byte>(device, static_cast<std::size_t>(side.distance * batch.count) * word());
   }
   ~CufftLines() override {
     const cuda::DeviceScope scope(device_);
@@ -110,8 +115,18 @@ class CufftLines final : public Lines {
     const Cufft& cufft = Cufft::get();
     const cuda::DeviceScope scope(device_);
     cufft.check(cufft.set_stream(plan_, static_cast<cudaStream_t>(stream.native())), "change its stream");
-    void* const in = const_cast<void*>(from);  // its interface knows no const
-    cufft.check(execute(cufft, in, to), "transform");
+    void* in = const_cast<void*>(from);  // its interface knows no const
+    const bool into = batch_.kind == Kind::complex_to_real;
+    const void* const real = into ? to : from;
+    if (!is_real() || reinterpret_cast<std::uintptr_t>(real) % (2 * word()) == 0) {
+      cufft.check(execute(cufft, in, to), "transform");
+      return;
+    }
+    require(aligned_.bytes() > 0, "cuFFT takes real values at addresses that are multiples of " +
+                                      std::to_string(2 * word()) + " bytes: begin the array there");
+    if (!into) copy(stream, aligned_.data(), from, aligned_.bytes());
+    cufft.check(execute(cufft, into ? in : aligned_.data(), into ? aligned_.data() : to), "transform");
+    if (into) copy(stream, to, aligned_.data(), aligned_.bytes());
   }
 
  private:
@@ -137,8 +152,12 @@ class CufftLines final : public Lines {
     }
   }
 
+  bool is_real() const { return batch_.kind == Kind::real_to_complex || batch_.kind == Kind::complex_to_real; }
+  std::size_t word() const { return batch_.twice ? 8 : 4; }
+
   Device device_;
   LineBatch batch_;
+  Buffer<std::byte> aligned_;
   cufftHandle plan_ = 0;
   std::size_t workspace_ = 0;
 };

@@ -6,6 +6,7 @@ namespace {
 
 template <class T>
 struct HeatStar {
+  static constexpr int threads = 256;
   const T* u;
   T* next;
   Strides strides;
@@ -37,6 +38,7 @@ struct HeatStar {
 
 template <class T>
 struct HeatCube {
+  static constexpr int threads = 256;
   const T* u;
   T* next;
   Strides strides;

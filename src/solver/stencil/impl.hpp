@@ -63,6 +63,7 @@ struct Stencil::Impl {
   void set(Field& field, const Values& values);
   void set_done();
   void drain();
+  Overlap usual_overlap() const;
 
   int turn() const { return static_cast<int>((base + count) % 2); }
   Field& now() { return turn() == 0 ? first : second; }

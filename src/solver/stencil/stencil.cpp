@@ -317,9 +317,17 @@ void Stencil::Impl::drain() {
   drained = state.step;
 }
 
+/// Where the devices alone do the exchange, a step in one piece is faster than an interior and a rim, whose sides along
+/// x touch memory in small pieces (two H100s, 512^3: 27 % of a heat step).
+Overlap Stencil::Impl::usual_overlap() const {
+  const bool by_devices =
+      std::all_of(exchanges.begin(), exchanges.end(), [](const auto& e) { return e->capturable(); });
+  return options.overlap == Overlap::automatic && by_devices ? Overlap::off : options.overlap;
+}
+
 Stencil::Stencil(const Communicator& comm, const Machine& machine, Options options)
     : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
-  impl_->loop.emplace(*this, impl_->options.overlap, impl_->options.exchange.trace);
+  impl_->loop.emplace(*this, impl_->usual_overlap(), impl_->options.exchange.trace);
 }
 Stencil::~Stencil() = default;
 
