@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <utility>
 
 #include <slipstream/sem.hpp>
 
@@ -92,7 +93,9 @@ TEST_P(PoissonOn, DeformedElementsHasAnErrorThatFallsByTheOrder) {
       EXPECT_LT(solved.error, row.error);
       EXPECT_LT(solved.result.true_residual, 1e-10);
       // Even and odd orders differ: over two of them.
-      if (two_before > 0) EXPECT_GT(two_before / solved.error, 25);
+      if (two_before > 0) {
+        EXPECT_GT(two_before / solved.error, 25);
+      }
       two_before = std::exchange(before, solved.error);
     }
   }
