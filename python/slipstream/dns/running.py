@@ -165,7 +165,7 @@ class DnsRun:
         reference = energy.taylor_green_1600() if case.is_reference_flow else None
         found = energy.compare(decay, reference)
         figures["energy"] = found
-        budget = np.abs(rate + column["dissipation"] - column["power"])[1:-1].max() / column["dissipation"].max()
+        budget = np.abs(rate - column["dissipation"] + column["power"])[1:-1].max() / column["dissipation"].max()
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}
         result["energy.budget_error"] = float(budget)
         if reference is not None:

@@ -6,7 +6,7 @@ namespace {
 
 template <class T>
 struct HeatStar {
-  static constexpr int threads = 256;
+  static constexpr int threads = 256, tile = 256;
   const T* u;
   T* next;
   Strides strides;
@@ -38,7 +38,7 @@ struct HeatStar {
 
 template <class T>
 struct HeatCube {
-  static constexpr int threads = 256;
+  static constexpr int threads = 256, tile = 256;
   const T* u;
   T* next;
   Strides strides;

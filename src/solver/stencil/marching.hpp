@@ -7,10 +7,8 @@
 
 namespace slipstream::stencil {
 
-/// Cells along x of a block of threads: with rows so short it holds several, which share what they read along y.
-constexpr int tile = 32;
-
-/// `Column`: a functor with operator()(i, j, k), march(i, j, first, end), and `threads` of a block.
+/// `Column`: a functor with operator()(i, j, k), march(i, j, first, end), the `threads` of a block, and `tile`, its
+/// cells along x: a block of short rows holds several, which share what they read along y.
 template <class Column>
 struct Marching {
   static constexpr int threads = Column::threads;
@@ -18,7 +16,7 @@ struct Marching {
   int low_x, high_x, tiles;  ///< along x
   int low, high, depth;      ///< along z
   SLIP_FN void operator()(int n, int j, int m) const {
-    const int i = low_x + m % tiles * tile + n, first = low + m / tiles * depth;
+    const int i = low_x + m % tiles * Column::tile + n, first = low + m / tiles * depth;
     if (i < high_x) column.march(i, j, first, first + depth < high ? first + depth : high);
   }
 };
@@ -36,8 +34,8 @@ void launch_columns(Stream& stream, const Box& box, const Column& column) {
   if (stream.device().backend == Backend::host) return launch_on_host(stream, box, column);
   const int depth = depth_of(box);
   const auto pieces = [](std::int64_t of, int size) { return static_cast<int>((of + size - 1) / size); };
-  const int tiles = pieces(box.extent(0), tile), layers = pieces(box.extent(2), depth);
-  launch_on_gpu(stream, {{0, box.lo[1], 0}, {tile, box.hi[1], std::int64_t{tiles} * layers}},
+  const int tiles = pieces(box.extent(0), Column::tile), layers = pieces(box.extent(2), depth);
+  launch_on_gpu(stream, {{0, box.lo[1], 0}, {Column::tile, box.hi[1], std::int64_t{tiles} * layers}},
                 Marching<Column>{column, static_cast<int>(box.lo[0]), static_cast<int>(box.hi[0]), tiles,
                                  static_cast<int>(box.lo[2]), static_cast<int>(box.hi[2]), depth});
 }

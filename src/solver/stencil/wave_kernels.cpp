@@ -6,7 +6,7 @@ namespace {
 
 template <class T, int radius>
 struct Wave {
-  static constexpr int threads = radius > 2 ? 512 : 256;
+  static constexpr int threads = radius > 2 ? 512 : 256, tile = 32;
   const T* u;
   T* next;  // holds the u before
   const T* courant;
