@@ -23,9 +23,9 @@ struct SharedPoints {
 };
 
 struct GatherScatterOptions {
-  DType type = DType::f64;               ///< f32, f64, i32, i64, or c64 and c128, which have no min and max
-  int components = 1;                    ///< that one run combines, all in one message for each pair of devices
-  ExchangeOptions exchange;              ///< routes, knobs and the limit of waits
+  DType type = DType::f64;   ///< f32, f64, i32, i64, or c64 and c128, which have no min and max
+  int components = 1;        ///< that one run combines, all in one message for each pair of devices
+  ExchangeOptions exchange;  ///< routes, knobs and the limit of waits
   /// How combined values travel. With a lossy one, the value of each block that shares an id with another is rounded
   /// before they are combined, wherever the blocks lie: copies are equal still, and bits depend on blocks alone.
   Coding coding = {};

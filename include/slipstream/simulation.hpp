@@ -53,8 +53,8 @@ struct Loop {
   int look_every = 1;
 };
 
-/// One thing that a step does, on all devices: a kernel, an exchange, work of all devices together or a loop. A step is a list of tasks,
-/// in the order in which one would tell it.
+/// One thing that a step does, on all devices: a kernel, an exchange, work of all devices together or a loop. A step is
+/// a list of tasks, in the order in which one would tell it.
 struct Task {
   std::string name;
   Kernel kernel = {};

@@ -86,8 +86,8 @@ class Graph {
   std::shared_ptr<Impl> impl_;
 };
 
-/// A graph that replays another one until, after a replay, a number in the device's memory is 0; once at least. The work
-/// of the other one must be kernels, copies and fills of that device alone.
+/// A graph that replays another one until, after a replay, a number in the device's memory is 0; once at least. The
+/// work of the other one must be kernels, copies and fills of that device alone.
 Graph repeat(Device device, const Graph& body, const std::int32_t* again);
 
 /// Copies bytes between any two memories that the stream's device reaches, by the copy engine where there is one.

@@ -65,10 +65,14 @@ class NcclRoute final : public Route {
  public:
   RouteKind kind() const override { return RouteKind::nccl; }
   Facts capability() const override {
-    return {{"between", "any two GPUs"}, {"patterns", "any"},
-            {"operations", "all"},       {"codings", "all, in the kernel that packs"},
-            {"origin of memory", "any"}, {"ranks per device", "1"},
-            {"devices per rank", "any"}, {"capturable", "yes"},
+    return {{"between", "any two GPUs"},
+            {"patterns", "any"},
+            {"operations", "all"},
+            {"codings", "all, in the kernel that packs"},
+            {"origin of memory", "any"},
+            {"ranks per device", "1"},
+            {"devices per rank", "any"},
+            {"capturable", "yes"},
             {"repeated within a graph", "no: the library's work"}};
   }
   Facts execution() const override {

@@ -29,7 +29,8 @@ bool worth_overlapping(const Simulation& simulation) {
 /// Whether a graph may repeat all that a loop does.
 bool loopable(const Loop& loop) {
   return !any(loop.tasks, [](const Task& task) {
-    return task.loop || (task.exchange && !task.exchange->loopable()) || (task.collective && !task.collective->loopable);
+    return task.loop || (task.exchange && !task.exchange->loopable()) ||
+           (task.collective && !task.collective->loopable);
   });
 }
 

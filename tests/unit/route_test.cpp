@@ -50,8 +50,7 @@ TEST(SymmetricLayout, HoldsEveryPlaceAndKeepsCountersInFront) {
 TEST(SymmetricLayout, HasRoomForEachMessage) {
   const SymmetricLayout layout = symmetric_layout(letters);
   ASSERT_EQ(layout.places.size(), letters.size());
-  for (const auto& letter : letters)
-    EXPECT_GE(layout.places.at({letter.source, letter.target}).bytes, letter.bytes);
+  for (const auto& letter : letters) EXPECT_GE(layout.places.at({letter.source, letter.target}).bytes, letter.bytes);
 }
 
 }  // namespace
