@@ -52,10 +52,9 @@ lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
   Reader reader(dict, "the solver");
   std::string lattice = "D3Q19", collision = "TRT", precision = "f32", streaming = "two", solids = "auto",
-              layout = "auto", overlap = "auto", placement = "theoretical";
+              layout = "auto";
   std::map<std::string, std::array<double, 3>> walls;
   std::map<std::string, nb::dict> boundaries;
-  std::vector<std::string> routes;
   reader.read("cells", o.cells);
   reader.read("periodic", o.periodic);
   reader.read("density_drop", o.density_drop);
@@ -74,29 +73,13 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("alignment", o.alignment);
   reader.read("walls", walls);
   reader.read("boundaries", boundaries);
-  reader.read("blocks_per_device", o.grid.partition.blocks_per_device);
-  reader.read("node_grid", o.grid.partition.nodes);
-  reader.read("device_grid", o.grid.partition.devices);
-  reader.read("placement", placement);
-  reader.read("placement_seed", o.grid.placement_seed);
-  reader.read("measured_gb_per_s", o.grid.measured_gb_per_s);
-  reader.read("routes", routes);
-  reader.read("overlap", overlap);
+  read_cut_and_exchange(reader, o);
   reader.read("rim", o.rim);
   reader.read("rim_processors", o.rim_processors);
   reader.read("tune_rim", o.tune_rim);
-  std::string coding = "raw", throttle = "none";
-  reader.read("coding", coding);
-  reader.read("throttle", throttle);
-  o.coding = coding_from_string(coding);
-  o.exchange.throttle = throttle_from_string(throttle);
-  reader.read("wait_limit", o.exchange.wait_limit);
-  read_knobs(reader, o.exchange.knobs);
   std::vector<std::array<std::int64_t, 7>> boxes;  // low x, y, z, high, device
   reader.read("boxes", boxes);
-  const Watched watched = read_watched(reader);
   reader.finish();
-  o.tune = watched.tune;
   o.lattice = one_of<lbm::Lattice>(
       lattice, {{"D2Q9", lbm::Lattice::d2q9}, {"D3Q19", lbm::Lattice::d3q19}, {"D3Q27", lbm::Lattice::d3q27}},
       "lattice");
@@ -116,12 +99,8 @@ lbm::Options options_from(const nb::dict& dict) {
                                   {"sparse", lbm::Solids::sparse}},
                                  "way to keep solid cells");
   if (layout != "auto") o.layout = layout_from_string(layout);
-  o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
-                              "overlap mode");
-  o.grid.placement = placement_from_string(placement);
   for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
   for (const auto& [name, boundary] : boundaries) o.boundaries[side_from(name)] = boundary_from(boundary);
-  o.exchange.routes = routes_from(routes);
   for (const auto& b : boxes) {
     Block block;
     block.box = {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}};

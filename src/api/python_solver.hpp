@@ -5,9 +5,37 @@
 #include <slipstream/simulation.hpp>
 #include <slipstream/vtkhdf.hpp>
 
-#include "api/python_common.hpp"
+#include "api/python_report.hpp"
+#include "api/reading.hpp"
 
 namespace slipstream::python {
+
+/// What all solvers that are cut into blocks read alike, from [machine] and [exchange]: how the grid is cut and placed,
+/// how messages travel, whether they are measured. `Options` has grid, exchange, coding, overlap and tune.
+template <class Options>
+void read_cut_and_exchange(Reader& reader, Options& o) {
+  std::string overlap = "auto", placement = "theoretical", coding = "raw", throttle = "none";
+  std::vector<std::string> routes;
+  reader.read("blocks_per_device", o.grid.partition.blocks_per_device);
+  reader.read("node_grid", o.grid.partition.nodes);
+  reader.read("device_grid", o.grid.partition.devices);
+  reader.read("placement", placement);
+  reader.read("placement_seed", o.grid.placement_seed);
+  reader.read("measured_gb_per_s", o.grid.measured_gb_per_s);
+  reader.read("routes", routes);
+  reader.read("overlap", overlap);
+  reader.read("coding", coding);
+  reader.read("throttle", throttle);
+  reader.read("wait_limit", o.exchange.wait_limit);
+  read_knobs(reader, o.exchange.knobs);
+  o.tune = read_watched(reader).tune;
+  o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
+                              "overlap mode");
+  o.grid.placement = placement_from_string(placement);
+  o.coding = coding_from_string(coding);
+  o.exchange.throttle = throttle_from_string(throttle);
+  o.exchange.routes = routes_from(routes);
+}
 
 /// The largest share of its memory that any device needs: above 1 the grid does not fit.
 double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed);

@@ -28,8 +28,7 @@ stencil::Values values_of(const nb::object& function) {
 stencil::Options stencil_options(const nb::dict& dict) {
   stencil::Options o;
   Reader reader(dict, "the solver");
-  std::string equation = "heat", sides = "fixed", precision = "f32", overlap = "auto", placement = "theoretical";
-  std::vector<std::string> routes;
+  std::string equation = "heat", sides = "fixed", precision = "f32";
   nb::object speeds = nb::none();
   std::vector<nb::dict> sources, receivers;
   reader.read("cells", o.cells);
@@ -48,33 +47,13 @@ stencil::Options stencil_options(const nb::dict& dict) {
   reader.read("sources", sources);
   reader.read("receivers", receivers);
   reader.read("steps_per_exchange", o.steps_per_exchange);
-  reader.read("blocks_per_device", o.grid.partition.blocks_per_device);
-  reader.read("node_grid", o.grid.partition.nodes);
-  reader.read("device_grid", o.grid.partition.devices);
-  reader.read("placement", placement);
-  reader.read("placement_seed", o.grid.placement_seed);
-  reader.read("measured_gb_per_s", o.grid.measured_gb_per_s);
-  reader.read("routes", routes);
-  reader.read("overlap", overlap);
-  reader.read("wait_limit", o.exchange.wait_limit);
-  std::string coding = "raw", throttle = "none";
-  reader.read("coding", coding);
-  reader.read("throttle", throttle);
-  o.coding = coding_from_string(coding);
-  o.exchange.throttle = throttle_from_string(throttle);
-  read_knobs(reader, o.exchange.knobs);
-  const Watched watched = read_watched(reader);
+  read_cut_and_exchange(reader, o);
   reader.finish();
-  o.tune = watched.tune;
   o.equation = one_of<stencil::Equation>(
       equation, {{"heat", stencil::Equation::heat}, {"wave", stencil::Equation::wave}}, "equation");
   o.sides = one_of<stencil::Sides>(sides, {{"fixed", stencil::Sides::fixed}, {"insulated", stencil::Sides::insulated}},
                                    "kind of sides");
   o.precision = dtype_from_string(precision);
-  o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
-                              "overlap mode");
-  o.grid.placement = placement_from_string(placement);
-  o.exchange.routes = routes_from(routes);
   o.speeds = values_of(speeds);
   for (const nb::dict& given : sources) {
     stencil::Source source;

@@ -19,6 +19,7 @@ from slipstream.flow import energy, expected
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
 from slipstream.run.report import expected as expected_table
+from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 
 #: Columns of statistics.csv behind step and time.
@@ -26,22 +27,6 @@ COLUMNS = (
     "energy", "dissipation", "enstrophy", "power", "velocity", "taylor_scale", "taylor_reynolds", "kolmogorov_scale",
     "kmax_eta", "courant",
 )  # fmt: skip
-
-
-class Velocity:
-    """The velocity over time in one file that ParaView opens."""
-
-    def __init__(self, engine: Any, case: DnsCase, path: Path) -> None:
-        self._engine, self._case, self._written = engine, case, -1
-        self._series = engine.series(str(path))
-
-    def write(self) -> None:
-        if self._engine.step != self._written:
-            self._written = self._engine.step
-            self._series.write(self._case.time_of(self._written), [("velocity", "")])
-
-    def close(self) -> None:
-        self._series.close()
 
 
 class DnsRun:
@@ -97,7 +82,7 @@ class DnsRun:
         return f"time step {self._case.time_step:g}, viscosity {self._case.dns.viscosity:g}; take a smaller time step"
 
     def fields(self, path: Path) -> Fields:
-        return Velocity(self.engine, self._case, path)
+        return FieldSeries(self.engine, self._case, path, ["velocity"])
 
     def _statistics(self) -> dict[str, Any]:
         """Of this step, found once."""

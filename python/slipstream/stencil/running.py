@@ -17,6 +17,7 @@ from slipstream.flow import expected
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
 from slipstream.run.report import expected as expected_table
+from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.stencil import together
 from slipstream.stencil.case import StencilCase
@@ -24,22 +25,6 @@ from slipstream.stencil.case import StencilCase
 Array = np.ndarray
 #: Cells that are looked at in one go.
 SLAB = 1 << 20
-
-
-class UField:
-    """u over time in one file that ParaView opens."""
-
-    def __init__(self, engine: Any, case: StencilCase, path: Path) -> None:
-        self._engine, self._case, self._written = engine, case, -1
-        self._series = engine.series(str(path))
-
-    def write(self) -> None:
-        if self._engine.step != self._written:
-            self._written = self._engine.step
-            self._series.write(self._case.time_of(self._written), [("u", "")])
-
-    def close(self) -> None:
-        self._series.close()
 
 
 def _differences(case: StencilCase, given: float | str, cells: Sequence[Array]) -> Array:
@@ -127,7 +112,7 @@ class StencilRun:
         return f"time step {self._case.time_step:.4g} of at most {limit:.4g}; take a smaller stencil.time_step"
 
     def fields(self, path: Path) -> Fields:
-        return UField(self.engine, self._case, path)
+        return FieldSeries(self.engine, self._case, path, ["u"])
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         return []

@@ -98,7 +98,7 @@ void check(const Options& o) {
   for (int a = 0; a < 3; ++a)
     require(o.periodic[a] || o.cells[a] == 1 || 2 * o.absorbing <= o.cells[a],
             "an absorbing layer of " + std::to_string(o.absorbing) + " cells at both sides does not fit into " +
-                std::to_string(o.cells[a]) + " cells along " + "xyz"[a]);
+                std::to_string(o.cells[a]) + " cells along " + std::string(1, "xyz"[a]));
   const double limit = stable_time_step(o);
   require(o.time_step >= 0 && o.time_step <= limit * (1 + 1e-12),
           "the time step " + number(o.time_step) + " is above " + number(limit) +
@@ -111,8 +111,9 @@ void check_blocks(const Grid& grid, const Options& options) {
     for (int a = 0; a < 3; ++a)
       require(block.box.extent(a) >= width[a],
               "block " + std::to_string(block.id) + " is " + std::to_string(block.box.extent(a)) +
-                  " cells long along " + "xyz"[a] + ", less than the " + std::to_string(width[a]) + " that " +
-                  std::to_string(options.steps_per_exchange) + " steps of radius " + std::to_string(radius(options)) +
+                  " cells long along " + std::string(1, "xyz"[a]) + ", less than the " + std::to_string(width[a]) +
+                  " that " + std::to_string(options.steps_per_exchange) + " steps of radius " +
+                  std::to_string(radius(options)) +
                   " reach: take fewer or longer blocks, fewer steps an exchange, or a lower order");
 }
 
