@@ -46,6 +46,16 @@ cavity | 1+ | 180 | bench cavity --cells 192 --precision f16
 cases | 1+ | 300 | bench cases
 cases_fine | 1+ | 420 | bench cases --variant fine
 cases_finest | 1+ | 420 | bench cases --variant finest
+stencil | 1+ | 120 | bench stencil --precision f32 --precision f64
+stencil2 | 2 | 60 | bench stencil --cells 512 --devices 2
+stencil2 | 2 | 60 | bench stencil --methods heat7 --cells 128 --together 1 2 4 8 --routes kernel,staged --devices 2
+fft | 1+ | 120 | bench fft --types c64 f64
+fft2 | 2 | 120 | bench fft --types c64 f64 --devices 2
+dns | 1+ | 180 | bench dns
+dns2 | 2 | 180 | bench dns --devices 2
+axhelm | 1+ | 180 | bench axhelm --elements 16
+nekbone | 1+ | 120 | bench nekbone --elements 16
+nekbone2 | 2 | 120 | bench nekbone --elements 16 --devices 2
 exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4

@@ -18,11 +18,13 @@ from slipstream.base.errors import CaseError, RunError
 from slipstream.bench import record
 from slipstream.case.case import Case
 from slipstream.case.reader import load, variant_names
+from slipstream.case.solver import solver_of
 from slipstream.machine import discovery
+from slipstream.results import record as run_record
 
 #: Beside the package in the source tree; installed packages have none.
 CASES = Path(__file__).resolve().parents[3] / "cases"
-QUICK = ("output.fields=false", "output.pictures=false", "output.report=false", "output.profiles=true")
+QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
 
 
 @dataclass(frozen=True)
@@ -89,19 +91,19 @@ def _temporary_folder() -> Iterator[str]:
 
 
 def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
-    """What comparison.json says of a run; of rank 0. Raises CaseError or RunError on all ranks. Collective."""
+    """The figures that a run leaves in its record; of rank 0. Raises CaseError or RunError on all ranks. Collective."""
     from slipstream.run import run
 
     module = core()
     with _temporary_folder() as folder:
         case = load(entry.path, [*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"], entry.variant)
         run.run(case, Console(quiet=True))
-        path = case.folder / "comparison.json"
-        found = path.read_text(encoding="utf-8") if module.rank() == 0 and path.exists() else ""
-    # A run leaves none where a signal or the clock has ended it.
+        kept = run_record.read(case.folder) if module.rank() == 0 else None
+        # A run that a signal or the clock has ended compares nothing.
+        found = json.dumps(kept.figures) if kept and "expected" in kept.figures else ""
     if not module.broadcast(found, 0):
         raise Stopped(f"bench cases: stopped during {entry}; what ran before is written")
-    return json.loads(found)["run"] if found else {}
+    return json.loads(found) if found else {}
 
 
 def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[dict[str, Any]]:
@@ -113,9 +115,7 @@ def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[di
         "backend": machine.devices()[0]["backend"],
         "case": entry.path.stem,
         "variant": entry.variant,
-        "lattice": case.lbm.lattice,
-        "collision": case.lbm.collision,
-        "precision": case.lbm.precision,
+        **solver_of(case).inputs(case),
         "cells": list(case.grid.cells),
         "clock": "host",
     }

@@ -121,6 +121,10 @@ class Solver(Protocol):
         """The method and the problem, for the banner."""
         ...
 
+    def inputs(self, case: Case) -> dict[str, str | int]:
+        """The method in a few words, for rows of benchmarks, "precision" among them."""
+        ...
+
     def title(self, case: Case) -> str:
         """What is computed and how, behind the case's own words in the titles of pictures."""
         ...

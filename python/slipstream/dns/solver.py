@@ -75,6 +75,10 @@ def facts(case: DnsCase) -> list[tuple[str, str]]:
     ]
 
 
+def inputs(case: DnsCase) -> dict[str, str | int]:
+    return {"scheme": case.dns.scheme, "precision": case.dns.precision}
+
+
 def title(case: DnsCase) -> str:
     return f"viscosity {case.dns.viscosity:.4g}, {case.dns.scheme} {case.dns.precision}"
 

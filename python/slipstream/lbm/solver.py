@@ -42,6 +42,11 @@ def check_before_start(case: LbmCase) -> None:
     profiles.reference_for(case)
 
 
+def inputs(case: LbmCase) -> dict[str, str | int]:
+    lbm = case.lbm
+    return {"lattice": lbm.lattice, "collision": lbm.collision, "precision": lbm.precision}
+
+
 def title(case: LbmCase) -> str:
     lbm = case.lbm
     return f"Re {case.scales.reynolds:.4g}, {lbm.lattice} {lbm.collision} {lbm.precision}"

@@ -60,6 +60,12 @@ def facts(case: StencilCase) -> list[tuple[str, str]]:
     ]
 
 
+def inputs(case: StencilCase) -> dict[str, str | int]:
+    table = case.stencil
+    size = {"points": table.points} if table.equation == "heat" else {"order": table.order}
+    return {"equation": table.equation, **size, "precision": table.precision}
+
+
 def title(case: StencilCase) -> str:
     table = case.stencil
     what = f"{table.points} points" if table.equation == "heat" else f"order {table.order}"
