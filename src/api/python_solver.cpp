@@ -151,8 +151,7 @@ nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, cons
 
 /// A plan for thousands of devices takes a while, so the next size to try is where memory would be full if it grew as
 /// the cells do; every third halves the interval.
-Extent largest_extent(const Machine& machine, const Extent& shape,
-                      const std::function<double(const Extent&)>& fullness_of) {
+Extent largest_extent(const Machine& machine, Extent shape, const std::function<double(const Extent&)>& fullness_of) {
   const std::int64_t longest = *std::max_element(shape.begin(), shape.end());
   const auto scaled = [&](std::int64_t n) {
     Extent e;

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import CASES, SMALL, TETRAHEDRON, Cli
+from slipstream.base import registry
 from slipstream.base.errors import CaseError
 from slipstream.base.toml_text import find_line, parse_override
 from slipstream.case.reader import load, schema
@@ -266,8 +267,10 @@ def test_resolved_case_keeps_what_depends_on_other_keys(small: Path) -> None:
 
 def test_schema_knows_every_table_and_forbids_others() -> None:
     described = schema()
-    assert set(described["properties"]) == {*LbmCase.model_fields, "variants"}
-    assert described["additionalProperties"] is False
+    assert len(described["anyOf"]) == len(registry.SOLVERS)
+    (flow,) = [one for one in described["anyOf"] if "lbm" in one["properties"]]
+    assert set(flow["properties"]) == {*LbmCase.model_fields, "variants"}
+    assert all(one["additionalProperties"] is False for one in described["anyOf"])
     assert "y+" in described["$defs"]["WallsTable"]["properties"]
 
 
