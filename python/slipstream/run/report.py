@@ -38,7 +38,7 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
     counts: dict[str, int] = {}
     for message in plan["messages"]:
         counts[message["route"]] = counts.get(message["route"], 0) + 1
-    routes = ", ".join(f"{route} x {count}" for route, count in sorted(counts.items())) or "none (one block)"
+    routes = ", ".join(f"{route} x {count}" for route, count in sorted(counts.items())) or _no_messages(plan)
     split, rate = _split(plan), f"{prediction.rate(setup.case.cell_count):.0f} {solver.unit_of_rate}"
     return [
         ("slipstream", f"{build['version']}, commit {build['commit']}, {build['mpi']}"),
@@ -56,6 +56,11 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
         ("predicted", f"{rate}, {prediction.step * 1e3:.3g} ms a step"),
         *(("warning", text) for text in solver.warnings(setup.case)),
     ]
+
+
+def _no_messages(plan: dict[str, Any]) -> str:
+    """Transforms plan their messages when they are made."""
+    return "none (one block)" if len(plan["blocks"]) == 1 else "known when the run begins"
 
 
 def _split(plan: dict[str, Any]) -> str:
