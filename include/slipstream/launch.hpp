@@ -28,6 +28,23 @@ void launch_on_host(Stream& stream, const Box& box, const Kernel& kernel) {
   if (!box.empty()) host::launch(stream.impl(), box, kernel);
 }
 
+/// As launch_teams(), for kernels of one backend.
+template <class Kernel>
+void launch_teams_on_gpu([[maybe_unused]] Stream& stream, std::int64_t teams, [[maybe_unused]] int threads,
+                         [[maybe_unused]] std::size_t shared_bytes, [[maybe_unused]] const Kernel& kernel) {
+  if (teams <= 0) return;
+#if defined(__CUDACC__)
+  cuda::launch_teams(stream, teams, threads, shared_bytes, kernel);
+#else
+  throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
+#endif
+}
+template <class Kernel>
+void launch_teams_on_host(Stream& stream, std::int64_t teams, int threads, std::size_t shared_bytes,
+                          const Kernel& kernel) {
+  if (teams > 0) host::launch_teams(stream.impl(), teams, threads, shared_bytes, kernel);
+}
+
 /// Runs `kernel(i, j, k)` (int) once for every cell of the box, in no order; cells must not depend on one another.
 /// `kernel` is a trivially copyable functor with `SLIP_FN void operator()(int, int, int) const`.
 /// A functor with decisions that depend on j and k only may offer them as `row(j, k)`, whose result is called with i:
@@ -54,15 +71,10 @@ void launch(Stream& stream, const Box& box, const Kernel& kernel) {
 /// where one thread runs a whole team: loops may then go along rows.
 template <class Kernel>
 void launch_teams(Stream& stream, std::int64_t teams, int threads, std::size_t shared_bytes, const Kernel& kernel) {
-  if (teams <= 0) return;
   if (stream.device().backend == Backend::host) {
-    host::launch_teams(stream.impl(), teams, threads, shared_bytes, kernel);
+    launch_teams_on_host(stream, teams, threads, shared_bytes, kernel);
   } else {
-#if defined(__CUDACC__)
-    cuda::launch_teams(stream, teams, threads, shared_bytes, kernel);
-#else
-    throw Error("a kernel for a GPU was launched from a file that was not compiled as CUDA");
-#endif
+    launch_teams_on_gpu(stream, teams, threads, shared_bytes, kernel);
   }
 }
 

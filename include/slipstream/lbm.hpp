@@ -18,8 +18,19 @@
 namespace slipstream::lbm {
 
 enum class Lattice : std::uint8_t { d2q9, d3q19, d3q27 };
-/// All run on every lattice, but for cumulant, which runs on D3Q27.
-enum class Collision : std::uint8_t { srt, trt, mrt, cumulant };
+/// By populations all but the last two run on every lattice, but for cumulant, which runs on D3Q27. By moments only the
+/// last two run, on D3Q19.
+enum class Collision : std::uint8_t {
+  srt,
+  trt,
+  mrt,
+  cumulant,
+  regularised,  ///< of second order (Latt & Chopard 2006)
+  recursive     ///< with terms of third order that follow from those of second (Malaspinas 2015)
+};
+/// What a cell holds: its populations, or the ten moments (density, momentum, second-order tensor) from which those of
+/// a regularised collision follow. By moments a step moves 20 numbers a cell instead of 38.
+enum class Representation : std::uint8_t { populations, moments };
 /// two: a step reads one array of populations and writes another. in_place: esoteric pull, in one array; the same bits.
 enum class Streaming : std::uint8_t { two, in_place };
 /// How blocks with cells inside of bodies are kept. All of them give the same bits.
@@ -30,6 +41,7 @@ enum class Streaming : std::uint8_t { two, in_place };
 enum class Solids : std::uint8_t { dense, flags, sparse, automatic };
 std::string to_string(Lattice lattice);
 std::string to_string(Collision collision);
+std::string to_string(Representation representation);
 std::string to_string(Solids solids);
 std::string to_string(Streaming streaming);
 
@@ -95,6 +107,7 @@ struct Options {
   /// from one to the other changes its density at the same momentum (as Kim & Pitsch 2007, who keep the velocity).
   std::array<double, 3> density_drop{0, 0, 0};
   Lattice lattice = Lattice::d3q19;
+  Representation representation = Representation::populations;
   Collision collision = Collision::trt;
   /// (tau+ - 1/2)(tau- - 1/2) of TRT and MRT; 3/16 puts a half-way wall exactly half-way (Ginzburg & d'Humieres 2003).
   double magic = 3.0 / 16.0;
@@ -167,16 +180,19 @@ Layout layout_of(const Grid& grid, const Options& options);
 /// What collisions compute in, and velocity and density are stored as.
 DType arithmetic(DType precision);
 
-/// Bytes that one cell update must move: every population read and written once.
-int bytes_per_cell(Lattice lattice, DType precision);
+/// Bytes that one cell update must move: every population, or moment, read and written once.
+int bytes_per_cell(const Options& options);
 /// Components of the populations: 9, 19 or 27.
 int population_count(Lattice lattice);
+/// Numbers that a cell holds: its populations, or ten moments.
+int state_count(const Options& options);
 /// Throws Error where the options cannot make a run: relaxation out of range, extents or a collision that do not fit
 /// the lattice.
 void check(const Options& options);
 
 /// A lattice Boltzmann run: pull streaming between two arrays of populations, or in one, stored as deviations from the
-/// weights; whatever reads or sets the field `populations` between steps sees what pull leaves in its array. Units are
+/// weights; whatever reads or sets the field `populations` between steps sees what pull leaves in its array. By moments
+/// the field is `moments`: excess of density, momentum x y z, tensor xx yy zz xy xz yz of what cells sent. Units are
 /// the lattice's (cell = step = 1, density 1). Starts at rest.
 class Lbm final : public Simulation {
  public:

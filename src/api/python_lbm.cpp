@@ -51,14 +51,15 @@ lbm::Boundary boundary_from(const nb::dict& dict) {
 lbm::Options options_from(const nb::dict& dict) {
   lbm::Options o;
   Reader reader(dict, "the solver");
-  std::string lattice = "D3Q19", collision = "TRT", precision = "f32", streaming = "two", solids = "auto",
-              layout = "auto";
+  std::string lattice = "D3Q19", representation = "populations", collision = "TRT", precision = "f32",
+              streaming = "two", solids = "auto", layout = "auto";
   std::map<std::string, std::array<double, 3>> walls;
   std::map<std::string, nb::dict> boundaries;
   reader.read("cells", o.cells);
   reader.read("periodic", o.periodic);
   reader.read("density_drop", o.density_drop);
   reader.read("lattice", lattice);
+  reader.read("representation", representation);
   reader.read("collision", collision);
   reader.read("magic", o.magic);
   reader.read("viscosity", o.viscosity);
@@ -87,8 +88,13 @@ lbm::Options options_from(const nb::dict& dict) {
                                        {{"SRT", lbm::Collision::srt},
                                         {"TRT", lbm::Collision::trt},
                                         {"MRT", lbm::Collision::mrt},
-                                        {"cumulant", lbm::Collision::cumulant}},
+                                        {"cumulant", lbm::Collision::cumulant},
+                                        {"regularised", lbm::Collision::regularised},
+                                        {"recursive", lbm::Collision::recursive}},
                                        "collision");
+  o.representation = one_of<lbm::Representation>(
+      representation, {{"populations", lbm::Representation::populations}, {"moments", lbm::Representation::moments}},
+      "representation");
   o.precision = dtype_from_string(precision);
   o.streaming = one_of<lbm::Streaming>(
       streaming, {{"two", lbm::Streaming::two}, {"in_place", lbm::Streaming::in_place}}, "streaming pattern");
@@ -123,8 +129,7 @@ nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies
   lbm::check(o);
   const Grid grid(o.cells, machine, 0, grid_options(o));
   const auto needed = bodies ? lbm::memory_needed(grid, o, surfaces_of(*bodies)) : lbm::memory_needed(grid, o);
-  return plan_dict(grid, needed, lbm::messages_needed(grid, o), lbm::layout_of(grid, o),
-                   lbm::bytes_per_cell(o.lattice, o.precision));
+  return plan_dict(grid, needed, lbm::messages_needed(grid, o), lbm::layout_of(grid, o), lbm::bytes_per_cell(o));
 }
 
 nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
@@ -309,6 +314,10 @@ void bind_lbm(nb::module_& m) {
       .def("populations",
            [](Lbm& self) {
              return gathered_field(self, "populations", {0, 0, 0}, self.grid().extent());
+           })
+      .def("moments",
+           [](Lbm& self) {
+             return gathered_field(self, "moments", {0, 0, 0}, self.grid().extent());
            })
       .def(
           "arrays", [](nb::object self, const std::string& name) { return local_arrays(self, name); }, nb::arg("field"))

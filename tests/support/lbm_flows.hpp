@@ -70,6 +70,13 @@ inline Options dropping(DType precision, Lattice lattice, Collision collision) {
   return o;
 }
 
+/// The same flow by moments.
+inline Options by_moments(Options o, Collision collision) {
+  o.representation = Representation::moments;
+  o.collision = collision;
+  return o;
+}
+
 /// Solid cells, or round ones that cut links, which blocks cut through.
 enum class Obstacles : std::uint8_t { none, cells, round };
 
@@ -99,6 +106,14 @@ inline const std::vector<Flow> flows = [] {
       {"dropping_d2q9_trt", [](DType t) { return dropping(t, L::d2q9, C::trt); }, Obstacles::round},
       {"dropping_d3q19_trt", [](DType t) { return dropping(t, L::d3q19, C::trt); }, Obstacles::cells},
       {"channel_d3q19_round", [](DType t) { return channel(t); }, Obstacles::round},
+      {"cavity_moments", [](DType t) { return by_moments(cavity(L::d3q19, t), C::regularised); }, Obstacles::none},
+      {"driven_moments", [](DType t) { return by_moments(driven(t, L::d3q19, C::trt), C::recursive); },
+       Obstacles::cells},
+      {"open_moments", [](DType t) { return by_moments(open(t, L::d3q19, C::trt), C::recursive); }, Obstacles::round},
+      {"outflow_moments", [](DType t) { return by_moments(outflow(t, L::d3q19, C::trt), C::regularised); },
+       Obstacles::round},
+      {"dropping_moments", [](DType t) { return by_moments(dropping(t, L::d3q19, C::trt), C::recursive); },
+       Obstacles::cells},
   };
 }();
 
@@ -158,11 +173,18 @@ inline std::unique_ptr<Lbm> made(const Communicator& comm, Options o, const Way&
   return lbm;
 }
 
+/// Whether a flow can be run so: moments lie in two arrays by rows along x, with all cells.
+inline bool suits(const Way& way, const Options& o) {
+  return o.representation == Representation::populations ||
+         (way.layout == Layout::soa && way.streaming == Streaming::two && way.solids != Solids::sparse &&
+          !way.walls_in_step.value_or(false));
+}
+
 inline std::vector<std::byte> run(const Communicator& comm, const Options& o, const Way& way, Obstacles obstacles,
                                   int steps) {
   const auto lbm = made(comm, o, way, obstacles);
   lbm->advance(steps);
-  return gather(comm, lbm->field("populations"), lbm->grid().box());
+  return gather(comm, lbm->field(to_string(o.representation)), lbm->grid().box());
 }
 
 inline std::vector<Way> ways(Backend backend) {

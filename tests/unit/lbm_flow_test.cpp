@@ -250,7 +250,7 @@ std::vector<std::byte> wrapped_steps(HostRun& run, const Model& model, Streaming
     return Place{field.data(0, copy) + shape.origin * size_of(field.options().type), shape, field.options().type};
   };
   Stream stream(populations.device(0));
-  const Kernels& kernel = kernels(o.lattice, o.precision);
+  const Kernels& kernel = kernels(o);
   std::vector<std::byte> spare(static_cast<std::size_t>(spare_bytes(o.cells, o.precision)));
   for (const Form form : {Form::shared, Form::turned}) {
     BlockArrays arrays;

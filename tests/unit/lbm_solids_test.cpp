@@ -145,7 +145,7 @@ class Wrapped {
     Stream stream(device);
     fill(stream, from.data(), 0, from.bytes());
     fill(stream, to.data(), 0, to.bytes());
-    const Kernels& kernel = kernels(Lattice::d3q19, DType::f32);
+    const Kernels& kernel = kernels(options_);
     kernel.transcribe(stream, arrays(false, boxes, boxes), arrays(packed, from, to, form(number)));
     if (!packed) bounce(stream, kernel, arrays(packed, from, to, form(number)));
     kernel.stream_collide(stream, {{0, 0, 0}, options_.cells}, arrays(packed, from, to, form(number)), Layout::soa,

@@ -56,7 +56,10 @@ std::vector<std::byte> step(const Extent& extent, const Box& box, bool past_cach
   Model model;
   model.viscosity = 0.05;
   Stream stream({Backend::host, 0});
-  kernels(lattice, precision).stream_collide(stream, box, b, Layout::soa, model);
+  Options o;
+  o.lattice = lattice;
+  o.precision = precision;
+  kernels(o).stream_collide(stream, box, b, Layout::soa, model);
   stream.synchronize();
   return to;
 }

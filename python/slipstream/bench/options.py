@@ -60,7 +60,14 @@ def precision(parser: argparse.ArgumentParser, default: str, choices: Sequence[s
 
 def method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lattice", choices=["D3Q19", "D3Q27"], default="D3Q19")
-    parser.add_argument("--collision", choices=["SRT", "TRT", "MRT", "cumulant"], default="TRT")
+    parser.add_argument(
+        "--collision", choices=["SRT", "TRT", "MRT", "cumulant", "regularised", "recursive"], default="TRT"
+    )
+
+
+def representation(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--representation", choices=["populations", "moments"], default="populations",
+                        help="what a cell holds; moments: by the collision recursive, if none is named")  # fmt: skip
 
 
 def streaming(parser: argparse.ArgumentParser) -> None:

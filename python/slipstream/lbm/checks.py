@@ -21,6 +21,7 @@ def problems(case: LbmCase) -> list[Problem]:
     """Everything wrong with a case whose keys are right one by one. Physics only where the shapes make sense."""
     found = [
         *_shapes(case),
+        *_representation(case),
         *_method(case),
         *_walls(case),
         *_boundaries(case),
@@ -57,6 +58,34 @@ def _shapes(case: LbmCase) -> Iterator[Problem]:
         counts = getattr(case.exchange, name)
         if any(counts) and not all(counts):
             yield ("exchange", name), f"give all three counts, or three zeros for bisection; it is {list(counts)}"
+
+
+def _representation(case: LbmCase) -> Iterator[Problem]:
+    """What ten moments cannot do, and what only they can."""
+    lbm = case.lbm
+    by_moments = lbm.representation == "moments"
+    if (lbm.collision in ("regularised", "recursive")) != by_moments:
+        yield (
+            ("lbm", "collision"),
+            f'"{lbm.collision}" needs more than the ten moments that a cell holds; take "regularised" or "recursive", or '
+            'lbm.representation = "populations"'
+            if by_moments
+            else f'"{lbm.collision}" runs with lbm.representation = "moments"; take that, or "SRT", "TRT" or "MRT"',
+        )
+    if not by_moments:
+        return
+    suited = {
+        "lattice": ("D3Q19",),
+        "streaming": ("two",),
+        "layout": ("auto", "soa"),
+        "solids": ("auto", "dense", "flags"),
+    }
+    for key, values in suited.items():
+        if (value := getattr(lbm, key)) not in values:
+            yield (
+                ("lbm", key),
+                f'moments cannot be had with "{value}"; take "{values[0]}", or lbm.representation = "populations"',
+            )
 
 
 def _method(case: LbmCase) -> Iterator[Problem]:

@@ -18,6 +18,7 @@ def figures(case: LbmCase, outcome: Outcome) -> dict[str, Any]:
     scales = case.scales
     return {
         "lattice": case.lbm.lattice,
+        "representation": case.lbm.representation,
         "collision": case.lbm.collision,
         "smagorinsky": case.lbm.smagorinsky,
         "force": list(case.force),

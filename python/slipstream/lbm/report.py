@@ -22,9 +22,10 @@ def facts(case: LbmCase) -> list[tuple[str, str]]:
     sides = [f"{side} {boundary.kind}" for side, boundary in case.boundaries.given()]
     layout = "" if lbm.layout == "auto" else f" {lbm.layout}"
     in_place = ", one array in place" if lbm.streaming == "in_place" else ""
+    moments = ", by ten moments a cell" if lbm.representation == "moments" else ""
     eddies = "" if lbm.smagorinsky is None else f", Smagorinsky's constant {lbm.smagorinsky:g}"
     return [
-        ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision}{layout}{in_place}{eddies}"),
+        ("method", f"{lbm.lattice} {lbm.collision} {lbm.precision}{layout}{moments}{in_place}{eddies}"),
         *([("sides", ", ".join(sides))] if sides else []),
         *([("bodies", ", ".join(case.bodies))] if case.bodies else []),
         ("Reynolds number", f"{scales.reynolds:.6g}"),

@@ -92,7 +92,9 @@ def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
 
 def smaller(case: LbmCase) -> Iterator[dict[str, str]]:
     """Keys of [lbm] that would take less memory, what costs the least first: in place no bit changes."""
-    in_place = {} if case.lbm.streaming == "in_place" else {"streaming": "in_place"}
+    in_place = (
+        {} if case.lbm.streaming == "in_place" or case.lbm.representation == "moments" else {"streaming": "in_place"}
+    )
     if in_place:
         yield in_place
     for precision in _SMALLER_FORMATS.get(case.lbm.precision, ()):

@@ -1,8 +1,8 @@
 """[lbm]: the method, as a case file names it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from slipstream.base.keys import Positive, Table
 
@@ -11,8 +11,15 @@ class LbmTable(Table):
     """[lbm]: the method."""
 
     lattice: Literal["D2Q9", "D3Q19", "D3Q27"] = Field("D3Q19", description="Set of velocities.")
-    collision: Literal["SRT", "TRT", "MRT", "cumulant"] = Field(
-        "TRT", description="One relaxation time, two, one for each group of moments; cumulant: D3Q27 only."
+    representation: Literal["populations", "moments"] = Field(
+        "populations",
+        description="What a cell holds: its populations, or the ten moments that a regularised collision leaves of them "
+        "(D3Q19, two arrays along x): about half of the memory and of the time of a step.",
+    )
+    collision: Literal["SRT", "TRT", "MRT", "cumulant", "regularised", "recursive"] = Field(
+        "TRT",
+        description="By populations: one relaxation time, two, one for each group of moments, or cumulant (D3Q27 only). "
+        "By moments: regularised, of second order, or recursive, with terms of third order; left out: recursive.",
     )
     magic: Positive = Field(
         0.1875,
@@ -24,7 +31,7 @@ class LbmTable(Table):
         "Left out: no model of eddies.",
     )
     precision: Literal["f16", "f32", "f64"] = Field(
-        "f32", description="Number format of the populations; f16 is computed with in f32."
+        "f32", description="Number format of the populations, or moments; f16 is computed with in f32."
     )
     streaming: Literal["two", "in_place"] = Field(
         "two", description="Two arrays of populations, or one that is updated in place: half the memory, the same bits."
@@ -44,3 +51,10 @@ class LbmTable(Table):
         description="Bytes to which the first interior cell of each row is aligned, a power of two; auto: 256 on GPUs, "
         "64 on the host.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _collision_of_moments(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("representation") == "moments":
+            return {"collision": "recursive", **given}
+        return given

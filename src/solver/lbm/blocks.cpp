@@ -44,7 +44,7 @@ void Lbm::Impl::make_populations() {
   if (options.tune) tuning = tune(comm, grid, {moved(*patterns.front())}, options.exchange, *options.tune);
   for (const auto& pattern : patterns)
     exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{moved(*pattern)}, tuning.options));
-  state.fields["populations"] = whole ? &*whole : &*populations;
+  state.fields[field.name] = whole ? &*whole : &*populations;
   list_tasks();
   keeping->settle();
 }
@@ -69,6 +69,11 @@ void Lbm::Impl::make_blocks() {
     for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(stream, list));
     work.kept = keeping->of(id);
     if (work.kept == Kept::packed) list_cells(work, s, links);
+    if (by_moments()) {
+      work.boundary = BoundaryCells(stream, work.cells, populations->options().ghost, margins(block),
+                                    size_of(arithmetic(options.precision)), links);
+      work.boundary.split(stream, work.split.interior);
+    }
     work.walls = known_walls(work);
     work.local = links_of(work, std::move(links.local));
     work.exchanged = links_of(work, std::move(links.exchanged));

@@ -9,10 +9,11 @@ namespace slipstream::lbm {
 /// 2 rho nu S:S in the coming step. S is the rate of strain without its trace, from the stress of the populations that
 /// arrive, Q = -2/3 rho tau S: local, of second order. In the mean over a periodic box S:S is half of the mean square
 /// of the vorticity, that is, the enstrophy.
-template <class L, class S>
+template <class Cells>
 struct EnergySums {
-  using T = typename S::Number;
-  Cells<L, S> in;
+  using L = typename Cells::Lattice;
+  using T = typename Cells::Number;
+  Cells in;
   Scalars<const std::uint8_t> flags;
   CellRows rows;
   Force<T> force;
@@ -20,14 +21,14 @@ struct EnergySums {
   double* sums;                ///< [row][energy, dissipation]
 
   SLIP_FN double energy(int i, int j, int k) const {
-    const Moments<T> m = cell_moments<L, S>(in, i, j, k);
+    const Moments<T> m = in.moments_of({i, j, k});
     const T x = m.x - T(0.5) * force.x, y = m.y - T(0.5) * force.y, z = m.z - T(0.5) * force.z;
     return 0.5 * static_cast<double>((x * x + y * y + z * z) / (T(1) + m.excess));
   }
 
   SLIP_FN double dissipation(int i, int j, int k) const {
     T g[L::q];
-    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in.origin[in.places.incoming({i, j, k}, heading_of<L>(q()))]); });
+    in.all_coming({i, j, k}, g);
     const Flow<T> u(moments<L>(g), force);
     const Tensor<T> s = excess_stress<L>(g, u, force);
     const T mean = T(1.0 / L::dimensions) * trace<L>(s);

@@ -43,6 +43,9 @@ Halo population_halo(const Grid& grid, const Options& options);
 /// What is exchanged before a step: one pattern, or one for each of the two forms in turn.
 std::vector<std::unique_ptr<Pattern>> population_patterns(const Grid& grid, const Options& options);
 
+/// That a cell holds by moments.
+constexpr int moment_count = 10;
+
 /// Flag of a cell: 0 fluid, 1 + Side a wall of the domain, 7 a solid cell.
 constexpr std::uint8_t fluid = 0;
 constexpr std::uint8_t solid = 7;

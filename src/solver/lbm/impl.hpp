@@ -13,6 +13,7 @@
 #include "device/upload.hpp"
 #include "solver/cell_rows.hpp"
 #include "solver/fork_join.hpp"
+#include "solver/lbm/boundary_cells.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/links.hpp"
@@ -58,6 +59,7 @@ struct BlockWork {
   Box cells;               // local
   InteriorAndRim split;
   LinkBuffers local, exchanged;
+  BoundaryCells boundary;                 // by moments
   std::map<int, Buffer<LoadLink>> loads;  // by bearer
   Kept kept = Kept::all;
   Numbering numbering;  // its words are those below
@@ -113,6 +115,7 @@ struct Lbm::Impl {
     surfaces.cuts = {};
   }
 
+  bool by_moments() const { return options.representation == Representation::moments; }
   bool in_place() const { return options.streaming == Streaming::in_place; }
   /// The form that the step to come reads, unless the populations lie as others see them.
   Form form() const {
@@ -194,7 +197,10 @@ struct Lbm::Impl {
     // A GPU writes nothing more than it must.
     const bool gpu = devices[work.device].backend != Backend::host;
     a.skip_solids = work.kept == Kept::fluid;
-    a.leave_solids = a.skip_solids || (gpu && work.kept == Kept::all && layout_of(grid, options) != Layout::aos);
+    a.leave_solids =
+        a.skip_solids || by_moments() || (gpu && work.kept == Kept::all && layout_of(grid, options) != Layout::aos);
+    a.boundary = work.boundary.arrays();
+    a.recursive = options.collision == Collision::recursive;
     a.flags_by_word = options.flags_by_word;
     return a;
   }
@@ -226,6 +232,7 @@ struct Lbm::Impl {
       if (reader == Reader::step) spans.resting = spans.resting.subspan(buffers.known);
       BlockArrays block = arrays(*linked[n].work);
       block.together = together;
+      block.boundary.list = linked[n].work->boundary.brought_to(links == &BlockWork::exchanged);
       kernel.apply_links(lane, spans, block, model);
     };
     spread(stream, device, part, linked.size(), streams_for(device, linked), go_together(device, linked.size()), apply);
@@ -257,6 +264,25 @@ struct Lbm::Impl {
     const bool alone = part == Part::all && std::min(most, pieces.size()) < 2;
     spread(stream, device, part, pieces.size(), most, most > 1 && go_together(device, pieces, part),
            [&](std::size_t n, Stream& lane, Together* together) { collide(lane, pieces[n], part, alone, together); });
+    step_boundary(stream, device, part);
+  }
+
+  /// By moments: after the kernels that have taken these cells for such as lie in the fluid.
+  void step_boundary(Stream& stream, std::size_t device, Part part) {
+    std::vector<std::pair<const BlockWork*, std::span<const std::uint32_t>>> listed;
+    for (const BlockWork& work : blocks) {
+      const auto cells = work.boundary.stepped(part != Part::rim, part != Part::interior);
+      if (work.device == device && !cells.empty()) listed.emplace_back(&work, cells);
+    }
+    if (listed.empty()) return;
+    Together together(stream);
+    for (const auto& [work, cells] : listed) {
+      BlockArrays block = arrays(*work);
+      block.together = &together;
+      block.boundary.list = cells;
+      kernel.step_boundary(stream, block, model);
+    }
+    together.launch();
   }
 
   /// Runs what does not depend on one another: on so many streams, or by few launches.

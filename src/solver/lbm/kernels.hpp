@@ -40,9 +40,24 @@ struct OutletArrays {
   bool first = true;
 };
 
+/// A cell beside a wall, a body or an opening, by moments.
+struct BoundaryCell {
+  Cell cell;
+  std::uint32_t resting = 0;   ///< bit i: what comes in as population i is what the cell sent, at a wall that rests
+  std::int32_t arrivals = -1;  ///< where links bring populations to: among those arrays of the block; -1: they do not
+};
+/// Those of a block.
+struct BoundaryArrays {
+  const BoundaryCell* cells = nullptr;  ///< in the order of the numbering; null: there are none
+  Numbering numbering;
+  void* arrivals = nullptr;             ///< [population][cell], in the numbers that collisions compute in
+  std::int64_t count = 0;               ///< cells that have them
+  std::span<const std::uint32_t> list;  ///< of cells, that a kernel takes
+};
+
 /// Arrays of one block.
 struct BlockArrays {
-  Place populations;  ///< the array that a kernel reads, or both reads and writes
+  Place populations;  ///< the array that a kernel reads, or both reads and writes; by moments that of the moments
   Place populations_out;
   Place velocity;  ///< origin null where not asked for
   Place density;
@@ -60,6 +75,8 @@ struct BlockArrays {
   bool past_caches = false;              ///< on the host, by two arrays: what a step writes falls out of the caches
   bool leave_solids = false;  ///< the step leaves them as they are, whatever they hold; else they are put at rest
   bool skip_solids = false;   ///< then it does not read them, either
+  BoundaryArrays boundary;    ///< by moments
+  bool recursive = false;     ///< by moments: what cells send has terms of third order
 };
 
 /// A flow in and beside some cells of a block: density less 1 and velocity, [z][y][x][4], on the device.
@@ -110,8 +127,11 @@ class Kernels {
   /// apart or shared has it; the turned form has both places exchanged.
   virtual void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& block,
                            Bounce* places) const = 0;
+  /// By moments, for the listed cells, which wait for what neighbours send.
   virtual void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& block,
                            const Model& model) const = 0;
+  /// By moments: the step of the listed cells, after stream_collide has written something else there.
+  virtual void step_boundary(Stream&, const BlockArrays&, const Model&) const {}
   /// sums[6 team ...] = force and moment by links that have been applied; `corner`: from where moments are taken about,
   /// to the centre of the block's first cell. There are load_teams(links.size()) teams.
   virtual void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
@@ -137,7 +157,7 @@ inline std::int64_t load_teams(std::size_t links) {
   return (static_cast<std::int64_t>(links) + links_per_team - 1) / links_per_team;
 }
 
-const Kernels& kernels(Lattice lattice, DType precision);
+const Kernels& kernels(const Options& options);
 
 // One explicit instantiation per file, and one of collide_by_model beside each.
 const Kernels& kernels_d2q9_f16();
@@ -149,5 +169,8 @@ const Kernels& kernels_d3q19_f64();
 const Kernels& kernels_d3q27_f16();
 const Kernels& kernels_d3q27_f32();
 const Kernels& kernels_d3q27_f64();
+const Kernels& moment_kernels_f16();
+const Kernels& moment_kernels_f32();
+const Kernels& moment_kernels_f64();
 
 }  // namespace slipstream::lbm

@@ -1,15 +1,11 @@
 #pragma once
 // The kernels of one lattice and number format, as functors for both backends.
-#include "device/together.hpp"
+#include "solver/lbm/cell_kernels.hpp"
 #include "solver/lbm/collision/trt.hpp"
-#include "solver/lbm/energy.hpp"
-#include "solver/lbm/link_kernels.hpp"
-#include "solver/lbm/readings.hpp"
 #include "solver/lbm/rearrange.hpp"
 #include "solver/lbm/start.hpp"
 #include "solver/lbm/stream_collide_groups.hpp"
 #include "solver/lbm/stream_collide_packed.hpp"
-#include "solver/row_faults.hpp"
 
 namespace slipstream::lbm {
 
@@ -18,7 +14,8 @@ template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 
 template <class L, class S>
-class KernelsOf final : public Kernels {
+class KernelsOf final : public CellKernels<Populations<L, S>> {
+  using CellKernels<Populations<L, S>>::half;
   using T = typename S::Number;
   using Word = typename S::Word;
 
@@ -37,15 +34,9 @@ class KernelsOf final : public Kernels {
 
   void start_from(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
                   const FlowValues& flow) const override {
-    const double constant = model.smagorinsky.value_or(0), *f = model.force.data();
     launch(stream, box,
-           StartFlow<L, S>{reinterpret_cast<Word*>(b.populations.origin),
-                           Places(b),
-                           Scalars<const std::uint8_t>(b.flags),
-                           flow,
-                           3 * model.viscosity + 0.5,
-                           3 * constant * constant,
-                           {0.5 * f[0], 0.5 * f[1], 0.5 * f[2]}});
+           StartFlow<L, S>{reinterpret_cast<Word*>(b.populations.origin), Places(b),
+                           Scalars<const std::uint8_t>(b.flags), GivenFlow(flow, model)});
   }
 
   void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
@@ -79,67 +70,11 @@ class KernelsOf final : public Kernels {
   }
 
   void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
-    Word* const origin = reinterpret_cast<Word*>(b.populations.origin);
-    const Places places(b);
-    const auto apply = [&](std::size_t count, const auto& work) { launch_per_link(stream, count, work, b.together); };
-    apply(links.added.size(), Added<S>{origin, places, links.added.data()});
-    apply(links.half_way.size(), HalfWay<S>{origin, places, links.half_way.data()});
-    apply(links.resting.size(),
-          Rebound<Word>{origin - b.populations.shape.origin, links.resting.data(), b.form == Form::turned});
-    apply(links.weighted.size(), Weighted<S>{origin, places, links.weighted.data()});
-    apply(links.pressure.size(),
-          Pressure<L, S>{origin, places, {half(model, 0), half(model, 1), half(model, 2)}, links.pressure.data()});
-    if (links.convective.empty()) return;
-    apply(links.convective.size(),
-          Convective<S>{origin, places, Scalars<const T>(b.outlet.before), Scalars<T>(b.outlet.after), b.outlet.axis,
-                        b.outlet.first, links.convective.data()});
-    apply(links.held.size(), Held<L, S>{origin, places, Scalars<T>(b.outlet.after), b.outlet.axis, links.held.data()});
-  }
-
-  void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
-             const BlockArrays& b, double* sums) const override {
-    together.add_teams(load_teams(links.size()), load_threads, 6 * load_threads * sizeof(double),
-                       Loads<S>{reinterpret_cast<const Word*>(b.populations.origin),
-                                Places(b),
-                                links.data(),
-                                static_cast<std::int64_t>(links.size()),
-                                {corner[0], corner[1], corner[2]},
-                                sums});
-  }
-
-  void macroscopic(Together& together, const Box& box, const BlockArrays& b, const Model& model,
-                   double* change) const override {
-    const CellRows rows(box, b.populations.shape.row_axis);
-    together.add_teams(rows.count(), row_threads, row_threads * sizeof(double),
-                       Macroscopic<L, S>{cells(b),
-                                         Scalars<T>(b.velocity),
-                                         Scalars<T>(b.density),
-                                         Scalars<const std::uint8_t>(b.flags),
-                                         rows,
-                                         {half(model, 0), half(model, 1), half(model, 2)},
-                                         change});
-  }
-
-  void excess_mass(Together& together, const Box& box, const BlockArrays& b, double* sum) const override {
-    const CellRows rows(box, b.populations.shape.row_axis);
-    together.add_teams(rows.count(), row_threads, row_threads * sizeof(double),
-                       ExcessMass<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), rows, sum});
-  }
-
-  void energy(Together& together, const Box& box, const BlockArrays& b, const Model& model,
-              double* sums) const override {
-    const Force<T> force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]),
-                         static_cast<T>(model.force[2])};
-    const CellRows rows(box, b.populations.shape.row_axis);
-    together.add_teams(rows.count(), row_threads, 2 * row_threads * sizeof(double),
-                       EnergySums<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), rows, force, model.viscosity,
-                                        model.smagorinsky.value_or(0), sums});
-  }
-
-  void inspect_density(Together& together, const BlockArrays& b, double lowest, double highest,
-                       RowFinding* rows) const override {
-    find_row_faults(together, rows_of(b.populations.shape),
-                    DensityFaults<L, S>{cells(b), Scalars<const std::uint8_t>(b.flags), lowest, highest}, rows);
+    launch_per_link(stream, links.resting.size(),
+                    Rebound<Word>{reinterpret_cast<Word*>(b.populations.origin) - b.populations.shape.origin,
+                                  links.resting.data(), b.form == Form::turned},
+                    b.together);
+    CellKernels<Populations<L, S>>::apply_links(stream, links, b, model);
   }
 
  private:
@@ -182,11 +117,6 @@ class KernelsOf final : public Kernels {
     launch_on_gpu(stream, box, step_of<M, Raw, Strides::soa, AtSolids::none, sides, in_place>(b, collision));
     return true;
   }
-
-  static Cells<L, S> cells(const BlockArrays& b) {
-    return {reinterpret_cast<const Word*>(b.populations.origin), Places(b)};
-  }
-  static T half(const Model& model, int axis) { return static_cast<T>(0.5 * model.force[axis]); }
 };
 
 }  // namespace slipstream::lbm

@@ -7,13 +7,15 @@
 
 namespace slipstream::lbm {
 
-const Kernels& kernels(Lattice lattice, DType precision) {
+const Kernels& kernels(const Options& options) {
   using Get = const Kernels& (*)();
-  constexpr Get all[3][3] = {{kernels_d2q9_f16, kernels_d2q9_f32, kernels_d2q9_f64},
-                             {kernels_d3q19_f16, kernels_d3q19_f32, kernels_d3q19_f64},
-                             {kernels_d3q27_f16, kernels_d3q27_f32, kernels_d3q27_f64}};
-  const int format = precision == DType::f16 ? 0 : precision == DType::f32 ? 1 : 2;
-  return all[static_cast<int>(lattice)][format]();
+  constexpr Get by_populations[3][3] = {{kernels_d2q9_f16, kernels_d2q9_f32, kernels_d2q9_f64},
+                                        {kernels_d3q19_f16, kernels_d3q19_f32, kernels_d3q19_f64},
+                                        {kernels_d3q27_f16, kernels_d3q27_f32, kernels_d3q27_f64}};
+  constexpr Get by_moments[3] = {moment_kernels_f16, moment_kernels_f32, moment_kernels_f64};
+  const int format = options.precision == DType::f16 ? 0 : options.precision == DType::f32 ? 1 : 2;
+  if (options.representation == Representation::moments) return by_moments[format]();
+  return by_populations[static_cast<int>(options.lattice)][format]();
 }
 
 namespace {
@@ -33,7 +35,7 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
       grid(options.cells, machine, comm.rank(),
            balanced(comm, machine, options.cells, with_periodic(options.grid, options.periodic), surfaces)),
       model(model_of(options)),
-      kernel(kernels(options.lattice, options.precision)),
+      kernel(kernels(options)),
       flags(grid, flag_field(grid, options)),
       outlet(Outlet::make(grid, options)) {
   for (const int device : machine.devices_of_rank(comm.rank())) {
@@ -45,7 +47,7 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
   state.fields["flags"] = &flags;
   state.fixed.insert("flags");
   if (outlet) state.fields["outlet"] = &outlet->field;
-  state.arrange["populations"] = [this] { rearrange(true); };
+  state.arrange[population_field(grid, options, false).name] = [this] { rearrange(true); };
   for (const char* name : {"velocity", "density"})
     state.made_when_asked[name] = [this] {
       if (!velocity) make_macroscopic();

@@ -5,10 +5,7 @@
 #include <slipstream/launch.hpp>
 
 #include "device/together.hpp"
-#include "solver/lbm/access.hpp"
-#include "solver/lbm/moments.hpp"
-#include "solver/lbm/places.hpp"
-#include "solver/lbm/storage.hpp"
+#include "solver/lbm/populations.hpp"
 
 namespace slipstream::lbm {
 
@@ -32,25 +29,14 @@ void launch_per_link(Stream& stream, std::size_t count, const Work& work, Togeth
   together ? together->add(kernel.rows(), kernel) : launch(stream, kernel.rows(), kernel);
 }
 
-/// The population that a link brings to a cell, rounded by chance as those of a step: what is added again and again to
-/// numbers as they are stored would become more or less to the nearest, or nothing. Chance is drawn from the number
-/// and from the cell's population at rest, which lies in the cell in every form, until the cell steps.
-template <class S>
-SLIP_FN typename S::Word rounded(const typename S::Word* origin, const Places& places, const Cell& cell,
-                                 typename S::Number number) {
-  return typename S::Rounding(S::load(origin[places.outgoing(cell, Heading{})]) * number)(number);
-}
-
-template <class S>
+template <class Cells>
 struct HalfWay {
-  typename S::Word* origin;
-  Places places;
+  Cells cells;
   const Link* links;
   SLIP_FN void operator()(std::int64_t n) const {
     const Link link = links[n];
-    const typename S::Number sent = S::load(origin[places.outgoing(link.cell, opposite(link.in))]);
-    origin[places.incoming(link.cell, link.in)] =
-        rounded<S>(origin, places, link.cell, sent + static_cast<typename S::Number>(link.term));
+    cells.bring(link.cell, link.in,
+                cells.sent(link.cell, opposite(link.in)) + static_cast<typename Cells::Number>(link.term));
   }
 };
 
@@ -78,33 +64,28 @@ struct Rebound {
 };
 
 /// Not twice: what arrives must have been brought anew.
-template <class S>
+template <class Cells>
 struct Added {
-  typename S::Word* origin;
-  Places places;
+  Cells cells;
   const Link* links;
   SLIP_FN void operator()(std::int64_t n) const {
     const Link link = links[n];
-    typename S::Word& there = origin[places.incoming(link.cell, link.in)];
-    there = rounded<S>(origin, places, link.cell, S::load(there) + static_cast<typename S::Number>(link.term));
+    cells.bring(link.cell, link.in, cells.comes(link.cell, link.in) + static_cast<typename Cells::Number>(link.term));
   }
 };
 
-template <class S>
+template <class Cells>
 struct Weighted {
-  using T = typename S::Number;
-  typename S::Word* origin;
-  Places places;
+  using T = typename Cells::Number;
+  Cells cells;
   const WeightedLink* links;
   SLIP_FN void operator()(std::int64_t n) const {
     const WeightedLink link = links[n];
-    const std::int64_t other = link.other_comes != 0 ? places.incoming(link.other_cell, link.other)
-                                                     : places.outgoing(link.other_cell, link.other);
-    const T own = S::load(origin[places.outgoing(link.cell, opposite(link.in))]);
-    origin[places.incoming(link.cell, link.in)] =
-        rounded<S>(origin, places, link.cell,
-                   static_cast<T>(link.own) * own + static_cast<T>(link.rest) * S::load(origin[other]) +
-                       static_cast<T>(link.term));
+    const T other =
+        link.other_comes != 0 ? cells.comes(link.other_cell, link.other) : cells.sent(link.other_cell, link.other);
+    const T own = cells.sent(link.cell, opposite(link.in));
+    cells.bring(link.cell, link.in,
+                static_cast<T>(link.own) * own + static_cast<T>(link.rest) * other + static_cast<T>(link.term));
   }
 };
 
@@ -116,12 +97,10 @@ SLIP_FN std::int64_t in_outlet(const Scalars<T>& array, int axis, const Cell& c)
 
 /// Reads what came in last time from one array and leaves what comes in now in another, so that it may be done again.
 /// Both hold numbers as they are computed with: rounded in every step, they would stop short of where they go.
-template <class S>
+template <class Cells>
 struct Convective {
-  using T = typename S::Number;
-  using Word = typename S::Word;
-  Word* origin;
-  Places places;
+  using T = typename Cells::Number;
+  Cells cells;
   Scalars<const T> before;
   Scalars<T> after;
   int axis;    ///< across the side
@@ -130,10 +109,10 @@ struct Convective {
   SLIP_FN void operator()(std::int64_t n) const {
     const ConvectiveLink link = links[n];
     const std::int64_t at = in_outlet(before, axis, link.cell) + link.in.i * before.component;
-    const T next = S::load(origin[places.outgoing(link.other_cell, link.other)]), last = before.origin[at];
+    const T next = cells.sent(link.other_cell, link.other), last = before.origin[at];
     const T now = first ? next : last + static_cast<T>(link.share) * (next - last);
     after.origin[at] = now;
-    origin[places.incoming(link.cell, link.in)] = rounded<S>(origin, places, link.cell, now);
+    cells.bring(link.cell, link.in, now);
   }
 };
 
@@ -141,25 +120,23 @@ struct Convective {
 /// was carried out is transparent, so that any pressure would be as good; Poinsot & Lele (1992, after Rudy &
 /// Strikwerda 1980) let a weak wave come in, of the amplitude L_1 = K (p - p_far), by which the density changes as
 /// d rho / dt = -K / 2 (rho - rho_far).
-template <class L, class S>
+template <class Cells>
 struct Held {
-  using T = typename S::Number;
-  typename S::Word* origin;
-  Places places;
+  using L = typename Cells::Lattice;
+  using T = typename Cells::Number;
+  Cells cells;
   Scalars<T> after;  ///< as left by Convective
   int axis;
-  const HeldCell* cells;
+  const HeldCell* held;
   SLIP_FN void operator()(std::int64_t n) const {
-    const HeldCell at = cells[n];
-    T g[L::q];
-    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(origin[places.outgoing(at.cell, heading_of<L>(q()))]); });
-    const T change = static_cast<T>(at.rate) * (static_cast<T>(at.excess) - moments<L>(g).excess);
+    const HeldCell at = held[n];
+    const T change = static_cast<T>(at.rate) * (static_cast<T>(at.excess) - cells.moments_of(at.cell).excess);
     T* const outlet = after.origin + in_outlet(after, axis, at.cell);
     unrolled<1, L::q>([&](auto q) {
       if ((at.in >> q() & 1u) == 0) return;
       T& now = outlet[q() * after.component];
       now += T(L::weight(q())) * change;
-      origin[places.incoming(at.cell, heading_of<L>(q()))] = rounded<S>(origin, places, at.cell, now);
+      cells.bring(at.cell, heading_of<L>(q()), now);
     });
   }
 };
@@ -167,18 +144,16 @@ struct Held {
 /// Completes populations that were copied across a side, so that they come from a cell of another density, the side's
 /// being in the middle: velocity and stress remain (as in the extrapolation of Guo, Zheng & Shi 2002), the equilibrium
 /// w rho (1 + 3 c.u + 9/2 (c.u)^2 - 3/2 u^2) changes with rho by 2 (rho_side - rho).
-template <class L, class S>
+template <class Cells>
 struct Pressure {
-  using T = typename S::Number;
-  typename S::Word* origin;
-  Places places;
+  using L = typename Cells::Lattice;
+  using T = typename Cells::Number;
+  Cells cells;
   T half[3];  ///< of the force: what is stored holds the whole of the last step's, the velocity of the flow half of it
-  const PressureCell* cells;
+  const PressureCell* along;
   SLIP_FN void operator()(std::int64_t n) const {
-    const PressureCell at = cells[n];
-    T g[L::q];
-    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(origin[places.outgoing(at.cell, heading_of<L>(q()))]); });
-    const Moments<T> m = moments<L>(g);
+    const PressureCell at = along[n];
+    const Moments<T> m = cells.moments_of(at.cell);
     const T inverse = T(1) / (T(1) + m.excess);
     const T u[3] = {(m.x - half[0]) * inverse, (m.y - half[1]) * inverse, (m.z - half[2]) * inverse};
     const T uu = T(1.5) * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
@@ -187,9 +162,8 @@ struct Pressure {
       constexpr int cx = L::velocity[q()][0], cy = L::velocity[q()][1], cz = L::velocity[q()][2];
       if ((at.in >> q() & 1u) == 0) return;
       const T cu = T(cx) * u[0] + T(cy) * u[1] + T(cz) * u[2];
-      typename S::Word& copied = origin[places.incoming(at.cell, heading_of<L>(q()))];
-      const T brought = S::load(copied) + T(L::weight(q())) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu);
-      copied = rounded<S>(origin, places, at.cell, brought);
+      const T more = T(L::weight(q())) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu);
+      cells.bring(at.cell, heading_of<L>(q()), cells.comes(at.cell, heading_of<L>(q())) + more);
     });
   }
 };
@@ -199,10 +173,9 @@ constexpr int load_threads = 64;
 
 /// Momentum that a step's populations hand to a surface, c_out f_out - c_in f_in a link (Ladd 1994), and its moment.
 /// The pressure of the fluid at rest is left out, so that deviations from the weights stand for f.
-template <class S>
+template <class Cells>
 struct Loads {
-  const typename S::Word* origin;
-  Places places;
+  Cells cells;
   const LoadLink* links;
   std::int64_t count;
   double corner[3];  ///< from where moments are taken about, to the centre of the block's first cell
@@ -210,8 +183,8 @@ struct Loads {
 
   SLIP_FN void add(double (&sum)[6], const LoadLink& link) const {
     const Heading out = opposite(link.in);
-    const double sent = static_cast<double>(S::load(origin[places.outgoing(link.cell, out)]));
-    const double back = static_cast<double>(S::load(origin[places.incoming(link.cell, link.in)]));
+    const double sent = static_cast<double>(cells.sent(link.cell, out));
+    const double back = static_cast<double>(cells.comes(link.cell, link.in));
     const double c[3] = {double(out.x), double(out.y), double(out.z)};
     const double x[3] = {double(link.cell.x), double(link.cell.y), double(link.cell.z)};
     double f[3], r[3];

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <sstream>
 
 #include "solver/cell_rows.hpp"
@@ -22,8 +23,12 @@ std::string to_string(Solids solids) {
 }
 
 std::string to_string(Collision collision) {
-  constexpr const char* names[] = {"SRT", "TRT", "MRT", "cumulant"};
+  constexpr const char* names[] = {"SRT", "TRT", "MRT", "cumulant", "regularised", "recursive"};
   return names[static_cast<int>(collision)];
+}
+
+std::string to_string(Representation representation) {
+  return representation == Representation::moments ? "moments" : "populations";
 }
 
 std::string to_string(Side side) {
@@ -37,9 +42,11 @@ int population_count(Lattice lattice) {
 
 DType arithmetic(DType precision) { return precision == DType::f64 ? DType::f64 : DType::f32; }
 
-int bytes_per_cell(Lattice lattice, DType precision) {
-  return 2 * population_count(lattice) * static_cast<int>(size_of(precision));
+int state_count(const Options& o) {
+  return o.representation == Representation::moments ? moment_count : population_count(o.lattice);
 }
+
+int bytes_per_cell(const Options& o) { return 2 * state_count(o) * static_cast<int>(size_of(o.precision)); }
 
 namespace {
 
@@ -70,7 +77,27 @@ void check_rates(const Options& o) {
                  "take a magic number nearer to 3/16 or another viscosity");
 }
 
+/// What moments cannot do, and what only they can.
+void check_representation(const Options& o) {
+  const bool regular = o.collision == Collision::regularised || o.collision == Collision::recursive;
+  const std::string collision = "the collision " + to_string(o.collision);
+  if (o.representation == Representation::populations)
+    return require(!regular, collision + " runs by moments alone: take the representation moments, or SRT, TRT or MRT");
+  require(regular, collision +
+                       " needs more than the ten moments that a cell holds: take regularised or recursive, or "
+                       "the representation populations");
+  require(o.lattice == Lattice::d3q19, "the representation moments runs on D3Q19, not on " + to_string(o.lattice) +
+                                           ": take that lattice, or the representation populations");
+  require(o.streaming == Streaming::two,
+          "moments are read and written in two arrays: take the streaming pattern two, or populations in place");
+  require(!o.layout || *o.layout == Layout::soa, "moments lie by rows along x: take the layout soa, or leave it out");
+  require(o.solids != Solids::sparse,
+          "by moments all cells are stored: take the solids dense, flags or auto, or the representation populations");
+  require(!o.walls_in_step.value_or(false), "by moments a step knows no walls: leave walls_in_step out");
+}
+
 void check_model(const Options& o) {
+  check_representation(o);
   require(o.collision != Collision::cumulant || o.lattice == Lattice::d3q27,
           "the cumulant collision runs on D3Q27, not on " + to_string(o.lattice) +
               ": take that lattice, or SRT, TRT or MRT, which run on every lattice");
@@ -161,11 +188,16 @@ void check(const Options& o) {
 
 Model model_of(const Options& o) {
   const double plus = 3 * o.viscosity;  // tau+ - 1/2
-  const double minus = o.collision == Collision::srt ? plus : o.magic / plus;
+  const bool two_rates =
+      o.collision == Collision::trt || o.collision == Collision::mrt || o.collision == Collision::cumulant;
+  const double minus = two_rates ? o.magic / plus : plus;
   return {o.collision, o.viscosity, 1 / (plus + 0.5), 1 / (minus + 0.5), o.smagorinsky, o.force};
 }
 
-Layout layout_of(const Grid& grid, const Options& o) { return o.layout ? *o.layout : suited_layout(grid); }
+Layout layout_of(const Grid& grid, const Options& o) {
+  if (o.representation == Representation::moments) return Layout::soa;
+  return o.layout ? *o.layout : suited_layout(grid);
+}
 
 bool on_gpus(const Grid& grid) { return grid.machine().device(0).local.backend == Backend::cuda; }
 
@@ -193,9 +225,9 @@ Extent ghost_layers(const Grid& grid, const Options& o) {
 
 FieldOptions population_field(const Grid& grid, const Options& o, bool shared) {
   FieldOptions field;
-  field.name = "populations";
+  field.name = to_string(o.representation);
   field.type = o.precision;
-  field.components = population_count(o.lattice);
+  field.components = state_count(o);
   field.ghost = ghost_layers(grid, o);
   field.layout = layout_of(grid, o);
   field.alignment = alignment_of(o, on_gpus(grid));
@@ -268,12 +300,21 @@ std::vector<int> crossing(const Direction& d) {
   return found;
 }
 
+/// All ten, but no population crosses a corner.
+std::vector<int> moments_crossing(const Direction& d) {
+  std::vector<int> all(d[0] != 0 && d[1] != 0 && d[2] != 0 ? 0 : moment_count);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 }  // namespace
 
 Halo population_halo(const Grid& grid, const Options& o) {
   Halo::Options options;
   options.low = options.high = ghost_layers(grid, o);
-  options.components = [lattice = o.lattice](const Direction& d) {
+  options.components = [lattice = o.lattice,
+                        moments = o.representation == Representation::moments](const Direction& d) {
+    if (moments) return moments_crossing(d);
     return with_lattice(lattice, [&]<class L>(L) { return crossing<L>(d); });
   };
   return Halo(options);
@@ -334,6 +375,26 @@ std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) 
   return bytes;
 }
 
+/// By moments: of the cells along sides, each with two numbers in lists, with what arrives at those where links bring
+/// it, and of the bits that find them.
+std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& o) {
+  constexpr auto listed = static_cast<std::int64_t>(sizeof(BoundaryCell) + 3 * sizeof(std::uint32_t));
+  std::int64_t bytes = 0, found = 0;
+  for (int side = 0; side < 2 * grid.dimensions(); ++side) {
+    const int a = side / 2;
+    if (side % 2 == 0 ? block.box.lo[a] > 0 : block.box.hi[a] < grid.extent()[a]) continue;
+    if (grid.periodic()[a] && o.density_drop[a] == 0) continue;
+    const std::int64_t cells = block.box.volume() / block.box.extent(a);
+    const bool rests = is_wall(o, side) && wall_velocity(o, side) == std::array<double, 3>{0, 0, 0};
+    found += cells;
+    if (!rests || grid.periodic()[a])
+      bytes += cells * population_count(o.lattice) * static_cast<std::int64_t>(size_of(arithmetic(o.precision)));
+  }
+  const Extent n = block.box.extents(), g = ghost_layers(grid, o);
+  const std::int64_t words = (n[0] + 2 * g[0] + 31) / 32 * (n[1] + 2 * g[1]) * (n[2] + 2 * g[2]);
+  return bytes + found * listed + (found > 0 ? words * static_cast<std::int64_t>(sizeof(CellWord)) : 0);
+}
+
 }  // namespace
 
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
@@ -353,6 +414,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
     b.partial +=
         2 * CellRows(block.box, row_axis(populations.layout)).count() * static_cast<std::int64_t>(sizeof(double));
     b.links += side_bytes(grid, block, options);
+    if (options.representation == Representation::moments) b.links += boundary_bytes(grid, block, options);
   }
   for (const auto& m : messages_needed(grid, options)) {
     if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;
@@ -364,7 +426,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
   for (int device = 0; device < grid.machine().devices(); ++device) {
     const Bytes& b = bytes[device];
     if (options.streaming == Streaming::two) {
-      arrays.push_back({device, "populations, two arrays", b.populations});
+      arrays.push_back({device, to_string(options.representation) + ", two arrays", b.populations});
     } else {
       arrays.push_back({device, "populations, one array", b.populations});
       arrays.push_back({device, "one population, for checkpoints", b.spare});

@@ -3,10 +3,8 @@
 #include <slipstream/launch.hpp>
 
 #include "solver/cell_rows.hpp"
-#include "solver/lbm/access.hpp"
 #include "solver/lbm/collision/flow.hpp"
-#include "solver/lbm/places.hpp"
-#include "solver/lbm/storage.hpp"
+#include "solver/lbm/populations.hpp"
 
 namespace slipstream::lbm {
 
@@ -27,52 +25,16 @@ struct Rest {
   }
 };
 
-/// The populations that the cells of a block left.
-template <class L, class S>
-struct Cells {
-  const typename S::Word* origin;
-  Places places;
-};
-
-/// What a cell left, as Places::outgoing finds it, but asking for form and storage once and not for each population: a
-/// GPU then has all of them under way at the same time.
-template <class L, class S>
-SLIP_FN void outgoing_of(const Cells<L, S>& in, int i, int j, int k, typename S::Number (&g)[L::q]) {
-  const Places& p = in.places;
-  if (p.numbering.words != nullptr) {
-    unrolled<0, L::q>([&](auto q) { g[q()] = S::load(in.origin[p.outgoing({i, j, k}, heading_of<L>(q()))]); });
-    return;
-  }
-  const typename S::Word* const cell = in.origin + i * p.stride[0] + j * p.stride[1] + k * p.stride[2];
-  const auto step = [&](int axis, int at) { return Step(p.stride[axis], at, p.wrap.extent[axis]); };
-  const Steps<L> steps{step(1, j), step(2, k)};
-  const Step x = step(0, i);
-  const std::int64_t turn = p.form == Form::turned ? p.component : 0;
-  const bool ahead = p.form != Form::apart;
-  unrolled<0, L::q>([&](auto q) {
-    constexpr bool odd = q() % 2 == 1;
-    const std::int64_t place = ahead && odd ? steps.template upstream<opposite_of(q())>(x) : 0;
-    g[q()] = S::load(cell[q() * p.component + place + (q() == 0 ? 0 : odd ? turn : -turn)]);
-  });
-}
-
-template <class L, class S>
-SLIP_FN Moments<typename S::Number> cell_moments(const Cells<L, S>& in, int i, int j, int k) {
-  typename S::Number g[L::q];
-  outgoing_of(in, i, j, k, g);
-  return moments<L>(g);
-}
-
 /// The larger of two sizes; a NaN is kept, not lost.
 SLIP_FN double larger(double a, double b) { return b > a || b != b ? b : a; }
 
 /// Threads of a team that shares one row; each adds up every 64th cell, the first then adds the 64 in order.
 constexpr int row_threads = 64;
 
-template <class L, class S>
+template <class Cells>
 struct Macroscopic {
-  using T = typename S::Number;
-  Cells<L, S> in;
+  using T = typename Cells::Number;
+  Cells in;
   Scalars<T> velocity, density;
   Scalars<const std::uint8_t> flags;
   CellRows rows;
@@ -83,7 +45,7 @@ struct Macroscopic {
   SLIP_FN double cell(const CellRows::Cell& c) const {
     const int i = c.x, j = c.y, k = c.z;
     const bool solid = flags.origin[flags.at(i, j, k)] != 0;
-    const Moments<T> m = solid ? Moments<T>{T(0), T(0), T(0), T(0)} : cell_moments<L, S>(in, i, j, k);
+    const Moments<T> m = solid ? Moments<T>{T(0), T(0), T(0), T(0)} : in.moments_of({i, j, k});
     const T inverse = T(1) / (T(1) + m.excess);
     const T u[3] = {solid ? T(0) : (m.x - half[0]) * inverse, solid ? T(0) : (m.y - half[1]) * inverse,
                     solid ? T(0) : (m.z - half[2]) * inverse};
@@ -118,9 +80,9 @@ struct Macroscopic {
   }
 };
 
-template <class L, class S>
+template <class Cells>
 struct ExcessMass {
-  Cells<L, S> in;
+  Cells in;
   Scalars<const std::uint8_t> flags;
   CellRows rows;
   double* sum;
@@ -134,7 +96,7 @@ struct ExcessMass {
       for (int n = thread; n < self.rows.length; n += row_threads) {
         const CellRows::Cell c = self.rows.cell(team.index(), n);
         if (self.flags.origin[self.flags.at(c.x, c.y, c.z)] == 0)
-          mine += static_cast<double>(cell_moments<L, S>(self.in, c.x, c.y, c.z).excess);
+          mine += static_cast<double>(self.in.moments_of({c.x, c.y, c.z}).excess);
       }
       part[thread] = mine;
     });
@@ -148,15 +110,15 @@ struct ExcessMass {
 };
 
 /// Density out of a range; solid cells have none.
-template <class L, class S>
+template <class Cells>
 struct DensityFaults {
-  Cells<L, S> in;
+  Cells in;
   Scalars<const std::uint8_t> flags;
   double lowest, highest;
 
   SLIP_FN bool fault(int i, int j, int k, double* value) const {
     if (flags.origin[flags.at(i, j, k)] != 0) return false;
-    *value = 1 + static_cast<double>(cell_moments<L, S>(in, i, j, k).excess);
+    *value = 1 + static_cast<double>(in.moments_of({i, j, k}).excess);
     return !(*value >= lowest && *value <= highest);
   }
 };

@@ -12,8 +12,11 @@ void Lbm::Impl::take(const Split& chosen) {
   options.rim = chosen.rim;
   options.rim_processors = chosen.rim_processors;
   // Packed blocks keep the lists that they have.
-  for (BlockWork& work : blocks)
-    if (work.fluid.size() == 0) work.split = split_rim(work.cells, margins(grid.block(work.id)));
+  for (BlockWork& work : blocks) {
+    if (work.fluid.size() != 0) continue;
+    work.split = split_rim(work.cells, margins(grid.block(work.id)));
+    work.boundary.split(waited[work.device], work.split.interior);
+  }
 }
 
 double Lbm::Impl::most_bytes_sent() const {
@@ -27,11 +30,12 @@ double Lbm::Impl::most_bytes_sent() const {
 }
 
 std::string Lbm::Impl::split_key() const {
-  const std::string step =
-      " | " + to_string(options.lattice) + ' ' + to_string(options.collision) + ' ' + to_string(options.streaming) +
-      (model.plain() ? "" : " model") + " walls " + std::to_string(options.walls.size()) + " sides " +
-      std::to_string(options.boundaries.size()) + " overlap " + std::to_string(static_cast<int>(options.overlap)) +
-      " processors " + std::to_string(options.rim_processors) + (options.tune ? " tuned" : "");
+  const std::string step = " | " + to_string(options.lattice) + ' ' + to_string(options.representation) + ' ' +
+                           to_string(options.collision) + ' ' + to_string(options.streaming) +
+                           (model.plain() ? "" : " model") + " walls " + std::to_string(options.walls.size()) +
+                           " sides " + std::to_string(options.boundaries.size()) + " overlap " +
+                           std::to_string(static_cast<int>(options.overlap)) + " processors " +
+                           std::to_string(options.rim_processors) + (options.tune ? " tuned" : "");
   return tuner_key(grid, {{patterns.front().get(), populations->options()}}, options.exchange) + step;
 }
 

@@ -45,6 +45,7 @@ double packing_share(bool gpu) { return gpu ? 0.3 : 0.85; }
 }  // namespace
 
 Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
+  if (options.representation == Representation::moments) return Kept::all;
   // Nothing to compute, and nothing to store.
   if (solidity.share == 1 && options.solids != Solids::dense) return Kept::packed;
   switch (options.solids) {

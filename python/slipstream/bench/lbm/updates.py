@@ -52,6 +52,7 @@ class Choice:
     devices: int
     threads: int
     lattice: str
+    representation: str
     collision: str
     streaming: str
     layout: str
@@ -72,6 +73,7 @@ def _case(choice: Choice, cells: Sequence[int], precision: str, nodes: int = 1) 
         "lbm": {
             "precision": precision,
             "lattice": choice.lattice,
+            "representation": choice.representation,
             "collision": choice.collision,
             "streaming": choice.streaming,
             "layout": choice.layout,
@@ -132,6 +134,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
         "split": counts,
         "cells_per_device": [cells] * 3,
         "lattice": choice.lattice,
+        "representation": choice.representation,
         "collision": choice.collision,
         "storage": precision,
         "arithmetic": "f64" if precision == "f64" else "f32",
@@ -177,7 +180,7 @@ def _show(choice: Choice, machine: str, rows: Sequence[Row], console: Console) -
     ]  # fmt: skip
     columns = ["cells a device", "precision", "devices", "MLUPS", "GB/s", "copy GB/s", "% of the copy", "of all pairs"]
     arrays = ", in place" if choice.streaming == "in_place" else ""
-    title = f"lattice Boltzmann {choice.lattice} {choice.collision}{arrays} on {machine}"
+    title = f"lattice Boltzmann {choice.lattice} {choice.collision} by {choice.representation}{arrays} on {machine}"
     console.print(terminal.table(title, columns, shown, left=2))
 
 
@@ -187,6 +190,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.devices(parser)
     options.threads(parser)
     options.method(parser)
+    options.representation(parser)
     options.streaming(parser)
     parser.add_argument("--layout", choices=["auto", "soa", "aos", "soa_z"], default="auto",
                         help="of the populations in memory")  # fmt: skip
@@ -199,6 +203,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     choice = record.chosen(Choice, arguments)
+    if choice.representation == "moments" and choice.collision == "TRT":
+        choice = replace(choice, collision="recursive")
     backend = discovery.choose_backend(choice.backend)
     if any(n < 4 for n in choice.cells):
         raise CaseError("bench lbm: --cells needs 4 or more")

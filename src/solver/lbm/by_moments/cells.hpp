@@ -1,0 +1,171 @@
+#pragma once
+// The ten moments of a block's cells in memory, and what boundaries and readings see through them.
+#include "solver/lbm/access.hpp"
+#include "solver/lbm/by_moments/ten_moments.hpp"
+#include "solver/lbm/kernels.hpp"
+#include "solver/lbm/moments.hpp"
+#include "solver/lbm/places.hpp"
+#include "solver/lbm/storage.hpp"
+
+namespace slipstream::lbm {
+
+template <class T>
+struct StoredMoments {
+  using Word = T;
+  using Number = T;
+  template <int n>
+  static SLIP_FN T load(Word word) {
+    return word;
+  }
+  struct Rounding {
+    explicit SLIP_FN Rounding(const TenMoments<T>&) {}
+    template <int n>
+    SLIP_FN Word store(T number) const {
+      return number;
+    }
+  };
+};
+
+/// 16 bits, each moment scaled by a power of two to its own range: an excess of density below 2, a momentum below 1, a
+/// tensor below 1/2. Rounded by chance, as populations are (DitheredHalf), drawn from the density and the momentum.
+struct StoredMomentsF16 {
+  using Word = Half;
+  using Number = float;
+  static constexpr float unit(int n) { return n == 0 ? 32768.0f : n < 4 ? 65536.0f : 131072.0f; }
+  template <int n>
+  static SLIP_FN float load(Word word) {
+    constexpr float scale = 1.0f / unit(n);
+    return float_of(word) * scale;
+  }
+  struct Rounding {
+    DitheredHalf half;
+    explicit SLIP_FN Rounding(const TenMoments<float>& m) : half(m.excess + 3.0f * (m.x + m.y + m.z)) {}
+    template <int n>
+    SLIP_FN Word store(float number) const {
+      constexpr float scale = unit(n);
+      return half(number * scale);
+    }
+  };
+};
+
+/// The moments of a cell, and where the others lie from the first: in the order of TenMoments.
+template <class S>
+SLIP_FN TenMoments<typename S::Number> load_moments(const typename S::Word* at, std::int64_t component) {
+  return {S::template load<0>(at[0]),
+          S::template load<1>(at[component]),
+          S::template load<2>(at[2 * component]),
+          S::template load<3>(at[3 * component]),
+          S::template load<4>(at[4 * component]),
+          S::template load<5>(at[5 * component]),
+          S::template load<6>(at[6 * component]),
+          S::template load<7>(at[7 * component]),
+          S::template load<8>(at[8 * component]),
+          S::template load<9>(at[9 * component])};
+}
+template <class S>
+SLIP_FN void store_moments(typename S::Word* at, std::int64_t component, const TenMoments<typename S::Number>& m) {
+  const typename S::Rounding rounded(m);
+  at[0] = rounded.template store<0>(m.excess);
+  at[component] = rounded.template store<1>(m.x);
+  at[2 * component] = rounded.template store<2>(m.y);
+  at[3 * component] = rounded.template store<3>(m.z);
+  at[4 * component] = rounded.template store<4>(m.xx);
+  at[5 * component] = rounded.template store<5>(m.yy);
+  at[6 * component] = rounded.template store<6>(m.zz);
+  at[7 * component] = rounded.template store<7>(m.xy);
+  at[8 * component] = rounded.template store<8>(m.xz);
+  at[9 * component] = rounded.template store<9>(m.yz);
+}
+
+/// `S`: how they are stored. Moments are those that a cell left when it last collided.
+template <class S>
+struct MomentCells {
+  using Lattice = D3Q19;
+  using Number = typename S::Number;
+  using Word = typename S::Word;
+  using Ten = TenMoments<Number>;
+  Word* origin;
+  std::int64_t row, plane, component;
+  Wrap wrap;
+  bool recursive;
+  BoundaryArrays boundary;
+
+  explicit MomentCells(const BlockArrays& b)
+      : origin(reinterpret_cast<Word*>(b.populations.origin)),
+        row(b.populations.shape.stride[1]),
+        plane(b.populations.shape.stride[2]),
+        component(b.populations.shape.component_stride),
+        wrap(b.wrap),
+        recursive(b.recursive),
+        boundary(b.boundary) {}
+
+  SLIP_FN std::int64_t at(const Cell& cell) const { return cell.x + cell.y * row + cell.z * plane; }
+  SLIP_FN Ten load(std::int64_t element) const { return load_moments<S>(origin + element, component); }
+  SLIP_FN Sending<Number> sending(const Cell& cell) const { return {load(at(cell)), recursive}; }
+
+  template <int i>
+  SLIP_FN Number sent(const Cell& cell) const {
+    return sending(cell).template population<i>();
+  }
+  SLIP_FN Number sent(const Cell& cell, const Heading& h) const {
+    const Sending<Number> s = sending(cell);
+    Number found = 0;
+    unrolled<0, D3Q19::q>([&](auto i) {
+      if (h.i == i()) found = s.template population<i()>();
+    });
+    return found;
+  }
+  /// A population comes from a fluid cell, from a wall at rest, or a link has brought it.
+  SLIP_FN Number comes(const Cell& cell, const Heading& h) const {
+    if (boundary.cells != nullptr) {
+      const auto found = boundary.numbering.find(cell.x, cell.y, cell.z);
+      if (found.stored) {
+        const BoundaryCell& beside = boundary.cells[found.number];
+        if (beside.arrivals >= 0) return arrivals()[h.i * boundary.count + beside.arrivals];
+        if ((beside.resting >> h.i & 1u) != 0) return sent(cell, opposite(h));
+      }
+    }
+    return sent(behind(cell, h), h);
+  }
+  /// To a cell that links bring populations to.
+  SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
+    const BoundaryCell& beside = boundary.cells[boundary.numbering.find(cell.x, cell.y, cell.z).number];
+    arrivals()[h.i * boundary.count + beside.arrivals] = number;
+  }
+  SLIP_FN void all_coming(const Cell& cell, Number (&g)[D3Q19::q]) const {
+    unrolled<0, D3Q19::q>([&](auto i) { g[i()] = comes(cell, heading_of<D3Q19>(i())); });
+  }
+  SLIP_FN Moments<Number> moments_of(const Cell& cell) const {
+    const std::int64_t element = at(cell);
+    const auto part = [&](auto n) { return S::template load<n()>(origin[element + n() * component]); };
+    return {part(std::integral_constant<int, 0>{}), part(std::integral_constant<int, 1>{}),
+            part(std::integral_constant<int, 2>{}), part(std::integral_constant<int, 3>{})};
+  }
+
+  /// What its neighbours sent; from walls at rest (bits of `resting`) what it sent itself. Where a link brings
+  /// something else, and cells beyond sides hold nothing, what is found here means nothing.
+  SLIP_FN void gather(const Cell& cell, std::uint32_t resting, Number (&g)[D3Q19::q]) const {
+    const Sending<Number> own = sending(cell);
+    unrolled<0, D3Q19::q>([&](auto i) {
+      constexpr Heading h = heading_of<D3Q19>(i());
+      if constexpr (i() == 0) {
+        g[0] = own.template population<0>();
+      } else if ((resting >> i() & 1u) != 0) {
+        g[i()] = own.template population<opposite_of(i())>();
+      } else {
+        g[i()] = sent<i()>(behind(cell, h));
+      }
+    });
+  }
+  SLIP_FN Number* arrivals() const { return static_cast<Number*>(boundary.arrivals); }
+
+  SLIP_FN Cell behind(const Cell& cell, const Heading& h) const {
+    return {wrapped(cell.x - h.x, 0), wrapped(cell.y - h.y, 1), wrapped(cell.z - h.z, 2)};
+  }
+  SLIP_FN std::int32_t wrapped(std::int32_t p, int axis) const {
+    const std::int32_t extent = wrap.extent[axis];
+    return extent == 0 ? p : p < 0 ? p + extent : p >= extent ? p - extent : p;
+  }
+};
+
+}  // namespace slipstream::lbm

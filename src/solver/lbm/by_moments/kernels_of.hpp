@@ -1,0 +1,82 @@
+#pragma once
+// The kernels of one number format that hold ten moments a cell.
+#include "solver/lbm/by_moments/march.hpp"
+#include "solver/lbm/by_moments/rows.hpp"
+#include "solver/lbm/by_moments/start.hpp"
+#include "solver/lbm/by_moments/step.hpp"
+#include "solver/lbm/cell_kernels.hpp"
+
+namespace slipstream::lbm {
+
+template <class S>
+class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
+  using CellKernels<MomentCells<S>>::half;
+  using T = typename S::Number;
+  using Word = typename S::Word;
+  using Cells = MomentCells<S>;
+
+ public:
+  bool knows_walls(bool, Layout) const override { return false; }
+
+  void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
+    launch(stream, box,
+           RestByMoments<S>{
+               Cells(b), Scalars<const std::uint8_t>(b.flags), {half(model, 0), half(model, 1), half(model, 2)}});
+  }
+
+  void start_from(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
+                  const FlowValues& flow) const override {
+    launch(stream, box, StartByMoments<S>{Cells(b), Scalars<const std::uint8_t>(b.flags), GivenFlow(flow, model)});
+  }
+
+  void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout, const Model& model) const override {
+    with_collision(model, [&](const auto& collision) {
+      const auto step = step_of(b, collision);
+      // A team goes up along z in rows of some length, or it is not worth its memory.
+      if (stream.device().backend == Backend::host)
+        return box.extent(0) < 8 || box.extent(2) < 2 ? launch_on_host(stream, box, step)
+                                                      : launch_rows(stream, box, step);
+      if (box.extent(0) >= 32 && box.extent(1) >= 4 && box.extent(2) >= 4) return launch_march(stream, box, step);
+      b.together ? b.together->add_on_gpu(box, step) : launch_on_gpu(stream, box, step);
+    });
+  }
+
+  void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
+    launch_per_link(stream, b.boundary.list.size(), GatherArrivals<S>{Cells(b), b.boundary.list.data()}, b.together);
+    if (b.together) b.together->launch();  // links complete what was gathered
+    CellKernels<Cells>::apply_links(stream, links, b, model);
+  }
+
+  void step_boundary(Stream& stream, const BlockArrays& b, const Model& model) const override {
+    with_collision(model, [&]<class Collision>(const Collision& collision) {
+      launch_per_link(stream, b.boundary.list.size(),
+                      StepBoundary<S, Collision>{step_of(b, collision), b.boundary.list.data()}, b.together);
+    });
+  }
+
+  void rest_solids(Stream& stream, const BlockArrays& b) const override {
+    launch(stream, Box{{0, 0, 0}, b.flags.shape.extent},
+           RestSolidsByMoments<S>{Cells(b), Scalars<const std::uint8_t>(b.flags)});
+  }
+
+  void rearrange(Stream&, const BlockArrays&, Form, std::byte*) const override { unused("another form"); }
+  void transcribe(Stream&, const BlockArrays&, const BlockArrays&) const override { unused("packed blocks"); }
+  void place_links(Stream&, std::span<const Link>, const BlockArrays&, Bounce*) const override { unused("places"); }
+
+ private:
+  template <class Collision>
+  static StepCells<S, Collision> step_of(const BlockArrays& b, const Collision& collision) {
+    return {Cells(b), reinterpret_cast<Word*>(b.populations_out.origin), collision};
+  }
+  template <class F>
+  static void with_collision(const Model& model, const F& f) {
+    const bool plain = !model.forced() && !model.smagorinsky, recursive = model.collision == Collision::recursive;
+    if (plain) return recursive ? f(Regularised<T, true, true>(model)) : f(Regularised<T, true, false>(model));
+    recursive ? f(Regularised<T, false, true>(model)) : f(Regularised<T, false, false>(model));
+  }
+  [[noreturn]] static void unused(const std::string& what) {
+    throw Error("moments know no " + what + ": lbm::check and Keeping see to that");
+  }
+};
+
+}  // namespace slipstream::lbm

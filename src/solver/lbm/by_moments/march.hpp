@@ -1,0 +1,177 @@
+#pragma once
+// The step by ten moments on GPUs: a team takes a tile of a plane and marches along z. What cells send within the tile
+// crosses through fast memory; cells of the ring round it are computed by both tiles that they lie between. So each
+// cell is read once, but for the ring, and written once.
+#include <algorithm>
+
+#include <slipstream/launch.hpp>
+
+#include "solver/lbm/by_moments/step.hpp"
+
+namespace slipstream::lbm {
+
+template <class S, class Collision>
+struct MarchTiles {
+  using T = typename S::Number;
+  static constexpr bool recursive = Collision::third_order;
+  static constexpr int width = 64, height = 4, threads = width * height;
+  static constexpr int resident = sizeof(T) == 8 ? 2 : 3;
+  static constexpr int row = width + 2, cells = row * (height + 2), ring = 2 * row + 2 * height;
+  static_assert(ring <= threads, "a thread takes one cell of the ring");
+  /// Populations that leave their column: all but those at rest and along z.
+  static constexpr int shared = 16;
+  static constexpr std::size_t shared_bytes = 2 * shared * cells * sizeof(T);
+
+  StepCells<S, Collision> step;
+  int low[3], high[3];  ///< of the box
+  int tiles_x, tiles_y, depth;
+
+  /// The number among those in fast memory of a population, and of its place there from a cell to the one that sent it.
+  template <int i>
+  static constexpr int slot() {
+    int n = 0;
+    for (int p = 1; p < i; ++p) n += D3Q19::velocity[p][0] != 0 || D3Q19::velocity[p][1] != 0;
+    return n;
+  }
+  template <int i>
+  static constexpr int place() {
+    return slot<i>() * cells - D3Q19::velocity[i][0] - D3Q19::velocity[i][1] * row;
+  }
+  template <int x, int y, int z>
+  static SLIP_FN T from(const T* own) {
+    return own[place<index_of<D3Q19>(x, y, z)>()];
+  }
+  template <int z>
+  static SLIP_FN Crossing<T> crossing(const T* own, T across) {
+    return {across, from<1, 0, z>(own), from<-1, 0, z>(own), from<0, 1, z>(own), from<0, -1, z>(own)};
+  }
+  static SLIP_FN Staying<T> staying(const T* own, T rest) {
+    return {rest,
+            from<1, 0, 0>(own),
+            from<-1, 0, 0>(own),
+            from<0, 1, 0>(own),
+            from<0, -1, 0>(own),
+            from<1, 1, 0>(own),
+            from<-1, -1, 0>(own),
+            from<1, -1, 0>(own),
+            from<-1, 1, 0>(own)};
+  }
+  static SLIP_FN void put(const Sending<T>& s, T* own) {
+    unrolled<1, D3Q19::q>([&](auto i) {
+      if constexpr (D3Q19::velocity[i()][0] != 0 || D3Q19::velocity[i()][1] != 0)
+        own[slot<i()>() * cells] = s.template population<i()>();
+    });
+  }
+
+  /// A cell of the tile or of its ring: its place in fast memory, -1 where no cell of the box reads it, and in memory.
+  struct Seat {
+    int place = -1;
+    std::int64_t column = 0;
+  };
+  SLIP_FN Seat seat(int base_x, int base_y, int at_x, int at_y) const {
+    const int x = base_x + at_x - 1, y = base_y + at_y - 1;
+    if (x > high[0] || y > high[1]) return {};
+    const auto& in = step.in;
+    return {at_y * row + at_x, in.wrapped(x, 0) + in.wrapped(y, 1) * in.row};
+  }
+  SLIP_FN Seat ring_seat(int base_x, int base_y, int thread) const {
+    if (thread >= ring) return {};
+    if (thread < row) return seat(base_x, base_y, thread, 0);
+    if (thread < 2 * row) return seat(base_x, base_y, thread - row, height + 1);
+    const int n = thread - 2 * row;
+    return seat(base_x, base_y, n % 2 == 0 ? 0 : row - 1, 1 + n / 2);
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    T* const memory = team.template shared<T>();
+    const auto tile = static_cast<int>(team.index() % (tiles_x * tiles_y)),
+               layer = static_cast<int>(team.index() / (tiles_x * tiles_y));
+    const int base_x = low[0] + tile % tiles_x * width, base_y = low[1] + tile / tiles_x * height;
+    const int first = low[2] + layer * depth, end = first + depth < high[2] ? first + depth : high[2];
+    // What a thread keeps from plane to plane.
+    Seat own, beside;
+    bool inside = false;
+    TenMoments<T> next{}, next_beside{};
+    T rest = 0, up = 0, down = 0;
+    Crossing<T> rising;
+    Arrived<T> arrived;
+
+    const auto load = [&](int k) {
+      const std::int64_t plane = step.in.wrapped(k, 2) * step.in.plane;
+      if (own.place >= 0) next = step.in.load(plane + own.column);
+      if (beside.place >= 0) next_beside = step.in.load(plane + beside.column);
+    };
+    const auto send = [&](int k) {
+      T* const plane = memory + ((k - first) & 1) * shared * cells;
+      if (own.place >= 0) {
+        const Sending<T> s(next, recursive);
+        rest = s.template population<0>();
+        up = s.template population<index_of<D3Q19>(0, 0, 1)>();
+        down = s.template population<index_of<D3Q19>(0, 0, -1)>();
+        put(s, plane + own.place);
+      }
+      if (beside.place >= 0) put(Sending<T>(next_beside, recursive), plane + beside.place);
+    };
+    const auto receive = [&](int k) {
+      const T* const plane = memory + ((k - first) & 1) * shared * cells + own.place;
+      if (k > first) {
+        TenMoments<T> m = arrived.with(crossing<-1>(plane, down));
+        step.collision(m);
+        store_moments<S>(step.out + (k - 1) * step.in.plane + own.column, step.in.component, m);
+      }
+      arrived = Arrived<T>(rising, staying(plane, rest));
+      rising = crossing<1>(plane, up);
+    };
+    team.each([&](int thread) {
+      own = seat(base_x, base_y, 1 + thread % width, 1 + thread / width);
+      beside = ring_seat(base_x, base_y, thread);
+      inside = base_x + thread % width < high[0] && base_y + thread / width < high[1];
+      load(first - 1);
+      send(first - 1);
+      load(first);
+    });
+    for (int k = first - 1; k <= end; ++k)
+      team.each([&](int) {
+        if (inside) receive(k);
+        if (k == end) return;
+        send(k + 1);
+        if (k + 1 < end) load(k + 2);
+      });
+  }
+};
+
+/// As deep as gives the multiprocessors the least to do, by whole rounds of teams: each reads two planes more.
+inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_once) {
+  std::int64_t best = planes, least = 0;
+  for (std::int64_t layers = 1; layers <= planes; ++layers) {
+    const std::int64_t depth = (planes + layers - 1) / layers, teams = tiles * ((planes + depth - 1) / depth),
+                       time = (teams + at_once - 1) / at_once * (depth + 2);
+    if (depth < 4 && layers > 1) break;
+    if (least == 0 || time < least) {
+      least = time;
+      best = depth;
+    }
+  }
+  return static_cast<int>(best);
+}
+
+template <class S, class Collision>
+void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step) {
+  using March = MarchTiles<S, Collision>;
+  const auto tiles = [&](int axis, int size) { return static_cast<int>((box.extent(axis) + size - 1) / size); };
+  const int x = tiles(0, March::width), y = tiles(1, March::height);
+  const int depth =
+      march_depth(std::int64_t{x} * y, box.extent(2), std::int64_t{info(stream.device()).processors} * March::resident);
+  const auto corner = [](const Extent& p, int axis) { return static_cast<int>(p[axis]); };
+  launch_teams_on_gpu(stream, std::int64_t{x} * y * ((box.extent(2) + depth - 1) / depth), March::threads,
+                      March::shared_bytes,
+                      March{step,
+                            {corner(box.lo, 0), corner(box.lo, 1), corner(box.lo, 2)},
+                            {corner(box.hi, 0), corner(box.hi, 1), corner(box.hi, 2)},
+                            x,
+                            y,
+                            depth});
+}
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,99 @@
+#pragma once
+// The step by ten moments on the host: a team takes some rows of a block and goes up along z. What the cells of three
+// planes send lies in its memory by rows, so that each cell's populations are computed once, but for those of the rows
+// beside, and loops along rows become vector instructions.
+#include <algorithm>
+
+#include <slipstream/launch.hpp>
+
+#include "solver/lbm/by_moments/step.hpp"
+
+namespace slipstream::lbm {
+
+template <class S, class Collision>
+struct MarchRows {
+  using T = typename S::Number;
+  using Word = typename S::Word;
+  StepCells<S, Collision> step;
+  int low[3], high[3];  ///< of the box
+  int rows, depth;      ///< of a team
+  int slabs;            ///< teams along y
+  std::int64_t cost;
+
+  /// Of a row with the cells at both ends, of a population, of a plane.
+  SLIP_FN int row() const { return high[0] - low[0] + 2; }
+  SLIP_FN int population() const { return (rows + 2) * row(); }
+  SLIP_FN int plane() const { return D3Q19::q * population(); }
+
+  [[gnu::flatten]] void send(T* to, int y, int z) const {
+    const auto& in = step.in;
+    const Word* const from = in.origin + in.wrapped(y, 1) * in.row + in.wrapped(z, 2) * in.plane + low[0] - 1;
+    const std::int64_t component = in.component;
+    const int n = row(), apart = population();
+#pragma GCC ivdep
+    for (int i = 0; i < n; ++i) {
+      const Sending<T> s(load_moments<S>(from + i, component), Collision::third_order);
+      unrolled<0, D3Q19::q>([&](auto q) { to[i + q() * apart] = s.template population<q()>(); });
+    }
+  }
+
+  /// `from`: by the velocity of a population along z, its place at the row's first cell in the plane that it comes
+  /// from.
+  [[gnu::flatten]] void receive(const T* const down, const T* const same, const T* const up, int y, int z) const {
+    const auto& in = step.in;
+    Word* const out = step.out + y * in.row + z * in.plane + low[0];
+    const std::int64_t component = in.component;
+    const Collision collision = step.collision;
+    const int n = high[0] - low[0], along = row(), apart = population();
+#pragma GCC ivdep
+    for (int i = 0; i < n; ++i) {
+      T g[D3Q19::q];
+      unrolled<0, D3Q19::q>([&](auto q) {
+        constexpr int cx = D3Q19::velocity[q()][0], cy = D3Q19::velocity[q()][1], cz = D3Q19::velocity[q()][2];
+        const int at = i - cx - cy * along + q() * apart;
+        if constexpr (cz < 0) g[q()] = down[at];
+        if constexpr (cz == 0) g[q()] = same[at];
+        if constexpr (cz > 0) g[q()] = up[at];
+      });
+      TenMoments<T> m = moments_arrived(g);
+      collision(m);
+      store_moments<S>(out + i, component, m);
+    }
+  }
+
+  template <class Team>
+  void operator()(const Team& team) const {
+    T* const memory = team.template shared<T>();
+    const int slab = static_cast<int>(team.index() % slabs), layer = static_cast<int>(team.index() / slabs);
+    const int y0 = low[1] + slab * rows, y1 = std::min(y0 + rows, high[1]);
+    const int z0 = low[2] + layer * depth, z1 = std::min(z0 + depth, high[2]);
+    const auto place = [&](int y, int z) { return memory + (z - z0 + 3) % 3 * plane() + (y - y0 + 1) * row(); };
+    for (int z = z0 - 1; z <= z1; ++z) {
+      for (int y = y0 - 1; y <= y1; ++y) send(place(y, z), y, z);
+      if (z <= z0) continue;
+      for (int y = y0; y < y1; ++y) receive(place(y, z) + 1, place(y, z - 1) + 1, place(y, z - 2) + 1, y, z - 1);
+    }
+  }
+};
+
+template <class S, class Collision>
+void launch_rows(Stream& stream, const Box& box, const StepCells<S, Collision>& step) {
+  using T = typename S::Number;
+  constexpr std::int64_t cache = 512 << 10;  // of what a core has to itself
+  const std::int64_t row = 3 * D3Q19::q * (box.extent(0) + 2) * static_cast<std::int64_t>(sizeof(T));
+  const auto rows = static_cast<int>(std::min(std::clamp<std::int64_t>(cache / row - 2, 2, 16), box.extent(1)));
+  const int depth = static_cast<int>(std::min<std::int64_t>(32, box.extent(2)));
+  const int slabs = static_cast<int>((box.extent(1) + rows - 1) / rows);
+  const auto corner = [](const Extent& p, int axis) { return static_cast<int>(p[axis]); };
+  launch_teams_on_host(stream, slabs * ((box.extent(2) + depth - 1) / depth), 1,
+                       static_cast<std::size_t>(row * (rows + 2)),
+                       MarchRows<S, Collision>{step,
+                                               {corner(box.lo, 0), corner(box.lo, 1), corner(box.lo, 2)},
+                                               {corner(box.hi, 0), corner(box.hi, 1), corner(box.hi, 2)},
+                                               rows,
+                                               depth,
+                                               slabs,
+                                               box.extent(0) * rows * depth});
+}
+
+}  // namespace slipstream::lbm

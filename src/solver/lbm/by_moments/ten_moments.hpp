@@ -1,0 +1,241 @@
+#pragma once
+// D3Q19 by ten moments a cell (Latt & Chopard 2006): density, momentum and second-order tensor. Populations follow from
+// them as a Hermite series, so that a step reads and writes ten numbers instead of 19.
+#include <cmath>
+#include <utility>
+
+#include <slipstream/device/fused.hpp>
+
+#include "solver/lbm/kernels.hpp"
+#include "solver/lbm/lattice.hpp"
+
+namespace slipstream::lbm {
+
+/// Of deviations g_i = f_i - w_i: their sum, sum of c g and sum of (c c - 1/3) g.
+template <class T>
+struct TenMoments {
+  T excess, x, y, z, xx, yy, zz, xy, xz, yz;
+};
+
+/// What a cell sends, as its even and odd parts:
+///
+///   g_i = w_i (excess + 3 c.j + 9/2 (c c - 1/3) : a  + third order)
+///
+/// Of third order D3Q19 holds a_xyy + a_xzz and a_xyy - a_xzz, and their likes along y and z; they cancel in every
+/// moment above. Along an axis they come to -9 w c_x (a_xyy + a_xzz), along a diagonal in xy to 9 w (c_x a_xyy + c_y
+/// a_xxy). `recursive` (Malaspinas 2015): a_xyy = rho u_x u_y^2 + u_x n_yy + 2 u_y n_xy of what is stored, n the part
+/// of the tensor beyond rho u u; without it they are left out.
+template <class T>
+struct Sending {
+  T base, xx, yy, zz, xy, xz, yz;  ///< even: excess - 3/2 trace, 9/2 and 9 times the tensor
+  T x, y, z;                       ///< odd, along the axes
+  T xy_x, xy_y, xz_x, xz_z, yz_y, yz_z;
+
+  SLIP_FN Sending(const TenMoments<T>& m, bool recursive)
+      : base(fused(T(-1.5), m.xx + m.yy + m.zz, m.excess)),
+        xx(T(4.5) * m.xx),
+        yy(T(4.5) * m.yy),
+        zz(T(4.5) * m.zz),
+        xy(T(9) * m.xy),
+        xz(T(9) * m.xz),
+        yz(T(9) * m.yz),
+        x(T(3) * m.x),
+        y(T(3) * m.y),
+        z(T(3) * m.z),
+        xy_x(x),
+        xy_y(y),
+        xz_x(x),
+        xz_z(z),
+        yz_y(y),
+        yz_z(z) {
+    if (recursive) add_third_order(m);
+  }
+
+  /// Without its weight.
+  template <int i>
+  SLIP_FN T along() const {
+    constexpr int cx = D3Q19::velocity[i][0], cy = D3Q19::velocity[i][1], cz = D3Q19::velocity[i][2];
+    if constexpr (i == 0) return base;
+    if constexpr (cy == 0 && cz == 0) return (base + xx) + signed_by<cx>(x);
+    if constexpr (cx == 0 && cz == 0) return (base + yy) + signed_by<cy>(y);
+    if constexpr (cx == 0 && cy == 0) return (base + zz) + signed_by<cz>(z);
+    if constexpr (cx != 0 && cy != 0) return diagonal<cx, cy>(base + (xx + yy), xy, xy_x, xy_y);
+    if constexpr (cx != 0 && cz != 0) return diagonal<cx, cz>(base + (xx + zz), xz, xz_x, xz_z);
+    if constexpr (cy != 0 && cz != 0) return diagonal<cy, cz>(base + (yy + zz), yz, yz_y, yz_z);
+    return T(0);
+  }
+  template <int i>
+  SLIP_FN T population() const {
+    return T(D3Q19::weight(i)) * along<i>();
+  }
+
+ private:
+  template <int sign>
+  static SLIP_FN T signed_by(T value) {
+    return sign > 0 ? value : -value;
+  }
+  template <int a, int b>
+  static SLIP_FN T diagonal(T even, T mixed, T odd_a, T odd_b) {
+    const T odd = a == b ? odd_a + odd_b : odd_a - odd_b;
+    return (even + signed_by<a * b>(mixed)) + signed_by<a>(odd);
+  }
+
+  SLIP_FN void add_third_order(const TenMoments<T>& m) {
+    const T inverse = T(1) / (T(1) + m.excess), ux = m.x * inverse, uy = m.y * inverse, uz = m.z * inverse;
+    // rho u u_b u_b + u n_bb + 2 u_b n_ab with n = a - rho u u: u (a_bb - 2 j_b u_b) + 2 u_b a_ab.
+    const T kxx = fused(T(-2) * m.x, ux, m.xx), kyy = fused(T(-2) * m.y, uy, m.yy), kzz = fused(T(-2) * m.z, uz, m.zz);
+    const T nx = T(9) * ux, ny = T(9) * uy, nz = T(9) * uz;
+    const T xyy = fused(nx, kyy, T(2) * ny * m.xy), xzz = fused(nx, kzz, T(2) * nz * m.xz),
+            yxx = fused(ny, kxx, T(2) * nx * m.xy), yzz = fused(ny, kzz, T(2) * nz * m.yz),
+            zxx = fused(nz, kxx, T(2) * nx * m.xz), zyy = fused(nz, kyy, T(2) * ny * m.yz);
+    xy_x += xyy;
+    xz_x += xzz;
+    xy_y += yxx;
+    yz_y += yzz;
+    xz_z += zxx;
+    yz_z += zyy;
+    x -= xyy + xzz;
+    y -= yxx + yzz;
+    z -= zxx + zyy;
+  }
+};
+
+/// What crosses a plane of cells upwards or downwards: of five populations their sum, and sums of c g and c c g.
+template <class T>
+struct Crossing {
+  T all, x, y, xx, yy;
+  SLIP_FN Crossing() : all(0), x(0), y(0), xx(0), yy(0) {}
+  SLIP_FN Crossing(T across, T along_x, T against_x, T along_y, T against_y)
+      : x(along_x - against_x), y(along_y - against_y), xx(along_x + against_x), yy(along_y + against_y) {
+    all = across + xx + yy;
+  }
+};
+/// The same of the nine that stay in their plane.
+template <class T>
+struct Staying {
+  T all, x, y, xx, yy, xy;
+  SLIP_FN Staying(T rest, T px, T mx, T py, T my, T pp, T mm, T pm, T mp) {
+    const T same = pp + mm, other = pm + mp, both = same + other;
+    xx = px + mx + both;
+    yy = py + my + both;
+    all = rest + (px + mx) + (py + my) + both;
+    x = (px - mx) + ((pp - mm) + (pm - mp));
+    y = (py - my) + ((pp - mm) - (pm - mp));
+    xy = same - other;
+  }
+};
+
+/// The moments of what arrives in a cell: from the plane below, its own, and the one above, added in this order by
+/// every kernel, so that all give the same bits.
+template <class T>
+struct Arrived {
+  T all, x, y, z, xx, yy, zz, xy, xz, yz;
+  SLIP_FN Arrived() : all(0), x(0), y(0), z(0), xx(0), yy(0), zz(0), xy(0), xz(0), yz(0) {}
+  SLIP_FN Arrived(const Crossing<T>& up, const Staying<T>& own)
+      : all(up.all + own.all),
+        x(up.x + own.x),
+        y(up.y + own.y),
+        z(up.all),
+        xx(up.xx + own.xx),
+        yy(up.yy + own.yy),
+        zz(up.all),
+        xy(own.xy),
+        xz(up.x),
+        yz(up.y) {}
+  SLIP_FN TenMoments<T> with(const Crossing<T>& down) const {
+    const T excess = all + down.all, third = T(1.0 / 3) * excess;
+    return {excess,
+            x + down.x,
+            y + down.y,
+            z - down.all,
+            (xx + down.xx) - third,
+            (yy + down.yy) - third,
+            (zz + down.all) - third,
+            xy,
+            xz - down.x,
+            yz - down.y};
+  }
+};
+
+template <class T>
+SLIP_FN TenMoments<T> moments_arrived(const T (&g)[D3Q19::q]) {
+  constexpr auto at = [](int x, int y, int z) { return index_of<D3Q19>(x, y, z); };
+  const Crossing<T> up(g[at(0, 0, 1)], g[at(1, 0, 1)], g[at(-1, 0, 1)], g[at(0, 1, 1)], g[at(0, -1, 1)]);
+  const Crossing<T> down(g[at(0, 0, -1)], g[at(1, 0, -1)], g[at(-1, 0, -1)], g[at(0, 1, -1)], g[at(0, -1, -1)]);
+  const Staying<T> own(g[0], g[at(1, 0, 0)], g[at(-1, 0, 0)], g[at(0, 1, 0)], g[at(0, -1, 0)], g[at(1, 1, 0)],
+                       g[at(-1, -1, 0)], g[at(1, -1, 0)], g[at(-1, 1, 0)]);
+  return Arrived<T>(up, own).with(down);
+}
+
+/// What a run collides moments by. `plain`: neither a force acts nor are eddies modelled; else both are computed, since
+/// a decision in every cell would cost the host its vector instructions. `recursive`: what is sent has terms of third
+/// order; known to the compiler where it decides on registers and vectors.
+template <class T, bool plain, bool recursive>
+struct Regularised {
+  static constexpr bool third_order = recursive;
+  T rate;           ///< of the tensor
+  T tau_0, eddies;  ///< of Smagorinsky's model; eddies: 18 sqrt(2) C^2, 0: none are modelled
+  T force[3];
+
+  explicit Regularised(const Model& model)
+      : rate(static_cast<T>(model.plus)),
+        tau_0(static_cast<T>(3 * model.viscosity + 0.5)),
+        eddies(static_cast<T>(18 * std::sqrt(2.0) * model.smagorinsky.value_or(0) * model.smagorinsky.value_or(0))),
+        force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]), static_cast<T>(model.force[2])} {}
+
+  /// The tensor is drawn to rho u u. A force acts as Guo, Zheng & Shi 2002 have it: half of its source, u F + F u,
+  /// before the collision and half after it, the momentum grows by F.
+  SLIP_FN void operator()(TenMoments<T>& m) const {
+    if constexpr (!plain) {
+      m.x += T(0.5) * force[0];
+      m.y += T(0.5) * force[1];
+      m.z += T(0.5) * force[2];
+    }
+    const T inverse = T(1) / (T(1) + m.excess);
+    const T ux = m.x * inverse, uy = m.y * inverse, uz = m.z * inverse;
+    T xx = m.x * ux, yy = m.y * uy, zz = m.z * uz, xy = m.x * uy, xz = m.x * uz, yz = m.y * uz;
+    if constexpr (!plain) {
+      xx -= ux * force[0];
+      yy -= uy * force[1];
+      zz -= uz * force[2];
+      xy -= T(0.5) * (ux * force[1] + uy * force[0]);
+      xz -= T(0.5) * (ux * force[2] + uz * force[0]);
+      yz -= T(0.5) * (uy * force[2] + uz * force[1]);
+    }
+    xx -= m.xx;
+    yy -= m.yy;
+    zz -= m.zz;
+    xy -= m.xy;
+    xz -= m.xz;
+    yz -= m.yz;
+    T by = rate;
+    if constexpr (!plain) by = rate_with_eddies(xx, yy, zz, xy, xz, yz, inverse);
+    m.xx = fused(by, xx, m.xx);
+    m.yy = fused(by, yy, m.yy);
+    m.zz = fused(by, zz, m.zz);
+    m.xy = fused(by, xy, m.xy);
+    m.xz = fused(by, xz, m.xz);
+    m.yz = fused(by, yz, m.yz);
+    if constexpr (plain) return;
+    m.xx += T(2) * (ux * force[0]);
+    m.yy += T(2) * (uy * force[1]);
+    m.zz += T(2) * (uz * force[2]);
+    m.xy += ux * force[1] + uy * force[0];
+    m.xz += ux * force[2] + uz * force[0];
+    m.yz += uy * force[2] + uz * force[1];
+    m.x += T(0.5) * force[0];
+    m.y += T(0.5) * force[1];
+    m.z += T(0.5) * force[2];
+  }
+
+ private:
+  /// As Smagorinsky has it.
+  SLIP_FN T rate_with_eddies(T xx, T yy, T zz, T xy, T xz, T yz, T inverse) const {
+    const T mean = T(1.0 / 3) * (xx + yy + zz), x = xx - mean, y = yy - mean, z = zz - mean;
+    const T norm = std::sqrt((x * x + y * y + z * z) + T(2) * (xy * xy + xz * xz + yz * yz));
+    const T with_eddies = T(2) / (tau_0 + std::sqrt(tau_0 * tau_0 + eddies * (norm * inverse)));
+    return eddies > T(0) ? with_eddies : rate;
+  }
+};
+
+}  // namespace slipstream::lbm
