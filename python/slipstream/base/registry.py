@@ -9,12 +9,18 @@ from typing import Any
 
 #: Each has what `slipstream.case.solver.Solver` says.
 SOLVERS = {"lbm": "slipstream.lbm.solver", "stencil": "slipstream.stencil.solver", "dns": "slipstream.dns.solver"}
+#: Solvers of flows that can compute Taylor and Green's vortex, each with what `slipstream.run.compare.Vortex` says.
+VORTICES = {"lbm": "slipstream.lbm.vortex", "dns": "slipstream.dns.vortex"}
 #: Each has draw(subject, path).
 PICTURES = {"exchange": "slipstream.pictures.exchange"}
 
 
 def solver(table: str) -> Any:
     return import_module(SOLVERS[table])
+
+
+def vortex(table: str) -> Any:
+    return import_module(VORTICES[table])
 
 
 def picture(subject: str) -> Any:

@@ -44,6 +44,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def check_before_start(arguments: argparse.Namespace) -> None:
     """What one process can refuse before there are many."""
+    if arguments.command == "compare":
+        from slipstream.run import compare
+
+        compare.cases(arguments, _overrides(arguments))
     if arguments.command not in ("run", "plan"):
         return
     from slipstream.case.blocks import check_blocks
@@ -107,6 +111,12 @@ def plan(arguments: argparse.Namespace, console: Console) -> None:
     console.print(f"largest grid that fits: {terminal.show_extent(largest)}")
     if problem := engine.memory_problem(setup):
         raise CaseError(problem)
+
+
+def compare(arguments: argparse.Namespace, console: Console) -> None:
+    from slipstream.run import compare
+
+    compare.command(arguments, _overrides(arguments), console)
 
 
 def topo(arguments: argparse.Namespace, console: Console) -> None:

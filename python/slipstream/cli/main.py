@@ -1,4 +1,4 @@
-"""The command line: run, check, plan, plot, render, report, topo, info, doctor, bench, trace."""
+"""The command line: run, check, plan, compare, plot, render, report, topo, info, doctor, bench, trace."""
 
 import argparse
 import os
@@ -78,7 +78,7 @@ def main(words: Sequence[str] | None = None) -> int:
     that is no longer sound."""
     words = list(sys.argv[1:] if words is None else words)
     arguments = parse(words)
-    with patient_output(arguments.command in ("run", "bench")):
+    with patient_output(arguments.command in ("run", "compare", "bench")):
         return _code_of(arguments, words)
 
 

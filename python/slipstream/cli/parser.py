@@ -13,6 +13,7 @@ from slipstream import __version__
 from slipstream.base import core
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
+from slipstream.base.registry import VORTICES
 from slipstream.bench import registry
 from slipstream.cli import commands
 from slipstream.pictures import picture_options
@@ -75,6 +76,19 @@ def _parser() -> argparse.ArgumentParser:
     takes_case(plan)
     takes_ranks(plan)
     plan.add_argument("--machine", metavar="FILE", help="machine file, for a machine that is not there")
+
+    same = "Run Taylor and Green's vortex by several solvers; draw and list its dissipation beside the published one."
+    comparing = add("compare", same, commands.compare)
+    comparing.add_argument("overrides", nargs="*", metavar="a.b=c", help="keys of the cases to change")
+    comparing.add_argument("--cells", type=int, default=64, metavar="N", help="N^3 cells (default: 64)")
+    comparing.add_argument("--time", type=float, default=10.0, metavar="T", help="up to the time T (default: 10)")
+    vortices = list(VORTICES)
+    comparing.add_argument("--solvers", nargs="+", default=vortices, choices=vortices, help="default: all that have it")
+    comparing.add_argument(
+        "-o", dest="folder", type=Path, default=Path("results/compare"), metavar="FOLDER", help="default: %(default)s"
+    )
+    comparing.add_argument("--overwrite", action="store_true", help="replace results that are already there")
+    takes_ranks(comparing)
 
     planes = "Draw planes of a run's fields: speed, vorticity, density, streamlines; profiles."
     plotting = add("plot", planes, commands.plot)

@@ -14,6 +14,7 @@ from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.base.rows import Rows
 from slipstream.case.solver import Fields, Monitor
+from slipstream.dns import vortex
 from slipstream.dns.case import DnsCase
 from slipstream.flow import energy, expected
 from slipstream.run.engine import Setup
@@ -146,18 +147,13 @@ class DnsRun:
         if len(table) < 3:
             return {}
         rate = -np.gradient(column["energy"], column["time"])
-        decay = energy.Decay(column["time"], column["energy"], column["dissipation"], column["dissipation"])
         reference = energy.taylor_green_1600() if case.is_reference_flow else None
-        found = energy.compare(decay, reference)
-        figures["energy"] = found
+        figures["energy"] = found = energy.compare(vortex.decay(case), reference)
         budget = np.abs(rate - column["dissipation"] + column["power"])[1:-1].max() / column["dissipation"].max()
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}
         result["energy.budget_error"] = float(budget)
         if reference is not None:
-            inside = column["time"] <= reference.time[-1]
-            wanted = np.interp(column["time"][inside], reference.time, reference.dissipation)
-            off = np.linalg.norm(column["dissipation"][inside] - wanted) / np.linalg.norm(wanted)
-            result["reference.dissipation_error"] = float(off)
+            off = found["dissipation_error"]
             console.print(f"dissipation: {100 * off:.3g} % from {reference.title} over t = 0 to {column['time'][-1]:g}")
         if case.output.pictures:
             with troubles.with_picture("dissipation.png", step):

@@ -123,14 +123,17 @@ def reference_for(case: FlowCase) -> Reference | None:
 
 
 def compare(found: Decay, reference: Reference | None) -> dict[str, Any]:
-    """The peak of the decay, and its distance from the published one, for comparison.json."""
+    """The peak of the decay, and its distance from the published one, for comparison.json; `dissipation_error` is that
+    of the decay over all times, relative in the L2 norm."""
     time, peak = found.peak()
     result: dict[str, Any] = {"peak_dissipation": peak, "peak_time": time}
     if reference is None:
         return result
     n = int(np.argmax(reference.dissipation))
     inside = found.time <= reference.time[-1]
-    own = np.interp(found.time[inside], reference.time, reference.kinetic)
+    own, wanted = (
+        np.interp(found.time[inside], reference.time, values) for values in (reference.kinetic, reference.dissipation)
+    )
     return result | {
         "reference": reference.title,
         "citation": reference.citation,
@@ -138,4 +141,5 @@ def compare(found: Decay, reference: Reference | None) -> dict[str, Any]:
         "reference_peak_time": float(reference.time[n]),
         "peak_error_percent": 100.0 * (peak / float(reference.dissipation[n]) - 1.0),
         "largest_energy_error": float(np.abs(found.kinetic[inside] - own).max()),
+        "dissipation_error": float(np.linalg.norm(found.decay[inside] - wanted) / np.linalg.norm(wanted)),
     }

@@ -1,6 +1,6 @@
 """The energy over wave numbers and the dissipation over time of a turbulent flow."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from slipstream.base.terminal import show_extent
 from slipstream.case.case import Case
+from slipstream.flow.energy import Decay, Reference
 from slipstream.pictures.style import BLUE, RED, STYLE, heading, save
 
 #: Kolmogorov's constant of the three-dimensional spectrum (Sreenivasan 1995).
@@ -50,4 +52,19 @@ def dissipation(path: Path, case: Case, column: Mapping[str, np.ndarray], refere
         axes.set(xlabel="t", ylabel="dissipation", ylim=(0, None))
         axes.legend()
         axes.set_title(heading(case, 5.4, 10.5), fontsize=10.5, loc="left", parse_math=False)
+        save(figure, path)
+
+
+def decays(path: Path, found: Sequence[tuple[str, Case, Decay]], reference: Reference) -> None:
+    """The dissipation, -dE/dt, of one flow by several methods over time, beside the published one."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+        shown = reference.time <= max(decay.time[-1] for _, _, decay in found)
+        axes.plot(reference.time[shown], reference.dissipation[shown], "--", color="0.3", label=reference.title)
+        for number, (title, case, decay) in enumerate(found):
+            cells = show_extent(case.grid.cells).replace("^3", "³")
+            axes.plot(decay.time, decay.decay, color=f"C{number}", label=f"{title}, {cells} cells")
+        axes.set(xlabel="t U / L", ylabel="dissipation L / U³", ylim=(0, None))
+        axes.legend()
+        axes.set_title("Taylor-Green vortex, Reynolds number 1600", fontsize=10.5, loc="left")
         save(figure, path)

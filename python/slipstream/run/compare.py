@@ -1,0 +1,142 @@
+"""`slipstream compare`: Taylor and Green's vortex at Reynolds number 1600 by every solver that has it.
+
+The vortex breaks down into turbulence; how fast its energy goes is the test of a method (case C3.5 of the International
+Workshops on High-Order CFD Methods). Each solver computes the same flow on as many cells, and its dissipation is held
+against the published one.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rich.console import Console
+
+from slipstream.base import registry, rows, terminal, toml_text
+from slipstream.base.core import agree_on_error, core, on_all_ranks
+from slipstream.base.errors import CaseError, RunError
+from slipstream.case.case import Case
+from slipstream.case.reader import Source, parse
+from slipstream.flow import energy
+from slipstream.machine import discovery
+from slipstream.results import record
+from slipstream.run import engine, run
+from slipstream.run.folder import output_problem
+
+TABLE, PICTURE = "comparison.csv", "comparison.png"
+#: What a comparison looks at is energy over time alone.
+QUIET = {"fields": False, "pictures": False, "report": False}
+
+
+class Vortex(Protocol):
+    """What a solver says of the vortex. Its module is named in the registry."""
+
+    title: str  #: of its curve
+
+    def tables(self, cells: int, time: float) -> dict[str, Any]:
+        """Of a case of the vortex on cells^3 cells, up to a time in units of length / speed, that records its energy
+        ten times in such a unit. Raises CaseError where the solver cannot compute it on these cells."""
+        ...
+
+    def decay(self, case: Case) -> energy.Decay:
+        """The energy over time, as the run of the case has left it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a solver found."""
+
+    title: str
+    case: Case
+    decay: energy.Decay
+    seconds: float  #: of the steps, by the clock on the wall
+
+
+def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, Case]:
+    """Of each solver. An override of a solver's own table is that solver's. Raises CaseError."""
+    if not arguments.time > 0:
+        raise CaseError(f"compare: --time must be above 0, it is {arguments.time:g}")
+    given = [toml_text.parse_override(text) for text in overrides]
+    found = {}
+    for name in dict.fromkeys(arguments.solvers):
+        vortex: Vortex = registry.vortex(name)
+        try:
+            data = vortex.tables(arguments.cells, arguments.time)
+        except CaseError as error:
+            raise CaseError(f"compare: --cells: {error}") from None
+        data["case"] = {"name": f"compare_{name}", "description": "Taylor-Green vortex"}
+        data["output"] = data.get("output", {}) | QUIET | {"folder": str(arguments.folder / name)}
+        data["checkpoint"] = {"final": False}
+        for key, value in given:
+            if key[0] not in registry.SOLVERS or key[0] == name:
+                toml_text.apply_override(data, key, value)
+        found[name] = parse(data, Source(f"compare, {name}", "", overrides))
+    return found
+
+
+def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Console) -> None:
+    """Runs, prints and, on rank 0, writes. Collective. Raises CaseError before anything is written."""
+    with on_all_ranks():
+        chosen = cases(arguments, overrides)
+    for case in chosen.values():
+        agree_on_error(output_problem(case, arguments.overwrite) if core().rank() == 0 else "")
+        engine.prepare(case, discovery.discover(case.machine))
+    entries = []
+    for name, case in chosen.items():
+        vortex: Vortex = registry.vortex(name)
+        console.print(f"\n{vortex.title}: {case.last_step} steps", soft_wrap=True)
+        run.run(case, console, arguments.overwrite)
+        entry = _entry(vortex, case)
+        if entry:
+            entries.append(entry)
+    if core().rank() != 0:
+        return
+    reference = energy.taylor_green_1600()
+    found = [row(entry, reference) for entry in entries]
+    console.print()
+    console.print(_table(found, reference))
+    rows.replace(arguments.folder / TABLE, list(found[0]), [list(one.values()) for one in found])
+    from slipstream.pictures import spectra
+
+    spectra.decays(arguments.folder / PICTURE, [(e.title, e.case, e.decay) for e in entries], reference)
+    for name in (TABLE, PICTURE):
+        console.print(f"written: {os.path.relpath(arguments.folder / name)}", soft_wrap=True)
+
+
+def _entry(vortex: Vortex, case: Case) -> Entry | None:
+    """On rank 0. Raises RunError, on all ranks, where a signal or the clock has ended the run. Collective."""
+    kept = record.read(case.folder) if core().rank() == 0 else None
+    # Such a run has no findings.
+    whole = bool(kept and "findings" in kept.figures)
+    if not json.loads(core().broadcast(json.dumps(whole), 0)):
+        raise RunError(f"compare: stopped during {case.case.name}")
+    return Entry(vortex.title, case, vortex.decay(case), float(kept.figures["seconds"])) if kept else None
+
+
+def row(entry: Entry, reference: energy.Reference) -> dict[str, Any]:
+    """Of the table; errors of the peak in percent of the published one, and of the dissipation up to the end relative
+    in the L2 norm."""
+    found = energy.compare(entry.decay, reference)
+    return {
+        "solver": entry.case.solver,
+        "cells": entry.case.grid.cells[0],
+        "steps": entry.case.last_step,
+        "peak_dissipation": f"{found['peak_dissipation']:.6g}",
+        "peak_time": f"{found['peak_time']:.4g}",
+        "peak_error_percent": f"{found['peak_error_percent']:.3g}",
+        "dissipation_error": f"{found['dissipation_error']:.4g}",
+        "largest_energy_error": f"{found['largest_energy_error']:.3g}",
+        "seconds": f"{entry.seconds:.4g}",
+    }
+
+
+def _table(found: Sequence[Mapping[str, Any]], reference: energy.Reference) -> Any:
+    peak = reference.dissipation.argmax()
+    shown = [list(one.values()) for one in found]
+    published = ["published", "512", "", f"{reference.dissipation[peak]:.6g}", f"{reference.time[peak]:.4g}"]
+    shown.append([*published, *[""] * (len(shown[0]) - len(published))])
+    columns = ["", "cells^(1/3)", "steps", "peak dissipation", "at time", "error %", "L2 error", "energy error", "s"]
+    return terminal.table("Taylor-Green vortex, Re 1600", columns, shown)

@@ -1,0 +1,59 @@
+"""`slipstream compare`: one vortex by several solvers."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Cli, command
+from slipstream.base import registry
+
+SHORT = ("--cells", "40", "--time", "0.5")
+
+
+def table(folder: Path) -> dict[str, dict[str, str]]:
+    with (folder / "comparison.csv").open(encoding="utf-8") as file:
+        return {row["solver"]: row for row in csv.DictReader(file)}
+
+
+def test_all_solvers_that_have_the_vortex_follow_the_published_decay(here: Cli, tmp_path: Path) -> None:
+    result = here("compare", *SHORT)
+    assert result.returncode == 0, result.stderr
+    folder = tmp_path / "results" / "compare"
+    found = table(folder)
+    assert list(found) == list(registry.VORTICES)
+    assert float(found["dns"]["dissipation_error"]) < 0.02
+    assert float(found["lbm"]["dissipation_error"]) < 0.3  # sound of the start is not yet damped
+    for row in found.values():
+        assert float(row["largest_energy_error"]) < 1e-3 and float(row["seconds"]) > 0
+    assert (folder / "comparison.png").stat().st_size > 5000
+    again = here("compare", *SHORT)
+    assert again.returncode == 2 and "already holds results" in again.stderr
+
+
+def test_one_solver_on_two_ranks_with_a_key_of_its_own(tmp_path: Path) -> None:
+    words = ("--solvers", "dns", "--cells", "16", "--time", "0.4", "-o", "here", "dns.scheme=rk2", "lbm.precision=f64")
+    result = command(tmp_path, "compare", *words, "-n", "2")
+    assert result.returncode == 0, result.stderr
+    assert list(table(tmp_path / "here")) == ["dns"]
+    assert 'scheme = "rk2"' in (tmp_path / "here" / "dns" / "case.resolved.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--cells", "24"], "compare: --cells: a vortex of Reynolds number 1600 needs 40 cells or more"),
+        (["--cells", "4", "--solvers", "dns"], "needs 8 cells or more along each axis, not 4"),
+        (["--time", "-1"], "compare: --time must be above 0, it is -1"),
+        (["dns.time_stop=1"], "dns.time_stop: unknown key; did you mean 'time_step'?"),
+        (["--solvers", "stencil"], "invalid choice: 'stencil'"),
+    ],
+)
+def test_bad_words_are_one_error_and_leave_nothing(here: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+    result = here("compare", *words)
+    assert result.returncode == 2 and said in result.stderr, result.stderr
+    assert result.stderr.count("error:") == 1 and not (tmp_path / "results").exists()
+
+
+def test_the_published_data_name_their_source() -> None:
+    text = (ROOT / "python/slipstream/flow/reference/taylor_green1600.csv").read_text(encoding="utf-8")
+    assert "doi:10.1002/fld.3767" in text
