@@ -29,6 +29,7 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.read("forcing_power", options.forcing.power);
   reader.read("forcing_shells", options.forcing.shells);
   reader.read("largest_courant", options.largest_courant);
+  reader.read("budget", options.budget);
   reader.read("process_grid", options.process_grid);
   reader.read("overlap", options.overlap);
   reader.read("exchange", exchange);
@@ -57,6 +58,9 @@ nb::dict statistics_dict(Dns& self) {
   found["kolmogorov_scale"] = s.kolmogorov_scale;
   found["largest_mode_eta"] = s.largest_mode_eta;
   found["courant"] = s.courant;
+  found["skewness"] = s.skewness;
+  found["flatness"] = s.flatness;
+  found["budget_error"] = s.budget_error;
   found["spectrum"] = s.spectrum;
   return found;
 }
@@ -126,6 +130,7 @@ void bind_dns(nb::module_& m) {
                                    [&self](const std::string& name) -> const Field& { return field_of(self, name); });
           },
           nb::arg("path"), nb::keep_alive<0, 1>(), Release())
+      .def("check_time_step", &Dns::check_time_step, Release())
       .def("advance", &Dns::step, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Dns& self) { return self.state().step; })
       .def(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, Cli
 from slipstream.base import rows
+from slipstream.base.core import core
 
 DECAY = """
 [case]
@@ -25,6 +26,9 @@ energy = 0.3
 steps = 30
 check_every = 5
 """
+
+
+SPECTRUM = DECAY.replace("peak = 2.0\nenergy = 0.3", 'spectrum = "wanted.csv"').replace("steps = 30", "steps = 2")
 
 
 def case(folder: Path, text: str = DECAY) -> str:
@@ -73,6 +77,78 @@ def test_cuts_and_restarts_change_no_digit_that_counts(cli: Cli, tmp_path: Path)
     assert [int(row[0]) for row in table][:3] == [0, 5, 10] and int(table[-1][0]) == 30
 
 
+def test_statistics_of_a_random_field_are_those_of_numpy() -> None:
+    cells = (24, 20, 16)
+    machine = core().Machine.discover("host", devices_per_rank=2)
+    flow = core().Dns(machine, {"cells": cells, "viscosity": 0.01, "time_step": 0.01})
+    flow.random(core().peaked_spectrum(4, 2.0, 0.5), 7)
+    u, found = flow.velocity(), flow.statistics()
+    wave = [np.fft.fftfreq(n, 1 / n) for n in cells]
+    slopes = []
+    for axis in range(3):
+        shape = [1, 1, 1]
+        shape[2 - axis] = -1
+        modes = np.fft.fftn(u[..., axis])
+        slopes.append(np.fft.ifftn(1j * wave[axis].reshape(shape) * modes).real)
+    skewness = np.mean([(g**3).mean() / (g**2).mean() ** 1.5 for g in slopes])
+    flatness = np.mean([(g**4).mean() / (g**2).mean() ** 2 for g in slopes])
+    assert found["skewness"] == pytest.approx(skewness, rel=1e-10) and abs(skewness) > 1e-3
+    assert found["flatness"] == pytest.approx(flatness, rel=1e-12)
+    assert found["energy"] == pytest.approx((u**2).sum(-1).mean() / 2, rel=1e-13)
+
+
+def test_a_flow_begins_with_the_spectrum_of_a_file(here: Cli, tmp_path: Path) -> None:
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "a.toml").write_text(SPECTRUM)
+    (tmp_path / "cases" / "wanted.csv").write_text("# a comment\nk,energy\n1, 0.1\n3, 0.05\n\n2, 0.2\n")
+    words = ("output.pictures=false", "dns.viscosity=0")
+    result = here("run", "cases/a.toml", *words)
+    assert result.returncode == 0, result.stderr
+    assert "random modes with the spectrum of cases/wanted.csv" in " ".join(result.stdout.split())
+    _, table = rows.read(tmp_path / "results" / "decay" / "statistics.csv")
+    assert float(table[0][2]) == pytest.approx(0.35, rel=1e-12)
+    # What a run leaves is what another begins with.
+    result = here("run", "cases/a.toml", *words, "initial.spectrum=results/decay/spectrum.csv", "case.name=again")
+    assert result.returncode == 0, result.stderr
+    _, again = rows.read(tmp_path / "results" / "again" / "statistics.csv")
+    assert float(again[0][2]) == pytest.approx(float(table[-1][2]), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "initial.spectrum: there is no such spectrum file 'wanted.csv'; looked for"),
+        ("1 0.1\n2 0.2 0.3\n", "wanted.csv:2: a line holds two numbers, k and E(k); here stands '2 0.2 0.3'"),
+        ("k,E\n0.5,1\n", "wanted.csv:2: shells are whole numbers k = 0, 1, 2, ..., not 0.5"),
+        ("1,0.1\n2,-3\n", "wanted.csv:2: the energy of a shell is 0 or more, not -3"),
+        ("1,0.1\n1,0.2\n", "wanted.csv:2: the shell 1 stands there twice"),
+        ("k,E\n", "wanted.csv has no energy in any shell"),
+        ("1,0.1\n40,0.2\n", "has energy in shell 40, but a grid of 24 x 20 x 16 cells has shells 1 to 10"),
+        (b"\xff\xfe", "is no table of text"),
+    ],
+)
+def test_a_spectrum_that_cannot_be_is_one_error(here: Cli, tmp_path: Path, text: str | bytes | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / "wanted.csv").write_bytes(text.encode() if isinstance(text, str) else text)
+    result = here("run", case(tmp_path, SPECTRUM))
+    assert result.returncode == 2 and said in result.stderr, result.stderr
+    assert result.stderr.count("error:") == 1 and not (tmp_path / "results").exists()
+
+
+def test_the_budget_of_every_step_is_accounted(here: Cli, tmp_path: Path) -> None:
+    words = ("dns.forcing_power=0.2", "dns.budget=true", "run.steps=4", "run.check_every=2", "dns.time_step=0.002")
+    result = here("run", case(tmp_path), *words, "output.pictures=false")
+    assert result.returncode == 0, result.stderr
+    assert 0 < findings(tmp_path)["findings"]["energy.budget_error"] < 1e-6
+
+
+def test_a_flow_that_becomes_too_fast_is_ended(here: Cli, tmp_path: Path) -> None:
+    words = ("dns.forcing_power=50", "dns.largest_courant=0.2", "run.check_every=2", "output.pictures=false")
+    result = here("run", case(tmp_path), *words)
+    assert result.returncode == 1 and "has the Courant number (CFL)" in result.stderr, result.stderr
+    assert result.stderr.count("error:") == 1
+
+
 def test_forcing_holds_what_it_puts_in(cli: Cli, tmp_path: Path) -> None:
     assert cli("run", case(tmp_path), "dns.forcing_power=0.2").returncode == 0
     assert findings(tmp_path)["findings"]["power"] == pytest.approx(0.2)
@@ -95,6 +171,7 @@ def test_taylor_green_begins_as_published(cli: Cli, tmp_path: Path) -> None:
         (["exchange.blocks_per_device=[2,1,1]"], "exchange.blocks_per_device: transforms cut the box themselves"),
         (["output.reference=taylor_green1600"], "output.reference: belongs to"),
         (["stencil.order=2"], "[stencil] and [dns] are tables of two solvers"),
+        (["initial.spectrum=a.toml"], "initial.peak: the file of initial.spectrum says it"),
         (["dns.viscosty=1"], "did you mean 'viscosity'?"),
     ],
 )

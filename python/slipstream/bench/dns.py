@@ -67,8 +67,6 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                         "time_step": 0.5 / n,
                         "process_grid": grid,
                         "overlap": arguments.overlap,
-                        # Asked before every run of steps; the vortex's number is 0.1.
-                        "largest_courant": 0,
                         "exchange": options.routes_of(arguments),
                     }
                     with as_case_error():

@@ -35,6 +35,9 @@ class Case(Table):
         {"case", "expected", "run", "machine", "exchange", "output", "checkpoint", "guard"}
     )
 
+    #: Keys that name files to be read, "*" for any name.
+    file_keys: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
     case: CaseTable = CaseTable()
     grid: GridTable
     expected: ExpectedTable = Field({}, description="Lowest and highest value of what the run finds, by name.")

@@ -32,6 +32,7 @@ class FlowCase(Case):
     """A case file of a flow in a box with walls, open sides and bodies."""
 
     free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact"}
+    file_keys: ClassVar[tuple[tuple[str, ...], ...]] = (("bodies", "*", "mesh"),)
 
     domain: DomainTable | None = Field(None, description="The box round the bodies' meshes, in place of grid.cells.")
     units: UnitsTable = UnitsTable()

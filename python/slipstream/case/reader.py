@@ -213,31 +213,47 @@ def variant_names(path: str | Path) -> list[str]:
     return list(_read(Path(path))[2])
 
 
-def _find_meshes(data: dict[str, Any], folder: Path, source: Source) -> None:
-    """Makes mesh files relative to the working directory. A relative path is looked for in the folder of the case file,
-    then in the working directory; one of an override the other way round."""
+def _named_files(data: Any, keys: tuple[str, ...], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The places of a key that names a file, each with its table."""
+    if not isinstance(data, dict):
+        return
+    if len(keys) == 1:
+        if isinstance(data.get(keys[0]), str):
+            yield (*at, keys[0]), data
+        return
+    for name in data if keys[0] == "*" else {keys[0]} & data.keys():
+        yield from _named_files(data[name], keys[1:], (*at, name))
+
+
+def _find_files(data: dict[str, Any], folder: Path, source: Source) -> None:
+    """Makes the files that a case names relative to the working directory. A relative path is looked for in the folder
+    of the case file, then in the working directory; one of an override the other way round."""
+    try:
+        keys = solver_of(data).case_type.file_keys
+    except CaseError:
+        return  # whoever parses it says so
     faults = []
-    bodies = data.get("bodies")
-    for name, body in bodies.items() if isinstance(bodies, dict) else ():
-        mesh = body.get("mesh") if isinstance(body, dict) else None
-        if not isinstance(mesh, str) or Path(mesh).is_absolute():
+    for path, table in (found for key in keys for found in _named_files(data, key)):
+        what = path[-1]
+        name = table[what]
+        if Path(name).is_absolute():
             continue
-        places = [folder / mesh, Path(mesh)]
-        if source.override(("bodies", name, "mesh")):
+        places = [folder / name, Path(name)]
+        if source.override(path):
             places.reverse()
         if found := next((place for place in places if place.is_file()), None):
-            body["mesh"] = str(found)
+            table[what] = str(found)
         else:
             looked = " and ".join(dict.fromkeys(str(place.absolute()) for place in places))
-            said = f"bodies.{name}.mesh: there is no such mesh file '{mesh}'; looked for {looked}"
-            faults.append(source.fault(("bodies", name, "mesh"), said))
+            said = f"{'.'.join(path)}: there is no such {what} file '{name}'; looked for {looked}"
+            faults.append(source.fault(path, said))
     if faults:
         raise CaseError("\n  ".join(faults))
 
 
-def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = None, find_meshes: bool = True) -> Case:
-    """Reads a case file, merges one of its variants into it, overrides and checks it. Its mesh files must be there,
-    unless `find_meshes` is False."""
+def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = None) -> Case:
+    """Reads a case file, merges one of its variants into it, overrides and checks it. The files that it names must be
+    there."""
     path = Path(path)
     text, data, known = _read(path)
     tables: variants.Tables = {}
@@ -253,8 +269,7 @@ def load(path: str | Path, overrides: Sequence[str] = (), variant: str | None = 
         if key[0] == variants.KEY:
             raise CaseError(f"override '{override}': overrides come after a variant; name the case's own key")
         toml_text.apply_override(data, key, value)
-    if find_meshes:
-        _find_meshes(data, path.parent, source)
+    _find_files(data, path.parent, source)
     return parse(data, source)
 
 

@@ -11,6 +11,7 @@ class DnsCase(Case):
     """A case file of incompressible flow in a periodic box."""
 
     solver: ClassVar[str] = "dns"
+    file_keys: ClassVar[tuple[tuple[str, ...], ...]] = (("initial", "spectrum"),)
 
     dns: DnsTable
     initial: BeginTable = BeginTable()
@@ -19,7 +20,7 @@ class DnsCase(Case):
 
     @classmethod
     def is_free(cls, key: str) -> bool:
-        return super().is_free(key) or key in ("dns.process_grid", "dns.largest_courant")
+        return super().is_free(key) or key in ("dns.process_grid", "dns.largest_courant", "dns.budget")
 
     @property
     def spacing(self) -> float:

@@ -10,11 +10,11 @@ import numpy as np
 from rich.console import Console
 
 from slipstream.base import rows
-from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
+from slipstream.base.core import as_case_error, core, on_all_ranks
+from slipstream.base.errors import RunError
 from slipstream.base.rows import Rows
 from slipstream.case.solver import Fields, Monitor
-from slipstream.dns import vortex
+from slipstream.dns import spectrum, vortex
 from slipstream.dns.case import DnsCase
 from slipstream.flow import energy, expected
 from slipstream.run.engine import Setup
@@ -26,7 +26,7 @@ from slipstream.run.troubles import Troubles
 #: Columns of statistics.csv behind step and time.
 COLUMNS = (
     "energy", "dissipation", "enstrophy", "power", "velocity", "taylor_scale", "taylor_reynolds", "kolmogorov_scale",
-    "kmax_eta", "courant",
+    "kmax_eta", "courant", "skewness", "flatness", "budget_error",
 )  # fmt: skip
 
 
@@ -42,18 +42,23 @@ class DnsRun:
             start = case.initial
             if start.flow == "taylor_green":
                 self.engine.taylor_green()
-            else:
-                shells = (min(case.grid.cells) - 1) // 3
-                self.engine.random(core().peaked_spectrum(shells, start.peak, start.energy), start.seed)
+        if start.flow == "random":
+            self._begin_at_random(case)
         self._table: Rows | None = None
-        courant, most = self.engine.statistics()["courant"], case.dns.largest_courant
-        if most and courant > most:
-            raise CaseError(
-                f"dns.time_step: {case.time_step:g} has the Courant number (CFL) {courant:.3g} at the start, above "
-                f"{most:g}; take at most {case.time_step * most / courant:.3g}"
-            )
+        with as_case_error("dns.time_step: "):
+            self.engine.check_time_step()
         self._last: dict[str, Any] = {}
         self._taken = -1
+
+    def _begin_at_random(self, case: DnsCase) -> None:
+        start = case.initial
+        if start.spectrum:
+            with on_all_ranks():
+                wanted = spectrum.read(start.spectrum)
+        else:
+            wanted = core().peaked_spectrum((min(case.grid.cells) - 1) // 3, start.peak, start.energy)
+        with as_case_error(f"initial.spectrum: {start.spectrum}: " if start.spectrum else ""):
+            self.engine.random(wanted, start.seed)
 
     def cautions(self) -> list[str]:
         return []
@@ -96,7 +101,10 @@ class DnsRun:
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         path = self._case.folder / "statistics.csv"
         if core().rank() == 0:
-            self._table = Rows(path, self.engine.step if goes_on else -1, lambda row: dict(row))
+            columns = ("step", "time", *COLUMNS)
+            self._table = Rows(
+                path, self.engine.step if goes_on else -1, lambda row: {name: row.get(name, "nan") for name in columns}
+            )
         written = [self.engine.step if goes_on else -1]
 
         def take() -> None:
@@ -105,6 +113,11 @@ class DnsRun:
                 row = {"step": step, "time": self._case.time_of(step)}
                 self._table.add(row | {name: found[name] for name in COLUMNS})
             written[0] = step
+            # Behind the row, which shows how it came to that.
+            try:
+                self.engine.check_time_step()
+            except RuntimeError as error:
+                raise RunError(f"{error} (step {step}): take a smaller dns.time_step") from None
 
         return [Monitor(path, take, at_start=True)]
 
@@ -118,10 +131,10 @@ class DnsRun:
         if core().rank() != 0:
             return
         folder, step = case.folder, figures["steps"]
-        figures["findings"] = findings = {name: float(found[name]) for name in COLUMNS}
-        spectrum = np.asarray(found["spectrum"])
+        figures["findings"] = findings = {name: float(found[name]) for name in COLUMNS if math.isfinite(found[name])}
+        shells = np.asarray(found["spectrum"])
         with troubles.with_data(folder / "spectrum.csv", "it", step):
-            table = [[k, f"{value:.9g}"] for k, value in enumerate(spectrum)]
+            table = [[k, f"{value:.9g}"] for k, value in enumerate(shells)]
             rows.replace(folder / "spectrum.csv", ["k", "energy"], table)
         with troubles.with_picture("summary of statistics.csv", step):
             findings |= self._decay(figures, console, troubles, step)
@@ -134,7 +147,7 @@ class DnsRun:
             with troubles.with_picture("spectrum.png", step):
                 from slipstream.pictures import spectra
 
-                spectra.spectrum(folder / "spectrum.png", case, spectrum, found)
+                spectra.spectrum(folder / "spectrum.png", case, shells, found)
         if figures["expected"]:
             console.print(expected_table(figures["expected"]))
 
@@ -149,9 +162,10 @@ class DnsRun:
         rate = -np.gradient(column["energy"], column["time"])
         reference = energy.taylor_green_1600() if case.is_reference_flow else None
         figures["energy"] = found = energy.compare(vortex.decay(case), reference)
+        # By differences between rows, unless every step was accounted for.
         budget = np.abs(rate - column["dissipation"] + column["power"])[1:-1].max() / column["dissipation"].max()
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}
-        result["energy.budget_error"] = float(budget)
+        result["energy.budget_error"] = float(column["budget_error"][-1] if case.dns.budget else budget)
         if reference is not None:
             off = found["dissipation_error"]
             console.print(f"dissipation: {100 * off:.3g} % from {reference.title} over t = 0 to {column['time'][-1]:g}")

@@ -6,6 +6,7 @@ from typing import Any
 from slipstream.base.core import as_case_error, core
 from slipstream.base.toml_text import Path
 from slipstream.case.solver import Plan, Run
+from slipstream.dns import spectrum
 from slipstream.dns.case import DnsCase
 
 Tiles = list[tuple[str, str]]
@@ -36,13 +37,20 @@ def problems(case: DnsCase) -> list[tuple[Path, str]]:
             found.append((("exchange", key), "transforms cut the box themselves: dns.process_grid says how"))
     if case.output.reference == "taylor_green1600" and not case.is_reference_flow:
         found.append((("output", "reference"), 'belongs to initial.flow = "taylor_green" with dns.viscosity = 1/1600'))
+    if case.initial.spectrum:
+        if case.initial.flow != "random":
+            found.append((("initial", "spectrum"), 'belongs to flow = "random"'))
+        for key in {"peak", "energy"} & case.initial.model_fields_set:
+            found.append((("initial", key), "the file of initial.spectrum says it; leave one of the two out"))
     if case.dns.forcing_power and case.initial.flow == "taylor_green" and case.dns.forcing_shells < 2:
         found.append((("dns", "forcing_shells"), "Taylor and Green's vortex has no energy below |k| = sqrt(3): take 2"))
     return found
 
 
 def check_before_start(case: DnsCase) -> None:
-    """`problems` says it all."""
+    """The spectrum must be one."""
+    if case.initial.spectrum:
+        spectrum.read(case.initial.spectrum)
 
 
 def warnings(case: DnsCase) -> list[str]:
@@ -66,6 +74,8 @@ def facts(case: DnsCase) -> list[tuple[str, str]]:
     begins = "Taylor and Green's vortex"
     if start.flow == "random":
         begins = f"random modes, peak {start.peak:g}, energy {start.energy:g}, seed {start.seed}"
+    if start.spectrum:
+        begins = f"random modes with the spectrum of {start.spectrum}, seed {start.seed}"
     return [
         ("method", f"pseudo-spectral, rotational form, 2/3 rule, {table.scheme}, {table.precision}"),
         ("viscosity", f"{table.viscosity:.6g}"),

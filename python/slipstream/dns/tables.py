@@ -20,7 +20,12 @@ class DnsTable(Table):
     )
     forcing_shells: Count = Field(2, description="Shells |k| <= so many + 1/2 that are forced.")
     largest_courant: Annotated[float, Field(ge=0)] = Field(
-        1.5, description="A larger Courant number (CFL) ends the run; 0: never looked at."
+        1.5, description="A larger Courant number (CFL) in a row of statistics.csv ends the run; 0: any will do."
+    )
+    budget: bool = Field(
+        False,
+        description="Account for energy in every step: what the forcing puts in, what viscosity takes. budget_error is "
+        "the largest error of a step by what viscosity takes in it.",
     )
     process_grid: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] = Field(
         (0, 0), description="Devices along the two cut axes: [1, p] are slabs. Zeros: slabs where all get some."
@@ -35,6 +40,11 @@ class BeginTable(Table):
     )
     peak: Positive = Field(3.0, description="random: wave number of the spectrum k^4 exp(-2 (k/peak)^2).")
     energy: Positive = Field(0.5, description="random: <u.u>/2.")
+    spectrum: str | None = Field(
+        None,
+        description="random: file of a table k, E(k), as spectrum.csv, whose energy each shell then has, in place of "
+        "peak and energy; looked for beside the case file, then in the working directory.",
+    )
     seed: Annotated[int, Field(ge=0)] = Field(1, description="random: the same flow on any number of devices.")
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "machine/agree.hpp"
@@ -90,19 +91,25 @@ Task Dns::Impl::transform(const std::string& name, bool forward, const Field& fr
   return collective_task(name, std::move(work));
 }
 
+Task Dns::Impl::host_task(const std::string& name, std::function<void()> work) {
+  Collective collective;
+  collective.run = [work = std::move(work)](std::vector<Stream>& all) {
+    for (Stream& stream : all) stream.synchronize();
+    work();
+  };
+  collective.check = [] {};
+  return collective_task(name, std::move(collective));
+}
+
 void Dns::Impl::list_tasks() {
   numbers = {options.viscosity, options.time_step, 0, options.forcing.shells};
-  if (options.forcing.power > 0) {
-    Collective work;  // of the energy in the lowest shells, which the host adds up
-    work.run = [this](std::vector<Stream>& all) {
-      for (Stream& stream : all) stream.synchronize();
-      numbers.forcing = forcing_factor();
-    };
-    work.check = [] {};
-    tasks.push_back(collective_task("forcing", std::move(work)));
-  }
+  if (options.forcing.power > 0) tasks.push_back(host_task("forcing", [this] { numbers.forcing = forcing_factor(); }));
   Field* now = &modes;
   for (const StageFactors& factors : stages_of(options.scheme, options.time_step)) {
+    // Work and losses are a further equation of the system, d W / dt = power and the like, which the same scheme
+    // integrates: the weight of a stage is that of its right-hand side.
+    if (options.budget)
+      tasks.push_back(host_task("budget", [this, now, factors] { account(*now, factors.sum_n, factors.first); }));
     tasks.push_back(transform("velocity", false, *now, u));
     tasks.push_back(kernel_task("curl", [this, now](Stream& stream, std::size_t device, Part) {
       each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
@@ -126,6 +133,20 @@ void Dns::Impl::list_tasks() {
     }));
     now = &next;
   }
+  if (options.budget) tasks.push_back(host_task("budget", [this] { close_budget(); }));
+}
+
+void Dns::Impl::account(const Field& now, double share, bool first) {
+  const auto [energy, squares, low] = sums(now);
+  if (first) budget = {energy, 0, 0, budget.largest_error};
+  budget.lost += share * 2 * options.viscosity * squares;
+  budget.work += share * 2 * numbers.forcing * low;
+}
+
+void Dns::Impl::close_budget() {
+  const double missing = sums(modes)[0] - budget.before + budget.lost - budget.work;
+  const double error = std::abs(missing) / (budget.lost > 0 ? budget.lost : budget.before);
+  if (!(error <= budget.largest_error)) budget.largest_error = error;  // keeps a NaN
 }
 
 const Field& Dns::Impl::velocity() {
@@ -157,24 +178,54 @@ double Dns::Impl::courant() {
   return comm.max(most);
 }
 
-std::array<double, line_sums> Dns::Impl::sums() {
-  std::array<double, line_sums> all{};
+template <std::size_t count, class Blocks, class Lines, class Queue>
+std::array<double, count> Dns::Impl::summed(const Blocks& blocks, const Lines& lines, const Queue& queue) {
+  std::array<double, count> all{};
   with_type([&](auto t) {
-    using T = decltype(t);
-    for (const ModeBlock& b : spectral) {
-      const std::size_t lines = static_cast<std::size_t>(b.grid.extent[1]) * static_cast<std::size_t>(b.grid.extent[2]);
-      const std::vector<double> found = from_device(streams[b.device], line_sums * lines, [&](double* to) {
-        queue_line_sums(streams[b.device], b.grid, data<T>(modes, b.id), options.forcing.shells, to);
-      });
-      for (std::size_t n = 0; n < found.size(); ++n) all[n % line_sums] += found[n];
+    for (const auto& b : blocks) {
+      const auto numbers_of_lines = count * static_cast<std::size_t>(lines(b));
+      const std::vector<double> found =
+          from_device(streams[b.device], numbers_of_lines, [&](double* to) { queue(b, t, to); });
+      for (std::size_t n = 0; n < found.size(); ++n) all[n % count] += found[n];
     }
   });
   for (double& one : all) one = comm.sum_in_rank_order(one);
   return all;
 }
 
+std::array<double, line_sums> Dns::Impl::sums(const Field& of) {
+  return summed<line_sums>(
+      spectral, [](const ModeBlock& b) { return static_cast<std::int64_t>(b.grid.extent[1]) * b.grid.extent[2]; },
+      [&]<class T>(const ModeBlock& b, T, double* to) {
+        queue_line_sums(streams[b.device], b.grid, data<T>(of, b.id), options.forcing.shells, to);
+      });
+}
+
+std::array<double, 2> Dns::Impl::shape_of_gradients() {
+  for (std::size_t d = 0; d < streams.size(); ++d)
+    each_mode_block(d, [&]<class T>(const ModeBlock& b, T) {
+      queue_gradient(streams[d], b.grid, data<T>(modes, b.id), data<T>(rhs, b.id));
+    });
+  fft.backward(rhs, w, streams);
+  synchronize();
+  const auto moments = summed<line_moments>(
+      physical, [](const CellBlock& b) { return b.box.extent(1) * b.box.extent(2); },
+      [&]<class T>(const CellBlock& b, T, double* to) {
+        queue_line_moments(streams[b.device], b.box.extents(), data<T>(w, b.id), to);
+      });
+  std::array<double, 2> found{};
+  const auto cells = static_cast<double>(volume(options.cells));
+  for (std::size_t a = 0; a < 3; ++a) {
+    const double second = moments[3 * a] / cells;
+    if (!(second > 0)) continue;
+    found[0] += moments[3 * a + 1] / cells / (second * std::sqrt(second)) / 3;
+    found[1] += moments[3 * a + 2] / cells / (second * second) / 3;
+  }
+  return found;
+}
+
 double Dns::Impl::forcing_factor() {
-  const double low = sums()[2];
+  const double low = sums(modes)[2];
   require(low > 0, "the forcing of a pseudo-spectral flow finds no energy in its " +
                        std::to_string(options.forcing.shells) +
                        " lowest shells: begin with a field that has some there");
@@ -191,17 +242,17 @@ Dns::~Dns() {
     for (Stream& stream : impl_->streams) stream.synchronize();
 }
 
-void Dns::step(std::int64_t steps) {
+void Dns::check_time_step() {
   Impl& d = *impl_;
-  if (d.options.largest_courant > 0) {
-    const double courant = d.courant();
-    require(courant <= d.options.largest_courant,
-            "the time step " + std::to_string(d.options.time_step) + " has the Courant number (CFL) " +
-                std::to_string(courant) + ", above " + std::to_string(d.options.largest_courant) + ": at most " +
-                std::to_string(d.options.time_step * d.options.largest_courant / courant) + " would do");
-  }
-  d.loop->run(steps);
+  if (d.options.largest_courant <= 0) return;
+  const double courant = d.courant();
+  require(courant <= d.options.largest_courant,
+          "the time step " + std::to_string(d.options.time_step) + " has the Courant number (CFL) " +
+              std::to_string(courant) + ", above " + std::to_string(d.options.largest_courant) + ": at most " +
+              std::to_string(d.options.time_step * d.options.largest_courant / courant) + " would do");
 }
+
+void Dns::step(std::int64_t steps) { impl_->loop->run(steps); }
 
 const std::vector<Device>& Dns::devices() const { return impl_->places; }
 const Tasks& Dns::tasks() const { return impl_->tasks; }
@@ -210,14 +261,17 @@ void Dns::finish_step() {
   ++impl_->state.step;
   impl_->velocity_is_new = false;
 }
-Recording Dns::recording() const { return {impl_->options.forcing.power > 0 ? 0 : 1, 0, 0}; }
+Recording Dns::recording() const {
+  const Options& o = impl_->options;
+  return {o.forcing.power > 0 || o.budget ? 0 : 1, 0, 0};
+}
 TimeLoop& Dns::time_loop() { return *impl_->loop; }
 const Communicator& Dns::communicator() const { return impl_->comm; }
 
 Statistics Dns::statistics() {
   Impl& d = *impl_;
   Statistics s;
-  const auto sums = d.sums();
+  const auto sums = d.sums(d.modes);
   s.time = d.state.time;
   s.energy = sums[0];
   s.dissipation = 2 * d.options.viscosity * sums[1];
@@ -233,6 +287,10 @@ Statistics Dns::statistics() {
     s.largest_mode_eta = static_cast<double>((std::min({n[0], n[1], n[2]}) - 1) / 3) * s.kolmogorov_scale;
   }
   s.courant = d.courant();
+  const auto [skewness, flatness] = d.shape_of_gradients();
+  s.skewness = skewness;
+  s.flatness = flatness;
+  s.budget_error = d.options.budget ? d.budget.largest_error : std::numeric_limits<double>::quiet_NaN();
   s.spectrum = d.spectrum();
   return s;
 }

@@ -12,6 +12,13 @@
 
 namespace slipstream::dns {
 
+/// What has gone in and out in the step under way.
+struct Budget {
+  double before = 0;  ///< energy at its beginning
+  double lost = 0, work = 0;
+  double largest_error = 0;  ///< of all steps
+};
+
 /// Throws Error where the options cannot make a run.
 FftOptions transform_options(const Options& options);
 
@@ -38,6 +45,7 @@ struct Dns::Impl {
   std::vector<Device> places;
   Tasks tasks;  // rhs = transform of u x w, then a stage of the scheme, as often as it has stages
   StageNumbers numbers{};
+  Budget budget;
   std::optional<TimeLoop> loop;
   State state;
   bool velocity_is_new = false;
@@ -47,19 +55,30 @@ struct Dns::Impl {
   void synchronize();
   void list_tasks();
   Task transform(const std::string& name, bool forward, const Field& from, Field& to);
+  /// Work of the host between tasks: it waits for the devices, and no step can be recorded.
+  Task host_task(const std::string& name, std::function<void()> work);
+  /// Adds what a stage with the modes `now` and the weight `share` (a time) has lost and won.
+  void account(const Field& now, double share, bool first);
+  void close_budget();
   template <class Queue>
   void each_mode_block(std::size_t device, Queue queue);
   const Field& velocity();
   double courant();
   /// Of all modes: energy, sum of k^2 times energy, energy of the lowest shells.
-  std::array<double, line_sums> sums();
+  std::array<double, line_sums> sums(const Field& of);
   double forcing_factor();
   std::vector<double> spectrum();
+  /// Skewness and flatness of the longitudinal derivatives.
+  std::array<double, 2> shape_of_gradients();
   /// Shells that some mode which is kept belongs to, from 0 on.
   int shells() const;
   /// The sums over all ranks of what each has for the shells.
   std::vector<double> over_ranks(std::vector<double> mine) const;
   void begin_from_modes();
+  /// The sums over all ranks, in their order, of numbers that `queue(block, value of the type, to)` leaves for each
+  /// line of a block: number n % count belongs to sum n % count. `lines(block)`: how many lines.
+  template <std::size_t count, class Blocks, class Lines, class Queue>
+  std::array<double, count> summed(const Blocks& blocks, const Lines& lines, const Queue& queue);
 
   template <class F>
   void with_type(const F& f) const {

@@ -41,6 +41,9 @@ void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arr
 /// curl = i k x u.
 template <class T>
 void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl);
+/// Of each component the derivative along its own axis: gradient_a = i k_a u_a.
+template <class T>
+void queue_gradient(Stream& stream, const ModeGrid& grid, const T* u, T* gradient);
 /// u = u x w in every cell.
 template <class T>
 void queue_cross(Stream& stream, const Extent& cells, T* u, const T* w);
@@ -52,6 +55,11 @@ void queue_truncate(Stream& stream, const ModeGrid& grid, T* u, double factor);
 constexpr int line_sums = 3;
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums);
+/// Of each line along x and each component g: sums of g^2, g^3 and g^4, component by component. line = k * cells[1] +
+/// j.
+constexpr int line_moments = 9;
+template <class T>
+void queue_line_moments(Stream& stream, const Extent& cells, const T* gradient, double* moments);
 /// Of each line along x: max of sum_a |u_a| scale_a.
 template <class T>
 void queue_line_speeds(Stream& stream, const Extent& cells, const T* u, const double (&scale)[3], double* speeds);

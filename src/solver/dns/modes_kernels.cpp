@@ -92,6 +92,21 @@ struct Curl {
 };
 
 template <class T>
+struct Gradient {
+  ModeGrid grid;
+  const T* u;
+  T* gradient;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const T wave[3] = {T(grid.kx(j)), T(grid.ky(k)), T(grid.kz(i))};
+    for (int c = 0; c < 3; ++c) {
+      const std::int64_t at = grid.at(i, j, k) + c * grid.volume();
+      const Complex<T> value = load(u, at);
+      store(gradient, at, Complex<T>{-wave[c] * value.im, wave[c] * value.re});
+    }
+  }
+};
+
+template <class T>
 struct Cross {
   int nx, ny;
   std::int64_t step;
@@ -150,6 +165,30 @@ struct LineSums {
 };
 
 template <class T>
+struct LineMoments {
+  int nx, ny;
+  std::int64_t step;
+  const T* gradient;
+  double* moments;
+  SLIP_FN void operator()(int j, int k, int) const {
+    const std::int64_t line = static_cast<std::int64_t>(k) * ny + j;
+    for (int c = 0; c < 3; ++c) {
+      double second = 0, third = 0, fourth = 0;
+      for (int i = 0; i < nx; ++i) {
+        const double g = static_cast<double>(gradient[line * nx + i + c * step]);
+        second += g * g;
+        third += g * g * g;
+        fourth += g * g * g * g;
+      }
+      double* const to = moments + line_moments * line + 3 * c;
+      to[0] = second;
+      to[1] = third;
+      to[2] = fourth;
+    }
+  }
+};
+
+template <class T>
 struct LineSpeeds {
   int nx, ny;
   std::int64_t step;
@@ -188,6 +227,11 @@ void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl) {
 }
 
 template <class T>
+void queue_gradient(Stream& stream, const ModeGrid& grid, const T* u, T* gradient) {
+  launch(stream, grid.box(), Gradient<T>{grid, u, gradient});
+}
+
+template <class T>
 void queue_cross(Stream& stream, const Extent& cells, T* u, const T* w) {
   launch(stream, {{0, 0, 0}, cells},
          Cross<T>{static_cast<int>(cells[0]), static_cast<int>(cells[1]), volume(cells), u, w});
@@ -201,6 +245,12 @@ void queue_truncate(Stream& stream, const ModeGrid& grid, T* u, double factor) {
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums) {
   launch(stream, {{0, 0, 0}, {grid.extent[1], grid.extent[2], 1}}, LineSums<T>{grid, u, below(shells), sums});
+}
+
+template <class T>
+void queue_line_moments(Stream& stream, const Extent& cells, const T* gradient, double* moments) {
+  launch(stream, {{0, 0, 0}, {cells[1], cells[2], 1}},
+         LineMoments<T>{static_cast<int>(cells[0]), static_cast<int>(cells[1]), volume(cells), gradient, moments});
 }
 
 template <class T>
@@ -220,12 +270,16 @@ template void queue_stage<double>(Stream&, const ModeGrid&, const StageArrays<do
                                   const StageNumbers&);
 template void queue_curl<float>(Stream&, const ModeGrid&, const float*, float*);
 template void queue_curl<double>(Stream&, const ModeGrid&, const double*, double*);
+template void queue_gradient<float>(Stream&, const ModeGrid&, const float*, float*);
+template void queue_gradient<double>(Stream&, const ModeGrid&, const double*, double*);
 template void queue_cross<float>(Stream&, const Extent&, float*, const float*);
 template void queue_cross<double>(Stream&, const Extent&, double*, const double*);
 template void queue_truncate<float>(Stream&, const ModeGrid&, float*, double);
 template void queue_truncate<double>(Stream&, const ModeGrid&, double*, double);
 template void queue_line_sums<float>(Stream&, const ModeGrid&, const float*, int, double*);
 template void queue_line_sums<double>(Stream&, const ModeGrid&, const double*, int, double*);
+template void queue_line_moments<float>(Stream&, const Extent&, const float*, double*);
+template void queue_line_moments<double>(Stream&, const Extent&, const double*, double*);
 template void queue_line_speeds<float>(Stream&, const Extent&, const float*, const double (&)[3], double*);
 template void queue_line_speeds<double>(Stream&, const Extent&, const double*, const double (&)[3], double*);
 
