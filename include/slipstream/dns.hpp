@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct Options {
   std::array<int, 2> process_grid{0, 0};
   bool overlap = false;  ///< transforms of one component with the way of the next (FftOptions::overlap)
   ExchangeOptions exchange;
+  std::optional<TuneOptions> tune = {};  ///< measure the routes of the transposes
 };
 
 /// Of one moment; <> is the mean over the box.
@@ -103,7 +105,7 @@ class Dns final : public Simulation {
   TimeLoop& time_loop();
   const Communicator& communicator() const;
   const Options& options() const;
-  const Fft& fft() const;
+  Fft& fft();
   /// Bytes that the solver holds on a device of this rank.
   std::int64_t bytes_on(Device device) const;
 

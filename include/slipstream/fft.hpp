@@ -2,10 +2,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <slipstream/exchange.hpp>
+#include <slipstream/tuner.hpp>
 
 namespace slipstream {
 
@@ -28,6 +30,7 @@ struct FftOptions {
   /// messages twice; without effect on one device.
   bool overlap = false;
   ExchangeOptions exchange;
+  std::optional<TuneOptions> tune = {};  ///< measure the routes of every transpose
 };
 
 /// What a device needs, in bytes.
@@ -104,6 +107,12 @@ class Fft {
   std::int64_t bytes_on(Device device) const;
   /// Messages of one forward transform that leave or reach this rank's devices.
   std::vector<MessageInfo> messages() const;
+  /// Those of all ranks with the times of the last forward transform, transpose by transpose (Exchange::report). Waits.
+  /// Collective.
+  std::vector<ReportRow> report();
+  /// What was found for the transposes of all transforms together: `options` of the first of them, the sum of seconds,
+  /// "measured" where one was.
+  const Tuning& tuning() const;
 
  private:
   struct Impl;

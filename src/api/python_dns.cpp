@@ -36,7 +36,9 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.finish();
   options.type = dtype_from_string(type);
   options.scheme = dns::scheme_from_string(scheme);
-  options.exchange = exchange_options(exchange);
+  Watched watched;
+  options.exchange = exchange_options(exchange, &watched);
+  options.tune = watched.tune;
   return options;
 }
 
@@ -136,27 +138,29 @@ void bind_dns(nb::module_& m) {
       .def(
           "inspect", [](Dns&) {}, "Nothing is watched on the devices: statistics tell.")
       .def(
-          "report", [](Dns&) { return nb::list(); }, "Of exchanges: those of transforms are not timed one by one.")
-      .def("tuning",
-           [](Dns& self) {
-             Tuning rules;
-             rules.source = "rules";
-             rules.options = self.options().exchange;
-             return tuning_dict(rules);
-           })
+          "report",
+          [](Dns& self) {
+            std::vector<ReportRow> rows;
+            {
+              nb::gil_scoped_release release;
+              rows = self.fft().report();
+            }
+            return report_list(rows);
+          },
+          "The messages of all ranks in the last forward transform.")
+      .def("tuning", [](Dns& self) { return tuning_dict(self.fft().tuning()); })
       .def("phases", [](Dns& self) { return phases(self.time_loop()); })
       .def("step_us", &step_us, nb::arg("steps"), nb::arg("repeats"), Release())
       .def_prop_ro("time", [](Dns& self) { return self.state().time; })
       .def_prop_ro("process_grid", [](Dns& self) { return self.fft().process_grid(); })
       .def(
           "bytes",
-          [](Dns& self, const Machine& machine) {
-            std::int64_t most = 0;
-            for (const int d : machine.devices_of_rank(world().rank()))
-              most = std::max(most, self.bytes_on(machine.device(d).local));
-            return most;
+          [](Dns& self) {
+            std::vector<std::int64_t> held;
+            for (const Device device : self.devices()) held.push_back(self.bytes_on(device));
+            return held;
           },
-          nb::arg("machine"), "Of this rank's fullest device.");
+          "That the solver holds on each device of this rank.");
   m.def("plan_dns", &plan_dns, nb::arg("machine"), nb::arg("options"));
   m.def("largest_dns_grid", &largest_dns_grid, nb::arg("machine"), nb::arg("options"));
   m.def("peaked_spectrum", &dns::peaked_spectrum, nb::arg("shells"), nb::arg("peak"), nb::arg("energy"),

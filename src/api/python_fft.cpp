@@ -7,7 +7,7 @@
 #include <slipstream/fft.hpp>
 
 #include "api/caller_streams.hpp"
-#include "api/python_common.hpp"
+#include "api/python_report.hpp"
 #include "api/reading.hpp"
 
 namespace slipstream::python {
@@ -26,7 +26,9 @@ FftOptions fft_options(const nb::dict& dict) {
   reader.read("exchange", exchange);
   reader.finish();
   options.type = dtype_from_string(type);
-  options.exchange = exchange_options(exchange);
+  Watched watched;
+  options.exchange = exchange_options(exchange, &watched);
+  options.tune = watched.tune;
   return options;
 }
 

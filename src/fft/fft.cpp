@@ -231,6 +231,18 @@ std::vector<MessageInfo> Fft::messages() const {
   return all;
 }
 
+std::vector<ReportRow> Fft::report() {
+  std::vector<ReportRow> all;
+  for (Step& step : impl_->lanes[0].forward)
+    if (step.move) {
+      const std::vector<ReportRow> some = step.move->exchange->report();
+      all.insert(all.end(), some.begin(), some.end());
+    }
+  return all;
+}
+
+const Tuning& Fft::tuning() const { return impl_->tuning; }
+
 // What is in flight is at most twice what leaves and reaches a device, for the ring and for packed values; forward and
 // backward moves have slots of their own.
 std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, const FftOptions& options) {

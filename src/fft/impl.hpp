@@ -57,6 +57,8 @@ struct Fft::Impl {
   std::array<std::unique_ptr<Grid>, 4> grids;  // of modes, by stage
   std::vector<Buffer<std::byte>> workspace;    // by device
   std::vector<fft::Lane> lanes;                // two where components overlap
+  Tuning tuning;                               // of all moves together
+  std::vector<ExchangeOptions> tuned;          // of the first lane's moves, in the order in which they are made
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
   ~Impl();
@@ -93,6 +95,8 @@ struct Fft::Impl {
   /// Lines of all devices of this rank, `batch(extent of the block)` each.
   template <class BatchOf>
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
+  /// Options of the next move of a lane, measured where that is asked for.
+  ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to,
                 fft::Array source);
   std::array<std::vector<Transpose::Range>, 3> kept(fft::Stage from, fft::Stage to) const;

@@ -52,6 +52,8 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
       if (const std::string why = fft::missing(device.backend); !why.empty())
         throw Error("Fourier transforms on " + to_string(device) + ": " + why);
   });
+  tuning.options = options.exchange;
+  tuning.source = "rules";
   physical = std::make_unique<Grid>(cells, machine, comm.rank(), boxes(cut.blocks(Stage::physical, true)));
   for (const Stage stage : {Stage::physical, Stage::middle, Stage::spectral, Stage::natural})
     grids[static_cast<std::size_t>(stage)] =
@@ -98,6 +100,24 @@ void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Arr
   steps.push_back(std::move(step));
 }
 
+// The second lane's moves are those of the first: what was found holds for both.
+ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, const ExchangeItem& item) {
+  if (!options.tune) return options.exchange;
+  std::size_t number = 0;
+  for (const auto* steps : {&lane.forward, &lane.backward})
+    number += static_cast<std::size_t>(
+        std::count_if(steps->begin(), steps->end(), [](const Step& step) { return step.move.has_value(); }));
+  if (number < tuned.size()) return tuned[number];
+  const Tuning found = tune(comm, on, {item}, options.exchange, *options.tune);
+  tuned.push_back(found.options);
+  if (number == 0) tuning.options = found.options;
+  if (found.source == "measured" || tuning.source == "rules") tuning.source = found.source;
+  if (!found.file.empty()) tuning.file = found.file;
+  tuning.seconds += found.seconds;
+  tuning.notes.insert(tuning.notes.end(), found.notes.begin(), found.notes.end());
+  return found.options;
+}
+
 void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from, Stage to, Array source) {
   const Array target = source == Array::first ? Array::second : Array::first;
   Move move;
@@ -110,9 +130,9 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   move.source = field(from, source, "modes");
   move.target = field(to, target, "modes turned");
   move.pattern = std::make_unique<Transpose>(grid(from), grid(to), Transpose::Options{turn(from, to), kept(from, to)});
-  move.exchange = std::make_unique<Exchange>(
-      comm, grid(from), std::vector<ExchangeItem>{{move.pattern.get(), move.source.get(), move.target.get()}},
-      options.exchange);
+  const ExchangeItem item{move.pattern.get(), move.source.get(), move.target.get()};
+  move.exchange =
+      std::make_unique<Exchange>(comm, grid(from), std::vector{item}, options_of_move(lane, grid(from), item));
   move.clears = to < from && cut.truncates(to);
   steps.push_back({source, target, {}, std::move(move)});
 }

@@ -149,6 +149,27 @@ def test_a_flow_that_becomes_too_fast_is_ended(here: Cli, tmp_path: Path) -> Non
     assert result.stderr.count("error:") == 1
 
 
+def test_transposes_are_measured_reported_and_remembered(
+    here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = ("exchange.tune=measure", "machine.devices_per_rank=2", "run.steps=2", "output.pictures=false")
+    result = here("run", case(tmp_path), *words, "--report", "messages.json")
+    assert result.returncode == 0, result.stderr
+    assert "routes: measured in" in result.stdout
+    report = json.loads((tmp_path / "messages.json").read_text())
+    assert report["tuning"]["source"] == "measured" and report["tuning"]["seconds"] > 0
+    between = {(row["source"], row["target"]): row for row in report["rows"] if row["source"] != row["target"]}
+    # One component from slabs to slabs: each device keeps half of the modes that are used and sends the other. Of 13
+    # modes along x 8 are used, of 20 along y 13, and a device has 8 of the 16 planes.
+    assert set(between) == {(0, 1), (1, 0)}
+    assert sum(row["bytes"] for row in between.values()) == 16 * 8 * 13 * 8
+    assert all(row["time_us"] > 0 for row in between.values())
+    assert findings(tmp_path)["device_bytes"] > 8 * 24 * 20 * 16 * 6 / 2
+    again = here("run", "a.toml", *words, "--overwrite")
+    assert again.returncode == 0 and "routes: measured before" in again.stdout
+
+
 def test_forcing_holds_what_it_puts_in(cli: Cli, tmp_path: Path) -> None:
     assert cli("run", case(tmp_path), "dns.forcing_power=0.2").returncode == 0
     assert findings(tmp_path)["findings"]["power"] == pytest.approx(0.2)
@@ -169,6 +190,7 @@ def test_taylor_green_begins_as_published(cli: Cli, tmp_path: Path) -> None:
         (["grid.cells=[24,2,16]"], "grid.cells: each axis needs 4 cells or more"),
         (["dns.process_grid=[3,1]"], "3"),
         (["exchange.blocks_per_device=[2,1,1]"], "exchange.blocks_per_device: transforms cut the box themselves"),
+        (["exchange.coding=cast"], "exchange.coding: belongs to solvers with halos"),
         (["output.reference=taylor_green1600"], "output.reference: belongs to"),
         (["stencil.order=2"], "[stencil] and [dns] are tables of two solvers"),
         (["initial.spectrum=a.toml"], "initial.peak: the file of initial.spectrum says it"),

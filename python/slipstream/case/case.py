@@ -13,6 +13,7 @@ from pydantic import Field
 from slipstream.base import toml_text
 from slipstream.base.keys import Table
 from slipstream.case.tables import (
+    EXCHANGE_PARTS,
     CaseTable,
     CheckpointTable,
     ExchangeTable,
@@ -127,13 +128,16 @@ class Case(Table):
         """The flat dictionary that the compiled solver reads."""
         raise NotImplementedError
 
-    def exchange_options(self) -> dict[str, object]:
-        """Of [exchange], in the flat dictionary that compiled solvers read."""
-        exchange = self.exchange
-        return {
-            **exchange.model_dump(exclude={"block", "rim"}, exclude_none=True),
-            **({"tune_rim": True} if exchange.rim == "auto" else {"rim": exchange.rim}),
-        }
+    def exchange_options(self, *parts: str) -> dict[str, object]:
+        """The named parts of [exchange] (EXCHANGE_PARTS), in the flat dictionary that compiled solvers read."""
+        keys = {key for part in parts for key in EXCHANGE_PARTS[part]} - {
+            "block"
+        }  # share_blocks has put it into others
+        found = self.exchange.model_dump(include=keys, exclude_none=True)
+        if found.get("rim") == "auto":
+            del found["rim"]
+            found["tune_rim"] = True
+        return found
 
     def to_toml(self, header: str = "", exclude: frozenset[str] = frozenset()) -> str:
         """The case as text that `load` reads back to an equal case: first the grid, then the solver's own tables."""

@@ -137,6 +137,17 @@ class ExchangeTable(Table):
     wait_limit: Positive = Field(60.0, description="Seconds after which a missing message is an error.")
 
 
+#: Keys of [exchange] by what they are about: no solver needs all.
+EXCHANGE_PARTS = {
+    "blocks": ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "placement_seed"),
+    "halos": ("coding", "overlap"),
+    "rim": ("rim", "rim_processors"),
+    "messages": (
+        "routes", "tune", "retune", "throttle", "pack", "streams", "sync", "grouping", "teams", "chunk", "wait_limit",
+    ),
+}  # fmt: skip
+
+
 class OutputTable(Table):
     """[output]: what stays."""
 

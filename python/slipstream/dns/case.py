@@ -42,11 +42,9 @@ class DnsCase(Case):
 
     def options(self) -> dict[str, Any]:
         table = self.dns
-        keys = ("routes", "wait_limit", "throttle", "pack", "streams", "sync", "grouping", "teams", "chunk")
-        exchange = {key: value for key, value in self.exchange_options().items() if key in keys}
         return {
             "cells": self.grid.cells,
             "type": table.precision,
             **table.model_dump(exclude={"precision"}),
-            "exchange": exchange,
+            "exchange": self.exchange_options("messages"),
         }

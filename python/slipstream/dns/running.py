@@ -16,6 +16,7 @@ from slipstream.base.rows import Rows
 from slipstream.case.solver import Fields, Monitor
 from slipstream.dns import spectrum, vortex
 from slipstream.dns.case import DnsCase
+from slipstream.exchange.report import tuning_lines
 from slipstream.flow import energy, expected
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
@@ -65,7 +66,8 @@ class DnsRun:
 
     def notes(self) -> list[str]:
         grid = self.engine.process_grid
-        return [] if math.prod(grid) == 1 else [f"transforms: process grid {grid[0]} x {grid[1]}"]
+        cut = [] if math.prod(grid) == 1 else [f"transforms: process grid {grid[0]} x {grid[1]}"]
+        return tuning_lines(self.engine.tuning()) + cut
 
     def look(self) -> None:
         """There is nothing to begin with."""
@@ -123,7 +125,12 @@ class DnsRun:
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.dns
-        return {"viscosity": table.viscosity, "scheme": table.scheme, "precision": table.precision}
+        return {
+            "viscosity": table.viscosity,
+            "scheme": table.scheme,
+            "precision": table.precision,
+            "device_bytes": max(self.engine.bytes()),
+        }
 
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         found, case = self._statistics(), self._case

@@ -6,6 +6,7 @@ from typing import Any
 from slipstream.base.core import as_case_error, core
 from slipstream.base.toml_text import Path
 from slipstream.case.solver import Plan, Run
+from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.dns import spectrum
 from slipstream.dns.case import DnsCase
 
@@ -32,9 +33,15 @@ def problems(case: DnsCase) -> list[tuple[Path, str]]:
         found.append((("grid", "cells"), "each axis needs 4 cells or more"))
     if case.run.steps is None and case.run.time is None:
         found.append((("run",), "give steps or time, so that the run ends"))
-    for key in ("blocks_per_device", "block", "node_grid", "device_grid", "rim", "rim_processors", "placement"):
-        if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
-            found.append((("exchange", key), "transforms cut the box themselves: dns.process_grid says how"))
+    why = {
+        "blocks": "transforms cut the box themselves: dns.process_grid says how",
+        "halos": "belongs to solvers with halos; transposes carry values as they are, one component after the other",
+        "rim": "belongs to solvers with halos",
+    }
+    for part, said in why.items():
+        for key in EXCHANGE_PARTS[part]:
+            if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
+                found.append((("exchange", key), said))
     if case.output.reference == "taylor_green1600" and not case.is_reference_flow:
         found.append((("output", "reference"), 'belongs to initial.flow = "taylor_green" with dns.viscosity = 1/1600'))
     if case.initial.spectrum:

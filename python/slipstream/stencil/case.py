@@ -97,8 +97,6 @@ class StencilCase(Case):
 
     def options(self) -> dict[str, Any]:
         table = self.stencil
-        rim = ("rim", "rim_processors", "tune_rim")
-        exchange = {key: value for key, value in self.exchange_options().items() if key not in rim}
         sources = [
             {
                 "name": name,
@@ -118,7 +116,7 @@ class StencilCase(Case):
             **({"speeds": self._speeds} if isinstance(table.speed, str) else {}),
             "sources": sources,
             "receivers": receivers,
-            **exchange,
+            **self.exchange_options("blocks", "halos", "messages"),
         }
 
     def _speeds(self, low: Sequence[int], high: Sequence[int]) -> Array:

@@ -298,7 +298,7 @@ Statistics Dns::statistics() {
 const Field& Dns::velocity() { return impl_->velocity(); }
 State& Dns::state() { return impl_->state; }
 const Options& Dns::options() const { return impl_->options; }
-const Fft& Dns::fft() const { return impl_->fft; }
+Fft& Dns::fft() { return impl_->fft; }
 
 std::int64_t Dns::bytes_on(Device device) const {
   std::int64_t bytes = impl_->fft.bytes_on(device);

@@ -32,6 +32,7 @@ FftOptions transform_options(const Options& o) {
   options.overlap = o.overlap;
   for (std::size_t a = 0; a < 3; ++a) options.highest[a] = (o.cells[a] - 1) / 3;
   options.exchange = o.exchange;
+  options.tune = o.tune;
   return options;
 }
 
