@@ -155,7 +155,7 @@ class TimeLoop {
   };
   void step(Marks* marks);
   void run_tasks(const Task* first, const Task* behind, Marks* marks);
-  void run_loop(const Task& task, Marks* marks);
+  void run_loop(const Task& task);
   void beside_interior(const Task& exchange, const Task& kernel, Marks* marks);
   void queue_kernel(const Task& task, Part part, std::vector<Stream>& streams);
   Again& again(const Loop& loop);

@@ -21,6 +21,14 @@ bool any(const Tasks& tasks, const std::function<bool(const Task&)>& look) {
                      [&](const Task& task) { return look(task) || (task.loop && any(task.loop->tasks, look)); });
 }
 
+/// Throws what devices found in work that they did together, those within loops among it.
+void check_collectives(const Tasks& tasks) {
+  for (const Task& task : tasks) {
+    if (task.collective) task.collective->check();
+    if (task.loop) check_collectives(task.loop->tasks);
+  }
+}
+
 bool worth_overlapping(const Simulation& simulation) {
   if (simulation.devices().empty() || simulation.devices().front().backend != Backend::cuda) return false;
   return any(simulation.tasks(), [](const Task& task) { return task.exchange && leaves_a_gpu(*task.exchange); });
@@ -131,7 +139,7 @@ void TimeLoop::run_tasks(const Task* first, const Task* behind, Marks* marks) {
     } else if (task->collective) {
       task->collective->run(streams_);
     } else if (task->loop) {
-      run_loop(*task, marks);
+      run_loop(*task);
     } else {
       queue_kernel(*task, Part::all, streams_);
     }
@@ -146,7 +154,7 @@ Again& TimeLoop::again(const Loop& loop) {
 }
 
 /// The host asks whether to go on. Marks within would be too many.
-void TimeLoop::run_loop(const Task& task, Marks*) {
+void TimeLoop::run_loop(const Task& task) {
   const Tasks& tasks = task.loop->tasks;
   Again& ending = again(*task.loop);
   ending.reset(streams_);
@@ -326,10 +334,7 @@ void TimeLoop::run(std::int64_t steps) {
   }
   for (Stream& stream : streams_) stream.synchronize();
   for (Exchange* exchange : used_) exchange->check();
-  any(simulation_.tasks(), [](const Task& task) {
-    if (task.collective) task.collective->check();
-    return false;
-  });
+  check_collectives(simulation_.tasks());
   if (guard_) stop_if_diverged();
   for (const Marks& marks : samples) collect(marks);
 }
