@@ -285,6 +285,28 @@ TEST(StencilPoints, ReceiversHearTheSourceAlikeHoweverTheGridIsCut) {
   EXPECT_NEAR(static_cast<double>((corner - first[1].begin()) - (near - first[0].begin())) * 0.4, 11.66 - 6, 1.5);
 }
 
+TEST(StencilPoints, ReceiversHearAsMuchWhereverTheirTableIsReadOverItsEnd) {
+  Options options;
+  options.cells = {12, 1, 1};
+  options.equation = Equation::wave;
+  options.precision = DType::f64;
+  options.time_step = 0.4;
+  options.sources = {{"one", {3, 0, 0}, 0.02, 1, 60}};
+  options.receivers = {{"near", {5, 0, 0}}, {"far", {9, 0, 0}}};
+  const auto heard = [&](std::int64_t first, std::int64_t then) {
+    Stencil run(Communicator::world(), machine_here(Backend::host, 1), options);
+    run.advance(first);
+    run.advance(then);
+    return std::array{run.seismogram(0), run.seismogram(1)};
+  };
+  // It has 8192 rows: read at its end, and in between.
+  const auto at_end = heard(8192, 808), between = heard(8000, 1000);
+  ASSERT_EQ(at_end[0].size(), 9000u);
+  EXPECT_EQ(at_end, between);
+  EXPECT_NE(at_end[0][8190], at_end[0][8195]);
+  EXPECT_NE(at_end[0], at_end[1]);
+}
+
 TEST(StencilPoints, AShotInSpaceIsHeardAsTheExactSolutionSays) {
   // u(r, t) = f(t - r / c) / (4 pi c^2 r) from a point; a cell is a point of its volume.
   Options options;

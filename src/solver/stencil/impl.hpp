@@ -49,6 +49,7 @@ struct Stencil::Impl {
     Buffer<std::int64_t> done;         ///< steps
     Buffer<double> heard;              ///< a row a step, a column a receiver
     std::vector<std::size_t> columns;  ///< receivers by their numbers in the options
+    Buffer<double> differences;        ///< what largest_change() works in, made at the first
   };
 
   void fill_speeds();
@@ -63,6 +64,9 @@ struct Stencil::Impl {
   void set(Field& field, const Values& values);
   void set_done();
   void drain();
+  /// Rows of a device's table that were heard in the steps from first to last, not included.
+  std::vector<double> heard_between(std::size_t device, std::int64_t first, std::int64_t last);
+  double largest_difference_in(const LocalBlock& block, std::size_t device);
   Overlap usual_overlap() const;
 
   int turn() const { return static_cast<int>((base + count) % 2); }

@@ -301,18 +301,29 @@ void Stencil::Impl::set_done() {
   for (auto& seismogram : seismograms) seismogram.clear();
 }
 
+std::vector<double> Stencil::Impl::heard_between(std::size_t device, std::int64_t first, std::int64_t last) {
+  const OnDevice& on = on_devices[device];
+  const std::size_t columns = on.columns.size();
+  std::vector<double> rows(static_cast<std::size_t>(last - first) * columns);
+  // The table is a ring: what goes over its end goes on at its beginning.
+  for (std::int64_t step = first; step < last;) {
+    const std::int64_t row = step % table_rows, count = std::min(last - step, table_rows - row);
+    copy(waited[device], rows.data() + static_cast<std::size_t>(step - first) * columns,
+         on.heard.data() + static_cast<std::size_t>(row) * columns,
+         static_cast<std::size_t>(count) * columns * sizeof(double));
+    step += count;
+  }
+  waited[device].synchronize();
+  return rows;
+}
+
 /// Takes what receivers heard since the last time.
 void Stencil::Impl::drain() {
-  for (std::size_t d = 0; d < devices.size() && !options.receivers.empty(); ++d) {
-    OnDevice& on = on_devices[d];
-    if (on.columns.empty()) continue;
-    std::vector<double> table(on.heard.size());
-    copy(waited[d], table.data(), on.heard.data(), on.heard.bytes());
-    waited[d].synchronize();
-    for (std::int64_t step = drained; step < state.step; ++step)
-      for (std::size_t n = 0; n < on.columns.size(); ++n)
-        seismograms[on.columns[n]].push_back(
-            table[static_cast<std::size_t>(step % table_rows) * on.columns.size() + n]);
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    const std::vector<std::size_t>& columns = on_devices[d].columns;
+    if (columns.empty()) continue;
+    const std::vector<double> rows = heard_between(d, drained, state.step);
+    for (std::size_t n = 0; n < rows.size(); ++n) seismograms[columns[n % columns.size()]].push_back(rows[n]);
   }
   drained = state.step;
 }
@@ -379,20 +390,30 @@ void Stencil::advance(std::int64_t steps) {
   }
 }
 
+double Stencil::Impl::largest_difference_in(const LocalBlock& block, std::size_t device) {
+  const Extent extent = grid.block(block.id).box.extents();
+  const auto lines = static_cast<std::size_t>(extent[1] * extent[2]), planes = static_cast<std::size_t>(extent[2]);
+  Buffer<double>& work = on_devices[device].differences;
+  if (work.size() < lines + planes + 1) {
+    work = Buffer<double>();  // first, so that both are never there at once
+    work = Buffer<double>(devices[device], lines + planes + 1);
+  }
+  const BlockArrays& arrays = block.arrays[turn()];
+  double* const result = work.data() + lines + planes;
+  largest_difference(waited[device], options.precision, arrays.u, arrays.next, arrays.strides, extent, work.data(),
+                     work.data() + lines, result);
+  double found = 0;
+  copy(waited[device], &found, result, sizeof(found));
+  waited[device].synchronize();
+  return found;
+}
+
 double Stencil::largest_change() {
   Impl& s = *impl_;
   double largest = 0;
   for (std::size_t d = 0; d < s.devices.size(); ++d)
     for (const Impl::LocalBlock& block : s.on_devices[d].blocks) {
-      const Extent extent = s.grid.block(block.id).box.extents();
-      Buffer<double> rows(s.devices[d], static_cast<std::size_t>(extent[1] * extent[2])),
-          planes(s.devices[d], static_cast<std::size_t>(extent[2])), result(s.devices[d], 1);
-      const BlockArrays& arrays = block.arrays[s.turn()];
-      largest_difference(s.waited[d], s.options.precision, arrays.u, arrays.next, arrays.strides, extent, rows.data(),
-                         planes.data(), result.data());
-      double found = 0;
-      copy(s.waited[d], &found, result.data(), sizeof(found));
-      s.waited[d].synchronize();
+      const double found = s.largest_difference_in(block, d);
       largest = std::isnan(found) ? found : std::max(largest, found);
     }
   return s.comm.max(largest) / s.options.time_step;
