@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 from conftest import ROOT, Cli
+from slipstream.case.reader import load
 from slipstream.results.results import Results
 
 HEAT = """
@@ -118,6 +119,15 @@ def test_restart_goes_on_with_the_same_bits_on_other_devices(cli: Cli, tmp_path:
     if name == "shot":
         rows = (tmp_path / "results" / "shot" / "seismograms.csv").read_text().splitlines()
         assert rows[0] == "step,time,near,far" and len(rows) == 1 + 44 and rows[1].startswith("32,12.8,")
+
+
+def test_the_time_step_is_found_once_and_anew_for_other_speeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shot = load(tmp_path / case(tmp_path, WAVE.replace("time_step = 0.4\n", "")))
+    steps = [shot.time_step, shot.changed(stencil={"speed": "0.4 + 0.1*x/Lx"}).time_step]
+    assert steps[1] == pytest.approx(2 * steps[0])
+    looked: list[Any] = []
+    monkeypatch.setattr("slipstream.stencil.case.evaluate", lambda *given: looked.append(given))
+    assert shot.show_time(10) and shot.time_step == steps[0] and not looked
 
 
 def test_a_restart_of_another_equation_is_refused(cli: Cli, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,28 @@ from slipstream.stencil.tables import (
 )
 
 Array = np.ndarray
+
+
+def _names(cells: Sequence[Array], of: Sequence[int], spacing: float) -> dict[str, Any]:
+    x, y, z = ((n + 0.5) * spacing for n in cells)
+    sides = {f"L{axis}": n * spacing for axis, n in zip("xyz", of, strict=True)}
+    return {"x": x[None, None, :], "y": y[None, :, None], "z": z[:, None, None], **sides}
+
+
+# The live line asks for the time, and so for these, with every beat. A case may not remember them itself: its copies
+# with other keys would have them, too.
+@lru_cache(maxsize=16)
+def _largest(expression: str, cells: tuple[int, int, int], spacing: float) -> float:
+    """Of an expression over the whole grid, plane by plane."""
+    nx, ny, nz = cells
+    planes = ([np.arange(nx), np.arange(ny), np.array([k])] for k in range(nz))
+    return max(float(np.max(evaluate(expression, _names(plane, cells, spacing)))) for plane in planes)
+
+
+@lru_cache(maxsize=16)
+def _stable_time_step(equation: tuple[tuple[str, Any], ...]) -> float:
+    limit: float = core().stable_time_step(dict(equation))
+    return limit
 
 
 class StencilCase(Case):
@@ -54,8 +77,7 @@ class StencilCase(Case):
     @property
     def stable_time_step(self) -> float:
         """The largest for which no wave on the grid grows."""
-        limit: float = core().stable_time_step(self._equation())
-        return limit
+        return _stable_time_step(tuple(self._equation().items()))
 
     @property
     def time_step(self) -> float:
@@ -68,9 +90,7 @@ class StencilCase(Case):
 
     def names(self, cells: Sequence[Array], **more: float) -> dict[str, Any]:
         """What expressions know at the centres of the cells with these numbers along x, y and z, [z][y][x]."""
-        x, y, z = ((n + 0.5) * self.spacing for n in cells)
-        sides = {f"L{axis}": n * self.spacing for axis, n in zip("xyz", self.grid.cells, strict=True)}
-        return {"x": x[None, None, :], "y": y[None, :, None], "z": z[:, None, None], **sides, **more}
+        return _names(cells, self.grid.cells, self.spacing) | more
 
     def values(self, given: float | str, cells: Sequence[Array], **more: float) -> Array:
         """Of a number or an expression, [z][y][x]. Raises ValueError where it has none."""
@@ -81,11 +101,7 @@ class StencilCase(Case):
     def largest_speed(self) -> float:
         """Of waves, over the whole grid, plane by plane."""
         speed = self.stencil.speed
-        if not isinstance(speed, str):
-            return speed
-        nx, ny, nz = self.grid.cells
-        largest = [float(self.values(speed, [np.arange(nx), np.arange(ny), np.array([k])]).max()) for k in range(nz)]
-        return max(largest)
+        return _largest(speed, self.grid.cells, self.spacing) if isinstance(speed, str) else speed
 
     def cell_of(self, point: Sequence[float]) -> tuple[int, int, int]:
         """That holds a point, which may lie outside of the grid."""
