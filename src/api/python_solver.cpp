@@ -28,25 +28,31 @@ nb::dict block_dict(const Block& block) {
 
 namespace {
 
+/// Calls make<T>() with the type of a field's values.
+template <class Make>
+nb::object with_type(DType type, const Make& make) {
+  switch (type) {
+    case DType::u8:
+      return make.template operator()<std::uint8_t>();
+    case DType::f16:
+      return make.template operator()<Half>();
+    case DType::f32:
+      return make.template operator()<float>();
+    case DType::f64:
+      return make.template operator()<double>();
+    default:
+      throw Error("fields of " + to_string(type) + " cannot be handed out as arrays: of u8, f16, f32 and f64 they can");
+  }
+}
+
 /// A new array that owns its values; its bytes are those of a field's number format.
 nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> shape, DType type) {
   auto* kept = new std::vector<std::byte>(std::move(values));
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
-  const auto make = [&]<class T>() {
+  const auto make = [&]<class T>() -> nb::object {
     return nb::cast(nb::ndarray<nb::numpy, T>(reinterpret_cast<T*>(kept->data()), shape.size(), shape.data(), owner));
   };
-  switch (type) {
-    case DType::u8:
-      return make.operator()<std::uint8_t>();
-    case DType::f16:
-      return make.operator()<Half>();
-    case DType::f32:
-      return make.operator()<float>();
-    case DType::f64:
-      return make.operator()<double>();
-    default:
-      throw Error("fields of " + to_string(type) + " have no NumPy form here");
-  }
+  return with_type(type, make);
 }
 
 /// A block's interior without a copy: [z][y][x][component] over the field's own memory.
@@ -63,18 +69,7 @@ nb::object block_array(const Field& field, std::int64_t block, nb::handle owner)
     return nb::cast(
         nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
   };
-  switch (field.options().type) {
-    case DType::u8:
-      return make.operator()<std::uint8_t>();
-    case DType::f16:
-      return make.operator()<Half>();
-    case DType::f32:
-      return make.operator()<float>();
-    case DType::f64:
-      return make.operator()<double>();
-    default:
-      throw Error("fields of " + to_string(field.options().type) + " have no array form here");
-  }
+  return with_type(field.options().type, make);
 }
 
 }  // namespace

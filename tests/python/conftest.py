@@ -98,6 +98,13 @@ def cli(tmp_path: Path, here: Cli) -> Cli:
     return call
 
 
+def is_one_error(result: subprocess.CompletedProcess[str], said: str, folder: Path) -> None:
+    """What a user can mend ends with one message and code 2, and leaves no results in the folder."""
+    assert result.returncode == 2 and said in result.stderr, result.stderr
+    assert result.stderr.count("error:") == 1, result.stderr
+    assert not (folder / "results").exists()
+
+
 def command(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs `slipstream WORDS` in a folder, in a process of its own."""
     path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Cli, command
+from conftest import ROOT, Cli, command, is_one_error
 from slipstream.base import registry
 
 SHORT = ("--cells", "40", "--time", "0.5")
@@ -49,9 +49,7 @@ def test_one_solver_on_two_ranks_with_a_key_of_its_own(tmp_path: Path) -> None:
     ],
 )
 def test_bad_words_are_one_error_and_leave_nothing(here: Cli, tmp_path: Path, words: list[str], said: str) -> None:
-    result = here("compare", *words)
-    assert result.returncode == 2 and said in result.stderr, result.stderr
-    assert result.stderr.count("error:") == 1 and not (tmp_path / "results").exists()
+    is_one_error(here("compare", *words), said, tmp_path)
 
 
 def test_the_published_data_name_their_source() -> None:

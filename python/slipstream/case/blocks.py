@@ -2,9 +2,19 @@
 
 import itertools
 import math
+from collections.abc import Iterator
 
+from slipstream.base import toml_text
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
+
+
+def counts_problems(case: Case) -> Iterator[tuple[toml_text.Path, str]]:
+    """Counts of nodes or devices of which some are given and some are not."""
+    for name in ("node_grid", "device_grid"):
+        counts = getattr(case.exchange, name)
+        if any(counts) and not all(counts):
+            yield ("exchange", name), f"give all three counts, or three zeros for bisection; it is {list(counts)}"
 
 
 def share_blocks(case: Case, devices: int) -> Case:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from slipstream.base.toml_text import Path
+from slipstream.case.blocks import counts_problems
 from slipstream.case.body import Body
 from slipstream.case.sides import SIDES
 from slipstream.flow import initial
@@ -54,10 +55,7 @@ def _shapes(case: LbmCase) -> Iterator[Problem]:
         yield ("lbm", "layout"), 'rows along z are one cell long in 2-D; take "auto", "soa" or "aos"'
     if case.lbm.alignment != "auto" and case.lbm.alignment & (case.lbm.alignment - 1):
         yield ("lbm", "alignment"), f"must be a power of two, it is {case.lbm.alignment}"
-    for name in ("node_grid", "device_grid"):
-        counts = getattr(case.exchange, name)
-        if any(counts) and not all(counts):
-            yield ("exchange", name), f"give all three counts, or three zeros for bisection; it is {list(counts)}"
+    yield from counts_problems(case)
 
 
 def _representation(case: LbmCase) -> Iterator[Problem]:

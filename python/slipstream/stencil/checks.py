@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from slipstream.base.toml_text import Path
+from slipstream.case.blocks import counts_problems
 from slipstream.stencil.case import StencilCase
 
 Problem = tuple[Path, str]
@@ -21,10 +22,7 @@ def _shapes(case: StencilCase) -> Iterator[Problem]:
         yield ("grid", "cells"), "a stencil needs more than one cell along x"
     if ny == 1 and nz > 1:
         yield ("grid", "cells"), "a case in two dimensions has its cells along x and y: nz = 1"
-    for name in ("node_grid", "device_grid"):
-        counts = getattr(case.exchange, name)
-        if any(counts) and not all(counts):
-            yield ("exchange", name), f"give all three counts, or three zeros for bisection; it is {list(counts)}"
+    yield from counts_problems(case)
     if case.exchange.rim == "auto" or any(case.exchange.rim) or case.exchange.rim_processors:
         yield ("exchange", "rim"), "the rim of a stencil is what a step reaches; leave rim and rim_processors out"
     layers = case.stencil.absorbing
