@@ -33,7 +33,7 @@ def test_rows_hold_counts_and_times(cli: Cli, tmp_path: Path, monkeypatch: pytes
     [
         (["--orders", "0"], "--orders are from 1 to 31"),
         (["--elements", "0"], "--elements are 1 or more"),
-        (["--components", "0"], "--components are 1 or more"),
+        (["--components", "0"], "--components is 1 or more"),
         (["--routes", "bus"], "bus"),
         (["--routes", "staged", "--precision", "f16"], "invalid choice: 'f16'"),
     ],

@@ -9,7 +9,7 @@ from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
-from slipstream.bench import options, record
+from slipstream.bench import options, record, whole_machine
 from slipstream.machine import discovery
 
 SIZES = tuple(2**n for n in range(11))
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     shown = [
         (values, *(f"{times[values]:.4g}" for times in columns.values())) for values in next(iter(columns.values()))
     ]
-    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
+    counts = whole_machine.counts(machine)
     console.print(terminal.table(f"all-reduce, microseconds, {counts}", ["doubles", *columns], shown))
     for why in filter(None, refusals.values()):
         console.print(why, soft_wrap=True)

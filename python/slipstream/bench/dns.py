@@ -5,17 +5,17 @@ component, read and written, and 30 reads and writes of one between them.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
 
-from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.fft import process_grid
-from slipstream.machine import discovery, predict
+from slipstream.bench.whole_machine import measure, need, number
+from slipstream.machine import predict
 
 #: Cells along each axis.
 SIZES = {"host": (32,), "cuda": (256, 512)}
@@ -42,14 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
-    if arguments.sizes and min(arguments.sizes) < 4:
-        raise CaseError("bench dns: --sizes are 4 or more")
-    backend = discovery.choose_backend(arguments.backend)
-    with as_case_error():
-        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
-    rows = list(_rows(arguments, machine, backend))
-    console.print(_table(machine, rows))
-    record.keep(arguments.folder, "dns", record.describe_machine(machine), rows, FIGURES, console)
+    need("dns", 4, sizes=arguments.sizes)
+    measure("dns", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES)
 
 
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
@@ -95,20 +89,13 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                     }
 
 
-def _table(machine: Any, rows: Sequence[record.Row]) -> Any:
-    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
-    shown = [
-        (
-            f"{row['n']}^3",
-            row["dtype"],
-            row["scheme"],
-            " x ".join(map(str, row["process_grid"])),
-            f"{row['ms_per_step']:.4g}",
-            f"{row['mcells_per_s']:.4g}",
-            f"{row['device_bytes'] / 1e6:.4g}",
-            f"{100 * row['share']:.3g}",
-        )
-        for row in rows
-    ]
-    columns = ["cells", "format", "scheme", "devices", "ms a step", "Mcells/s", "MB a device", "% of the least time"]
-    return terminal.table(f"dns, {counts}", columns, shown)
+COLUMNS = {
+    "cells": lambda row: f"{row['n']}^3",
+    "format": itemgetter("dtype"),
+    "scheme": itemgetter("scheme"),
+    "devices": lambda row: " x ".join(map(str, row["process_grid"])),
+    "ms a step": number("ms_per_step"),
+    "Mcells/s": number("mcells_per_s"),
+    "MB a device": number("device_bytes", factor=1e-6),
+    "% of the least time": number("share", ".3g", 100),
+}

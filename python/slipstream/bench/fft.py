@@ -7,16 +7,16 @@ leaves a device at the rate of its links, whichever is longer; both rates are me
 
 import argparse
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
 
-from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
-from slipstream.machine import discovery, predict
+from slipstream.bench.whole_machine import measure, need, number
+from slipstream.machine import predict
 
 #: Cells along each axis.
 SIZES = {"host": (64,), "cuda": (256, 512, 1024)}
@@ -51,16 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
-    if arguments.sizes and min(arguments.sizes) < 1:
-        raise CaseError("bench fft: --sizes are 1 or more")
-    if arguments.components < 1:
-        raise CaseError("bench fft: --components is 1 or more")
-    backend = discovery.choose_backend(arguments.backend)
-    with as_case_error():
-        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
-    rows = list(_rows(arguments, machine, backend))
-    console.print(_table(machine, rows))
-    record.keep(arguments.folder, "fft", record.describe_machine(machine), rows, FIGURES, console)
+    need("fft", 1, sizes=arguments.sizes, components=arguments.components)
+    measure("fft", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES)
 
 
 def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
@@ -150,20 +142,13 @@ def _local_ms(machine: Any, size: int, dtype: str, repeats: int) -> float | None
         return float(core().bench_fft_local(machine, (size, size, size), dtype, repeats)) / 1e3
 
 
-def _table(machine: Any, rows: Sequence[record.Row]) -> Any:
-    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
-    shown = [
-        (
-            f"{row['n'][0]}^3",
-            row["dtype"],
-            " x ".join(map(str, row["process_grid"])),
-            row["clock"],
-            f"{row['time_ms']:.4g}",
-            f"{row['backward_ms']:.4g}",
-            "-" if row["local_ms"] is None else f"{row['local_ms']:.4g}",
-            f"{100 * row['share']:.3g}",
-        )
-        for row in rows
-    ]
-    columns = ["values", "format", "devices", "clock", "forward ms", "backward ms", "library ms", "% of the least time"]
-    return terminal.table(f"fft, {counts}", columns, shown)
+COLUMNS = {
+    "values": lambda row: f"{row['n'][0]}^3",
+    "format": itemgetter("dtype"),
+    "devices": lambda row: " x ".join(map(str, row["process_grid"])),
+    "clock": itemgetter("clock"),
+    "forward ms": number("time_ms"),
+    "backward ms": number("backward_ms"),
+    "library ms": number("local_ms"),
+    "% of the least time": number("share", ".3g", 100),
+}

@@ -5,16 +5,17 @@ elements (4 bytes each), at the rate that a copy has in the same run.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
 
-from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
-from slipstream.machine import discovery, predict
+from slipstream.bench.whole_machine import measure, need, number
+from slipstream.machine import predict
 
 ORDERS = (1, 3, 7, 11)
 #: Elements along each axis of the cube that all devices share.
@@ -38,22 +39,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
-    _check(arguments)
-    backend = discovery.choose_backend(arguments.backend)
-    with as_case_error():
-        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
-    rows = list(_rows(arguments, machine, backend))
-    console.print(_table(machine, rows))
-    record.keep(arguments.folder, "gather_scatter", record.describe_machine(machine), rows, FIGURES, console)
-
-
-def _check(arguments: argparse.Namespace) -> None:
     if min(arguments.orders) < 1 or max(arguments.orders) > 31:
         raise CaseError("bench gather_scatter: --orders are from 1 to 31")
-    if arguments.elements and min(arguments.elements) < 1:
-        raise CaseError("bench gather_scatter: --elements are 1 or more")
-    if arguments.components < 1:
-        raise CaseError("bench gather_scatter: --components are 1 or more")
+    need("gather_scatter", 1, elements=arguments.elements, components=arguments.components)
+
+    def rows(machine: Any, backend: str) -> Iterator[record.Row]:
+        return _rows(arguments, machine, backend)
+
+    measure("gather_scatter", arguments, console, rows, COLUMNS, FIGURES)
 
 
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
@@ -104,31 +97,14 @@ def _row(
     }
 
 
-def _table(machine: Any, rows: Sequence[record.Row]) -> Any:
-    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
-    shown = [
-        (
-            f"{round(row['elements'] ** (1 / 3))}^3",
-            row["order"],
-            f"{row['points'] / 1e6:.4g}",
-            f"{row['sent_values']}",
-            row["clock"],
-            f"{row['time_us']:.4g}",
-            f"{row['gpoints_per_s']:.3g}",
-            f"{100 * row['share']:.3g}",
-            f"{row['setup_s']:.3g}",
-        )
-        for row in rows
-    ]
-    columns = [
-        "elements",
-        "order",
-        "10^6 points",
-        "values sent",
-        "clock",
-        "us",
-        "Gpoint/s",
-        "% of the copy",
-        "set-up s",
-    ]
-    return terminal.table(f"gather-scatter, {counts}", columns, shown)
+COLUMNS = {
+    "elements": lambda row: f"{round(row['elements'] ** (1 / 3))}^3",
+    "order": lambda row: str(row["order"]),
+    "10^6 points": number("points", factor=1e-6),
+    "values sent": lambda row: str(row["sent_values"]),
+    "clock": itemgetter("clock"),
+    "us": number("time_us"),
+    "Gpoint/s": number("gpoints_per_s", ".3g"),
+    "% of the copy": number("share", ".3g", 100),
+    "set-up s": number("setup_s", ".3g"),
+}

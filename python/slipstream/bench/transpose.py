@@ -5,16 +5,16 @@ once, at the rate of a copy, whichever is longer; both rates are measured in the
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
 
-from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
-from slipstream.machine import discovery, predict
+from slipstream.bench.whole_machine import measure, need, number
+from slipstream.machine import predict
 
 #: Cells along each axis.
 SIZES = {"host": (64,), "cuda": (128, 256, 512, 1024)}
@@ -41,14 +41,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
-    if arguments.sizes and min(arguments.sizes) < 1:
-        raise CaseError("bench transpose: --sizes are 1 or more")
-    backend = discovery.choose_backend(arguments.backend)
-    with as_case_error():
-        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
-    rows = list(_rows(arguments, machine, backend))
-    console.print(_table(machine, rows))
-    record.keep(arguments.folder, "transpose", record.describe_machine(machine), rows, FIGURES, console)
+    need("transpose", 1, sizes=arguments.sizes)
+    measure(
+        "transpose", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES
+    )
 
 
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
@@ -102,20 +98,13 @@ def _link_rate(machine: Any) -> float:
     return float(rates[1])
 
 
-def _table(machine: Any, rows: Sequence[record.Row]) -> Any:
-    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
-    shown = [
-        (
-            f"{row['n'][0]}^3",
-            row["dtype"],
-            row["axes"],
-            f"{row['bytes'] / 1e6:.4g}",
-            row["clock"],
-            f"{row['time_us']:.4g}",
-            f"{row['gbs']:.4g}",
-            f"{100 * row['share']:.3g}",
-        )
-        for row in rows
-    ]
-    columns = ["values", "format", "axes", "MB a message", "clock", "us", "GB/s a device", "% of the least time"]
-    return terminal.table(f"transpose, {counts}", columns, shown)
+COLUMNS = {
+    "values": lambda row: f"{row['n'][0]}^3",
+    "format": itemgetter("dtype"),
+    "axes": itemgetter("axes"),
+    "MB a message": number("bytes", factor=1e-6),
+    "clock": itemgetter("clock"),
+    "us": number("time_us"),
+    "GB/s a device": number("gbs"),
+    "% of the least time": number("share", ".3g", 100),
+}
