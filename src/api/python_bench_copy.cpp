@@ -53,6 +53,58 @@ class CopyBench {
     return timed(ways(what, bytes, teams), bytes);
   }
 
+  /// `count` pieces of `bytes` each that lie scattered in memory of the device, to places as far apart on the device
+  /// itself, the host or the peer: one copy after the other, or one launch that reads where they are from a table on
+  /// the device.
+  nb::dict pieces(const std::string& method, const std::string& direction, std::int64_t count, std::size_t bytes) {
+    require(bytes % 8 == 0 && 2 * bytes * static_cast<std::size_t>(count) <= most_,
+            std::to_string(count) + " pieces of " + std::to_string(bytes) + " bytes, of buffers of " +
+                std::to_string(most_));
+    std::byte* const far = direction == "device_to_device" ? here_[1].data()
+                           : direction == "device_to_host" ? pinned_[0].data()
+                                                           : peer().buffers[0].data();
+    std::vector<CopyPiece> list;
+    for (std::int64_t n = 0; n < count; ++n) {
+      // An odd step goes through all places of a power of two, and never to the next.
+      const auto place = [&](std::int64_t step) { return static_cast<std::size_t>(n * step % count) * 2 * bytes; };
+      list.push_back({far + place(5), here_[0].data() + place(3)});
+    }
+    if (method == "one_by_one")
+      return timed({{&stream_,
+                     [list, bytes](Stream& s) {
+                       for (const CopyPiece& piece : list) slipstream::copy(s, piece.to, piece.from, bytes);
+                     }}},
+                   bytes * list.size());
+    require(method == "one_launch", "no way to copy pieces is named '" + method + "'");
+    const Buffer<CopyPiece> table(device_, list.size());
+    copy(stream_, table.data(), list.data(), table.bytes());
+    stream_.synchronize();
+    const std::int64_t teams = all_teams(device_);
+    return timed({{&stream_, [&table, count, bytes,
+                              teams](Stream& s) { copy_pieces_by_teams(s, table.data(), count, bytes, teams); }}},
+                 bytes * list.size());
+  }
+
+  /// A copy alone, work of the device alone that takes about as long, and both at once in two streams. `work`:
+  /// "arithmetic" in registers, on all processors, or "memory", copies within the device by their kernels.
+  nb::dict beside(const std::string& what, std::size_t bytes, std::int64_t teams, const std::string& work) {
+    const std::vector<Way> copying = ways(what, bytes, teams);
+    require(copying.size() == 1 && bytes <= most_, "beside work goes one copy");
+    double alone[2], both;
+    {
+      nb::gil_scoped_release release;
+      alone[0] = many_back_to_back(copying);
+      const Way working{&second_, work_of(work, alone[0])};
+      alone[1] = many_back_to_back({working});
+      both = many_back_to_back({copying[0], working});
+    }
+    nb::dict row;
+    row["copy_us"] = alone[0] * 1e6;
+    row["work_us"] = alone[1] * 1e6;
+    row["both_us"] = both * 1e6;
+    return row;
+  }
+
   /// A region of a pitched array in device memory to or from dense memory of the host or the peer.
   nb::dict strided(const std::string& method, const std::string& direction, const Extent& extent, const Pitch& pitch,
                    std::size_t offset, std::int64_t teams) {
@@ -137,6 +189,39 @@ class CopyBench {
     throw Error("no copy is named '" + what + "'");
   }
 
+  /// Work that takes so many seconds or up to twice as many.
+  std::function<void(Stream&)> work_of(const std::string& kind, double seconds) {
+    const std::int64_t teams = all_teams(device_);
+    std::function<std::function<void(Stream&)>(std::int64_t)> work;  // of a length
+    if (kind == "arithmetic") {
+      values_ = Buffer<float>(device_, static_cast<std::size_t>(teams) * static_cast<std::size_t>(threads_a_team()));
+      work = [this, teams](std::int64_t rounds) {
+        return [this, teams, rounds](Stream& s) { compute_by_teams(s, values_.data(), rounds, teams); };
+      };
+    } else {
+      require(kind == "memory", "no work beside copies is named '" + kind + "'");
+      const std::size_t half = std::min<std::size_t>(most_ / 2, 8 << 20) / 16 * 16;
+      work = [at = here_[1].data(), half, teams](std::int64_t copies) {
+        return [=](Stream& s) {
+          for (std::int64_t n = 0; n < copies; ++n) copy_by_teams(s, at + half, at, half, teams);
+        };
+      };
+    }
+    // By doubling: the launch's own time is no measure of what goes on inside.
+    std::int64_t length = 1;
+    while (length < (std::int64_t{1} << 30) && back_to_back({{&second_, work(length)}}, 2) < seconds) length *= 2;
+    return work(length);
+  }
+
+  /// Median of three rounds of back_to_back() that fill the budget, after one that warms up.
+  double many_back_to_back(const std::vector<Way>& ways) {
+    const double once = back_to_back(ways, 2);
+    const int count = std::clamp(static_cast<int>(budget_ / once), 2, 500);
+    std::vector<double> rounds;
+    for (int round = 0; round < 3; ++round) rounds.push_back(back_to_back(ways, count));
+    return median(rounds);
+  }
+
   nb::dict timed(const std::vector<Way>& ways, std::size_t bytes) {
     nb::gil_scoped_release release;
     const double single = median_seconds(budget_, 3, 200, [&] {
@@ -183,6 +268,7 @@ class CopyBench {
   Two here_, pinned_;
   Buffer<std::byte> pageable_;
   Buffer<std::byte> field_;
+  Buffer<float> values_;
   std::optional<Peer> there_;
 };
 
@@ -214,6 +300,8 @@ void bind_bench_copy(nb::module_& m) {
       .def(nb::init<const std::string&, int, int, std::size_t, double>(), nb::arg("backend"), nb::arg("index"),
            nb::arg("peer"), nb::arg("most"), nb::arg("budget"))
       .def("plain", &CopyBench::plain, nb::arg("what"), nb::arg("bytes"), nb::arg("teams") = 0)
+      .def("pieces", &CopyBench::pieces, nb::arg("method"), nb::arg("direction"), nb::arg("count"), nb::arg("bytes"))
+      .def("beside", &CopyBench::beside, nb::arg("what"), nb::arg("bytes"), nb::arg("teams"), nb::arg("work"))
       .def(
           "strided",
           [](CopyBench& self, const std::string& method, const std::string& direction, const Extent& extent,

@@ -49,6 +49,39 @@ struct CopyBox {
   }
 };
 
+struct CopyPieces {
+  static constexpr int threads = team_threads;
+  const CopyPiece* table;
+  std::uint32_t words;  ///< of a piece
+  std::uint32_t count;  ///< of all
+  std::uint32_t step;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    team.each([&](int thread) {
+      for (std::uint32_t n = static_cast<std::uint32_t>(team.index()) * team_threads + thread; n < count; n += step) {
+        const std::uint32_t piece = n / words, word = n - piece * words;
+        static_cast<std::uint64_t*>(table[piece].to)[word] = static_cast<const std::uint64_t*>(table[piece].from)[word];
+      }
+    });
+  }
+};
+
+struct Compute {
+  static constexpr int threads = team_threads;
+  float* values;
+  std::int64_t rounds;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    team.each([&](int thread) {
+      float x = static_cast<float>(thread);
+      for (std::int64_t n = 0; n < rounds; ++n) x = x * 0.999f + 0.5f;
+      values[team.index() * team_threads + thread] = x;
+    });
+  }
+};
+
 template <class Word>
 void launch_words(Stream& stream, void* to, const void* from, std::size_t bytes, std::int64_t teams) {
   const CopyWords<Word> kernel{static_cast<const Word*>(from), static_cast<Word*>(to),
@@ -102,6 +135,23 @@ void copy_box_by_teams(Stream& stream, void* to, Pitch to_pitch, const void* fro
     launch_box<std::uint32_t>(stream, to, to_pitch, from, from_pitch, extent, most);
   }
 }
+
+void copy_pieces_by_teams(Stream& stream, const CopyPiece* table, std::int64_t count, std::size_t bytes,
+                          std::int64_t teams) {
+  const auto words = static_cast<std::int64_t>(bytes / 8);
+  require(bytes % 8 == 0 && words > 0 && count * words < (std::int64_t{1} << 31),
+          "copy_pieces_by_teams moves pieces of whole words of 8 bytes, fewer than 2^31 words in all");
+  const std::int64_t most = useful(teams, count * words);
+  const CopyPieces kernel{table, static_cast<std::uint32_t>(words), static_cast<std::uint32_t>(count * words),
+                          static_cast<std::uint32_t>(most * team_threads)};
+  launch_teams(stream, most, team_threads, 0, kernel);
+}
+
+void compute_by_teams(Stream& stream, float* values, std::int64_t rounds, std::int64_t teams) {
+  launch_teams(stream, teams, team_threads, 0, Compute{values, rounds});
+}
+
+int threads_a_team() { return team_threads; }
 
 std::int64_t all_teams(Device device) {
   constexpr int per_processor = 2048 / team_threads;

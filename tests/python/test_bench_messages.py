@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import slipstream._core as core
-from conftest import Cli
+from conftest import Cli, command
 from slipstream.bench import copy, pingpong
 
 
@@ -17,15 +17,16 @@ def result(folder: Path, name: str) -> dict[str, Any]:
     return json.loads(path.read_text())
 
 
-@pytest.fixture
-def copy_rows(cli: Cli, tmp_path: Path) -> list[dict[str, Any]]:
-    run = cli("bench", "copy", "--quick", "--backend", "host")
+@pytest.fixture(scope="module")
+def copy_rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("copies")
+    run = command(folder, "bench", "copy", "--quick", "--backend", "host")
     assert run.returncode == 0, run.stderr
-    return result(tmp_path, "copy")["rows"]
+    return result(folder, "copy")["rows"]
 
 
 def test_copy_times_every_way_at_every_size(copy_rows: list[dict[str, Any]]) -> None:
-    plain = [row for row in copy_rows if "clock" in row and "method" not in row]
+    plain = [row for row in copy_rows if "clock" in row and not {"method", "way"} & row.keys()]
     ways = {*copy.ENGINE, *copy.PAGEABLE, *copy.PEER, *copy.KERNEL, "stores_to_peer"}
     found = {(row["what"], row["bytes"], row["clock"]) for row in plain}
     assert found == {(way, n, clock) for way in ways for n in copy.sizes(True) for clock in ("host", "events")}
@@ -35,13 +36,13 @@ def test_copy_times_every_way_at_every_size(copy_rows: list[dict[str, Any]]) -> 
 
 def test_copy_counts_both_directions_in_the_rate(copy_rows: list[dict[str, Any]]) -> None:
     for row in copy_rows:
-        if "clock" in row and "method" not in row:
+        if "clock" in row and not {"method", "way"} & row.keys():
             moved = row["bytes"] * (2 if row["what"].endswith("both_ways") else 1)
             assert row["gbs"] == pytest.approx(moved / row["time_us"] * 1e-3, rel=1e-3)
 
 
 def test_copy_times_faces_by_every_method(copy_rows: list[dict[str, Any]]) -> None:
-    strided = [row for row in copy_rows if "method" in row]
+    strided = [row for row in copy_rows if "extent" in row]
     assert {(row["what"], row["method"]) for row in strided} == {
         (what, method)
         for what in ("x face", "y face", "z face", "rows")
@@ -49,6 +50,23 @@ def test_copy_times_faces_by_every_method(copy_rows: list[dict[str, Any]]) -> No
     }
     thin = next(row for row in strided if row["what"] == "x face")
     assert thin["extent"] == [12, 32, 32] and thin["row_pitch"] >= 4 * 38 and thin["row_pitch"] % 32 == 0
+
+
+def test_copy_times_many_small_pieces_and_copies_beside_work(copy_rows: list[dict[str, Any]]) -> None:
+    pieces = [row for row in copy_rows if row["what"] == "pieces"]
+    assert {(row["direction"], row["method"]) for row in pieces} == {
+        (direction, method)
+        for direction in ("device_to_device", "device_to_host", "device_to_peer")
+        for method in ("one_by_one", "one_launch")
+    }
+    assert all(row["bytes"] == row["pieces"] * row["piece_bytes"] and row["time_us"] > 0 for row in pieces)
+    beside = [row for row in copy_rows if row["what"] == "beside work"]
+    ways = {"host_to_device", "device_to_host", "device_to_device", "device_to_peer", "stores_to_host"}
+    assert {(row["way"], row["work"]) for row in beside} == {(a, b) for a in ways for b in ("arithmetic", "memory")}
+    for row in beside:
+        shorter = min(row["copy_us"], row["work_us"])
+        hidden = (row["copy_us"] + row["work_us"] - row["time_us"]) / shorter
+        assert row["hidden"] == pytest.approx(hidden, rel=1e-2, abs=1e-2)
 
 
 def test_copy_states_published_figures_beside_its_own(copy_rows: list[dict[str, Any]]) -> None:

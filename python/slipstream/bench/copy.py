@@ -17,7 +17,7 @@ from slipstream.machine import discovery
 from slipstream.pictures import curves
 
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"time_us", "gbs", "here"})
+FIGURES = frozenset({"time_us", "gbs", "here", "copy_us", "work_us", "hidden"})
 
 #: The largest plain copy, and what a region of rows holds in all.
 MOST, ROWS_IN_ALL = 256 << 20, 16 << 20
@@ -123,6 +123,59 @@ def _widths(b: _Bench) -> Iterable[Row]:
         yield from _region(b, "rows", region, ["device_to_host", "host_to_device"])
 
 
+#: Small copies: how many, and bytes of each.
+PIECES = (1, 8, 64, 512, 4096)
+PIECE_BYTES = (8, 64, 512, 4096, 32768)
+
+
+def _pieces(b: _Bench) -> Iterable[Row]:
+    """Many small copies, one by one by the copy engine or all in one launch of a kernel."""
+    counts, sizes_ = ((8, 64), (64, 1024)) if b.quick else (PIECES, PIECE_BYTES)
+    for direction in ("device_to_device", "device_to_host", *(("device_to_peer",) if b.peer else ())):
+        for method in ("one_by_one", "one_launch"):
+            for size in sizes_:
+                for count in counts:
+                    timed = b.handle.pieces(method, direction, count, size)
+                    inputs = {
+                        "what": "pieces",
+                        "direction": direction,
+                        "method": method,
+                        "bytes": count * size,
+                        "teams": 0,
+                        "pieces": count,
+                        "piece_bytes": size,
+                    }
+                    yield from b.rows(inputs, "peer" in direction, timed, count * size)
+
+
+def _beside(b: _Bench) -> Iterable[Row]:
+    """Copies while the device works: what share of the shorter of the two is hidden behind the other."""
+    ways = [(what, 0) for what in ("host_to_device", "device_to_host", "device_to_device")]
+    ways += [("device_to_peer", 0)] if b.peer else []
+    ways += [("stores_to_host", FEW_TEAMS)]
+    for what, teams in ways:
+        for work in ("arithmetic", "memory"):
+            for count in (1 << 18,) if b.quick else (1 << 20, 16 << 20, 128 << 20):
+                timed = b.handle.beside(what, count, teams, work)
+                copied, worked, both = (timed[key] for key in ("copy_us", "work_us", "both_us"))
+                yield {
+                    "ranks": 1,
+                    "devices": 2 if "peer" in what else 1,
+                    "backend": b.backend,
+                    "what": "beside work",
+                    "way": what,
+                    "work": work,
+                    "bytes": count,
+                    "teams": teams,
+                    "clock": "events",
+                    "time_us": record.digits(both),
+                    "gbs": record.digits(count / both * 1e-3),
+                    "copy_us": record.digits(copied),
+                    "work_us": record.digits(worked),
+                    "hidden": record.digits((copied + worked - both) / min(copied, worked)),
+                }
+
+
 def _pick(rows: Iterable[Row], **inputs: Any) -> list[Row]:
     return [row for row in rows if all(row.get(key) == value for key, value in inputs.items())]
 
@@ -206,15 +259,33 @@ def _print(console: Console, machine: str, rows: list[Row]) -> None:
 
     single = _pick(rows, clock="host")
     plain = [(_label(row), curves.size(row["bytes"]), *both(row)) for row in single if "method" not in row]
+    pieces = [
+        (row["direction"].replace("_", " "), _label(row), row["pieces"], curves.size(row["piece_bytes"]), *both(row))
+        for row in _pick(single, what="pieces")
+    ]
+    beside = [
+        (
+            row["way"].replace("_", " "),
+            row["work"],
+            curves.size(row["bytes"]),
+            *(f"{row[key]:.2f}" for key in ("copy_us", "work_us", "time_us")),
+            f"{100 * row['hidden']:.0f}",
+        )
+        for row in _pick(rows, what="beside work")
+    ]
     columns = ["single us", "back to back us", "GB/s"]
     console.print(terminal.table(f"copies on {machine}", ["copy", "size", *columns], plain))
     strided = [
         (row["what"], row["direction"].replace("_", " "), _label(row), "x".join(map(str, row["extent"])), *both(row))
         for row in single
-        if "method" in row
+        if "extent" in row
     ]
     heads = ["region", "direction", "method", "bytes x rows x planes", *columns]
     console.print(terminal.table("strided regions of pitched device memory", heads, strided, left=4))
+    heads = ["direction", "method", "pieces", "of", *columns]
+    console.print(terminal.table("many small copies", heads, pieces, left=2))
+    heads = ["copy", "beside", "size", "copy us", "work us", "both us", "% hidden"]
+    console.print(terminal.table("copies while the device works", heads, beside, left=2))
     found = [(row["question"], row["published"], row["here"], row["source"]) for row in _pick(rows, what="finding")]
     console.print(terminal.table("beside published figures", ["", "published", "here", "source"], found, left=4))
 
@@ -233,7 +304,7 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
         return result
 
     def plain(clock: str) -> Callable[[Row], bool]:
-        return lambda row: "clock" in row and "method" not in row and row["clock"] == clock
+        return lambda row: row.get("clock") == clock and "method" not in row and "way" not in row
 
     def strided(direction: str) -> Callable[[Row], bool]:
         return lambda row: row["what"] == "rows" and row["direction"] == direction and row["clock"] == "events"
@@ -245,6 +316,11 @@ def picture(path: Path, machine: str, rows: list[Row]) -> None:
     for direction in ("device_to_host", "host_to_device"):
         rates = curve(strided(direction), lambda row: row["extent"][0], "gbs")
         panels.append(curves.Panel(f"rows, {direction.replace('_', ' ')}", "GB/s", rates, "bytes a row"))
+    for direction in ("device_to_device", "device_to_host"):
+        chosen = {"what": "pieces", "direction": direction, "clock": "events", "piece_bytes": PIECE_BYTES[1]}
+        times = curve(lambda row: bool(_pick([row], **chosen)), lambda row: row["pieces"], "time_us")  # noqa: B023
+        title = f"pieces of {PIECE_BYTES[1]} B, {direction.replace('_', ' ')}"
+        panels.append(curves.Panel(title, "us", times, "pieces", counts=True))
     curves.draw(path, f"Copies on {machine}", panels)
 
 
@@ -270,7 +346,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     teams = tuple(sorted({FEW_TEAMS, module.all_teams(backend, first)}))
     handle = module.CopyBench(backend, first, second, most, 0.001 if choice.quick else 0.006)
     b = _Bench(handle, backend, peer, teams, choice.quick)
-    rows = [*_plain(b), *_faces(b, cells), *_widths(b)]
+    rows = [*_plain(b), *_faces(b, cells), *_widths(b), *_pieces(b), *_beside(b)]
     rows += findings(rows)
     _print(console, machine.name, rows)
     described = record.describe_machine(machine)
