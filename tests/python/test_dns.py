@@ -99,4 +99,4 @@ def test_bad_input_is_one_error() -> None:
     with pytest.raises(RuntimeError, match="Courant"):
         dns = flow(time_step=5)
         dns.taylor_green()
-        dns.advance(1)
+        dns.check_time_step()
