@@ -46,6 +46,7 @@ const std::vector<Row>& table() {
       {"Routes/ConjugateGradients*", "2", "2", to_four, "a loop over a route within a process and between two"},
       // Stencils
       {"Scenarios/Stencils*", to_four, none, to_four, "steps between exchanges across cuts within a rank and between"},
+      {"StencilPoints.*OverItsEnd", "1", none, "1 2", "the table of a device; thousands of steps"},
       {"StencilPoints*", to_four, "2", to_four, "points that several ranks compute"},
       {"StencilOrders*", "1", none, "1 2", "errors of the scheme itself"},
       {"StencilRefuses*", "1 2", "1", to_four, "refused before ranks speak"},

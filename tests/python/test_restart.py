@@ -16,7 +16,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from conftest import ROOT, SMALL, TETRAHEDRON, Cli
+from conftest import ROOT, SMALL, TETRAHEDRON, Cli, command
 from slipstream.case.reader import load
 from slipstream.run.checkpoint import Flow, differences
 
@@ -113,12 +113,13 @@ SEED = 20261121
 
 
 # More kills come upon more moments of the same run.
-@pytest.mark.parametrize("kills_wanted", [2, pytest.param(20, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(("kills_wanted", "steps"), [(2, 2400), pytest.param(20, 6000, marks=pytest.mark.thorough)])
 def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bits(
-    tmp_path: Path, small: Path, cli: Cli, kills_wanted: int
+    tmp_path: Path, small: Path, cli: Cli, kills_wanted: int, steps: int
 ) -> None:
     body = 'bodies.ball={shape="sphere",centre=[8,7,8],radius=3,area=28}'
-    plain = [*PLAIN, "output.report=false", "run.steps=6000", "checkpoint.every=150", body, "output.energy=true"]
+    plain = [*PLAIN, "output.report=false", f"run.steps={steps}", body, "output.energy=true"]
+    plain.append(f"checkpoint.every={steps // 40}")
     # Two blocks in either case: sums are taken block by block.
     on = {"1": ["machine.devices_per_rank=2"], "2": ["-n", "2"]}
     folder, usual = tmp_path / "results" / "small", {}
@@ -127,14 +128,14 @@ def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bit
         whole = cli("run", "small.toml", *plain, *on[ranks], "output.folder=whole", "--overwrite")
         usual[ranks] = time.monotonic() - began
         assert whole.returncode == 0, whole.stderr
-    right = state_in(tmp_path / "whole" / "checkpoints" / name(6000))
+    right = state_in(tmp_path / "whole" / "checkpoints" / name(steps))
     tables = ("profiles.csv", "loads.csv", "energy.csv")
     right_tables = [(tmp_path / "whole" / table).read_bytes() for table in tables]
     choose, went_on, ends = random.Random(SEED), 0, 0
     kills, restart = 0, ["--overwrite"]
 
     def compare_end() -> None:
-        assert state_in(folder / "checkpoints" / name(6000)) == right
+        assert state_in(folder / "checkpoints" / name(steps)) == right
         assert [(folder / table).read_bytes() for table in tables] == right_tables
 
     while kills < kills_wanted:
@@ -164,11 +165,22 @@ def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bit
     compare_end()
 
 
-def test_run_killed_on_two_ranks_goes_on_with_one(tmp_path: Path, small: Path, cli: Cli) -> None:
-    words = ["run", "small.toml", *PLAIN, "run.steps=4000", "checkpoint.every=100"]
-    assert cli(*words).returncode == 0
-    right = results(tmp_path)
-    run = start(tmp_path, *words, "--overwrite", "-n", "2")
+#: Long enough to be stopped on its way.
+LONG = "run.steps=2500"
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The profiles of that run where nothing stops it; they are the same on any number of ranks."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    (folder / "small.toml").write_text(SMALL)
+    assert command(folder, "run", "small.toml", *PLAIN, LONG).returncode == 0
+    return results(folder)
+
+
+def test_run_killed_on_two_ranks_goes_on_with_one(tmp_path: Path, small: Path, cli: Cli, uninterrupted: bytes) -> None:
+    words = ["run", "small.toml", *PLAIN, LONG, "checkpoint.every=100"]
+    run = start(tmp_path, *words, "-n", "2")
     wait_for_steps(run)
     while not any(entry.startswith("checkpoint-") for entry in checkpoints(tmp_path)):
         time.sleep(0.01)
@@ -176,17 +188,15 @@ def test_run_killed_on_two_ranks_goes_on_with_one(tmp_path: Path, small: Path, c
     again = cli(*words, "--restart", "last")
     assert again.returncode == 0, again.stderr
     assert "restarted at step" in again.stdout
-    assert results(tmp_path) == right
+    assert results(tmp_path) == uninterrupted
 
 
 @pytest.mark.parametrize(("number", "ranks"), [(signal.SIGUSR1, 1), (signal.SIGTERM, 2)])
 def test_signal_ends_a_run_with_a_checkpoint(
-    tmp_path: Path, small: Path, cli: Cli, number: signal.Signals, ranks: int
+    tmp_path: Path, small: Path, cli: Cli, number: signal.Signals, ranks: int, uninterrupted: bytes
 ) -> None:
-    words = ["run", "small.toml", *PLAIN, "run.steps=4000", "-n", str(ranks)]
-    assert cli(*words).returncode == 0
-    right = results(tmp_path)
-    run = start(tmp_path, *words, "--overwrite")
+    words = ["run", "small.toml", *PLAIN, LONG, *(["-n", str(ranks)] if ranks > 1 else [])]
+    run = start(tmp_path, *words)
     wait_for_steps(run)
     run.send_signal(number)
     said, _ = run.communicate(timeout=60)
@@ -195,7 +205,7 @@ def test_signal_ends_a_run_with_a_checkpoint(
     assert len(checkpoints(tmp_path)) == 1
     assert not (tmp_path / "results" / "small" / "profiles.csv").exists(), "it has not come to its results"
     assert cli(*words, "--restart", "last").returncode == 0
-    assert results(tmp_path) == right
+    assert results(tmp_path) == uninterrupted
 
 
 def test_wall_clock_limit_ends_a_run_with_a_checkpoint(tmp_path: Path, small: Path, cli: Cli) -> None:
@@ -250,12 +260,12 @@ def fill_the_disk(run: subprocess.Popen[str]) -> None:
 def test_full_disk_is_told_and_leaves_the_old_checkpoint(tmp_path: Path, small: Path, cli: Cli) -> None:
     words = ["run", "small.toml", *PLAIN]
     assert cli(*words, "run.steps=20", "checkpoint.every=20").returncode == 0
-    run = start(tmp_path, *words, "run.steps=6000", "checkpoint.every=3000", "--restart", "last")
+    run = start(tmp_path, *words, "run.steps=3000", "checkpoint.every=1500", "--restart", "last")
     wait_for_steps(run)
     fill_the_disk(run)
     said, _ = run.communicate(timeout=60)
     assert run.returncode == 0, said
-    for step in (3000, 6000):
+    for step in (1500, 3000):
         assert f"warning: the checkpoint at step {step} was not written: the checkpoint '" in said
     assert "File too large" in said
     assert f"the newest complete one is results/small/checkpoints/{name(20)}" in said
