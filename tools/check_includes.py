@@ -42,7 +42,7 @@ PUBLIC_ROOMS = {
     "grid": "stencil grid field state cut",
     "pattern": "transfer pattern transpose",
     "coding": "coding",
-    "route": "route mover throttle",
+    "route": "route mover throttle window",
     "exchange": "exchange collective block_sums gather_scatter tuner",
     "fft": "fft",
     "solver": "simulation guard lbm stencil_solver point_update dns sem krylov",
@@ -55,7 +55,7 @@ SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
         "route routes lower program tiles words combine tail moves carriage requests store_ends copy_ends host_ends"
-        " library throttle coded_words program_kernel node_message node_boxes node_drivers node_mail"
+        " library throttle coded_words program_kernel node_message node_boxes node_drivers node_mail window"
     ).split()
 }
 

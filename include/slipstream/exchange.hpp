@@ -11,6 +11,7 @@
 #include <slipstream/field.hpp>
 #include <slipstream/pattern.hpp>
 #include <slipstream/route.hpp>
+#include <slipstream/window.hpp>
 
 namespace slipstream {
 
@@ -48,6 +49,9 @@ struct ExchangeItem {
   /// How the values are written in flight. What is combined is read as it was decoded, and values that stay on their
   /// device are rounded as if they had travelled: bits do not depend on routes.
   Coding coding = {};
+  /// The caller's kernels store its values where they must go (slipstream/window.hpp), between open() and post(): the
+  /// source's arrays are never read, and it may have none. Between boxes, and raw.
+  bool produced = false;
 
   Field& to() const { return target ? *target : *source; }
 };
@@ -81,6 +85,7 @@ struct PlannedItem {
   std::optional<FieldOptions> target = {};  ///< none: the source
   bool rebinds = false;
   Coding coding = {};
+  bool produced = false;
 
   const FieldOptions& to() const { return target ? *target : source; }
 };
@@ -122,6 +127,21 @@ class Exchange {
   /// Orders the streams' next work after arrival. Blocks the host only where a route needs it. Elsewhere it does not
   /// see a time-out of its own: check() does, once the streams are synchronized.
   void end(std::vector<Stream>& streams);
+  /// Of an exchange with items that the caller's kernels produce, in the place of begin() and run(): open() orders the
+  /// streams' next work after their places have been freed, windows() hands them out, and post() sends what the streams
+  /// have stored until then, with what the engine moves itself. Then end(), as ever. Waits that open() queues have the
+  /// exchange's limit; where one gives up, nothing is stored, and nothing posted.
+  void open(std::vector<Stream>& streams);
+  void post(std::vector<Stream>& streams);
+  /// Of a produced item, for kernels of a device of this rank; between open() and post(), with the arrays that are
+  /// current then.
+  template <class T>
+  Windows<T> windows(std::size_t item, Device device) const {
+    const WindowTable t = window_table(item, device, dtype_of<T>());
+    return {t.all, t.first, t.components, t.arrays, t.broken};
+  }
+  /// What stands in windows(), in its order: for a launch for each of them.
+  const std::vector<Window>& window_list(std::size_t item, Device device) const;
   /// Drives routes that need the host, between begin and end; true when they need it no more.
   bool progress();
   /// Throws Timeout where a wait gave up on a device in what has run so far, and Overflow where a value was too large
@@ -166,6 +186,14 @@ class Exchange {
 
  private:
   struct Impl;
+  struct WindowTable {
+    const Window* all;
+    const std::int32_t* first;
+    int components;
+    std::byte* const* arrays;
+    const Signal* broken;
+  };
+  WindowTable window_table(std::size_t item, Device device, DType type) const;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -13,6 +13,7 @@
 #include <slipstream/signal.hpp>
 #include <slipstream/throttle.hpp>
 #include <slipstream/transfer.hpp>
+#include <slipstream/window.hpp>
 
 namespace slipstream {
 
@@ -231,6 +232,7 @@ struct Message {
   bool in_place_ok = true;            ///< ghosts of the target can be addressed by the source
   bool host_shared = false;           ///< both ends can map the same host memory
   bool whole_lines = false;           ///< lines that the source stores reach the target in one piece
+  bool produced = false;              ///< the caller's kernels store some of its legs
 };
 
 /// One transfer of one item within a message. Packed values have the order of the source's memory and are encoded.
@@ -243,6 +245,7 @@ struct Leg {
   int components = 1, target_components = 1;  ///< of the fields
   bool rebinds = false;
   Wire wire = Wire::same;  ///< how its values travel
+  bool produced = false;   ///< the caller's kernels store its values: it has windows and no movers
 
   bool coded() const { return wire != Wire::same; }
   /// Of packed values.
@@ -326,6 +329,7 @@ class Sender {
  public:
   virtual ~Sender() = default;
   std::vector<Batch> batches;
+  std::vector<Window> windows;  ///< of legs that are produced; of arrays in Arrays, base is an address in the first
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
   /// After transfer() of all: orders the stream after what this one queued elsewhere.

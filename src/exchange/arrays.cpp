@@ -92,6 +92,7 @@ Place Exchange::Impl::place_of(const Leg& leg, ItemEnd end, Side& side) {
   place.type = field.options().type;
   place.free_gaps = !field.options().adopted;
   place.shape = block_shape(field.grid(), block, field.options());
+  if (at_source && leg.produced) return place;  // never read
   if (item.rebinds || field.options().copies > 1) {
     place.array = number_of(name, side);
     place.origin = side.arrays.planned[static_cast<std::size_t>(place.array)];
@@ -129,7 +130,7 @@ void Exchange::Impl::bind(std::size_t index, ItemEnd end, const std::vector<void
   const Field& field = end == ItemEnd::source ? *item.source : item.to();
   const std::string what = "item " + std::to_string(index) + " (" + field.options().name + ") ";
   require(item.rebinds, what + "was made for its fields' arrays alone: set ExchangeItem::rebinds when it is made");
-  require(!open, what + "cannot be bound anew between begin and end");
+  require(!open && !opened, what + "cannot be bound anew between begin and end");
   check_streams(streams);
   const std::vector<std::int64_t>& blocks = field.grid().local();
   const auto copies = static_cast<std::size_t>(field.options().copies);

@@ -31,6 +31,7 @@ void Exchange::Impl::make() {
     check_items();
     slipstream::check(options.throttle);
     planned = slipstream::planned(items);
+    produces = std::any_of(items.begin(), items.end(), [](const ExchangeItem& item) { return item.produced; });
     words = described(grid, planned);
     hash = plan_hash(grid, planned, options);
   });
@@ -152,6 +153,7 @@ void Exchange::Impl::make_message(Channel& channel, int most_devices) {
               to_string(m.throttle) + ", and waits end after " + std::to_string(options.wait_limit) +
               " s: give a longer wait_limit or a faster throttle");
   m.combines = channel.pair.combines;
+  m.produced = std::any_of(b.legs.begin(), b.legs.end(), [](const Leg& leg) { return leg.produced; });
   m.host_shared = channel.pair.same_node;
   m.whole_lines = channel.pair.whole_lines;
   m.in_place_ok = channel.pair.same_device || channel.pair.mappable;

@@ -159,6 +159,11 @@ void Exchange::Impl::make_programs() {
       opening.after.insert(opening.after.end(), receiver->opened.begin(), receiver->opened.end());
       gates.before.insert(gates.before.end(), receiver->gate.begin(), receiver->gate.end());
     }
+    if (produces) {
+      make_windows(side);
+      make_opening(side, opening);
+      opening.after.clear();
+    }
     Schedule schedule = schedule_of(side, opening);
     side.message_stamp = schedule.message_stamp;
     in_room_for("the times", side, [&] {

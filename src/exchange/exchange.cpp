@@ -35,7 +35,7 @@ void Exchange::Impl::check_streams(const std::vector<Stream>& streams) const {
 void Exchange::Impl::start(const std::vector<Stream>& streams) {
   check_streams(streams);
   check();
-  require(!open, "an exchange was begun again before its end");
+  require(!open && !opened, "an exchange was begun again before its end");
   if (!capturable)
     for (const Stream& stream : streams) require(!stream.capturing(), why_not_captured());
   ++sequence;
@@ -66,10 +66,12 @@ std::string Exchange::Impl::why_not_captured() const {
   return {};
 }
 
-void Exchange::Impl::send(Side& side, Stream& stream) {
-  for (auto& receiver : side.receivers) receiver->post(stream, sequence);
+/// `opens`: the exchange begins with it.
+void Exchange::Impl::send(Side& side, Stream& stream, bool opens) {
+  if (opens)
+    for (auto& receiver : side.receivers) receiver->post(stream, sequence);
   const DeviceSpan span(options.trace, stream, "exchange", "send", "kernel");
-  side.outgoing.run(stream, pulse(side), true);
+  side.outgoing.run(stream, pulse(side), opens);
 }
 
 /// Once all devices have their work: those of one rank may wait for each other.
@@ -130,14 +132,20 @@ void Exchange::Impl::deliver(const std::vector<Stream*>& streams, const std::fun
 
 void Exchange::Impl::begin(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "begin");
+  require_unproduced("begin");
   start(streams);
   open = true;
+  send_all(streams, true);
+}
+
+/// On the engine's own streams, behind what the caller's hold.
+void Exchange::Impl::send_all(std::vector<Stream>& streams, bool opens) {
   std::vector<Stream*> own;
   for (std::size_t i = 0; i < sides.size(); ++i) {
     Side& side = *sides[i];
     streams[i].record(side.before);
     side.stream.wait(side.before);
-    send(side, side.stream);
+    send(side, side.stream, opens);
     own.push_back(&side.stream);
   }
   wait_if_asked(own);
@@ -146,6 +154,7 @@ void Exchange::Impl::begin(std::vector<Stream>& streams) {
 
 void Exchange::Impl::end(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "end");
+  require(!opened, "an exchange was ended that was opened and not posted");
   require(open, "an exchange was ended that was not begun");
   check_waits();
   if (host_driven) drive_host_routes();
@@ -165,6 +174,7 @@ void Exchange::Impl::end(std::vector<Stream>& streams) {
 
 void Exchange::Impl::run(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "run");
+  require_unproduced("run");
   start(streams);
   if (!transfers) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
@@ -193,7 +203,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
 /// All of an exchange whose routes queue work between sending and arrival.
 void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   open = true;
-  for (std::size_t i = 0; i < sides.size(); ++i) send(*sides[i], *streams[i]);
+  for (std::size_t i = 0; i < sides.size(); ++i) send(*sides[i], *streams[i], true);
   wait_if_asked(streams);
   transfer(streams);
   if (host_driven) drive_host_routes();
@@ -391,9 +401,12 @@ std::int64_t Exchange::bytes_on(Device device) const {
     if (side->device != device) continue;
     bytes += static_cast<std::int64_t>(side->signals.bytes() + side->slots.bytes() + side->stamps.bytes() +
                                        side->packed.bytes() + side->arrays.device.bytes());
+    for (const auto& [item, windows] : side->windows)
+      bytes += static_cast<std::int64_t>(windows.table.bytes() + windows.first.bytes());
     for (const auto& sender : side->senders) bytes += sender->bytes();
     for (const auto& receiver : side->receivers) bytes += receiver->bytes();
-    for (const Program* program : {&side->outgoing, &side->incoming, &side->whole}) bytes += program->bytes();
+    for (const Program* program : {&side->outgoing, &side->incoming, &side->whole, &side->opening})
+      bytes += program->bytes();
   }
   return bytes;
 }

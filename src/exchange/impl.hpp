@@ -40,6 +40,13 @@ struct ArrayName {
   auto operator<=>(const ArrayName&) const = default;
 };
 
+/// Where the caller's kernels store an item's values.
+struct ProducedWindows {
+  std::vector<Window> list;
+  Buffer<Window> table;
+  Buffer<std::int32_t> first;  // of [block][component]
+};
+
 /// What one device of this rank does in an exchange.
 struct Side {
   Side(int index, Device device)
@@ -64,7 +71,8 @@ struct Side {
   std::vector<std::vector<std::byte*>> array_places;  // [array][combination]
   Buffer<Signal> packed;  // where values are combined: which of the senders' batches are done
   std::optional<Batch> combining;
-  Program outgoing, incoming, whole, gates;
+  Program outgoing, incoming, whole, gates, opening;
+  std::map<std::size_t, ProducedWindows> windows;  // of items that are produced
   bool transfers = false, delivers = false;
 
   Signal* sequence() const { return signals.data(); }
@@ -128,6 +136,13 @@ struct Exchange::Impl {
   Schedule schedule_of(const Side& side, const Batch& opening) const;
   void make_programs();
 
+  // windows.cpp
+  void make_windows(Side& side);
+  void make_opening(Side& side, const Batch& opened);
+  void require_unproduced(const char* what) const;
+  void open_windows(std::vector<Stream>& streams);
+  void post(std::vector<Stream>& streams);
+
   // exchange.cpp
   Side& side_of(int device);
   bool local(int device) const { return grid.machine().device(device).rank == grid.rank(); }
@@ -137,7 +152,8 @@ struct Exchange::Impl {
   void start(const std::vector<Stream>& streams);
   static bool captured(const Channel& channel);
   std::string why_not_captured() const;
-  void send(Side& side, Stream& stream);
+  void send(Side& side, Stream& stream, bool opens);
+  void send_all(std::vector<Stream>& streams, bool opens);
   void wait_if_asked(const std::vector<Stream*>& streams);
   void transfer(const std::vector<Stream*>& streams);
   void start_transfers(const std::vector<Stream*>& streams);
@@ -187,6 +203,8 @@ struct Exchange::Impl {
   std::vector<const Route*> ways;                // each that a message of this rank takes, once
   bool host_driven = false, capturable = true, limited_in_graphs = true, loopable = true;
   bool transfers = false;  // some end queues work between sending and arrival
+  bool produces = false;   // the caller's kernels store some item's values
+  bool opened = false;     // and may now
   bool open = false;
   std::string complaint;  // of the Timeout after which the host gave up
   std::uint64_t sequence = 0;

@@ -19,6 +19,10 @@ void check(const PlannedItem& item) {
   require(from.type == to.type, what + "moves values of " + named(from) + " (" + to_string(from.type) + ") to " +
                                     named(to) + " (" + to_string(to.type) + "): give both the same number format");
   wire_of(item.coding, from.type, "field " + named(from));
+  require(!item.produced || item.coding.kind == Coding::Kind::raw,
+          what + "is to have its values of " + named(from) +
+              " stored by the caller's kernels, which do not know the coding " + to_string(item.coding) +
+              ": choose the coding raw, or let the exchange pack");
   const Op op = item.pattern->op();
   if (op == Op::copy) return;
   require(from.type != DType::f16, what + "combines values, and field " + named(from) +
@@ -29,13 +33,17 @@ void check(const PlannedItem& item) {
 }
 
 /// Throws Error where the two ends of a transfer do not list equally many values in the same order.
-void check(const Transfer& t, const std::string& pattern) {
+void check(const Transfer& t, const std::string& pattern, bool produced) {
   const std::string what = "the pattern '" + pattern + "' moves values from block " + std::to_string(t.source_block) +
                            " to block " + std::to_string(t.target_block) + ", and ";
   require(t.source.size() == t.target.size(), what + "lists " + std::to_string(t.source.size()) +
                                                   " at the source and " + std::to_string(t.target.size()) +
                                                   " at the target");
-  if (t.source.ids || t.target.ids) return;
+  if (t.source.ids || t.target.ids) {
+    require(!produced,
+            what + "lists elements: windows for the caller's kernels are boxes of cells; let the exchange pack");
+    return;
+  }
   for (int a = 0; a < 3; ++a)
     require(t.source.box.extent(a) == t.target.box.extent(t.axes[static_cast<std::size_t>(a)]),
             what + "its boxes of " + to_string(t.source.box.extents()) + " and " + to_string(t.target.box.extents()) +
@@ -67,7 +75,7 @@ void add(Hash& hash, const Grid& grid) {
 std::vector<PlannedItem> planned(const std::vector<ExchangeItem>& items) {
   std::vector<PlannedItem> result;
   for (const auto& item : items) {
-    result.push_back({item.pattern, item.source->options(), {}, item.rebinds, item.coding});
+    result.push_back({item.pattern, item.source->options(), {}, item.rebinds, item.coding, item.produced});
     if (item.target) result.back().target = item.target->options();
   }
   return result;
@@ -83,13 +91,13 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
     const Wire wire = wire_of(items[i].coding, field.type, "field " + named(field));
     result.transfers[i] = items[i].pattern->transfers(grid, field.components, field.ghost, rank);
     for (const Transfer& t : result.transfers[i]) {
-      check(t, items[i].pattern->name());
+      check(t, items[i].pattern->name(), items[i].produced);
       const std::pair key{grid.block(t.source_block).device, to.block(t.target_block).device};
       Bundle& b = result.by_pair[key];
       b.source = key.first;
       b.target = key.second;
       b.legs.push_back({&t, static_cast<int>(i), b.bytes, field.type, field.layout, to_field.layout, field.components,
-                        to_field.components, items[i].rebinds, wire});
+                        to_field.components, items[i].rebinds, wire, items[i].produced});
       b.bytes += round_up(b.legs.back().bytes(), leg_alignment);
     }
   }
@@ -171,6 +179,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
     add(hash, item.source);
     hash.add(std::uint64_t{item.rebinds});
     hash.add(to_string(item.coding));
+    hash.add(std::uint64_t{item.produced});
     if (!item.target) continue;
     add(hash, *item.target);
     add(hash, item.pattern->target(grid));

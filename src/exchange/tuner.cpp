@@ -53,7 +53,12 @@ class Tuner {
   Tuner(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
         const ExchangeOptions& options, const TuneOptions& how)
       : comm_(comm), grid_(grid), items_(items), options_(options), how_(how) {
-    planned_ = planned(items);
+    // Measured with values that the engine packs: nobody else is there to store them.
+    for (ExchangeItem& item : items_) {
+      if (item.produced && item.source->options().later) bare_ = item.source->options().name;
+      item.produced = false;
+    }
+    planned_ = planned(items_);
     options_.trace = nullptr;
   }
 
@@ -101,6 +106,10 @@ class Tuner {
   }
 
   bool worth_measuring() {
+    if (!bare_.empty()) {
+      result_.notes.push_back("field " + bare_ + " may have no arrays to measure with: its routes follow the rules");
+      return false;
+    }
     for (const auto& item : items_)
       if (item.pattern->op() != Op::copy) {
         result_.notes.push_back("the pattern '" + item.pattern->name() +
@@ -444,7 +453,8 @@ class Tuner {
 
   const Communicator& comm_;
   const Grid& grid_;
-  const std::vector<ExchangeItem>& items_;
+  std::vector<ExchangeItem> items_;
+  std::string bare_;  // a field that only its owner's kernels could fill
   ExchangeOptions options_;
   const TuneOptions& how_;
   std::vector<PlannedItem> planned_;

@@ -20,6 +20,7 @@ CopySender::CopySender(const Message& message, const SendSite& site)
   if (message.knobs.streams == Lanes::per_direction) lane_ = std::make_unique<Stream>(site.device, Priority::high);
   Batch batch;
   batch.movers = lowering_.to_slot(site.legs, site.sources, {packed_.data(), {}});
+  windows = lowering_.windows();
   batch.before.push_back({site.landing.free.front(), 1, message.target});
   batches.push_back(std::move(batch));
 }

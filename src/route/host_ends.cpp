@@ -30,7 +30,8 @@ std::string within(const std::string& escort) { return escort.empty() ? "" : ", 
 HostSender::HostSender(const Message& message, const SendSite& site, bool staged)
     : message_(message),
       staged_(staged),
-      straight_(goes_straight(message, staged)),
+      // The caller's kernels store into memory of their device, all of it at once.
+      straight_(goes_straight(message, staged) && !message.produced),
       lowering_(site.device),
       pieces_(pieces_of(message.bytes, message.knobs, staged)),
       failure_(site.pulse.failure),
@@ -66,7 +67,8 @@ HostSender::~HostSender() {
 void HostSender::make_movers(const SendSite& site) {
   const Slot slot = straight_ ? Slot{places_.base, places_.ring()} : Slot{packed_.data(), {}};
   auto movers = lowering_.to_slot(site.legs, site.sources, slot);
-  if (message_.knobs.pack == Pack::fused) {
+  windows = lowering_.windows();
+  if (message_.knobs.pack == Pack::fused || message_.produced) {
     batches.emplace_back();
     batches.back().movers = std::move(movers);
   } else {

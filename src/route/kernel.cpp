@@ -12,6 +12,7 @@ class KernelSender final : public Sender {
   explicit KernelSender(const SendSite& site) : lowering_(site.device) {
     batches.emplace_back();
     batches.back().movers = lowering_.box_to_box(site.legs, site.sources, site.targets);
+    windows = lowering_.windows();
   }
 
  private:

@@ -315,7 +315,11 @@ void Lowering::join(const End& source, const End& target, const Leg& leg, bool w
 std::vector<Mover> Lowering::box_to_box(const std::vector<Leg>& legs, const Places& sources, const Places& targets) {
   std::vector<Mover> movers;
   for (std::size_t i = 0; i < legs.size(); ++i)
-    join(source_end(legs[i], sources[i]), target_end(legs[i], targets[i]), legs[i], true, movers);
+    if (legs[i].produced) {
+      add_windows(legs[i], targets[i], windows_);
+    } else {
+      join(source_end(legs[i], sources[i]), target_end(legs[i], targets[i]), legs[i], true, movers);
+    }
   return movers;
 }
 
@@ -323,6 +327,10 @@ std::vector<Mover> Lowering::packing(const std::vector<Leg>& legs, const Places&
   std::vector<Mover> movers;
   for (std::size_t i = 0; i < legs.size(); ++i) {
     const IndexSet& set = legs[i].transfer->source;
+    if (legs[i].produced) {
+      add_windows(legs[i], slot, windows_);
+      continue;
+    }
     join(source_end(legs[i], sources[i]), slot_end(legs[i], set, slot), legs[i], wide, movers);
   }
   return movers;

@@ -65,6 +65,8 @@ class Lowering {
   const std::int64_t* keep(const std::vector<std::int64_t>& ids);
   /// Of device memory.
   std::int64_t bytes() const;
+  /// Of produced legs that came by on their way to a slot or a box, in the place of movers.
+  const std::vector<Window>& windows() const { return windows_; }
 
  private:
   struct End;
@@ -81,7 +83,13 @@ class Lowering {
 
   Device device_;
   std::deque<Buffer<std::int64_t>> lists_;
+  std::vector<Window> windows_;
 };
+
+/// Of a produced leg, a window for each component: in packed values, which lie as movers would lay them, and in the
+/// target's array.
+void add_windows(const Leg& leg, const Slot& slot, std::vector<Window>& windows);
+void add_windows(const Leg& leg, const Place& target, std::vector<Window>& windows);
 
 /// Whether boxes of such legs are made of words of 4 bytes, which travel as they are.
 bool sealable(const Leg& leg);

@@ -16,6 +16,7 @@ class NcclSender final : public Sender {
       : message_(message), lowering_(site.device), wire_(buffer_with_tail(site.device, message.bytes)) {
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {wire_.data(), {}});
+    windows = lowering_.windows();
     batch.after.push_back(tail_of(wire_.data(), message.bytes));
     batches.push_back(std::move(batch));
   }

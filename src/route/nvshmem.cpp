@@ -65,6 +65,7 @@ class NvshmemSender final : public Sender {
     clear_tail(site.device, packed, message.bytes);
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {packed, {}});
+    windows = lowering_.windows();
     batch.before.push_back({end_.signal(end_.place.free), 1, message.target});
     batch.after.push_back(end_.tail(end_.outgoing()));
     batches.push_back(std::move(batch));

@@ -20,13 +20,14 @@ std::size_t least_row_in_place(const Message& m, const Leg& leg) {
   if (leg.coded()) return SIZE_MAX;
   if (m.combines || !m.in_place_ok || (leg.rebinds && m.source_rank != m.target_rank)) return SIZE_MAX;
   if (m.knobs.in_place >= 0) return static_cast<std::size_t>(m.knobs.in_place);
+  if (leg.produced) return 0;  // who computes the values is the slower, and they are stored once
   return m.answered && m.bytes < small_message ? SIZE_MAX : short_row;
 }
 
 /// Bytes of the lines of a message that travels in them, else 0.
 std::size_t bytes_in_lines(const Message& m, const std::vector<Leg>& legs) {
   const std::size_t most = m.knobs.sealed >= 0 ? static_cast<std::size_t>(m.knobs.sealed) : most_sealed;
-  if (m.combines || !m.answered || !m.whole_lines || m.bytes > std::min(most, ever_sealed)) return 0;
+  if (m.combines || m.produced || !m.answered || !m.whole_lines || m.bytes > std::min(most, ever_sealed)) return 0;
   if (!std::all_of(legs.begin(), legs.end(), sealable)) return 0;
   std::size_t bytes = 0;
   for (const Leg& leg : legs) bytes += sealed_bytes(leg);
@@ -34,7 +35,8 @@ std::size_t bytes_in_lines(const Message& m, const std::vector<Leg>& legs) {
 }
 
 std::size_t chunk_limit(const Message& m, std::size_t packed) {
-  if (m.combines) return SIZE_MAX / 2;  // one chunk, whose legs keep the order in which they are combined
+  // One chunk, whose legs keep the order in which they are combined, or whose places are all open at once.
+  if (m.combines || m.produced) return SIZE_MAX / 2;
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
   return std::max(smallest_chunk, least);
@@ -102,7 +104,7 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
   const auto chunks = static_cast<int>(plan.cut->chunks.size());
   if (chunks == 0) return plan;
   const auto room = static_cast<std::int64_t>(message.knobs.ring / static_cast<std::int64_t>(plan.cut->slot_bytes));
-  if (message.combines) {
+  if (message.combines || message.produced) {
     plan.depth = chunks;
   } else if (room >= 2 * chunks) {
     // What the other side answered in the last exchange proves that it had emptied the slots of the one before.
@@ -141,6 +143,7 @@ StoreSender::StoreSender(const Message& message, const SendSite& site) : lowerin
     batch.round = c;
     batches.push_back(std::move(batch));
   }
+  windows = lowering_.windows();
   if (plan.in_place.empty()) return;
   Batch batch;
   std::vector<Leg> legs;
@@ -149,6 +152,7 @@ StoreSender::StoreSender(const Message& message, const SendSite& site) : lowerin
   batch.before.push_back({site.landing.ready, 0, message.target});
   batch.after.push_back(site.landing.landed);
   batches.push_back(std::move(batch));
+  windows = lowering_.windows();
 }
 
 StoreReceiver::StoreReceiver(const Message& message, const ReceiveSite& site)
