@@ -28,10 +28,15 @@ struct Coding {
   enum class Kind : std::uint8_t { raw, cast };
   Kind kind = Kind::raw;
   std::optional<Narrow> type = {};  ///< of cast; none: the default of the field's
+  /// Bits that a value takes in flight, above 0 and at most 64, and values that are coded together, 1 to 4096; of kinds
+  /// that have them, which neither raw nor cast does.
+  std::optional<double> rate = {};
+  std::optional<int> block = {};
   bool operator==(const Coding&) const = default;
 };
 
-/// "raw", "cast", "cast to f16": as coding_from_string() reads them. That throws Error for other texts.
+/// "raw", "cast", "cast to f16", each with ", rate 8" and ", block 64" where these are given: as coding_from_string()
+/// reads them. That throws Error for other texts; whether a kind has a rate or a block is asked where it is used.
 std::string to_string(const Coding& coding);
 Coding coding_from_string(const std::string& text);
 

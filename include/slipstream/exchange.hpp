@@ -36,6 +36,9 @@ struct ExchangeOptions {
   std::map<std::pair<int, int>, RouteKind> chosen;
   std::map<std::pair<int, int>, std::string> reasons;  ///< why, for reports
   Trace* trace = nullptr;                              ///< records what the exchange does; must outlive it
+  /// Every exchange also finds how far coded values are from what they were, for the report: as if they were read
+  /// twice.
+  bool measure_errors = false;
 };
 
 /// A pattern, the field that its values come from, and the one that they go to.
@@ -77,6 +80,10 @@ struct ReportRow {
   double microseconds = -1;
   double gb_per_s = -1;
   double percent = -1;  ///< of the link's rate, on one device of its memory's (read + write); -1 where it is not known
+  /// Largest and root mean square difference of what is decoded from what was sent, over its coded values (of complex
+  /// numbers, over both parts) that are finite before and after; -1 where they are not measured, or none is coded.
+  double largest_error = -1;
+  double rms_error = -1;
 };
 
 struct PlannedItem {

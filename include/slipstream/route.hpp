@@ -42,12 +42,22 @@ Lanes lanes_from_string(const std::string& name);
 enum class Grouping : std::uint8_t { devices, nodes };
 std::string to_string(Grouping grouping);
 Grouping grouping_from_string(const std::string& name);
+/// By which calls of MPI the messages of `staged` and `gpu_mpi` get from rank to rank: a send and a receive for each;
+/// one MPI_Alltoallv for all, that blocks or does not; or MPI_Put into windows, between two fences or under locks. All
+/// but sends need the other ranks: in one call travels what all ranks send, also what ranks of a node would else hand
+/// over in memory that they share. What blocks is called in Exchange::end() alone, behind a barrier that does not
+/// block: a rank that does not come is a Timeout; one that stops between the barrier and the call is not, and ends with
+/// the job.
+enum class MpiCalls : std::uint8_t { sends, alltoallv, ialltoallv, put_fence, put_lock };
+std::string to_string(MpiCalls calls);
+MpiCalls mpi_calls_from_string(const std::string& name);
 
 /// What can be chosen about an exchange beside its routes; the tuner sets it where the user does not.
 struct Knobs {
   Pack pack = Pack::fused;
   Lanes streams = Lanes::per_direction;
   Grouping grouping = Grouping::devices;
+  MpiCalls mpi = MpiCalls::sends;
   bool sync = false;  ///< the host waits after every packing and every unpacking
   int teams = 0;      ///< thread blocks of a launch; 0, and at most: as many as the device holds at once; of begin and
                       ///< end on GPUs at most a half of its multiprocessors
@@ -150,6 +160,8 @@ class RouteState {
   /// Drives what belongs to no single message, from begin on; true when this exchange needs the host no more. Only on
   /// ranks that send or receive by the route.
   virtual bool progress(std::uint64_t) { return true; }
+  /// From here on progress() may call what blocks until other ranks have come: they end exchanges in the same order.
+  virtual void ending(std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
   /// What a report adds to the reason for a message's route; empty where there is nothing to add.
   virtual std::string remark(int /*source*/, int /*target*/) const { return {}; }

@@ -1,6 +1,7 @@
 // What `slipstream bench transpose` times: a box of values that goes from one decomposition to another.
 #include <nanobind/stl/array.h>
 
+#include <algorithm>
 #include <optional>
 
 #include <slipstream/exchange.hpp>
@@ -17,8 +18,8 @@ class Bench {
  public:
   Bench(const Machine& machine, const Extent& cells, const Extent& from, const Extent& to,
         const std::array<int, 3>& axes, DType type, const ExchangeOptions& options)
-      : source_(cells, machine, world().rank(), devices(from)),
-        target_(turned(cells, axes), machine, world().rank(), devices(to)),
+      : source_(cells, machine, world().rank(), devices(machine, from)),
+        target_(turned(cells, axes), machine, world().rank(), devices(machine, to)),
         transpose_(source_, target_, {axes, {}}),
         from_(source_, field("from", type)),
         to_(target_, field("to", type)) {
@@ -52,9 +53,15 @@ class Bench {
   }
 
  private:
-  static GridOptions devices(const Extent& counts) {
+  /// Nodes lie along the axis that is cut most.
+  static GridOptions devices(const Machine& machine, const Extent& counts) {
     GridOptions options;
+    options.partition.nodes = {1, 1, 1};
     options.partition.devices = counts;
+    const auto most = static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+    if (counts[most] % machine.nodes() != 0) return options;
+    options.partition.nodes[most] = machine.nodes();
+    options.partition.devices[most] /= machine.nodes();
     return options;
   }
   static Extent turned(const Extent& cells, const std::array<int, 3>& axes) {

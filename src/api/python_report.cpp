@@ -24,6 +24,8 @@ nb::list report_list(const std::vector<ReportRow>& rows) {
     entry["time_us"] = known(row.microseconds);
     entry["gbs"] = known(row.gb_per_s);
     entry["percent_of_link"] = known(row.percent);
+    entry["largest_error"] = known(row.largest_error);
+    entry["rms_error"] = known(row.rms_error);
     all.append(entry);
   }
   return all;
@@ -40,6 +42,7 @@ nb::dict tuning_dict(const Tuning& tuning) {
   knobs["pack"] = to_string(k.pack);
   knobs["streams"] = to_string(k.streams);
   knobs["grouping"] = to_string(k.grouping);
+  knobs["mpi"] = to_string(k.mpi);
   knobs["sync"] = k.sync;
   knobs["teams"] = k.teams;
   knobs["in_place"] = k.in_place;

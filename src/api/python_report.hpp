@@ -15,13 +15,15 @@ std::vector<RouteKind> routes_from(const std::vector<std::string>& names);
 /// Writes FOLDER/rank<r>.json. Collective.
 void write_trace(const Communicator& comm, Trace& trace, const std::string& folder);
 
-/// Reads `pack`, `streams`, `grouping`, `sync`, `teams`, `in_place`, `sealed`, `chunk` and `ring`.
+/// Reads `pack`, `streams`, `grouping`, `mpi`, `sync`, `teams`, `in_place`, `sealed`, `chunk` and `ring`.
 template <class Reader>
 void read_knobs(Reader& reader, Knobs& knobs) {
   std::string pack = to_string(knobs.pack), streams = to_string(knobs.streams), grouping = to_string(knobs.grouping);
+  std::string mpi = to_string(knobs.mpi);
   reader.read("pack", pack);
   reader.read("streams", streams);
   reader.read("grouping", grouping);
+  reader.read("mpi", mpi);
   reader.read("sync", knobs.sync);
   reader.read("teams", knobs.teams);
   reader.read("in_place", knobs.in_place);
@@ -31,6 +33,7 @@ void read_knobs(Reader& reader, Knobs& knobs) {
   knobs.pack = pack_from_string(pack);
   knobs.streams = lanes_from_string(streams);
   knobs.grouping = grouping_from_string(grouping);
+  knobs.mpi = mpi_calls_from_string(mpi);
 }
 
 /// The options of an exchange that say whether it is measured, and recorded.

@@ -1,6 +1,9 @@
 #include <slipstream/coding.hpp>
 
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include <slipstream/error.hpp>
@@ -11,7 +14,7 @@ namespace {
 constexpr std::array<std::pair<Narrow, const char*>, 3> names{
     {{Narrow::f32, "f32"}, {Narrow::f16, "f16"}, {Narrow::bf16, "bf16"}}};
 
-const std::string cast_to = "cast to ";
+const std::string cast_to = "cast to ", rate_is = ", rate ", block_is = ", block ";
 
 }  // namespace
 
@@ -22,21 +25,63 @@ std::string to_string(Narrow type) {
 }
 
 std::string to_string(const Coding& coding) {
-  if (coding.kind == Coding::Kind::raw) return "raw";
-  return coding.type ? cast_to + to_string(*coding.type) : "cast";
+  std::string text = coding.kind == Coding::Kind::raw ? "raw" : "cast";
+  if (coding.kind == Coding::Kind::cast && coding.type) text = cast_to + to_string(*coding.type);
+  if (coding.rate) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.17g", *coding.rate);
+    text += rate_is + number;
+  }
+  if (coding.block) text += block_is + std::to_string(*coding.block);
+  return text;
 }
 
-Coding coding_from_string(const std::string& text) {
-  if (text == "raw") return {};
-  if (text == "cast") return {Coding::Kind::cast};
+namespace {
+
+/// Takes the last ", what NUMBER" off a text; none where it has none.
+std::optional<double> taken(std::string& text, const std::string& what) {
+  const std::size_t at = text.find(what);
+  if (at == std::string::npos) return {};
+  const std::string number = text.substr(at + what.size());
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc() || end != number.data() + number.size()) return {};
+  text.resize(at);
+  return value;
+}
+
+}  // namespace
+
+Coding coding_from_string(const std::string& whole) {
+  std::string text = whole;
+  Coding coding;
+  if (const auto block = taken(text, block_is)) {
+    require(*block == std::floor(*block) && std::abs(*block) < 1e9,
+            "the block of the coding '" + whole + "' is no whole number");
+    coding.block = static_cast<int>(*block);
+  }
+  coding.rate = taken(text, rate_is);
+  if (text == "raw") return coding;
+  coding.kind = Coding::Kind::cast;
+  if (text == "cast") return coding;
   for (const auto& [type, name] : names)
-    if (text == cast_to + name) return {Coding::Kind::cast, type};
-  throw Error("unknown coding '" + text + "': choose raw, cast, cast to f32, cast to f16 or cast to bf16");
+    if (text == cast_to + name) {
+      coding.type = type;
+      return coding;
+    }
+  throw Error("unknown coding '" + whole + "': choose raw, cast, cast to f32, cast to f16 or cast to bf16");
 }
 
 Wire wire_of(const Coding& coding, DType type, const std::string& field) {
   const std::string what =
       "the coding " + to_string(coding) + " of " + field + ", which holds " + to_string(type) + ": ";
+  require(!coding.rate || (*coding.rate > 0 && *coding.rate <= 64),
+          what + "a rate is above 0 and at most 64 bits a value");
+  require(!coding.block || (*coding.block >= 1 && *coding.block <= 4096), what + "a block has 1 to 4096 values");
+  require(!coding.rate && !coding.block,
+          what +
+              (coding.kind == Coding::Kind::raw ? "raw sends values as they are" : "cast writes each value by itself") +
+              ", and takes neither rate nor block: leave them out");
   if (coding.kind == Coding::Kind::raw) {
     require(!coding.type, what + "raw sends values as they are, and was given a format: choose cast");
     return Wire::same;

@@ -71,6 +71,9 @@ void Exchange::Impl::check_items() const {
            std::equal(a.blocks().begin(), a.blocks().end(), b.blocks().begin(), b.blocks().end(),
                       [](const Block& x, const Block& y) { return x.box == y.box && x.device == y.device; });
   };
+  require(!options.measure_errors || options.knobs.pack == Pack::fused,
+          "errors of codings are measured of values that are packed in the launch of all messages, and pack = " +
+              to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused");
   for (const auto& item : items) {
     require(item.pattern && item.source, "an item of an exchange has no pattern or no field");
     require(same(item.source->grid(), grid),

@@ -148,6 +148,17 @@ Schedule Exchange::Impl::schedule_of(const Side& side, const Batch& opening) con
   return Schedule(traffic);
 }
 
+/// For what senders encode: values that stay on a device are rounded there, too.
+void Exchange::Impl::make_probes(Side& side) {
+  for (std::size_t s = 0; s < side.senders.size(); ++s) {
+    std::vector<Mover> coded;
+    for (const Batch& batch : side.senders[s]->batches)
+      for (const Mover& mover : batch.movers)
+        if (mover.recode == Recode::encode || mover.recode == Recode::round) coded.push_back(mover);
+    if (!coded.empty()) side.probes.try_emplace(s, side.device, coded, side.arrays);
+  }
+}
+
 void Exchange::Impl::make_programs() {
   for (auto& pointer : sides) {
     Side& side = *pointer;
@@ -185,6 +196,7 @@ void Exchange::Impl::make_programs() {
       side.whole = Program(side.device, both, &side.arrays, teams, users);
       if (!gates.before.empty()) side.gates = Program(side.device, {{&gates, 0, 0, 0}}, nullptr, 1);
       place_arrays(side);
+      if (options.measure_errors) make_probes(side);
     });
   }
 }

@@ -66,10 +66,16 @@ std::string Exchange::Impl::why_not_captured() const {
   return {};
 }
 
+/// Before anything of it changes a value.
+void Exchange::Impl::measure_errors(Side& side, Stream& stream) {
+  for (const auto& [sender, probe] : side.probes) probe.run(stream);
+}
+
 /// `opens`: the exchange begins with it.
 void Exchange::Impl::send(Side& side, Stream& stream, bool opens) {
   if (opens)
     for (auto& receiver : side.receivers) receiver->post(stream, sequence);
+  measure_errors(side, stream);
   const DeviceSpan span(options.trace, stream, "exchange", "send", "kernel");
   side.outgoing.run(stream, pulse(side), opens);
 }
@@ -178,6 +184,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   start(streams);
   if (!transfers) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
+      measure_errors(*sides[i], streams[i]);
       const DeviceSpan whole(options.trace, streams[i], "exchange", "exchange", "kernel");
       sides[i]->whole.run(streams[i], pulse(*sides[i]), true);
     }
@@ -308,6 +315,7 @@ std::string Exchange::Impl::who_waits() const {
 }
 
 void Exchange::Impl::drive_host_routes() {
+  for (const auto& [kind, state] : states) state->ending(sequence);
   if (asked_until([this] { return progress(); }, options.wait_limit)) return;
   complaint = too_late(sequence, who_waits(), "", options.wait_limit);
   throw Timeout(complaint);
@@ -401,6 +409,7 @@ std::int64_t Exchange::bytes_on(Device device) const {
     if (side->device != device) continue;
     bytes += static_cast<std::int64_t>(side->signals.bytes() + side->slots.bytes() + side->stamps.bytes() +
                                        side->packed.bytes() + side->arrays.device.bytes());
+    for (const auto& [sender, probe] : side->probes) bytes += probe.bytes();
     for (const auto& [item, windows] : side->windows)
       bytes += static_cast<std::int64_t>(windows.table.bytes() + windows.first.bytes());
     for (const auto& sender : side->senders) bytes += sender->bytes();

@@ -10,6 +10,7 @@
 
 #include <slipstream/exchange.hpp>
 
+#include "exchange/coding_errors_kernels.hpp"
 #include "exchange/combine.hpp"
 #include "exchange/directory.hpp"
 #include "exchange/plan.hpp"
@@ -72,6 +73,7 @@ struct Side {
   Buffer<Signal> packed;  // where values are combined: which of the senders' batches are done
   std::optional<Batch> combining;
   Program outgoing, incoming, whole, gates, opening;
+  std::map<std::size_t, ErrorProbe> probes;        // of senders with coded values, where errors are measured
   std::map<std::size_t, ProducedWindows> windows;  // of items that are produced
   bool transfers = false, delivers = false;
 
@@ -134,6 +136,7 @@ struct Exchange::Impl {
   void combine(Side& side);
   void note_transfers(Side& side);
   Schedule schedule_of(const Side& side, const Batch& opening) const;
+  void make_probes(Side& side);
   void make_programs();
 
   // windows.cpp
@@ -152,6 +155,7 @@ struct Exchange::Impl {
   void start(const std::vector<Stream>& streams);
   static bool captured(const Channel& channel);
   std::string why_not_captured() const;
+  void measure_errors(Side& side, Stream& stream);
   void send(Side& side, Stream& stream, bool opens);
   void send_all(std::vector<Stream>& streams, bool opens);
   void wait_if_asked(const std::vector<Stream*>& streams);

@@ -1,9 +1,11 @@
 // What the messages of the last exchange took, gathered from all ranks.
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "exchange/impl.hpp"
 #include "machine/agree.hpp"
+#include "machine/records.hpp"
 
 namespace slipstream {
 namespace {
@@ -29,6 +31,12 @@ ReportRow read(const std::string& line) {
   return row;
 }
 
+/// Who sends a message knows its errors.
+struct Measured {
+  std::int64_t source = 0, target = 0;
+  ErrorSums sums;
+};
+
 void rate(ReportRow& row, const Machine& machine) {
   const MachineDevice& target = machine.device(row.message.target);
   row.source_rank = machine.device(row.message.source).rank;
@@ -50,7 +58,14 @@ std::vector<ReportRow> Exchange::report() {
   on_all_ranks(impl_->comm, "an exchange cannot be reported", [&] {
     if (sequence()) times = arrival_us();
   });
-  std::string mine;
+  std::string mine, errors;
+  on_all_ranks(impl_->comm, "the errors of codings cannot be reported", [&] {
+    for (const auto& side : impl_->sides)
+      for (const auto& [sender, probe] : side->probes) {
+        const Message& message = impl_->channels[side->sent[sender]].message;
+        if (sequence()) append_record(errors, Measured{message.source, message.target, probe.sums()});
+      }
+  });
   for (std::size_t m = 0; m < messages().size(); ++m)
     // Who receives a message knows its time.
     if (impl_->local(messages()[m].target)) {
@@ -67,6 +82,14 @@ std::vector<ReportRow> Exchange::report() {
       rate(rows.back(), machine);
     }
   }
+  if (impl_->options.measure_errors)
+    for (const Measured& measured : records_of<Measured>(impl_->comm.all_gather(errors)))
+      for (ReportRow& row : rows) {
+        if (row.message.source != measured.source || row.message.target != measured.target || !measured.sums.numbers)
+          continue;
+        row.largest_error = measured.sums.largest;
+        row.rms_error = std::sqrt(measured.sums.squares / static_cast<double>(measured.sums.numbers));
+      }
   std::sort(rows.begin(), rows.end(), [](const ReportRow& a, const ReportRow& b) {
     return std::pair(a.message.source, a.message.target) < std::pair(b.message.source, b.message.target);
   });

@@ -60,6 +60,7 @@ class Tuner {
     }
     planned_ = planned(items_);
     options_.trace = nullptr;
+    options_.measure_errors = false;
   }
 
   Tuning run() {
@@ -189,12 +190,27 @@ class Tuner {
     if (host && !asked.sync) also(", waiting for every packing", [](Knobs& k) { k.sync = true; });
     if (kind == RouteKind::staged && asked.grouping == plain.grouping && grid_.machine().nodes() > 1)
       also(", one message per pair of nodes", [](Knobs& k) { k.grouping = Grouping::nodes; });
+    if (host && asked.mpi == plain.mpi && asked.grouping == plain.grouping && all_to_all() &&
+        (kind == RouteKind::staged || one_device_a_rank()))
+      for (const MpiCalls calls : {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock})
+        also(", mpi = " + to_string(calls), [&](Knobs& k) { k.mpi = calls; });
     const bool chunks = kind == RouteKind::direct || kind == RouteKind::staged;
     if (chunks && asked.chunk == plain.chunk)
       for (const std::int64_t chunk : {std::int64_t{1} << 18, std::int64_t{1} << 20, std::int64_t{1} << 22})
         if (static_cast<double>(chunk) < largest)
           also(", chunks of " + std::to_string(chunk >> 10) + " KiB", [&](Knobs& k) { k.chunk = chunk; });
     return list;
+  }
+
+  /// Whether a call for all ranks may pay: all send to all, and there are several.
+  bool all_to_all() const {
+    const auto is_transpose = [](const ExchangeItem& item) { return item.pattern->name() == "transpose"; };
+    return comm_.size() > 1 && std::any_of(items_.begin(), items_.end(), is_transpose);
+  }
+  bool one_device_a_rank() const {
+    for (int rank = 0; rank < grid_.machine().ranks(); ++rank)
+      if (grid_.machine().devices_of_rank(rank).size() != 1) return false;
+    return true;
   }
 
   // Measuring -----------------------------------------------------------------------------------------------------
@@ -358,6 +374,7 @@ class Tuner {
       }
       if (direct || (kind != RouteKind::kernel && !used.contains(RouteKind::direct))) mixed.knobs.teams = knobs.teams;
       if (staged) mixed.knobs.grouping = knobs.grouping;
+      if (staged || kind == RouteKind::gpu_mpi) mixed.knobs.mpi = knobs.mpi;
       const bool device_memory = used.contains(RouteKind::gpu_mpi);
       if (kind == RouteKind::gpu_mpi || (staged && !(device_memory && knobs.pack == Pack::zero_copy))) {
         mixed.knobs.pack = knobs.pack;
@@ -474,6 +491,7 @@ Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<Exchan
   Trace* const trace = options.trace;
   Tuning tuning = Tuner(comm, grid, items, options, how).run();
   tuning.options.trace = trace;
+  tuning.options.measure_errors = options.measure_errors;
   return tuning;
 }
 

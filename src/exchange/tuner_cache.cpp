@@ -17,7 +17,7 @@
 namespace slipstream {
 namespace {
 
-constexpr const char* header = "slipstream tuned exchange 4";
+constexpr const char* header = "slipstream tuned exchange 5";
 
 std::string hex(std::uint64_t value) {
   std::ostringstream text;
@@ -86,8 +86,8 @@ std::string to_text(const std::string& key, const Found& found) {
   std::ostringstream text;
   const Knobs& k = found.knobs;
   text << header << "\nkey " << key << "\nknobs " << to_string(k.pack) << ' ' << to_string(k.streams) << ' '
-       << to_string(k.grouping) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.sealed << ' '
-       << k.chunk << ' ' << k.ring << '\n';
+       << to_string(k.grouping) << ' ' << to_string(k.mpi) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place
+       << ' ' << k.sealed << ' ' << k.chunk << ' ' << k.ring << '\n';
   for (const auto& [pair, kind] : found.chosen) {
     const auto reason = found.reasons.find(pair);
     text << "pair " << pair.first << ' ' << pair.second << ' ' << to_string(kind) << ' '
@@ -107,14 +107,15 @@ std::optional<Found> found_from_text(const std::string& key, const std::string& 
   try {
     while (std::getline(lines, line)) {
       std::istringstream words(line);
-      std::string what, name, other, grouping;
+      std::string what, name, other, grouping, mpi;
       words >> what;
       if (what == "knobs") {
         Knobs& k = found.knobs;
-        words >> name >> other >> grouping >> k.sync >> k.teams >> k.in_place >> k.sealed >> k.chunk >> k.ring;
+        words >> name >> other >> grouping >> mpi >> k.sync >> k.teams >> k.in_place >> k.sealed >> k.chunk >> k.ring;
         k.pack = pack_from_string(name);
         k.streams = lanes_from_string(other);
         k.grouping = grouping_from_string(grouping);
+        k.mpi = mpi_calls_from_string(mpi);
       } else {
         std::pair<int, int> pair;
         words >> pair.first >> pair.second >> name;

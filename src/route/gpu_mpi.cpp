@@ -1,4 +1,5 @@
 // Where MPI takes device memory: pack, send, unpack. A claim of the library is not enough, see machine/gpu_mpi.hpp.
+#include "route/all_to_all.hpp"
 #include "route/host_ends.hpp"
 #include "route/routes.hpp"
 
@@ -17,6 +18,7 @@ class GpuMpiRoute final : public Route {
             {"ranks per device", "any"},
             {"devices per rank", "any"},
             {"between nodes", "a message per pair of devices, whatever the grouping"},
+            {"between ranks", "sends and receives, or, with one device a rank, one call for all (mpi = ...)"},
             {"capturable", "no: the host drives MPI"},
             {"repeated within a graph", "no"}};
   }
@@ -30,6 +32,7 @@ class GpuMpiRoute final : public Route {
   }
   std::string refusal(const Pair& pair) const override { return pair.gpu_mpi; }
   bool needs_host() const override { return true; }
+  std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override { return all_to_all_mail(setup, false); }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
     return std::make_unique<HostSender>(message, site, false);
   }

@@ -5,7 +5,7 @@
 
 #include "device/faults.hpp"
 #include "device/kept_memory.hpp"
-#include "route/node_mail.hpp"
+#include "route/mail.hpp"
 
 namespace slipstream {
 namespace {
@@ -31,7 +31,7 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
     : message_(message),
       staged_(staged),
       // The caller's kernels store into memory of their device, all of it at once.
-      straight_(goes_straight(message, staged) && !message.produced),
+      straight_((goes_straight(message, staged) && !message.produced) || (!staged && mail_of(message))),
       lowering_(site.device),
       pieces_(pieces_of(message.bytes, message.knobs, staged)),
       failure_(site.pulse.failure),
@@ -42,7 +42,7 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
   // Without a detour through the host MPI sends from here.
   const Memory memory = staged ? Memory::device : Memory::message;
   if (!straight_) packed_ = Buffer<std::byte>(site.device, message.bytes, memory);
-  if (const NodeMail* mail = mail_of(message)) {
+  if (Mail* mail = mail_of(message)) {
     places_ = mail->outgoing_place(message);
     outlet_ = mail->outlet(message);
   } else if (site.landing.host) {
@@ -148,7 +148,7 @@ HostReceiver::~HostReceiver() {
 
 void HostReceiver::make_places(const ReceiveSite& site) {
   if (uploads_) packed_ = Buffer<std::byte>(site.device, message_.bytes);
-  if (const NodeMail* mail = mail_of(message_)) {
+  if (Mail* mail = mail_of(message_)) {
     places_ = mail->incoming_places(message_);
     inlet_ = mail->inlet(message_);
     return;

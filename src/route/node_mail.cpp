@@ -178,13 +178,13 @@ PlaceRing NodeMail::incoming_places(const Message& message) const {
   return places;
 }
 
-std::unique_ptr<Outlet> NodeMail::outlet(const Message& message) const {
+std::unique_ptr<Outlet> NodeMail::outlet(const Message& message) {
   const auto [c, part] = find(message);
   return std::make_unique<NodeOutlet>(c->message, NodeOutbox(c->message, memory_of(c->message.sender) + c->outbox),
                                       part);
 }
 
-std::unique_ptr<Inlet> NodeMail::inlet(const Message& message) const {
+std::unique_ptr<Inlet> NodeMail::inlet(const Message& message) {
   const auto [c, part] = find(message);
   return std::make_unique<NodeInlet>(c->message, NodeInbox(c->message, memory_of(c->message.receiver) + c->inbox), part,
                                      message);
@@ -223,10 +223,5 @@ void NodeMail::part() {
 }
 
 void NodeMail::keep_memory() { keep_for_ever(std::move(memory_)); }
-
-const NodeMail* mail_of(const Message& message) {
-  const auto* mail = dynamic_cast<const NodeMail*>(message.state.get());
-  return mail && mail->carries(message) ? mail : nullptr;
-}
 
 }  // namespace slipstream

@@ -11,7 +11,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/route.hpp>
 
-#include "route/carriage.hpp"
+#include "route/mail.hpp"
 #include "route/node_message.hpp"
 
 namespace slipstream {
@@ -20,18 +20,17 @@ namespace slipstream {
 class NodeDispatch;
 class NodeArrival;
 
-class NodeMail final : public RouteState {
+class NodeMail final : public Mail {
  public:
   /// Collective. Where some rank cannot share host memory with its node, no message is carried, on any rank alike.
   explicit NodeMail(const RouteSetup& setup);
   ~NodeMail() override;
 
-  bool carries(const Message& message) const;
-  /// Where a message's values lie before and after their way; it must be carried.
-  PlaceRing outgoing_place(const Message& message) const;
-  PlaceRing incoming_places(const Message& message) const;
-  std::unique_ptr<Outlet> outlet(const Message& message) const;
-  std::unique_ptr<Inlet> inlet(const Message& message) const;
+  bool carries(const Message& message) const override;
+  PlaceRing outgoing_place(const Message& message) const override;
+  PlaceRing incoming_places(const Message& message) const override;
+  std::unique_ptr<Outlet> outlet(const Message& message) override;
+  std::unique_ptr<Inlet> inlet(const Message& message) override;
 
   bool progress(std::uint64_t sequence) override;
   std::string waiting_for() const override;
@@ -64,8 +63,5 @@ class NodeMail final : public RouteState {
   std::vector<std::unique_ptr<NodeDispatch>> dispatches_;
   std::vector<std::unique_ptr<NodeArrival>> arrivals_;
 };
-
-/// The state that a route's prepare() made, where it carries the message; else null.
-const NodeMail* mail_of(const Message& message);
 
 }  // namespace slipstream

@@ -20,6 +20,12 @@ constexpr std::pair<Lanes, const char*> lane_names[] = {{Lanes::one, "one"}, {La
 
 constexpr std::pair<Grouping, const char*> groupings[] = {{Grouping::devices, "devices"}, {Grouping::nodes, "nodes"}};
 
+constexpr std::pair<MpiCalls, const char*> mpi_calls[] = {{MpiCalls::sends, "sends"},
+                                                          {MpiCalls::alltoallv, "alltoallv"},
+                                                          {MpiCalls::ialltoallv, "ialltoallv"},
+                                                          {MpiCalls::put_fence, "put_fence"},
+                                                          {MpiCalls::put_lock, "put_lock"}};
+
 const std::pair<Scheme, const char*> schemes[] = {
     {{RouteKind::staged, {.pack = Pack::memcpy3d, .streams = Lanes::one, .sync = true}}, "gpu_pack_info"},
     {{RouteKind::staged, {.pack = Pack::per_direction, .streams = Lanes::per_direction}}, "gpu_pack_info_async"},
@@ -52,6 +58,8 @@ std::string to_string(Lanes lanes) { return name_of(lane_names, lanes); }
 Lanes lanes_from_string(const std::string& name) { return value_of(lane_names, name, "use of streams"); }
 std::string to_string(Grouping grouping) { return name_of(groupings, grouping); }
 Grouping grouping_from_string(const std::string& name) { return value_of(groupings, name, "grouping of messages"); }
+std::string to_string(MpiCalls calls) { return name_of(mpi_calls, calls); }
+MpiCalls mpi_calls_from_string(const std::string& name) { return value_of(mpi_calls, name, "call of MPI"); }
 
 Scheme named_scheme(const std::string& name) { return value_of(schemes, name, "scheme"); }
 

@@ -1,6 +1,7 @@
 // Anywhere: pack, copy to pinned host memory, copy to the target's device, unpack, piece by piece. Between the two
 // copies lies MPI, or nothing where both ends reach the same host memory: in one process and on one node. MPI gets a
-// message of each pair of devices or of each pair of nodes (node_mail.hpp).
+// message of each pair of devices or of each pair of nodes (node_mail.hpp), or one call for all ranks (all_to_all.hpp).
+#include "route/all_to_all.hpp"
 #include "route/host_ends.hpp"
 #include "route/node_mail.hpp"
 #include "route/routes.hpp"
@@ -20,6 +21,8 @@ class StagedRoute final : public Route {
             {"ranks per device", "any"},
             {"devices per rank", "any"},
             {"between nodes", "a message per pair of devices, or per pair of nodes (grouping = nodes)"},
+            {"between ranks",
+             "sends and receives, or one call for all: MPI_Alltoallv, MPI_Ialltoallv, MPI_Put (mpi = ...)"},
             {"capturable", "no: the host drives the copies"},
             {"repeated within a graph", "no"}};
   }
@@ -33,10 +36,13 @@ class StagedRoute final : public Route {
   }
   std::string refusal(const Pair&) const override { return ""; }
   SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
-    return {0, 1, 0, false, message.host_shared ? host_landing_bytes(message) : 0};
+    const bool hands_over =
+        message.host_shared && (message.knobs.mpi == MpiCalls::sends || message.source_rank == message.target_rank);
+    return {0, 1, 0, false, hands_over ? host_landing_bytes(message) : 0};
   }
   bool needs_host() const override { return true; }
   std::shared_ptr<RouteState> prepare(const RouteSetup& setup) const override {
+    if (auto mail = all_to_all_mail(setup, true)) return mail;
     if (setup.knobs.grouping == Grouping::devices || setup.machine.nodes() == 1) return nullptr;
     return std::make_shared<NodeMail>(setup);
   }

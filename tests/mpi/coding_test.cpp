@@ -80,6 +80,11 @@ Numbers filled(const BlockShape& shape, DType type, std::int64_t block, int roun
   return values;
 }
 
+struct ErrorsByHand {
+  double largest = 0, squares = 0;
+  std::int64_t numbers = 0;
+};
+
 /// One item, done by hand.
 struct ByHand {
   const Cast& cast;
@@ -162,6 +167,23 @@ struct ByHand {
       });
   }
 
+  /// Adds the differences of what is decoded from what this rank sends, by pairs of devices.
+  void add_errors(int round, std::map<std::pair<int, int>, ErrorsByHand>& errors) const {
+    for (const Transfer& t : pattern.transfers(from, source.components, source.ghost, from.rank())) {
+      const std::pair pair{from.block(t.source_block).device, to.block(t.target_block).device};
+      if (from.machine().device(pair.first).rank != from.rank()) continue;
+      const Numbers values = before(false, t.source_block, round);
+      each_pair(t, [&](std::size_t in, std::size_t) {
+        const double difference = rounded(cast, values[in]) - values[in];
+        if (!std::isfinite(difference)) return;
+        ErrorsByHand& all = errors[pair];
+        all.largest = std::max(all.largest, std::abs(difference));
+        all.squares += difference * difference;
+        ++all.numbers;
+      });
+    }
+  }
+
   void check(const Field& field, int round) const {
     int wrong = 0;
     for (const auto& [id, want] : after(round)) {
@@ -203,6 +225,7 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
     if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
     options.routes = way.routes;
     options.knobs.grouping = way.grouping;
+    options.measure_errors = std::get<2>(GetParam()) != 1;
     options.knobs.chunk = std::get<2>(GetParam()) % 2 ? 1 << 12 : 0;
     options.knobs.ring = options.knobs.chunk ? 16 << 10 : options.knobs.ring;
   }
@@ -233,6 +256,27 @@ class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t,
       for (std::size_t i = 0; i < items.size(); ++i)
         items[i].check(items[i].one_field ? sources[i] : targets[i], round);
       comm.barrier();
+    }
+    check_errors(items, exchange, 3);
+  }
+
+  /// Of the exchange of a round, as its report tells them.
+  void check_errors(const std::vector<ByHand>& items, Exchange& exchange, int round) {
+    std::map<std::pair<int, int>, ErrorsByHand> wanted;
+    for (const ByHand& item : items)
+      if (item.coded) item.add_errors(round, wanted);
+    const Grid& grid = items.front().from;
+    for (const ReportRow& row : exchange.report()) {
+      if (row.source_rank != grid.rank()) continue;
+      const ErrorsByHand& all = wanted[{row.message.source, row.message.target}];
+      if (!options.measure_errors || all.numbers == 0) {
+        EXPECT_EQ(row.largest_error, -1);
+        EXPECT_EQ(row.rms_error, -1);
+        continue;
+      }
+      const double rms = std::sqrt(all.squares / static_cast<double>(all.numbers));
+      EXPECT_EQ(row.largest_error, all.largest) << row.message.source << " to " << row.message.target;
+      EXPECT_NEAR(row.rms_error, rms, 1e-12 * rms) << row.message.source << " to " << row.message.target;
     }
   }
 
@@ -421,6 +465,40 @@ TEST(CodingRefuses, TypesThatItCannotNarrow) {
   EXPECT_EQ(r.by(DType::f32, {Coding::Kind::raw, Narrow::f16}),
             "the coding raw of field u, which holds f32: raw sends values as they are, and was given a format: choose "
             "cast");
+}
+
+TEST(CodingRefuses, RatesAndBlocksOutOfRangeAndOfKindsThatHaveNone) {
+  const Refused r;
+  const auto with = [](double rate, int block) {
+    Coding coding{Coding::Kind::cast};
+    if (rate != 0) coding.rate = rate;
+    if (block != 0) coding.block = block;
+    return coding;
+  };
+  for (const double rate : {-1.0, 64.5, std::numeric_limits<double>::quiet_NaN()})
+    expect_words(r.by(DType::f64, with(rate, 0)), {"of field u", "a rate is above 0 and at most 64 bits a value"});
+  for (const int block : {-4, 4097})
+    expect_words(r.by(DType::f64, with(0, block)), {"of field u", "a block has 1 to 4096 values"});
+  EXPECT_EQ(
+      r.by(DType::f64, with(8, 64)),
+      "the coding cast, rate 8, block 64 of field u, which holds f64: cast writes each value by itself, and takes "
+      "neither rate nor block: leave them out");
+  Coding raw;
+  raw.block = 4;
+  expect_words(r.by(DType::f64, raw), {"the coding raw, block 4 of field u", "raw sends values as they are"});
+  for (const char* name : {"cast, rate 8", "cast to f16, rate 4.5, block 64", "raw, block 16"})
+    EXPECT_EQ(to_string(coding_from_string(name)), name);
+  EXPECT_NE(coding_from_string("cast, rate 8"), coding_from_string("cast, rate 9"));
+}
+
+TEST(CodingRefuses, ToMeasureWhatIsPackedElsewhere) {
+  const Refused r;
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, RouteKind::staged};
+  options.knobs.pack = Pack::per_direction;
+  options.measure_errors = true;
+  expect_words(r.by(DType::f64, {Coding::Kind::cast}, options),
+               {"errors of codings are measured", "pack = per_direction", "choose pack = fused"});
 }
 
 TEST(CodingRefuses, AnotherCodingOnOneRank) {

@@ -195,6 +195,102 @@ INSTANTIATE_TEST_SUITE_P(Routes, Transposes,
                                "to_" + std::to_string(axes[0]) + std::to_string(axes[1]) + std::to_string(axes[2]));
                          });
 
+/// By every call of MPI that carries all ranks' messages at once, through the host and, where MPI takes it, from the
+/// device; by one and by two devices a rank, and by nodes of one rank.
+struct Called {
+  MpiCalls calls;
+  RouteKind route;
+  int devices;
+};
+
+class TransposesInOneCall : public testing::TestWithParam<std::tuple<Backend, Called>> {};
+
+TEST_P(TransposesInOneCall, BringEveryCellToItsPlaceAndNothingElse) {
+  const auto [backend, called] = GetParam();
+  const Way way{"", {RouteKind::kernel, called.route}, called.devices};
+  if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, way);
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Drawn d = draw(permutations[seed], machine.devices(), seed, seed < 3);
+    Rig rig(d, machine, comm.rank());
+    ExchangeOptions options;
+    options.routes = way.routes;
+    options.knobs.mpi = called.calls;
+    options.wait_limit = 20;
+    if (seed % 2) options.knobs.chunk = 1 << 10;
+    if (seed % 3 == 2) options.knobs.pack = Pack::per_direction;
+    if (const auto why = refusal_of(rig.source, {{&rig.transpose, d.from, d.to}}, options); !why.empty())
+      GTEST_SKIP() << why;
+    run(comm, rig, options);
+    if (HasFatalFailure()) return;
+  }
+}
+
+std::vector<Called> all_calls() {
+  std::vector<Called> found;
+  for (const MpiCalls calls : {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock}) {
+    found.push_back({calls, RouteKind::staged, 1});
+    found.push_back({calls, RouteKind::staged, 2});
+    found.push_back({calls, RouteKind::gpu_mpi, 1});
+  }
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, TransposesInOneCall,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::ValuesIn(all_calls())),
+                         [](const auto& info) {
+                           const Called& called = std::get<1>(info.param);
+                           return to_string(std::get<0>(info.param)) + "_" + to_string(called.route) + "_" +
+                                  to_string(called.calls) + "_by_" + std::to_string(called.devices);
+                         });
+
+/// Rank 0 goes on alone, and gives up; rank 1 comes later, and gives up, too.
+TEST(TransposesInOneCallInTime, TellOfARankThatDoesNotCome) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";
+  const Machine machine = machine_here(Backend::host, 1);
+  for (const MpiCalls calls : {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock}) {
+    SCOPED_TRACE(to_string(calls));
+    Rig rig(draw(permutations[1], machine.devices(), 0, true), machine, comm.rank());
+    rig.make_fields();
+    ExchangeOptions options;
+    options.routes = {RouteKind::kernel, RouteKind::staged};
+    options.knobs.mpi = calls;
+    options.wait_limit = 0.3;
+    std::vector<Stream> streams = streams_of(rig.source);
+    Exchange exchange(comm, rig.source, {{&rig.transpose, &*rig.from, &*rig.to}}, options);
+    exchange_once(exchange, streams, 0);
+    comm.barrier();
+    const auto go_on = [&] {
+      const std::string text = error_of([&] { exchange_once(exchange, streams, 1); });
+      // One that does not block needs nobody to agree: it is complete for who comes late.
+      if (comm.rank() == 0 || calls != MpiCalls::ialltoallv)
+        expect_words(text, {"ranks that meet in MPI_", "longer than"});
+    };
+    if (comm.rank() == 0) go_on();
+    comm.barrier();
+    if (comm.rank() == 1) go_on();
+    comm.barrier();
+  }
+}
+
+TEST(TransposesInOneCallRefuse, MessagesOfNodes) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const Machine machine = machine_here(Backend::host, 1, 1);
+  Rig rig(draw(permutations[1], machine.devices(), 0, true), machine, comm.rank());
+  rig.make_fields();
+  ExchangeOptions options;
+  options.knobs.mpi = MpiCalls::alltoallv;
+  options.knobs.grouping = Grouping::nodes;
+  expect_words(error_of([&] {
+                 Exchange(comm, rig.source, {{&rig.transpose, &*rig.from, &*rig.to}}, options);
+               }),
+               {"grouping = nodes", "mpi = alltoallv", "choose one of them"});
+}
+
 class TransposesOfSomeDevices : public testing::TestWithParam<Backend> {};
 
 TEST_P(TransposesOfSomeDevices, BringEveryCellToItsPlace) {

@@ -23,6 +23,16 @@ def test_rows_say_what_moved_beside_its_least_time(tmp_path: Path, cli: Cli, mon
         assert row["time_us"] > 0 and row["share"] > 0 and row["link_gbs"] > 0
 
 
+def test_every_way_of_mpi_has_a_row(tmp_path: Path, cli: Cli) -> None:
+    words = ["-n", "4", "--backend", "host", "--sizes", "8", "--turns", "zyx", "--folder", str(tmp_path)]
+    result = cli("bench", "transpose", *words)
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "transpose").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert {row.get("mpi") for row in rows} == {None, *transpose.WAYS}
+    assert all(row["ranks"] == 4 and row["time_us"] > 0 for row in rows)
+
+
 def test_sizes_and_orders_are_checked(cli: Cli) -> None:
     for words, said in ((["--sizes", "0"], "--sizes are 1 or more"), (["--turns", "xxy"], "invalid choice: 'xxy'")):
         result = cli("bench", "transpose", "--backend", "host", "--no-write", *words)

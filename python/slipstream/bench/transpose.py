@@ -2,6 +2,10 @@
 
 The least time is that of what leaves a device, at the rate of its links, or of what moves within it, read and written
 once, at the rate of a copy, whichever is longer; both rates are measured in the same run.
+
+On several ranks of the host there is a row, too, for each way in which MPI carries the messages of the route staged:
+sends and receives, one call for all ranks, and one message for each pair of nodes. Every rank is then a node of its
+own, or every half of the ranks, so that no message between nodes goes through memory that ranks share.
 """
 
 import argparse
@@ -12,6 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
+from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
@@ -22,6 +27,15 @@ SIZES = {"host": (64,), "cuda": (128, 256, 512, 1024)}
 BYTES = {"f16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 16}
 #: Where the axes x, y and z go, and along which axis the target is cut; the source is cut along z.
 TURNS = {"xyz": ((0, 1, 2), 1), "zyx": ((2, 1, 0), 2), "yzx": ((2, 0, 1), 2)}
+#: Ways of MPI: options of the exchange, and how many nodes the ranks make; None: each is one.
+WAYS: dict[str, tuple[dict[str, str], int | None]] = {
+    "sends": ({"mpi": "sends"}, None),
+    "alltoallv": ({"mpi": "alltoallv"}, None),
+    "ialltoallv": ({"mpi": "ialltoallv"}, None),
+    "put_fence": ({"mpi": "put_fence"}, None),
+    "put_lock": ({"mpi": "put_lock"}, None),
+    "nodes": ({"grouping": "nodes"}, 2),
+}
 REPEATS = {"host": 5, "cuda": 20}
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_us", "gbs", "copy_gbs", "link_gbs", "share", "setup_s"})
@@ -35,6 +49,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="number formats (default: c64)"
     )
+    parser.add_argument(
+        "--ways", nargs="*", choices=sorted(WAYS),
+        help="how MPI carries messages of staged (default: all on several ranks of the host, none elsewhere)",
+    )  # fmt: skip
     options.routes(parser)
     options.devices(parser)
 
@@ -43,16 +61,52 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     need("transpose", 1, sizes=arguments.sizes)
     measure(
-        "transpose", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES
+        "transpose", arguments, console, lambda machine, backend: _all(arguments, machine, backend), COLUMNS, FIGURES
     )
 
 
-def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
-    exchange = options.routes_of(arguments)
+def _all(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+    rates = (predict.measure_memory(machine.devices()), _link_rate(machine) if len(machine.devices()) > 1 else 0.0)
+    ways = _ways(arguments, machine, backend)
+    yield from _rows(arguments, machine, backend, rates, options.routes_of(arguments), {})
+    for way in ways:
+        yield from _rows_by(arguments, machine, backend, rates, way)
+
+
+def _ways(arguments: argparse.Namespace, machine: Any, backend: str) -> list[str]:
+    """In the order of the table; messages of nodes need two ranks a node."""
+    if arguments.ways is None:
+        several = backend == "host" and machine.ranks > 1
+        return [way for way in WAYS if several and (way != "nodes" or machine.ranks % 4 == 0)]
+    if machine.ranks == 1 and arguments.ways:
+        raise CaseError("bench transpose: --ways are those of several ranks: start more with -n")
+    if "nodes" in arguments.ways and machine.ranks % 2:
+        raise CaseError(f"bench transpose: --ways nodes makes two nodes, and {machine.ranks} ranks have no halves")
+    return [way for way in WAYS if way in arguments.ways]
+
+
+def _rows_by(
+    arguments: argparse.Namespace, machine: Any, backend: str, rates: tuple[float, float], way: str
+) -> Iterator[record.Row]:
+    asked, nodes = WAYS[way]
+    with as_case_error():
+        apart = core().Machine.discover(
+            backend, devices_per_rank=arguments.devices, ranks_per_node=machine.ranks // (nodes or machine.ranks)
+        )
+    exchange = {"routes": ["kernel", "staged"], **asked}
+    yield from _rows(arguments, apart, backend, rates, exchange, {"routes": "kernel,staged", "mpi": way})
+
+
+def _rows(
+    arguments: argparse.Namespace,
+    machine: Any,
+    backend: str,
+    rates: tuple[float, float],
+    exchange: dict[str, Any],
+    named: dict[str, str],
+) -> Iterator[record.Row]:
     clocks = ("events", "host")
     devices = len(machine.devices())
-    copy = predict.measure_memory(machine.devices())
-    link = _link_rate(machine) if devices > 1 else 0.0
     for size in arguments.sizes or SIZES[backend]:
         for turn in arguments.turns:
             for dtype in arguments.types:
@@ -74,7 +128,8 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
                         "routes": arguments.routes or "rules",
                         "clock": clock,
                         "bytes": int(figures["message_bytes"]),
-                        **_rates(figures, devices, copy, link),
+                        **named,
+                        **_rates(figures, devices, *rates),
                     }
 
 
@@ -102,6 +157,7 @@ COLUMNS = {
     "values": lambda row: f"{row['n'][0]}^3",
     "format": itemgetter("dtype"),
     "axes": itemgetter("axes"),
+    "way": lambda row: row.get("mpi", row["routes"]),
     "MB a message": number("bytes", factor=1e-6),
     "clock": itemgetter("clock"),
     "us": number("time_us"),

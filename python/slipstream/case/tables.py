@@ -103,6 +103,10 @@ class ExchangeTable(Table):
     grouping: Literal["devices", "nodes"] | None = Field(
         None, description="Between nodes, one message for each pair of devices, or of nodes."
     )
+    mpi: Literal["sends", "alltoallv", "ialltoallv", "put_fence", "put_lock"] | None = Field(
+        None,
+        description="How staged and gpu_mpi go from rank to rank: by sends and receives, or in one call for all.",
+    )
     teams: Annotated[int, Field(ge=0)] | None = Field(None, description="Thread blocks of a launch, at most; 0: many.")
     chunk: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Bytes of a message that are sent at once; 0: by its size."
@@ -143,7 +147,7 @@ EXCHANGE_PARTS = {
     "halos": ("coding", "overlap"),
     "rim": ("rim", "rim_processors"),
     "messages": (
-        "routes", "tune", "retune", "throttle", "pack", "streams", "sync", "grouping", "teams", "chunk", "wait_limit",
+        "routes", "tune", "retune", "throttle", "pack", "streams", "sync", "grouping", "mpi", "teams", "chunk", "wait_limit",
     ),
 }  # fmt: skip
 

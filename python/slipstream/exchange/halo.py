@@ -36,6 +36,8 @@ class Exchange(Running):
         every way, takes the fastest and remembers it on disk. retune=True measures again.
     trace: record what streams and messages do, for write_trace().
     grouping: what `staged` gives to MPI between nodes: one message per pair of "devices" or one per pair of "nodes".
+    mpi: by which calls `staged` and `gpu_mpi` go from rank to rank: "sends" (and receives), or one call for all ranks,
+        "alltoallv" (blocks), "ialltoallv" (does not), "put_fence" or "put_lock" (one-sided).
     More options: wait_limit (seconds), tuner_cache (folder); throttle ("12.5 GB/s, 2 us": as slow as such a network;
         messages between devices travel by staged or gpu_mpi then); and what the tuner would choose: pack ("fused",
         "per_direction", "memcpy3d" or, of `staged`, "zero_copy": how staged and gpu_mpi pack), streams ("one" or

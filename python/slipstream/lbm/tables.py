@@ -13,13 +13,13 @@ class LbmTable(Table):
     lattice: Literal["D2Q9", "D3Q19", "D3Q27"] = Field("D3Q19", description="Set of velocities.")
     representation: Literal["populations", "moments"] = Field(
         "populations",
-        description="What a cell holds: its populations, or the ten moments that a regularised collision leaves of them "
-        "(D3Q19, two arrays along x): about half of the memory and of the time of a step.",
+        description="What a cell holds: its populations, or the ten moments that a regularised collision leaves of "
+        "them (D3Q19, two arrays along x): about half of the memory and of the time of a step.",
     )
     collision: Literal["SRT", "TRT", "MRT", "cumulant", "regularised", "recursive"] = Field(
         "TRT",
-        description="By populations: one relaxation time, two, one for each group of moments, or cumulant (D3Q27 only). "
-        "By moments: regularised, of second order, or recursive, with terms of third order; left out: recursive.",
+        description="By populations: one relaxation time, two, one for each group of moments, or cumulant (D3Q27 "
+        "only). By moments: regularised, of second order, or recursive, with terms of third order; left out: recursive.",
     )
     magic: Positive = Field(
         0.1875,

@@ -1,0 +1,42 @@
+#pragma once
+// How far values are from what is decoded of them, measured on the device that encodes them.
+#include <cstdint>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/route.hpp>
+
+namespace slipstream {
+
+/// Over numbers that are finite before and after; of complex values both parts count.
+struct ErrorSums {
+  double largest = 0, squares = 0;
+  std::int64_t numbers = 0;
+  void add(const ErrorSums& other) {
+    largest = other.largest > largest ? other.largest : largest;
+    squares += other.squares;
+    numbers += other.numbers;
+  }
+};
+
+/// Of the values that some movers encode.
+class ErrorProbe {
+ public:
+  /// `arrays`: those that the movers know by number; must outlive this.
+  ErrorProbe(Device device, const std::vector<Mover>& movers, const Arrays& arrays);
+  /// Reads the values once more, behind what the stream holds.
+  void run(Stream& stream) const;
+  /// Of the last run. Waits for the device.
+  ErrorSums sums() const;
+  std::int64_t bytes() const;
+
+ private:
+  Device device_;
+  const Arrays* arrays_;
+  std::size_t count_ = 0;
+  int threads_ = 1;
+  Buffer<Mover> movers_;
+  Buffer<ErrorSums> partial_;  // of every thread
+};
+
+}  // namespace slipstream

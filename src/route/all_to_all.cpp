@@ -1,0 +1,321 @@
+#include "route/all_to_all.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include <slipstream/error.hpp>
+
+#include "device/kept_memory.hpp"
+#include "machine/agree.hpp"
+#include "machine/patience.hpp"
+#include "route/lower.hpp"
+
+namespace slipstream {
+namespace {
+
+/// MPI counts in int. A type that it knows by itself: device memory is no place for derived ones.
+constexpr std::int64_t unit = 16;
+MPI_Datatype unit_type() { return MPI_C_DOUBLE_COMPLEX; }
+
+class AllToAllOutlet final : public Outlet {
+ public:
+  AllToAllOutlet(AllToAll& mail, const Pieces& pieces) : mail_(mail), pieces_(pieces.count()) {}
+  void send(int piece, std::uint64_t sequence) override {
+    sequence_ = sequence;
+    if (piece + 1 == pieces_) mail_.packed();
+  }
+  bool sent() override { return mail_.over(sequence_); }
+  std::string escort() const override { return "the call for all ranks"; }
+
+ private:
+  AllToAll& mail_;
+  int pieces_;
+  std::uint64_t sequence_ = 0;
+};
+
+class AllToAllInlet final : public Inlet {
+ public:
+  AllToAllInlet(AllToAll& mail, const Pieces& pieces) : mail_(mail), pieces_(pieces.count()) {}
+  void open(std::uint64_t) override { mail_.opened(); }
+  bool early() const override { return false; }
+  int arrived(std::uint64_t sequence) override { return mail_.over(sequence) ? pieces_ : 0; }
+  std::string escort() const override { return "the call for all ranks"; }
+
+ private:
+  AllToAll& mail_;
+  int pieces_;
+};
+
+int as_int(std::int64_t units) {
+  require(units <= std::numeric_limits<int>::max(), "a rank sends or receives " + std::to_string(units * unit) +
+                                                        " B in one call of MPI, which counts at most 2^31 pieces of " +
+                                                        std::to_string(unit) +
+                                                        " B: choose mpi = sends, or use more ranks");
+  return static_cast<int>(units);
+}
+
+const char* name_of_call(MpiCalls calls) {
+  switch (calls) {
+    case MpiCalls::alltoallv:
+      return "MPI_Alltoallv";
+    case MpiCalls::ialltoallv:
+      return "MPI_Ialltoallv";
+    case MpiCalls::put_fence:
+      return "MPI_Put between fences";
+    default:
+      return "MPI_Put under locks";
+  }
+}
+
+}  // namespace
+
+AllToAll::AllToAll(const RouteSetup& setup, bool staged)
+    : calls_(setup.knobs.mpi), rank_(setup.comm.rank()), depth_(staged ? 2 : 1) {
+  on_all_ranks(setup.comm, [&] {
+    lay_out(setup, staged);
+    allocate(setup, staged);
+  });
+  const bool member = std::find(members_.begin(), members_.end(), rank_) != members_.end();
+  check_mpi(MPI_Comm_split(setup.mpi, member ? 0 : MPI_UNDEFINED, rank_, &comm_), "gather the ranks of an exchange");
+  if (!member) return;
+  check_mpi(MPI_Comm_dup(comm_, &farewell_), "gather the ranks of an exchange");
+  if (!puts()) return;
+  check_mpi(MPI_Win_create(in_.data(), static_cast<MPI_Aint>(in_.bytes()), 1, MPI_INFO_NULL, comm_, &window_),
+            "open the places of messages to other ranks");
+  MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+  if (calls_ == MpiCalls::put_fence) check_mpi(MPI_Win_fence(0, window_), "begin an epoch of a window");
+}
+
+/// All ranks know all messages: both ends of a block lay it out alike, by source and target.
+void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
+  const auto rank_of = [&](int device) { return setup.machine.device(device).rank; };
+  std::set<int> members;
+  std::map<std::pair<int, int>, std::int64_t> bytes;   // of blocks, by ranks
+  std::map<std::pair<int, int>, std::int64_t> within;  // of messages in their blocks, by devices
+  for (const RouteSetup::Letter& letter : setup.letters) {
+    const std::pair ranks{rank_of(letter.source), rank_of(letter.target)};
+    if (staged && ranks.first == ranks.second) continue;
+    members.insert({ranks.first, ranks.second});
+    within[{letter.source, letter.target}] = bytes[ranks];
+    bytes[ranks] += static_cast<std::int64_t>(round_up(letter.bytes, slot_alignment));
+    sends_ += ranks.first == rank_;
+    receives_ += ranks.second == rank_;
+  }
+  members_.assign(members.begin(), members.end());
+  for (const int rank : members_)
+    require(staged || setup.machine.devices_of_rank(rank).size() == 1,
+            std::string("mpi = ") + to_string(calls_) + " with the route gpu_mpi takes one buffer a rank, and rank " +
+                std::to_string(rank) + " has several devices: use one device a rank, the route staged, or mpi = sends");
+  const auto block = [&](int from, int to) {
+    const auto found = bytes.find({from, to});
+    return found == bytes.end() ? std::int64_t{0} : found->second;
+  };
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    const int other = members_[m];
+    Block b;
+    b.rank = static_cast<int>(m);
+    b.units = block(rank_, other) / unit;
+    b.outgoing = bytes_out_;
+    b.incoming = bytes_in_;
+    for (const int before : members_) {
+      if (before < rank_) b.there += block(before, other);
+      b.whole += block(before, other);
+    }
+    bytes_out_ += block(rank_, other);
+    bytes_in_ += block(other, rank_);
+    counts_out_.push_back(as_int(block(rank_, other) / unit));
+    counts_in_.push_back(as_int(block(other, rank_) / unit));
+    at_out_.push_back(as_int(b.outgoing / unit));
+    at_in_.push_back(as_int(b.incoming / unit));
+    blocks_.push_back(b);
+  }
+  for (const auto& [devices, at] : within) {
+    const int from = rank_of(devices.first), to = rank_of(devices.second);
+    if (from != rank_ && to != rank_) continue;
+    auto& [sent, received] = offsets_[devices];
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      if (members_[m] == to) sent = blocks_[m].outgoing + at;
+      if (members_[m] == from) received = blocks_[m].incoming + at;
+    }
+  }
+}
+
+/// Blocks that other ranks put need their place in that rank's windows, whose places take turns.
+void AllToAll::allocate(const RouteSetup& setup, bool staged) {
+  const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
+  if (mine.empty()) return;
+  const Device device = setup.machine.device(mine.front()).local;
+  const Memory memory = staged ? Memory::pinned : Memory::message;
+  if (bytes_out_) out_ = Buffer<std::byte>(device, static_cast<std::size_t>(bytes_out_), memory);
+  if (bytes_in_) in_ = Buffer<std::byte>(device, static_cast<std::size_t>(bytes_in_ * depth_), memory);
+}
+
+AllToAll::~AllToAll() {
+  int ended = 0;
+  MPI_Finalized(&ended);
+  // A window is freed by all ranks together or by none.
+  if (ended || abandoned_ || comm_ == MPI_COMM_NULL || !all_are_clean()) return;
+  if (window_ != MPI_WIN_NULL) {
+    if (calls_ == MpiCalls::put_fence) MPI_Win_fence(0, window_);
+    MPI_Win_free(&window_);
+  }
+  MPI_Comm_free(&comm_);
+  MPI_Comm_free(&farewell_);
+}
+
+/// False, too, where some do not say. Asked on a communicator of its own: a call on the other may be pending for ever.
+bool AllToAll::all_are_clean() noexcept {
+  struct Asked {
+    int mine = 0, all = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+  auto* const asked = new Asked;  // MPI writes to it for as long as it likes
+  asked->mine = dirty_ ? 0 : 1;
+  constexpr double seconds = 5;
+  int flag = 0;
+  if (MPI_Iallreduce(&asked->mine, &asked->all, 1, MPI_INT, MPI_MIN, farewell_, &asked->request) != MPI_SUCCESS)
+    return false;
+  const bool told =
+      asked_until([&] { return MPI_Test(&asked->request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag; }, seconds);
+  if (!told || !flag) return false;
+  const bool clean = asked->all == 1;
+  delete asked;
+  return clean;
+}
+
+PlaceRing AllToAll::outgoing_place(const Message& message) const {
+  // Nothing arrives where nothing is sent from.
+  std::byte* const base = const_cast<std::byte*>(out_.data());
+  return {base + offsets_.at({message.source, message.target}).first};
+}
+
+PlaceRing AllToAll::incoming_places(const Message& message) const {
+  std::byte* const base = const_cast<std::byte*>(in_.data());
+  return {base + offsets_.at({message.source, message.target}).second, static_cast<std::size_t>(bytes_in_), depth_};
+}
+
+std::unique_ptr<Outlet> AllToAll::outlet(const Message& message) {
+  return std::make_unique<AllToAllOutlet>(*this, pieces_of(message.bytes, message.knobs, depth_ == 2));
+}
+
+std::unique_ptr<Inlet> AllToAll::inlet(const Message& message) {
+  return std::make_unique<AllToAllInlet>(*this, pieces_of(message.bytes, message.knobs, depth_ == 2));
+}
+
+void AllToAll::meet() { check_mpi(MPI_Ibarrier(comm_, &request_), "meet the ranks of an exchange"); }
+
+bool AllToAll::answered() {
+  int flag = 0;
+  check_mpi(MPI_Test(&request_, &flag, MPI_STATUS_IGNORE), "complete a call for all ranks");
+  return flag != 0;
+}
+
+bool AllToAll::progress(std::uint64_t sequence) {
+  if (sequence != sequence_) {
+    sequence_ = sequence;
+    phase_ = Phase::gathering;
+    packed_ = opened_ = 0;
+  }
+  if (done_ >= sequence || comm_ == MPI_COMM_NULL) return true;
+  if (phase_ == Phase::gathering) {
+    if (packed_ < sends_ || opened_ < receives_ || (blocks() && ending_ < sequence)) return false;
+    phase_ = blocks() ? Phase::meeting : Phase::calling;
+    blocks() ? meet() : call();
+  }
+  if (phase_ == Phase::meeting) {
+    if (!answered()) return false;
+    phase_ = Phase::agreeing;
+    meet();
+  }
+  if (phase_ == Phase::agreeing) {
+    if (!answered()) return false;
+    call();
+    phase_ = Phase::calling;
+    if (calls_ == MpiCalls::put_lock) {
+      phase_ = Phase::leaving;
+      meet();
+    }
+  }
+  if (!answered()) return false;
+  if (phase_ == Phase::leaving) {
+    // What others put into this rank's memory becomes visible to it.
+    check_mpi(MPI_Win_lock(MPI_LOCK_SHARED, blocks_[0].rank, 0, window_), "lock a window");
+    check_mpi(MPI_Win_sync(window_), "see what other ranks put");
+    check_mpi(MPI_Win_unlock(blocks_[0].rank, window_), "unlock a window");
+  }
+  done_ = sequence;
+  return true;
+}
+
+void AllToAll::call() {
+  std::byte* const to =
+      in_.data() + static_cast<std::int64_t>((sequence_ - 1) % static_cast<unsigned>(depth_)) * bytes_in_;
+  if (calls_ == MpiCalls::alltoallv) {
+    check_mpi(MPI_Alltoallv(out_.data(), counts_out_.data(), at_out_.data(), unit_type(), to, counts_in_.data(),
+                            at_in_.data(), unit_type(), comm_),
+              "exchange the messages of all ranks");
+  } else if (calls_ == MpiCalls::ialltoallv) {
+    check_mpi(MPI_Ialltoallv(out_.data(), counts_out_.data(), at_out_.data(), unit_type(), to, counts_in_.data(),
+                             at_in_.data(), unit_type(), comm_, &request_),
+              "exchange the messages of all ranks");
+  } else {
+    put();
+  }
+}
+
+/// In a ring, so that not all begin with the same rank.
+void AllToAll::put() {
+  const std::size_t count = blocks_.size();
+  const auto me = static_cast<std::size_t>(std::find(members_.begin(), members_.end(), rank_) - members_.begin());
+  for (std::size_t n = 0; n < count; ++n) {
+    const Block& b = blocks_[(me + n) % count];
+    if (b.units == 0) continue;
+    const bool locks = calls_ == MpiCalls::put_lock;
+    if (locks) check_mpi(MPI_Win_lock(MPI_LOCK_SHARED, b.rank, 0, window_), "lock a window");
+    const MPI_Aint place = static_cast<MPI_Aint>((sequence_ - 1) % static_cast<unsigned>(depth_)) * b.whole + b.there;
+    check_mpi(MPI_Put(out_.data() + b.outgoing, as_int(b.units), unit_type(), b.rank, place, as_int(b.units),
+                      unit_type(), window_),
+              "put a message into another rank's window");
+    if (locks) check_mpi(MPI_Win_unlock(b.rank, window_), "unlock a window");
+  }
+  if (calls_ == MpiCalls::put_fence) check_mpi(MPI_Win_fence(0, window_), "end an epoch of a window");
+}
+
+std::string AllToAll::waiting_for() const {
+  if (phase_ == Phase::gathering || done_ >= sequence_) return {};
+  return "the " + std::to_string(members_.size()) + " ranks that meet in " + name_of_call(calls_);
+}
+
+std::string AllToAll::remark(int source, int target) const {
+  return offsets_.contains({source, target}) ? std::string("travels in one call for all ranks, ") + name_of_call(calls_)
+                                             : "";
+}
+
+/// A call that the others never come to cannot be taken back.
+void AllToAll::part() {
+  dirty_ = sequence_ > 0 && done_ < sequence_ && phase_ != Phase::gathering;
+  if (!dirty_) return;
+  keep_for_ever(std::move(out_));
+  keep_for_ever(std::move(in_));
+}
+
+void AllToAll::keep_memory() {
+  abandoned_ = true;
+  keep_for_ever(std::move(out_));
+  keep_for_ever(std::move(in_));
+}
+
+std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged) {
+  if (setup.knobs.mpi == MpiCalls::sends) return nullptr;
+  require(setup.knobs.grouping == Grouping::devices,
+          "grouping = nodes sends one message for each pair of nodes, and mpi = " + to_string(setup.knobs.mpi) +
+              " one call for all ranks: choose one of them");
+  const auto leaves = [&](const RouteSetup::Letter& letter) {
+    return setup.machine.device(letter.source).rank != setup.machine.device(letter.target).rank;
+  };
+  if (std::none_of(setup.letters.begin(), setup.letters.end(), leaves)) return nullptr;
+  return std::make_shared<AllToAll>(setup, staged);
+}
+
+}  // namespace slipstream
