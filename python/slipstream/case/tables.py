@@ -147,7 +147,8 @@ EXCHANGE_PARTS = {
     "halos": ("coding", "overlap"),
     "rim": ("rim", "rim_processors"),
     "messages": (
-        "routes", "tune", "retune", "throttle", "pack", "streams", "sync", "grouping", "mpi", "teams", "chunk", "wait_limit",
+        "routes", "tune", "retune", "throttle", "pack", "streams", "sync", "grouping", "mpi", "teams", "chunk",
+        "wait_limit",
     ),
 }  # fmt: skip
 

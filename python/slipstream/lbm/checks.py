@@ -65,8 +65,8 @@ def _representation(case: LbmCase) -> Iterator[Problem]:
     if (lbm.collision in ("regularised", "recursive")) != by_moments:
         yield (
             ("lbm", "collision"),
-            f'"{lbm.collision}" needs more than the ten moments that a cell holds; take "regularised" or "recursive", or '
-            'lbm.representation = "populations"'
+            f'"{lbm.collision}" needs more than the ten moments that a cell holds; take "regularised" or "recursive", '
+            'or lbm.representation = "populations"'
             if by_moments
             else f'"{lbm.collision}" runs with lbm.representation = "moments"; take that, or "SRT", "TRT" or "MRT"',
         )

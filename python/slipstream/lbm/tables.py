@@ -19,7 +19,7 @@ class LbmTable(Table):
     collision: Literal["SRT", "TRT", "MRT", "cumulant", "regularised", "recursive"] = Field(
         "TRT",
         description="By populations: one relaxation time, two, one for each group of moments, or cumulant (D3Q27 "
-        "only). By moments: regularised, of second order, or recursive, with terms of third order; left out: recursive.",
+        "only). By moments: regularised, of second order, or recursive, with terms of third; left out: recursive.",
     )
     magic: Positive = Field(
         0.1875,
