@@ -45,8 +45,8 @@ PUBLIC_ROOMS = {
     "route": "route mover throttle window",
     "exchange": "exchange collective block_sums gather_scatter tuner",
     "fft": "fft",
-    "solver": "simulation guard lbm stencil_solver point_update dns sem krylov",
-    "io": "gather vtkhdf output mesh bodies checkpoint",
+    "solver": "simulation guard lbm stencil_solver point_update dns sem sem_solver krylov",
+    "io": "gather vtkhdf vtkhdf_hexahedra output mesh bodies checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <slipstream/communicator.hpp>
@@ -22,6 +23,7 @@ struct Layout {
 };
 
 struct Options {
+  std::string field;         ///< the unknown's name, for messages
   double tolerance = 1e-10;  ///< ends where sqrt((r, r) / (b, b)) is below
   int most_iterations = 1000;
   int look_every = 10;        ///< iterations between two looks of the host at the residual, for which it waits

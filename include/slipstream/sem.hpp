@@ -54,8 +54,11 @@ using Point = std::array<double, 3>;
 struct ElementBox {
   std::array<std::int64_t, 3> elements{1, 1, 1};
   Point lower{0, 0, 0}, upper{1, 1, 1};
-  std::array<bool, 3> periodic{false, false, false};  ///< else both sides are Dirichlet's
-  Point stretch{1, 1, 1};                             ///< width of the last element along an axis over the first's
+  std::array<bool, 3> periodic{false, false, false};
+  /// Sides (low, high) of an axis through which a flux is given (Neumann's); others that are not periodic are
+  /// Dirichlet's.
+  std::array<std::array<bool, 2>, 3> natural{};
+  Point stretch{1, 1, 1};  ///< width of the last element along an axis over the first's
   /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by
   /// deform sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2). The sides stay where they are. Above 0.137 the map folds.
   double deform = 0;
@@ -70,6 +73,8 @@ struct ElementBox {
   std::vector<std::int64_t> ids(std::int64_t first, std::int64_t last, int order) const;
   /// One a point: 0 at Dirichlet sides, else 1.
   std::vector<double> mask(std::int64_t first, std::int64_t last, int order) const;
+  /// Points of these elements on the low (end = 0) or high (1) side of an axis, as counted through the elements.
+  std::vector<std::int64_t> points_on(int axis, int end, std::int64_t first, std::int64_t last, int order) const;
 };
 
 /// `stored`: G at every point, 48 B each. `affine`: one matrix an element, for boxes whose elements are
@@ -91,6 +96,11 @@ struct Geometry {
 Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
                   bool with_metric = false);
 
+/// Weights of the quadrature over a side, at its points as points_on() lists them: w_a w_b |J grad c| with a and b
+/// within the side and c across it. A point of several elements has a part of each.
+std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
+                                 std::int64_t last);
+
 /// Values of this rank's devices, (order + 1)^3 an element.
 using Vector = std::vector<Buffer<double>>;
 
@@ -105,6 +115,8 @@ struct SpaceOptions {
 class Space {
  public:
   static constexpr std::int64_t elements_of_a_block = 64;  ///< the unit of sums, whatever the devices
+  /// Of so many elements, the first that a device has: each has those up to the next one's.
+  static std::int64_t first_of(std::int64_t elements, int devices, int device);
 
   /// Collective. Throws Error on all ranks: what ElementBox, Rule and geometry throw.
   Space(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, SpaceOptions options = {});
@@ -136,6 +148,7 @@ class Space {
   Vector inverse_diagonal(double h1, double h2);
   const Vector& weights() const;      ///< one over the number of copies, 0 at Dirichlet points
   const Vector& mass_matrix() const;  ///< B, element by element
+  const Vector& mask() const;         ///< M: 0 at Dirichlet points, else 1
 
   const Communicator& comm() const;
   const Machine& machine() const;
@@ -146,9 +159,24 @@ class Space {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Solves M Q Q^T (h1 A + h2 B) x = b by conjugate gradients with Jacobi's preconditioner, from x as it comes, zero at
-/// Dirichlet points. b is assembled. Where all axes are periodic and h2 is 0, x is the solution whose mean is zero.
-/// Collective; throws what krylov::ConjugateGradients::solve throws.
+/// Solves M Q Q^T (h1 A + h2 B) x = b by conjugate gradients with Jacobi's preconditioner, as often as one likes.
+class HelmholtzSolver {
+ public:
+  explicit HelmholtzSolver(Space& space);  ///< collective; the space must outlive it
+  ~HelmholtzSolver();                      ///< collective
+  HelmholtzSolver(HelmholtzSolver&&) noexcept;
+
+  /// From x as it comes, zero at Dirichlet points. b is assembled. Where no side is Dirichlet's and h2 is 0, x is the
+  /// solution whose mean is zero. The diagonal is found anew where h1 or h2 are not those of the call before.
+  /// Collective; throws what krylov::ConjugateGradients::solve throws.
+  krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The same for one right side.
 krylov::Result solve(Space& space, const Vector& b, Vector& x, double h1, double h2, krylov::Options options = {});
 
 /// Pointers of all parts.

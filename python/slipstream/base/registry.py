@@ -8,7 +8,12 @@ from importlib import import_module
 from typing import Any
 
 #: Each has what `slipstream.case.solver.Solver` says.
-SOLVERS = {"lbm": "slipstream.lbm.solver", "stencil": "slipstream.stencil.solver", "dns": "slipstream.dns.solver"}
+SOLVERS = {
+    "lbm": "slipstream.lbm.solver",
+    "stencil": "slipstream.stencil.solver",
+    "dns": "slipstream.dns.solver",
+    "sem": "slipstream.sem.solver",
+}
 #: Solvers of flows that can compute Taylor and Green's vortex, each with what `slipstream.run.compare.Vortex` says.
 VORTICES = {"lbm": "slipstream.lbm.vortex", "dns": "slipstream.dns.vortex"}
 #: Each has draw(subject, path).

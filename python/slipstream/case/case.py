@@ -6,12 +6,13 @@ A solver's own case has more: its class is the solver's, found by the table of t
 
 import math
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
 from slipstream.base import toml_text
 from slipstream.base.keys import Table
+from slipstream.base.terminal import show_extent
 from slipstream.case.tables import (
     EXCHANGE_PARTS,
     CaseTable,
@@ -57,6 +58,22 @@ class Case(Table):
     @property
     def cell_count(self) -> int:
         return math.prod(self.grid.cells)
+
+    @property
+    def size(self) -> str:
+        """The grid in words."""
+        return f"{show_extent(self.grid.cells)} = {self.cell_count:,} cells".replace(",", " ")
+
+    @property
+    def samples(self) -> tuple[int, int, int]:
+        """Values along x, y and z that pictures show, `spacing` apart: of the cells."""
+        return self.grid.cells
+
+    def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Any:
+        """From a file of fields, open as h5py has it, the samples box[x, y, z] of a field at one of its steps, as
+        [z][y][x] or [z][y][x][component]."""
+        row = int(file[f"VTKHDF/Steps/CellDataOffsets/{name}"][step])
+        return file[f"Series/{name}"][(row, *reversed(box))]
 
     @property
     def dimensions(self) -> int:

@@ -95,7 +95,7 @@ class Plane:
     def edges(self) -> tuple[float, float]:
         """Width and height, in the length or m."""
         across, up = ("xyz".index(axis) for axis in self.axes)
-        cells, h = self.case.grid.cells, self.case.spacing
+        cells, h = self.case.samples, self.case.spacing
         return cells[across] * h, cells[up] * h
 
     def values(self, field: str) -> Array:

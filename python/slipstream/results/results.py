@@ -56,7 +56,7 @@ class Results:
 
     @property
     def extent(self) -> tuple[int, int, int]:
-        return self.case.grid.cells
+        return self.case.samples
 
     @property
     def size(self) -> tuple[float, float, float]:
@@ -74,7 +74,8 @@ class Results:
         """Fields that a frame has."""
         try:
             with _open(frame.path) as file:
-                return frozenset(file["VTKHDF/Steps/CellDataOffsets"])
+                steps = file["VTKHDF/Steps"]
+                return frozenset(name for kind in ("Cell", "Point") for name in steps.get(f"{kind}DataOffsets", ()))
         except (OSError, KeyError) as error:
             raise CaseError(f"{frame.path}: is not a file of fields, or is damaged: {error}") from None
 
@@ -82,8 +83,7 @@ class Results:
         """Values of a field at the cells box[x, y, z], as [z][y][x] or [z][y][x][component]."""
         try:
             with _open(frame.path) as file:
-                row = int(file[f"VTKHDF/Steps/CellDataOffsets/{name}"][frame.step])
-                return np.asarray(file[f"Series/{name}"][(row, *reversed(box))])
+                return np.asarray(self.case.read(file, name, frame.step, box))
         except (OSError, KeyError) as error:
             raise CaseError(f"{frame.path}: the field {name} cannot be read: {error}") from None
 
@@ -104,7 +104,7 @@ def _open(path: Path) -> Any:
 
 def box_size(case: Case) -> tuple[float, float, float]:
     """Edges of the box, in the length or m."""
-    x, y, z = (n * case.spacing for n in case.grid.cells)
+    x, y, z = (n * case.spacing for n in case.samples)
     return (x, y, z)
 
 

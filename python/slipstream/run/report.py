@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Group
 
-from slipstream.base.terminal import ROWS, count, megabytes, show_counts, show_extent, table
+from slipstream.base.terminal import ROWS, count, megabytes, show_counts, table
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.machine import predict
@@ -15,10 +15,9 @@ from slipstream.run.engine import Setup, needed_per_device
 
 def problem(case: Case) -> list[tuple[str, str]]:
     """What is to be computed, and until when."""
-    cells = case.grid.cells
     return [
         ("case", case.case.name + (f": {case.case.description}" if case.case.description else "")),
-        ("grid", f"{show_extent(cells)} = {case.cell_count:,} cells".replace(",", " ")),
+        ("grid", case.size),
         *solver_of(case).facts(case),
         ("ends", _ending(case)),
     ]

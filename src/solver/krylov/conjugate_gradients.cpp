@@ -1,4 +1,5 @@
 // Preconditioned conjugate gradients whose coefficients stay on the devices.
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -30,6 +31,13 @@ struct Side {
 };
 enum Place : std::size_t { first_pair = 0, second_pair = 2, direction_sum = 4, mean_pair = 6, places = 8 };
 
+std::string show(double value) {
+  std::ostringstream text;
+  text.precision(3);
+  text << value;
+  return text.str();
+}
+
 std::string tail_of(const std::vector<double>& history) {
   std::ostringstream text;
   text.precision(3);
@@ -37,6 +45,28 @@ std::string tail_of(const std::vector<double>& history) {
     text << (text.str().empty() ? "" : ", ") << history[n];
   return text.str();
 }
+
+/// What has probably kept it from converging, and what to do: by how much the residual fell over the last looks.
+std::string likely_cause(const std::vector<double>& history, const Options& options, int iterations) {
+  const std::size_t looks = std::min<std::size_t>(history.size() - 1, 3);
+  const double last = history.back(), before = history[history.size() - 1 - looks];
+  std::ostringstream text;
+  text.precision(2);
+  if (looks > 0 && last < 0.5 * before) {
+    const double pace =
+        std::log(before / last) / std::min<double>(iterations, static_cast<double>(looks) * options.look_every);
+    text << "it still falls: at this pace it wants about " << std::ceil(std::log(last / options.tolerance) / pace)
+         << " iterations more; allow them, or ask for less";
+  } else if (last < 1e-9) {
+    text << "it no longer falls: rounding keeps it there; ask for " << 10 * last << " or more";
+  } else {
+    text << "it hardly falls: elements that are thin or much deformed make a system that is hard to solve; take better "
+            "shaped ones, a lower order, or many more iterations";
+  }
+  return text.str();
+}
+
+std::string of(const Options& options) { return options.field.empty() ? "" : " for " + options.field; }
 
 }  // namespace
 
@@ -114,7 +144,8 @@ struct ConjugateGradients::Impl {
       dot(streams[d], side.range, system.weights[d], b[d], b[d], side.parts.data());
     });
     const double square = read(streams, direction_sum)[0];
-    require(std::isfinite(square), "conjugate gradients: the right side holds values that are not finite");
+    require(std::isfinite(square),
+            "conjugate gradients" + of(options) + ": the right side holds values that are not finite");
     if (!options.null_space || square == 0) return square;
     summed(streams, two, mean_pair, [&](Side& side, std::size_t d) {
       mean(streams[d], side.range, system.weights[d], b[d], side.parts.data());
@@ -122,7 +153,8 @@ struct ConjugateGradients::Impl {
     const auto [sum, ones] = read(streams, mean_pair);
     const double part = std::abs(sum) / std::sqrt(ones * square);
     std::ostringstream text;
-    text << "conjugate gradients: the right side does not sum to zero (its constant part is " << part
+    text << "conjugate gradients" << of(options) << ": the right side does not sum to zero (its constant part is "
+         << part
          << " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the boundary values";
     require(part <= options.imbalance, text.str());
     return square;
@@ -168,8 +200,8 @@ struct ConjugateGradients::Impl {
       result.history.push_back(result.reported);
       result.converged = result.reported <= options.tolerance;
       require(std::isfinite(rz) && std::isfinite(rr) && rz >= 0,
-              "conjugate gradients: after " + std::to_string(result.iterations) + " iterations (r, z) is " +
-                  std::to_string(rz) + ", residuals " + tail_of(result.history) +
+              "conjugate gradients" + of(options) + ": after " + std::to_string(result.iterations) +
+                  " iterations (r, z) is " + std::to_string(rz) + ", residuals " + tail_of(result.history) +
                   ": the matrix or its diagonal is not positive, or a value is not finite");
     };
     look();
@@ -180,9 +212,10 @@ struct ConjugateGradients::Impl {
       if (result.iterations % options.look_every == 0 || result.iterations == options.most_iterations) look();
     }
     require(result.converged || !options.must_converge,
-            "conjugate gradients did not converge in " + std::to_string(result.iterations) +
-                " iterations: the last residuals are " + tail_of(result.history) +
-                " of the right side; allow more iterations, ask for less, or look for elements that are thin");
+            "conjugate gradients" + of(options) + " did not converge in " + std::to_string(result.iterations) +
+                " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
+                show(options.tolerance) + " was asked for; " +
+                likely_cause(result.history, options, result.iterations));
     if (options.null_space) take_mean(streams, system.measure, x);
     start(streams, system, b, x, options, next);
     result.true_residual = std::sqrt(read(streams, next)[1]) / size;

@@ -90,8 +90,21 @@ std::vector<double> ElementBox::mask(std::int64_t first, std::int64_t last, int 
     const Index at = index_of(*this, e);
     bool on_side = false;
     for (std::size_t d = 0; d < 3; ++d)
-      on_side |= !periodic[d] && (at[d] * order + p[d] == 0 || at[d] * order + p[d] == elements[d] * order);
+      for (std::size_t end = 0; end < 2 && !periodic[d]; ++end)
+        on_side |= !natural[d][end] && at[d] * order + p[d] == (end == 0 ? 0 : elements[d] * order);
     found.push_back(on_side ? 0 : 1);
+  });
+  return found;
+}
+
+std::vector<std::int64_t> ElementBox::points_on(int axis, int end, std::int64_t first, std::int64_t last,
+                                                int order) const {
+  const auto d = static_cast<std::size_t>(axis);
+  std::vector<std::int64_t> found;
+  std::int64_t point = 0;
+  for_points(first, last, order, [&](std::int64_t e, const std::array<int, 3>& p) {
+    if (index_of(*this, e)[d] * order + p[d] == (end == 0 ? 0 : elements[d] * order)) found.push_back(point);
+    ++point;
   });
   return found;
 }

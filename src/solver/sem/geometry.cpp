@@ -113,4 +113,25 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
   return g;
 }
 
+std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int axis, int end, std::int64_t first,
+                                 std::int64_t last) {
+  const std::size_t n = rule.points.size(), cube = n * n * n, across = static_cast<std::size_t>(axis);
+  std::vector<double> weights;
+  std::vector<Point> x(cube);
+  std::int64_t element = -1;
+  for (const std::int64_t point : box.points_on(axis, end, first, last, rule.order)) {
+    const std::int64_t here = first + point / static_cast<std::int64_t>(cube);
+    for (std::size_t p = 0; here != element && p < cube; ++p)
+      x[p] = box.place(here, {rule.points[p % n], rule.points[p / n % n], rule.points[p / (n * n)]});
+    element = here;
+    const std::size_t p = static_cast<std::size_t>(point) % cube;
+    const std::array<std::size_t, 3> at{p % n, p / n % n, p / (n * n)};
+    const Matrix m = jacobian(rule, x.data(), at[0], at[1], at[2]);
+    const std::size_t a = (across + 1) % 3, b = (across + 2) % 3;
+    const Point area = cross(m[a], m[b]);  // J grad c
+    weights.push_back(rule.weights[at[a]] * rule.weights[at[b]] * std::sqrt(dot(area, area)));
+  }
+  return weights;
+}
+
 }  // namespace slipstream::sem

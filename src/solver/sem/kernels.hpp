@@ -37,6 +37,14 @@ OrderKernels kernels_of();
 
 /// out = a b.
 void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
+/// out = sum of factors[n] vectors[n], in this order; out may be one of them.
+struct Sum {
+  static constexpr int most = 4;
+  double factors[most] = {};
+  const double* vectors[most] = {};
+  int terms = 0;
+};
+void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);
 /// Element by element: the diagonal of h1 A + h2 B.
 void diagonal(Stream& stream, const HelmholtzCall& call);
 /// u = mask / u, where the mask is 0: `otherwise`.

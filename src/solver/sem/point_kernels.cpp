@@ -24,6 +24,19 @@ struct Multiply {
   }
 };
 
+struct Combine {
+  Sum sum;
+  double* out;
+  std::int64_t points;
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t p = j * row + i;
+    if (p >= points) return;
+    double value = 0;
+    for (int n = 0; n < sum.terms; ++n) value = fma(sum.factors[n], sum.vectors[n][p], value);
+    out[p] = value;
+  }
+};
+
 struct Invert {
   double* u;
   const double* mask;
@@ -70,6 +83,10 @@ struct Diagonal {
 
 void multiply(Stream& stream, const double* a, const double* b, double* out, std::int64_t points) {
   launch(stream, rows_of(points), Multiply{a, b, out, points});
+}
+
+void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points) {
+  launch(stream, rows_of(points), Combine{sum, out, points});
 }
 
 void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points) {

@@ -1,4 +1,7 @@
 // Poisson's and Helmholtz's equations: what conjugate gradients need to know of elements.
+#include <algorithm>
+#include <utility>
+
 #include <slipstream/sem.hpp>
 
 namespace slipstream::sem {
@@ -10,30 +13,60 @@ krylov::Values values(const Vector& vector) {
   return all;
 }
 
-}  // namespace
-
-krylov::Result solve(Space& space, const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
+krylov::Layout layout_of(Space& space) {
   krylov::Layout layout;
   layout.block = Space::elements_of_a_block * space.points_per_element();
   for (std::size_t d = 0; d < space.streams().size(); ++d) {
     layout.points.push_back(space.points(d));
     layout.first_block.push_back(space.first_element(d) / Space::elements_of_a_block);
   }
-  const auto& periodic = space.box().periodic;
-  options.null_space = options.null_space || (periodic[0] && periodic[1] && periodic[2] && h2 == 0);
-  const Vector inverse = space.inverse_diagonal(h1, h2);
-  krylov::System system;
-  system.apply = [&](const krylov::Vectors& in, const krylov::Vectors& out) {
-    space.helmholtz(in, out, h1, h2);
-    space.assemble(out);
-  };
-  system.weights = values(space.weights());
-  system.inverse_diagonal = values(inverse);
-  system.measure = values(space.mass_matrix());
-  krylov::ConjugateGradients method(space.comm(), space.machine(), std::move(layout));
-  const krylov::Result result = method.solve(space.streams(), system, values(b), pointers(x), options);
-  for (Stream& stream : space.streams()) stream.synchronize();
-  return result;
+  return layout;
+}
+
+bool has_dirichlet_side(const ElementBox& box) {
+  for (std::size_t d = 0; d < 3; ++d)
+    if (!box.periodic[d] && !(box.natural[d][0] && box.natural[d][1])) return true;
+  return false;
+}
+
+}  // namespace
+
+struct HelmholtzSolver::Impl {
+  Space& space;
+  krylov::ConjugateGradients method;
+  Vector inverse;
+  std::pair<double, double> of{};  ///< the h1 and h2 that `inverse` belongs to
+
+  explicit Impl(Space& s) : space(s), method(s.comm(), s.machine(), layout_of(s)) {}
+
+  krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
+    options.null_space = options.null_space || (h2 == 0 && !has_dirichlet_side(space.box()));
+    if (inverse.empty() || of != std::pair{h1, h2}) inverse = space.inverse_diagonal(h1, h2);
+    of = {h1, h2};
+    krylov::System system;
+    system.apply = [&](const krylov::Vectors& in, const krylov::Vectors& out) {
+      space.helmholtz(in, out, h1, h2);
+      space.assemble(out);
+    };
+    system.weights = values(space.weights());
+    system.inverse_diagonal = values(inverse);
+    system.measure = values(space.mass_matrix());
+    krylov::Result result = method.solve(space.streams(), system, values(b), pointers(x), options);
+    for (Stream& stream : space.streams()) stream.synchronize();
+    return result;
+  }
+};
+
+HelmholtzSolver::HelmholtzSolver(Space& space) : impl_(std::make_unique<Impl>(space)) {}
+HelmholtzSolver::~HelmholtzSolver() = default;
+HelmholtzSolver::HelmholtzSolver(HelmholtzSolver&&) noexcept = default;
+
+krylov::Result HelmholtzSolver::solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
+  return impl_->solve(b, x, h1, h2, std::move(options));
+}
+
+krylov::Result solve(Space& space, const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
+  return HelmholtzSolver(space).solve(b, x, h1, h2, std::move(options));
 }
 
 }  // namespace slipstream::sem

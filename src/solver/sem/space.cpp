@@ -56,10 +56,7 @@ struct Space::Impl {
   }
 
   void add_part(int device) {
-    const std::int64_t blocks = (box.count() + elements_of_a_block - 1) / elements_of_a_block;
-    const auto begin = [&](std::int64_t d) {
-      return std::min(blocks * d / machine.devices() * elements_of_a_block, box.count());
-    };
+    const auto begin = [&](int d) { return first_of(box.count(), machine.devices(), d); };
     Stream& stream = streams.emplace_back(machine.device(device).local);
     Part& part = parts.emplace_back();
     part.first = begin(device);
@@ -107,6 +104,11 @@ Space::Space(const Communicator& comm, const Machine& machine, const ElementBox&
 Space::~Space() = default;
 Space::Space(Space&&) noexcept = default;
 
+std::int64_t Space::first_of(std::int64_t elements, int devices, int device) {
+  const std::int64_t blocks = (elements + elements_of_a_block - 1) / elements_of_a_block;
+  return std::min(blocks * device / devices * elements_of_a_block, elements);
+}
+
 int Space::order() const { return impl_->rule.order; }
 const ElementBox& Space::box() const { return impl_->box; }
 std::int64_t Space::points_per_element() const { return impl_->cube; }
@@ -117,6 +119,7 @@ std::vector<Stream>& Space::streams() { return impl_->streams; }
 const std::vector<Point>& Space::places(std::size_t device) const { return impl_->parts.at(device).places; }
 const Vector& Space::weights() const { return impl_->weights; }
 const Vector& Space::mass_matrix() const { return impl_->mass; }
+const Vector& Space::mask() const { return impl_->mask; }
 const Communicator& Space::comm() const { return impl_->comm; }
 const Machine& Space::machine() const { return impl_->machine; }
 GatherScatter& Space::gather_scatter() { return *impl_->sums; }

@@ -1,0 +1,142 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <slipstream/sem.hpp>
+#include <slipstream/simulation.hpp>
+
+namespace slipstream::sem {
+
+/// With kappa the diffusivity, c the reaction and f the source:
+///
+///     poisson:    -kappa Lap u = f
+///     helmholtz:  -kappa Lap u + c u = f
+///     diffusion:  du/dt = kappa Lap u + f
+enum class Equation : std::uint8_t { poisson, helmholtz, diffusion };
+Equation equation_from_string(const std::string& name);
+
+/// What holds on a side: it is the opposite one, u is given (Dirichlet), or kappa du/dn is, n outward (Neumann).
+enum class Condition : std::uint8_t { periodic, value, flux };
+
+/// Numbers at points at a time, in the order of the points.
+using Function = std::function<std::vector<double>(std::span<const Point>, double time)>;
+struct Given {
+  Function at = {};    ///< none: zero
+  bool steady = true;  ///< whether it is asked for once; else for each step, on the host
+};
+
+struct Side {
+  Condition condition = Condition::value;
+  Given given = {};
+};
+
+struct Options {
+  std::array<std::int64_t, 3> elements{1, 1, 1};
+  Point lengths{1, 1, 1};  ///< edges of the box, which begins at 0
+  Point stretch{1, 1, 1};
+  double deform = 0;
+  int order = 7;
+  Factors factors = Factors::stored;
+  Equation equation = Equation::poisson;
+  double diffusivity = 1, reaction = 0;
+  std::array<std::array<Side, 2>, 3> sides;  ///< of an axis: low, high
+  Given source;
+  Function initial = {};  ///< of diffusion at time 0 (and, with exact_start, before); none: zero
+  double time_step = 1;   ///< of the other equations, whose step is one solution, it is only counted
+  int time_order = 2;     ///< 1 to 3, of the backward differences
+  /// The first steps are of the full order, from what `initial` gives for the times -time_step and -2 time_step; else
+  /// step n is of order min(n, time_order), and an error of order 2 in the time step stays.
+  bool exact_start = false;
+  krylov::Options krylov;
+  ExchangeOptions exchange;
+};
+
+/// Of one moment, over the domain.
+struct Statistics {
+  double volume = 0, mean = 0, least = 0, largest = 0;
+  double distance = 0;     ///< from a given function: root of int (u - e)^2 over int e^2, by the elements' quadrature
+  double largest_off = 0;  ///< greatest |u - e| at a point
+};
+
+/// What the linear solutions of all steps so far have taken; a restart begins anew.
+struct Effort {
+  std::int64_t solutions = 0, iterations = 0, unconverged = 0;
+  krylov::Result last;
+};
+
+/// Poisson's, Helmholtz's and the diffusion equation on spectral elements.
+///
+/// Diffusion goes by backward differences of order k with the step dt, b_0 = 1 / 3/2 / 11/6:
+///
+///     (b_0 u^{n+1} - sum over j = 1..k of b_j u^{n+1-j}) / dt = kappa Lap u^{n+1} + f^{n+1},
+///
+/// a Helmholtz problem a step: H u = M Q Q^T (B (f + sum b_j u_j / dt) + S g), H = M Q Q^T (kappa A + b_0 / dt B), with
+/// S the quadrature over the sides through which the flux g is given. With w that has the given values at Dirichlet
+/// points and is 0 elsewhere, u = w + v and H v = ... - H w: lifting. v starts from what extrapolation of order k
+/// gives.
+///
+/// k = 1, 2 are stable for all steps, k = 3 too, since diffusion's eigenvalues are real (Hairer & Wanner 1996, V.1).
+/// Bits depend on the elements and on nothing else. All calls but those that say otherwise are collective.
+class Sem final : public Simulation {
+ public:
+  /// Throws Error: what Space throws; of Poisson's equation without a Dirichlet side, a right side that does not sum to
+  /// zero.
+  Sem(const Communicator& comm, const Machine& machine, Options options);
+  ~Sem() override;
+
+  /// Throws Error where conjugate gradients do not converge (unless options.krylov says to go on) or meet what they
+  /// cannot, Diverged where a guard finds what is no number.
+  void advance(std::int64_t steps);
+  /// From now on u is inspected every so many steps.
+  void guard(std::int64_t every);
+  /// Inspects what the last step left, and throws Diverged; does nothing without a guard.
+  void inspect();
+  /// What may be meant otherwise: sides whose given values differ at an edge that they share. Not collective.
+  const std::vector<std::string>& cautions() const;
+
+  /// `exact`: at this time; none: no distance.
+  Statistics statistics(const Function& exact = {});
+  /// The greatest |du/dt| of the last step; of the other equations the true residual.
+  double largest_change();
+  const Effort& effort() const;
+
+  /// u, and of diffusion of order 2 and 3 u1 and u2, of one and two steps ago. On the grid of plan_grid().
+  State& state() override;
+  const std::vector<Device>& devices() const override;
+  const Tasks& tasks() const override;
+  void finish_step() override;
+  std::vector<Watched> watched() override;
+  TimeLoop& time_loop();
+  Space& space();
+  const Grid& grid() const;
+  const Options& options() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+ElementBox box_of(const Options& options);
+/// Throws Error where options cannot make a run.
+void check(const Options& options);
+/// Values as a grid: along x the points of an element, along y the elements; a block a device that has elements.
+Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
+/// By device; computed without allocating.
+std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options);
+/// Bytes a point that an iteration of conjugate gradients moves.
+int bytes_per_point(const Options& options);
+
+/// b_0 .. b_k of backward differences of order k, and the k weights that extrapolate to the new time.
+struct Differences {
+  double now = 1;
+  std::array<double, 3> before{}, extrapolated{};
+};
+Differences backward_differences(int order);
+
+}  // namespace slipstream::sem

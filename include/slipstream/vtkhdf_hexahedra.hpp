@@ -1,0 +1,58 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <slipstream/communicator.hpp>
+#include <slipstream/field.hpp>
+
+namespace slipstream {
+
+/// Elements of high order over time in one VTKHDF file (UnstructuredGrid, temporal, Lagrange hexahedra), which ParaView
+/// opens by double click and draws curved.
+///
+/// The cells of VTK have equidistant nodes, and the elements here other ones: `to_even` takes the values at an
+/// element's nodes along an edge to those at equidistant ones, so that the file holds the same polynomials. Places go
+/// the same way. Elements share no points in the file; the mesh is written once. Nodes go corners, edges, faces,
+/// inside, as vtkLagrangeHexahedron numbers them.
+///
+/// Rank 0 collects and writes, some elements at a time. Between two calls the file is closed and whole. All members are
+/// collective but the destructor, which does nothing; where one rank fails, all ranks throw the same Error.
+class HexahedraSeries {
+ public:
+  struct Mesh {
+    int order = 1;
+    std::int64_t elements = 0;
+    std::vector<double> to_even;  ///< row i, column m: of node m at equidistant point i; (order + 1)^2
+    /// Places of the nodes of an element, i fastest; asked on rank 0.
+    std::function<std::vector<std::array<double, 3>>(std::int64_t element)> places;
+  };
+  struct Item {
+    std::string name;
+    /// f64, of one component, on a grid of (order + 1)^3 nodes x elements x 1; its devices must be idle.
+    const Field* field;
+    std::string unit{};
+  };
+
+  /// Makes the file with the mesh and no steps, in place of one that is there.
+  HexahedraSeries(const Communicator& comm, std::string path, Mesh mesh);
+  HexahedraSeries(HexahedraSeries&&) noexcept;
+  ~HexahedraSeries();
+
+  /// Appends one time step; times must grow, and every step has the same fields.
+  void write(double time, const std::vector<Item>& items);
+  /// Ends the series: a later write() is an error.
+  void close();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Places of VTK's nodes of a Lagrange hexahedron among (order + 1)^3 that go i fastest.
+std::vector<std::int64_t> vtk_hexahedron_nodes(int order);
+
+}  // namespace slipstream

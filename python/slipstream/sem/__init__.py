@@ -1,0 +1,1 @@
+"""Spectral elements: Poisson's, Helmholtz's and the diffusion equation."""

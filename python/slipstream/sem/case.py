@@ -1,0 +1,161 @@
+"""A case of spectral elements, and the options of its compiled solver."""
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from slipstream.base.terminal import show_extent
+from slipstream.case.case import Case
+from slipstream.case.expression import evaluate
+from slipstream.case.sides import SIDES
+from slipstream.sem import sampling
+from slipstream.sem.tables import (
+    SemOutputTable,
+    SemRunTable,
+    SemSidesTable,
+    SemSolutionTable,
+    SemStartTable,
+    SemTable,
+)
+
+Array = np.ndarray
+Expression = float | str
+
+
+def steady(given: Expression) -> bool:
+    """Whether it does not depend on the time."""
+    if not isinstance(given, str):
+        return True
+    try:
+        tree = ast.parse(given.strip().replace("^", "**"), mode="eval")
+    except SyntaxError:
+        return True  # what is wrong with it is told elsewhere
+    return not any(isinstance(node, ast.Name) and node.id == "t" for node in ast.walk(tree))
+
+
+class SemCase(Case):
+    """A case file of spectral elements."""
+
+    solver: ClassVar[str] = "sem"
+    free_tables: ClassVar[frozenset[str]] = Case.free_tables | {"exact"}
+
+    sem: SemTable
+    boundaries: SemSidesTable = SemSidesTable()
+    initial: SemStartTable | None = Field(None, description="The state at the start of diffusion.")
+    exact: SemSolutionTable | None = Field(None, description="The solution that is known.")
+    run: SemRunTable = SemRunTable()
+    output: SemOutputTable = SemOutputTable()
+
+    @classmethod
+    def is_free(cls, key: str) -> bool:
+        return super().is_free(key) or key in ("sem.most_iterations", "sem.not_converged")
+
+    @property
+    def points_of_an_element(self) -> int:
+        return (self.sem.order + 1) ** 3
+
+    @property
+    def cell_count(self) -> int:
+        """Points, those of faces once for each element."""
+        return math.prod(self.grid.cells) * self.points_of_an_element
+
+    @property
+    def size(self) -> str:
+        of_elements = f"{show_extent(self.grid.cells)} elements of {self.points_of_an_element} points"
+        return f"{of_elements} = {self.cell_count:,} points".replace(",", " ")
+
+    @property
+    def marches(self) -> bool:
+        """Whether it goes over time."""
+        return self.sem.equation == "diffusion"
+
+    @property
+    def time_step(self) -> float:
+        return self.sem.time_step or 1.0
+
+    @property
+    def last_step(self) -> int:
+        return super().last_step if self.marches else 1
+
+    @property
+    def factors(self) -> str:
+        if self.sem.factors != "auto":
+            return self.sem.factors
+        return "stored" if self.sem.deformation else "affine"
+
+    @property
+    def samples(self) -> tuple[int, int, int]:
+        return sampling.counts(self.sem.lengths, self.grid.cells, self.sem.order)
+
+    @property
+    def spacing(self) -> float:
+        """Between two samples of a picture."""
+        return max(n / s for n, s in zip(self.sem.lengths, self.samples, strict=True))
+
+    def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Array:
+        return sampling.read(file, name, step, self, box)
+
+    def resolved(self, backend: str | None = None) -> Self:
+        return super().resolved(backend).changed(sem={"factors": self.factors})
+
+    def names(self, places: Array, time: float | None = None) -> Mapping[str, Any]:
+        """What expressions know at places [point][x y z]."""
+        x, y, z = places.T
+        lengths = {f"L{axis}": edge for axis, edge in zip("xyz", self.sem.lengths, strict=True)}
+        known = {"x": x, "y": y, "z": z, **lengths}
+        return known if time is None else known | {"t": time}
+
+    def values(self, given: Expression, places: Array, time: float | None = None) -> Array:
+        """Of a number or an expression at places [point][x y z]. Raises ValueError where it has none."""
+        value = evaluate(given, self.names(places, time)) if isinstance(given, str) else given
+        return np.ascontiguousarray(np.broadcast_to(value, len(places)), dtype=np.float64)
+
+    def function(self, given: Expression, timed: bool = True) -> Callable[[Array, float], Array]:
+        """As the compiled solver asks for it."""
+        return lambda places, time: self.values(given, places, time if timed and self.marches else None)
+
+    def _given(self, given: Expression) -> tuple[Callable[[Array, float], Array], bool] | None:
+        return None if given == 0 else (self.function(given), steady(given))
+
+    @property
+    def conditions(self) -> list[tuple[str, Expression]]:
+        """Of the sides x- to z+: "periodic", "value" or "flux", and what is given there."""
+        given = dict(self.boundaries.given())
+        found: list[tuple[str, Expression]] = []
+        for n, side in enumerate(SIDES):
+            if self.grid.periodic[n // 2] or side not in given:
+                found.append(("periodic", 0.0))
+                continue
+            entry = given[side]
+            found.append(("flux", entry.flux) if entry.flux is not None else ("value", entry.value or 0.0))
+        return found
+
+    @property
+    def start(self) -> Callable[[Array, float], Array] | None:
+        """u at time 0, and with start = "exact" before."""
+        if not self.marches:
+            return None
+        if self.sem.start == "exact" or (self.initial is None and self.exact):
+            return self.function(self.exact.value) if self.exact else None
+        return self.function(self.initial.value, timed=False) if self.initial else None
+
+    def options(self) -> dict[str, Any]:
+        table = self.sem
+        keys = ("routes", "wait_limit", "throttle", "pack", "streams", "sync", "grouping", "teams", "chunk")
+        same = ("lengths", "stretch", "deformation", "order", "equation", "diffusivity", "reaction", "tolerance")
+        return {
+            "elements": self.grid.cells,
+            **{key: getattr(table, key) for key in (*same, "most_iterations", "time_order")},
+            "factors": self.factors,
+            "time_step": self.time_step,
+            "exact_start": table.start == "exact",
+            "go_on": table.not_converged == "go on",
+            "sides": [(kind, self._given(given)) for kind, given in self.conditions],
+            "source": self._given(table.source),
+            "initial": self.start,
+            "exchange": {key: value for key, value in self.exchange_options().items() if key in keys},
+        }

@@ -1,0 +1,99 @@
+"""What must hold between the keys of a case of spectral elements."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from slipstream.base.toml_text import Path
+from slipstream.case.sides import SIDES
+from slipstream.sem.case import SemCase
+
+Problem = tuple[Path, str]
+
+#: Of [exchange]: elements are dealt out in order, and nothing is cut.
+_NOT_OURS = ("blocks_per_device", "block", "node_grid", "device_grid", "rim", "rim_processors", "placement", "coding")
+
+
+def problems(case: SemCase) -> list[Problem]:
+    found = [*_sides(case), *_equation(case), *_exchange(case)]
+    return found or [*_expressions(case)]
+
+
+def _sides(case: SemCase) -> Iterator[Problem]:
+    given = dict(case.boundaries.given())
+    for n, side in enumerate(SIDES):
+        axis, periodic = side[0], case.grid.periodic[n // 2]
+        if side not in given:
+            if not periodic:
+                yield (
+                    ("boundaries", side),
+                    f"is missing: give a value or a flux there, or make the axis {axis} periodic (grid.periodic)",
+                )
+            continue
+        if periodic:
+            yield ("boundaries", side), f"the axis {axis} is periodic and has no sides; drop one of the two"
+        elif (given[side].value is None) == (given[side].flux is None):
+            yield ("boundaries", side), "give either a value (Dirichlet) or a flux (Neumann)"
+
+
+def _equation(case: SemCase) -> Iterator[Problem]:
+    table = case.sem
+    fields, given = type(table).model_fields, table.model_fields_set
+
+    def changed(key: str) -> bool:
+        return key in given and getattr(table, key) != fields[key].default
+
+    if table.equation == "helmholtz" and not table.reaction:
+        yield ("sem", "reaction"), 'is missing: equation = "helmholtz" has reaction u with a factor above 0'
+    if table.equation != "helmholtz" and table.reaction:
+        yield ("sem", "reaction"), 'belongs to equation = "helmholtz"'
+    if not case.marches:
+        for key in ("time_step", "time_order", "start"):
+            if changed(key):
+                yield ("sem", key), 'belongs to equation = "diffusion"; this one is solved in one step'
+        if case.initial:
+            yield ("initial",), 'belongs to equation = "diffusion"'
+        for key in ("steps", "time", "residual"):
+            if getattr(case.run, key) is not None and (key, case.run.steps) != ("steps", 1):
+                yield ("run", key), 'belongs to equation = "diffusion"; this one is solved in one step'
+        return
+    if table.time_step is None:
+        yield ("sem", "time_step"), 'is missing: equation = "diffusion" goes over time'
+    if case.run.steps is None and case.run.time is None:
+        yield ("run",), "give steps or time, so that the run ends"
+    if table.start == "exact" and case.exact is None:
+        yield ("sem", "start"), '"exact" takes the times before the start from [exact], which is missing'
+    if table.start == "exact" and case.initial:
+        yield ("initial",), 'sem.start = "exact" begins from [exact]; drop one of the two'
+
+
+def _exchange(case: SemCase) -> Iterator[Problem]:
+    for key in _NOT_OURS:
+        if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
+            yield ("exchange", key), "elements are dealt out in order, and sums travel as they are; leave the key out"
+
+
+def _expressions(case: SemCase) -> Iterator[Problem]:
+    """Those without a value, at a few places of the box."""
+    axes = [np.linspace(0, edge, 5) for edge in case.sem.lengths]
+    places = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    time = 0.0 if case.marches else None
+    for side, entry in case.boundaries.given():
+        axis, end = "xyz".index(side[0]), side[1] == "+"
+        here = places[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
+        for kind in ("value", "flux"):
+            given = getattr(entry, kind)
+            if given is not None:
+                yield from _tried(case, ("boundaries", side, kind), given, here, time)
+    if case.initial:
+        yield from _tried(case, ("initial", "value"), case.initial.value, places, None)
+    if case.exact:
+        yield from _tried(case, ("exact", "value"), case.exact.value, places, time)
+    yield from _tried(case, ("sem", "source"), case.sem.source, places, time)
+
+
+def _tried(case: SemCase, path: Path, given: float | str, places: np.ndarray, time: float | None) -> Iterator[Problem]:
+    try:
+        case.values(given, places, time)
+    except ValueError as error:
+        yield path, str(error)

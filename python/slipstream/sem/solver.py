@@ -1,0 +1,107 @@
+"""Spectral elements as the registry has them: `slipstream.case.solver.Solver`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from slipstream.base.core import as_case_error, core
+from slipstream.case.sides import SIDES
+from slipstream.case.solver import Plan, Run
+from slipstream.sem.case import SemCase
+from slipstream.sem.checks import problems
+
+__all__ = ["problems"]
+
+Tiles = list[tuple[str, str]]
+
+case_type = SemCase
+unit_of_rate = "Mpoint/s"
+files = ("findings.json", "solutions.csv")
+
+_EQUATIONS = {"poisson": "Poisson's equation", "helmholtz": "Helmholtz's equation", "diffusion": "diffusion"}
+
+
+def complete(data: dict[str, Any]) -> dict[str, Any]:
+    return data
+
+
+def check_before_start(case: SemCase) -> None:
+    """`problems` says it all."""
+
+
+def warnings(case: SemCase) -> list[str]:
+    table = case.sem
+    if table.time_order == 3 and table.start == "lower" and case.marches:
+        return [
+            'the first steps of lower order leave an error of order 2 in the time step; sem.start = "exact" has none'
+        ]
+    return []
+
+
+def facts(case: SemCase) -> list[tuple[str, str]]:
+    table = case.sem
+    bent = f", deformed by {table.deformation:g}" if table.deformation else ""
+    found = [
+        ("method", f"{_EQUATIONS[table.equation]}, spectral elements of order {table.order}, f64"),
+        ("elements", f"box of {' x '.join(f'{edge:g}' for edge in table.lengths)}{bent}, {case.factors} factors"),
+    ]
+    kinds: dict[str, list[str]] = {}
+    for side, (kind, _) in zip(SIDES, case.conditions, strict=True):
+        kinds.setdefault(kind, []).append(side)
+    found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
+    if case.marches:
+        found.append(("time step", f"{table.time_step:g}, backward differences of order {table.time_order}"))
+    found.append(("solves", f"conjugate gradients, Jacobi, to {table.tolerance:g} of the right side"))
+    found.append(("predictions", "bytes and times below are those of one iteration, and a step has many"))
+    return found
+
+
+def inputs(case: SemCase) -> dict[str, str | int]:
+    return {"equation": case.sem.equation, "order": case.sem.order, "precision": "f64"}
+
+
+def title(case: SemCase) -> str:
+    return f"{_EQUATIONS[case.sem.equation]}, order {case.sem.order}"
+
+
+def tiles(case: SemCase, figures: Mapping[str, Any], compared: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+    found = figures.get("findings") or {}
+    names = {"exact.distance": "distance from the exact solution", "iterations.mean": "iterations a solution"}
+    return [("order", str(case.sem.order))], [
+        (said, f"{found[key]:.3g}") for key, said in names.items() if key in found
+    ]
+
+
+def conversions(case: SemCase) -> Sequence[Any]:
+    return []
+
+
+def checksums(case: SemCase) -> dict[str, str]:
+    return {}
+
+
+def plan(case: SemCase, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
+    with as_case_error():
+        found: Plan = core().plan_sem(machine, options)
+    return found
+
+
+def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
+    found: Sequence[int] = core().largest_sem_grid(machine, options)
+    return found
+
+
+def smaller(case: SemCase) -> Iterator[dict[str, str]]:
+    if case.factors == "stored" and not case.sem.deformation:
+        yield {"factors": "affine"}
+
+
+def start(setup: Any, trace: Any = None) -> Run:
+    from slipstream.sem import running
+
+    return running.SemRun(setup, trace)
+
+
+def quantities(case: SemCase) -> Mapping[str, Any]:
+    from slipstream.pictures.quantity import of_field
+
+    return {"u": of_field("u", "u", usual=True)}

@@ -1,0 +1,90 @@
+"""The tables of a case of spectral elements."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from slipstream.base.keys import Count, Finite, Positive, Table
+from slipstream.case.sides import SidesTable
+from slipstream.case.tables import OutputTable, RunTable
+
+_NAMES = "A number, or an expression in x, y, z (from the box's low corner), the sides Lx, Ly, Lz"
+_AND_TIME = f"{_NAMES} and, of diffusion, the time t"
+
+#: Edges of the box, and by how much the elements along them differ.
+Edges = tuple[Positive, Positive, Positive]
+
+
+class SemTable(Table):
+    """[sem]: the equation and how it is computed. [grid] has the elements along x, y and z, and the periodic axes.
+    Lengths and times are in any units that fit together."""
+
+    equation: Literal["poisson", "helmholtz", "diffusion"] = Field(
+        description="-diffusivity Lap u = source; the same with + reaction u on the left; or du/dt = diffusivity Lap u "
+        "+ source."
+    )
+    order: Annotated[int, Field(ge=1, le=11)] = Field(7, description="Of the polynomials in an element, 1 to 11.")
+    lengths: Edges = Field((1.0, 1.0, 1.0), description="Edges of the box.")
+    stretch: Edges = Field((1.0, 1.0, 1.0), description="Width of the last element along an axis over the first's.")
+    deformation: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        0.0,
+        description="Amplitude of a sine map that bends the elements, as a share of the box; above 0.137 it folds.",
+    )
+    factors: Literal["auto", "stored", "affine"] = Field(
+        "auto",
+        description="Geometric factors: at each point, 48 B; or six numbers an element, where elements are "
+        "parallelepipeds. auto: affine where nothing is deformed.",
+    )
+    diffusivity: Positive = Field(1.0, description="In lengths squared a unit of time.")
+    reaction: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(0.0, description="helmholtz: the factor of u.")
+    source: Finite | str = Field(0.0, description=f"{_AND_TIME}.")
+    time_step: Positive | None = Field(None, description="diffusion: the same all through.")
+    time_order: Literal[1, 2, 3] = Field(2, description="diffusion: of the backward differences.")
+    start: Literal["lower", "exact"] = Field(
+        "lower",
+        description="diffusion: the first steps are of lower order, which leaves an error of order 2 in the time step; "
+        "or of full order, from [exact] at the times before.",
+    )
+    tolerance: Positive = Field(1e-10, description="Conjugate gradients end at this residual over the right side.")
+    most_iterations: Count = Field(1000, description="Of conjugate gradients for a solution.")
+    not_converged: Literal["stop", "go on"] = Field(
+        "stop", description="What becomes of a run whose conjugate gradients do not reach the tolerance."
+    )
+
+
+class SideTable(Table):
+    """[boundaries.SIDE]: a side of the box that is not periodic; one of the two."""
+
+    value: Finite | str | None = Field(None, description=f"Dirichlet: u. {_AND_TIME}.")
+    flux: Finite | str | None = Field(
+        None, description=f"Neumann: diffusivity du/dn, n outward, what flows in. {_AND_TIME}."
+    )
+
+
+class SemSidesTable(SidesTable[SideTable]):
+    """[boundaries]: the sides of the box, x- to z+. Each is here or periodic."""
+
+
+class SemStartTable(Table):
+    """[initial]: the state at the start of diffusion; left out: [exact] at time 0 where that is given, else zero."""
+
+    value: Finite | str = Field(description=f"u. {_NAMES}.")
+
+
+class SemSolutionTable(Table):
+    """[exact]: the solution that is known; with sides that are Neumann's or periodic alone, Poisson's but for a
+    constant."""
+
+    value: Finite | str = Field(description=f"u. {_AND_TIME}.")
+
+
+class SemRunTable(RunTable):
+    """[run]: when to stop, whichever comes first. Poisson's and Helmholtz's equation are one step."""
+
+    residual: Positive | None = Field(None, description="Steady: the largest |du/dt| below this.")
+
+
+class SemOutputTable(OutputTable):
+    """[output]: what stays."""
+
+    fields: bool = Field(True, description="u as fields.vtkhdf, curved elements of high order for ParaView.")

@@ -1,0 +1,97 @@
+// What the options of a solver on elements mean: the box, the grid of values, memory.
+#include <algorithm>
+#include <cmath>
+
+#include <slipstream/error.hpp>
+#include <slipstream/sem_solver.hpp>
+
+namespace slipstream::sem {
+namespace {
+
+std::int64_t cube_of(const Options& options) {
+  const std::int64_t n = options.order + 1;
+  return n * n * n;
+}
+
+const char* const axes[] = {"x", "y", "z"};
+
+}  // namespace
+
+Equation equation_from_string(const std::string& name) {
+  if (name == "poisson") return Equation::poisson;
+  if (name == "helmholtz") return Equation::helmholtz;
+  if (name == "diffusion") return Equation::diffusion;
+  throw Error("no equation of spectral elements is called '" + name + "': choose poisson, helmholtz or diffusion");
+}
+
+ElementBox box_of(const Options& options) {
+  ElementBox box;
+  box.elements = options.elements;
+  box.upper = options.lengths;
+  box.stretch = options.stretch;
+  box.deform = options.deform;
+  for (std::size_t d = 0; d < 3; ++d) {
+    box.periodic[d] = options.sides[d][0].condition == Condition::periodic;
+    for (std::size_t end = 0; end < 2; ++end) box.natural[d][end] = options.sides[d][end].condition == Condition::flux;
+  }
+  return box;
+}
+
+void check(const Options& o) {
+  gauss_lobatto(o.order);
+  box_of(o).check();
+  for (std::size_t d = 0; d < 3; ++d)
+    require((o.sides[d][0].condition == Condition::periodic) == (o.sides[d][1].condition == Condition::periodic),
+            std::string("of the sides across ") + axes[d] + " one is periodic and the other is not");
+  require(std::isfinite(o.diffusivity) && o.diffusivity > 0, "the diffusivity is a number above 0");
+  require(std::isfinite(o.reaction) && o.reaction >= 0, "the reaction is a number of 0 or more");
+  require(o.reaction == 0 || o.equation == Equation::helmholtz, "a reaction belongs to Helmholtz's equation");
+  require(std::isfinite(o.time_step) && o.time_step > 0, "the time step is a number above 0");
+  require(o.time_order >= 1 && o.time_order <= 3, "backward differences have order 1, 2 or 3 here");
+}
+
+Grid plan_grid(const Machine& machine, const Options& options, int rank) {
+  const std::int64_t count = box_of(options).count(), cube = cube_of(options);
+  GridOptions grid;
+  for (int d = 0; d < machine.devices(); ++d) {
+    const std::int64_t first = Space::first_of(count, machine.devices(), d);
+    const std::int64_t last = Space::first_of(count, machine.devices(), d + 1);
+    Block block;
+    block.box = {{0, first, 0}, {cube, last, 1}};
+    block.device = d;
+    if (last > first) grid.boxes.push_back(block);
+  }
+  return Grid({cube, count, 1}, machine, rank, std::move(grid));
+}
+
+std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options) {
+  const std::int64_t count = box_of(options).count(), cube = cube_of(options), word = sizeof(double);
+  const bool stored = options.factors == Factors::stored, steps = options.equation == Equation::diffusion;
+  std::vector<ArrayBytes> arrays;
+  for (int d = 0; d < machine.devices(); ++d) {
+    const std::int64_t elements =
+        Space::first_of(count, machine.devices(), d + 1) - Space::first_of(count, machine.devices(), d);
+    const std::int64_t vector = elements * cube * word;
+    arrays.push_back({d, "u and its history", (1 + (steps ? std::max(1, options.time_order - 1) : 0)) * vector});
+    arrays.push_back({d, "geometric factors", stored ? 6 * vector : 6 * word * elements});
+    arrays.push_back({d, "mass, mask and weights", 4 * vector});
+    arrays.push_back({d, "right side and values given", 5 * vector});
+    arrays.push_back({d, "conjugate gradients", 4 * vector});
+    // Places in the sum and lists of the points that elements share: 8 B and 4 B of each.
+    const std::int64_t n = options.order + 1, inner = std::max<std::int64_t>(0, n - 2);
+    arrays.push_back({d, "gather-scatter", 12 * elements * (cube - inner * inner * inner)});
+  }
+  return arrays;
+}
+
+int bytes_per_point(const Options& options) { return (options.factors == Factors::stored ? 64 : 16) + 18 + 80; }
+
+Differences backward_differences(int order) {
+  // Karniadakis, Israeli & Orszag 1991, table I.
+  if (order == 1) return {1, {1, 0, 0}, {1, 0, 0}};
+  if (order == 2) return {3.0 / 2, {2, -1.0 / 2, 0}, {2, -1, 0}};
+  require(order == 3, "backward differences of order " + std::to_string(order) + ": there are 1 to 3");
+  return {11.0 / 6, {3, -3.0 / 2, 1.0 / 3}, {3, -3, 1}};
+}
+
+}  // namespace slipstream::sem

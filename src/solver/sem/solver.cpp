@@ -1,0 +1,200 @@
+// Poisson's, Helmholtz's and the diffusion equation: a step is a right side and a linear solution.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include <slipstream/error.hpp>
+
+#include "machine/agree.hpp"
+#include "solver/sem/impl.hpp"
+#include "solver/sem/kernels.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+const Options& checked(const Communicator& comm, const Options& options) {
+  on_all_ranks(comm, [&] { check(options); });
+  return options;
+}
+
+FieldOptions field_options(const std::string& name, bool needed) {
+  FieldOptions options;
+  options.name = name;
+  options.type = DType::f64;
+  options.alignment = 1;
+  options.later = !needed;
+  return options;
+}
+
+void drain(std::vector<Stream>& streams) {
+  for (Stream& stream : streams) stream.synchronize();
+}
+
+}  // namespace
+
+Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
+    : comm(c),
+      options(checked(c, o)),
+      machine(m),
+      space(comm, machine, box_of(options), options.order, {options.factors, false, options.exchange}),
+      grid(plan_grid(machine, options, comm.rank())),
+      solver(space),
+      u(grid, field_options("u", true)),
+      u1(grid, field_options("u1", steps())),
+      u2(grid, field_options("u2", steps() && options.time_order > 2)) {
+  for (const int d : machine.devices_of_rank(comm.rank())) devices.push_back(machine.device(d).local);
+  b = space.vector();
+  x = space.vector();
+  share = space.vector();
+  state.fields["u"] = &u;
+  if (steps() && options.time_order > 1) state.fields["u1"] = &u1;
+  if (steps() && options.time_order > 2) state.fields["u2"] = &u2;
+  list_sides();
+  list_tasks();
+  start();
+}
+
+void Sem::Impl::wait() { drain(space.streams()); }
+
+std::vector<double*> Sem::Impl::pointers_of(const Field& field) const {
+  std::vector<double*> all;
+  for (const int device : machine.devices_of_rank(comm.rank())) {
+    all.push_back(nullptr);
+    for (const std::int64_t id : grid.local())
+      if (grid.block(id).device == device) all.back() = field.view<double>(id).origin;
+  }
+  return all;
+}
+
+void Sem::Impl::combine(const std::vector<double*>& to, const std::vector<Term>& terms) {
+  for (std::size_t d = 0; d < to.size(); ++d) {
+    Sum sum;
+    for (const Term& term : terms) {
+      sum.factors[sum.terms] = term.factor;
+      sum.vectors[sum.terms++] = term.vector[d];
+    }
+    sem::combine(space.streams()[d], sum, to[d], space.points(d));
+  }
+}
+
+/// The work of a collective task: the loop's streams have nothing of it to wait for but what came before.
+void Sem::Impl::list_tasks() {
+  const auto alone = [this](const char* name, void (Impl::*work)()) {
+    Collective collective;
+    collective.run = [this, work](std::vector<Stream>& streams) {
+      drain(streams);
+      (this->*work)();
+      wait();
+    };
+    collective.check = [this] { space.gather_scatter().check(); };
+    tasks.push_back(collective_task(name, std::move(collective)));
+  };
+  alone("right side", &Impl::right_side);
+  alone("conjugate gradients", &Impl::solve);
+}
+
+void Sem::Impl::right_side() {
+  const Differences differences = backward_differences(time_order_now());
+  take_given(static_cast<double>(state.step + 1) * options.time_step);
+  const Field* const history[] = {&u, &u1, &u2};
+  std::vector<Term> sources, guess;
+  if (options.source.at) sources.push_back({1, pointers(f)});
+  const int levels = steps() ? time_order_now() : 1;
+  for (int j = 0; j < levels; ++j) {
+    const auto n = static_cast<std::size_t>(j);
+    const std::vector<double*> level = pointers_of(*history[n]);
+    if (steps()) sources.push_back({differences.before[n] / options.time_step, level});
+    guess.push_back({differences.extrapolated[n], level});
+  }
+  combine(pointers(b), sources);
+  space.mass(b, b);
+  if (flows) combine(pointers(b), {{1, pointers(b)}, {1, pointers(flux)}});
+  if (lifted) {
+    space.helmholtz(lift, x, options.diffusivity, shift());
+    combine(pointers(b), {{1, pointers(b)}, {-1, pointers(x)}});
+    guess.push_back({-1, pointers(lift)});
+  }
+  space.assemble(b);
+  combine(pointers(x), guess);
+  for (std::size_t d = 0; d < x.size(); ++d)
+    multiply(space.streams()[d], x[d].data(), space.mask()[d].data(), x[d].data(), space.points(d));
+}
+
+void Sem::Impl::solve() {
+  krylov::Options how = options.krylov;
+  how.field = "u at step " + std::to_string(state.step + 1);
+  effort.last = solver.solve(b, x, options.diffusivity, shift(), how);
+  ++effort.solutions;
+  effort.iterations += effort.last.iterations;
+  effort.unconverged += effort.last.converged ? 0 : 1;
+  const std::vector<double*> now = pointers_of(u);
+  if (steps() && options.time_order > 2) combine(pointers_of(u2), {{1, pointers_of(u1)}});
+  if (steps()) combine(pointers_of(u1), {{1, now}});
+  std::vector<Term> parts{{1, pointers(x)}};
+  if (lifted) parts.push_back({1, pointers(lift)});
+  combine(now, parts);
+}
+
+Sem::Sem(const Communicator& comm, const Machine& machine, Options options)
+    : impl_(std::make_unique<Impl>(comm, machine, std::move(options))) {
+  impl_->loop.emplace(*this, Overlap::off, impl_->options.exchange.trace);
+}
+
+Sem::~Sem() {
+  if (impl_) impl_->wait();
+}
+
+/// Says the guard's finding by element and place: the cells of the grid are points.
+template <class Work>
+void in_terms_of_elements(const ElementBox& box, int order, const Work& work) {
+  try {
+    work();
+  } catch (const Diverged& error) {
+    const Finding& found = error.finding;
+    const Rule rule = gauss_lobatto(order);
+    const auto n = static_cast<std::int64_t>(rule.points.size()), p = found.cell[0];
+    const auto at = [&](std::int64_t i) { return rule.points[static_cast<std::size_t>(i % n)]; };
+    const Point place = box.place(found.cell[1], {at(p), at(p / n), at(p / n / n)});
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  "%s is not finite (%g) at step %lld on rank %d in element %lld, at (%.4g, %.4g, %.4g)",
+                  found.quantity.c_str(), found.value, static_cast<long long>(found.step), found.rank,
+                  static_cast<long long>(found.cell[1]), place[0], place[1], place[2]);
+    Finding there = found;
+    there.position = {place[0], place[1], place[2]};
+    throw Diverged(there, text);
+  }
+}
+
+void Sem::advance(std::int64_t steps) {
+  in_terms_of_elements(impl_->space.box(), impl_->options.order, [&] { impl_->loop->run(steps); });
+}
+
+void Sem::inspect() {
+  in_terms_of_elements(impl_->space.box(), impl_->options.order, [&] { impl_->loop->inspect(); });
+}
+
+void Sem::guard(std::int64_t every) {
+  GuardOptions options;
+  options.every = every;
+  impl_->loop->guard(impl_->comm, std::move(options));
+}
+
+void Sem::finish_step() {
+  State& state = impl_->state;
+  ++state.step;
+  state.time = static_cast<double>(state.step) * impl_->options.time_step;
+}
+
+std::vector<Watched> Sem::watched() { return {{"u", &impl_->u}}; }
+State& Sem::state() { return impl_->state; }
+const std::vector<Device>& Sem::devices() const { return impl_->devices; }
+const Tasks& Sem::tasks() const { return impl_->tasks; }
+TimeLoop& Sem::time_loop() { return *impl_->loop; }
+Space& Sem::space() { return impl_->space; }
+const Grid& Sem::grid() const { return impl_->grid; }
+const Options& Sem::options() const { return impl_->options; }
+const Effort& Sem::effort() const { return impl_->effort; }
+const std::vector<std::string>& Sem::cautions() const { return impl_->cautions; }
+
+}  // namespace slipstream::sem
