@@ -23,13 +23,13 @@ struct Layout {
 };
 
 struct Options {
-  std::string field;         ///< the unknown's name, for messages
   double tolerance = 1e-10;  ///< ends where sqrt((r, r) / (b, b)) is below
   int most_iterations = 1000;
   int look_every = 10;        ///< iterations between two looks of the host at the residual, for which it waits
   bool must_converge = true;  ///< throws Error where it does not; else the result says so
   bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x gets the mean zero
   double imbalance = 1e-6;    ///< with null_space: the greatest |(1, b)| / sqrt((1, 1) (b, b)) that passes
+  std::string field = {};     ///< the unknown's name, for messages
 };
 
 struct Result {

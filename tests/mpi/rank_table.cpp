@@ -167,6 +167,10 @@ const std::vector<Row>& table() {
       {"Backends/PoissonOn*", "1 2 4", "2", to_four, "elements on one rank, two and four"},
       {"Backends/PoissonBits*", "1 2 4", "2", to_four, "the box is dealt out anew with every count"},
       {"SemRefusesOnRanks*", "1 2", "2", to_four, "refused on every rank"},
+      {"SemErrors*", "1", none, "1 2", "errors of the method itself; seconds of iterations"},
+      {"Backends/SemBits*", "1 2", "2", to_four, "steps of a run on one device, several, and some without elements"},
+      {"SemSolver*", "1 2", "1", to_four, "refused and told alike on all ranks"},
+      {"LagrangeHexahedra*", "1", none, "1", "a list of numbers"},
       {"Guard.*", "1 2", "1", all, "refusals, and a finding of the one rank that has it"},
   };
   return rows;

@@ -143,11 +143,11 @@ void Sem::Impl::start() {
     put(pointers_of(*history[j]), options.initial, -j * options.time_step);
     make_continuous(pointers_of(*history[j]));
   }
+  take_given(options.time_step);
   // A right side that has no solution is refused before the first step: conjugate gradients look at it first of all.
   if (options.equation == Equation::poisson) {
     right_side();
-    krylov::Options look = options.krylov;
-    look.field = "u";
+    krylov::Options look = options_for("u");
     look.most_iterations = 0;
     look.must_converge = false;
     solver.solve(b, x, options.diffusivity, shift(), look);

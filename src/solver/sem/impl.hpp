@@ -28,6 +28,7 @@ struct Sem::Impl {
   /// b of the step to come, without the lifted values.
   void right_side();
   void solve();
+  krylov::Options options_for(std::string field) const;
   /// Mean of all copies of a point: places that are one and the same may differ in their last digits.
   void make_continuous(const std::vector<double*>& u);
   void put(const std::vector<double*>& to, const Function& function, double time);

@@ -120,9 +120,14 @@ void Sem::Impl::right_side() {
     multiply(space.streams()[d], x[d].data(), space.mask()[d].data(), x[d].data(), space.points(d));
 }
 
-void Sem::Impl::solve() {
+krylov::Options Sem::Impl::options_for(std::string field) const {
   krylov::Options how = options.krylov;
-  how.field = "u at step " + std::to_string(state.step + 1);
+  how.field = std::move(field);
+  return how;
+}
+
+void Sem::Impl::solve() {
+  const krylov::Options how = options_for("u at step " + std::to_string(state.step + 1));
   effort.last = solver.solve(b, x, options.diffusivity, shift(), how);
   ++effort.solutions;
   effort.iterations += effort.last.iterations;

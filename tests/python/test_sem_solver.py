@@ -1,0 +1,191 @@
+"""The solver on spectral elements: from a case file to results, restarts and pictures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from conftest import ROOT, Cli
+from slipstream.base import rows
+from slipstream.case.reader import load
+from slipstream.results.results import Results
+from slipstream.sem import sampling
+
+#: Two blocks of elements, so that two devices have some.
+DIFFUSION = """
+[case]
+name = "spread"
+[grid]
+cells = [5, 5, 3]
+periodic = [true, false, true]
+[sem]
+equation = "diffusion"
+order = 3
+deformation = 0.04
+diffusivity = 0.2
+source = "exp(y)*(1 + t)"
+time_step = 0.02
+time_order = 3
+[boundaries]
+"y-" = { value = "t*sin(2*pi*x)" }
+"y+" = { flux = "t + cos(2*pi*z)" }
+[initial]
+value = "y*cos(2*pi*x)*sin(2*pi*z)"
+[run]
+steps = 6
+"""
+
+POISSON = """
+[case]
+name = "still"
+[grid]
+cells = [2, 3, 2]
+[sem]
+equation = "poisson"
+order = 4
+lengths = [2.0, 3.0, 1.0]
+stretch = [1.0, 2.0, 1.0]
+deformation = 0.05
+[boundaries]
+"x-" = { flux = -1.0 }
+"x+" = { flux = 1.0 }
+"y-" = { flux = 0.0 }
+"y+" = { flux = 0.0 }
+"z-" = { flux = 0.0 }
+"z+" = { flux = 0.0 }
+[exact]
+value = "x"
+"""
+
+
+def case(folder: Path, text: str) -> str:
+    (folder / "a.toml").write_text(text)
+    return "a.toml"
+
+
+def findings(folder: Path, name: str) -> dict[str, Any]:
+    return json.loads((folder / "results" / name / "findings.json").read_text())
+
+
+def last_u(path: Path) -> np.ndarray:
+    with h5py.File(path) as file:
+        begin = file["VTKHDF/Steps/PointDataOffsets/u"][-1]
+        return file["VTKHDF/PointData/u"][begin:]
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [("poisson_sem", "order5"), ("heat_sem", ""), ("heat_sem", "half"), ("neumann_sem", "")],
+)
+def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str, variant: str) -> None:
+    words = ["--variant", variant] if variant else []
+    result = cli("run", str(ROOT / "cases" / f"{name}.toml"), *words, "output.report=false")
+    assert result.returncode == 0, result.stderr
+    expected = findings(tmp_path, f"{name}_{variant}" if variant else name)["expected"]
+    assert expected and all(entry["met"] for entry in expected), expected
+
+
+def test_run_leaves_a_folder_that_plot_and_report_read(cli: Cli, here: Cli, tmp_path: Path) -> None:
+    result = cli("run", case(tmp_path, DIFFUSION), "output.every=0.06", "run.check_every=2")
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    assert "5 x 5 x 3 elements of 64 points = 4 800 points" in said and "value y-; flux y+" in said
+    assert "backward differences of order 3" in said and "leave an error of order 2" in said
+    folder = tmp_path / "results" / "spread"
+    names = {path.name for path in folder.iterdir()}
+    assert {"case.resolved.toml", "run.json", "fields.vtkhdf", "findings.json", "solutions.csv", "report.html"} <= names
+    header, table = rows.read(folder / "solutions.csv")
+    assert header == ["step", "time", "iterations", "residual", "true_residual"]
+    assert [int(row[0]) for row in table] == [2, 4, 6] and all(float(row[4]) < 2e-10 for row in table)
+    assert "Mpoint/s" in (folder / "report.html").read_text()
+    assert here("plot", "results/spread", "--plane", "z=0.3").returncode == 0
+    assert (folder / "pictures" / "u_z0.3.png").stat().st_size > 5000
+    with h5py.File(folder / "fields.vtkhdf") as file:
+        root = file["VTKHDF"]
+        assert root.attrs["Type"] == b"UnstructuredGrid" and root["Steps"].attrs["NSteps"] == 3
+        np.testing.assert_allclose(root["Steps/Values"], [0, 0.06, 0.12], rtol=1e-12)
+        assert (root["Types"][:] == 72).all() and root["NumberOfCells"][:] == [75]
+        np.testing.assert_array_equal(root["Offsets"], np.arange(76) * 64)
+        np.testing.assert_array_equal(np.sort(root["Connectivity"]), np.arange(4800))
+        np.testing.assert_array_equal(root["Steps/PointDataOffsets/u"], [0, 4800, 9600])
+
+
+def test_restart_goes_on_with_the_same_bits_on_other_ranks(cli: Cli, tmp_path: Path) -> None:
+    path, folder = case(tmp_path, DIFFUSION), tmp_path / "results" / "spread"
+    assert cli("run", path).returncode == 0
+    straight = last_u(folder / "fields.vtkhdf")
+    assert cli("run", path, "run.steps=1", "--overwrite").returncode == 0
+    result = cli("run", path, "--restart", "last", "-n", "2")
+    assert result.returncode == 0, result.stderr
+    assert "restarted at step 1" in result.stdout
+    np.testing.assert_array_equal(last_u(folder / "fields_from_1.vtkhdf"), straight)
+    assert np.ptp(straight) > 0.5
+
+
+def test_samples_of_a_picture_lie_in_the_elements_where_they_belong(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", case(tmp_path, POISSON)).returncode == 0
+    shown = Results(tmp_path / "results" / "still")
+    u = shown.read(shown.frame(), "u", (slice(None), slice(3, 5), slice(7, 8)))
+    nx, ny, nz = shown.extent
+    assert u.shape == (1, 2, nx) and shown.size == pytest.approx((2, 3, 1))
+    # x, but for the constant: that of the mean, as elements have it, and what bent ones of order 4 make of it.
+    np.testing.assert_allclose(u[0, 0], (np.arange(nx) + 0.5) * 2 / nx - 1, atol=2e-3)
+    places = np.random.default_rng(1).uniform(0, 1, (200, 3)) * [2, 3, 1]
+    element, local = sampling.find(load(tmp_path / "a.toml"), places)
+    assert element.min() >= 0 and element.max() < 12 and local.min() >= 0 and local.max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sem.order=0"], "sem.order: should be greater than or equal to 1"),
+        (["sem.order=12"], "sem.order: should be less than or equal to 11"),
+        (["sem.deformation=0.3"], "is turned inside out at ("),
+        (["sem.factors=affine"], "is no parallelepiped"),
+        (["grid.periodic=[true,true,true]"], "boundaries.y-: the axis y is periodic and has no sides"),
+        (["grid.periodic=[false,false,true]"], "boundaries.x-: is missing: give a value or a flux there"),
+        (["boundaries.y-.flux=1"], "boundaries.y-: give either a value (Dirichlet) or a flux (Neumann)"),
+        (["boundaries.y-.value=log(-1-x)"], "boundaries.y-.value: 'log(-1-x)' is not finite everywhere"),
+        (["sem.time_order=4"], "sem.time_order: should be 1, 2 or 3"),
+        (["sem.start=exact"], "the times before the start from [exact], which is missing"),
+        (["sem.reaction=1.0"], 'sem.reaction: belongs to equation = "helmholtz"'),
+        (["exchange.rim=auto"], "exchange.rim: elements are dealt out in order"),
+        (["sem.oder=3"], "did you mean 'order'?"),
+    ],
+)
+def test_bad_input_is_one_error_and_leaves_nothing(here: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+    result = here("run", case(tmp_path, DIFFUSION), *words)
+    assert result.returncode == 2 and said in result.stderr, result.stderr
+    assert result.stderr.count("error:") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_fluxes_that_do_not_sum_to_zero_are_refused(here: Cli, tmp_path: Path) -> None:
+    result = here("run", case(tmp_path, POISSON), "boundaries.x+.flux=1.1")
+    assert result.returncode == 2 and "for u: the right side does not sum to zero" in result.stderr, result.stderr
+    assert not (tmp_path / "results").exists()
+    result = here("check", "a.toml", "run.steps=3")
+    assert result.returncode == 2 and 'run.steps: belongs to equation = "diffusion"' in result.stderr
+
+
+def test_what_does_not_converge_ends_the_run_or_goes_on_as_told(cli: Cli, tmp_path: Path) -> None:
+    few = [case(tmp_path, DIFFUSION), "sem.most_iterations=12"]
+    result = cli("run", *few, "-n", "2")
+    assert result.returncode == 2 and result.stderr.count("error:") == 1, result.stderr
+    assert "for u at step 1 did not converge in 12 iterations: the last residuals are" in result.stderr
+    result = cli("run", *few, "--overwrite", "sem.not_converged=go on")
+    assert result.returncode == 0, result.stderr
+    assert "6 of 6 linear solutions did not reach 1e-10" in " ".join(result.stdout.split())
+
+
+def test_an_unsound_state_is_given_up_with_its_element(cli: Cli, tmp_path: Path) -> None:
+    result = cli("run", case(tmp_path, DIFFUSION), "guard.every=1", "sem.source=1e200*exp(y)", "run.steps=400")
+    assert result.returncode in (2, 3), result.stderr
+
+
+def test_plan_tells_of_the_case(here: Cli, tmp_path: Path) -> None:
+    said = " ".join(here("plan", case(tmp_path, POISSON), "machine.devices_per_rank=2").stdout.split())
+    assert "Poisson's equation, spectral elements of order 4, f64" in said and "geometric factors" in said
+    assert "largest grid that fits" in said and "Mpoint/s" in said
