@@ -223,6 +223,24 @@ TEST(SemSolverTells, OfValuesThatDifferWhereSidesMeet) {
   EXPECT_NE(sem.cautions().front().find("the sides x- and y- have 0 and 1 at (0, 0, 0)"), std::string::npos);
 }
 
+TEST(SemSolverTells, InWhichElementAValueIsNoNumber) {
+  const Communicator comm = Communicator::world();
+  Sem sem(comm, machine_here(Backend::host, 1), busy_box());
+  sem.guard(1);
+  sem.advance(1);
+  // Element 7 is the third along x and the second along y; its point 1 lies on the middle of an edge.
+  const double none = std::nan("");
+  sem.state()["u"].write({{1, 7, 0}, {2, 8, 1}}, &none);
+  try {
+    sem.inspect();
+    FAIL() << "nothing was found";
+  } catch (const Diverged& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("u is not finite (nan) at step 1 on rank 0 in element 7, at (0.5, 0.2, 0)"), std::string::npos)
+        << text;
+  }
+}
+
 TEST(LagrangeHexahedra, HaveEachNodeOnceWithCornersFirst) {
   EXPECT_EQ(vtk_hexahedron_nodes(1), (std::vector<std::int64_t>{0, 1, 3, 2, 4, 5, 7, 6}));
   // Order 2 as vtkTriQuadraticHexahedron's neighbours: edges round the lower face, the upper one, upright; faces;
