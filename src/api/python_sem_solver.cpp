@@ -42,7 +42,7 @@ sem::Given given(const nb::object& pair) {
 sem::Options sem_options(const nb::dict& dict) {
   sem::Options o;
   Reader reader(dict, "the solver");
-  std::string equation = "poisson", factors = "stored";
+  std::string equation = "poisson", factors = "stored", preconditioner = "jacobi";
   nb::object source = nb::none(), initial = nb::none();
   nb::dict exchange;
   std::vector<std::pair<std::string, nb::object>> sides;
@@ -65,9 +65,12 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("tolerance", o.krylov.tolerance);
   reader.read("most_iterations", o.krylov.most_iterations);
   reader.read("go_on", go_on);
+  reader.read("preconditioner", preconditioner);
+  reader.read("degree", o.krylov.degree);
   reader.read("exchange", exchange);
   reader.finish();
   o.krylov.must_converge = !go_on;
+  o.krylov.preconditioner = krylov::preconditioner_from_string(preconditioner);
   o.equation = sem::equation_from_string(equation);
   o.factors = sem::factors_from_string(factors);
   o.source = given(source);

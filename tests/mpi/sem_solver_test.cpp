@@ -139,6 +139,40 @@ TEST(SemErrors, AreRoundingWhereThePolynomialsHoldTheSolution) {
   }
 }
 
+TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
+  const Communicator comm = Communicator::world();
+  const auto solved = [&](Equation equation, krylov::Preconditioner preconditioner, int degree) {
+    Options o;
+    o.elements = {3, 3, 3};
+    o.deform = 0.1;
+    o.order = 4;
+    o.equation = equation;
+    o.krylov.tolerance = 1e-11;
+    o.krylov.preconditioner = preconditioner;
+    o.krylov.degree = degree;
+    o.krylov.look_every = 1;
+    // Of fluxes alone, so that there is a null space; cos is even about all sides.
+    const auto waves = [](const Point& x, double) { return std::cos(std::numbers::pi * x[0]); };
+    set_all_sides(o, {Condition::flux, {}});
+    if (equation == Equation::helmholtz) o.reaction = 3;
+    o.source = steady([=](const Point& x, double t) {
+      return (std::numbers::pi * std::numbers::pi + (equation == Equation::helmholtz ? 3 : 0)) * waves(x, t);
+    });
+    Sem sem(comm, machine_here(Backend::host, 1), o);
+    sem.advance(1);
+    return std::pair{sem.effort().iterations, sem.statistics(each(waves)).distance};
+  };
+  for (const Equation equation : {Equation::poisson, Equation::helmholtz}) {
+    const auto [jacobi, error] = solved(equation, krylov::Preconditioner::jacobi, 1);
+    EXPECT_LT(error, 1e-2);
+    for (const int degree : {1, 4}) {
+      const auto [iterations, same] = solved(equation, krylov::Preconditioner::chebyshev, degree);
+      EXPECT_NEAR(same, error, 1e-8);
+      EXPECT_LT(iterations * degree, 1.3 * static_cast<double>(jacobi)) << degree;
+    }
+  }
+}
+
 /// Four blocks of elements, with a history, values and fluxes that change, and an axis that closes on itself.
 Options busy_box() {
   Options o;
@@ -150,6 +184,8 @@ Options busy_box() {
   o.time_step = 0.05;
   o.time_order = 3;
   o.krylov.tolerance = 1e-8;
+  o.krylov.preconditioner = krylov::Preconditioner::chebyshev;
+  o.krylov.degree = 3;
   o.sides[0] = {Side{Condition::periodic, {}}, Side{Condition::periodic, {}}};
   o.sides[1][0].given = unsteady([](const Point& x, double t) { return t * std::cos(2 * std::numbers::pi * x[0]); });
   o.sides[2][1] = {Condition::flux, unsteady([](const Point& x, double t) { return t + x[1]; })};

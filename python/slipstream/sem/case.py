@@ -147,9 +147,10 @@ class SemCase(Case):
         table = self.sem
         keys = ("routes", "wait_limit", "throttle", "pack", "streams", "sync", "grouping", "teams", "chunk")
         same = ("lengths", "stretch", "deformation", "order", "equation", "diffusivity", "reaction", "tolerance")
+        solved = ("most_iterations", "preconditioner", "degree")
         return {
             "elements": self.grid.cells,
-            **{key: getattr(table, key) for key in (*same, "most_iterations", "time_order")},
+            **{key: getattr(table, key) for key in (*same, *solved, "time_order")},
             "factors": self.factors,
             "time_step": self.time_step,
             "exact_start": table.start == "exact",

@@ -47,6 +47,8 @@ def _equation(case: SemCase) -> Iterator[Problem]:
         yield ("sem", "reaction"), 'is missing: equation = "helmholtz" has reaction u with a factor above 0'
     if table.equation != "helmholtz" and table.reaction:
         yield ("sem", "reaction"), 'belongs to equation = "helmholtz"'
+    if changed("degree") and table.preconditioner != "chebyshev":
+        yield ("sem", "degree"), 'belongs to preconditioner = "chebyshev"'
     if not case.marches:
         for key in ("time_step", "time_order", "start"):
             if changed(key):

@@ -50,7 +50,8 @@ def facts(case: SemCase) -> list[tuple[str, str]]:
     found.append(("sides", "; ".join(f"{kind} {' '.join(sides)}" for kind, sides in kinds.items())))
     if case.marches:
         found.append(("time step", f"{table.time_step:g}, backward differences of order {table.time_order}"))
-    found.append(("solves", f"conjugate gradients, Jacobi, to {table.tolerance:g} of the right side"))
+    by = "Jacobi" if table.preconditioner == "jacobi" else f"Chebyshev-Jacobi of degree {table.degree}"
+    found.append(("solves", f"conjugate gradients, {by}, to {table.tolerance:g} of the right side"))
     found.append(("predictions", "bytes and times below are those of one iteration, and a step has many"))
     return found
 

@@ -47,6 +47,10 @@ class SemTable(Table):
     )
     tolerance: Positive = Field(1e-10, description="Conjugate gradients end at this residual over the right side.")
     most_iterations: Count = Field(1000, description="Of conjugate gradients for a solution.")
+    preconditioner: Literal["jacobi", "chebyshev"] = Field(
+        "jacobi", description="Of conjugate gradients: the diagonal, or Chebyshev's polynomial with it."
+    )
+    degree: Count = Field(4, description="chebyshev: operators an iteration; more of them, and fewer iterations.")
     not_converged: Literal["stop", "go on"] = Field(
         "stop", description="What becomes of a run whose conjugate gradients do not reach the tolerance."
     )

@@ -1,6 +1,7 @@
 // Preconditioned conjugate gradients whose coefficients stay on the devices.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <sstream>
 
 #include <slipstream/block_sums.hpp>
@@ -8,6 +9,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/krylov.hpp>
 
+#include "solver/krylov/chebyshev.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 
 namespace slipstream::krylov {
@@ -28,6 +30,7 @@ std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout) {
 struct Side {
   Range range;
   Buffer<double> r, p, q, parts, sums, host;
+  Buffer<double> z, d;  ///< where they are needed: what the preconditioner makes of r, and its last change
 };
 enum Place : std::size_t { first_pair = 0, second_pair = 2, direction_sum = 4, mean_pair = 6, places = 8 };
 
@@ -74,6 +77,8 @@ struct ConjugateGradients::Impl {
   Layout layout;
   BlockSums one, two;
   std::vector<Side> sides;
+  std::optional<double> polynomial;  ///< Chebyshev's: up to which eigenvalue
+  int degree = 1;
 
   Impl(const Communicator& comm, const Machine& machine, Layout l)
       : layout(std::move(l)), one(comm, machine, blocks_of(layout), 1), two(comm, machine, blocks_of(layout), 2) {
@@ -82,9 +87,15 @@ struct ConjugateGradients::Impl {
       const Device device = machine.device(devices[d]).local;
       const Range range{layout.points[d], layout.block};
       const auto points = static_cast<std::size_t>(range.points), blocks = static_cast<std::size_t>(range.blocks());
-      sides.push_back({range, Buffer<double>(device, points), Buffer<double>(device, points),
-                       Buffer<double>(device, points), Buffer<double>(device, 2 * blocks + 1),
-                       Buffer<double>(device, places), Buffer<double>(device, 2, Memory::pinned)});
+      sides.push_back({range,
+                       Buffer<double>(device, points),
+                       Buffer<double>(device, points),
+                       Buffer<double>(device, points),
+                       Buffer<double>(device, 2 * blocks + 1),
+                       Buffer<double>(device, places),
+                       Buffer<double>(device, 2, Memory::pinned),
+                       {},
+                       {}});
     }
   }
 
@@ -174,25 +185,115 @@ struct ConjugateGradients::Impl {
             sums + direction_sum, x[d], side.r.data()},
            side.parts.data());
     });
+    turn(streams, system, next, now);
+  }
+
+  /// The next direction, by (r, z) of this iteration at `now` and of the one before.
+  void turn(std::vector<Stream>& streams, const System& system, std::size_t now, std::size_t before) {
+    if (!polynomial) {
+      for (std::size_t d = 0; d < sides.size(); ++d) {
+        Side& side = sides[d];
+        direction(streams[d], side.range, system.inverse_diagonal[d], side.r.data(), side.sums.data() + now,
+                  side.sums.data() + before, side.p.data());
+      }
+      return;
+    }
+    apply_polynomial(streams, system);
+    summed(streams, one, now, [&](Side& side, std::size_t d) {
+      dot(streams[d], side.range, system.weights[d], side.r.data(), side.z.data(), side.parts.data());
+    });
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
-      direction(streams[d], side.range, system.inverse_diagonal[d], side.r.data(), side.sums.data() + next,
-                side.sums.data() + now, side.p.data());
+      direction(streams[d], side.range, side.z.data(), side.sums.data() + now, side.sums.data() + before,
+                side.p.data());
     }
+  }
+
+  /// z of r.
+  void apply_polynomial(std::vector<Stream>& streams, const System& system) {
+    const Vectors z = all([](Side & side) -> auto& { return side.z; });
+    const Vectors q = all([](Side & side) -> auto& { return side.q; });
+    Chebyshev numbers(*polynomial);
+    const double first = numbers.first();
+    for (std::size_t d = 0; d < sides.size(); ++d)
+      chebyshev_begin(streams[d], sides[d].range, system.inverse_diagonal[d], sides[d].r.data(), first,
+                      sides[d].d.data(), z[d]);
+    for (int step = 1; step < degree; ++step) {
+      system.apply(z, q);
+      const auto [a, b] = numbers.next();
+      for (std::size_t d = 0; d < sides.size(); ++d)
+        chebyshev_next(streams[d], sides[d].range, system.inverse_diagonal[d], sides[d].r.data(), q[d], a, b,
+                       sides[d].d.data(), z[d]);
+    }
+  }
+
+  void make_room() {
+    for (Side& side : sides)
+      if (side.z.size() < side.r.size())
+        for (Buffer<double>* buffer : {&side.z, &side.d}) *buffer = Buffer<double>(side.r.device(), side.r.size());
+  }
+
+  void set_preconditioner(std::vector<Stream>& streams, const System& system, const Options& options) {
+    polynomial.reset();
+    if (options.preconditioner == Preconditioner::jacobi) return;
+    make_room();
+    // An eigenvalue beyond the end would make the preconditioner negative; Lanczos's method comes from below.
+    const double largest =
+        system.largest_eigenvalue > 0 ? system.largest_eigenvalue : largest_eigenvalue(streams, system);
+    polynomial = 1.1 * largest;
+    degree = options.degree;
+  }
+
+  double largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
+    constexpr int steps = 12;
+    polynomial.reset();
+    make_room();
+    const Vectors p = all([](Side & side) -> auto& { return side.p; }),
+                  x = all([](Side & side) -> auto& { return side.z; });
+    for (std::size_t d = 0; d < sides.size(); ++d)
+      noise(streams[d], sides[d].range, layout.first_block[d] * layout.block, p[d]);
+    // r = A noise is alike in all copies, zero where x is fixed, and has no part in the null space.
+    system.apply(p, all([](Side & side) -> auto& { return side.r; }));
+    std::size_t now = first_pair, next = second_pair;
+    summed(streams, two, now, [&](Side& side, std::size_t d) {
+      preconditioned(streams[d], side.range, system.weights[d], system.inverse_diagonal[d], side.r.data(),
+                     side.parts.data());
+    });
+    begin_directions(streams, system, now, next);
+    std::vector<double> alpha, beta;
+    double rz = read(streams, now)[0];
+    for (int step = 0; step < steps && rz > 0; ++step) {
+      iterate(streams, system, x, now, next);
+      std::swap(now, next);
+      alpha.push_back(rz / read(streams, direction_sum)[0]);
+      const double following = read(streams, now)[0];
+      beta.push_back(following / rz);
+      rz = following;
+    }
+    const double found = largest_seen(alpha, beta);
+    require(std::isfinite(found) && found > 0, "Chebyshev's polynomial: the largest eigenvalue is found to be " +
+                                                   std::to_string(found) +
+                                                   "; the matrix or its diagonal is not positive");
+    return found;
+  }
+
+  /// p = z.
+  void begin_directions(std::vector<Stream>& streams, const System& system, std::size_t now, std::size_t next) {
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      Side& side = sides[d];
+      if (side.p.size() > 0) fill(streams[d], side.p.data(), 0, side.p.bytes());
+      fill(streams[d], side.sums.data() + next, 0, 2 * sizeof(double));
+    }
+    turn(streams, system, now, next);
   }
 
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options) {
     const double square = right_side(streams, system, b, options), size = square > 0 ? std::sqrt(square) : 1;
     std::size_t now = first_pair, next = second_pair;
+    set_preconditioner(streams, system, options);
     start(streams, system, b, x, options, now);
-    for (std::size_t d = 0; d < sides.size(); ++d) {
-      Side& side = sides[d];
-      if (side.p.size() > 0) fill(streams[d], side.p.data(), 0, side.p.bytes());
-      fill(streams[d], side.sums.data() + next, 0, 2 * sizeof(double));
-      direction(streams[d], side.range, system.inverse_diagonal[d], side.r.data(), side.sums.data() + now,
-                side.sums.data() + next, side.p.data());
-    }
+    begin_directions(streams, system, now, next);
     Result result;
     const auto look = [&] {
       const auto [rz, rr] = read(streams, now);
@@ -232,7 +333,19 @@ Result ConjugateGradients::solve(std::vector<Stream>& streams, const System& sys
                                  const Options& options) {
   require(options.look_every >= 1 && options.most_iterations >= 0,
           "conjugate gradients: looks are 1 or more iterations apart, and iterations are not negative");
+  require(options.preconditioner == Preconditioner::jacobi || options.degree >= 1,
+          "Chebyshev's polynomial has degree 1 or more");
   return impl_->solve(streams, system, b, x, options);
+}
+
+double ConjugateGradients::largest_eigenvalue(std::vector<Stream>& streams, const System& system) {
+  return impl_->largest_eigenvalue(streams, system);
+}
+
+Preconditioner preconditioner_from_string(const std::string& name) {
+  if (name == "jacobi") return Preconditioner::jacobi;
+  if (name == "chebyshev") return Preconditioner::chebyshev;
+  throw Error("no preconditioner is called '" + name + "': choose jacobi or chebyshev");
 }
 
 }  // namespace slipstream::krylov

@@ -123,6 +123,42 @@ struct Direction {
   SLIP_FN void operator()(std::int64_t i) const { p[i] = fma(ratio(*now, *before), p[i], d[i] * r[i]); }
 };
 
+struct DirectionOf {
+  const double *z, *now, *before;
+  double* p;
+  SLIP_FN void operator()(std::int64_t i) const { p[i] = fma(ratio(*now, *before), p[i], z[i]); }
+};
+
+struct ChebyshevBegin {
+  const double *diagonal, *r;
+  double a;
+  double *d, *z;
+  SLIP_FN void operator()(std::int64_t p) const { z[p] = d[p] = a * (diagonal[p] * r[p]); }
+};
+
+struct ChebyshevNext {
+  const double *diagonal, *r, *q;
+  double a, b;
+  double *d, *z;
+  SLIP_FN void operator()(std::int64_t p) const {
+    const double change = fma(a, d[p], b * (diagonal[p] * (r[p] - q[p])));
+    d[p] = change;
+    z[p] += change;
+  }
+};
+
+struct Noise {
+  std::int64_t first;
+  double* u;
+  SLIP_FN void operator()(std::int64_t p) const {
+    // The finaliser of splitmix64 (Steele, Lea & Flood 2014).
+    auto word = static_cast<std::uint64_t>(first + p) * 0x9e3779b97f4a7c15u + 1;
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
+    u[p] = static_cast<double>((word ^ (word >> 31)) >> 11) * 0x1p-52 - 1;
+  }
+};
+
 }  // namespace
 
 void dot(Stream& stream, const Range& range, const double* w, const double* u, const double* v, double* parts) {
@@ -147,6 +183,22 @@ void subtract_mean(Stream& stream, const Range& range, const double* sums, doubl
 void direction(Stream& stream, const Range& range, const double* d, const double* r, const double* now,
                const double* before, double* p) {
   by_points(stream, range, Direction{d, r, now, before, p});
+}
+
+void direction(Stream& stream, const Range& range, const double* z, const double* now, const double* before,
+               double* p) {
+  by_points(stream, range, DirectionOf{z, now, before, p});
+}
+void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
+                     double* z) {
+  by_points(stream, range, ChebyshevBegin{diagonal, r, a, d, z});
+}
+void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
+                    double a, double b, double* d, double* z) {
+  by_points(stream, range, ChebyshevNext{diagonal, r, q, a, b, d, z});
+}
+void noise(Stream& stream, const Range& range, std::int64_t first, double* u) {
+  by_points(stream, range, Noise{first, u});
 }
 
 }  // namespace slipstream::krylov

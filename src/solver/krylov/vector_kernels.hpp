@@ -36,4 +36,17 @@ void subtract_mean(Stream& stream, const Range& range, const double* sums, doubl
 void direction(Stream& stream, const Range& range, const double* d, const double* r, const double* now,
                const double* before, double* p);
 
+/// p = z + (now / before) p.
+void direction(Stream& stream, const Range& range, const double* z, const double* now, const double* before, double* p);
+
+/// The first step of Chebyshev's iteration from zero: d = z = a D r.
+void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
+                     double* z);
+/// A further one, with q = A z: d = a d + b D (r - q), z += d.
+void chebyshev_next(Stream& stream, const Range& range, const double* diagonal, const double* r, const double* q,
+                    double a, double b, double* d, double* z);
+
+/// Numbers in [-1, 1) that look random; that of point p depends on first + p alone.
+void noise(Stream& stream, const Range& range, std::int64_t first, double* u);
+
 }  // namespace slipstream::krylov

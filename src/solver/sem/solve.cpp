@@ -35,13 +35,17 @@ struct HelmholtzSolver::Impl {
   Space& space;
   krylov::ConjugateGradients method;
   Vector inverse;
-  std::pair<double, double> of{};  ///< the h1 and h2 that `inverse` belongs to
+  double largest = 0;              ///< eigenvalue, 0: not asked for yet
+  std::pair<double, double> of{};  ///< the h1 and h2 that these belong to
 
   explicit Impl(Space& s) : space(s), method(s.comm(), s.machine(), layout_of(s)) {}
 
   krylov::Result solve(const Vector& b, Vector& x, double h1, double h2, krylov::Options options) {
     options.null_space = options.null_space || (h2 == 0 && !has_dirichlet_side(space.box()));
-    if (inverse.empty() || of != std::pair{h1, h2}) inverse = space.inverse_diagonal(h1, h2);
+    if (inverse.empty() || of != std::pair{h1, h2}) {
+      inverse = space.inverse_diagonal(h1, h2);
+      largest = 0;
+    }
     of = {h1, h2};
     krylov::System system;
     system.apply = [&](const krylov::Vectors& in, const krylov::Vectors& out) {
@@ -51,6 +55,10 @@ struct HelmholtzSolver::Impl {
     system.weights = values(space.weights());
     system.inverse_diagonal = values(inverse);
     system.measure = values(space.mass_matrix());
+    if (options.preconditioner == krylov::Preconditioner::chebyshev) {
+      if (largest == 0) largest = method.largest_eigenvalue(space.streams(), system);
+      system.largest_eigenvalue = largest;
+    }
     krylov::Result result = method.solve(space.streams(), system, values(b), pointers(x), options);
     for (Stream& stream : space.streams()) stream.synchronize();
     return result;

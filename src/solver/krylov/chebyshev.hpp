@@ -1,0 +1,41 @@
+#pragma once
+// Numbers of Chebyshev's iteration, and of the matrix that Lanczos's method finds.
+#include <vector>
+
+namespace slipstream::krylov {
+
+/// Chebyshev's iteration for D A z = D r from z = 0 on the part [largest / spread, largest] of the spectrum (Saad 2003,
+/// algorithm 12.1). z is a polynomial of D A times D r, positive where 0 < eigenvalue <= largest: a preconditioner.
+class Chebyshev {
+ public:
+  /// How far down the iteration damps. The optimum moves slowly with the matrix; see docs/sem.md.
+  static constexpr double spread = 60;
+
+  explicit Chebyshev(double largest)
+      : centre_(largest * (1 + 1 / spread) / 2), sigma_((1 + 1 / spread) / (1 - 1 / spread)) {}
+
+  /// The factor of the first step.
+  double first() {
+    rho_ = 1 / sigma_;
+    return 1 / centre_;
+  }
+  /// The factors a and b of the next step, d = a d + b D (r - A z).
+  struct Factors {
+    double a, b;
+  };
+  Factors next() {
+    const double rho = 1 / (2 * sigma_ - rho_), half_width = centre_ / sigma_;
+    const Factors factors{rho * rho_, 2 * rho / half_width};
+    rho_ = rho;
+    return factors;
+  }
+
+ private:
+  double centre_, sigma_, rho_ = 0;
+};
+
+/// The largest eigenvalue of D A as far as conjugate gradients have seen it: that of the tridiagonal matrix with
+/// 1 / alpha_k + beta_{k-1} / alpha_{k-1} on the diagonal and sqrt(beta_k) / alpha_k beside it (Saad 2003, 6.7.3).
+double largest_seen(const std::vector<double>& alpha, const std::vector<double>& beta);
+
+}  // namespace slipstream::krylov
