@@ -141,6 +141,10 @@ class Space {
   void mass(const Vector& in, Vector& out);
   /// Derivatives along x, y and z at each element's points, not made continuous. Needs SpaceOptions::gradient.
   void gradient(const Vector& in, std::array<Vector*, 3> out);
+  /// The sum of du_a/dx_a, and the curl, at each element's points, not made continuous; out is none of u. Need
+  /// SpaceOptions::gradient.
+  void divergence(const std::array<const Vector*, 3>& u, Vector& out);
+  void curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out);
   /// u = M Q Q^T u, or without M.
   void assemble(Vector& u, bool masked = true);
   void assemble(const std::vector<double*>& u, bool masked = true);

@@ -132,6 +132,32 @@ TEST_P(OperatorsOf, GradientsOfPolynomialsAreExactAndMassIsTheirWeight) {
   for (std::size_t p = 0; p < u.size(); ++p) ASSERT_EQ(weighted[p], mass[p] * u[p]);
 }
 
+TEST_P(OperatorsOf, DivergenceAndCurlAreSumsOfGradients) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  Space space(comm, machine_here(backend, 1), small(0.04), order, {Factors::stored, true, {}});
+  Vector u[3] = {space.vector(), space.vector(), space.vector()}, out = space.vector();
+  Vector curl[3] = {space.vector(), space.vector(), space.vector()};
+  std::vector<double> g[3][3];  // of component, along axis
+  for (int c = 0; c < 3; ++c) {
+    std::vector<double> values;
+    for (const Point& x : space.places(0)) values.push_back(std::sin(x[0] + (c + 1) * x[1] - c * x[2]));
+    set(space, u[c], values);
+    space.gradient(u[c], {&curl[0], &curl[1], &curl[2]});
+    for (int a = 0; a < 3; ++a) g[c][a] = get(space, curl[a]);
+  }
+  space.divergence({&u[0], &u[1], &u[2]}, out);
+  space.curl({&u[0], &u[1], &u[2]}, {&curl[0], &curl[1], &curl[2]});
+  const std::vector<double> divergence = get(space, out);
+  for (std::size_t p = 0; p < divergence.size(); ++p)
+    ASSERT_NEAR(divergence[p], g[0][0][p] + g[1][1][p] + g[2][2][p], 1e-12) << p;
+  for (int a = 0; a < 3; ++a) {
+    const std::vector<double> found = get(space, curl[a]);
+    const int b = (a + 1) % 3, c = (a + 2) % 3;
+    for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], g[c][b][p] - g[b][c][p], 1e-12) << p;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Orders, OperatorsOf,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 4)));
 INSTANTIATE_TEST_SUITE_P(HighOrders, OperatorsOf,

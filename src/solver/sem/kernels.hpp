@@ -22,10 +22,27 @@ struct GradientCall {
   std::int64_t elements;
 };
 
+/// Derivatives of three components, added up: `of[c]` says what the derivatives of component c along some axes go to.
+struct DerivativesCall {
+  struct Term {
+    int axis, out;
+    double sign;
+    bool first;  ///< of its result: the term is the first of all
+  };
+  const Rule* rule;
+  const double* in[3];
+  const double* metric;
+  double* out[3];
+  std::int64_t elements;
+  Term of[3][2];
+  int terms;  ///< of each component
+};
+
 /// The kernels of an order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
   void (*gradient)(Stream& stream, const GradientCall& call);
+  void (*derivatives)(Stream& stream, const DerivativesCall& call);
 };
 const OrderKernels& order_kernels(int order);
 

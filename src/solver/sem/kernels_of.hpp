@@ -2,6 +2,7 @@
 // What orders_*_kernels.cpp instantiate.
 #include <algorithm>
 
+#include "solver/sem/derivatives.hpp"
 #include "solver/sem/gradient.hpp"
 #include "solver/sem/helmholtz.hpp"
 
@@ -49,6 +50,10 @@ OrderKernels kernels_of() {
                            call.elements,
                            13 * Kernel::threads * n},
                     call.elements);
+  };
+  kernels.derivatives = [](Stream& stream, const DerivativesCall& call) {
+    using Kernel = DerivativesKernel<n>;
+    launch_elements(stream, Kernel{basis_of<n>(*call.rule), call, 40 * Kernel::threads * n}, call.elements);
   };
   return kernels;
 }

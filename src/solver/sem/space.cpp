@@ -88,6 +88,25 @@ struct Space::Impl {
     sums->run(streams, arrays);
   }
 
+  void require_metric() const {
+    require(options.gradient, "the space of elements keeps no metric: make it with SpaceOptions::gradient");
+  }
+
+  using Terms = std::array<std::array<DerivativesCall::Term, 2>, 3>;
+  void derivatives(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out, const Terms& of,
+                   int terms) {
+    require_metric();
+    for (std::size_t d = 0; d < parts.size(); ++d) {
+      DerivativesCall call{&rule, {}, parts[d].metric.data(), {}, parts[d].elements, {}, terms};
+      for (std::size_t c = 0; c < 3; ++c) {
+        call.in[c] = u[c]->at(d).data();
+        call.out[c] = out[c] ? out[c]->at(d).data() : nullptr;
+        for (std::size_t term = 0; term < 2; ++term) call.of[c][term] = of[c][term];
+      }
+      order_kernels(rule.order).derivatives(streams[d], call);
+    }
+  }
+
   HelmholtzCall call(std::size_t d, const double* in, double* out, double h1, double h2) const {
     return {&rule, options.factors, in, parts[d].stiffness.data(), mass[d].data(), out, h1, h2, parts[d].elements};
   }
@@ -150,7 +169,7 @@ void Space::mass(const Vector& in, Vector& out) {
 }
 
 void Space::gradient(const Vector& in, std::array<Vector*, 3> out) {
-  require(impl_->options.gradient, "the space of elements keeps no metric: make it with SpaceOptions::gradient");
+  impl_->require_metric();
   const OrderKernels& kernels = order_kernels(impl_->rule.order);
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
     const Part& part = impl_->parts[d];
@@ -160,6 +179,24 @@ void Space::gradient(const Vector& in, std::array<Vector*, 3> out) {
                                          {out[0]->at(d).data(), out[1]->at(d).data(), out[2]->at(d).data()},
                                          part.elements});
   }
+}
+
+void Space::divergence(const std::array<const Vector*, 3>& u, Vector& out) {
+  Impl::Terms of{};
+  for (int c = 0; c < 3; ++c) of[static_cast<std::size_t>(c)][0] = {c, 0, 1, c == 0};
+  impl_->derivatives(u, {&out, nullptr, nullptr}, of, 1);
+}
+
+void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out) {
+  // With a, b, c in cyclic order, u_c adds du_c/dx_b to part a and -du_c/dx_a to part b. u_x, which comes first, begins
+  // the parts y and z; part x begins with u_y, of which it has -du_y/dx_z.
+  Impl::Terms of{};
+  for (int c = 0; c < 3; ++c) {
+    const int a = (c + 1) % 3, b = (c + 2) % 3;
+    of[static_cast<std::size_t>(c)] = {{{b, a, 1, c == 0}, {a, b, -1, c == 0}}};
+  }
+  of[1][1].first = true;
+  impl_->derivatives(u, out, of, 2);
 }
 
 void Space::assemble(const std::vector<double*>& u, bool masked) {
