@@ -145,6 +145,13 @@ class Space {
   /// SpaceOptions::gradient.
   void divergence(const std::array<const Vector*, 3>& u, Vector& out);
   void curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out);
+  /// Advection without aliases: for all polynomials phi of an element, out has int phi c . grad v dx, not summed, by a
+  /// rule of fine_points() along an edge, 3/2 (order + 1) rounded up, which on parallelepipeds is exact. carry() takes
+  /// c to it, w |J| grad a . c with a of r, s, t, once for all that c advects. Needs SpaceOptions::gradient.
+  int fine_points() const;
+  Vector fine_vector() const;  ///< zeros, fine_points()^3 an element
+  void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
+  void advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out);
   /// u = M Q Q^T u, or without M.
   void assemble(Vector& u, bool masked = true);
   void assemble(const std::vector<double*>& u, bool masked = true);

@@ -1,6 +1,7 @@
 #pragma once
 // The operators of an element by order, as functions: each order is compiled once, in a file of a few.
 #include <cstdint>
+#include <vector>
 
 #include <slipstream/sem.hpp>
 #include <slipstream/stream.hpp>
@@ -38,17 +39,41 @@ struct DerivativesCall {
   int terms;  ///< of each component
 };
 
+/// Of the finer rule by which products are integrated.
+struct FineRule {
+  int points = 0;                             ///< along an edge
+  std::vector<double> value, slope, weights;  ///< at its points, of polynomials known at the elements' own; by rows
+};
+struct CarryCall {
+  const double* in[3];
+  const double *metric, *mass;
+  double* fine[3];
+  std::int64_t elements;
+};
+struct AdvectCall {
+  const double* fine[3];
+  const double* in;
+  double* out;
+  std::int64_t elements;
+};
+
 /// The kernels of an order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
   void (*gradient)(Stream& stream, const GradientCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
+  int fine_points;
+  void (*carry)(Stream& stream, const Rule& rule, const FineRule& fine, const CarryCall& call);
+  void (*advect)(Stream& stream, const FineRule& fine, const AdvectCall& call);
 };
 const OrderKernels& order_kernels(int order);
 
 /// Defined for all orders in orders_*_kernels.cpp.
 template <int order>
 OrderKernels kernels_of();
+
+/// The finer rule, of so many Gauss-Lobatto points: exact up to degree 2 points - 3.
+FineRule fine_rule(const Rule& rule, int points);
 
 // Point by point, of any order.
 

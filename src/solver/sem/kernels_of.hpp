@@ -2,6 +2,7 @@
 // What orders_*_kernels.cpp instantiate.
 #include <algorithm>
 
+#include "solver/sem/advection.hpp"
 #include "solver/sem/derivatives.hpp"
 #include "solver/sem/gradient.hpp"
 #include "solver/sem/helmholtz.hpp"
@@ -14,6 +15,15 @@ Basis<n> basis_of(const Rule& rule) {
   std::copy_n(rule.derivative.begin(), n * n, basis.d);
   std::copy_n(rule.weights.begin(), n, basis.w);
   return basis;
+}
+
+template <int n>
+Finer<n> finer_of(const FineRule& rule) {
+  Finer<n> finer;
+  std::copy_n(rule.value.begin(), fine_of<n> * n, finer.value);
+  std::copy_n(rule.slope.begin(), fine_of<n> * n, finer.slope);
+  std::copy_n(rule.weights.begin(), fine_of<n>, finer.w);
+  return finer;
 }
 
 template <class Kernel>
@@ -54,6 +64,17 @@ OrderKernels kernels_of() {
   kernels.derivatives = [](Stream& stream, const DerivativesCall& call) {
     using Kernel = DerivativesKernel<n>;
     launch_elements(stream, Kernel{basis_of<n>(*call.rule), call, 40 * Kernel::threads * n}, call.elements);
+  };
+  kernels.fine_points = fine_of<n>;
+  kernels.carry = [](Stream& stream, const Rule& rule, const FineRule& fine, const CarryCall& call) {
+    using Kernel = CarryKernel<n>;
+    launch_teams(stream, call.elements, Kernel::threads, Kernel::shared_bytes,
+                 Kernel{basis_of<n>(rule), finer_of<n>(fine), call, 30 * Kernel::threads * n});
+  };
+  kernels.advect = [](Stream& stream, const FineRule& fine, const AdvectCall& call) {
+    using Kernel = AdvectKernel<n>;
+    launch_teams(stream, call.elements, Kernel::threads, Kernel::shared_bytes,
+                 Kernel{finer_of<n>(fine), call, 30 * Kernel::threads * n});
   };
   return kernels;
 }

@@ -5,6 +5,8 @@
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
 
+#include "solver/sem/kernels.hpp"
+
 namespace slipstream::sem {
 namespace {
 
@@ -33,12 +35,7 @@ double inner_point(int order, int i) {
   return x;
 }
 
-}  // namespace
-
-Rule gauss_lobatto(int order) {
-  require(order >= least_order && order <= most_order, "elements of order " + std::to_string(order) +
-                                                           ": orders are from " + std::to_string(least_order) + " to " +
-                                                           std::to_string(most_order));
+Rule lobatto_of_any_order(int order) {
   const std::size_t n = static_cast<std::size_t>(order) + 1;
   Rule rule{order, std::vector<double>(n), std::vector<double>(n), std::vector<double>(n * n)};
   for (std::size_t i = 0; i < n; ++i) {
@@ -63,6 +60,28 @@ Rule gauss_lobatto(int order) {
     rule.derivative[i * n + i] = -row;  // of a constant: exactly zero
   }
   return rule;
+}
+
+}  // namespace
+
+Rule gauss_lobatto(int order) {
+  require(order >= least_order && order <= most_order, "elements of order " + std::to_string(order) +
+                                                           ": orders are from " + std::to_string(least_order) + " to " +
+                                                           std::to_string(most_order));
+  return lobatto_of_any_order(order);
+}
+
+FineRule fine_rule(const Rule& rule, int points) {
+  const Rule fine = lobatto_of_any_order(points - 1);
+  FineRule found{points, interpolation(rule, fine.points), {}, fine.weights};
+  const std::size_t n = rule.points.size();
+  for (std::size_t f = 0; f < fine.points.size(); ++f)
+    for (std::size_t m = 0; m < n; ++m) {
+      double slope = 0;
+      for (std::size_t l = 0; l < n; ++l) slope += found.value[f * n + l] * rule.derivative[l * n + m];
+      found.slope.push_back(slope);
+    }
+  return found;
 }
 
 std::vector<double> interpolation(const Rule& from, std::span<const double> to) {

@@ -35,9 +35,10 @@ struct Space::Impl {
   Rule rule;
   SpaceOptions options;
   std::int64_t cube = 0;
-  std::vector<Stream> streams;
+  mutable std::vector<Stream> streams;
   std::vector<Part> parts;
   Vector mass, mask, weights;
+  FineRule finer;
   std::optional<GatherScatter> sums;
 
   Impl(const Communicator& c, const Machine& m, const ElementBox& b, int order, SpaceOptions o)
@@ -86,6 +87,22 @@ struct Space::Impl {
     std::vector<GatherScatter::Array> arrays;
     for (double* values : u) arrays.push_back({values, 0});
     sums->run(streams, arrays);
+  }
+
+  /// So many values an element.
+  Vector zeros(std::int64_t values) const {
+    Vector made;
+    for (std::size_t d = 0; d < parts.size(); ++d) {
+      const std::int64_t count = parts[d].elements * values;
+      Buffer<double>& part = made.emplace_back(streams[d].device(), static_cast<std::size_t>(count));
+      if (part.size()) fill(streams[d], part.data(), 0, part.bytes());
+    }
+    return made;
+  }
+
+  const FineRule& fine() {
+    if (finer.points == 0) finer = fine_rule(rule, order_kernels(rule.order).fine_points);
+    return finer;
   }
 
   void require_metric() const {
@@ -143,14 +160,35 @@ const Communicator& Space::comm() const { return impl_->comm; }
 const Machine& Space::machine() const { return impl_->machine; }
 GatherScatter& Space::gather_scatter() { return *impl_->sums; }
 
-Vector Space::vector() const {
-  Vector made;
+Vector Space::vector() const { return impl_->zeros(impl_->cube); }
+
+int Space::fine_points() const { return order_kernels(impl_->rule.order).fine_points; }
+
+Vector Space::fine_vector() const {
+  const std::int64_t m = fine_points();
+  return impl_->zeros(m * m * m);
+}
+
+void Space::carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine) {
+  impl_->require_metric();
   for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
-    Buffer<double>& part =
-        made.emplace_back(impl_->streams[d].device(), static_cast<std::size_t>(impl_->parts[d].points));
-    if (part.size()) fill(impl_->streams[d], part.data(), 0, part.bytes());
+    CarryCall call{{}, impl_->parts[d].metric.data(), impl_->mass[d].data(), {}, impl_->parts[d].elements};
+    for (std::size_t a = 0; a < 3; ++a) {
+      call.in[a] = c[a]->at(d).data();
+      call.fine[a] = fine[a]->at(d).data();
+    }
+    order_kernels(impl_->rule.order).carry(impl_->streams[d], impl_->rule, impl_->fine(), call);
   }
-  return made;
+}
+
+void Space::advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out) {
+  for (std::size_t d = 0; d < impl_->parts.size(); ++d)
+    order_kernels(impl_->rule.order)
+        .advect(impl_->streams[d], impl_->fine(),
+                {{fine[0]->at(d).data(), fine[1]->at(d).data(), fine[2]->at(d).data()},
+                 v.at(d).data(),
+                 out.at(d).data(),
+                 impl_->parts[d].elements});
 }
 
 void Space::helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2) {
