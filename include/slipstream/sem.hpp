@@ -62,6 +62,7 @@ struct ElementBox {
   /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by
   /// deform sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2). The sides stay where they are. Above 0.137 the map folds.
   double deform = 0;
+  bool straight = false;  ///< edges of elements are straight: of the map, the corners count
 
   std::int64_t count() const { return elements[0] * elements[1] * elements[2]; }
   /// Throws Error: no elements along an axis, an empty extent, a stretch that is not positive.
@@ -78,21 +79,23 @@ struct ElementBox {
 };
 
 /// `stored`: G at every point, 48 B each. `affine`: one matrix an element, for boxes whose elements are
-/// parallelepipeds; the operator then reads 16 B a point and not 64.
-enum class Factors : std::uint8_t { stored, affine };
+/// parallelepipeds; the operator then reads 16 B a point and not 64. `trilinear`: eight corners an element, for those
+/// with straight edges; the operator reads 16 B a point, too, and computes G anew.
+enum class Factors : std::uint8_t { stored, affine, trilinear };
 std::string to_string(Factors factors);
 Factors factors_from_string(const std::string& name);
 
 /// Metric of elements [first, last), by the derivative of the map's interpolant (isoparametric elements).
 struct Geometry {
   Factors factors = Factors::stored;
-  std::vector<double> stiffness;  ///< stored: [element][rr rs rt ss st tt][point]; affine: [element][6], without w
+  std::vector<double> stiffness;  ///< stored: [element][rr rs rt ss st tt][point]; affine: [element][6], without w;
+                                  ///< trilinear: [element][x y z][corner], r fastest
   std::vector<double> mass;       ///< [element][point]: w_i w_j w_k |J|
   std::vector<double> metric;     ///< d(r, s, t)/d(x, y, z): [element][rx ry rz sx sy sz tx ty tz][point]
   std::vector<Point> places;      ///< [element][point]
 };
 /// Throws Error that names element and place where the Jacobian's determinant is not positive, and where factors shall
-/// be affine and an element is not. `with_metric`: fills that, for gradients.
+/// be affine or trilinear and an element is not. `with_metric`: fills that, for gradients.
 Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
                   bool with_metric = false);
 

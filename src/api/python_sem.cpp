@@ -15,8 +15,9 @@ sem::Space space_of(const Machine& machine, const std::array<std::int64_t, 3>& e
   sem::SpaceOptions options;
   options.factors = sem::factors_from_string(factors);
   options.exchange = exchange_options(exchange);
-  // Elements whose factors are stored are deformed ones: nothing is zero.
-  if (options.factors == sem::Factors::stored && *std::min_element(elements.begin(), elements.end()) > 3)
+  // Elements whose factors are stored are deformed ones, those of trilinear ones too: nothing is zero.
+  box.straight = options.factors == sem::Factors::trilinear;
+  if (options.factors != sem::Factors::affine && *std::min_element(elements.begin(), elements.end()) > 3)
     box.deform = 0.05;
   return sem::Space(world(), machine, box, order, std::move(options));
 }

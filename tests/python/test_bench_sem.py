@@ -20,11 +20,11 @@ def test_rows_hold_inputs_and_times(
     (path,) = (tmp_path / "out" / name).glob("*.json")
     rows = json.loads(path.read_text())["rows"]
     assert [(row["order"], row["factors"]) for row in rows] == [
-        (1, "stored"), (1, "affine"), (3, "stored"), (3, "affine")
+        (order, factors) for order in (1, 3) for factors in ("stored", "trilinear", "affine")
     ]  # fmt: skip
     for row in rows:
         assert row["elements"] == 128 and row["devices"] == 2 and row["clock"] == clock
-        assert row["bytes_per_point"] == stored - (48 if row["factors"] == "affine" else 0)
+        assert row["bytes_per_point"] == stored - (0 if row["factors"] == "stored" else 48)
         points = 128 * (row["order"] + 1) ** 3
         assert row["gpoints_per_s"] == pytest.approx(points / row["time_us"] / 1e3, rel=1e-2)
 

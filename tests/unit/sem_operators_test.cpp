@@ -110,6 +110,29 @@ TEST_P(OperatorsOf, AffineFactorsGiveWhatStoredOnesGive) {
   }
 }
 
+TEST_P(OperatorsOf, TrilinearFactorsGiveWhatStoredOnesGive) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  ElementBox box = small(0.06);
+  box.straight = true;
+  Space stored(comm, machine, box, order), trilinear(comm, machine, box, order, {Factors::trilinear, false, {}});
+  Vector in = stored.vector(), one = stored.vector(), other = stored.vector();
+  set(stored, in, random_values(stored.points(0)));
+  const auto compare = [&](const std::vector<double>& found, const std::vector<double>& expected) {
+    double scale = 0;
+    for (const double value : expected) scale = std::max(scale, std::abs(value));
+    for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], expected[p], 1e-12 * scale) << p;
+  };
+  for (const double h2 : {0.0, 3.0}) {
+    stored.helmholtz(in, one, 1.5, h2);
+    trilinear.helmholtz(in, other, 1.5, h2);
+    compare(get(trilinear, other), get(stored, one));
+    const Vector a = stored.inverse_diagonal(1.5, h2), b = trilinear.inverse_diagonal(1.5, h2);
+    compare(get(trilinear, b), get(stored, a));
+  }
+}
+
 TEST_P(OperatorsOf, GradientsOfPolynomialsAreExactAndMassIsTheirWeight) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
@@ -284,6 +307,8 @@ TEST(SemRefuses, GradientsWithoutAMetricAndOrdersThatThereAreNot) {
   Space space(comm, machine, small(0), 2);
   Vector u = space.vector();
   EXPECT_NE(error_of([&] { space.gradient(u, {&u, &u, &u}); }).find("SpaceOptions::gradient"), std::string::npos);
+  const auto bent = [&] { Space none(comm, machine, small(0.05), 3, {Factors::trilinear, false, {}}); };
+  EXPECT_NE(error_of(bent).find("has no straight edges: at ("), std::string::npos);
   for (const int order : {0, 12})
     EXPECT_NE(error_of([&] { Space none(comm, machine, small(0), order); }).find("orders are from 1 to 11"),
               std::string::npos);

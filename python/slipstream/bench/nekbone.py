@@ -1,7 +1,7 @@
 """`slipstream bench nekbone`: an iteration of conjugate gradients for Poisson's equation on spectral elements.
 
 The least time is that of the bytes that a point needs, at the rate that a copy has in the same run: those of the
-operator (64 B, with affine factors 16), of the gather-scatter (18 B) and of the vectors (80 B).
+operator (64 B, with affine or trilinear factors 16), of the gather-scatter (18 B) and of the vectors (80 B).
 """
 
 import argparse
@@ -13,7 +13,7 @@ from slipstream.base.core import core
 from slipstream.bench import axhelm, options
 
 ITERATIONS = {"host": 5, "cuda": 100}
-_BYTES = {"stored": 64 + 18 + 80, "affine": 16 + 18 + 80}
+_BYTES = {"stored": 64 + 18 + 80, "trilinear": 16 + 18 + 80, "affine": 16 + 18 + 80}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -54,6 +54,19 @@ void ElementBox::check() const {
 }
 
 Point ElementBox::place(std::int64_t element, const Point& r) const {
+  if (straight) {
+    // At the corners and on sides exactly what they have: a weight is 0 or 1 there.
+    ElementBox bent = *this;
+    bent.straight = false;
+    Point x{};
+    for (int corner = 0; corner < 8; ++corner) {
+      const Point at{corner & 1 ? 1.0 : -1.0, corner & 2 ? 1.0 : -1.0, corner & 4 ? 1.0 : -1.0};
+      const double weight = 0.125 * (1 + at[0] * r[0]) * (1 + at[1] * r[1]) * (1 + at[2] * r[2]);
+      const Point there = bent.place(element, at);
+      for (std::size_t d = 0; d < 3; ++d) x[d] += weight * there[d];
+    }
+    return x;
+  }
   const Index at = index_of(*this, element);
   Point y{};
   double bump = deform;

@@ -1,4 +1,5 @@
 // Metric terms of elements at their GLL points.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -66,14 +67,46 @@ void check_affine(const Matrix& first, const Matrix& here, std::int64_t element,
                                           text(place) + " is not that of its corner; take stored factors");
 }
 
+/// [x y z][corner], r fastest.
+std::vector<double> corners_of(const Point* x, std::size_t n) {
+  std::vector<double> corners;
+  for (std::size_t d = 0; d < 3; ++d)
+    for (std::size_t c = 0; c < 8; ++c) {
+      const std::size_t i = c % 2 * (n - 1), j = c / 2 % 2 * (n - 1), k = c / 4 * (n - 1);
+      corners.push_back(x[i + n * (j + n * k)][d]);
+    }
+  return corners;
+}
+
+void check_trilinear(const std::vector<double>& corners, const Rule& rule, const Point* x, std::int64_t element) {
+  const std::size_t n = rule.points.size();
+  double size = 0, off = 0;
+  for (const double value : corners) size = std::max(size, std::abs(value - corners[0]));
+  for (std::size_t p = 0; p < n * n * n && off <= 1e-10 * size; ++p) {
+    const double r[3] = {rule.points[p % n], rule.points[p / n % n], rule.points[p / n / n]};
+    for (std::size_t d = 0; d < 3; ++d) {
+      double there = 0;
+      for (std::size_t c = 0; c < 8; ++c)
+        there += 0.125 * (1 + (c % 2 ? r[0] : -r[0])) * (1 + (c / 2 % 2 ? r[1] : -r[1])) *
+                 (1 + (c / 4 ? r[2] : -r[2])) * corners[8 * d + c];
+      off = std::max(off, std::abs(there - x[p][d]));
+    }
+    require(off <= 1e-10 * size, "element " + std::to_string(element) + " has no straight edges: at " + text(x[p]) +
+                                     " it is not what its corners make of it; take stored factors, or a straight box");
+  }
+}
+
 }  // namespace
 
-std::string to_string(Factors factors) { return factors == Factors::stored ? "stored" : "affine"; }
+std::string to_string(Factors factors) {
+  return factors == Factors::stored ? "stored" : factors == Factors::affine ? "affine" : "trilinear";
+}
 
 Factors factors_from_string(const std::string& name) {
   if (name == "stored") return Factors::stored;
   if (name == "affine") return Factors::affine;
-  throw Error("geometric factors '" + name + "': there are stored and affine");
+  if (name == "trilinear") return Factors::trilinear;
+  throw Error("geometric factors '" + name + "': there are stored, affine and trilinear");
 }
 
 Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
@@ -83,13 +116,19 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
   Geometry g{factors, {}, {}, {}, {}};
   g.places.resize(count * points);
   g.mass.resize(count * points);
-  g.stiffness.resize(count * 6 * (affine ? 1 : points));
+  const bool stored = factors == Factors::stored;
+  if (factors != Factors::trilinear) g.stiffness.resize(count * 6 * (affine ? 1 : points));
   if (with_metric) g.metric.resize(count * 9 * points);
   for (std::size_t e = 0; e < count; ++e) {
     const std::int64_t element = first + static_cast<std::int64_t>(e);
     Point* x = g.places.data() + e * points;
     for (std::size_t p = 0; p < points; ++p)
       x[p] = box.place(element, {rule.points[p % n], rule.points[p / n % n], rule.points[p / (n * n)]});
+    if (factors == Factors::trilinear) {
+      const std::vector<double> corners = corners_of(x, n);
+      check_trilinear(corners, rule, x, element);
+      g.stiffness.insert(g.stiffness.end(), corners.begin(), corners.end());
+    }
     const Matrix corner = jacobian(rule, x, 0, 0, 0);
     for (std::size_t p = 0; p < points; ++p) {
       const std::size_t i = p % n, j = p / n % n, k = p / (n * n);
@@ -103,7 +142,7 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
       g.mass[e * points + p] = w * metric.determinant;
       const std::array<double, 6> factor = products(metric);
       for (std::size_t c = 0; c < 6; ++c) {
-        if (!affine) g.stiffness[(e * 6 + c) * points + p] = w * factor[c];
+        if (stored) g.stiffness[(e * 6 + c) * points + p] = w * factor[c];
         if (affine) g.stiffness[e * 6 + c] = factor[c];
       }
       for (std::size_t c = 0; with_metric && c < 9; ++c)

@@ -4,16 +4,17 @@
 
 #include "solver/sem/kernels.hpp"
 #include "solver/sem/plane.hpp"
+#include "solver/sem/trilinear.hpp"
 
 namespace slipstream::sem {
 
 /// The scheme of Swirydowicz et al., Acceleration of tensor-product operations for high-order finite element methods
 /// (2019), kernel BK5: each thread holds a column of values and one of results. In a plane it takes the derivatives,
 /// multiplies by G, and adds to its column what D^T brings along r and s there and along t to all planes.
-template <int n, bool affine>
+template <int n, Factors form>
 struct HelmholtzKernel {
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
-  static constexpr std::size_t shared_bytes = sizeof(double) * (n * n + n + 3 * threads);
+  static constexpr std::size_t shared_bytes = sizeof(double) * (n * n + 2 * n + 3 * threads);
 
   Basis<n> basis;
   const double* in;
@@ -34,7 +35,11 @@ struct HelmholtzKernel {
   /// w |J| grad a . grad b at a point; in the order rr rs rt ss st tt.
   SLIP_FN Products read(const Seat<n>& seat, int k, const double* weights) const {
     Products p;
-    if constexpr (affine) {
+    if constexpr (form == Factors::trilinear) {
+      const double w = weights[seat.i] * weights[seat.j] * weights[k];
+      const double* points = weights + n;
+      trilinear_products(factors + seat.element * 24, points[seat.i], points[seat.j], points[k], w, p.g);
+    } else if constexpr (form == Factors::affine) {
       const double w = weights[seat.i] * weights[seat.j] * weights[k];
       for (int c = 0; c < 6; ++c) p.g[c] = w * factors[seat.element * 6 + c];
     } else {
@@ -48,12 +53,15 @@ struct HelmholtzKernel {
   SLIP_FN void operator()(const Team& team) const {
     constexpr bool one = Team::sequential;
     double* d = team.template shared<double>();
-    double *w = d + n * n, *plane = w + n, *along_r = plane + threads, *along_s = along_r + threads;
+    double *w = d + n * n, *plane = w + 2 * n, *along_r = plane + threads, *along_s = along_r + threads;
     OfThread<Column, threads, one> columns;
     OfThread<Products, threads, one> products;
     team.each([&](int t) {
       for (int m = t; m < n * n; m += threads) d[m] = basis.d[m];
-      for (int m = t; m < n; m += threads) w[m] = basis.w[m];
+      for (int m = t; m < n; m += threads) {
+        w[m] = basis.w[m];
+        w[n + m] = basis.x[m];  // behind the weights
+      }
       const Seat<n> seat(team.index(), t);
       if (seat.element >= elements) return;
       Column& column = columns(t);

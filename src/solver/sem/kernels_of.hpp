@@ -14,6 +14,7 @@ Basis<n> basis_of(const Rule& rule) {
   Basis<n> basis;
   std::copy_n(rule.derivative.begin(), n * n, basis.d);
   std::copy_n(rule.weights.begin(), n, basis.w);
+  std::copy_n(rule.points.begin(), n, basis.x);
   return basis;
 }
 
@@ -32,11 +33,11 @@ void launch_elements(Stream& stream, const Kernel& kernel, std::int64_t elements
                kernel);
 }
 
-template <int n, bool affine>
+template <int n, Factors form>
 void run_helmholtz(Stream& stream, const HelmholtzCall& call) {
-  using Kernel = HelmholtzKernel<n, affine>;
+  using Kernel = HelmholtzKernel<n, form>;
   const double* mass = call.h2 == 0 ? nullptr : call.mass;
-  const int words = (affine ? 2 : 8) * Kernel::threads * n;
+  const int words = (form == Factors::stored ? 8 : 2) * Kernel::threads * n;
   launch_elements(
       stream,
       Kernel{basis_of<n>(*call.rule), call.in, call.factors, mass, call.out, call.h1, call.h2, call.elements, words},
@@ -48,7 +49,14 @@ OrderKernels kernels_of() {
   constexpr int n = order + 1;
   OrderKernels kernels;
   kernels.helmholtz = [](Stream& stream, const HelmholtzCall& call) {
-    call.form == Factors::affine ? run_helmholtz<n, true>(stream, call) : run_helmholtz<n, false>(stream, call);
+    switch (call.form) {
+      case Factors::stored:
+        return run_helmholtz<n, Factors::stored>(stream, call);
+      case Factors::affine:
+        return run_helmholtz<n, Factors::affine>(stream, call);
+      case Factors::trilinear:
+        return run_helmholtz<n, Factors::trilinear>(stream, call);
+    }
   };
   kernels.gradient = [](Stream& stream, const GradientCall& call) {
     using Kernel = GradientKernel<n>;

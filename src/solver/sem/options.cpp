@@ -73,7 +73,8 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
         Space::first_of(count, machine.devices(), d + 1) - Space::first_of(count, machine.devices(), d);
     const std::int64_t vector = elements * cube * word;
     arrays.push_back({d, "u and its history", (1 + (steps ? std::max(1, options.time_order - 1) : 0)) * vector});
-    arrays.push_back({d, "geometric factors", stored ? 6 * vector : 6 * word * elements});
+    arrays.push_back({d, "geometric factors",
+                      stored ? 6 * vector : (options.factors == Factors::affine ? 6 : 24) * word * elements});
     arrays.push_back({d, "mass, mask and weights", 4 * vector});
     arrays.push_back({d, "right side and values given", 5 * vector});
     arrays.push_back({d, "conjugate gradients", 4 * vector});

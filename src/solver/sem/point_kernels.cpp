@@ -6,6 +6,7 @@
 #include <slipstream/launch.hpp>
 
 #include "solver/sem/kernels.hpp"
+#include "solver/sem/trilinear.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -52,15 +53,20 @@ struct Invert {
 /// points of these, sum_m D_mi^2 G_rr + ..., and at the point itself the mixed products.
 struct Diagonal {
   static constexpr int most = most_order + 1;
-  double d[most * most], w[most];
+  double d[most * most], w[most], x[most];
   int n;
-  bool affine;
+  Factors form;
   const double *factors, *mass;
   double* out;
   double h1, h2;
 
   SLIP_FN double g(int c, int i, int j, int k, std::int64_t e) const {
-    if (affine) return w[i] * w[j] * w[k] * factors[e * 6 + c];
+    if (form == Factors::affine) return w[i] * w[j] * w[k] * factors[e * 6 + c];
+    if (form == Factors::trilinear) {
+      double all[6];
+      trilinear_products(factors + e * 24, x[i], x[j], x[k], w[i] * w[j] * w[k], all);
+      return all[c];
+    }
     return factors[((e * 6 + c) * n + k) * n * n + j * n + i];
   }
   SLIP_FN void operator()(int i, int jk, int e) const {
@@ -95,8 +101,8 @@ void invert(Stream& stream, double* u, const double* mask, double otherwise, std
 
 void diagonal(Stream& stream, const HelmholtzCall& call) {
   const std::int64_t n = call.rule->order + 1;
-  Diagonal kernel{{},      {},     static_cast<int>(n), call.form == Factors::affine, call.factors, call.mass, call.out,
-                  call.h1, call.h2};
+  Diagonal kernel{{}, {}, {}, static_cast<int>(n), call.form, call.factors, call.mass, call.out, call.h1, call.h2};
+  std::copy(call.rule->points.begin(), call.rule->points.end(), kernel.x);
   std::copy(call.rule->derivative.begin(), call.rule->derivative.end(), kernel.d);
   std::copy(call.rule->weights.begin(), call.rule->weights.end(), kernel.w);
   launch(stream, {{0, 0, 0}, {n, n * n, call.elements}}, kernel);
