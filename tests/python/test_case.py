@@ -121,7 +121,7 @@ def test_walls_reach_the_solver_in_lattice_units(small: Path) -> None:
 
 def test_options_hold_every_key_of_the_solver(small: Path) -> None:
     keys = {"cells", "periodic", "lattice", "collision", "magic", "viscosity", "precision", "layout", "alignment"}
-    keys |= {"streaming", "solids", "density_drop", "coding"}
+    keys |= {"streaming", "solids", "density_drop", "coding", "representation"}
     keys |= {
         "smagorinsky",
         "force",
@@ -322,6 +322,32 @@ def test_plan_of_a_lattice_counts_its_populations(small: Path, words: tuple[str,
     assert plan["bytes_per_cell"] == bytes_a_cell
     populations = sum(array["bytes"] for array in plan["arrays"] if array["array"].startswith("populations"))
     assert populations >= bytes_a_cell * 16**3
+
+
+def test_moments_move_twenty_numbers_a_cell_and_are_recursive_unless_told(small: Path) -> None:
+    case = load(small, ["machine.backend=host", "lbm.representation=moments"])
+    assert isinstance(case, LbmCase)
+    assert case.lbm.collision == "recursive"
+    plan = engine.prepare(case, discovery.discover(case.machine)).plan
+    assert plan["bytes_per_cell"] == 80
+    assert sum(array["bytes"] for array in plan["arrays"] if array["array"].startswith("moments")) >= 80 * 16**3
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["lbm.representation=moments", "lbm.collision=TRT"], "'TRT' needs more than the ten moments"),
+        (["lbm.collision=recursive"], "'recursive' runs with lbm.representation = 'moments'"),
+        (["lbm.representation=moments", "lbm.lattice=D3Q27"], "moments cannot be had with 'D3Q27'; take 'D3Q19'"),
+        (["lbm.representation=moments", "lbm.streaming=in_place"], "moments cannot be had with 'in_place'"),
+        (["lbm.representation=moments", "lbm.solids=sparse"], "moments cannot be had with 'sparse'"),
+        (["lbm.representation=moments", "lbm.layout=soa_z"], "moments cannot be had with 'soa_z'"),
+    ],
+)
+def test_what_ten_moments_cannot_do_is_an_error(small: Path, words: list[str], told: str) -> None:
+    with pytest.raises(CaseError) as error:
+        load(small, words)
+    assert told in str(error.value).replace('"', "'")
 
 
 def test_large_grid_reynolds_number_is_a_warning(cli: Cli, small: Path) -> None:

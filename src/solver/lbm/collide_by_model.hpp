@@ -64,6 +64,10 @@ void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, 
       return collide(Mrt<L, T>(model.plus, model.minus));
     case Collision::cumulant:
       if constexpr (L::q == 27) return collide_by_cumulants<L, S>(stream, box, block, layout, model);
+      break;
+    case Collision::regularised:
+    case Collision::recursive:
+      break;  // by moments
   }
   throw Error("no kernel for the collision " + to_string(model.collision) + " on a lattice of " + std::to_string(L::q) +
               " velocities: lbm::check refuses such options");
