@@ -72,7 +72,8 @@ def test_fraction_of_a_cell_is_refused(refused: Refused) -> None:
 
 
 def test_unknown_word_is_refused_with_the_words_there_are(refused: Refused) -> None:
-    assert "'SRT', 'TRT', 'MRT' or 'cumulant'" in refused("run", "small.toml", "lbm.collision=KBC")
+    words = "'SRT', 'TRT', 'MRT', 'cumulant', 'regularised' or 'recursive'"
+    assert words in refused("run", "small.toml", "lbm.collision=KBC")
     assert "'D2Q9', 'D3Q19' or 'D3Q27'" in refused("run", "small.toml", "lbm.lattice=D3Q15")
 
 
