@@ -1,5 +1,5 @@
 #pragma once
-// Divergence and curl at an element's points: sums of derivatives of three components, by the chain rule with the
+// Gradient, divergence and curl at an element's points: sums of derivatives of components, by the chain rule with the
 // stored metric.
 #include <cmath>
 
@@ -8,7 +8,7 @@
 
 namespace slipstream::sem {
 
-/// The scheme of GradientKernel, a component after the other; each adds its terms to the results.
+/// A component after the other, by planes; each adds its terms to the results.
 template <int n>
 struct DerivativesKernel {
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
@@ -27,7 +27,7 @@ struct DerivativesKernel {
     double* d = team.template shared<double>();
     double* planes = d + n * n;  // two, in turn: one barrier a plane
     OfThread<Column, threads, Team::sequential> columns;
-    for (int component = 0; component < 3; ++component) {
+    for (int component = 0; component < call.components; ++component) {
       team.each([&](int t) {
         for (int m = t; m < n * n; m += threads) d[m] = basis.d[m];
         const Seat<n> seat(team.index(), t);

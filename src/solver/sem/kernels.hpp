@@ -16,14 +16,8 @@ struct HelmholtzCall {
   double h1, h2;
   std::int64_t elements;
 };
-struct GradientCall {
-  const Rule* rule;
-  const double *in, *metric;
-  double* out[3];
-  std::int64_t elements;
-};
 
-/// Derivatives of three components, added up: `of[c]` says what the derivatives of component c along some axes go to.
+/// Derivatives of one to three components, added up: `of[c]` says what those of component c along some axes go to.
 struct DerivativesCall {
   struct Term {
     int axis, out;
@@ -35,8 +29,8 @@ struct DerivativesCall {
   const double* metric;
   double* out[3];
   std::int64_t elements;
-  Term of[3][2];
-  int terms;  ///< of each component
+  Term of[3][3];
+  int components, terms;  ///< of each component
 };
 
 /// Of the finer rule by which products are integrated.
@@ -60,7 +54,6 @@ struct AdvectCall {
 /// The kernels of an order.
 struct OrderKernels {
   void (*helmholtz)(Stream& stream, const HelmholtzCall& call);
-  void (*gradient)(Stream& stream, const GradientCall& call);
   void (*derivatives)(Stream& stream, const DerivativesCall& call);
   int fine_points;
   void (*carry)(Stream& stream, const Rule& rule, const FineRule& fine, const CarryCall& call);

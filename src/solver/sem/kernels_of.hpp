@@ -4,7 +4,6 @@
 
 #include "solver/sem/advection.hpp"
 #include "solver/sem/derivatives.hpp"
-#include "solver/sem/gradient.hpp"
 #include "solver/sem/helmholtz.hpp"
 
 namespace slipstream::sem {
@@ -58,20 +57,10 @@ OrderKernels kernels_of() {
         return run_helmholtz<n, Factors::trilinear>(stream, call);
     }
   };
-  kernels.gradient = [](Stream& stream, const GradientCall& call) {
-    using Kernel = GradientKernel<n>;
-    launch_elements(stream,
-                    Kernel{basis_of<n>(*call.rule),
-                           call.in,
-                           call.metric,
-                           {call.out[0], call.out[1], call.out[2]},
-                           call.elements,
-                           13 * Kernel::threads * n},
-                    call.elements);
-  };
   kernels.derivatives = [](Stream& stream, const DerivativesCall& call) {
     using Kernel = DerivativesKernel<n>;
-    launch_elements(stream, Kernel{basis_of<n>(*call.rule), call, 40 * Kernel::threads * n}, call.elements);
+    launch_elements(stream, Kernel{basis_of<n>(*call.rule), call, 13 * call.components * Kernel::threads * n},
+                    call.elements);
   };
   kernels.fine_points = fine_of<n>;
   kernels.carry = [](Stream& stream, const Rule& rule, const FineRule& fine, const CarryCall& call) {

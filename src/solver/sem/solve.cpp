@@ -8,9 +8,8 @@ namespace slipstream::sem {
 namespace {
 
 krylov::Values values(const Vector& vector) {
-  krylov::Values all;
-  for (const Buffer<double>& part : vector) all.push_back(part.data());
-  return all;
+  const std::vector<double*> all = pointers(vector);
+  return {all.begin(), all.end()};
 }
 
 krylov::Layout layout_of(Space& space) {

@@ -109,17 +109,24 @@ struct Space::Impl {
     require(options.gradient, "the space of elements keeps no metric: make it with SpaceOptions::gradient");
   }
 
-  using Terms = std::array<std::array<DerivativesCall::Term, 2>, 3>;
-  void derivatives(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out, const Terms& of,
-                   int terms) {
+  using Terms = std::vector<std::vector<DerivativesCall::Term>>;
+  /// `of`: as many terms of each component of u.
+  void derivatives(const std::vector<const Vector*>& u, const std::array<Vector*, 3>& out, const Terms& of) {
     require_metric();
     for (std::size_t d = 0; d < parts.size(); ++d) {
-      DerivativesCall call{&rule, {}, parts[d].metric.data(), {}, parts[d].elements, {}, terms};
-      for (std::size_t c = 0; c < 3; ++c) {
+      DerivativesCall call{&rule,
+                           {},
+                           parts[d].metric.data(),
+                           {},
+                           parts[d].elements,
+                           {},
+                           static_cast<int>(u.size()),
+                           static_cast<int>(of.front().size())};
+      for (std::size_t c = 0; c < u.size(); ++c) {
         call.in[c] = u[c]->at(d).data();
-        call.out[c] = out[c] ? out[c]->at(d).data() : nullptr;
-        for (std::size_t term = 0; term < 2; ++term) call.of[c][term] = of[c][term];
+        std::copy(of[c].begin(), of[c].end(), call.of[c]);
       }
+      for (std::size_t c = 0; c < 3; ++c) call.out[c] = out[c] ? out[c]->at(d).data() : nullptr;
       order_kernels(rule.order).derivatives(streams[d], call);
     }
   }
@@ -207,34 +214,24 @@ void Space::mass(const Vector& in, Vector& out) {
 }
 
 void Space::gradient(const Vector& in, std::array<Vector*, 3> out) {
-  impl_->require_metric();
-  const OrderKernels& kernels = order_kernels(impl_->rule.order);
-  for (std::size_t d = 0; d < impl_->parts.size(); ++d) {
-    const Part& part = impl_->parts[d];
-    kernels.gradient(impl_->streams[d], {&impl_->rule,
-                                         in.at(d).data(),
-                                         part.metric.data(),
-                                         {out[0]->at(d).data(), out[1]->at(d).data(), out[2]->at(d).data()},
-                                         part.elements});
-  }
+  impl_->derivatives({&in}, out, {{{0, 0, 1, true}, {1, 1, 1, true}, {2, 2, 1, true}}});
 }
 
 void Space::divergence(const std::array<const Vector*, 3>& u, Vector& out) {
-  Impl::Terms of{};
-  for (int c = 0; c < 3; ++c) of[static_cast<std::size_t>(c)][0] = {c, 0, 1, c == 0};
-  impl_->derivatives(u, {&out, nullptr, nullptr}, of, 1);
+  impl_->derivatives({u[0], u[1], u[2]}, {&out, nullptr, nullptr},
+                     {{{0, 0, 1, true}}, {{1, 0, 1, false}}, {{2, 0, 1, false}}});
 }
 
 void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*, 3>& out) {
   // With a, b, c in cyclic order, u_c adds du_c/dx_b to part a and -du_c/dx_a to part b. u_x, which comes first, begins
   // the parts y and z; part x begins with u_y, of which it has -du_y/dx_z.
-  Impl::Terms of{};
+  Impl::Terms of;
   for (int c = 0; c < 3; ++c) {
     const int a = (c + 1) % 3, b = (c + 2) % 3;
-    of[static_cast<std::size_t>(c)] = {{{b, a, 1, c == 0}, {a, b, -1, c == 0}}};
+    of.push_back({{b, a, 1, c == 0}, {a, b, -1, c == 0}});
   }
   of[1][1].first = true;
-  impl_->derivatives(u, out, of, 2);
+  impl_->derivatives({u[0], u[1], u[2]}, out, of);
 }
 
 void Space::assemble(const std::vector<double*>& u, bool masked) {
