@@ -91,9 +91,8 @@ std::uint8_t Lbm::Impl::known_walls(const BlockWork& work) const {
   std::uint8_t walls = 0;
   for (int side = 0; side < 2 * grid.dimensions(); ++side) {
     const int a = side / 2;
-    const bool high = side % 2 != 0, here = high ? box.hi[a] == grid.extent()[a] : box.lo[a] == 0;
-    const bool rests = is_wall(options, side) && wall_velocity(options, side) == std::array<double, 3>{0, 0, 0};
-    if (here && !grid.periodic()[a] && rests) walls |= side_bit(a, high);
+    if (lies_along(grid, box, side) && !grid.periodic()[a] && is_resting_wall(options, side))
+      walls |= side_bit(a, side % 2 != 0);
   }
   return walls;
 }

@@ -4,22 +4,12 @@
 #include <tuple>
 
 #include "device/upload.hpp"
+#include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {
 namespace {
 
 Extent place_of(const Cell& c) { return {c.x, c.y, c.z}; }
-
-/// f(list, list) for each kind of links of two lists that bring populations to a cell.
-template <class F>
-void each_kind(LinkLists& a, LinkLists& b, F f) {
-  f(a.added, b.added);
-  f(a.half_way, b.half_way);
-  f(a.weighted, b.weighted);
-  f(a.pressure, b.pressure);
-  f(a.convective, b.convective);
-  f(a.held, b.held);
-}
 
 /// Sorted by z, y, x, each once, with the populations that come back from walls at rest. Where links bring others it
 /// has arrivals.
@@ -75,8 +65,7 @@ BoundaryCells::BoundaryCells(Stream& stream, const Box& cells, const Extent& gho
   at_once.insert(at_once.end(), later.begin(), later.end());
   brought_ = upload(stream, at_once);
   on_device_ = upload(stream, cells_);
-  constexpr std::size_t populations = 19;
-  arrivals_ = Buffer<std::byte>(stream.device(), populations * static_cast<std::size_t>(arriving_) * number);
+  arrivals_ = Buffer<std::byte>(stream.device(), D3Q19::q * static_cast<std::size_t>(arriving_) * number);
   number_words(stream, cells, ghost);
 }
 
@@ -92,11 +81,7 @@ void BoundaryCells::number_words(Stream& stream, const Box& cells, const Extent&
                              (c.cell.y + numbering_.ghost[1]) * numbering_.row + along / 32;
     words[word].stored |= 1u << along % 32;
   }
-  std::uint32_t before = 0;
-  for (CellWord& word : words) {
-    word.before = before;
-    before += static_cast<std::uint32_t>(std::popcount(word.stored));
-  }
+  count_stored(words);
   words_ = upload(stream, words);
   numbering_.words = words_.data();
 }

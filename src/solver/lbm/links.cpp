@@ -216,13 +216,8 @@ void append(std::vector<Item>& to, const std::vector<Item>& more) {
 }
 
 void append(LinkLists& to, const LinkLists& more) {
-  append(to.added, more.added);
-  append(to.half_way, more.half_way);
   append(to.resting, more.resting);
-  append(to.weighted, more.weighted);
-  append(to.pressure, more.pressure);
-  append(to.convective, more.convective);
-  append(to.held, more.held);
+  each_kind(to, more, [](auto& all, const auto& others) { append(all, others); });
 }
 
 /// By population, each in the order of its cells: the order of memory in soa, so that neighbouring threads touch

@@ -90,6 +90,16 @@ struct LinkLists {
   std::vector<ConvectiveLink> convective;
   std::vector<HeldCell> held;
 };
+/// f(list, list) for each kind of links of two lists, but those at walls that rest.
+template <class Lists, class Other, class F>
+void each_kind(Lists& a, Other& b, const F& f) {
+  f(a.added, b.added);
+  f(a.half_way, b.half_way);
+  f(a.weighted, b.weighted);
+  f(a.pressure, b.pressure);
+  f(a.convective, b.convective);
+  f(a.held, b.held);
+}
 /// The same, on the device.
 struct LinkSpans {
   std::span<const Link> added;
@@ -125,6 +135,14 @@ int side_behind(const Grid& grid, const Options& options, const Extent& p);
 /// Velocity of a wall; zero where none was given.
 std::array<double, 3> wall_velocity(const Options& options, int side);
 bool is_wall(const Options& options, int side);
+inline bool is_resting_wall(const Options& options, int side) {
+  return is_wall(options, side) && wall_velocity(options, side) == std::array<double, 3>{0, 0, 0};
+}
+/// Whether a box of the domain lies along a side.
+inline bool lies_along(const Grid& grid, const Box& box, int side) {
+  const int a = side / 2;
+  return side % 2 == 0 ? box.lo[a] == 0 : box.hi[a] == grid.extent()[a];
+}
 /// Pressure and convective sides read what cells along them sent inwards.
 inline bool is_outlet(const Boundary& boundary) {
   return boundary.kind == BoundaryKind::pressure || boundary.kind == BoundaryKind::convective;

@@ -1,6 +1,9 @@
 #pragma once
 // Where the cells of a block lie whose solid cells are not stored: one after the other, row by row. A bit for each cell
 // says whether it is stored, and a count for every 32 of them how many are stored before: a quarter of a byte a cell.
+#include <cstdint>
+#include <vector>
+
 #include <slipstream/device/bits.hpp>
 
 namespace slipstream::lbm {
@@ -10,6 +13,16 @@ struct CellWord {
   std::uint32_t stored = 0;  ///< a bit each
   std::uint32_t before = 0;  ///< stored cells of the block before the first of them
 };
+
+/// Sets `before` of a block's words, and returns how many cells are stored.
+inline std::int64_t count_stored(std::vector<CellWord>& words) {
+  std::int64_t count = 0;
+  for (CellWord& word : words) {
+    word.before = static_cast<std::uint32_t>(count);
+    count += bits_set(word.stored);
+  }
+  return count;
+}
 
 /// A cell that a step takes of a packed block.
 struct ListedCell {

@@ -353,7 +353,7 @@ std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) 
   std::int64_t bytes = 0;
   for (int side = 0; side < 2 * grid.dimensions(); ++side) {
     const int a = side / 2;
-    if (side % 2 == 0 ? block.box.lo[a] > 0 : block.box.hi[a] < grid.extent()[a]) continue;
+    if (!lies_along(grid, block.box, side)) continue;
     const std::int64_t cells = block.box.volume() / block.box.extent(a), links = cells * crossing_side;
     const auto found = o.boundaries.find(static_cast<Side>(side));
     if (grid.periodic()[a]) {
@@ -382,12 +382,11 @@ std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options&
   std::int64_t bytes = 0, found = 0;
   for (int side = 0; side < 2 * grid.dimensions(); ++side) {
     const int a = side / 2;
-    if (side % 2 == 0 ? block.box.lo[a] > 0 : block.box.hi[a] < grid.extent()[a]) continue;
+    if (!lies_along(grid, block.box, side)) continue;
     if (grid.periodic()[a] && o.density_drop[a] == 0) continue;
     const std::int64_t cells = block.box.volume() / block.box.extent(a);
-    const bool rests = is_wall(o, side) && wall_velocity(o, side) == std::array<double, 3>{0, 0, 0};
     found += cells;
-    if (!rests || grid.periodic()[a])
+    if (!is_resting_wall(o, side) || grid.periodic()[a])
       bytes += cells * population_count(o.lattice) * static_cast<std::int64_t>(size_of(arithmetic(o.precision)));
   }
   const Extent n = block.box.extents(), g = ghost_layers(grid, o);

@@ -135,10 +135,7 @@ StoredCells::StoredCells(const Grid& grid, const Block& block, const Options& op
     };
     for_each_item(extent[2], plane, extent[0] * extent[1]);
   });
-  for (CellWord& word : words_) {
-    word.before = static_cast<std::uint32_t>(count_);
-    count_ += bits_set(word.stored);
-  }
+  count_ = count_stored(words_);
 }
 
 std::int64_t StoredCells::number(const Extent& local) const {

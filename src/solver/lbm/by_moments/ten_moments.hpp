@@ -6,6 +6,7 @@
 
 #include <slipstream/device/fused.hpp>
 
+#include "solver/lbm/collision/smagorinsky.hpp"
 #include "solver/lbm/kernels.hpp"
 #include "solver/lbm/lattice.hpp"
 
@@ -209,7 +210,10 @@ struct Regularised {
     xz -= m.xz;
     yz -= m.yz;
     T by = rate;
-    if constexpr (!plain) by = rate_with_eddies(xx, yy, zz, xy, xz, yz, inverse);
+    if constexpr (!plain) {
+      const T norm = traceless_norm<D3Q19>(Tensor<T>{xx, yy, zz, xy, xz, yz}) * inverse;
+      by = eddies > T(0) ? T(1) / tau_with_eddies(tau_0, eddies, norm) : rate;
+    }
     m.xx = fused(by, xx, m.xx);
     m.yy = fused(by, yy, m.yy);
     m.zz = fused(by, zz, m.zz);
@@ -226,15 +230,6 @@ struct Regularised {
     m.x += T(0.5) * force[0];
     m.y += T(0.5) * force[1];
     m.z += T(0.5) * force[2];
-  }
-
- private:
-  /// As Smagorinsky has it.
-  SLIP_FN T rate_with_eddies(T xx, T yy, T zz, T xy, T xz, T yz, T inverse) const {
-    const T mean = T(1.0 / 3) * (xx + yy + zz), x = xx - mean, y = yy - mean, z = zz - mean;
-    const T norm = std::sqrt((x * x + y * y + z * z) + T(2) * (xy * xy + xz * xz + yz * yz));
-    const T with_eddies = T(2) / (tau_0 + std::sqrt(tau_0 * tau_0 + eddies * (norm * inverse)));
-    return eddies > T(0) ? with_eddies : rate;
   }
 };
 

@@ -1,4 +1,6 @@
 #pragma once
+#include <cmath>
+
 #include "solver/lbm/collision/force.hpp"
 #include "solver/lbm/moments.hpp"
 
@@ -83,6 +85,20 @@ SLIP_FN Tensor<T> excess_stress(const T (&g)[L::q], const Flow<T>& u, const F& f
   }
   if constexpr (F::acts) add_work<L>(s, T(0.5), u, force);
   return s;
+}
+
+/// sqrt(A:A) of a tensor less its trace.
+template <class L, class T>
+SLIP_FN T traceless_norm(const Tensor<T>& a) {
+  const T mean = T(1.0 / L::dimensions) * trace<L>(a);
+  const T x = a.xx - mean, y = a.yy - mean;
+  T diagonal = x * x + y * y, rest = a.xy * a.xy;
+  if constexpr (L::dimensions == 3) {
+    const T z = a.zz - mean;
+    diagonal += z * z;
+    rest += a.xz * a.xz + a.yz * a.yz;
+  }
+  return std::sqrt(diagonal + T(2) * rest);
 }
 
 }  // namespace slipstream::lbm

@@ -6,6 +6,13 @@
 
 namespace slipstream::lbm {
 
+/// Relaxation time of the stress with eddies, as Smagorinsky has it below, of factor = 18 sqrt(2) C^2 and norm =
+/// sqrt(Q:Q) / rho.
+template <class T>
+SLIP_FN T tau_with_eddies(T tau_0, T factor, T norm) {
+  return T(0.5) * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * norm));
+}
+
 /// Large-eddy simulation round another collision (Hou, Sterling, Chen & Doolen 1996): the eddy viscosity is C^2 |S|,
 /// |S| = sqrt(2 S:S), C Smagorinsky's constant times the filter's width of one cell. With S from the stress Q beyond
 /// equilibrium, S = -3/2 Q / (rho tau), tau = tau_0 + 3 C^2 |S| is a quadratic equation for tau:
@@ -33,17 +40,8 @@ struct Smagorinsky {
   template <class F = NoForce>
   SLIP_FN T tau(const T (&g)[L::q], const F& force = {}) const {
     const Flow<T> u(moments<L>(g), force);
-    const Tensor<T> stress = excess_stress<L>(g, u, force);
-    const T mean = T(1.0 / L::dimensions) * trace<L>(stress);
-    const T x = stress.xx - mean, y = stress.yy - mean;
-    T diagonal = x * x + y * y, rest = stress.xy * stress.xy;
-    if constexpr (L::dimensions == 3) {
-      const T z = stress.zz - mean;
-      diagonal += z * z;
-      rest += stress.xz * stress.xz + stress.yz * stress.yz;
-    }
-    const T norm = std::sqrt(diagonal + T(2) * rest);
-    return T(0.5) * (tau_0 + std::sqrt(tau_0 * tau_0 + factor * (norm * u.inverse)));
+    const T norm = traceless_norm<L>(excess_stress<L>(g, u, force));
+    return tau_with_eddies(tau_0, factor, norm * u.inverse);
   }
 };
 
