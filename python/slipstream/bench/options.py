@@ -67,7 +67,7 @@ def method(parser: argparse.ArgumentParser) -> None:
 
 def representation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--representation", choices=["populations", "moments"], default="populations",
-                        help="what a cell holds; moments: by the collision recursive, if none is named")  # fmt: skip
+                        help="what a cell holds; the collision is TRT or recursive where none is named")  # fmt: skip
 
 
 def streaming(parser: argparse.ArgumentParser) -> None:

@@ -53,7 +53,7 @@ class Choice:
     threads: int
     lattice: str
     representation: str
-    collision: str
+    collision: str | None  #: None: the usual one of the representation
     streaming: str
     layout: str
     overlap: str
@@ -74,9 +74,9 @@ def _case(choice: Choice, cells: Sequence[int], precision: str, nodes: int = 1) 
             "precision": precision,
             "lattice": choice.lattice,
             "representation": choice.representation,
-            "collision": choice.collision,
             "streaming": choice.streaming,
             "layout": choice.layout,
+            **({"collision": choice.collision} if choice.collision else {}),
         },
         "physics": {"viscosity": 0.05, "lid_speed": 0.05},
         "run": {"steps": 1},
@@ -135,7 +135,7 @@ def _row(choice: Choice, machine: Any, cells: int, precision: str) -> Row:
         "cells_per_device": [cells] * 3,
         "lattice": choice.lattice,
         "representation": choice.representation,
-        "collision": choice.collision,
+        "collision": setup.case.lbm.collision,
         "storage": precision,
         "arithmetic": "f64" if precision == "f64" else "f32",
         "streaming": choice.streaming,
@@ -180,7 +180,8 @@ def _show(choice: Choice, machine: str, rows: Sequence[Row], console: Console) -
     ]  # fmt: skip
     columns = ["cells a device", "precision", "devices", "MLUPS", "GB/s", "copy GB/s", "% of the copy", "of all pairs"]
     arrays = ", in place" if choice.streaming == "in_place" else ""
-    title = f"lattice Boltzmann {choice.lattice} {choice.collision} by {choice.representation}{arrays} on {machine}"
+    collision = f" {rows[0]['collision']}" if rows else ""
+    title = f"lattice Boltzmann {choice.lattice}{collision} by {choice.representation}{arrays} on {machine}"
     console.print(terminal.table(title, columns, shown, left=2))
 
 
@@ -190,6 +191,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.devices(parser)
     options.threads(parser)
     options.method(parser)
+    parser.set_defaults(collision=None)
     options.representation(parser)
     options.streaming(parser)
     parser.add_argument("--layout", choices=["auto", "soa", "aos", "soa_z"], default="auto",
@@ -203,8 +205,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     choice = record.chosen(Choice, arguments)
-    if choice.representation == "moments" and choice.collision == "TRT":
-        choice = replace(choice, collision="recursive")
     backend = discovery.choose_backend(choice.backend)
     if any(n < 4 for n in choice.cells):
         raise CaseError("bench lbm: --cells needs 4 or more")
