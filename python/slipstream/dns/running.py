@@ -1,6 +1,5 @@
 """A pseudo-spectral flow at work on a case: `slipstream.case.solver.Run`."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,6 @@ from rich.console import Console
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core, on_all_ranks
 from slipstream.base.errors import RunError
-from slipstream.base.rows import Rows
 from slipstream.case.solver import Fields, Monitor
 from slipstream.dns import spectrum, vortex
 from slipstream.dns.case import DnsCase
@@ -20,6 +18,7 @@ from slipstream.exchange.report import tuning_lines
 from slipstream.flow import energy, expected
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
+from slipstream.run.plain import History, PlainRun, write_findings
 from slipstream.run.report import expected as expected_table
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
@@ -31,7 +30,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class DnsRun:
+class DnsRun(PlainRun):
     """A flow under way. Collective."""
 
     def __init__(self, setup: Setup, trace: Any = None) -> None:
@@ -45,7 +44,6 @@ class DnsRun:
                 self.engine.taylor_green()
         if start.flow == "random":
             self._begin_at_random(case)
-        self._table: Rows | None = None
         with as_case_error("dns.time_step: "):
             self.engine.check_time_step()
         self._last: dict[str, Any] = {}
@@ -61,27 +59,15 @@ class DnsRun:
         with as_case_error(f"initial.spectrum: {start.spectrum}: " if start.spectrum else ""):
             self.engine.random(wanted, start.seed)
 
-    def cautions(self) -> list[str]:
-        return []
-
     def notes(self) -> list[str]:
         grid = self.engine.process_grid
         cut = [] if math.prod(grid) == 1 else [f"transforms: process grid {grid[0]} x {grid[1]}"]
         return tuning_lines(self.engine.tuning()) + cut
 
-    def look(self) -> None:
-        """There is nothing to begin with."""
-
     def change(self, since: int) -> float | None:
         """No residual: a turbulent flow changes all the time. Not finite where the flow is not."""
         value = float(self._statistics()["energy"])
         return None if math.isfinite(value) else value
-
-    def conserved(self) -> float:
-        return 0.0
-
-    def drift(self, before: float) -> tuple[str, str]:
-        return "", ""
 
     def guarded(self) -> str:
         return "energy is finite"
@@ -102,24 +88,15 @@ class DnsRun:
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         path = self._case.folder / "statistics.csv"
-        if core().rank() == 0:
-            columns = ("step", "time", *COLUMNS)
-            self._table = Rows(
-                path, self.engine.step if goes_on else -1, lambda row: {name: row.get(name, "nan") for name in columns}
-            )
-        written = [self.engine.step if goes_on else -1]
+        history = History(path, self.engine, self._case, goes_on, COLUMNS)
 
         def take() -> None:
-            found, step = self._statistics(), self.engine.step
-            if self._table is not None and step > written[0]:
-                row = {"step": step, "time": self._case.time_of(step)}
-                self._table.add(row | {name: found[name] for name in COLUMNS})
-            written[0] = step
+            history.add(self._statistics())
             # Behind the row, which shows how it came to that.
             try:
                 self.engine.check_time_step()
             except RuntimeError as error:
-                raise RunError(f"{error} (step {step}): take a smaller dns.time_step") from None
+                raise RunError(f"{error} (step {self.engine.step}): take a smaller dns.time_step") from None
 
         return [Monitor(path, take, at_start=True)]
 
@@ -148,8 +125,7 @@ class DnsRun:
         figures["expected"] = expected.against(case, findings)
         for name in ("energy", "dissipation", "taylor_reynolds", "kmax_eta"):
             console.print(f"{name}: {findings[name]:.6g}")
-        with troubles.with_data(folder / "findings.json", "it", step):
-            (folder / "findings.json").write_text(json.dumps(figures, indent=1, default=str) + "\n", encoding="utf-8")
+        write_findings(case, figures, troubles)
         if case.output.pictures:
             with troubles.with_picture("spectrum.png", step):
                 from slipstream.pictures import spectra

@@ -1,6 +1,5 @@
 """Spectral elements at work on a case: `slipstream.case.solver.Run`."""
 
-import json
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -11,11 +10,11 @@ from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import RunError
-from slipstream.base.rows import Rows
 from slipstream.case.solver import Fields, Monitor
 from slipstream.flow import expected
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
+from slipstream.run.plain import History, PlainRun, write_findings
 from slipstream.run.report import expected as expected_table
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
@@ -47,7 +46,7 @@ def _engine_type() -> Any:
     return Engine
 
 
-class SemRun:
+class SemRun(PlainRun):
     """A Poisson, Helmholtz or diffusion problem under way. Collective."""
 
     def __init__(self, setup: Setup, trace: Any = None) -> None:
@@ -62,24 +61,14 @@ class SemRun:
         self._idle = f"{devices} devices share {elements} elements, which are dealt out by blocks of 64: some have none"
         if math.ceil(elements / 64) >= devices:
             self._idle = ""
-        self._table: Rows | None = None
 
     def cautions(self) -> list[str]:
         return [*self.engine.cautions(), *filter(None, [self._idle])]
-
-    def notes(self) -> list[str]:
-        return []
-
-    def look(self) -> None:
-        """A change is that of one step: there is nothing to begin with."""
 
     def change(self, since: int) -> float:
         """The largest |du/dt| of the last step; where nothing goes over time, the true residual."""
         found: float = self.engine.largest_change()
         return found
-
-    def conserved(self) -> float:
-        return 0.0
 
     def drift(self, before: float) -> tuple[str, str]:
         effort = self.engine.effort()
@@ -87,9 +76,6 @@ class SemRun:
             return "", ""
         wanted = f"{self._case.sem.tolerance:g} of the right side"
         return "", f"{effort['unconverged']} of {effort['solutions']} linear solutions did not reach {wanted}"
-
-    def guarded(self) -> str:
-        return ""
 
     def advice(self) -> str:
         return "look at sources and values of sides that grow without bound"
@@ -99,16 +85,11 @@ class SemRun:
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
         path = self._case.folder / "solutions.csv"
-        if core().rank() == 0:
-            self._table = Rows(path, self.engine.step if goes_on else -1, lambda row: dict(row))
-        written = [self.engine.step if goes_on else -1]
+        history = History(path, self.engine, self._case, goes_on, COLUMNS)
 
         def take() -> None:
-            effort, step = self.engine.effort(), self.engine.step
-            if self._table is not None and step > written[0]:
-                row = {"step": step, "time": self._case.time_of(step), "iterations": effort["last_iterations"]}
-                self._table.add(row | {name: effort[name] for name in COLUMNS[1:]})
-            written[0] = step
+            effort = self.engine.effort()
+            history.add({**effort, "iterations": effort["last_iterations"]})
 
         return [Monitor(path, take)]
 
@@ -139,8 +120,6 @@ class SemRun:
         if case.exact:
             distance, most = found["distance"], found["largest_off"]
             console.print(f"distance from the exact solution: {distance:.4g}, at a point {most:.4g} at most")
-        with troubles.with_data(case.folder / "findings.json", "it", figures["steps"]):
-            text = json.dumps(figures, indent=1, default=str)
-            (case.folder / "findings.json").write_text(text + "\n", encoding="utf-8")
+        write_findings(case, figures, troubles)
         if figures["expected"]:
             console.print(expected_table(figures["expected"]))

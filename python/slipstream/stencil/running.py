@@ -1,6 +1,5 @@
 """Finite differences at work on a case: `slipstream.case.solver.Run`."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +10,12 @@ from rich.console import Console
 
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core, on_all_ranks
-from slipstream.case.solver import Fields, Monitor
+from slipstream.case.solver import Fields
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import expected
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
+from slipstream.run.plain import PlainRun, write_findings
 from slipstream.run.report import expected as expected_table
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
@@ -46,7 +46,7 @@ def _differences(case: StencilCase, given: float | str, cells: Sequence[Array]) 
     return total
 
 
-class StencilRun:
+class StencilRun(PlainRun):
     """A heat or wave equation under way. Collective."""
 
     def __init__(self, setup: Setup, trace: Any = None) -> None:
@@ -84,28 +84,13 @@ class StencilRun:
         with on_all_ranks():
             self.engine.start_from(now, before if case.stencil.equation == "wave" else None)
 
-    def cautions(self) -> list[str]:
-        return []
-
     def notes(self) -> list[str]:
         return tuning_lines(self.engine.tuning()) + self._notes
-
-    def look(self) -> None:
-        """A change is that of one step: there is nothing to begin with."""
 
     def change(self, since: int) -> float:
         """The largest |du/dt| of the last step."""
         found: float = self.engine.largest_change()
         return found
-
-    def conserved(self) -> float:
-        return 0.0
-
-    def drift(self, before: float) -> tuple[str, str]:
-        return "", ""
-
-    def guarded(self) -> str:
-        return ""
 
     def advice(self) -> str:
         limit = self._case.stable_time_step
@@ -113,9 +98,6 @@ class StencilRun:
 
     def fields(self, path: Path) -> Fields:
         return FieldSeries(self.engine, self._case, path, ["u"])
-
-    def monitors(self, goes_on: bool) -> Sequence[Monitor]:
-        return []
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         case = self._case
@@ -139,11 +121,9 @@ class StencilRun:
         figures["findings"], figures["expected"] = found, expected.against(case, found)
         for name, value in found.items():
             console.print(f"{name}: {value:.6g}")
-        folder, step = case.folder, figures["steps"]
-        with troubles.with_data(folder / "findings.json", "it", step):
-            (folder / "findings.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        write_findings(case, figures, troubles)
         if any(heard.values()):
-            self._write_seismograms(heard, troubles, step)
+            self._write_seismograms(heard, troubles, figures["steps"])
         if figures["expected"]:
             console.print(expected_table(figures["expected"]))
 

@@ -1,0 +1,65 @@
+"""What the runs of most solvers share: what they say where there is nothing to say, rows by steps, a findings file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from slipstream.base.core import core
+from slipstream.base.rows import Rows
+from slipstream.case.case import Case
+from slipstream.case.solver import Monitor
+from slipstream.run.troubles import Troubles
+
+
+class PlainRun:
+    """A `slipstream.case.solver.Run` whose changes are those of one step, and that keeps no sum."""
+
+    def cautions(self) -> Sequence[str]:
+        return []
+
+    def notes(self) -> Sequence[str]:
+        return []
+
+    def look(self) -> None:
+        pass
+
+    def conserved(self) -> float:
+        return 0.0
+
+    def drift(self, before: float) -> tuple[str, str]:
+        return "", ""
+
+    def guarded(self) -> str:
+        return ""
+
+    def monitors(self, goes_on: bool) -> Sequence[Monitor]:
+        return []
+
+
+class History:
+    """A file with step, time and other columns; a row for each later step, on rank 0. Where the run goes on, with the
+    rows of before, whatever columns they have."""
+
+    def __init__(self, path: Path, engine: Any, case: Case, goes_on: bool, columns: Sequence[str]) -> None:
+        self._engine, self._case, self._columns = engine, case, columns
+        self._written = engine.step if goes_on else -1
+        self._rows: Rows | None = None
+        if core().rank() == 0:
+            every = ("step", "time", *columns)
+            self._rows = Rows(path, self._written, lambda row: {name: row.get(name, "nan") for name in every})
+
+    def add(self, found: Mapping[str, Any]) -> None:
+        step = self._engine.step
+        if self._rows is not None and step > self._written:
+            self._rows.add(
+                {"step": step, "time": self._case.time_of(step)} | {name: found[name] for name in self._columns}
+            )
+        self._written = step
+
+
+def write_findings(case: Case, figures: Mapping[str, Any], troubles: Troubles) -> None:
+    """findings.json: the run in numbers. Of rank 0."""
+    with troubles.with_data(case.folder / "findings.json", "it", figures["steps"]):
+        text = json.dumps(figures, indent=1, default=str)
+        (case.folder / "findings.json").write_text(text + "\n", encoding="utf-8")
