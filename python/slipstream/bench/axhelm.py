@@ -7,15 +7,16 @@ element.
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
 
-from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
-from slipstream.bench import options, record
-from slipstream.machine import discovery, predict
+from slipstream.bench import options, record, whole_machine
+from slipstream.bench.whole_machine import need, number
+from slipstream.machine import predict
 
 FACTORS = ("stored", "trilinear", "affine")
 #: Elements along each axis of a device's cube.
@@ -56,14 +57,12 @@ def measure(
     """One row an order, size and kind of factors. Collective."""
     if min(arguments.orders) < 1 or max(arguments.orders) > 11:
         raise CaseError(f"bench {name}: --orders are from 1 to 11")
-    if arguments.elements and min(arguments.elements) < 1:
-        raise CaseError(f"bench {name}: --elements are 1 or more")
-    backend = discovery.choose_backend(arguments.backend)
-    with as_case_error():
-        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
-    rows = list(_rows(arguments, machine, backend, clock, time_us, bytes_of))
-    console.print(_table(name, machine, rows))
-    record.keep(arguments.folder, name, record.describe_machine(machine), rows, FIGURES, console)
+    need(name, 1, elements=arguments.elements)
+
+    def rows(machine: Any, backend: str) -> Iterator[record.Row]:
+        return _rows(arguments, machine, backend, clock, time_us, bytes_of)
+
+    whole_machine.measure(name, arguments, console, rows, COLUMNS, FIGURES)
 
 
 def _rows(
@@ -98,18 +97,11 @@ def _rows(
                 }
 
 
-def _table(name: str, machine: Any, rows: Sequence[record.Row]) -> Any:
-    counts = f"{terminal.count(machine.ranks, 'rank')}, {terminal.count(len(machine.devices()), 'device')}"
-    shown = [
-        (
-            str(row["elements"]),
-            str(row["order"]),
-            row["factors"],
-            f"{row['time_us']:.4g}",
-            f"{row['gpoints_per_s']:.3g}",
-            f"{100 * row['share']:.3g}",
-        )
-        for row in rows
-    ]
-    columns = ["elements", "order", "factors", "us", "Gpoint/s", "% of the copy"]
-    return terminal.table(f"{name}, {counts}", columns, shown)
+COLUMNS = {
+    "elements": lambda row: str(row["elements"]),
+    "order": lambda row: str(row["order"]),
+    "factors": itemgetter("factors"),
+    "us": number("time_us"),
+    "Gpoint/s": number("gpoints_per_s", ".3g"),
+    "% of the copy": number("share", ".3g", 100),
+}
