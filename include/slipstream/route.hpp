@@ -8,6 +8,7 @@
 
 #include <slipstream/buffer.hpp>
 #include <slipstream/coding.hpp>
+#include <slipstream/communicator.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/signal.hpp>
@@ -51,6 +52,9 @@ Grouping grouping_from_string(const std::string& name);
 enum class MpiCalls : std::uint8_t { sends, alltoallv, ialltoallv, put_fence, put_lock };
 std::string to_string(MpiCalls calls);
 MpiCalls mpi_calls_from_string(const std::string& name);
+/// Why this MPI cannot carry messages among these ranks by such calls; empty where it can. MPI_Put needs windows, which
+/// some installations of MPI cannot open. The same on all ranks; collective.
+std::string refusal_of(const Communicator& comm, MpiCalls calls);
 
 /// What can be chosen about an exchange beside its routes; the tuner sets it where the user does not.
 struct Knobs {

@@ -315,6 +315,10 @@ void bind_exchange(nb::module_& m) {
   bind_grid(m);
   m.def("array_facts", &array_facts, nb::arg("array"));
   m.def("scheme", &scheme_dict, nb::arg("name"));
+  m.def(
+      "refusal_of_mpi", [](const std::string& calls) { return refusal_of(world(), mpi_calls_from_string(calls)); },
+      nb::arg("calls"), nb::call_guard<nb::gil_scoped_release>(),
+      "Why this MPI cannot carry messages by these calls; empty where it can. Collective.");
   nb::class_<ArrayExchange>(m, "ArrayExchange", "Exchanges of arrays that the caller owns.")
       .def(
           "__init__",

@@ -68,11 +68,31 @@ const char* name_of_call(MpiCalls calls) {
   }
 }
 
+bool by_puts(MpiCalls calls) { return calls == MpiCalls::put_fence || calls == MpiCalls::put_lock; }
+
 }  // namespace
+
+std::string refusal_of(const Communicator& comm, MpiCalls calls) {
+  if (!by_puts(calls)) return {};
+  std::vector<std::byte> place(unit);
+  MPI_Win window = MPI_WIN_NULL;
+  std::string failure;
+  try {
+    check_mpi(MPI_Win_create(place.data(), unit, 1, MPI_INFO_NULL, comm.mpi(), &window), "open a window");
+  } catch (const Error& error) {
+    failure = "mpi = " + to_string(calls) + " needs windows, and here " + error.what() +
+              ": choose mpi = sends, alltoallv or ialltoallv";
+  }
+  failure = first_failure(comm, failure);
+  if (failure.empty()) MPI_Win_free(&window);
+  return failure;
+}
 
 AllToAll::AllToAll(const RouteSetup& setup, bool staged)
     : calls_(setup.knobs.mpi), rank_(setup.comm.rank()), depth_(staged ? 2 : 1) {
+  const std::string refusal = refusal_of(setup.comm, calls_);
   on_all_ranks(setup.comm, [&] {
+    require(refusal.empty(), refusal);
     lay_out(setup, staged);
     allocate(setup, staged);
   });
@@ -80,7 +100,7 @@ AllToAll::AllToAll(const RouteSetup& setup, bool staged)
   check_mpi(MPI_Comm_split(setup.mpi, member ? 0 : MPI_UNDEFINED, rank_, &comm_), "gather the ranks of an exchange");
   if (!member) return;
   check_mpi(MPI_Comm_dup(comm_, &farewell_), "gather the ranks of an exchange");
-  if (!puts()) return;
+  if (!by_puts(calls_)) return;
   check_mpi(MPI_Win_create(in_.data(), static_cast<MPI_Aint>(in_.bytes()), 1, MPI_INFO_NULL, comm_, &window_),
             "open the places of messages to other ranks");
   MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);

@@ -57,7 +57,6 @@ class AllToAll final : public Mail {
   void lay_out(const RouteSetup& setup, bool staged);
   void allocate(const RouteSetup& setup, bool staged);
   bool blocks() const { return calls_ != MpiCalls::ialltoallv; }
-  bool puts() const { return calls_ == MpiCalls::put_fence || calls_ == MpiCalls::put_lock; }
   void meet();
   bool answered();
   void call();

@@ -60,14 +60,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     need("transpose", 1, sizes=arguments.sizes)
-    measure(
-        "transpose", arguments, console, lambda machine, backend: _all(arguments, machine, backend), COLUMNS, FIGURES
-    )
+
+    def rows(machine: Any, backend: str) -> Iterator[record.Row]:
+        return _all(arguments, machine, backend, console)
+
+    measure("transpose", arguments, console, rows, COLUMNS, FIGURES)
 
 
-def _all(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Console) -> Iterator[record.Row]:
     rates = (predict.measure_memory(machine.devices()), _link_rate(machine) if len(machine.devices()) > 1 else 0.0)
-    ways = _ways(arguments, machine, backend)
+    ways = []
+    for way in _ways(arguments, machine, backend):
+        why = core().refusal_of_mpi(WAYS[way][0].get("mpi", "sends"))
+        console.print(f"{way}: left out: {why}", soft_wrap=True) if why else ways.append(way)
     yield from _rows(arguments, machine, backend, rates, options.routes_of(arguments), {})
     for way in ways:
         yield from _rows_by(arguments, machine, backend, rates, way)
