@@ -2,7 +2,7 @@
 
 C++:
 
-    api -> solver, io -> fft -> exchange -> route, coding, pattern -> grid -> machine -> device
+    api -> solver, io -> fft -> exchange -> route, coding, pattern, geometry -> grid -> machine -> device
 
 A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
 include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). Files of
@@ -30,7 +30,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 RANKS = [
-    ["device"], ["machine"], ["grid"], ["route", "coding", "pattern"], ["exchange"], ["fft"], ["solver", "io"], ["api"],
+    ["device"], ["machine"], ["grid"], ["route", "coding", "pattern", "geometry"], ["exchange"], ["fft"],
+    ["solver", "io"], ["api"],
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
@@ -42,11 +43,12 @@ PUBLIC_ROOMS = {
     "grid": "stencil grid field state cut",
     "pattern": "transfer pattern transpose",
     "coding": "coding",
+    "geometry": "mesh bodies",
     "route": "route mover throttle window",
     "exchange": "exchange collective block_sums gather_scatter tuner",
     "fft": "fft",
     "solver": "simulation guard lbm stencil_solver point_update dns sem sem_solver krylov",
-    "io": "gather vtkhdf vtkhdf_hexahedra output mesh bodies checkpoint",
+    "io": "gather vtkhdf vtkhdf_hexahedra output checkpoint",
 }
 ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
 

@@ -5,8 +5,8 @@
 
 #include "device/upload.hpp"
 #include "io/copy_piece.hpp"
-#include "io/crc32c.hpp"
-#include "io/remainders_kernels.hpp"
+#include "io/checkpoint/crc32c.hpp"
+#include "io/checkpoint/remainders_kernels.hpp"
 
 namespace slipstream {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <slipstream/error.hpp>
 
-#include "io/hdf5_file.hpp"
-#include "io/hdf5_parallel.hpp"
+#include "io/hdf5/hdf5_file.hpp"
+#include "io/hdf5/hdf5_parallel.hpp"
 #include "io/pieces.hpp"
 #include "machine/agree.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/vtkhdf_file.hpp"
+#include "io/vtkhdf/vtkhdf_file.hpp"
 
 namespace slipstream {
 

@@ -98,6 +98,11 @@ def cli(tmp_path: Path, here: Cli) -> Cli:
     return call
 
 
+def words(text: str) -> str:
+    """Text without the line breaks and spaces that depend on the width of the terminal."""
+    return " ".join(text.split())
+
+
 def is_one_error(result: subprocess.CompletedProcess[str], said: str, folder: Path) -> None:
     """What a user can mend ends with one message and code 2, and leaves no results in the folder."""
     assert result.returncode == 2 and said in result.stderr, result.stderr

@@ -10,7 +10,7 @@
 
 #include "machine_rig.hpp"
 #include "solver/lbm/collision/trt.hpp"
-#include "solver/lbm/stream_collide_groups.hpp"
+#include "solver/lbm/step/stream_collide_groups.hpp"
 
 namespace slipstream::lbm {
 

@@ -4,7 +4,7 @@
 
 #include <slipstream/field.hpp>
 
-#include "solver/lbm/storage.hpp"
+#include "solver/lbm/storage/storage.hpp"
 
 namespace slipstream::lbm {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The energy of the flow and what viscosity takes of it, from the populations.
 #include "solver/lbm/collision/smagorinsky.hpp"
-#include "solver/lbm/readings.hpp"
+#include "solver/lbm/links/readings.hpp"
 
 namespace slipstream::lbm {
 

@@ -4,7 +4,7 @@
 
 #include <slipstream/lbm.hpp>
 
-#include "solver/lbm/kernels.hpp"
+#include "solver/lbm/step/kernels.hpp"
 #include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "solver/lbm/impl.hpp"
-#include "solver/lbm/split_tuner.hpp"
+#include "solver/lbm/step/split_tuner.hpp"
 
 namespace slipstream::lbm {
 

@@ -5,7 +5,7 @@
 
 #include "solver/cell_rows.hpp"
 #include "solver/lbm/fields.hpp"
-#include "solver/lbm/in_place_halo.hpp"
+#include "solver/lbm/step/in_place_halo.hpp"
 #include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {

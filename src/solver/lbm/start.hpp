@@ -4,10 +4,10 @@
 
 #include <slipstream/launch.hpp>
 
-#include "solver/lbm/access.hpp"
-#include "solver/lbm/kernels.hpp"
-#include "solver/lbm/places.hpp"
-#include "solver/lbm/storage.hpp"
+#include "solver/lbm/storage/access.hpp"
+#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/storage/places.hpp"
+#include "solver/lbm/storage/storage.hpp"
 
 namespace slipstream::lbm {
 

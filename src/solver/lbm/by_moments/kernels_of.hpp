@@ -4,7 +4,7 @@
 #include "solver/lbm/by_moments/rows.hpp"
 #include "solver/lbm/by_moments/start.hpp"
 #include "solver/lbm/by_moments/step.hpp"
-#include "solver/lbm/cell_kernels.hpp"
+#include "solver/lbm/step/cell_kernels.hpp"
 
 namespace slipstream::lbm {
 

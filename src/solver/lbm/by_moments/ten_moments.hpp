@@ -7,7 +7,7 @@
 #include <slipstream/device/fused.hpp>
 
 #include "solver/lbm/collision/smagorinsky.hpp"
-#include "solver/lbm/kernels.hpp"
+#include "solver/lbm/step/kernels.hpp"
 #include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {

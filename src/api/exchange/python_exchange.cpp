@@ -1,0 +1,374 @@
+// Exchanges over arrays that Python programs own. The Python side (slipstream/exchange/halo.py) describes the arrays by
+// address, strides and type; nothing here looks at an array object.
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <deque>
+#include <optional>
+
+#include <slipstream/exchange.hpp>
+#include <slipstream/transpose.hpp>
+
+#include "api/exchange/caller_streams.hpp"
+#include "api/exchange/python_report.hpp"
+#include "api/reading.hpp"
+
+namespace slipstream::python {
+
+nb::list message_list(const std::vector<MessageInfo>& messages) {
+  nb::list all;
+  for (const MessageInfo& message : messages) {
+    nb::dict entry;
+    entry["source"] = message.source;
+    entry["target"] = message.target;
+    entry["route"] = to_string(message.route);
+    entry["reason"] = message.reason;
+    entry["bytes"] = message.bytes;
+    entry["transfers"] = message.transfers;
+    all.append(entry);
+  }
+  return all;
+}
+
+ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
+  ExchangeOptions options;
+  std::vector<std::string> routes;
+  std::string throttle = "none";
+  Reader reader(dict, "an exchange");
+  reader.read("routes", routes);
+  reader.read("wait_limit", options.wait_limit);
+  reader.read("throttle", throttle);
+  reader.read("measure_errors", options.measure_errors);
+  read_knobs(reader, options.knobs);
+  if (watched) *watched = read_watched(reader);
+  reader.finish();
+  options.routes = routes_from(routes);
+  options.throttle = throttle_from_string(throttle);
+  return options;
+}
+
+ExchangeOptions exchange_options(const nb::dict& dict) { return exchange_options(dict, nullptr); }
+
+namespace {
+
+/// The arrays of a field as Python describes them.
+struct Given {
+  FieldOptions field;
+  std::vector<OwnArray> arrays;
+};
+
+/// Reads what is a field's own; what else there is stays for the caller.
+Given given_from(Reader& reader) {
+  Given g;
+  std::string type, layout = "soa";
+  std::vector<nb::dict> arrays;
+  reader.read("name", g.field.name);
+  reader.read("type", type);
+  reader.read("components", g.field.components);
+  reader.read("copies", g.field.copies);
+  reader.read("ghost", g.field.ghost);
+  reader.read("padding", g.field.padding);
+  reader.read("layout", layout);
+  reader.read("arrays", arrays);
+  g.field.type = dtype_from_string(type);
+  g.field.layout = layout_from_string(layout);
+  for (const nb::dict& array : arrays)
+    g.arrays.push_back({reinterpret_cast<void*>(nb::cast<std::uintptr_t>(array["pointer"])),
+                        nb::cast<Extent>(array["stride"]), nb::cast<std::int64_t>(array["component_stride"])});
+  return g;
+}
+
+/// A field with the pattern that moves it.
+struct Wanted {
+  Given source;
+  std::optional<Given> target;  ///< of a transpose
+  Halo::Options halo;
+  Op op = Op::copy;  ///< copy: ghosts are filled; others: what they hold goes the other way
+  Transpose::Options transpose;
+  Coding coding;
+};
+
+Wanted wanted_from(const nb::dict& dict) {
+  Wanted w;
+  std::string reach = "all", combine, coding = "raw";
+  Reader reader(dict, "a field");
+  w.source = given_from(reader);
+  reader.read("low", w.halo.low);
+  reader.read("high", w.halo.high);
+  reader.read("reach", reach);
+  reader.read("combine", combine);
+  reader.read("coding", coding);
+  reader.finish();
+  w.coding = coding_from_string(coding);
+  w.halo.reach = one_of<Reach>(
+      reach, {{"faces", Reach::faces}, {"faces_and_edges", Reach::faces_and_edges}, {"all", Reach::all}}, "reach");
+  if (!combine.empty()) w.op = op_from(combine);
+  return w;
+}
+
+Wanted transposed_from(const nb::dict& source, const nb::dict& target, const nb::dict& how) {
+  Wanted w;
+  Reader from(source, "a field"), to(target, "a field"), options(how, "a transpose");
+  w.source = given_from(from);
+  w.target = given_from(to);
+  options.read("axes", w.transpose.axes);
+  options.read("kept", w.transpose.kept);
+  std::string coding = "raw";
+  options.read("coding", coding);
+  w.coding = coding_from_string(coding);
+  for (Reader* reader : {&from, &to, &options}) reader->finish();
+  return w;
+}
+
+/// Fields over the caller's arrays, their patterns and the exchange of all of them.
+class ArrayExchange {
+ public:
+  /// `target`: the grid that transposes bring values to.
+  ArrayExchange(const Communicator& comm, const Grid& grid, const Grid* target, std::vector<Wanted> wanted,
+                ExchangeOptions options, const Watched& watched)
+      : streams_(grid.machine(), grid.rank()), comm_(comm) {
+    std::vector<ExchangeItem> items;
+    for (Wanted& w : wanted) {
+      fields_.push_back(Field::adopt(comm, grid, w.source.field, w.source.arrays));
+      Field* const source = &fields_.back();
+      if (w.target) {
+        fields_.push_back(Field::adopt(comm, *target, w.target->field, w.target->arrays));
+        patterns_.push_back(std::make_unique<Transpose>(grid, *target, w.transpose));
+        items.push_back({patterns_.back().get(), source, &fields_.back(), true, w.coding});
+        continue;
+      }
+      if (w.op == Op::copy) {
+        patterns_.push_back(std::make_unique<Halo>(w.halo));
+      } else {
+        patterns_.push_back(std::make_unique<HaloAdjoint>(w.halo, w.op));
+      }
+      items.push_back({patterns_.back().get(), source, nullptr, false, w.coding});
+    }
+    if (watched.trace) options.trace = &trace_.emplace();
+    tuning_.options = options;
+    tuning_.source = "rules";
+    if (watched.tune) tuning_ = tune(comm, grid, items, options, *watched.tune);
+    exchange_.emplace(comm, grid, std::move(items), tuning_.options);
+  }
+
+  void begin(const std::vector<std::uintptr_t>& natives) { exchange().begin(streams_.of(natives)); }
+
+  void end(const std::vector<std::uintptr_t>& natives) {
+    exchange().end(streams_.of(natives));
+    finish();
+  }
+
+  void run(const std::vector<std::uintptr_t>& natives) {
+    exchange().run(streams_.of(natives));
+    finish();
+  }
+
+  /// The first item's: other arrays take the places of its own.
+  void bind(bool source, const std::vector<std::uintptr_t>& pointers, const std::vector<std::uintptr_t>& natives) {
+    std::vector<void*> arrays;
+    for (const std::uintptr_t pointer : pointers) arrays.push_back(reinterpret_cast<void*>(pointer));
+    exchange().bind(0, source ? ItemEnd::source : ItemEnd::target, arrays, streams_.of(natives));
+  }
+
+  void swap(const std::string& name) {
+    exchange();
+    for (Field& field : fields_)
+      if (field.options().name == name) return field.swap();
+    throw Error("the exchange has no field named '" + name + "'");
+  }
+
+  /// Lets go of the caller's arrays. Collective.
+  void close() {
+    exchange_.reset();
+    patterns_.clear();
+    fields_.clear();
+  }
+
+  Exchange& exchange() {
+    require(exchange_.has_value(), "the exchange was closed: construct another");
+    return *exchange_;
+  }
+  const Tuning& tuning() const { return tuning_; }
+  void write_trace(const std::string& folder) {
+    require(trace_.has_value(), "the exchange was not traced: construct it with trace=True");
+    python::write_trace(comm_, *trace_, folder);
+  }
+
+ private:
+  void finish() {
+    if (streams_.finish()) exchange_->check();
+  }
+
+  std::deque<Field> fields_;
+  std::vector<std::unique_ptr<const Pattern>> patterns_;
+  CallerStreams streams_;
+  Communicator comm_;
+  std::optional<Trace> trace_;
+  Tuning tuning_;
+  std::optional<Exchange> exchange_;
+};
+
+Grid grid_from(const Extent& cells, const Machine& machine, int rank, const nb::dict& dict) {
+  GridOptions options;
+  std::string placement = "theoretical";
+  std::vector<std::tuple<Extent, Extent, int>> boxes;
+  Reader reader(dict, "a grid");
+  reader.read("periodic", options.periodic);
+  reader.read("blocks_per_device", options.partition.blocks_per_device);
+  reader.read("node_grid", options.partition.nodes);
+  reader.read("device_grid", options.partition.devices);
+  reader.read("placement", placement);
+  reader.read("placement_seed", options.placement_seed);
+  reader.read("measured_gb_per_s", options.measured_gb_per_s);
+  reader.read("boxes", boxes);
+  reader.finish();
+  options.placement = placement_from_string(placement);
+  for (const auto& [lo, hi, device] : boxes) {
+    Block block;
+    block.box = {lo, hi};
+    block.device = device;
+    options.boxes.push_back(block);
+  }
+  return Grid(cells, machine, rank, options);
+}
+
+/// Address, shape, strides and place of any array that speaks DLPack or the buffer protocol.
+nb::dict array_facts(const nb::ndarray<>& array) {
+  nb::dict facts;
+  nb::list shape, strides;
+  for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
+    shape.append(array.shape(axis));
+    strides.append(array.stride(axis));
+  }
+  const auto dtype = array.dtype();
+  facts["pointer"] = reinterpret_cast<std::uintptr_t>(array.data());
+  facts["shape"] = shape;
+  facts["strides"] = strides;
+  facts["kind"] = static_cast<int>(dtype.code);
+  facts["bits"] = static_cast<int>(dtype.bits) * dtype.lanes;
+  facts["host"] = array.device_type() == nb::device::cpu::value;
+  return facts;
+}
+
+/// The schemes of Risso's thesis by their names: route and knobs, as options of an exchange.
+nb::dict scheme_dict(const std::string& name) {
+  const Scheme scheme = named_scheme(name);
+  nb::dict entry;
+  entry["routes"] = std::vector<std::string>{to_string(scheme.route)};
+  entry["pack"] = to_string(scheme.knobs.pack);
+  entry["streams"] = to_string(scheme.knobs.streams);
+  entry["sync"] = scheme.knobs.sync;
+  return entry;
+}
+
+void bind_communicator(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Communicator>(m, "Communicator", "Ranks that work together, on a communicator of their own.")
+      .def_static("world", [] { return world(); })
+      .def_static(
+          "alone",
+          [] {
+            world();  // starts MPI
+            return Communicator(MPI_COMM_SELF);
+          },
+          "Of this rank only.")
+      .def_static(
+          "from_handle",
+          [](int handle) {
+            require(mpi_started(), "a communicator was given, but MPI does not run: start it, or use world()");
+            nb::gil_scoped_release release;
+            return Communicator(MPI_Comm_f2c(handle));
+          },
+          nb::arg("handle"), "From the integer that MPI_Comm_c2f gives (mpi4py: comm.py2f()). Collective.")
+      .def_prop_ro("rank", &Communicator::rank)
+      .def_prop_ro("size", &Communicator::size)
+      .def("barrier", &Communicator::barrier, Release())
+      .def(
+          "all_gather", [](const Communicator& comm, const std::string& mine) { return comm.all_gather(mine); },
+          nb::arg("text"), Release());
+}
+
+void bind_grid(nb::module_& m) {
+  nb::class_<Grid>(m, "Grid", "A box of cells cut into blocks on the devices of a machine.")
+      .def(
+          "__init__",
+          [](Grid* self, const Extent& cells, const Machine& machine, int rank, const nb::dict& options) {
+            new (self) Grid(grid_from(cells, machine, rank, options));
+          },
+          nb::arg("cells"), nb::arg("machine"), nb::arg("rank"), nb::arg("options"))
+      .def("blocks",
+           [](const Grid& grid) {
+             nb::list all;
+             for (const Block& block : grid.blocks()) all.append(block_dict(block));
+             return all;
+           })
+      .def("local", &Grid::local)
+      .def_prop_ro("suited_layout", [](const Grid& grid) { return to_string(suited_layout(grid)); });
+}
+
+}  // namespace
+
+void bind_exchange(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  bind_communicator(m);
+  bind_grid(m);
+  m.def("array_facts", &array_facts, nb::arg("array"));
+  m.def("scheme", &scheme_dict, nb::arg("name"));
+  m.def(
+      "refusal_of_mpi", [](const std::string& calls) { return refusal_of(world(), mpi_calls_from_string(calls)); },
+      nb::arg("calls"), nb::call_guard<nb::gil_scoped_release>(),
+      "Why this MPI cannot carry messages by these calls; empty where it can. Collective.");
+  nb::class_<ArrayExchange>(m, "ArrayExchange", "Exchanges of arrays that the caller owns.")
+      .def(
+          "__init__",
+          [](ArrayExchange* self, const Communicator& comm, const Grid& grid, const std::vector<nb::dict>& fields,
+             const nb::dict& options) {
+            std::vector<Wanted> wanted;
+            for (const nb::dict& field : fields) wanted.push_back(wanted_from(field));
+            Watched watched;
+            ExchangeOptions chosen = exchange_options(options, &watched);
+            nb::gil_scoped_release release;
+            new (self) ArrayExchange(comm, grid, nullptr, std::move(wanted), std::move(chosen), watched);
+          },
+          nb::arg("comm"), nb::arg("grid"), nb::arg("fields"), nb::arg("options"), nb::keep_alive<1, 3>())
+      .def(
+          "__init__",
+          [](ArrayExchange* self, const Communicator& comm, const Grid& grid, const Grid& target, const nb::dict& from,
+             const nb::dict& into, const nb::dict& how, const nb::dict& options) {
+            std::vector<Wanted> wanted{transposed_from(from, into, how)};
+            Watched watched;
+            ExchangeOptions chosen = exchange_options(options, &watched);
+            nb::gil_scoped_release release;
+            new (self) ArrayExchange(comm, grid, &target, std::move(wanted), std::move(chosen), watched);
+          },
+          nb::arg("comm"), nb::arg("grid"), nb::arg("target"), nb::arg("arrays"), nb::arg("into"), nb::arg("how"),
+          nb::arg("options"), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+      .def("bind", &ArrayExchange::bind, nb::arg("source"), nb::arg("pointers"), nb::arg("streams"), Release())
+      .def("begin", &ArrayExchange::begin, nb::arg("streams"), Release())
+      .def("end", &ArrayExchange::end, nb::arg("streams"), Release())
+      .def("run", &ArrayExchange::run, nb::arg("streams"), Release())
+      .def("swap", &ArrayExchange::swap, nb::arg("field"))
+      .def(
+          "progress", [](ArrayExchange& self) { return self.exchange().progress(); }, Release())
+      .def("check", [](ArrayExchange& self) { self.exchange().check(); })
+      .def("close", &ArrayExchange::close, Release())
+      .def_prop_ro("capturable", [](ArrayExchange& self) { return self.exchange().capturable(); })
+      .def_prop_ro("limited_in_graphs", [](ArrayExchange& self) { return self.exchange().limited_in_graphs(); })
+      .def_prop_ro("needs_host", [](ArrayExchange& self) { return self.exchange().needs_host(); })
+      .def_prop_ro("sequence", [](ArrayExchange& self) { return self.exchange().sequence(); })
+      .def("messages", [](ArrayExchange& self) { return message_list(self.exchange().messages()); })
+      .def("report",
+           [](ArrayExchange& self) {
+             std::vector<ReportRow> rows;
+             {
+               nb::gil_scoped_release release;
+               rows = self.exchange().report();
+             }
+             return report_list(rows);
+           })
+      .def("tuning", [](ArrayExchange& self) { return tuning_dict(self.tuning()); })
+      .def("write_trace", &ArrayExchange::write_trace, nb::arg("folder"), Release());
+}
+
+}  // namespace slipstream::python

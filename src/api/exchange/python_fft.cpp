@@ -1,0 +1,120 @@
+// Fourier transforms of arrays that Python programs own. The Python side (slipstream/fft/plan.py) describes the arrays
+// by address.
+#include <nanobind/stl/array.h>
+
+#include <optional>
+
+#include <slipstream/fft.hpp>
+
+#include "api/exchange/caller_streams.hpp"
+#include "api/exchange/python_report.hpp"
+#include "api/reading.hpp"
+
+namespace slipstream::python {
+
+FftOptions fft_options(const nb::dict& dict) {
+  FftOptions options;
+  std::string type = "c128";
+  nb::dict exchange;
+  Reader reader(dict, "a Fourier transform");
+  reader.read("type", type);
+  reader.read("process_grid", options.process_grid);
+  reader.read("transposed", options.transposed);
+  reader.read("highest", options.highest);
+  reader.read("scaled", options.scaled);
+  reader.read("overlap", options.overlap);
+  reader.read("exchange", exchange);
+  reader.finish();
+  options.type = dtype_from_string(type);
+  Watched watched;
+  options.exchange = exchange_options(exchange, &watched);
+  options.tune = watched.tune;
+  return options;
+}
+
+namespace {
+
+class ArrayFft {
+ public:
+  ArrayFft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options)
+      : streams_(machine, comm.rank()), fft_(std::in_place, comm, machine, cells, std::move(options)) {}
+
+  /// Addresses of the arrays of each component.
+  void run(bool forward, const std::vector<std::vector<std::uintptr_t>>& from,
+           const std::vector<std::vector<std::uintptr_t>>& to, const std::vector<std::uintptr_t>& natives) {
+    std::vector<std::vector<const void*>> sources(from.size());
+    std::vector<std::vector<void*>> targets(to.size());
+    for (std::size_t c = 0; c < from.size(); ++c)
+      for (const std::uintptr_t pointer : from[c]) sources[c].push_back(reinterpret_cast<const void*>(pointer));
+    for (std::size_t c = 0; c < to.size(); ++c)
+      for (const std::uintptr_t pointer : to[c]) targets[c].push_back(reinterpret_cast<void*>(pointer));
+    if (forward) {
+      fft().forward_components(sources, targets, streams_.of(natives));
+    } else {
+      fft().backward_components(sources, targets, streams_.of(natives));
+    }
+    if (streams_.finish()) fft().check();
+  }
+
+  Fft& fft() {
+    require(fft_.has_value(), "the plan was closed: make another");
+    return *fft_;
+  }
+  void close() { fft_.reset(); }
+  std::int64_t bytes() {
+    std::int64_t all = 0;
+    for (const Device device : streams_.devices()) all += fft().bytes_on(device);
+    return all;
+  }
+
+ private:
+  CallerStreams streams_;
+  std::optional<Fft> fft_;
+};
+
+nb::list memory_list(const Machine& machine, const Extent& cells, const nb::dict& options) {
+  nb::list all;
+  for (const FftMemory& m : Fft::memory(machine, cells, fft_options(options))) {
+    nb::dict entry;
+    entry["physical"] = m.physical;
+    entry["spectral"] = m.spectral;
+    entry["work"] = m.work;
+    entry["messages"] = m.messages;
+    entry["library"] = m.library;
+    entry["total"] = m.total();
+    all.append(entry);
+  }
+  return all;
+}
+
+}  // namespace
+
+void bind_fft(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  m.def("fft_memory", &memory_list, nb::arg("machine"), nb::arg("cells"), nb::arg("options"),
+        "Bytes that each device of the machine needs.");
+  nb::class_<ArrayFft>(m, "ArrayFft", "Fourier transforms of arrays that the caller owns.")
+      .def(
+          "__init__",
+          [](ArrayFft* self, const Communicator& comm, const Machine& machine, const Extent& cells,
+             const nb::dict& options) {
+            FftOptions chosen = fft_options(options);
+            nb::gil_scoped_release release;
+            new (self) ArrayFft(comm, machine, cells, std::move(chosen));
+          },
+          nb::arg("comm"), nb::arg("machine"), nb::arg("cells"), nb::arg("options"))
+      .def("run", &ArrayFft::run, nb::arg("forward"), nb::arg("source"), nb::arg("target"), nb::arg("streams"),
+           Release())
+      .def("check", [](ArrayFft& self) { self.fft().check(); })
+      .def("close", &ArrayFft::close, Release())
+      // Copies: what they are made of is shared, and they outlive a plan that was closed.
+      .def("physical", [](ArrayFft& self) { return Grid(self.fft().physical()); })
+      .def("spectral", [](ArrayFft& self) { return Grid(self.fft().spectral()); })
+      .def_prop_ro("spectral_axes", [](ArrayFft& self) { return self.fft().spectral_axes(); })
+      .def_prop_ro("process_grid", [](ArrayFft& self) { return self.fft().process_grid(); })
+      .def_prop_ro("capturable", [](ArrayFft& self) { return self.fft().capturable(); })
+      .def_prop_ro("bytes", &ArrayFft::bytes)
+      .def("messages", [](ArrayFft& self) { return message_list(self.fft().messages()); });
+}
+
+}  // namespace slipstream::python

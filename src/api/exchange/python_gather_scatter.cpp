@@ -1,0 +1,136 @@
+// Gather-scatters of arrays that Python programs own. The Python side (slipstream/exchange/gather_scatter.py) describes
+// them.
+#include <nanobind/stl/pair.h>
+
+#include <numeric>
+#include <optional>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/gather_scatter.hpp>
+
+#include "api/exchange/caller_streams.hpp"
+#include "api/python_common.hpp"
+#include "api/exchange/python_report.hpp"
+#include "api/reading.hpp"
+
+namespace slipstream::python {
+namespace {
+
+/// A gather-scatter and the streams that its caller has.
+class ArrayGatherScatter {
+ public:
+  /// Ids by their address and number.
+  using Ids = std::vector<std::pair<std::uintptr_t, std::size_t>>;
+  ArrayGatherScatter(const Communicator& comm, const Grid& grid, const Ids& ids,
+                     const std::vector<std::int64_t>& first_blocks, std::int64_t block, GatherScatterOptions options)
+      : streams_(grid.machine(), grid.rank()) {
+    const std::vector<std::int64_t> firsts = first_blocks.empty() ? numbered(comm, ids, block) : first_blocks;
+    require(firsts.size() == ids.size(), "first_block of a gather-scatter is given for " +
+                                             std::to_string(firsts.size()) + " devices, and ids for " +
+                                             std::to_string(ids.size()));
+    std::vector<SharedPoints> points;
+    for (std::size_t d = 0; d < ids.size(); ++d) {
+      points.push_back({{reinterpret_cast<const std::int64_t*>(ids[d].first), ids[d].second}, firsts[d], block});
+      bytes_.push_back(ids[d].second * static_cast<std::size_t>(options.components) * size_of(options.type));
+    }
+    gather_scatter_.emplace(comm, grid.machine(), points, options);
+  }
+
+  void run(const std::vector<std::uintptr_t>& pointers, const std::string& op,
+           const std::vector<std::uintptr_t>& natives) {
+    inner().run(streams_.of(natives), arrays_at(pointers), op_from(op));
+    if (streams_.finish()) inner().check();
+  }
+
+  void start(const std::vector<std::uintptr_t>& pointers, const std::string& op,
+             const std::vector<std::uintptr_t>& natives) {
+    natives_ = natives;
+    inner().start(streams_.of(natives_), arrays_at(pointers), op_from(op));
+  }
+
+  void finish() {
+    inner().finish(streams_.of(natives_));
+    if (streams_.finish()) inner().check();
+  }
+
+  nb::dict counts(std::size_t device) {
+    const GatherScatter::Counts counts = inner().counts(device);
+    nb::dict found;
+    found["shared_points"] = counts.shared_points;
+    found["local_ids"] = counts.local_ids;
+    found["remote_ids"] = counts.remote_ids;
+    found["sent_values"] = counts.sent_values;
+    return found;
+  }
+
+  void close() { gather_scatter_.reset(); }
+
+  GatherScatter& inner() {
+    require(gather_scatter_.has_value(), "the gather-scatter was closed: construct another");
+    return *gather_scatter_;
+  }
+
+ private:
+  std::vector<GatherScatter::Array> arrays_at(const std::vector<std::uintptr_t>& pointers) const {
+    const auto& devices = streams_.devices();
+    std::vector<GatherScatter::Array> arrays;
+    for (std::size_t i = 0; i < pointers.size(); ++i) {
+      arrays.push_back({reinterpret_cast<void*>(pointers[i]), 0});
+      if (i >= devices.size() || bytes_[i] == 0) continue;
+      const std::string problem = memory_problem(devices[i], arrays.back().values, bytes_[i]);
+      require(problem.empty(), "array " + std::to_string(i) + " of a gather-scatter: " + problem);
+    }
+    return arrays;
+  }
+
+  /// Blocks numbered through the devices, in the machine's order.
+  static std::vector<std::int64_t> numbered(const Communicator& comm, const Ids& ids, std::int64_t block) {
+    const auto least = std::max<std::int64_t>(block, 1);
+    std::vector<std::int64_t> firsts;
+    std::int64_t next = 0;
+    for (const auto& [address, count] : ids) {
+      firsts.push_back(next);
+      next += (static_cast<std::int64_t>(count) + least - 1) / least;
+    }
+    const std::vector<std::int64_t> all = comm.all_gather(next);
+    const std::int64_t before = std::accumulate(all.begin(), all.begin() + comm.rank(), std::int64_t{0});
+    for (std::int64_t& first : firsts) first += before;
+    return firsts;
+  }
+
+  CallerStreams streams_;
+  std::vector<std::size_t> bytes_;  // of each device's array
+  std::vector<std::uintptr_t> natives_;
+  std::optional<GatherScatter> gather_scatter_;
+};
+
+}  // namespace
+
+void bind_gather_scatter(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<ArrayGatherScatter>(m, "ArrayGatherScatter", "Combines shared points of arrays that the caller owns.")
+      .def(
+          "__init__",
+          [](ArrayGatherScatter* self, const Communicator& comm, const Grid& grid, const ArrayGatherScatter::Ids& ids,
+             const std::vector<std::int64_t>& first_blocks, std::int64_t block, const std::string& type, int components,
+             const nb::dict& exchange, const std::string& coding) {
+            Watched watched;
+            GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange, &watched),
+                                         coding_from_string(coding)};
+            require(!watched.trace, "a gather-scatter is not traced: leave trace out");
+            options.tune = watched.tune;
+            const nb::gil_scoped_release release;
+            new (self) ArrayGatherScatter(comm, grid, ids, first_blocks, block, options);
+          },
+          nb::arg("comm"), nb::arg("grid"), nb::arg("ids"), nb::arg("first_blocks"), nb::arg("block"), nb::arg("type"),
+          nb::arg("components"), nb::arg("exchange"), nb::arg("coding") = "raw")
+      .def("run", &ArrayGatherScatter::run, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
+      .def("start", &ArrayGatherScatter::start, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
+      .def("finish", &ArrayGatherScatter::finish, Release())
+      .def("check", [](ArrayGatherScatter& self) { self.inner().check(); })
+      .def("tuning", [](ArrayGatherScatter& self) { return tuning_dict(self.inner().tuning()); })
+      .def("counts", &ArrayGatherScatter::counts, nb::arg("device"))
+      .def("close", &ArrayGatherScatter::close, Release());
+}
+
+}  // namespace slipstream::python

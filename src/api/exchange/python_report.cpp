@@ -1,0 +1,73 @@
+// What an exchange tells of itself: its routes, times, tuning and trace.
+#include <cstdio>
+#include <fstream>
+
+#include <slipstream/error.hpp>
+
+#include "api/exchange/python_report.hpp"
+
+namespace slipstream::python {
+
+nb::list report_list(const std::vector<ReportRow>& rows) {
+  nb::list all;
+  for (const ReportRow& row : rows) {
+    nb::dict entry;
+    entry["source"] = row.message.source;
+    entry["target"] = row.message.target;
+    entry["source_rank"] = row.source_rank;
+    entry["target_rank"] = row.target_rank;
+    entry["route"] = to_string(row.message.route);
+    entry["reason"] = row.message.reason;
+    entry["bytes"] = row.message.bytes;
+    entry["transfers"] = row.message.transfers;
+    const auto known = [](double value) { return value < 0 ? nb::object(nb::none()) : nb::object(nb::float_(value)); };
+    entry["time_us"] = known(row.microseconds);
+    entry["gbs"] = known(row.gb_per_s);
+    entry["percent_of_link"] = known(row.percent);
+    entry["largest_error"] = known(row.largest_error);
+    entry["rms_error"] = known(row.rms_error);
+    all.append(entry);
+  }
+  return all;
+}
+
+nb::dict tuning_dict(const Tuning& tuning) {
+  nb::dict d;
+  d["source"] = tuning.source;
+  d["file"] = tuning.file;
+  d["seconds"] = tuning.seconds;
+  d["notes"] = nb::cast(tuning.notes);
+  const Knobs& k = tuning.options.knobs;
+  nb::dict knobs;
+  knobs["pack"] = to_string(k.pack);
+  knobs["streams"] = to_string(k.streams);
+  knobs["grouping"] = to_string(k.grouping);
+  knobs["mpi"] = to_string(k.mpi);
+  knobs["sync"] = k.sync;
+  knobs["teams"] = k.teams;
+  knobs["in_place"] = k.in_place;
+  knobs["sealed"] = k.sealed;
+  knobs["chunk"] = k.chunk;
+  knobs["ring"] = k.ring;
+  d["knobs"] = knobs;
+  return d;
+}
+
+std::vector<RouteKind> routes_from(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return routes_from_string(text);
+}
+
+void write_trace(const Communicator& comm, Trace& trace, const std::string& folder) {
+  // All ranks count from rank 0's beginning, by the system's clocks, which nodes keep alike to some microseconds.
+  char epoch[40];
+  std::snprintf(epoch, sizeof epoch, "%.3f", trace.system_epoch_us());
+  const std::string text = trace.json(comm.rank(), std::stod(comm.broadcast(epoch, 0)));
+  const std::string file = folder + "/rank" + std::to_string(comm.rank()) + ".json";
+  std::ofstream out(file);
+  out << text << std::flush;
+  require(out.good(), "the trace cannot be written to " + file);
+}
+
+}  // namespace slipstream::python

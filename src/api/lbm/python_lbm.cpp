@@ -1,0 +1,350 @@
+#include <algorithm>
+
+#include <slipstream/vtkhdf.hpp>
+
+#include <nanobind/stl/pair.h>
+
+#include "api/python_common.hpp"
+#include "api/exchange/python_report.hpp"
+#include "api/solver/python_solver.hpp"
+#include "api/reading.hpp"
+#include "solver/lbm/storage/stored_cells.hpp"
+
+namespace slipstream::python {
+namespace {
+
+using lbm::Lbm;
+
+constexpr const char* sides[] = {"x-", "x+", "y-", "y+", "z-", "z+"};
+
+lbm::Side side_from(const std::string& name) {
+  for (int s = 0; s < 6; ++s)
+    if (name == sides[s]) return static_cast<lbm::Side>(s);
+  throw Error("no side of the domain is named '" + name + "': choose x-, x+, y-, y+, z- or z+");
+}
+
+lbm::Boundary boundary_from(const nb::dict& dict) {
+  lbm::Boundary boundary;
+  Reader reader(dict, "a side of the domain");
+  std::string kind = "slip";
+  nb::ndarray<const double, nb::c_contig, nb::device::cpu> profile;
+  reader.read("kind", kind);
+  reader.read("velocity", boundary.velocity);
+  reader.read("profile", profile);
+  reader.read("density", boundary.density);
+  reader.read("speed", boundary.speed);
+  reader.read("relaxation", boundary.relaxation);
+  reader.finish();
+  boundary.kind = one_of<lbm::BoundaryKind>(kind,
+                                            {{"velocity", lbm::BoundaryKind::velocity},
+                                             {"pressure", lbm::BoundaryKind::pressure},
+                                             {"convective", lbm::BoundaryKind::convective},
+                                             {"slip", lbm::BoundaryKind::slip}},
+                                            "boundary");
+  for (std::size_t n = 0; n + 2 < profile.size(); n += 3)
+    boundary.profile.push_back({profile.data()[n], profile.data()[n + 1], profile.data()[n + 2]});
+  return boundary;
+}
+
+}  // namespace
+
+lbm::Options options_from(const nb::dict& dict) {
+  lbm::Options o;
+  Reader reader(dict, "the solver");
+  std::string lattice = "D3Q19", representation = "populations", collision = "TRT", precision = "f32",
+              streaming = "two", solids = "auto", layout = "auto";
+  std::map<std::string, std::array<double, 3>> walls;
+  std::map<std::string, nb::dict> boundaries;
+  reader.read("cells", o.cells);
+  reader.read("periodic", o.periodic);
+  reader.read("density_drop", o.density_drop);
+  reader.read("lattice", lattice);
+  reader.read("representation", representation);
+  reader.read("collision", collision);
+  reader.read("magic", o.magic);
+  reader.read("viscosity", o.viscosity);
+  reader.read("smagorinsky", o.smagorinsky);
+  reader.read("force", o.force);
+  reader.read("precision", precision);
+  reader.read("streaming", streaming);
+  reader.read("solids", solids);
+  reader.read("flags_by_word", o.flags_by_word);
+  reader.read("walls_in_step", o.walls_in_step);
+  reader.read("layout", layout);
+  reader.read("alignment", o.alignment);
+  reader.read("walls", walls);
+  reader.read("boundaries", boundaries);
+  read_cut_and_exchange(reader, o);
+  reader.read("rim", o.rim);
+  reader.read("rim_processors", o.rim_processors);
+  reader.read("tune_rim", o.tune_rim);
+  std::vector<std::array<std::int64_t, 7>> boxes;  // low x, y, z, high, device
+  reader.read("boxes", boxes);
+  reader.finish();
+  o.lattice = one_of<lbm::Lattice>(
+      lattice, {{"D2Q9", lbm::Lattice::d2q9}, {"D3Q19", lbm::Lattice::d3q19}, {"D3Q27", lbm::Lattice::d3q27}},
+      "lattice");
+  o.collision = one_of<lbm::Collision>(collision,
+                                       {{"SRT", lbm::Collision::srt},
+                                        {"TRT", lbm::Collision::trt},
+                                        {"MRT", lbm::Collision::mrt},
+                                        {"cumulant", lbm::Collision::cumulant},
+                                        {"regularised", lbm::Collision::regularised},
+                                        {"recursive", lbm::Collision::recursive}},
+                                       "collision");
+  o.representation = one_of<lbm::Representation>(
+      representation, {{"populations", lbm::Representation::populations}, {"moments", lbm::Representation::moments}},
+      "representation");
+  o.precision = dtype_from_string(precision);
+  o.streaming = one_of<lbm::Streaming>(
+      streaming, {{"two", lbm::Streaming::two}, {"in_place", lbm::Streaming::in_place}}, "streaming pattern");
+  o.solids = one_of<lbm::Solids>(solids,
+                                 {{"auto", lbm::Solids::automatic},
+                                  {"dense", lbm::Solids::dense},
+                                  {"flags", lbm::Solids::flags},
+                                  {"sparse", lbm::Solids::sparse}},
+                                 "way to keep solid cells");
+  if (layout != "auto") o.layout = layout_from_string(layout);
+  for (const auto& [name, velocity] : walls) o.walls[side_from(name)] = velocity;
+  for (const auto& [name, boundary] : boundaries) o.boundaries[side_from(name)] = boundary_from(boundary);
+  for (const auto& b : boxes) {
+    Block block;
+    block.box = {{b[0], b[1], b[2]}, {b[3], b[4], b[5]}};
+    block.device = static_cast<int>(b[6]);
+    o.grid.boxes.push_back(block);
+  }
+  return o;
+}
+
+namespace {
+
+GridOptions grid_options(const lbm::Options& o) {
+  GridOptions grid = o.grid;
+  grid.periodic = o.periodic;
+  return grid;
+}
+
+nb::dict plan(const Machine& machine, const nb::dict& dict, const Bodies* bodies) {
+  const lbm::Options o = options_from(dict);
+  lbm::check(o);
+  const Grid grid(o.cells, machine, 0, grid_options(o));
+  const auto needed = bodies ? lbm::memory_needed(grid, o, surfaces_of(*bodies)) : lbm::memory_needed(grid, o);
+  return plan_dict(grid, needed, lbm::messages_needed(grid, o), lbm::layout_of(grid, o), lbm::bytes_per_cell(o));
+}
+
+nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
+  lbm::Options o = options_from(dict);
+  return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
+    o.cells = cells;
+    const Grid grid(cells, machine, 0, grid_options(o));
+    return fullness(machine, lbm::memory_needed(grid, o));
+  }));
+}
+
+nb::object gathered_field(Lbm& self, const std::string& name, const Extent& lo, const Extent& hi) {
+  return gathered(self.communicator(), [&]() -> const Field& { return self.field(name); }, {lo, hi});
+}
+
+nb::list local_arrays(nb::object self, const std::string& name) {
+  Lbm& run = nb::cast<Lbm&>(self);
+  const Field& field = run.field(name);
+  require(!field.options().later, "where only fluid cells are stored, the field " + name +
+                                      " has no array that outlives the next step: gather it, or take solids = 'flags'");
+  return block_arrays(run.grid(), field, self);
+}
+
+nb::dict split_dict(const lbm::Split& split) {
+  nb::dict d;
+  d["overlap"] = split.overlap;
+  d["rim"] = triple(split.rim);
+  d["rim_processors"] = split.rim_processors;
+  d["source"] = split.source;
+  d["file"] = split.file;
+  d["seconds"] = split.seconds;
+  d["notes"] = nb::cast(split.notes);
+  return d;
+}
+
+nb::dict solid_blocks_dict(const lbm::SolidBlocks& blocks) {
+  nb::dict d, ways;
+  d["source"] = blocks.source;
+  ways["dense"] = blocks.dense;
+  ways["flags"] = blocks.flags;
+  ways["sparse"] = blocks.sparse;
+  d["blocks"] = ways;
+  d["seconds"] = blocks.seconds;
+  d["notes"] = nb::cast(blocks.notes);
+  return d;
+}
+
+void set_solid(Lbm& self, const nb::ndarray<const bool, nb::c_contig, nb::device::cpu>& mask) {
+  const Extent& cells = self.grid().extent();
+  require(mask.ndim() == 3 && static_cast<std::int64_t>(mask.shape(0)) == cells[2] &&
+              static_cast<std::int64_t>(mask.shape(1)) == cells[1] &&
+              static_cast<std::int64_t>(mask.shape(2)) == cells[0],
+          "the mask of solid cells must have the shape [z][y][x] of the grid");
+  self.set_solid(std::vector<std::uint8_t>(mask.data(), mask.data() + mask.size()));
+}
+
+/// `flow`: called with the corners of a box of cells, gives density less 1 and velocity as [z][y][x][4].
+void start_from(Lbm& self, const nb::object& flow) {
+  self.start_from([&](const Box& box) {
+    using Values = nb::ndarray<const double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+    const auto values = nb::cast<Values>(flow(triple(box.lo), triple(box.hi)));
+    require(values.shape(3) == 4 && static_cast<std::int64_t>(values.size()) == 4 * box.volume(),
+            "a flow to start from must have the shape [z][y][x][4] of the box that was asked for");
+    std::vector<std::array<double, 4>> all(static_cast<std::size_t>(box.volume()));
+    std::copy_n(values.data(), values.size(), all.front().data());
+    return all;
+  });
+}
+
+nb::tuple energy(Lbm& self) {
+  lbm::Energy sums;
+  {
+    nb::gil_scoped_release release;
+    sums = self.energy();
+  }
+  return nb::make_tuple(sums.kinetic, sums.dissipation);
+}
+
+void set_guard(Lbm& self, std::int64_t every, const std::array<double, 2>& density, double spacing) {
+  GuardOptions options;
+  options.every = every;
+  options.ranges["density"] = density;
+  options.spacing = {spacing, spacing, spacing};
+  self.time_loop().guard(self.communicator(), std::move(options));
+}
+
+/// Velocity, density, pressure and flags of a run in one VTKHDF file, with what hides solid cells from VTK.
+class Series {
+ public:
+  Series(Lbm& lbm, const std::string& path, const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
+         bool overwrite)
+      : lbm_(lbm), series_(lbm.communicator(), lbm.grid(), path, options(spacing, origin, overwrite)) {}
+
+  using Unit = std::pair<double, std::string>;  ///< factor and name
+
+  /// Solid cells are the same at all times: they are written with the first.
+  void write(double time, const Unit& velocity, const Unit& density, const Unit& pressure) {
+    const Field& flags = lbm_.field("flags");
+    const Field& densities = lbm_.field("density");
+    std::vector<VtkhdfSeries::Item> items{{"velocity", &lbm_.field("velocity"), velocity.first, velocity.second},
+                                          {"density", &densities, density.first, density.second}};
+    const auto above_rest = densities.options().type == DType::f64 ? to_pressure<double> : to_pressure<float>;
+    items.push_back({"pressure", &densities, pressure.first, pressure.second,
+                     [&flags, above_rest](const Box& box, void* values) { above_rest(flags, box, values); }});
+    if (series_.steps() == 0) {
+      items.push_back({"flags", &flags});
+      const auto& cells = lbm_.grid().extent();
+      if (lbm_.fluid_cells() < volume(cells)) items.push_back({"vtkGhostType", &flags, 1, "", hide_solid});
+    }
+    series_.write(time, items);
+  }
+  void close() { series_.close(); }
+
+ private:
+  /// p - p0 = (density - 1) / 3, and 0 in solid cells, which hold no density.
+  template <class T>
+  static void to_pressure(const Field& flags, const Box& box, void* values) {
+    std::vector<std::uint8_t> solid(box.volume());
+    flags.read(box, solid.data());
+    T* const value = static_cast<T*>(values);
+    for (std::size_t i = 0; i < solid.size(); ++i) value[i] = solid[i] != 0 ? T(0) : (value[i] - T(1)) / T(3);
+  }
+  /// VTK's vtkDataSetAttributes::HIDDENCELL, which filters and renderings leave out.
+  static void hide_solid(const Box& box, void* values) {
+    constexpr std::uint8_t hidden = 32;
+    auto* const flag = static_cast<std::uint8_t*>(values);
+    for (std::int64_t i = 0; i < box.volume(); ++i) flag[i] = flag[i] != 0 ? hidden : 0;
+  }
+  static VtkhdfSeries::Options options(const std::array<double, 3>& spacing, const std::array<double, 3>& origin,
+                                       bool overwrite) {
+    VtkhdfSeries::Options o;
+    o.spacing = spacing;
+    o.origin = origin;
+    o.overwrite = overwrite;
+    return o;
+  }
+  Lbm& lbm_;
+  VtkhdfSeries series_;
+};
+
+}  // namespace
+
+void bind_lbm(nb::module_& m) {
+  m.def("plan", &plan, nb::arg("machine"), nb::arg("options"), nb::arg("bodies") = nb::none());
+  m.def("largest_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
+
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Trace>(m, "Trace", "Records what a run's host threads, streams and messages do.")
+      .def(nb::init<std::int64_t>(), nb::arg("most") = 20000)
+      .def("__len__", &Trace::size)
+      .def_prop_ro("dropped", &Trace::dropped)
+      .def(
+          "write", [](Trace& self, const std::string& folder) { write_trace(world(), self, folder); },
+          nb::arg("folder"), Release());
+  nb::class_<Lbm, Simulation>(m, "Lbm", "A lattice Boltzmann run, in lattice units.")
+      .def(
+          "__init__",
+          [](Lbm* self, const Machine& machine, const nb::dict& options, Trace* trace, const Bodies* bodies,
+             const Communicator* comm) {
+            lbm::Options o = options_from(options);
+            if (trace) o.exchange.trace = trace;
+            nb::gil_scoped_release release;
+            new (self)
+                Lbm(comm ? *comm : world(), machine, std::move(o), bodies ? surfaces_of(*bodies) : lbm::Surfaces{});
+          },
+          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("bodies") = nb::none(),
+          nb::arg("comm").none() = nb::none(), nb::keep_alive<1, 4>())
+      .def("advance", &Lbm::advance, nb::arg("steps"), Release())
+      .def("leave_out_exchange", &Lbm::leave_out_exchange, nb::arg("left_out"))
+      .def_prop_ro("step", [](Lbm& self) { return self.state().step; })
+      .def("set_solid", &set_solid, nb::arg("mask"))
+      .def("start_from", &start_from, nb::arg("flow"))
+      .def("energy", &energy)
+      .def("residual", &Lbm::update_macroscopic, Release())
+      .def(
+          "mass", [](Lbm& self) { return self.excess_mass() + static_cast<double>(self.fluid_cells()); }, Release())
+      .def("excess_mass", &Lbm::excess_mass, Release())
+      .def("fluid_cells", &Lbm::fluid_cells)
+      .def("bytes_of_cells", &Lbm::bytes_of_cells)
+      .def("links_through_bodies", &Lbm::links_through_bodies, Release())
+      .def("gather", &gathered_field, nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
+      .def("populations",
+           [](Lbm& self) {
+             return gathered_field(self, "populations", {0, 0, 0}, self.grid().extent());
+           })
+      .def("moments",
+           [](Lbm& self) {
+             return gathered_field(self, "moments", {0, 0, 0}, self.grid().extent());
+           })
+      .def(
+          "arrays", [](nb::object self, const std::string& name) { return local_arrays(self, name); }, nb::arg("field"))
+      .def("guard", &set_guard, nb::arg("every"), nb::arg("density"), nb::arg("spacing"))
+      .def(
+          "inspect", [](Lbm& self) { self.time_loop().inspect(); }, Release())
+      .def("phases", [](Lbm& self) { return phases(self.time_loop()); })
+      .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
+      .def("tuning", [](Lbm& self) { return tuning_dict(self.tuning()); })
+      .def("split", [](Lbm& self) { return split_dict(self.split()); })
+      .def("solid_blocks", [](Lbm& self) { return solid_blocks_dict(self.solid_blocks()); })
+      .def("report", [](Lbm& self) {
+        std::vector<ReportRow> rows;
+        {
+          nb::gil_scoped_release release;
+          rows = self.exchange().report();
+        }
+        return report_list(rows);
+      });
+
+  nb::class_<Series>(m, "Series", "A VTKHDF time series of velocity, density, pressure and flags.")
+      .def(nb::init<Lbm&, const std::string&, const std::array<double, 3>&, const std::array<double, 3>&, bool>(),
+           nb::arg("lbm"), nb::arg("path"), nb::arg("spacing"), nb::arg("origin"), nb::arg("overwrite"),
+           nb::keep_alive<1, 2>())
+      .def("write", &Series::write, nb::arg("time"), nb::arg("velocity"), nb::arg("density"), nb::arg("pressure"),
+           Release())
+      .def("close", &Series::close, Release());
+}
+
+}  // namespace slipstream::python

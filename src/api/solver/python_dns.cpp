@@ -1,0 +1,170 @@
+// Pseudo-spectral flows from Python.
+#include <numbers>
+
+#include <nanobind/stl/array.h>
+
+#include <slipstream/dns.hpp>
+#include <slipstream/trace.hpp>
+
+#include "api/exchange/python_report.hpp"
+#include "api/solver/python_solver.hpp"
+#include "api/reading.hpp"
+#include "api/bench/timed_loops.hpp"
+
+namespace slipstream::python {
+namespace {
+
+using dns::Dns;
+
+dns::Options dns_options(const nb::dict& dict) {
+  dns::Options options;
+  std::string type = "f64", scheme = "rk4";
+  nb::dict exchange;
+  Reader reader(dict, "a pseudo-spectral flow");
+  reader.read("cells", options.cells);
+  reader.read("type", type);
+  reader.read("viscosity", options.viscosity);
+  reader.read("time_step", options.time_step);
+  reader.read("scheme", scheme);
+  reader.read("forcing_power", options.forcing.power);
+  reader.read("forcing_shells", options.forcing.shells);
+  reader.read("largest_courant", options.largest_courant);
+  reader.read("budget", options.budget);
+  reader.read("process_grid", options.process_grid);
+  reader.read("overlap", options.overlap);
+  reader.read("exchange", exchange);
+  reader.finish();
+  options.type = dtype_from_string(type);
+  options.scheme = dns::scheme_from_string(scheme);
+  Watched watched;
+  options.exchange = exchange_options(exchange, &watched);
+  options.tune = watched.tune;
+  return options;
+}
+
+nb::dict statistics_dict(Dns& self) {
+  dns::Statistics s;
+  {
+    nb::gil_scoped_release release;
+    s = self.statistics();
+  }
+  nb::dict found;
+  found["time"] = s.time;
+  found["energy"] = s.energy;
+  found["dissipation"] = s.dissipation;
+  found["enstrophy"] = s.enstrophy;
+  found["power"] = s.power;
+  found["velocity"] = s.velocity;
+  found["taylor_scale"] = s.taylor_scale;
+  found["taylor_reynolds"] = s.taylor_reynolds;
+  found["kolmogorov_scale"] = s.kolmogorov_scale;
+  found["largest_mode_eta"] = s.largest_mode_eta;
+  found["courant"] = s.courant;
+  found["skewness"] = s.skewness;
+  found["flatness"] = s.flatness;
+  found["budget_error"] = s.budget_error;
+  found["spectrum"] = s.spectrum;
+  return found;
+}
+
+const Field& field_of(Dns& self, const std::string& name) {
+  if (name == "velocity") return self.velocity();
+  return self.state()[name];
+}
+
+nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
+  const dns::Options o = dns_options(dict);
+  return plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o), {}, Layout::soa, dns::bytes_per_cell(o));
+}
+
+nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
+  dns::Options o = dns_options(dict);
+  return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
+    o.cells = cells;
+    return fullness(machine, dns::memory_needed(machine, o));
+  }));
+}
+
+/// Microseconds of one step by the host's clock, `steps` queued at a time.
+double step_us(Dns& self, int steps, int repeats) {
+  return host_us(repeats, [&] { self.step(steps); }) / steps;
+}
+
+}  // namespace
+
+void bind_dns(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Dns, Simulation>(
+      m, "Dns", "Incompressible flow in a periodic box of edges 2 pi, by Fourier modes. Calls are collective.")
+      .def(
+          "__init__",
+          [](Dns* self, const Machine& machine, const nb::dict& options, Trace* trace) {
+            dns::Options chosen = dns_options(options);
+            if (trace) chosen.exchange.trace = trace;
+            nb::gil_scoped_release release;
+            new (self) Dns(world(), machine, std::move(chosen));
+          },
+          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
+      .def("taylor_green", &Dns::taylor_green, Release())
+      .def("random", &Dns::random, nb::arg("spectrum"), nb::arg("seed"), Release(),
+           "Solenoidal modes of random phases; spectrum: energy of the shells 0, 1, 2, ...")
+      .def("statistics", &statistics_dict)
+      .def(
+          "gather",
+          [](Dns& self, const std::string& name, const Extent& lo, const Extent& hi) {
+            return gathered(self.communicator(), [&]() -> const Field& { return field_of(self, name); }, {lo, hi});
+          },
+          nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "velocity or modes: [z, y, x, component] on rank 0.")
+      .def(
+          "velocity",
+          [](Dns& self) {
+            return gathered(self.communicator(), [&]() -> const Field& { return self.velocity(); },
+                            {{0, 0, 0}, self.options().cells});
+          },
+          "[z, y, x, component] on rank 0, None on others.")
+      .def(
+          "series",
+          [](Dns& self, const std::string& path) {
+            const Extent& n = self.options().cells;
+            std::array<double, 3> spacing;
+            for (std::size_t a = 0; a < 3; ++a) spacing[a] = 2 * std::numbers::pi / static_cast<double>(n[a]);
+            return new FieldSeries(self.communicator(), self.velocity().grid(), path, spacing,
+                                   [&self](const std::string& name) -> const Field& { return field_of(self, name); });
+          },
+          nb::arg("path"), nb::keep_alive<0, 1>(), Release())
+      .def("check_time_step", &Dns::check_time_step, Release())
+      .def("advance", &Dns::step, nb::arg("steps"), Release())
+      .def_prop_ro("step", [](Dns& self) { return self.state().step; })
+      .def(
+          "inspect", [](Dns&) {}, "Nothing is watched on the devices: statistics tell.")
+      .def(
+          "report",
+          [](Dns& self) {
+            std::vector<ReportRow> rows;
+            {
+              nb::gil_scoped_release release;
+              rows = self.fft().report();
+            }
+            return report_list(rows);
+          },
+          "The messages of all ranks in the last forward transform.")
+      .def("tuning", [](Dns& self) { return tuning_dict(self.fft().tuning()); })
+      .def("phases", [](Dns& self) { return phases(self.time_loop()); })
+      .def("step_us", &step_us, nb::arg("steps"), nb::arg("repeats"), Release())
+      .def_prop_ro("time", [](Dns& self) { return self.state().time; })
+      .def_prop_ro("process_grid", [](Dns& self) { return self.fft().process_grid(); })
+      .def(
+          "bytes",
+          [](Dns& self) {
+            std::vector<std::int64_t> held;
+            for (const Device device : self.devices()) held.push_back(self.bytes_on(device));
+            return held;
+          },
+          "That the solver holds on each device of this rank.");
+  m.def("plan_dns", &plan_dns, nb::arg("machine"), nb::arg("options"));
+  m.def("largest_dns_grid", &largest_dns_grid, nb::arg("machine"), nb::arg("options"));
+  m.def("peaked_spectrum", &dns::peaked_spectrum, nb::arg("shells"), nb::arg("peak"), nb::arg("energy"),
+        "k^4 exp(-2 (k / peak)^2) in the shells 0 .. shells, with the sum `energy`.");
+}
+
+}  // namespace slipstream::python

@@ -1,0 +1,82 @@
+// What `slipstream bench axhelm` and `slipstream bench nekbone` time: an operator of spectral elements alone, and
+// iterations of conjugate gradients.
+#include <slipstream/sem.hpp>
+
+#include "api/python_common.hpp"
+#include "api/bench/timed_loops.hpp"
+
+namespace slipstream::python {
+namespace {
+
+sem::Space space_of(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
+                    const std::string& factors, const nb::dict& exchange) {
+  sem::ElementBox box;
+  box.elements = elements;
+  sem::SpaceOptions options;
+  options.factors = sem::factors_from_string(factors);
+  options.exchange = exchange_options(exchange);
+  // Elements whose factors are stored are deformed ones, those of trilinear ones too: nothing is zero.
+  box.straight = options.factors == sem::Factors::trilinear;
+  if (options.factors != sem::Factors::affine && *std::min_element(elements.begin(), elements.end()) > 3)
+    box.deform = 0.05;
+  return sem::Space(world(), machine, box, order, std::move(options));
+}
+
+/// Values that no sum makes small: the first coordinate times what is zero on the sides.
+void fill_smoothly(sem::Space& space, sem::Vector& vector) {
+  for (std::size_t d = 0; d < vector.size(); ++d) {
+    std::vector<double> values;
+    for (const sem::Point& x : space.places(d))
+      values.push_back((1 + x[0]) * x[0] * (1 - x[0]) * x[1] * (1 - x[1]) * x[2] * (1 - x[2]));
+    if (!values.empty()) copy(space.streams()[d], vector[d].data(), values.data(), vector[d].bytes());
+    space.streams()[d].synchronize();
+  }
+}
+
+double bench_axhelm(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
+                    const std::string& factors, int repeats) {
+  sem::Space space = space_of(machine, elements, order, factors, {});
+  sem::Vector in = space.vector(), out = space.vector();
+  fill_smoothly(space, in);
+  return events_us(space.streams(), 10, repeats, [&] { space.helmholtz(in, out, 1, 0); });
+}
+
+double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
+                     const std::string& factors, const nb::dict& exchange, int iterations, int repeats) {
+  sem::Space space = space_of(machine, elements, order, factors, exchange);
+  sem::Vector b = space.vector(), x = space.vector(), f = space.vector();
+  fill_smoothly(space, f);
+  space.mass(f, b);
+  space.assemble(b);
+  const auto time = [&](int count) {
+    krylov::Options options;
+    options.tolerance = 0;
+    options.must_converge = false;
+    options.most_iterations = options.look_every = count;
+    return host_us(
+        repeats, [&] { sem::solve(space, b, x, 1, 0, options); },
+        [&] {
+          for (std::size_t d = 0; d < x.size(); ++d)
+            if (x[d].size() > 0) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
+          synchronize(space.streams());
+        });
+  };
+  // What every solve begins and ends with is in both.
+  constexpr int few = 2;
+  const double short_solve = time(few), long_solve = time(few + iterations);
+  return (long_solve - short_solve) / iterations;
+}
+
+}  // namespace
+
+void bind_sem(nb::module_& m) {
+  m.def("bench_axhelm", &bench_axhelm, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
+        nb::arg("repeats"),
+        "Microseconds of the stiffness of all elements, not summed, by device events: slowest rank. Collective.");
+  m.def("bench_nekbone", &bench_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
+        nb::arg("exchange"), nb::arg("iterations"), nb::arg("repeats"),
+        "Microseconds of an iteration of conjugate gradients for Poisson's equation, by the host's clock: the "
+        "difference of a long and a short solve over that of their iterations. Collective.");
+}
+
+}  // namespace slipstream::python

@@ -1,0 +1,211 @@
+// Poisson's, Helmholtz's and the diffusion equation on spectral elements from Python.
+#include <slipstream/sem_solver.hpp>
+#include <slipstream/trace.hpp>
+#include <slipstream/vtkhdf_hexahedra.hpp>
+
+#include "api/exchange/python_report.hpp"
+#include "api/solver/python_solver.hpp"
+#include "api/reading.hpp"
+
+#include <nanobind/stl/pair.h>
+
+namespace slipstream::python {
+namespace {
+
+using sem::Sem;
+
+/// Calls a Python function with places, an array [point][x y z], and the time; it gives an array [point].
+sem::Function function_of(const nb::object& function) {
+  if (function.is_none()) return {};
+  // Held by what may be let go of without the interpreter.
+  const std::shared_ptr<nb::object> kept(new nb::object(function), [](nb::object* p) {
+    const nb::gil_scoped_acquire acquire;
+    delete p;
+  });
+  return [kept](std::span<const sem::Point> places, double time) -> std::vector<double> {
+    if (places.empty()) return {};
+    const nb::gil_scoped_acquire acquire;
+    using Places = nb::ndarray<nb::numpy, const double, nb::ndim<2>>;
+    using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    const Places given(places.data()->data(), {places.size(), std::size_t{3}}, nb::none());
+    const auto values = nb::cast<Values>((*kept)(given, time));
+    return {values.data(), values.data() + values.size()};
+  };
+}
+
+sem::Given given(const nb::object& pair) {
+  if (pair.is_none()) return {};
+  const auto [function, steady] = nb::cast<std::pair<nb::object, bool>>(pair);
+  return {function_of(function), steady};
+}
+
+sem::Options sem_options(const nb::dict& dict) {
+  sem::Options o;
+  Reader reader(dict, "the solver");
+  std::string equation = "poisson", factors = "stored", preconditioner = "jacobi";
+  nb::object source = nb::none(), initial = nb::none();
+  nb::dict exchange;
+  std::vector<std::pair<std::string, nb::object>> sides;
+  bool go_on = false;
+  reader.read("elements", o.elements);
+  reader.read("lengths", o.lengths);
+  reader.read("stretch", o.stretch);
+  reader.read("deformation", o.deform);
+  reader.read("order", o.order);
+  reader.read("factors", factors);
+  reader.read("equation", equation);
+  reader.read("diffusivity", o.diffusivity);
+  reader.read("reaction", o.reaction);
+  reader.read("sides", sides);
+  reader.read("source", source);
+  reader.read("initial", initial);
+  reader.read("time_step", o.time_step);
+  reader.read("time_order", o.time_order);
+  reader.read("exact_start", o.exact_start);
+  reader.read("tolerance", o.krylov.tolerance);
+  reader.read("most_iterations", o.krylov.most_iterations);
+  reader.read("go_on", go_on);
+  reader.read("preconditioner", preconditioner);
+  reader.read("degree", o.krylov.degree);
+  reader.read("exchange", exchange);
+  reader.finish();
+  o.krylov.must_converge = !go_on;
+  o.krylov.preconditioner = krylov::preconditioner_from_string(preconditioner);
+  o.equation = sem::equation_from_string(equation);
+  o.factors = sem::factors_from_string(factors);
+  o.source = given(source);
+  o.initial = function_of(initial);
+  o.exchange = exchange_options(exchange);
+  require(sides.size() <= 6, "a box has six sides");
+  for (std::size_t n = 0; n < sides.size(); ++n)
+    o.sides[n / 2][n % 2] = {
+        one_of<sem::Condition>(
+            sides[n].first,
+            {{"periodic", sem::Condition::periodic}, {"value", sem::Condition::value}, {"flux", sem::Condition::flux}},
+            "condition of a side"),
+        given(sides[n].second)};
+  return o;
+}
+
+nb::dict plan_sem(const Machine& machine, const nb::dict& dict) {
+  const sem::Options o = sem_options(dict);
+  sem::check(o);
+  return plan_dict(sem::plan_grid(machine, o), sem::memory_needed(machine, o), {}, Layout::soa,
+                   sem::bytes_per_point(o));
+}
+
+nb::tuple largest_sem_grid(const Machine& machine, const nb::dict& dict) {
+  sem::Options o = sem_options(dict);
+  return triple(largest_extent(machine, {o.elements[0], o.elements[1], o.elements[2]}, [&](const Extent& elements) {
+    o.elements = {elements[0], elements[1], elements[2]};
+    return fullness(machine, sem::memory_needed(machine, o));
+  }));
+}
+
+nb::dict statistics_dict(Sem& self, const nb::object& exact) {
+  const sem::Function function = function_of(exact);
+  sem::Statistics s;
+  {
+    nb::gil_scoped_release release;
+    s = self.statistics(function);
+  }
+  nb::dict found;
+  found["volume"] = s.volume;
+  found["mean"] = s.mean;
+  found["least"] = s.least;
+  found["largest"] = s.largest;
+  found["distance"] = s.distance;
+  found["largest_off"] = s.largest_off;
+  return found;
+}
+
+nb::dict effort_dict(Sem& self) {
+  const sem::Effort& e = self.effort();
+  nb::dict found;
+  found["solutions"] = e.solutions;
+  found["iterations"] = e.iterations;
+  found["unconverged"] = e.unconverged;
+  found["last_iterations"] = e.last.iterations;
+  found["residual"] = e.last.reported;
+  found["true_residual"] = e.last.true_residual;
+  found["history"] = e.last.history;
+  return found;
+}
+
+/// u over time as Lagrange hexahedra.
+class ElementSeries {
+ public:
+  ElementSeries(Sem& sem, const std::string& path) : sem_(sem), series_(world(), path, mesh_of(sem)) {}
+  void write(double time, const std::vector<std::pair<std::string, std::string>>& items) {
+    std::vector<HexahedraSeries::Item> all;
+    for (const auto& [name, unit] : items) all.push_back({name, &sem_.state()[name], unit});
+    series_.write(time, all);
+  }
+  void close() { series_.close(); }
+
+ private:
+  static HexahedraSeries::Mesh mesh_of(Sem& sem) {
+    const sem::ElementBox box = sem.space().box();
+    const sem::Rule rule = sem::gauss_lobatto(sem.options().order);
+    std::vector<double> even;
+    for (int i = 0; i <= rule.order; ++i) even.push_back(2.0 * i / rule.order - 1);
+    const auto places = [box, points = rule.points](std::int64_t element) {
+      std::vector<sem::Point> all;
+      for (const double t : points)
+        for (const double s : points)
+          for (const double r : points) all.push_back(box.place(element, {r, s, t}));
+      return all;
+    };
+    return {rule.order, box.count(), sem::interpolation(rule, even), places};
+  }
+  Sem& sem_;
+  HexahedraSeries series_;
+};
+
+}  // namespace
+
+void bind_sem_solver(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  m.def("plan_sem", &plan_sem, nb::arg("machine"), nb::arg("options"));
+  m.def("largest_sem_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"));
+  nb::class_<ElementSeries>(m, "ElementSeries", "A VTKHDF time series of elements of high order.")
+      .def("write", &ElementSeries::write, nb::arg("time"), nb::arg("items"), Release())
+      .def("close", &ElementSeries::close, Release());
+  nb::class_<Sem, Simulation>(
+      m, "Sem", "Poisson's, Helmholtz's or the diffusion equation on spectral elements. Calls are collective.")
+      .def(
+          "__init__",
+          [](Sem* self, const Machine& machine, const nb::dict& options, Trace* trace) {
+            sem::Options chosen = sem_options(options);
+            if (trace) chosen.exchange.trace = trace;
+            nb::gil_scoped_release release;
+            new (self) Sem(world(), machine, std::move(chosen));
+          },
+          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::keep_alive<1, 4>())
+      .def("advance", &Sem::advance, nb::arg("steps"), Release())
+      .def_prop_ro("step", [](Sem& self) { return self.state().step; })
+      .def_prop_ro("time", [](Sem& self) { return self.state().time; })
+      .def("largest_change", &Sem::largest_change, Release())
+      .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(),
+           "exact: function of places [point][x y z] and the time.")
+      .def("effort", &effort_dict, "What the linear solutions have taken, and how the last one went.")
+      .def("cautions", &Sem::cautions)
+      .def(
+          "gather",
+          [](Sem& self, const std::string& name, const Extent& lo, const Extent& hi) {
+            return gathered(world(), [&]() -> const Field& { return self.state()[name]; }, {lo, hi});
+          },
+          nb::arg("field"), nb::arg("lo"), nb::arg("hi"), "[1, element, point, 1] on rank 0.")
+      .def(
+          "series", [](Sem& self, const std::string& path) { return new ElementSeries(self, path); }, nb::arg("path"),
+          nb::keep_alive<0, 1>(), Release())
+      .def("guard", &Sem::guard, nb::arg("every"))
+      .def("inspect", &Sem::inspect, Release())
+      .def("phases", [](Sem& self) { return phases(self.time_loop()); })
+      .def("tuning", [](Sem& self) { return tuning_dict(self.space().gather_scatter().tuning()); })
+      .def(
+          "report", [](Sem&) { return nb::list(); },
+          "Of exchanges: those of the gather-scatter are not timed one by one.");
+}
+
+}  // namespace slipstream::python

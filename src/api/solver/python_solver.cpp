@@ -1,0 +1,206 @@
+#include "api/solver/python_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <slipstream/gather.hpp>
+
+#include <nanobind/stl/pair.h>
+
+/// What nanobind must know of a half to hand out arrays of them.
+template <>
+struct nanobind::detail::dtype_traits<slipstream::Half> {
+  static constexpr dlpack::dtype value{static_cast<std::uint8_t>(dlpack::dtype_code::Float), 16, 1};
+  static constexpr auto name = const_name("float16");
+};
+
+namespace slipstream::python {
+
+nb::dict block_dict(const Block& block) {
+  nb::dict d;
+  d["id"] = block.id;
+  d["lo"] = triple(block.box.lo);
+  d["hi"] = triple(block.box.hi);
+  d["device"] = block.device;
+  d["rank"] = block.rank;
+  return d;
+}
+
+namespace {
+
+/// Calls make<T>() with the type of a field's values.
+template <class Make>
+nb::object with_type(DType type, const Make& make) {
+  switch (type) {
+    case DType::u8:
+      return make.template operator()<std::uint8_t>();
+    case DType::f16:
+      return make.template operator()<Half>();
+    case DType::f32:
+      return make.template operator()<float>();
+    case DType::f64:
+      return make.template operator()<double>();
+    default:
+      throw Error("fields of " + to_string(type) + " cannot be handed out as arrays: of u8, f16, f32 and f64 they can");
+  }
+}
+
+/// A new array that owns its values; its bytes are those of a field's number format.
+nb::object host_array(std::vector<std::byte> values, std::vector<std::size_t> shape, DType type) {
+  auto* kept = new std::vector<std::byte>(std::move(values));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
+  const auto make = [&]<class T>() -> nb::object {
+    return nb::cast(nb::ndarray<nb::numpy, T>(reinterpret_cast<T*>(kept->data()), shape.size(), shape.data(), owner));
+  };
+  return with_type(type, make);
+}
+
+/// A block's interior without a copy: [z][y][x][component] over the field's own memory.
+nb::object block_array(const Field& field, std::int64_t block, nb::handle owner) {
+  const BlockShape& shape = field.shape(block);
+  const std::size_t size[4] = {static_cast<std::size_t>(shape.extent[2]), static_cast<std::size_t>(shape.extent[1]),
+                               static_cast<std::size_t>(shape.extent[0]),
+                               static_cast<std::size_t>(field.options().components)};
+  const std::int64_t stride[4] = {shape.stride[2], shape.stride[1], shape.stride[0], shape.component_stride};
+  const Device device = field.device(block);
+  const auto make = [&]<class T>() -> nb::object {
+    T* origin = field.view<T>(block).origin;
+    if (device.backend == Backend::host) return nb::cast(nb::ndarray<nb::numpy, T>(origin, 4, size, owner, stride));
+    return nb::cast(
+        nb::ndarray<T>(origin, 4, size, owner, stride, nb::dtype<T>(), nb::device::cuda::value, device.index));
+  };
+  return with_type(field.options().type, make);
+}
+
+}  // namespace
+
+nb::object gathered(const Communicator& comm, const std::function<const Field&()>& source, const Box& box) {
+  std::vector<std::byte> values;
+  const Field* field = nullptr;
+  {
+    nb::gil_scoped_release release;
+    field = &source();
+    values = gather(comm, *field, box);
+  }
+  if (comm.rank() != 0) return nb::none();
+  return host_array(std::move(values),
+                    {static_cast<std::size_t>(box.extent(2)), static_cast<std::size_t>(box.extent(1)),
+                     static_cast<std::size_t>(box.extent(0)), static_cast<std::size_t>(field->options().components)},
+                    field->options().type);
+}
+
+nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner) {
+  nb::list all;
+  for (const std::int64_t id : grid.local())
+    all.append(nb::make_tuple(block_dict(grid.block(id)), block_array(field, id, owner)));
+  return all;
+}
+
+nb::list phases(const TimeLoop& loop) {
+  nb::list all;
+  for (const auto& phase : loop.phases()) {
+    nb::dict entry;
+    entry["name"] = phase.name;
+    entry["calls"] = phase.calls;
+    entry["seconds"] = phase.seconds;
+    all.append(entry);
+  }
+  return all;
+}
+
+double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed) {
+  std::vector<std::int64_t> bytes(static_cast<std::size_t>(machine.devices()), 0);
+  for (const ArrayBytes& array : needed) bytes[static_cast<std::size_t>(array.device)] += array.bytes;
+  double most = 0;
+  for (int d = 0; d < machine.devices(); ++d)
+    most = std::max(
+        most, static_cast<double>(bytes[static_cast<std::size_t>(d)]) / static_cast<double>(machine.device(d).memory));
+  return most;
+}
+
+nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
+                   Layout layout, int bytes_per_cell) {
+  nb::dict result, counts;
+  nb::list blocks, arrays;
+  for (const ArrayBytes& array : needed) {
+    nb::dict entry;
+    entry["device"] = array.device;
+    entry["array"] = array.array;
+    entry["bytes"] = array.bytes;
+    arrays.append(entry);
+  }
+  for (const Block& block : grid.blocks()) blocks.append(block_dict(block));
+  result["blocks"] = blocks;
+  counts["nodes"] = triple(grid.partition().nodes);
+  counts["devices"] = triple(grid.partition().devices);
+  counts["blocks"] = triple(grid.partition().blocks);
+  result["partition"] = counts;
+  result["arrays"] = arrays;
+  result["layout"] = to_string(layout);
+  result["messages"] = message_list(messages);
+  result["bytes_per_cell"] = bytes_per_cell;
+  result["placement_cost"] = grid.placement_cost();
+  result["trivial_cost"] = grid.trivial_cost();
+  return result;
+}
+
+/// A plan for thousands of devices takes a while, so the next size to try is where memory would be full if it grew as
+/// the cells do; every third halves the interval.
+Extent largest_extent(const Machine& machine, Extent shape, const std::function<double(const Extent&)>& fullness_of) {
+  const std::int64_t longest = *std::max_element(shape.begin(), shape.end());
+  const auto scaled = [&](std::int64_t n) {
+    Extent e;
+    for (int a = 0; a < 3; ++a)
+      e[a] = shape[a] == 1 ? 1 : std::max<std::int64_t>(1, std::llround(static_cast<double>(shape[a]) * n / longest));
+    return e;
+  };
+  double memory = 0;
+  for (int d = 0; d < machine.devices(); ++d) memory += static_cast<double>(machine.device(d).memory);
+  const auto full_at = [&](std::int64_t n) {
+    const Extent cells = scaled(n);
+    // Each cell takes more than a byte; counts of bytes far beyond that would overflow.
+    if (static_cast<double>(cells[0]) * static_cast<double>(cells[1]) * static_cast<double>(cells[2]) > memory)
+      return 2.0;
+    try {
+      return fullness_of(cells);
+    } catch (const Error&) {
+      return n < longest ? 0.0 : 2.0;  // too few cells to cut is no lack of memory
+    }
+  };
+  const double power =
+      1.0 / static_cast<double>(std::count_if(shape.begin(), shape.end(), [](auto n) { return n > 1; }));
+  std::int64_t low = 0, high = std::int64_t{1} << 20, next = longest;
+  for (int step = 1; high - low > 1; ++step) {
+    const double share = full_at(next);
+    (share <= 1 ? low : high) = next;
+    const double guess = share > 0 ? static_cast<double>(next) / std::pow(share, power) : 0;
+    // One beyond the guess where the last fitted: the interval closes from both sides.
+    next = step % 3 == 0 || guess == 0 ? (low + high) / 2 : static_cast<std::int64_t>(guess) + (share <= 1 ? 1 : 0);
+    next = std::clamp(next, low + 1, std::max(low + 1, high - 1));
+  }
+  return low == 0 ? Extent{0, 0, 0} : scaled(low);
+}
+
+FieldSeries::FieldSeries(const Communicator& comm, const Grid& grid, const std::string& path,
+                         const std::array<double, 3>& spacing, std::function<const Field&(const std::string&)> field)
+    : field_(std::move(field)), series_([&] {
+        VtkhdfSeries::Options options;
+        options.spacing = spacing;
+        options.overwrite = true;
+        return VtkhdfSeries(comm, grid, path, options);
+      }()) {}
+
+void FieldSeries::write(double time, const std::vector<Item>& items) {
+  std::vector<VtkhdfSeries::Item> all;
+  for (const auto& [name, unit] : items) all.push_back({name, &field_(name), 1, unit});
+  series_.write(time, all);
+}
+
+void bind_series(nb::module_& m) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<FieldSeries>(m, "FieldSeries", "A VTKHDF time series of fields as they stand.")
+      .def("write", &FieldSeries::write, nb::arg("time"), nb::arg("items"), Release())
+      .def("close", &FieldSeries::close, Release());
+}
+
+}  // namespace slipstream::python

@@ -1,0 +1,68 @@
+#pragma once
+// What the bindings of all solvers have in common.
+#include <functional>
+
+#include <slipstream/simulation.hpp>
+#include <slipstream/vtkhdf.hpp>
+
+#include "api/exchange/python_report.hpp"
+#include "api/reading.hpp"
+
+namespace slipstream::python {
+
+/// What all solvers that are cut into blocks read alike, from [machine] and [exchange]: how the grid is cut and placed,
+/// how messages travel, whether they are measured. `Options` has grid, exchange, coding, overlap and tune.
+template <class Options>
+void read_cut_and_exchange(Reader& reader, Options& o) {
+  std::string overlap = "auto", placement = "theoretical", coding = "raw", throttle = "none";
+  std::vector<std::string> routes;
+  reader.read("blocks_per_device", o.grid.partition.blocks_per_device);
+  reader.read("node_grid", o.grid.partition.nodes);
+  reader.read("device_grid", o.grid.partition.devices);
+  reader.read("placement", placement);
+  reader.read("placement_seed", o.grid.placement_seed);
+  reader.read("measured_gb_per_s", o.grid.measured_gb_per_s);
+  reader.read("routes", routes);
+  reader.read("overlap", overlap);
+  reader.read("coding", coding);
+  reader.read("throttle", throttle);
+  reader.read("wait_limit", o.exchange.wait_limit);
+  read_knobs(reader, o.exchange.knobs);
+  o.tune = read_watched(reader).tune;
+  o.overlap = one_of<Overlap>(overlap, {{"auto", Overlap::automatic}, {"off", Overlap::off}, {"on", Overlap::on}},
+                              "overlap mode");
+  o.grid.placement = placement_from_string(placement);
+  o.coding = coding_from_string(coding);
+  o.exchange.throttle = throttle_from_string(throttle);
+  o.exchange.routes = routes_from(routes);
+}
+
+/// The largest share of its memory that any device needs: above 1 the grid does not fit.
+double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed);
+nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
+                   Layout layout, int bytes_per_cell);
+/// The largest grid of the same shape that fits, zeros where none does. `full`: of so many cells, as fullness(); throws
+/// Error where they cannot be cut.
+Extent largest_extent(const Machine& machine, Extent shape, const std::function<double(const Extent&)>& full);
+/// A box of a field on rank 0 as an array [z][y][x][component], None elsewhere. Collective; `field` is asked for
+/// without the interpreter.
+nb::object gathered(const Communicator& comm, const std::function<const Field&()>& field, const Box& box);
+/// This rank's blocks with their interiors [z][y][x][component], without copies: NumPy on the host, else DLPack.
+nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner);
+nb::list phases(const TimeLoop& loop);
+
+/// Fields over time in one VTKHDF file, as they stand. What is given must outlive it.
+class FieldSeries {
+ public:
+  using Item = std::pair<std::string, std::string>;  ///< name, unit
+  FieldSeries(const Communicator& comm, const Grid& grid, const std::string& path, const std::array<double, 3>& spacing,
+              std::function<const Field&(const std::string&)> field);
+  void write(double time, const std::vector<Item>& items);
+  void close() { series_.close(); }
+
+ private:
+  std::function<const Field&(const std::string&)> field_;
+  VtkhdfSeries series_;
+};
+
+}  // namespace slipstream::python

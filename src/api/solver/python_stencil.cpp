@@ -1,0 +1,184 @@
+#include <slipstream/stencil_solver.hpp>
+
+#include "api/exchange/python_report.hpp"
+#include "api/solver/python_solver.hpp"
+#include "api/reading.hpp"
+
+namespace slipstream::python {
+namespace {
+
+using stencil::Stencil;
+
+/// Calls a Python function with the corners of a box, which gives [z][y][x].
+stencil::Values values_of(const nb::object& function) {
+  if (function.is_none()) return {};
+  // Held by what may be let go of without the interpreter.
+  const std::shared_ptr<nb::object> kept(new nb::object(function), [](nb::object* p) {
+    const nb::gil_scoped_acquire acquire;
+    delete p;
+  });
+  return [kept](const Box& box) {
+    const nb::gil_scoped_acquire acquire;
+    using Array = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+    const auto array = nb::cast<Array>((*kept)(triple(box.lo), triple(box.hi)));
+    return std::vector<double>(array.data(), array.data() + array.size());
+  };
+}
+
+stencil::Options stencil_options(const nb::dict& dict) {
+  stencil::Options o;
+  Reader reader(dict, "the solver");
+  std::string equation = "heat", sides = "fixed", precision = "f32";
+  nb::object speeds = nb::none();
+  std::vector<nb::dict> sources, receivers;
+  reader.read("cells", o.cells);
+  reader.read("periodic", o.periodic);
+  reader.read("equation", equation);
+  reader.read("points", o.points);
+  reader.read("order", o.order);
+  reader.read("precision", precision);
+  reader.read("spacing", o.spacing);
+  reader.read("time_step", o.time_step);
+  reader.read("diffusivity", o.diffusivity);
+  reader.read("speed", o.speed);
+  reader.read("speeds", speeds);
+  reader.read("sides", sides);
+  reader.read("absorbing", o.absorbing);
+  reader.read("sources", sources);
+  reader.read("receivers", receivers);
+  reader.read("steps_per_exchange", o.steps_per_exchange);
+  read_cut_and_exchange(reader, o);
+  reader.finish();
+  o.equation = one_of<stencil::Equation>(
+      equation, {{"heat", stencil::Equation::heat}, {"wave", stencil::Equation::wave}}, "equation");
+  o.sides = one_of<stencil::Sides>(sides, {{"fixed", stencil::Sides::fixed}, {"insulated", stencil::Sides::insulated}},
+                                   "kind of sides");
+  o.precision = dtype_from_string(precision);
+  o.speeds = values_of(speeds);
+  for (const nb::dict& given : sources) {
+    stencil::Source source;
+    Reader one(given, "a source");
+    one.read("name", source.name);
+    one.read("cell", source.cell);
+    one.read("frequency", source.frequency);
+    one.read("amplitude", source.amplitude);
+    one.read("delay", source.delay);
+    one.finish();
+    o.sources.push_back(source);
+  }
+  for (const nb::dict& given : receivers) {
+    stencil::Receiver receiver;
+    Reader one(given, "a receiver");
+    one.read("name", receiver.name);
+    one.read("cell", receiver.cell);
+    one.finish();
+    o.receivers.push_back(receiver);
+  }
+  return o;
+}
+
+GridOptions grid_options(const stencil::Options& o) {
+  GridOptions grid = o.grid;
+  grid.periodic = o.periodic;
+  return grid;
+}
+
+nb::dict plan(const Machine& machine, const nb::dict& dict) {
+  const stencil::Options o = stencil_options(dict);
+  stencil::check(o);
+  const Grid grid(o.cells, machine, 0, grid_options(o));
+  stencil::check_blocks(grid, o);
+  return plan_dict(grid, stencil::memory_needed(grid, o), stencil::messages_needed(grid, o), Layout::soa,
+                   stencil::bytes_per_cell(o));
+}
+
+nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
+  stencil::Options o = stencil_options(dict);
+  return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
+    o.cells = cells;
+    const Grid grid(cells, machine, 0, grid_options(o));
+    return fullness(machine, stencil::memory_needed(grid, o));
+  }));
+}
+
+void set_guard(Stencil& self, std::int64_t every, double spacing) {
+  GuardOptions options;
+  options.every = every;
+  options.spacing = {spacing, spacing, spacing};
+  self.time_loop().guard(self.communicator(), std::move(options));
+}
+
+}  // namespace
+
+void bind_stencil(nb::module_& m) {
+  m.def("plan_stencil", &plan, nb::arg("machine"), nb::arg("options"));
+  m.def("largest_stencil_grid", &largest_grid, nb::arg("machine"), nb::arg("options"));
+  m.def(
+      "stable_time_step", [](const nb::dict& dict) { return stencil::stable_time_step(stencil_options(dict)); },
+      nb::arg("options"));
+
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Stencil, Simulation>(m, "Stencil", "Finite differences in time and space.")
+      .def(
+          "__init__",
+          [](Stencil* self, const Machine& machine, const nb::dict& options, Trace* trace, const Communicator* comm) {
+            stencil::Options o = stencil_options(options);
+            if (trace) o.exchange.trace = trace;
+            nb::gil_scoped_release release;
+            new (self) Stencil(comm ? *comm : world(), machine, std::move(o));
+          },
+          nb::arg("machine"), nb::arg("options"), nb::arg("trace") = nb::none(), nb::arg("comm").none() = nb::none(),
+          nb::keep_alive<1, 4>())
+      .def(
+          "start_from",
+          [](Stencil& self, const nb::object& u, const nb::object& before) {
+            const stencil::Values now = values_of(u), then = values_of(before);
+            nb::gil_scoped_release release;
+            self.start_from(now, then);
+          },
+          nb::arg("u"), nb::arg("before") = nb::none())
+      .def("advance", &Stencil::advance, nb::arg("steps"), Release())
+      .def_prop_ro("step", [](Stencil& self) { return self.state().step; })
+      .def_prop_ro("time", [](Stencil& self) { return self.state().time; })
+      .def_prop_ro("time_step", [](Stencil& self) { return self.options().time_step; })
+      .def("largest_change", &Stencil::largest_change, Release())
+      .def("seismogram", &Stencil::seismogram, nb::arg("receiver"), Release())
+      .def(
+          "gather",
+          [](Stencil& self, const std::string& name, const Extent& lo, const Extent& hi) {
+            return gathered(self.communicator(), [&]() -> const Field& { return self.field(name); }, {lo, hi});
+          },
+          nb::arg("field"), nb::arg("lo"), nb::arg("hi"))
+      .def(
+          "arrays",
+          [](nb::object self, const std::string& name) {
+            Stencil& run = nb::cast<Stencil&>(self);
+            return block_arrays(run.grid(), run.field(name), self);
+          },
+          nb::arg("field"))
+      .def("guard", &set_guard, nb::arg("every"), nb::arg("spacing"))
+      .def(
+          "inspect", [](Stencil& self) { self.time_loop().inspect(); }, Release())
+      .def("phases", [](Stencil& self) { return phases(self.time_loop()); })
+      .def("overlapped", [](Stencil& self) { return self.time_loop().overlapped(); })
+      .def("tuning", [](Stencil& self) { return tuning_dict(self.tuning()); })
+      .def("report",
+           [](Stencil& self) {
+             std::vector<ReportRow> rows;
+             {
+               nb::gil_scoped_release release;
+               rows = self.exchange().report();
+             }
+             return report_list(rows);
+           })
+      .def(
+          "series",
+          [](Stencil& self, const std::string& path) {
+            const double h = self.options().spacing;
+            return new FieldSeries(self.communicator(), self.grid(), path, {h, h, h},
+                                   [&self](const std::string& name) -> const Field& { return self.field(name); });
+          },
+          nb::arg("path"), nb::keep_alive<0, 1>(), Release());
+}
+
+}  // namespace slipstream::python

@@ -1,0 +1,155 @@
+#include <cstdio>
+
+#include <slipstream/error.hpp>
+
+#include "geometry/mesh_files.hpp"
+#include "geometry/mesh_text.hpp"
+#include "geometry/mesh_vectors.hpp"
+#include "geometry/polygon.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Faces may name vertices that stand further down, so they are cut into triangles at the end.
+struct Face {
+  std::size_t first, last;  ///< of its corners
+  std::int64_t line;
+  std::int32_t part;
+};
+
+class ObjParser {
+ public:
+  ObjParser(std::string_view text, const std::string& path) : lines_(text, path), path_(path) {
+    const std::size_t zero = text.find('\0');
+    require(zero == text.npos,
+            path + ": byte " + std::to_string(zero) +
+                " is 0, which no text holds; the file is damaged or no OBJ: copy or export it again");
+  }
+
+  Mesh parse() {
+    std::string_view line;
+    while (lines_.next_joined(line)) {
+      const std::string_view word = next_word(line);
+      if (is_keyword(word, "v")) {
+        read_vertex(line);
+      } else if (is_keyword(word, "f") || is_keyword(word, "fo")) {
+        read_face(line);
+      } else if (is_keyword(word, "o") || is_keyword(word, "g")) {
+        name_ = to_utf8(trimmed(line));
+        part_ = -1;
+      } else if (!word.empty()) {
+        require_harmless(word);
+      }
+    }
+    for (const Face& face : faces_) cut(face);
+    return std::move(mesh_);
+  }
+
+ private:
+  /// Other statements are passed over, but not what may be a lost part of the surface.
+  void require_harmless(std::string_view word) const {
+    const auto first = static_cast<unsigned char>(word.front());
+    require_with(first < 0x80 && std::string_view("0123456789+-.\\").find(word.front()) == word.npos, [&] {
+      return lines_.where() + quoted(word) +
+             " begins no statement of OBJ; the line above may be broken, or characters that are not seen stand in "
+             "front";
+    });
+    for (const std::string_view curved : {"surf", "bzp", "bsp", "cdp"})
+      require_with(!is_keyword(word, curved), [&] {
+        return lines_.where() + quoted(word) +
+               " is a curved surface, and only polygons are read; export it as polygons";
+      });
+  }
+
+  void read_vertex(std::string_view line) {
+    Point p;
+    for (int a = 0; a < 3; ++a) {
+      const std::string_view word = next_word(line);
+      const auto value = to_number(word);
+      require_with(value.has_value(),
+                   [&] { return lines_.where() + "a vertex needs three numbers, and " + quoted(word) + " is none"; });
+      p[a] = *value;
+    }
+    // A weight or a colour; what else stands there may be a statement that lost its line.
+    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line))
+      require_with(to_number(word).has_value(), [&] {
+        return lines_.where() + quoted(word) +
+               " stands behind a vertex, where only numbers may; is a line end missing?";
+      });
+    require_with(finite(p), [&] {
+      return lines_.where() + "vertex " + std::to_string(mesh_.vertices.size() + 1) + " is at " + to_text(p) +
+             ", which is no position; repair or export the mesh again";
+    });
+    mesh_.vertices.push_back(p);
+  }
+
+  void read_face(std::string_view line) {
+    const std::size_t first = corners_.size();
+    const auto known = static_cast<std::int64_t>(mesh_.vertices.size());
+    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
+      const auto index = to_integer(word.substr(0, word.find('/')));
+      require_with(index.has_value() && *index != 0, [&] {
+        return lines_.where() + quoted(word) + " does not name a corner of a face; vertices count from 1";
+      });
+      require_with(*index > 0 || -*index <= known, [&] {
+        return lines_.where() + "a face goes " + std::to_string(-*index) + " vertices back, but only " +
+               std::to_string(known) + " stand above";
+      });
+      corners_.push_back(*index > 0 ? *index - 1 : known + *index);
+    }
+    require_with(corners_.size() - first >= 3, [&] {
+      return lines_.where() + "a face has " + std::to_string(corners_.size() - first) +
+             " corners; it needs three or more";
+    });
+    if (part_ < 0) part_ = part_number(mesh_, name_.empty() ? stem_of(path_) : name_);
+    faces_.push_back({first, corners_.size(), lines_.number(), part_});
+  }
+
+  void cut(const Face& face) {
+    polygon_.clear();
+    for (std::size_t c = face.first; c < face.last; ++c) {
+      require_with(corners_[c] < static_cast<std::int64_t>(mesh_.vertices.size()), [&] {
+        return lines_.where(face.line) + "a face names vertex " + std::to_string(corners_[c] + 1) +
+               ", but the file has " + std::to_string(mesh_.vertices.size()) + "; it may be cut short";
+      });
+      polygon_.push_back(static_cast<std::int32_t>(corners_[c]));
+    }
+    triangulate(mesh_.vertices, polygon_, mesh_.triangles);
+    mesh_.part.resize(mesh_.triangles.size(), face.part);
+  }
+
+  LineReader lines_;
+  const std::string& path_;
+  Mesh mesh_;
+  std::vector<std::int64_t> corners_;
+  std::vector<Face> faces_;
+  std::vector<std::int32_t> polygon_;
+  std::string name_;
+  std::int32_t part_ = -1;  ///< -1: not asked for yet, so that parts without faces leave no trace
+};
+
+}  // namespace
+
+Mesh parse_obj(std::string_view text, const std::string& path) { return ObjParser(text, path).parse(); }
+
+std::string obj_text(const Mesh& mesh) {
+  std::string text;
+  char line[128];
+  for (const Point& p : mesh.vertices) {
+    std::snprintf(line, sizeof line, "v %.17g %.17g %.17g\n", p[0], p[1], p[2]);
+    text += line;
+  }
+  std::int32_t part = -1;
+  for (std::size_t t = 0; t < mesh.triangles.size(); ++t) {
+    if (mesh.part[t] != part) {
+      part = mesh.part[t];
+      text += "o " + mesh.parts[part] + "\n";
+    }
+    const auto& [a, b, c] = mesh.triangles[t];
+    std::snprintf(line, sizeof line, "f %d %d %d\n", a + 1, b + 1, c + 1);
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
+
+#include <slipstream/error.hpp>
+
+#include "geometry/mesh_files.hpp"
+#include "geometry/mesh_text.hpp"
+#include "geometry/mesh_vectors.hpp"
+
+namespace slipstream {
+namespace {
+
+constexpr std::size_t header_bytes = 80, record_bytes = 50;
+
+std::uint64_t triangles_announced(std::string_view bytes) {
+  std::uint32_t count = 0;
+  if (bytes.size() >= header_bytes + 4) std::memcpy(&count, bytes.data() + header_bytes, 4);
+  return count;
+}
+
+std::size_t binary_size(std::uint64_t count) { return header_bytes + 4 + record_bytes * count; }
+
+// A file that goes on behind its triangles would lose some without a word; zeros fill blocks up.
+bool goes_on(std::string_view bytes, std::uint64_t count) {
+  const std::string_view rest = bytes.substr(binary_size(count));
+  return rest.size() >= record_bytes && rest.find_first_not_of('\0') != rest.npos;
+}
+
+// Headers of binary files may begin with "solid", too. The letters of a text would announce far more than it holds.
+bool is_binary(std::string_view bytes) {
+  const std::uint64_t count = triangles_announced(bytes), size = binary_size(count);
+  return bytes.size() >= header_bytes + 4 &&
+         (bytes.size() == size || (count > 0 && bytes.size() > size && !goes_on(bytes, count)));
+}
+
+// In small letters; all but the first word of a solid's or facet's line is no keyword.
+constexpr std::array<std::string_view, 7> keywords{"solid",   "facet",    "outer",   "vertex",
+                                                   "endloop", "endfacet", "endsolid"};
+
+/// The keyword that a line begins with, which is then cut off; empty where it begins with none.
+std::string_view cut_keyword(std::string_view& line) {
+  std::string_view rest = line, word = next_word(rest);
+  // Most words are numbers.
+  if (word.empty() || word.front() < 'A') return {};
+  std::string joined;
+  if (is_keyword(word, "end")) word = joined = "end" + std::string(next_word(rest));
+  for (const std::string_view keyword : keywords)
+    if (is_keyword(word, keyword)) {
+      line = rest;
+      return keyword;
+    }
+  return {};
+}
+
+/// Some fill the line of a solid's name up with zero bytes.
+std::string_view without_padding(std::string_view line) {
+  const std::string_view filled = line.substr(0, line.find('\0'));
+  std::string_view rest = filled;
+  return filled.size() < line.size() && cut_keyword(rest).ends_with("solid") ? filled : line;
+}
+
+// What is neither: a binary file that was cut short has no line that begins with a facet.
+bool is_ascii(std::string_view bytes, const std::string& path) {
+  LineReader lines(bytes.substr(0, 1 << 16), path);
+  std::string_view line;
+  bool opened = false;
+  while (lines.next(line)) {
+    line = without_padding(line);
+    const std::string_view keyword = cut_keyword(line);
+    if (opened && (keyword == "facet" || keyword == "endsolid")) return true;
+    if (keyword == "solid")
+      opened = true;
+    else if (!opened && !keyword.empty())
+      return false;
+  }
+  return false;
+}
+
+class AsciiParser {
+ public:
+  AsciiParser(std::string_view text, const std::string& path) : lines_(text, path), path_(path) {}
+
+  Mesh parse() {
+    std::int32_t part = -1;
+    bool in_facets = false;
+    while (next()) {
+      if (keyword_ == "facet") {
+        if (part < 0) part = part_number(mesh_, name_.empty() ? stem_of(path_) : name_);
+        read_facet();
+        mesh_.part.push_back(part);
+        in_facets = true;
+      } else if (keyword_.ends_with("solid")) {
+        if (keyword_ == "solid") {
+          name_ = to_utf8(trimmed(line_));
+          part = -1;
+        }
+        line_ = {};
+        in_facets = false;
+      } else {
+        // What programs say of themselves and the date stands round the lines of a solid.
+        require_with(keyword_.empty() && !in_facets, [&] { return unexpected("'facet' or 'endsolid'"); });
+        line_ = {};
+      }
+    }
+    return std::move(mesh_);
+  }
+
+ private:
+  std::string unexpected(const std::string& wanted) const {
+    return lines_.where() + quoted(keyword_.empty() ? word_ : keyword_) + " stands where " + wanted + " is due";
+  }
+
+  // To the next keyword, which may stand in the same line, or else to the first word of the next line that is neither
+  // empty nor a comment, be it a keyword or not.
+  bool next() {
+    while (!line_.empty()) {
+      keyword_ = cut_keyword(line_);
+      if (!keyword_.empty()) return true;
+      next_word(line_);
+    }
+    while (lines_.next(line_)) {
+      line_ = without_padding(line_);
+      keyword_ = cut_keyword(line_);
+      if (!keyword_.empty()) return true;
+      word_ = next_word(line_);
+      if (!word_.empty() && word_.front() != '#' && word_.front() != ';' && !word_.starts_with("//")) return true;
+    }
+    return false;
+  }
+
+  void expect(std::string_view keyword) {
+    require_with(next(), [&] { return path_ + ": ends in the middle of a triangle; the file is cut short"; });
+    require_with(keyword_ == keyword, [&] { return unexpected(std::string("'").append(keyword).append("'")); });
+  }
+
+  void read_facet() {
+    expect("outer");
+    const auto first = static_cast<std::int32_t>(mesh_.vertices.size());
+    for (int corner = 0; corner < 3; ++corner) {
+      expect("vertex");
+      Point p;
+      for (int a = 0; a < 3; ++a) {
+        word_ = next_word(line_);
+        const auto value = to_number(word_);
+        require_with(value.has_value(),
+                     [&] { return lines_.where() + quoted(word_) + " stands where a coordinate is due"; });
+        p[a] = *value;
+      }
+      require_with(finite(p), [&] {
+        return lines_.where() + "a vertex is at " + to_text(p) +
+               ", which is no position; repair or export the mesh again";
+      });
+      mesh_.vertices.push_back(p);
+    }
+    expect("endloop");
+    expect("endfacet");
+    mesh_.triangles.push_back({first, first + 1, first + 2});
+  }
+
+  LineReader lines_;
+  const std::string& path_;
+  Mesh mesh_;
+  std::string name_;
+  std::string_view line_, word_, keyword_;  ///< the rest of the line, its first word where that is no keyword
+};
+
+void require_binary(std::string_view bytes, const std::string& path) {
+  require_with(bytes.size() >= header_bytes + 4, [&] {
+    return path + ": is neither ASCII STL nor long enough for binary STL (" + std::to_string(bytes.size()) +
+           " bytes, the header alone has 84)";
+  });
+  const std::string_view start = bytes.substr(0, header_bytes + 4);
+  require(std::any_of(start.begin(), start.end(), [](char c) { return c >= 0 && c < ' ' && !std::isspace(c); }),
+          path +
+              ": is text, but not of an STL file, which begins with 'solid' and goes on with lines that begin with "
+              "'facet'; export it again, or name it by what it is");
+  const std::uint64_t count = triangles_announced(bytes);
+  const std::string said = path + ": announces " + std::to_string(count) + " triangles but holds " +
+                           std::to_string((bytes.size() - header_bytes - 4) / record_bytes);
+  require(bytes.size() >= binary_size(count), said + "; the file is cut short or is no STL: copy or export it again");
+  require(!goes_on(bytes, count), said + "; those behind would be lost: export it again, as one solid");
+}
+
+Mesh parse_binary(std::string_view bytes, const std::string& path) {
+  require_binary(bytes, path);
+  const std::uint64_t count = triangles_announced(bytes);
+  require(3 * count <= static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()),
+          path + ": has " + std::to_string(count) + " triangles; at most 715827882 can be read");
+  Mesh mesh;
+  mesh.parts = {stem_of(path)};
+  mesh.part.assign(count, 0);
+  mesh.vertices.reserve(3 * count);
+  mesh.triangles.reserve(count);
+  for (std::uint64_t t = 0; t < count; ++t) {
+    float corners[9];
+    // Behind the normal, which the corners say better.
+    std::memcpy(corners, bytes.data() + binary_size(t) + 12, sizeof corners);
+    const auto first = static_cast<std::int32_t>(mesh.vertices.size());
+    for (int corner = 0; corner < 3; ++corner) {
+      const Point p{corners[3 * corner], corners[3 * corner + 1], corners[3 * corner + 2]};
+      require_with(finite(p), [&] {
+        return path + ": triangle " + std::to_string(t + 1) + " has a vertex at " + to_text(p) +
+               ", which is no position; repair or export the mesh again";
+      });
+      mesh.vertices.push_back(p);
+    }
+    mesh.triangles.push_back({first, first + 1, first + 2});
+  }
+  return mesh;
+}
+
+}  // namespace
+
+Mesh parse_stl(std::string_view bytes, const std::string& path) {
+  return !is_binary(bytes) && is_ascii(bytes, path) ? AsciiParser(bytes, path).parse() : parse_binary(bytes, path);
+}
+
+std::string stl_bytes(const Mesh& mesh) {
+  std::string bytes = "binary STL, " + std::to_string(mesh.triangles.size()) + " triangles";
+  bytes.resize(header_bytes, ' ');
+  const auto count = static_cast<std::uint32_t>(mesh.triangles.size());
+  bytes.append(reinterpret_cast<const char*>(&count), 4);
+  for (const auto& [a, b, c] : mesh.triangles) {
+    const Point normal = cross(mesh.vertices[b] - mesh.vertices[a], mesh.vertices[c] - mesh.vertices[a]);
+    const double norm = length(normal);
+    float values[12];
+    for (int axis = 0; axis < 3; ++axis) {
+      values[axis] = norm > 0 ? static_cast<float>(normal[axis] / norm) : 0.0f;
+      values[3 + axis] = static_cast<float>(mesh.vertices[a][axis]);
+      values[6 + axis] = static_cast<float>(mesh.vertices[b][axis]);
+      values[9 + axis] = static_cast<float>(mesh.vertices[c][axis]);
+    }
+    bytes.append(reinterpret_cast<const char*>(values), sizeof values);
+    bytes.append(2, '\0');
+  }
+  return bytes;
+}
+
+}  // namespace slipstream

@@ -1,0 +1,188 @@
+#include <slipstream/vtkhdf.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <slipstream/error.hpp>
+#include <sstream>
+
+#include "io/hdf5/hdf5_parallel.hpp"
+#include "io/vtkhdf/vtkhdf_file.hpp"
+#include "io/write_values.hpp"
+#include "machine/agree.hpp"
+
+namespace slipstream {
+
+struct VtkhdfSeries::State {
+  Communicator comm;
+  Extent extent;
+  std::string path;
+  Options options;
+  std::vector<VtkhdfArray> arrays;
+  std::int64_t steps = 0;
+  double last_time = -std::numeric_limits<double>::infinity();
+  bool closed = false;
+};
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_options(const VtkhdfSeries::Options& options) {
+  for (const double edge : options.spacing)
+    require(std::isfinite(edge) && edge > 0, "VTKHDF output needs a cell spacing above zero on all three axes");
+  for (const double corner : options.origin) require(std::isfinite(corner), "VTKHDF output needs a finite origin");
+  require(options.piece_bytes > 0 && options.piece_bytes <= std::numeric_limits<int>::max(),
+          "VTKHDF output in pieces of " + std::to_string(options.piece_bytes) +
+              " bytes is not possible: choose 1 to 2147483647");
+}
+
+void check_ranks(const Communicator& comm, const Grid& grid) {
+  require(grid.rank() == comm.rank() && grid.machine().ranks() == comm.size(),
+          "VTKHDF output is given a communicator of " + std::to_string(comm.size()) + " ranks, but a grid of " +
+              std::to_string(grid.machine().ranks()) + ": pass the communicator that the grid's machine was made with");
+}
+
+void check_path(const std::string& path, bool overwrite) {
+  require(!path.empty(), "VTKHDF output needs the name of a file");
+  std::error_code ignored;
+  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : fs::path(".");
+  require(fs::is_directory(folder, ignored),
+          "cannot write '" + path + "': '" + folder.string() + "' is not a folder; make it, or choose another path");
+  require(::access(folder.c_str(), W_OK) == 0,
+          "cannot write '" + path + "': " + std::strerror(errno) + "; choose a folder that you may write to");
+  if (!fs::exists(path, ignored)) return;
+  require(fs::is_regular_file(path, ignored),
+          "cannot write '" + path + "': it is no ordinary file; choose another path");
+  require(overwrite, "'" + path + "' exists already; choose another path, remove it, or ask to overwrite");
+}
+
+void check_items(const Communicator& comm, const Extent& extent, const std::vector<VtkhdfSeries::Item>& items) {
+  require(!items.empty(), "a step of VTKHDF output needs at least one field");
+  for (const auto& item : items) {
+    const std::string what = "field '" + item.name + "' of VTKHDF output ";
+    require(!item.name.empty() && item.name != "." && item.name.find('/') == std::string::npos,
+            what + "has a name that HDF5 cannot hold: leave out slashes");
+    require(item.field != nullptr, what + "is missing (a null pointer)");
+    require(item.field->grid().extent() == extent, what + "lies on a grid of another size than the series");
+    check_ranks(comm, item.field->grid());
+    const DType type = item.field->options().type;
+    require(std::isfinite(item.scale), what + "has a scale that is not a finite number");
+    require(item.scale == 1 || type == DType::f32 || type == DType::f64,
+            what + "holds " + to_string(type) + ", which cannot be scaled: leave its scale at 1");
+    require(std::count_if(items.begin(), items.end(), [&](const auto& o) { return o.name == item.name; }) == 1,
+            what + "is given twice in one step");
+  }
+}
+
+/// All that must be the same on every rank, lest they wait for each other for ever.
+std::string describe(double time, const std::vector<VtkhdfSeries::Item>& items) {
+  std::ostringstream text;
+  text << std::hexfloat << "time " << time;
+  for (const auto& item : items) {
+    text << ", '" << item.name << "' x " << item.scale << ' ' << item.unit << (item.derive ? " derived" : "");
+    if (item.field) text << ' ' << to_string(item.field->options().type) << ' ' << item.field->options().components;
+  }
+  return text.str();
+}
+
+void check_same_call(const Communicator& comm, double time, const std::vector<VtkhdfSeries::Item>& items) {
+  const std::string mine = describe(time, items);
+  const std::string first = comm.broadcast(mine, 0);
+  on_all_ranks(comm, [&] {
+    require(mine == first, "ranks write different steps of VTKHDF output: rank 0 has " + first + "; rank " +
+                               std::to_string(comm.rank()) + " has " + mine);
+  });
+}
+
+/// The arrays as the next step shows them: given fields in a new row, the others in their last one.
+std::vector<VtkhdfArray> next_arrays(const std::vector<VtkhdfArray>& before, bool first,
+                                     const std::vector<VtkhdfSeries::Item>& items) {
+  std::vector<VtkhdfArray> arrays = before;
+  for (VtkhdfArray& array : arrays) array.fresh = false;
+  for (const auto& item : items) {
+    const DType type = item.field->options().type;
+    const int components = item.field->options().components;
+    if (first) {
+      arrays.push_back({item.name, type, components, item.unit});
+      continue;
+    }
+    const auto array = std::find_if(arrays.begin(), arrays.end(), [&](const auto& a) { return a.name == item.name; });
+    require(array != arrays.end(), "field '" + item.name + "' was not in the first step of the series: give it there");
+    require(array->type == type && array->components == components,
+            "field '" + item.name + "' was " + to_string(array->type) + " x " + std::to_string(array->components) +
+                " in the first step and is " + to_string(type) + " x " + std::to_string(components) + " now");
+    ++array->row;
+    array->fresh = true;
+  }
+  return arrays;
+}
+
+std::vector<ValueSource> sources_of(const std::vector<VtkhdfArray>& arrays,
+                                    const std::vector<VtkhdfSeries::Item>& items) {
+  std::vector<ValueSource> sources;
+  for (const auto& item : items)
+    for (const VtkhdfArray& array : arrays)
+      if (array.name == item.name) sources.push_back({array, item.field, item.scale, item.derive});
+  return sources;
+}
+
+}  // namespace
+
+VtkhdfSeries::VtkhdfSeries(const Communicator& comm, const Grid& grid, std::string path, Options options)
+    : state_(new State{comm, grid.extent(), std::move(path), options, {}}) {
+  const QuietHdf5 quiet;
+  State& s = *state_;
+  s.options.collect = options.collect || !hdf5_is_parallel() || comm.size() == 1;
+  on_all_ranks(comm, [&] {
+    check_options(options);
+    check_ranks(comm, grid);
+  });
+  on_rank_zero(comm, [&] {
+    check_path(s.path, options.overwrite);
+    create_vtkhdf(s.path, s.extent, options.origin, options.spacing, options.overwrite);
+  });
+  // Seen by all now, it will also open on all later: a collective open that fails on some ranks only may hang.
+  on_all_ranks(comm, [&] {
+    require(s.options.collect || ::access(s.path.c_str(), R_OK | W_OK) == 0,
+            "cannot write '" + s.path +
+                "', which rank 0 made: choose a folder that all nodes share, or let rank 0 collect");
+  });
+}
+
+VtkhdfSeries::VtkhdfSeries(VtkhdfSeries&&) noexcept = default;
+VtkhdfSeries& VtkhdfSeries::operator=(VtkhdfSeries&&) noexcept = default;
+VtkhdfSeries::~VtkhdfSeries() = default;
+
+void VtkhdfSeries::write(double time, const std::vector<Item>& items) {
+  const QuietHdf5 quiet;
+  State& s = *state_;
+  check_same_call(s.comm, time, items);
+  std::vector<VtkhdfArray> arrays;
+  on_all_ranks(s.comm, [&] {
+    require(!s.closed, "'" + s.path + "' is closed: write before close()");
+    require(std::isfinite(time) && time > s.last_time,
+            "times of '" + s.path + "' must grow: " + std::to_string(time) + " follows " + std::to_string(s.last_time));
+    check_items(s.comm, s.extent, items);
+    arrays = next_arrays(s.arrays, s.steps == 0, items);
+  });
+  const std::vector<ValueSource> sources = sources_of(arrays, items);
+  on_rank_zero(s.comm, [&] { reserve_rows(s.path, s.extent, arrays); });
+  const auto write_values = s.options.collect ? write_values_by_collecting : write_values_in_parallel;
+  write_values(s.comm, s.path, sources, s.options.piece_bytes);
+  on_rank_zero(s.comm, [&] { commit_step(s.path, s.steps, time, arrays); });
+  s.arrays = std::move(arrays);
+  s.last_time = time;
+  ++s.steps;
+}
+
+void VtkhdfSeries::close() { state_->closed = true; }
+const std::string& VtkhdfSeries::path() const { return state_->path; }
+std::int64_t VtkhdfSeries::steps() const { return state_->steps; }
+
+}  // namespace slipstream

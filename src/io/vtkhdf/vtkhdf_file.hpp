@@ -1,0 +1,45 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <slipstream/box.hpp>
+#include <slipstream/field.hpp>
+
+#include "io/hdf5/hdf5_handle.hpp"
+
+namespace slipstream {
+
+/// A dataset of /Series, [row][z][y][x] or [row][z][y][x][component], which /VTKHDF/CellData shows. A time step shows
+/// one of its rows; several steps may show the same.
+struct VtkhdfArray {
+  std::string name;
+  DType type = DType::f32;
+  int components = 1;
+  std::string unit{};
+  std::int64_t row = 0;  ///< that the step shows
+  bool fresh = true;     ///< the step also writes that row
+};
+
+/// The parts of a temporal VTKHDF file that one rank writes alone: all but the values. In each, the file is opened
+/// and closed, without locks: a viewer that holds it open must not stop a run.
+
+/// Makes a file with no steps (replacing an existing one with `overwrite`).
+void create_vtkhdf(const std::string& path, const Extent& extent, const std::array<double, 3>& origin,
+                   const std::array<double, 3>& spacing, bool overwrite);
+
+/// Makes room for the fresh rows, on the disk too: throws with the file as it was where the disk is too full.
+void reserve_rows(const std::string& path, const Extent& extent, const std::vector<VtkhdfArray>& arrays);
+
+/// Makes a step whose values are all written visible to readers.
+void commit_step(const std::string& path, std::int64_t step, double time, const std::vector<VtkhdfArray>& arrays);
+
+Hdf5Handle open_array(const Hdf5Handle& file, const VtkhdfArray& array);
+
+/// Writes a box of cells, [z][y][x][component], into the row of an array. An empty box takes part in a collective
+/// transfer with nothing to write.
+void write_box(const Hdf5Handle& dataset, const VtkhdfArray& array, const Box& box, const void* values,
+               hid_t transfer = H5P_DEFAULT);
+
+}  // namespace slipstream

@@ -1,0 +1,12 @@
+#include "solver/lbm/step/kernels_of.hpp"
+
+namespace slipstream::lbm {
+
+template class KernelsOf<D3Q19, StoredF32>;
+
+const Kernels& kernels_d3q19_f32() {
+  static const KernelsOf<D3Q19, StoredF32> kernels;
+  return kernels;
+}
+
+}  // namespace slipstream::lbm

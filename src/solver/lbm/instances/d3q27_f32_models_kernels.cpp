@@ -1,0 +1,7 @@
+#include "solver/lbm/collision/collide_by_model.hpp"
+
+namespace slipstream::lbm {
+
+template void collide_by_model<D3Q27, StoredF32>(Stream&, const Box&, const BlockArrays&, Layout, const Model&);
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,12 @@
+#include "solver/lbm/step/kernels_of.hpp"
+
+namespace slipstream::lbm {
+
+template class KernelsOf<D3Q27, StoredF64>;
+
+const Kernels& kernels_d3q27_f64() {
+  static const KernelsOf<D3Q27, StoredF64> kernels;
+  return kernels;
+}
+
+}  // namespace slipstream::lbm

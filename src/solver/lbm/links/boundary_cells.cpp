@@ -1,0 +1,114 @@
+#include "solver/lbm/links/boundary_cells.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "device/upload.hpp"
+#include "solver/lbm/lattice.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+Extent place_of(const Cell& c) { return {c.x, c.y, c.z}; }
+
+/// Sorted by z, y, x, each once, with the populations that come back from walls at rest. Where links bring others it
+/// has arrivals.
+std::vector<BoundaryCell> cells_of(Links& links) {
+  std::vector<BoundaryCell> all;
+  for (const LinkLists* lists : {&links.local, &links.exchanged})
+    for (const Link& link : lists->resting) all.push_back({link.cell, 1u << link.in.i});
+  each_kind(links.local, links.exchanged, [&](const auto& local, const auto& exchanged) {
+    for (const auto* list : {&local, &exchanged})
+      for (const auto& link : *list) all.push_back({link.cell, 0, 0});
+  });
+  const auto key = [](const BoundaryCell& c) { return std::tie(c.cell.z, c.cell.y, c.cell.x); };
+  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::vector<BoundaryCell> merged;
+  std::int32_t arriving = 0;
+  for (const BoundaryCell& c : all) {
+    if (merged.empty() || key(merged.back()) != key(c)) merged.push_back({c.cell});
+    merged.back().resting |= c.resting;
+    if (c.arrivals >= 0 && merged.back().arrivals < 0) merged.back().arrivals = arriving++;
+  }
+  return merged;
+}
+
+bool waits(const Cell& cell, const Box& cells, const Margins& waiting) {
+  const Extent p = place_of(cell);
+  for (int a = 0; a < 3; ++a)
+    if ((waiting.low[a] > 0 && p[a] == 0) || (waiting.high[a] > 0 && p[a] == cells.extent(a) - 1)) return true;
+  return false;
+}
+
+}  // namespace
+
+BoundaryCells::BoundaryCells(Stream& stream, const Box& cells, const Extent& ghost, const Margins& waiting,
+                             std::size_t number, Links& links)
+    : cells_(cells_of(links)) {
+  links.local.resting.clear();
+  links.exchanged.resting.clear();
+  if (cells_.empty()) return;
+  each_kind(links.local, links.exchanged, [&](auto& local, auto& exchanged) {
+    local.insert(local.end(), exchanged.begin(), exchanged.end());
+    const auto later = std::stable_partition(local.begin(), local.end(),
+                                             [&](const auto& link) { return !waits(link.cell, cells, waiting); });
+    exchanged.assign(later, local.end());
+    local.erase(later, local.end());
+  });
+  std::vector<std::uint32_t> at_once, later;
+  for (std::uint32_t n = 0; n < cells_.size(); ++n) {
+    if (cells_[n].arrivals < 0) continue;
+    (waits(cells_[n].cell, cells, waiting) ? later : at_once).push_back(n);
+    ++arriving_;
+  }
+  local_ = at_once.size();
+  at_once.insert(at_once.end(), later.begin(), later.end());
+  brought_ = upload(stream, at_once);
+  on_device_ = upload(stream, cells_);
+  arrivals_ = Buffer<std::byte>(stream.device(), D3Q19::q * static_cast<std::size_t>(arriving_) * number);
+  number_words(stream, cells, ghost);
+}
+
+void BoundaryCells::number_words(Stream& stream, const Box& cells, const Extent& ghost) {
+  const auto whole = [&](int a) { return static_cast<std::int32_t>(cells.extent(a) + 2 * ghost[a]); };
+  for (int a = 0; a < 3; ++a) numbering_.ghost[a] = static_cast<std::int32_t>(ghost[a]);
+  numbering_.row = (whole(0) + 31) / 32;
+  numbering_.plane = numbering_.row * whole(1);
+  std::vector<CellWord> words(static_cast<std::size_t>(numbering_.plane) * whole(2));
+  for (const BoundaryCell& c : cells_) {
+    const std::int32_t along = c.cell.x + numbering_.ghost[0];
+    const std::size_t word = static_cast<std::size_t>(c.cell.z + numbering_.ghost[2]) * numbering_.plane +
+                             (c.cell.y + numbering_.ghost[1]) * numbering_.row + along / 32;
+    words[word].stored |= 1u << along % 32;
+  }
+  count_stored(words);
+  words_ = upload(stream, words);
+  numbering_.words = words_.data();
+}
+
+void BoundaryCells::split(Stream& stream, const Box& interior) {
+  if (empty()) return;
+  std::vector<std::uint32_t> all(cells_.size());
+  for (std::uint32_t n = 0; n < all.size(); ++n) all[n] = n;
+  const auto rim = std::stable_partition(all.begin(), all.end(),
+                                         [&](std::uint32_t n) { return interior.contains(place_of(cells_[n].cell)); });
+  interior_ = static_cast<std::size_t>(rim - all.begin());
+  stepped_ = upload(stream, all);
+}
+
+BoundaryArrays BoundaryCells::arrays() const {
+  if (empty()) return {};
+  return {on_device_.data(), numbering_, const_cast<std::byte*>(arrivals_.data()), arriving_, {}};
+}
+
+std::span<const std::uint32_t> BoundaryCells::brought_to(bool exchanged) const {
+  const std::span all(brought_.data(), brought_.size());
+  return exchanged ? all.subspan(local_) : all.first(local_);
+}
+
+std::span<const std::uint32_t> BoundaryCells::stepped(bool interior, bool rim) const {
+  const std::span all(stepped_.data(), stepped_.size());
+  return interior && rim ? all : interior ? all.first(interior_) : all.subspan(interior_);
+}
+
+}  // namespace slipstream::lbm

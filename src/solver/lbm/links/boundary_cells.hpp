@@ -1,0 +1,43 @@
+#pragma once
+// By moments: the cells of a block beside walls, bodies and openings, which a step takes by themselves.
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+#include <slipstream/stream.hpp>
+
+#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/links/links.hpp"
+
+namespace slipstream::lbm {
+
+class BoundaryCells {
+ public:
+  BoundaryCells() = default;
+  /// Those of all the links of a block with so many cells and ghosts. `waiting` sides (low and high) have ghosts that
+  /// an exchange fills. `number`: bytes of a number that collisions compute in. Takes the links at walls that rest from
+  /// the lists, which the step itself knows, and leaves in `exchanged` those of cells that wait for the exchange.
+  BoundaryCells(Stream& stream, const Box& cells, const Extent& ghost, const Margins& waiting, std::size_t number,
+                Links& links);
+
+  /// Cells of the interior are stepped with it, the others with the rim.
+  void split(Stream& stream, const Box& interior);
+
+  bool empty() const { return cells_.empty(); }
+  BoundaryArrays arrays() const;
+  /// That links bring populations to: before the exchange, or after it.
+  std::span<const std::uint32_t> brought_to(bool exchanged) const;
+  std::span<const std::uint32_t> stepped(bool interior, bool rim) const;
+
+ private:
+  void number_words(Stream& stream, const Box& cells, const Extent& ghost);
+  std::vector<BoundaryCell> cells_;
+  Buffer<BoundaryCell> on_device_;
+  Buffer<CellWord> words_;
+  Numbering numbering_;
+  Buffer<std::byte> arrivals_;
+  std::int64_t arriving_ = 0;
+  Buffer<std::uint32_t> brought_, stepped_;  // local ones first, the interior's first
+  std::size_t local_ = 0, interior_ = 0;
+};
+
+}  // namespace slipstream::lbm

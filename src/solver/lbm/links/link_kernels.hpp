@@ -1,0 +1,219 @@
+#pragma once
+// The kernels of links, and of the loads that they hand over.
+#include <algorithm>
+
+#include <slipstream/launch.hpp>
+
+#include "device/together.hpp"
+#include "solver/lbm/storage/populations.hpp"
+
+namespace slipstream::lbm {
+
+/// Links are dealt out in rows, so that host threads can share them.
+template <class Work>
+struct PerLink {
+  static constexpr int per_row = 1024;
+  Work work;
+  std::int64_t count;
+  Box rows() const { return {{0, 0, 0}, {std::min<std::int64_t>(count, per_row), (count + per_row - 1) / per_row, 1}}; }
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t n = static_cast<std::int64_t>(j) * per_row + i;
+    if (n < count) work(n);
+  }
+};
+
+/// To `together`, where there is one.
+template <class Work>
+void launch_per_link(Stream& stream, std::size_t count, const Work& work, Together* together = nullptr) {
+  const PerLink<Work> kernel{work, static_cast<std::int64_t>(count)};
+  together ? together->add(kernel.rows(), kernel) : launch(stream, kernel.rows(), kernel);
+}
+
+template <class Cells>
+struct HalfWay {
+  Cells cells;
+  const Link* links;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const Link link = links[n];
+    cells.bring(link.cell, link.in,
+                cells.sent(link.cell, opposite(link.in)) + static_cast<typename Cells::Number>(link.term));
+  }
+};
+
+struct PlaceLinks {
+  Places places;
+  std::int64_t first;  ///< element of the block's first cell
+  const Link* links;
+  Bounce* found;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const Link link = links[n];
+    found[n] = {static_cast<std::uint32_t>(first + places.outgoing(link.cell, opposite(link.in))),
+                static_cast<std::uint32_t>(first + places.incoming(link.cell, link.in))};
+  }
+};
+
+template <class Word>
+struct Rebound {
+  Word* array;
+  const Bounce* links;
+  bool turned;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const Bounce link = links[n];
+    array[turned ? link.sent : link.read] = array[turned ? link.read : link.sent];
+  }
+};
+
+/// Not twice: what arrives must have been brought anew.
+template <class Cells>
+struct Added {
+  Cells cells;
+  const Link* links;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const Link link = links[n];
+    cells.bring(link.cell, link.in, cells.comes(link.cell, link.in) + static_cast<typename Cells::Number>(link.term));
+  }
+};
+
+template <class Cells>
+struct Weighted {
+  using T = typename Cells::Number;
+  Cells cells;
+  const WeightedLink* links;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const WeightedLink link = links[n];
+    const T other =
+        link.other_comes != 0 ? cells.comes(link.other_cell, link.other) : cells.sent(link.other_cell, link.other);
+    const T own = cells.sent(link.cell, opposite(link.in));
+    cells.bring(link.cell, link.in,
+                static_cast<T>(link.own) * own + static_cast<T>(link.rest) * other + static_cast<T>(link.term));
+  }
+};
+
+/// Element of population 0 of a cell along a convective side: arrays of outlets are one cell thick across it.
+template <class T>
+SLIP_FN std::int64_t in_outlet(const Scalars<T>& array, int axis, const Cell& c) {
+  return array.at(axis == 0 ? 0 : c.x, axis == 1 ? 0 : c.y, axis == 2 ? 0 : c.z);
+}
+
+/// Reads what came in last time from one array and leaves what comes in now in another, so that it may be done again.
+/// Both hold numbers as they are computed with: rounded in every step, they would stop short of where they go.
+template <class Cells>
+struct Convective {
+  using T = typename Cells::Number;
+  Cells cells;
+  Scalars<const T> before;
+  Scalars<T> after;
+  int axis;    ///< across the side
+  bool first;  ///< nothing came in before
+  const ConvectiveLink* links;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const ConvectiveLink link = links[n];
+    const std::int64_t at = in_outlet(before, axis, link.cell) + link.in.i * before.component;
+    const T next = cells.sent(link.other_cell, link.other), last = before.origin[at];
+    const T now = first ? next : last + static_cast<T>(link.share) * (next - last);
+    after.origin[at] = now;
+    cells.bring(link.cell, link.in, now);
+  }
+};
+
+/// Draws the pressure at a convective side towards that far away. To a wave whose direction is across the side what
+/// was carried out is transparent, so that any pressure would be as good; Poinsot & Lele (1992, after Rudy &
+/// Strikwerda 1980) let a weak wave come in, of the amplitude L_1 = K (p - p_far), by which the density changes as
+/// d rho / dt = -K / 2 (rho - rho_far).
+template <class Cells>
+struct Held {
+  using L = typename Cells::Lattice;
+  using T = typename Cells::Number;
+  Cells cells;
+  Scalars<T> after;  ///< as left by Convective
+  int axis;
+  const HeldCell* held;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const HeldCell at = held[n];
+    const T change = static_cast<T>(at.rate) * (static_cast<T>(at.excess) - cells.moments_of(at.cell).excess);
+    T* const outlet = after.origin + in_outlet(after, axis, at.cell);
+    unrolled<1, L::q>([&](auto q) {
+      if ((at.in >> q() & 1u) == 0) return;
+      T& now = outlet[q() * after.component];
+      now += T(L::weight(q())) * change;
+      cells.bring(at.cell, heading_of<L>(q()), now);
+    });
+  }
+};
+
+/// Completes populations that were copied across a side, so that they come from a cell of another density, the side's
+/// being in the middle: velocity and stress remain (as in the extrapolation of Guo, Zheng & Shi 2002), the equilibrium
+/// w rho (1 + 3 c.u + 9/2 (c.u)^2 - 3/2 u^2) changes with rho by 2 (rho_side - rho).
+template <class Cells>
+struct Pressure {
+  using L = typename Cells::Lattice;
+  using T = typename Cells::Number;
+  Cells cells;
+  T half[3];  ///< of the force: what is stored holds the whole of the last step's, the velocity of the flow half of it
+  const PressureCell* along;
+  SLIP_FN void operator()(std::int64_t n) const {
+    const PressureCell at = along[n];
+    const Moments<T> m = cells.moments_of(at.cell);
+    const T inverse = T(1) / (T(1) + m.excess);
+    const T u[3] = {(m.x - half[0]) * inverse, (m.y - half[1]) * inverse, (m.z - half[2]) * inverse};
+    const T uu = T(1.5) * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+    const T change = T(2) * (static_cast<T>(at.excess) - m.excess);
+    unrolled<1, L::q>([&](auto q) {
+      constexpr int cx = L::velocity[q()][0], cy = L::velocity[q()][1], cz = L::velocity[q()][2];
+      if ((at.in >> q() & 1u) == 0) return;
+      const T cu = T(cx) * u[0] + T(cy) * u[1] + T(cz) * u[2];
+      const T more = T(L::weight(q())) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu);
+      cells.bring(at.cell, heading_of<L>(q()), cells.comes(at.cell, heading_of<L>(q())) + more);
+    });
+  }
+};
+
+/// Threads of a team that adds up loads; each takes every 64th link, then six add up the 64 in order.
+constexpr int load_threads = 64;
+
+/// Momentum that a step's populations hand to a surface, c_out f_out - c_in f_in a link (Ladd 1994), and its moment.
+/// The pressure of the fluid at rest is left out, so that deviations from the weights stand for f.
+template <class Cells>
+struct Loads {
+  Cells cells;
+  const LoadLink* links;
+  std::int64_t count;
+  double corner[3];  ///< from where moments are taken about, to the centre of the block's first cell
+  double* sums;      ///< [team][force, moment]
+
+  SLIP_FN void add(double (&sum)[6], const LoadLink& link) const {
+    const Heading out = opposite(link.in);
+    const double sent = static_cast<double>(cells.sent(link.cell, out));
+    const double back = static_cast<double>(cells.comes(link.cell, link.in));
+    const double c[3] = {double(out.x), double(out.y), double(out.z)};
+    const double x[3] = {double(link.cell.x), double(link.cell.y), double(link.cell.z)};
+    double f[3], r[3];
+    for (int a = 0; a < 3; ++a) {
+      f[a] = c[a] * (sent + back);
+      r[a] = corner[a] + x[a] + link.q * c[a];
+      sum[a] += f[a];
+    }
+    for (int a = 0; a < 3; ++a) sum[3 + a] += r[(a + 1) % 3] * f[(a + 2) % 3] - r[(a + 2) % 3] * f[(a + 1) % 3];
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const Loads& self = *this;
+    double* part = team.template shared<double>();
+    const std::int64_t first = team.index() * links_per_team;
+    team.each([=, &self](int thread) {
+      double mine[6] = {0, 0, 0, 0, 0, 0};
+      for (std::int64_t n = first + thread; n < first + links_per_team && n < self.count; n += load_threads)
+        self.add(mine, self.links[n]);
+      for (int c = 0; c < 6; ++c) part[6 * thread + c] = mine[c];
+    });
+    team.each([=, &self, &team](int thread) {
+      if (thread >= 6) return;
+      double all = 0;
+      for (int t = 0; t < load_threads; ++t) all += part[6 * t + thread];
+      self.sums[6 * team.index() + thread] = all;
+    });
+  }
+};
+
+}  // namespace slipstream::lbm

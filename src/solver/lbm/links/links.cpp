@@ -1,0 +1,292 @@
+// The links of a block, made once from what lies round its cells.
+#include "solver/lbm/links/links.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "device/work_items.hpp"
+#include "solver/lbm/fields.hpp"
+#include "solver/lbm/step/neighbours.hpp"
+#include "solver/lbm/storage/places.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+/// Makes the links of one plane of a block's cells: by cell, then by population.
+template <class L>
+class Maker {
+ public:
+  Maker(const Grid& grid, const Block& block, const Options& options, const Surroundings& s)
+      : grid_(grid), block_(block), options_(options), s_(s), neighbours_(grid, block, s) {}
+
+  Links links(std::int64_t z) {
+    const Box& box = block_.box;
+    std::vector<std::uint8_t> marks(box.extent(0));
+    for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y) {
+      neighbours_.mark_others(y, z, marks);
+      mark_seams(y, z, marks);
+      for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x)
+        if (marks[x - box.lo[0]] != 0) at_cell({x, y, z});
+    }
+    return std::move(links_);
+  }
+
+ private:
+  /// Cells beside a seam with a drop of the pressure have links, too.
+  void mark_seams(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& marks) const {
+    const Extent at{0, y, z};
+    for (int a = 1; a < 3; ++a)
+      if (options_.density_drop[a] != 0 && (at[a] == 0 || at[a] == grid_.extent()[a] - 1))
+        std::fill(marks.begin(), marks.end(), std::uint8_t{1});
+    if (options_.density_drop[0] == 0) return;
+    if (block_.box.lo[0] == 0) marks.front() = 1;
+    if (block_.box.hi[0] == grid_.extent()[0]) marks.back() = 1;
+  }
+
+  static Extent behind(const Extent& x, int i) {
+    return {x[0] - L::velocity[i][0], x[1] - L::velocity[i][1], x[2] - L::velocity[i][2]};
+  }
+
+  Extent wrapped(const Extent& p) const { return neighbours_.wrapped(p); }
+  std::uint8_t flag(const Extent& p) const { return neighbours_.flag(p); }
+
+  Cell local(const Extent& p) const {
+    const auto part = [&](int a) { return static_cast<std::int32_t>(p[a] - block_.box.lo[a]); };
+    return {part(0), part(1), part(2)};
+  }
+
+  /// Whether the exchange writes into a cell.
+  bool brought(const Extent& p) const {
+    return side_behind(grid_, options_, p) < 0 && !block_.box.contains(wrapped(p));
+  }
+  LinkLists& lists(bool wait) { return wait ? links_.exchanged : links_.local; }
+
+  void at_cell(const Extent& x) {
+    if (flag(x) != fluid) return;
+    for (int i = 1; i < L::q; ++i) {
+      const std::uint8_t there = flag(behind(x, i));
+      if (there == fluid) {
+        across_seam(x, i);
+      } else if (there == solid) {
+        at_body(x, i);
+      } else {
+        at_side(x, i, there - 1);
+      }
+    }
+  }
+
+  /// What the density of a population changes by on its way into x: at the same momentum that of its equilibrium,
+  /// w (rho + 3 c.j + (9/2 (c.j)^2 - 3/2 j^2) / rho), changes by w times the drop, but for terms of the order of the
+  /// drop times u^2. What enters at one end leaves at the other, to the last digit.
+  double seam_term(const Extent& x, int i) const {
+    const Extent from = behind(x, i);
+    double drop = 0;
+    for (int a = 0; a < 3; ++a)
+      drop += from[a] < 0 ? options_.density_drop[a] : from[a] >= grid_.extent()[a] ? -options_.density_drop[a] : 0;
+    return L::weight(i) * drop;
+  }
+
+  void across_seam(const Extent& x, int i) {
+    if (const double term = seam_term(x, i); term != 0)
+      links_.exchanged.added.push_back({local(x), heading_of<L>(i), term});
+  }
+
+  void at_side(const Extent& x, int i, int side) {
+    const auto found = options_.boundaries.find(static_cast<Side>(side));
+    if (found == options_.boundaries.end()) {
+      half_way(x, i, wall_velocity(options_, side));
+      links_.loads[side].push_back({local(x), heading_of<L>(i), 0.5});
+      return;
+    }
+    const Boundary& boundary = found->second;
+    switch (boundary.kind) {
+      case BoundaryKind::velocity:
+        return half_way(x, i, velocity_at(boundary, side, x, i));
+      case BoundaryKind::pressure:
+      case BoundaryKind::convective:
+      case BoundaryKind::slip:
+        return copy(x, i, boundary);
+    }
+  }
+
+  void half_way(const Extent& x, int i, const std::array<double, 3>& u) {
+    Link link{local(x), heading_of<L>(i), 0};
+    for (int a = 0; a < 3; ++a) link.term += 6 * L::weight(i) * L::velocity[i][a] * u[a];
+    LinkLists& to = lists(brought(behind(x, i)));
+    (link.term == 0 ? to.resting : to.half_way).push_back(link);
+  }
+
+  /// Where the link crosses the side, half-way between two cells.
+  std::array<double, 3> velocity_at(const Boundary& boundary, int side, const Extent& x, int i) const {
+    if (boundary.profile.empty()) return boundary.velocity;
+    const int fast = side / 2 == 0 ? 1 : 0, slow = side / 2 == 2 ? 1 : 2;
+    const auto half_cells = [&](int a) { return 2 * x[a] + 1 - L::velocity[i][a]; };
+    return boundary.profile.at(half_cells(slow) * (2 * grid_.extent()[fast] + 1) + half_cells(fast));
+  }
+
+  /// Slip: the mirror image, in the side, of what a neighbour sent. Pressure: what would come from beyond the side if
+  /// all but the density were there as in the last cell. Convective: the same, but late. At edges both, each on its
+  /// axis.
+  void copy(const Extent& x, int i, const Boundary& boundary) {
+    const Extent from = behind(x, i);
+    Extent other = from;
+    Direction c{L::velocity[i][0], L::velocity[i][1], L::velocity[i][2]};
+    for (int a = 0; a < 3; ++a) {
+      if (grid_.periodic()[a] || (from[a] >= 0 && from[a] < grid_.extent()[a])) continue;
+      other[a] = x[a];
+      const auto side = static_cast<Side>(2 * a + (from[a] < 0 ? 0 : 1));
+      if (options_.boundaries.at(side).kind == BoundaryKind::slip) c[a] = -c[a];
+    }
+    // Where a body meets the side there is no such neighbour.
+    if (flag(other) != fluid) return half_way(x, i, {0, 0, 0});
+    LinkLists& to = lists(brought(other));
+    const Heading sent = heading_of<L>(index_of<L>(c[0], c[1], c[2]));
+    if (boundary.kind == BoundaryKind::convective) {
+      const double share = boundary.speed / (1 + boundary.speed);
+      to.convective.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, share});
+      if (boundary.relaxation > 0) in_cell(to.held, x, i, boundary.density - 1).rate = hold_rate(boundary);
+      return;
+    }
+    to.weighted.push_back({local(x), heading_of<L>(i), local(wrapped(other)), sent, 0, 0.0, 1.0, seam_term(x, i)});
+    if (boundary.kind == BoundaryKind::pressure) in_cell(to.pressure, x, i, boundary.density - 1);
+  }
+
+  /// Of the wave that brings a density r back, each population w r (1 + 3 c_s), since c . n = 1 for all that come in:
+  /// it moves the fluid by c_s r. Half of K times what the density lacks, K = sigma c_s / L, L the domain's length.
+  double hold_rate(const Boundary& boundary) const {
+    const double sound = std::sqrt(1.0 / 3),
+                 length = static_cast<double>(grid_.extent()[convective_side(options_) / 2]);
+    return 0.5 * boundary.relaxation * sound / length * (1 + 3 * sound);
+  }
+
+  /// Adds a population to those of its cell.
+  template <class Item>
+  Item& in_cell(std::vector<Item>& cells, const Extent& x, int i, double excess) {
+    const Cell cell = local(x);
+    const auto same = [&](const Item& p) {
+      return std::tie(p.cell.x, p.cell.y, p.cell.z, p.excess) == std::tie(cell.x, cell.y, cell.z, excess);
+    };
+    // A cell's populations follow on one another; at edges up to three sides take turns.
+    const auto last = cells.end() - std::min<std::ptrdiff_t>(3, cells.end() - cells.begin());
+    auto found = std::find_if(last, cells.end(), same);
+    if (found == cells.end()) found = cells.insert(cells.end(), {cell, 0, excess});
+    found->in |= 1u << i;
+    return *found;
+  }
+
+  /// Bouzidi, Firdaouss & Lallemand 2001, linear. Beyond the middle of the link both populations are the cell's own;
+  /// before it the second is the one that the next cell sends after the first: no cell there, and the wall is half-way.
+  void at_body(const Extent& x, int i) {
+    const int out = opposite_of(i);
+    const double q = cut_along(x, out);
+    const int body = s_.bodies[index_in(s_.around, wrapped(behind(x, i)))] - 1;
+    links_.loads[first_body + body].push_back({local(x), heading_of<L>(i), q});
+    const bool alone = flag(behind(x, out)) != fluid;
+    if (q == 0.5 || (q < 0.5 && alone)) return half_way(x, i, {0, 0, 0});
+    WeightedLink link{local(x), heading_of<L>(i), local(x), heading_of<L>(q < 0.5 ? out : i), q < 0.5 ? 1 : 0};
+    link.own = q < 0.5 ? 2 * q : 1 / (2 * q);
+    link.rest = 1 - link.own;
+    lists(brought(behind(x, i)) || (q < 0.5 && brought(behind(x, out)))).weighted.push_back(link);
+  }
+
+  /// Where the link along velocity `out` meets the surface; half-way where no cut is known.
+  double cut_along(const Extent& x, int out) const {
+    const auto key = [](const auto& c) { return std::tie(c.cell[2], c.cell[1], c.cell[0], c.direction); };
+    Cut wanted;
+    for (int a = 0; a < 3; ++a) wanted.cell[a] = static_cast<std::int32_t>(x[a]);
+    wanted.direction = static_cast<std::uint16_t>(out - 1);
+    const auto found = std::lower_bound(s_.cuts.begin(), s_.cuts.end(), wanted,
+                                        [&](const Cut& a, const Cut& b) { return key(a) < key(b); });
+    return found != s_.cuts.end() && key(*found) == key(wanted) ? found->q : 0.5;
+  }
+
+  const Grid& grid_;
+  const Block& block_;
+  const Options& options_;
+  const Surroundings& s_;
+  Neighbours neighbours_;
+  Links links_;
+};
+
+template <class Item>
+void append(std::vector<Item>& to, const std::vector<Item>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+void append(LinkLists& to, const LinkLists& more) {
+  append(to.resting, more.resting);
+  each_kind(to, more, [](auto& all, const auto& others) { append(all, others); });
+}
+
+/// By population, each in the order of its cells: the order of memory in soa, so that neighbouring threads touch
+/// neighbouring values.
+template <class Item>
+void sort_by_population(std::vector<Item>& items, Layout layout) {
+  if (row_axis(layout) == 2) {
+    const auto place = [](const Item& item) { return std::tuple(item.in.i, item.cell.x, item.cell.y, item.cell.z); };
+    std::sort(items.begin(), items.end(), [&](const Item& a, const Item& b) { return place(a) < place(b); });
+    return;
+  }
+  std::array<std::size_t, 28> first{};
+  for (const Item& item : items) ++first[item.in.i + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<Item> sorted(items.size());
+  for (const Item& item : items) sorted[first[item.in.i]++] = item;
+  items = std::move(sorted);
+}
+
+}  // namespace
+
+Neighbours::Neighbours(const Grid& grid, const Block& block, const Surroundings& s) : s_(s), box_(block.box) {
+  for (int a = 0; a < 3; ++a)
+    if (s.around.extent(a) == box_.extent(a) && grid.periodic()[a]) period_[a] = grid.extent()[a];
+}
+
+void Neighbours::mark_others(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& out) const {
+  const std::int64_t n = box_.extent(0);
+  // In two dimensions there are no planes above and below.
+  const bool planes = period_[2] != 0 || s_.around.extent(2) > box_.extent(2);
+  std::vector<std::uint8_t> near(n + 2);  // of the cells at x - 1
+  const Extent ends[2] = {wrapped({box_.lo[0] - 1, y, z}), wrapped({box_.hi[0], y, z})};
+  const bool beyond = period_[0] != 0 || s_.around.extent(0) > n;
+  for (std::int64_t dz = planes ? -1 : 0; dz <= (planes ? 1 : 0); ++dz)
+    for (std::int64_t dy = -1; dy <= 1; ++dy) {
+      const Extent start = wrapped({box_.lo[0], y + dy, z + dz});
+      const std::uint8_t* const row = s_.flags.data() + index_in(s_.around, start);
+      for (std::int64_t x = 0; x < n; ++x) near[x + 1] |= row[x];
+      if (!beyond) continue;
+      near[0] |= row[ends[0][0] - start[0]];
+      near[n + 1] |= row[ends[1][0] - start[0]];
+    }
+  for (std::int64_t x = 0; x < n; ++x) out[x] = near[x] | near[x + 1] | near[x + 2];
+}
+
+Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings) {
+  std::vector<Links> planes(block.box.extent(2));
+  with_lattice(options.lattice, [&]<class L>(L) {
+    const auto plane = [&](std::int64_t z) {
+      planes[z] = Maker<L>(grid, block, options, surroundings).links(block.box.lo[2] + z);
+    };
+    for_each_item(block.box.extent(2), plane, block.box.extent(0) * block.box.extent(1));
+  });
+  Links all;
+  for (const Links& plane : planes) {
+    append(all.local, plane.local);
+    append(all.exchanged, plane.exchanged);
+    for (const auto& [bearer, loads] : plane.loads) append(all.loads[bearer], loads);
+  }
+  const Layout layout = layout_of(grid, options);
+  if (layout != Layout::aos)
+    for (LinkLists* lists : {&all.local, &all.exchanged}) {
+      sort_by_population(lists->added, layout);
+      sort_by_population(lists->half_way, layout);
+      sort_by_population(lists->resting, layout);
+      sort_by_population(lists->weighted, layout);
+      sort_by_population(lists->convective, layout);
+    }
+  return all;
+}
+
+}  // namespace slipstream::lbm

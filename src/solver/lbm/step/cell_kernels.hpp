@@ -1,0 +1,80 @@
+#pragma once
+// What is done to the cells of a block through what they sent and are about to read, whatever the state is stored as.
+#include "device/together.hpp"
+#include "solver/lbm/energy.hpp"
+#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/links/link_kernels.hpp"
+#include "solver/lbm/links/readings.hpp"
+#include "solver/row_faults.hpp"
+
+namespace slipstream::lbm {
+
+/// `Cells`: made from BlockArrays; offers what Populations does.
+template <class Cells>
+class CellKernels : public Kernels {
+  using T = typename Cells::Number;
+
+ public:
+  void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
+    const Cells cells(b);
+    const auto apply = [&](std::size_t count, const auto& work) { launch_per_link(stream, count, work, b.together); };
+    apply(links.added.size(), Added<Cells>{cells, links.added.data()});
+    apply(links.half_way.size(), HalfWay<Cells>{cells, links.half_way.data()});
+    apply(links.weighted.size(), Weighted<Cells>{cells, links.weighted.data()});
+    apply(links.pressure.size(),
+          Pressure<Cells>{cells, {half(model, 0), half(model, 1), half(model, 2)}, links.pressure.data()});
+    if (links.convective.empty()) return;
+    apply(links.convective.size(),
+          Convective<Cells>{cells, Scalars<const T>(b.outlet.before), Scalars<T>(b.outlet.after), b.outlet.axis,
+                            b.outlet.first, links.convective.data()});
+    apply(links.held.size(), Held<Cells>{cells, Scalars<T>(b.outlet.after), b.outlet.axis, links.held.data()});
+  }
+
+  void loads(Together& together, std::span<const LoadLink> links, const std::array<double, 3>& corner,
+             const BlockArrays& b, double* sums) const override {
+    together.add_teams(
+        load_teams(links.size()), load_threads, 6 * load_threads * sizeof(double),
+        Loads<Cells>{
+            Cells(b), links.data(), static_cast<std::int64_t>(links.size()), {corner[0], corner[1], corner[2]}, sums});
+  }
+
+  void macroscopic(Together& together, const Box& box, const BlockArrays& b, const Model& model,
+                   double* change) const override {
+    const CellRows rows(box, b.populations.shape.row_axis);
+    together.add_teams(rows.count(), row_threads, row_threads * sizeof(double),
+                       Macroscopic<Cells>{Cells(b),
+                                          Scalars<T>(b.velocity),
+                                          Scalars<T>(b.density),
+                                          Scalars<const std::uint8_t>(b.flags),
+                                          rows,
+                                          {half(model, 0), half(model, 1), half(model, 2)},
+                                          change});
+  }
+
+  void excess_mass(Together& together, const Box& box, const BlockArrays& b, double* sum) const override {
+    const CellRows rows(box, b.populations.shape.row_axis);
+    together.add_teams(rows.count(), row_threads, row_threads * sizeof(double),
+                       ExcessMass<Cells>{Cells(b), Scalars<const std::uint8_t>(b.flags), rows, sum});
+  }
+
+  void energy(Together& together, const Box& box, const BlockArrays& b, const Model& model,
+              double* sums) const override {
+    const Force<T> force{static_cast<T>(model.force[0]), static_cast<T>(model.force[1]),
+                         static_cast<T>(model.force[2])};
+    const CellRows rows(box, b.populations.shape.row_axis);
+    together.add_teams(rows.count(), row_threads, 2 * row_threads * sizeof(double),
+                       EnergySums<Cells>{Cells(b), Scalars<const std::uint8_t>(b.flags), rows, force, model.viscosity,
+                                         model.smagorinsky.value_or(0), sums});
+  }
+
+  void inspect_density(Together& together, const BlockArrays& b, double lowest, double highest,
+                       RowFinding* rows) const override {
+    find_row_faults(together, rows_of(b.populations.shape),
+                    DensityFaults<Cells>{Cells(b), Scalars<const std::uint8_t>(b.flags), lowest, highest}, rows);
+  }
+
+ protected:
+  static T half(const Model& model, int axis) { return static_cast<T>(0.5 * model.force[axis]); }
+};
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,122 @@
+#pragma once
+// The kernels of one lattice and number format, as functors for both backends.
+#include "solver/lbm/step/cell_kernels.hpp"
+#include "solver/lbm/collision/trt.hpp"
+#include "solver/lbm/storage/rearrange.hpp"
+#include "solver/lbm/start.hpp"
+#include "solver/lbm/step/stream_collide_groups.hpp"
+#include "solver/lbm/step/stream_collide_packed.hpp"
+
+namespace slipstream::lbm {
+
+/// The step by a model that is not plain; written in collide_by_model.hpp and instantiated in files of its own.
+template <class L, class S>
+void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
+
+template <class L, class S>
+class KernelsOf final : public CellKernels<Populations<L, S>> {
+  using CellKernels<Populations<L, S>>::half;
+  using T = typename S::Number;
+  using Word = typename S::Word;
+
+ public:
+  bool knows_walls(bool in_place, Layout layout) const override {
+    return step_knows_walls<S>(in_place) && layout != Layout::aos;
+  }
+
+  void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
+    launch(stream, box,
+           Rest<L, S>{reinterpret_cast<Word*>(b.populations.origin),
+                      Places(b),
+                      Scalars<const std::uint8_t>(b.flags),
+                      {half(model, 0), half(model, 1), half(model, 2)}});
+  }
+
+  void start_from(Stream& stream, const Box& box, const BlockArrays& b, const Model& model,
+                  const FlowValues& flow) const override {
+    launch(stream, box,
+           StartFlow<L, S>{reinterpret_cast<Word*>(b.populations.origin), Places(b),
+                           Scalars<const std::uint8_t>(b.flags), GivenFlow(flow, model)});
+  }
+
+  void stream_collide(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
+                      const Model& model) const override {
+    if (!model.plain()) return collide_by_model<L, S>(stream, box, b, layout, model);
+    b.form == Form::apart ? collide_plainly<false>(stream, box, b, layout, model)
+                          : collide_plainly<true>(stream, box, b, layout, model);
+  }
+
+  void rearrange(Stream& stream, const BlockArrays& b, Form to, std::byte* spare) const override {
+    for (int i = 1; i < L::q; i += 2) rearrange_pair(stream, b, to, heading_of<L>(i), reinterpret_cast<Word*>(spare));
+  }
+
+  void transcribe(Stream& stream, const BlockArrays& from, const BlockArrays& to) const override {
+    launch(stream, Box{{0, 0, 0}, from.flags.shape.extent},
+           Transcribe<L, Word>{reinterpret_cast<const Word*>(from.populations.origin),
+                               reinterpret_cast<Word*>(to.populations.origin), Places(from), Places(to),
+                               Scalars<const std::uint8_t>(from.flags)});
+  }
+
+  void rest_solids(Stream& stream, const BlockArrays& b) const override {
+    launch(stream, Box{{0, 0, 0}, b.flags.shape.extent},
+           RestSolids<L, Word>{reinterpret_cast<Word*>(b.populations.origin), Places(b),
+                               Scalars<const std::uint8_t>(b.flags)});
+  }
+
+  void place_links(Stream& stream, std::span<const Link> links, const BlockArrays& b, Bounce* places) const override {
+    const Form form = b.form == Form::apart ? Form::apart : Form::shared;
+    launch_per_link(stream, links.size(),
+                    PlaceLinks{Places(b, form), b.populations.shape.origin, links.data(), places});
+  }
+
+  void apply_links(Stream& stream, const LinkSpans& links, const BlockArrays& b, const Model& model) const override {
+    launch_per_link(stream, links.resting.size(),
+                    Rebound<Word>{reinterpret_cast<Word*>(b.populations.origin) - b.populations.shape.origin,
+                                  links.resting.data(), b.form == Form::turned},
+                    b.together);
+    CellKernels<Populations<L, S>>::apply_links(stream, links, b, model);
+  }
+
+ private:
+  template <bool in_place>
+  static void collide_plainly(Stream& stream, const Box& box, const BlockArrays& b, Layout layout, const Model& model) {
+    using Raw = typename S::Raw;
+    const Trt<L, T, Raw::unit> collision(model.plus, model.minus);
+    if (b.numbering.words != nullptr) return launch_packed_step<L, Raw, in_place>(stream, b, collision);
+    if (has_vector_step(stream, b, layout)) return launch_vector_step<L, Raw, in_place>(stream, box, b, collision);
+    if (!launched_by_rows<in_place>(stream, box, b, layout, collision))
+      launch_any_step<L, Raw, in_place>(stream, box, b, collision);
+  }
+
+  /// Whether the step was launched by a kernel that knows rows of cells, as GPUs have them for large blocks.
+  template <bool in_place, class Collision>
+  static bool launched_by_rows(Stream& stream, const Box& box, const BlockArrays& b, Layout layout,
+                               const Collision& collision) {
+    if (stream.device().backend == Backend::host || layout == Layout::aos || b.together ||
+        (b.has_solids && !b.leave_solids))
+      return false;
+    if (layout == Layout::soa) return launched_by_rows_of<L, in_place>(stream, box, b, collision);
+    if constexpr (L::dimensions == 3)
+      return launched_by_rows_of<AlongZ<L>, in_place>(stream, along_z(box), along_z(b), collision);
+    return false;
+  }
+
+  /// `M`: the lattice as memory sees it.
+  template <class M, bool in_place, class Collision>
+  static bool launched_by_rows_of(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+    if constexpr (step_knows_walls<S>(in_place))
+      if (b.walls != 0) return launched_by_rows_of<M, Sides::walls, in_place>(stream, box, b, collision);
+    return launched_by_rows_of<M, Sides::wrap, in_place>(stream, box, b, collision);
+  }
+
+  template <class M, Sides sides, bool in_place, class Collision>
+  static bool launched_by_rows_of(Stream& stream, const Box& box, const BlockArrays& b, const Collision& collision) {
+    using Raw = typename S::Raw;
+    if (b.has_solids) return launch_groups<M, Raw, AtSolids::leave, sides, in_place>(stream, box, b, collision);
+    if (launch_groups<M, Raw, AtSolids::none, sides, in_place>(stream, box, b, collision)) return true;
+    launch_on_gpu(stream, box, step_of<M, Raw, Strides::soa, AtSolids::none, sides, in_place>(b, collision));
+    return true;
+  }
+};
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,38 @@
+#pragma once
+// Reading what lies round the cells of a block, row by row and cell by cell.
+#include <cstdint>
+#include <vector>
+
+#include "solver/lbm/links/links.hpp"
+
+namespace slipstream::lbm {
+
+/// How many cells of a box are fluid.
+std::int64_t count_fluid(const Surroundings& s, const Box& box);
+
+/// Finds the cells round those of a block. Where the kernel wraps round, the cells beyond a side are those at the
+/// block's other end.
+class Neighbours {
+ public:
+  Neighbours(const Grid& grid, const Block& block, const Surroundings& s);
+
+  /// Of a cell of the block or one beside it.
+  Extent wrapped(Extent p) const {
+    for (int a = 0; a < 3; ++a) {
+      if (period_[a] == 0) continue;
+      if (p[a] < 0) p[a] += period_[a];
+      if (p[a] >= period_[a]) p[a] -= period_[a];
+    }
+    return p;
+  }
+  std::uint8_t flag(const Extent& p) const { return s_.flags[index_in(s_.around, wrapped(p))]; }
+  /// Sets out[x] to 0 for those cells of the block's row (y, z) that are fluid and have nothing but fluid round them.
+  void mark_others(std::int64_t y, std::int64_t z, std::vector<std::uint8_t>& out) const;
+
+ private:
+  const Surroundings& s_;
+  Box box_;
+  Extent period_{0, 0, 0};  // 0 where nothing wraps
+};
+
+}  // namespace slipstream::lbm

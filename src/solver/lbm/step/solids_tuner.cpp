@@ -1,0 +1,295 @@
+#include "solver/lbm/step/solids_tuner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include <slipstream/device.hpp>
+#include <slipstream/error.hpp>
+
+#include "exchange/tuner_cache.hpp"
+#include "machine/agree.hpp"
+#include "solver/lbm/fields.hpp"
+#include "solver/lbm/step/split_tuner.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+constexpr const char* header = "slipstream tuned solids 1";
+constexpr std::array ways{Solids::dense, Solids::flags, Solids::sparse};
+constexpr double never = std::numeric_limits<double>::max();  // as text, too
+
+std::string to_text(const std::string& key, Solids way) {
+  return sealed(std::string(header) + "\nkey " + key + "\nsolids " + to_string(way) + "\n");
+}
+
+std::optional<Solids> from_text(const std::string& key, const std::string& text) {
+  for (const Solids way : ways)
+    if (text == to_text(key, way)) return way;
+  return {};
+}
+
+Kept kept_as(Solids way) {
+  return way == Solids::dense ? Kept::all : way == Solids::flags ? Kept::fluid : Kept::packed;
+}
+
+/// Blocks that are alike, which one measurement serves.
+struct Alike {
+  std::vector<std::int64_t> blocks;
+  std::optional<Solids> known;  ///< from the cache
+  std::array<double, ways.size()> seconds{};
+
+  bool measured() const { return !known; }
+  std::optional<Solids> fastest() const {
+    if (known) return known;
+    const auto least = std::min_element(seconds.begin(), seconds.end());
+    if (*least == never) return {};
+    return ways[least - seconds.begin()];
+  }
+  /// With those of another rank: the slower counts.
+  void add(const Alike& other) {
+    blocks.insert(blocks.end(), other.blocks.begin(), other.blocks.end());
+    if (!known) known = other.known;
+    for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] = std::max(seconds[i], other.seconds[i]);
+  }
+};
+
+/// By key; as one line each, to be sent.
+using AllAlike = std::map<std::string, Alike>;
+
+std::string to_lines(const AllAlike& all) {
+  std::ostringstream lines;
+  lines.precision(std::numeric_limits<double>::max_digits10);
+  for (const auto& [key, alike] : all) {
+    lines << (alike.known ? static_cast<int>(*alike.known) : -1);
+    for (const double seconds : alike.seconds) lines << ' ' << seconds;
+    lines << ' ' << alike.blocks.size();
+    for (const std::int64_t block : alike.blocks) lines << ' ' << block;
+    lines << ' ' << key << '\n';
+  }
+  return lines.str();
+}
+
+AllAlike from_lines(const std::string& text) {
+  AllAlike all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    Alike alike;
+    int known = 0;
+    std::size_t blocks = 0;
+    words >> known;
+    if (known >= 0) alike.known = static_cast<Solids>(known);
+    for (double& seconds : alike.seconds) words >> seconds;
+    words >> blocks;
+    alike.blocks.resize(blocks);
+    for (std::int64_t& block : alike.blocks) words >> block;
+    std::string key;
+    std::getline(words >> std::ws, key);
+    require(!words.fail(), "the ranks run different builds of slipstream: what was tuned cannot be read");
+    all[key] = alike;
+  }
+  return all;
+}
+
+/// Each once.
+std::vector<std::string> of_all_ranks(const Communicator& comm, const std::vector<std::string>& notes) {
+  std::string mine;
+  for (const std::string& note : notes) mine += note + '\0';
+  std::vector<std::string> all;
+  for (const std::string& text : comm.all_gather(mine)) {
+    std::istringstream of_rank(text);
+    for (std::string note; std::getline(of_rank, note, '\0');)
+      if (std::find(all.begin(), all.end(), note) == all.end()) all.push_back(note);
+  }
+  return all;
+}
+
+class SolidsTuner {
+ public:
+  SolidsTuner(const Grid& grid, const Options& options, const Surfaces& surfaces)
+      : grid_(grid), options_(options), surfaces_(surfaces), how_(*options.tune) {
+    how_.cache_folder = how_.cache_folder.empty() ? tuner_cache_folder() : how_.cache_folder;
+  }
+
+  /// Of this rank's blocks.
+  AllAlike measure() {
+    Surfaces uncut = surfaces_;
+    uncut.cuts = {};
+    find_room();
+    AllAlike all;
+    for (const std::int64_t id : grid_.local()) {
+      const Block& block = grid_.block(id);
+      if (!has_room_[block.device]) continue;
+      const Surroundings s = surroundings_of(grid_, block, options_, ghost_layers(grid_, options_), uncut);
+      const Solidity solidity = solidity_of(block, s, row_axis(layout_of(grid_, options_)));
+      if (solidity.share == 0 || solidity.share == 1) continue;
+      const std::string key = key_of(block, solidity);
+      if (!all.contains(key)) all[key] = found_for(key, block);
+      all[key].blocks.push_back(id);
+    }
+    return all;
+  }
+
+  void remember(const std::string& key, Solids way) {
+    const std::string file = file_of(key);
+    if (file.empty()) return;
+    if (const std::string failure = write_cache(file, to_text(key, way)); !failure.empty())
+      notes.push_back("how solid cells are kept is not remembered: " + failure);
+  }
+
+  std::vector<std::string> notes;
+
+ private:
+  std::string file_of(const std::string& key) const {
+    return how_.cache_folder.empty() ? "" : cache_file(how_.cache_folder, key);
+  }
+
+  /// Devices that hold their blocks whichever way is the fastest: where one does not, the rules decide.
+  void find_room() {
+    const Machine& machine = grid_.machine();
+    std::vector<std::int64_t> needed(machine.devices(), 0);
+    for (const ArrayBytes& array : memory_needed(grid_, options_)) needed[array.device] += array.bytes;
+    has_room_.assign(machine.devices(), false);
+    for (const int device : machine.devices_of_rank(grid_.rank())) {
+      const MachineDevice& mine = machine.device(device);
+      std::int64_t all = 0, room = mine.memory;
+      if (mine.local.backend == Backend::cuda) {
+        room = static_cast<std::int64_t>(info(mine.local).memory_free);
+        for (int other = 0; other < machine.devices(); ++other)
+          if (machine.device(other).node == mine.node && machine.device(other).uuid == mine.uuid) all += needed[other];
+      } else {
+        all = needed[device];
+      }
+      has_room_[device] = all <= room;
+      if (all > room)
+        notes.push_back("device " + std::to_string(device) + " has no room for all cells of its blocks (" +
+                        std::to_string(all) + " bytes, " + std::to_string(room) +
+                        " free): how they are kept is not measured");
+    }
+  }
+
+  /// With shares of solid cells in steps of a twentieth and of a quarter.
+  std::string key_of(const Block& block, const Solidity& solidity) const {
+    const Extent& cells = block.box.extents();
+    std::ostringstream text;
+    text << tuner_key(Grid(cells, alone_on(block.device), 0), {}, options_.exchange) << " | solids "
+         << slipstream::to_string(cells) << " share " << std::lround(20 * solidity.share) << " long "
+         << std::lround(4 * solidity.long_share) << ' ' << to_string(options_.lattice) << ' '
+         << to_string(options_.collision) << (options_.smagorinsky ? " eddies " : " ")
+         << (model_of(options_).plain() ? "" : "model ") << to_string(options_.precision) << ' '
+         << to_string(options_.streaming) << ' ' << to_string(layout_of(grid_, options_)) << ' '
+         << alignment_of(options_, on_gpus(grid_)) << (options_.flags_by_word ? " words" : "")
+         << (surfaces_.cuts ? " cut" : "");
+    return text.str();
+  }
+
+  Alike found_for(const std::string& key, const Block& block) {
+    Alike found;
+    const std::string file = file_of(key);
+    if (!how_.retune && !file.empty())
+      if (const auto text = read_cache(file)) {
+        found.known = from_text(key, *text);
+        if (found.known) return found;
+        notes.push_back("warning: " + file + " is damaged; measured again");
+      }
+    const Machine machine = alone_on(block.device);
+    const auto differ = ways_that_differ(model_of(options_), on_gpus(grid_), layout_of(grid_, options_));
+    for (std::size_t i = 0; i < ways.size(); ++i)
+      found.seconds[i] =
+          std::find(differ.begin(), differ.end(), ways[i]) == differ.end() ? never : seconds(machine, block, ways[i]);
+    return found;
+  }
+
+  Machine alone_on(int device) const {
+    MachineDevice one = grid_.machine().device(device);
+    one.node = one.rank = 0;
+    return {grid_.machine().name(), {one}, {grid_.machine().link(device, device)}};
+  }
+
+  /// Of a step of the block alone; never where that cannot be, as without memory for it.
+  double seconds(const Machine& machine, const Block& block, Solids way) {
+    Options o = options_;
+    o.cells = block.box.extents();
+    o.periodic = {true, true, grid_.dimensions() == 3};
+    o.density_drop = {0, 0, 0};
+    o.walls.clear();
+    o.boundaries.clear();
+    o.grid = {};
+    o.layout = layout_of(grid_, options_);
+    o.alignment = alignment_of(options_, on_gpus(grid_));
+    o.solids = way;
+    o.tune.reset();
+    o.tune_rim = false;
+    o.overlap = Overlap::off;
+    o.exchange.routes = {RouteKind::kernel};
+    o.exchange.trace = nullptr;
+    o.exchange.chosen.clear();
+    const Communicator self(MPI_COMM_SELF);
+    try {
+      Lbm lbm(self, machine, o, inside(block));
+      return seconds_a_step(self, how_, [&](std::int64_t steps) { lbm.advance(steps); });
+    } catch (const std::exception& error) {
+      notes.push_back("solids kept as " + to_string(way) + " were not measured: " + error.what());
+      return never;
+    }
+  }
+
+  /// The bodies as cells of the block alone know them.
+  Surfaces inside(const Block& block) const {
+    const Extent low = block.box.lo, up{-low[0], -low[1], -low[2]};
+    Surfaces moved;
+    moved.names = surfaces_.names;
+    moved.solid = [solid = surfaces_.solid, low](const Box& box) { return solid(shifted(box, low)); };
+    if (surfaces_.cuts)
+      moved.cuts = [cuts = surfaces_.cuts, low, up](const Box& box, const std::vector<Direction>& directions) {
+        std::vector<Cut> found = cuts(shifted(box, low), directions);
+        for (Cut& cut : found)
+          for (int a = 0; a < 3; ++a) cut.cell[a] += static_cast<std::int32_t>(up[a]);
+        return found;
+      };
+    return moved;
+  }
+
+  const Grid& grid_;
+  const Options& options_;
+  const Surfaces& surfaces_;
+  TuneOptions how_;
+  std::vector<bool> has_room_;
+};
+
+}  // namespace
+
+std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout) {
+  if (gpu && layout != Layout::aos && !model.plain()) return {Solids::flags, Solids::sparse};
+  return {ways.begin(), ways.end()};
+}
+
+KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Options& options, const Surfaces& surfaces) {
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto start = now();
+  SolidsTuner tuner(grid, options, surfaces);
+  AllAlike mine;
+  on_all_ranks(comm, [&] { mine = tuner.measure(); });
+  AllAlike together;
+  for (const std::string& text : comm.all_gather(to_lines(mine)))
+    for (const auto& [key, alike] : from_lines(text)) together[key].add(alike);
+  KeptBlocks all;
+  for (const auto& [key, alike] : together) {
+    const auto way = alike.fastest();
+    if (!way) continue;
+    for (const std::int64_t block : alike.blocks) all.of[block] = kept_as(*way);
+    if (all.told.source != "measured") all.told.source = alike.measured() ? "measured" : "cache";
+    if (const auto own = mine.find(key); own != mine.end() && own->second.measured()) tuner.remember(key, *way);
+  }
+  for (const auto& [id, kept] : all.of)
+    ++(kept == Kept::all ? all.told.dense : kept == Kept::fluid ? all.told.flags : all.told.sparse);
+  all.told.seconds = comm.max(std::chrono::duration<double>(now() - start).count());
+  all.told.notes = of_all_ranks(comm, tuner.notes);
+  return all;
+}
+
+}  // namespace slipstream::lbm

@@ -1,0 +1,143 @@
+#include "solver/lbm/step/split_tuner.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <sstream>
+
+#include <slipstream/error.hpp>
+
+#include "exchange/tuner_cache.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+constexpr const char* header = "slipstream tuned rim 3";
+/// One measurement lasts about so long: shorter ones are at the mercy of the host's scheduler.
+constexpr double trial_seconds = 0.04;
+/// Bytes that a device sends, from which hiding them pays for the launches of the rim (four H200s: 1 % of a step gained
+/// at 5 MB, 4 % at 10 MB, 3 to 6 % lost at 1 MB).
+constexpr double worth_hiding = 5e6;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+std::string to_text(const std::string& key, const Split& split) {
+  std::ostringstream text;
+  text << header << "\nkey " << key << "\nsplit " << split.overlap;
+  for (const std::int64_t width : split.rim) text << ' ' << width;
+  text << ' ' << split.rim_processors << '\n';
+  return sealed(text.str());
+}
+
+std::optional<Split> from_text(const std::string& key, const std::string& text) {
+  const std::optional<std::string> whole = unsealed(text);
+  if (!whole) return {};
+  std::istringstream lines(*whole);
+  std::string first, second, word;
+  if (!std::getline(lines, first) || first != header) return {};
+  if (!std::getline(lines, second) || second != "key " + key) return {};
+  Split split;
+  lines >> word >> split.overlap >> split.rim[0] >> split.rim[1] >> split.rim[2] >> split.rim_processors;
+  if (!lines || word != "split") return {};
+  return split;
+}
+
+}  // namespace
+
+std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const std::array<bool, 3>& cut, Layout layout,
+                                    int processors, int asked) {
+  std::vector<Split> found;
+  if (overlap != Overlap::on) found.push_back({});
+  if (overlap == Overlap::off) return found;
+  // Wider rims leave fewer cells to hide the exchange behind, but thin ones across rows touch memory in small pieces.
+  constexpr Extent widths[] = {{0, 0, 0}, {8, 0, 0}, {32, 0, 0}, {4, 4, 4}, {8, 8, 8}, {16, 16, 16}};
+  for (const Extent& wanted : widths) {
+    Split split{true, by_rows(layout, wanted), 0, {}, {}, 0, {}};
+    bool interior = true;
+    for (int a = 0; a < 3; ++a) {
+      if (!cut[a]) split.rim[a] = 0;
+      if (cut[a] && 2 * std::max<std::int64_t>(1, split.rim[a]) >= block[a]) interior = false;
+    }
+    const bool known = std::any_of(found.begin(), found.end(),
+                                   [&](const Split& other) { return other.overlap && other.rim == split.rim; });
+    if (known || (!interior && !found.empty())) continue;
+    found.push_back(split);
+    if (wanted != Extent{0, 0, 0} || !interior || asked > 0) continue;
+    for (const int part : {2, 8}) {
+      split.rim_processors = processors / part;
+      if (split.rim_processors > 0) found.push_back(split);
+    }
+  }
+  for (Split& split : found) {
+    split.source = "options";
+    if (asked > 0) split.rim_processors = asked;
+  }
+  return found;
+}
+
+Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices, double bytes) {
+  if (options.overlap != Overlap::automatic || options.rim != Extent{0, 0, 0}) return options.overlap;
+  const Layout layout = layout_of(grid, options);
+  const int along = row_axis(layout);
+  const bool cut = std::any_of(grid.blocks().begin(), grid.blocks().end(),
+                               [&](const Block& block) { return block.box.extent(along) < grid.extent()[along]; });
+  const bool slow_rim = cut && layout != Layout::aos;
+  return by_devices && (slow_rim || bytes < worth_hiding) ? Overlap::off : Overlap::automatic;
+}
+
+double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run) {
+  const auto timed = [&](std::int64_t steps) {
+    comm.barrier();
+    const double start = now();
+    run(steps);
+    return comm.max(now() - start) / static_cast<double>(steps);
+  };
+  const double guess = timed(std::max(1, how.warm_ups));
+  const auto steps = static_cast<std::int64_t>(std::clamp(trial_seconds / std::max(guess, 1e-9), 4.0, 400.0));
+  double best = std::numeric_limits<double>::infinity();
+  for (int trial = 0; trial < 3; ++trial) best = std::min(best, timed(steps));
+  return best;
+}
+
+Split tune_split(const Communicator& comm, const std::string& key, const std::vector<Split>& candidates,
+                 const TuneOptions& how, const std::function<double(const Split&)>& seconds) {
+  if (candidates.size() == 1) return candidates.front();
+  const double start = now();
+  const std::string agreed = comm.broadcast("rim " + key, 0);
+  const std::string folder = how.cache_folder.empty() ? tuner_cache_folder() : how.cache_folder;
+  const std::string file = folder.empty() ? "" : cache_file(folder, agreed);
+  std::vector<std::string> notes;
+  std::string text;
+  if (comm.rank() == 0 && !how.retune && !file.empty()) {
+    text = read_cache(file).value_or("");
+    if (!text.empty() && !from_text(agreed, text)) {
+      notes.push_back("warning: " + file + " is damaged; measured again");
+      text.clear();
+    }
+  }
+  text = comm.broadcast(text, 0);
+  const bool measured = text.empty();
+  if (measured) {
+    const Split* best = nullptr;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Split& candidate : candidates)
+      if (const double time = seconds(candidate); time < least || !best) {
+        best = &candidate;
+        least = time;
+      }
+    text = comm.broadcast(to_text(agreed, *best), 0);
+    if (comm.rank() == 0) {
+      const std::string failure = file.empty() ? "neither XDG_CACHE_HOME nor HOME is set" : write_cache(file, text);
+      if (!failure.empty()) notes.push_back("the width of the rim is not kept: " + failure);
+    }
+  }
+  std::optional<Split> found = from_text(agreed, text);
+  require(found.has_value(), "the ranks do not agree on the rim that was tuned: they run different builds");
+  found->source = measured ? "measured" : "cache";
+  found->file = file;
+  found->seconds = now() - start;
+  found->notes = std::move(notes);
+  return *found;
+}
+
+}  // namespace slipstream::lbm

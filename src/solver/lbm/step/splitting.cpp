@@ -1,0 +1,73 @@
+// How a step is split round its exchange, by measurement.
+#include <algorithm>
+
+#include "exchange/tuner_cache.hpp"
+#include "solver/lbm/impl.hpp"
+#include "solver/lbm/step/split_tuner.hpp"
+
+namespace slipstream::lbm {
+
+void Lbm::Impl::take(const Split& chosen) {
+  options.overlap = chosen.overlap ? Overlap::on : Overlap::off;
+  options.rim = chosen.rim;
+  options.rim_processors = chosen.rim_processors;
+  // Packed blocks keep the lists that they have.
+  for (BlockWork& work : blocks) {
+    if (work.fluid.size() != 0) continue;
+    work.split = split_rim(work.cells, margins(grid.block(work.id)));
+    work.boundary.split(waited[work.device], work.split.interior);
+  }
+}
+
+double Lbm::Impl::most_bytes_sent() const {
+  std::map<int, std::int64_t> sent;
+  std::int64_t most = 0;
+  for (const MessageInfo& message : exchange().messages()) {
+    if (grid.machine().device(message.source).rank != comm.rank() || message.source == message.target) continue;
+    most = std::max(most, sent[message.source] += message.bytes);
+  }
+  return comm.max(static_cast<double>(most));
+}
+
+std::string Lbm::Impl::split_key() const {
+  const std::string step = " | " + to_string(options.lattice) + ' ' + to_string(options.representation) + ' ' +
+                           to_string(options.collision) + ' ' + to_string(options.streaming) +
+                           (model.plain() ? "" : " model") + " walls " + std::to_string(options.walls.size()) +
+                           " sides " + std::to_string(options.boundaries.size()) + " overlap " +
+                           std::to_string(static_cast<int>(options.overlap)) + " processors " +
+                           std::to_string(options.rim_processors) + (options.tune ? " tuned" : "");
+  return tuner_key(grid, {{patterns.front().get(), populations->options()}}, options.exchange) + step;
+}
+
+void Lbm::Impl::tune_rim(Lbm& owner) {
+  const Split asked{options.overlap == Overlap::on, options.rim, options.rim_processors, "options", {}, 0, {}};
+  Extent smallest = grid.extent();
+  for (const Block& block : grid.blocks())
+    for (int a = 0; a < 3; ++a) smallest[a] = std::min(smallest[a], block.box.extent(a));
+  std::array<bool, 3> cut{};
+  for (int a = 0; a < 3; ++a)
+    cut[a] = populations->options().ghost[a] > 0 && (grid.periodic()[a] || smallest[a] < grid.extent()[a]);
+  if (options.exchange.trace) {
+    split.notes.push_back("the rim is not measured while a trace is recorded: it would be full of that");
+    return;
+  }
+  const bool messages = comm.max(static_cast<double>(exchange().messages().size())) > 0;
+  const TuneOptions how = options.tune.value_or(TuneOptions{});
+  const Overlap wanted = options.overlap;
+  const int processors = devices.front().backend == Backend::host ? 0 : info(devices.front()).processors;
+  const Layout layout = populations->options().layout;
+  const auto candidates = messages ? split_candidates(wanted, smallest, cut, layout, processors, options.rim_processors)
+                                   : std::vector{asked};
+  const std::string key = split_key();
+  bool ran = false;
+  split = tune_split(comm, key, candidates, how, [&](const Split& candidate) {
+    ran = true;
+    take(candidate);
+    TimeLoop steps(owner, options.overlap);
+    return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
+  });
+  if (messages) take(split);
+  if (ran) rest();
+}
+
+}  // namespace slipstream::lbm

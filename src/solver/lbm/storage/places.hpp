@@ -1,0 +1,70 @@
+#pragma once
+// Where the populations of fluid cells lie between two steps: all that boundaries know of the streaming pattern.
+#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/lattice.hpp"
+
+namespace slipstream::lbm {
+
+template <class L>
+constexpr Heading heading_of(int i) {
+  return {static_cast<std::uint8_t>(i), static_cast<std::int8_t>(L::velocity[i][0]),
+          static_cast<std::int8_t>(L::velocity[i][1]), static_cast<std::int8_t>(L::velocity[i][2])};
+}
+
+SLIP_FN Heading opposite(const Heading& h) {
+  const int i = h.i == 0 ? 0 : h.i % 2 == 1 ? h.i + 1 : h.i - 1;
+  return {static_cast<std::uint8_t>(i), static_cast<std::int8_t>(-h.x), static_cast<std::int8_t>(-h.y),
+          static_cast<std::int8_t>(-h.z)};
+}
+
+/// Elements from interior cell (0, 0, 0) of component 0 to the populations of a block.
+///
+/// `outgoing(x, i)` is where a fluid cell left its population i when it last collided, `incoming(x, i)` where its next
+/// step reads population i. Without a wall between them the population that cell x - c_i left is the one that x reads:
+/// incoming(x, i) = outgoing(x - c_i, i), across the blocks' borders after the exchange. A boundary writes something
+/// else to incoming(x, i), made of what is outgoing from x, which lies ready before the exchange, and of incoming(x, j)
+/// from other fluid cells, or outgoing from a neighbour towards x, for which it may have to wait.
+///
+/// Of a packed block only cells that are stored have places.
+///
+/// In every form a place belongs to one population of one cell: what a boundary writes, as coming out of a wall, is not
+/// what another one reads, as sent by a fluid cell.
+struct Places {
+  std::int64_t stride[3], component;
+  Wrap wrap;
+  Form form;
+  Numbering numbering;
+
+  explicit Places(const BlockArrays& block) : Places(block, block.form) {}
+  Places(const BlockArrays& block, Form form)
+      : stride{block.populations.shape.stride[0], block.populations.shape.stride[1], block.populations.shape.stride[2]},
+        component(block.populations.shape.component_stride),
+        wrap(block.wrap),
+        form(form),
+        numbering(block.numbering) {}
+
+  SLIP_FN std::int64_t outgoing(const Cell& at, const Heading& h) const {
+    return form == Form::apart || h.i % 2 == 0 ? element(at, h) : element(behind(at, opposite(h)), h);
+  }
+  SLIP_FN std::int64_t incoming(const Cell& at, const Heading& h) const {
+    return form == Form::apart || h.i % 2 == 0 ? element(behind(at, h), h) : element(at, h);
+  }
+
+ private:
+  SLIP_FN std::int64_t element(const Cell& at, const Heading& h) const {
+    const int i = form == Form::turned ? opposite(h).i : h.i;
+    if (numbering.words != nullptr) return i * component + numbering.find(at.x, at.y, at.z).number * stride[0];
+    return i * component + at.x * stride[0] + at.y * stride[1] + at.z * stride[2];
+  }
+  /// The cell less a velocity.
+  SLIP_FN Cell behind(const Cell& at, const Heading& h) const {
+    return {behind(at.x, h.x, 0), behind(at.y, h.y, 1), behind(at.z, h.z, 2)};
+  }
+  /// A coordinate less one part of a velocity. Where the block is its own periodic neighbour, at its other end.
+  SLIP_FN std::int32_t behind(std::int32_t at, int part, int axis) const {
+    const std::int32_t n = at - part, extent = wrap.extent[axis];
+    return extent == 0 ? n : n < 0 ? n + extent : n >= extent ? n - extent : n;
+  }
+};
+
+}  // namespace slipstream::lbm

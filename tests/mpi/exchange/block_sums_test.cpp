@@ -1,0 +1,128 @@
+// Sums over blocks, bit for bit against their tree on the host, however the blocks are dealt.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include <slipstream/block_sums.hpp>
+#include <slipstream/buffer.hpp>
+#include <slipstream/graph.hpp>
+
+#include "support/error_text.hpp"
+#include "support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+double part(std::int64_t block, int sum, int round) {
+  const std::uint64_t bits =
+      scrambled(static_cast<std::uint64_t>(block), static_cast<std::uint64_t>(sum), static_cast<std::uint64_t>(round));
+  return fraction(bits) * std::pow(10.0, static_cast<double>(bits % 7) - 3);
+}
+
+/// Of those blocks from `first` on that there are, by halves.
+std::optional<double> tree(const std::vector<std::int64_t>& blocks, std::int64_t first, std::int64_t size, int sum,
+                           int round) {
+  if (size == 1) {
+    if (!std::binary_search(blocks.begin(), blocks.end(), first)) return {};
+    return part(first, sum, round);
+  }
+  const auto left = tree(blocks, first, size / 2, sum, round),
+             right = tree(blocks, first + size / 2, size / 2, sum, round);
+  if (left && right) return *left + *right;
+  return left ? left : right;
+}
+
+/// How blocks lie: which device has a block of the count.
+struct Deal {
+  const char* name;
+  std::int64_t (*device)(std::int64_t n, std::int64_t count, std::int64_t devices);
+};
+const Deal deals[] = {
+    {"beside_each_other", [](std::int64_t n, std::int64_t count, std::int64_t devices) { return n * devices / count; }},
+    {"in_turn", [](std::int64_t n, std::int64_t, std::int64_t devices) { return n % devices; }},
+    {"all_on_the_last", [](std::int64_t, std::int64_t, std::int64_t devices) { return devices - 1; }},
+};
+
+class BlockSumsOf : public testing::TestWithParam<std::tuple<Backend, int, std::size_t>> {};
+
+TEST_P(BlockSumsOf, TreesHaveTheSameBitsHoweverBlocksAreDealt) {
+  const auto [backend, per_rank, deal] = GetParam();
+  if (const auto why = unavailable(backend, per_rank); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, per_rank);
+  constexpr int sums = 3;
+  for (const std::int64_t count : {1, 2, 7, 64, 133}) {
+    SCOPED_TRACE(std::to_string(count) + " blocks");
+    std::vector<std::int64_t> numbers;  // some are left out
+    for (std::int64_t n = 0; static_cast<std::int64_t>(numbers.size()) < count; ++n)
+      if (count < 64 || n % 5 != 3) numbers.push_back(n);
+    std::vector<std::vector<std::int64_t>> mine;
+    std::vector<Stream> streams;
+    for (const int device : machine.devices_of_rank(comm.rank())) {
+      mine.emplace_back();
+      for (std::int64_t n = 0; n < count; ++n)
+        if (deals[deal].device(n, count, machine.devices()) == device)
+          mine.back().push_back(numbers[static_cast<std::size_t>(n)]);
+      streams.emplace_back(machine.device(device).local);
+    }
+    BlockSums block_sums(comm, machine, mine, sums);
+    std::vector<Buffer<double>> parts, results;
+    std::vector<const double*> from;
+    std::vector<double*> to;
+    for (std::size_t d = 0; d < mine.size(); ++d) {
+      parts.emplace_back(streams[d].device(), std::max<std::size_t>(1, sums * mine[d].size()));
+      results.emplace_back(streams[d].device(), sums);
+      from.push_back(parts.back().data());
+      to.push_back(results.back().data());
+    }
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t d = 0; d < mine.size(); ++d) {
+        std::vector<double> values;
+        for (int s = 0; s < sums; ++s)
+          for (const std::int64_t block : mine[d]) values.push_back(part(block, s, round));
+        copy(streams[d], parts[d].data(), values.data(), values.size() * sizeof(double));
+        streams[d].synchronize();
+      }
+      block_sums.run(streams, from, to);
+      finish(streams);
+      block_sums.check();
+      for (std::size_t d = 0; d < mine.size(); ++d) {
+        std::vector<double> have(sums);
+        copy(streams[d], have.data(), results[d].data(), sums * sizeof(double));
+        streams[d].synchronize();
+        for (int s = 0; s < sums; ++s)
+          EXPECT_EQ(have[static_cast<std::size_t>(s)], *tree(numbers, 0, 256, s, round)) << "sum " << s;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Deals, BlockSumsOf,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3),
+                                          testing::Range<std::size_t>(0, std::size(deals))),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_by_" +
+                                  std::to_string(std::get<1>(info.param)) + "_" + deals[std::get<2>(info.param)].name;
+                         });
+
+TEST(BlockSumsRefused, WhereBlocksLieTwiceOrTooMixed) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 2);
+  expect_words(error_of([&] {
+                 BlockSums(comm, machine, {{0, 1}, {1, 2}});
+               }),
+               {"block ", " lies on device", "of its own"});
+  expect_words(error_of([&] { BlockSums(comm, machine, {{3, 1}, {}}); }), {"not numbered from 0, ascending"});
+  expect_words(error_of([&] { BlockSums(comm, machine, {{}}); }), {"those of 1 devices for the 2 of this rank"});
+  std::vector<std::vector<std::int64_t>> mixed(2);
+  const std::int64_t first = 4096 * comm.rank();
+  for (std::int64_t n = 0; n < 2048; ++n) mixed[static_cast<std::size_t>(n % 2)].push_back(first + n);
+  expect_words(error_of([&] { BlockSums(comm, machine, mixed); }),
+               {"branches each that lie on one device", "beside each other"});
+}
+
+}  // namespace
+}  // namespace slipstream

@@ -1,0 +1,540 @@
+// Items that are cast in flight: halos, their adjoints and transposes by every route, against transfers done by hand
+// with the host's own rounding.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include <slipstream/transpose.hpp>
+
+#include "support/error_text.hpp"
+#include "support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+/// A type and how it travels; numbers of a value, which are of type T.
+struct Cast {
+  const char* name;
+  DType type;
+  Coding coding;
+  int bits;         ///< of the narrow format's significand
+  int least;        ///< exponent of its least normal number
+  double greatest;  ///< finite number
+};
+
+const std::vector<Cast>& casts() {
+  static const std::vector<Cast> list{
+      {"f64_to_f32", DType::f64, {Coding::Kind::cast}, 24, -126, std::numeric_limits<float>::max()},
+      {"f32_to_f16", DType::f32, {Coding::Kind::cast}, 11, -14, 65504},
+      {"f32_to_bf16", DType::f32, {Coding::Kind::cast, Narrow::bf16}, 8, -126, 0x1.fep127},
+      {"c128_to_f32", DType::c128, {Coding::Kind::cast, Narrow::f32}, 24, -126, std::numeric_limits<float>::max()},
+  };
+  return list;
+}
+
+/// To the nearest number with so many bits, of two the even one: by scaling, as nobody would do it in a kernel.
+double rounded(const Cast& cast, double value) {
+  if (std::isnan(value)) return std::numeric_limits<double>::quiet_NaN();
+  if (std::isinf(value) || value == 0) return value;
+  const int exponent = std::max(std::ilogb(value), cast.least);
+  const double unit = std::ldexp(1.0, exponent - cast.bits + 1);
+  const double result = std::nearbyint(value / unit) * unit;
+  return std::abs(result) > cast.greatest ? std::copysign(std::numeric_limits<double>::infinity(), value) : result;
+}
+
+int numbers_of(DType type) { return is_complex(type) ? 2 : 1; }
+
+/// The numbers of a block's array, as doubles.
+using Numbers = std::vector<double>;
+
+Numbers numbers_in(const Field& field, std::int64_t block) {
+  if (field.options().type == DType::f32) {
+    const auto values = array_of<float>(field, block);
+    return {values.begin(), values.end()};
+  }
+  return array_of<double>(field, block);
+}
+
+void set_numbers(Field& field, std::int64_t block, const Numbers& values) {
+  if (field.options().type != DType::f32) return set_array(field, block, values);
+  set_array(field, block, std::vector<float>(values.begin(), values.end()));
+}
+
+/// What an array holds before an exchange; numbers of all sizes that f16 has, and some that are none.
+Numbers filled(const BlockShape& shape, DType type, std::int64_t block, int round, bool all) {
+  Numbers values(static_cast<std::size_t>(shape.elements * numbers_of(type)));
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    const std::uint64_t bits = scrambled(static_cast<std::uint64_t>(block) + 1, n, static_cast<std::uint64_t>(round));
+    const int exponent = static_cast<int>(bits % 37) - 22;
+    double value = std::ldexp(fraction(bits), all ? exponent : 3);
+    if (all && bits % 97 == 0) value = std::numeric_limits<double>::infinity();
+    if (all && bits % 97 == 1) value = std::numeric_limits<double>::quiet_NaN();
+    if (all && bits % 97 == 2) value = -0.0;
+    if (all && bits % 97 == 3) value = 65519.99 * (round % 2 ? 1 : -1);  // the largest that f16 rounds to a finite one
+    values[n] = type == DType::f32 ? static_cast<float>(value) : value;
+  }
+  return values;
+}
+
+struct ErrorsByHand {
+  double largest = 0, squares = 0;
+  std::int64_t numbers = 0;
+};
+
+/// One item, done by hand.
+struct ByHand {
+  const Cast& cast;
+  const Pattern& pattern;
+  const Grid &from, &to;
+  const FieldOptions &source, &target;
+  bool one_field;
+  bool coded = true;
+
+  bool all_numbers() const { return pattern.op() == Op::copy; }
+  BlockShape shape(bool at_target, std::int64_t id) const {
+    return block_shape((at_target ? to : from).block(id).box.extents(), at_target ? target : source);
+  }
+  Numbers before(bool at_target, std::int64_t id, int round) const {
+    const int salt = at_target && !one_field ? 1000 : 0;
+    return filled(shape(at_target, id), source.type, id, round + salt, all_numbers());
+  }
+  double arriving(double value) const { return coded ? rounded(cast, value) : value; }
+
+  /// A cell's own value comes where its own block does.
+  std::map<std::int64_t, Numbers> after(int round) const {
+    auto transfers = pattern.transfers(from, source.components, source.ghost, to.rank());
+    std::stable_sort(transfers.begin(), transfers.end(),
+                     [](const Transfer& a, const Transfer& b) { return a.source_block < b.source_block; });
+    std::map<std::int64_t, Numbers> result, sums;
+    std::map<std::int64_t, std::vector<char>> own_is_in, touched;
+    for (const std::int64_t id : to.local()) {
+      result[id] = before(true, id, round);
+      sums[id].assign(result[id].size(), 0);
+      own_is_in[id].assign(result[id].size(), 0);
+      touched[id].assign(result[id].size(), 0);
+    }
+    for (const Transfer& t : transfers) {
+      if (!result.contains(t.target_block)) continue;
+      const Numbers values = before(false, t.source_block, round);
+      each_pair(t, [&](std::size_t in, std::size_t out) {
+        const double value = arriving(values[in]);
+        if (t.op == Op::copy) {
+          result[t.target_block][out] = value;
+          return;
+        }
+        double& sum = sums[t.target_block][out];
+        char& has_own = own_is_in[t.target_block][out];
+        char& any = touched[t.target_block][out];
+        if (!has_own && t.source_block >= t.target_block) {
+          sum = any ? added(sum, result[t.target_block][out]) : result[t.target_block][out];
+          has_own = any = 1;
+        }
+        sum = any ? added(sum, value) : value;
+        any = 1;
+      });
+    }
+    for (auto& [id, values] : result)
+      for (std::size_t n = 0; n < values.size(); ++n)
+        if (touched[id][n]) values[n] = own_is_in[id][n] ? sums[id][n] : added(sums[id][n], values[n]);
+    return result;
+  }
+
+  /// In the field's precision.
+  double added(double a, double b) const {
+    return source.type == DType::f32 ? static_cast<float>(a) + static_cast<float>(b) : a + b;
+  }
+
+  /// Calls f(number at the source, number at the target).
+  template <class F>
+  void each_pair(const Transfer& t, F f) const {
+    std::vector<std::size_t> places;
+    const BlockShape in = shape(false, t.source_block), out = shape(true, t.target_block);
+    each_in(in, t.source, [&](const Extent&, int, std::int64_t at) { places.push_back(static_cast<std::size_t>(at)); });
+    std::size_t n = 0;
+    const int numbers = numbers_of(source.type);
+    for (std::size_t c = 0; c < t.source.components.size(); ++c)
+      each_in(in, {t.source.box, {t.source.components[c]}, nullptr}, [&](const Extent& p, int, std::int64_t) {
+        Extent q{};
+        for (std::size_t a = 0; a < 3; ++a)
+          q[t.axes[a]] = t.target.box.lo[t.axes[a]] + p[a] - t.source.box.lo[static_cast<int>(a)];
+        const auto there = static_cast<std::size_t>(element(out, t.target.components[c], q));
+        for (int i = 0; i < numbers; ++i) f(places[n] * numbers + i, there * numbers + i);
+        ++n;
+      });
+  }
+
+  /// Adds the differences of what is decoded from what this rank sends, by pairs of devices.
+  void add_errors(int round, std::map<std::pair<int, int>, ErrorsByHand>& errors) const {
+    for (const Transfer& t : pattern.transfers(from, source.components, source.ghost, from.rank())) {
+      const std::pair pair{from.block(t.source_block).device, to.block(t.target_block).device};
+      if (from.machine().device(pair.first).rank != from.rank()) continue;
+      const Numbers values = before(false, t.source_block, round);
+      each_pair(t, [&](std::size_t in, std::size_t) {
+        const double difference = rounded(cast, values[in]) - values[in];
+        if (!std::isfinite(difference)) return;
+        ErrorsByHand& all = errors[pair];
+        all.largest = std::max(all.largest, std::abs(difference));
+        all.squares += difference * difference;
+        ++all.numbers;
+      });
+    }
+  }
+
+  void check(const Field& field, int round) const {
+    int wrong = 0;
+    for (const auto& [id, want] : after(round)) {
+      const Numbers have = numbers_in(field, id);
+      const int numbers = numbers_of(source.type);
+      each_in(field.shape(id), everything(to.block(id).box.extents(), target),
+              [&](const Extent& p, int c, std::int64_t at) {
+                for (int i = 0; i < numbers; ++i) {
+                  const double a = have[at * numbers + i], b = want[at * numbers + i];
+                  if (same(a, b) || wrong++ > 2) continue;
+                  ADD_FAILURE() << "block " << id << " cell " << p[0] << ' ' << p[1] << ' ' << p[2] << " component "
+                                << c << ": " << a << ", not " << b << ", in round " << round;
+                }
+              });
+    }
+  }
+  /// Every NaN is one of the same.
+  static bool same(double a, double b) {
+    return (std::isnan(a) && std::isnan(b)) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  }
+};
+
+FieldOptions field_of(const char* name, DType type, Layout layout, int components, const Extent& ghost) {
+  FieldOptions options;
+  options.name = name;
+  options.type = type;
+  options.layout = layout;
+  options.components = components;
+  options.ghost = ghost;
+  options.shared = true;
+  return options;
+}
+
+constexpr std::array<Layout, 3> layouts{Layout::soa, Layout::aos, Layout::soa_z};
+
+class CastItems : public testing::TestWithParam<std::tuple<Backend, std::size_t, std::size_t>> {
+ protected:
+  void SetUp() override {
+    if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
+    options.routes = way.routes;
+    options.knobs.grouping = way.grouping;
+    options.measure_errors = std::get<2>(GetParam()) != 1;
+    options.knobs.chunk = std::get<2>(GetParam()) % 2 ? 1 << 12 : 0;
+    options.knobs.ring = options.knobs.chunk ? 16 << 10 : options.knobs.ring;
+  }
+
+  void run(const std::vector<ByHand>& items, std::vector<Field>& sources, std::vector<Field>& targets) {
+    std::vector<ExchangeItem> list;
+    std::vector<PlannedItem> planned;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Coding coding = items[i].coded ? items[i].cast.coding : Coding{};
+      list.push_back({&items[i].pattern, &sources[i], items[i].one_field ? nullptr : &targets[i], false, coding});
+      planned.push_back({&items[i].pattern, items[i].source, {}, false, coding});
+      if (!items[i].one_field) planned.back().target = items[i].target;
+    }
+    const Grid& grid = items.front().from;
+    if (const auto why = refusal_of(grid, planned, options); !why.empty()) GTEST_SKIP() << why;
+    Exchange exchange(comm, grid, list, options);
+    std::vector<Stream> streams = streams_of(grid);
+    for (int round = 1; round <= 3; ++round) {
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        for (const std::int64_t id : items[i].from.local())
+          set_numbers(sources[i], id, items[i].before(false, id, round));
+        if (!items[i].one_field)
+          for (const std::int64_t id : items[i].to.local())
+            set_numbers(targets[i], id, items[i].before(true, id, round));
+      }
+      comm.barrier();  // targets of other ranks are filled
+      exchange_once(exchange, streams, round);
+      for (std::size_t i = 0; i < items.size(); ++i)
+        items[i].check(items[i].one_field ? sources[i] : targets[i], round);
+      comm.barrier();
+    }
+    check_errors(items, exchange, 3);
+  }
+
+  /// Of the exchange of a round, as its report tells them.
+  void check_errors(const std::vector<ByHand>& items, Exchange& exchange, int round) {
+    std::map<std::pair<int, int>, ErrorsByHand> wanted;
+    for (const ByHand& item : items)
+      if (item.coded) item.add_errors(round, wanted);
+    const Grid& grid = items.front().from;
+    for (const ReportRow& row : exchange.report()) {
+      if (row.source_rank != grid.rank()) continue;
+      const ErrorsByHand& all = wanted[{row.message.source, row.message.target}];
+      if (!options.measure_errors || all.numbers == 0) {
+        EXPECT_EQ(row.largest_error, -1);
+        EXPECT_EQ(row.rms_error, -1);
+        continue;
+      }
+      const double rms = std::sqrt(all.squares / static_cast<double>(all.numbers));
+      EXPECT_EQ(row.largest_error, all.largest) << row.message.source << " to " << row.message.target;
+      EXPECT_NEAR(row.rms_error, rms, 1e-12 * rms) << row.message.source << " to " << row.message.target;
+    }
+  }
+
+  Grid grid_of(const Machine& machine, const Extent& cells, const Extent& counts) const {
+    GridOptions of_grid;
+    of_grid.periodic = {true, true, true};
+    of_grid.boxes = dealt_blocks(cells, counts, machine.devices());
+    return Grid(cells, machine, comm.rank(), of_grid);
+  }
+
+  static inline const std::vector<Way> ways = all_ways();
+  Backend backend = std::get<0>(GetParam());
+  const Way& way = ways[std::get<1>(GetParam())];
+  const Cast& cast = casts()[std::get<2>(GetParam())];
+  Communicator comm = Communicator::world();
+  ExchangeOptions options;
+};
+
+/// Beside an item that travels raw, in the same messages.
+TEST_P(CastItems, FillGhostsWithRoundedValues) {
+  const Machine machine = machine_here(backend, way);
+  const Grid grid = grid_of(machine, {30, 31, 37}, {2, 2, 2});
+  for (const Layout layout : layouts) {
+    SCOPED_TRACE(to_string(layout));
+    const Halo halo({Reach::all, {1, 1, 1}, {2, 1, 1}, {}}), thin({Reach::faces, {1, 1, 1}, {1, 1, 1}, {}});
+    const FieldOptions of = field_of("density", cast.type, layout, 2, {2, 1, 1});
+    const FieldOptions raw = field_of("beside", cast.type, layout, 1, {1, 1, 1});
+    std::vector<Field> fields;
+    fields.emplace_back(grid, of);
+    fields.emplace_back(grid, raw);
+    run({{cast, halo, grid, grid, of, of, true}, {cast, thin, grid, grid, raw, raw, true, false}}, fields, fields);
+    if (IsSkipped() || HasFailure()) return;
+  }
+}
+
+TEST_P(CastItems, AreAddedAsTheyAreDecoded) {
+  const Machine machine = machine_here(backend, way);
+  const Grid grid = grid_of(machine, {12, 10, 9}, {2, 2, 2});
+  for (const Layout layout : layouts) {
+    SCOPED_TRACE(to_string(layout));
+    const HaloAdjoint sum({Reach::all, {1, 1, 1}, {2, 1, 1}, {}});
+    const FieldOptions of = field_of("density", cast.type, layout, 2, {2, 1, 1});
+    std::vector<Field> fields;
+    fields.emplace_back(grid, of);
+    run({{cast, sum, grid, grid, of, of, true}}, fields, fields);
+    if (IsSkipped() || HasFailure()) return;
+  }
+}
+
+TEST_P(CastItems, AreTransposed) {
+  const Machine machine = machine_here(backend, way);
+  for (const std::array<int, 3>& axes : {std::array{2, 1, 0}, {1, 2, 0}, {0, 1, 2}, {1, 0, 2}}) {
+    SCOPED_TRACE(axes[0] * 100 + axes[1] * 10 + axes[2]);
+    const Extent cells{30, 31, 37};
+    Extent there{};
+    for (std::size_t a = 0; a < 3; ++a) there[axes[a]] = cells[a];
+    const Grid source = grid_of(machine, cells, {1, 2, 4}), target = grid_of(machine, there, {3, 1, 2});
+    const Transpose transpose(source, target, {.axes = axes, .kept = {}});
+    const FieldOptions from = field_of("waves", cast.type, layouts[static_cast<std::size_t>(axes[1])], 1, {0, 0, 0});
+    const FieldOptions to = field_of("turned", cast.type, Layout::soa, 1, {1, 0, 0});
+    std::vector<Field> sources, targets;
+    sources.emplace_back(source, from);
+    targets.emplace_back(target, to);
+    run({{cast, transpose, source, target, from, to, false}}, sources, targets);
+    if (IsSkipped() || HasFailure()) return;
+  }
+}
+
+/// Of the numbers that do overflow one is enough. It is told where it was packed and where it arrived.
+TEST_P(CastItems, ThatAreTooLargeAreAnErrorWhereTheyLeaveAndArrive) {
+  const Machine machine = machine_here(backend, way);
+  const Grid grid = grid_of(machine, {12, 10, 8}, {2, 2, 2});
+  const Halo halo({Reach::faces, {1, 1, 1}, {1, 1, 1}, {}});
+  const FieldOptions of = field_of("density", cast.type, Layout::soa, 1, {1, 1, 1});
+  Field field(grid, of);
+  const std::vector<PlannedItem> planned{{&halo, of, {}, false, cast.coding}};
+  if (const auto why = refusal_of(grid, planned, options); !why.empty()) GTEST_SKIP() << why;
+  Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, cast.coding}}, options);
+  const std::int64_t block = 0;
+  const Extent cell{2, 2, 0};                                     // in one face
+  const double huge = of.type == DType::f32 ? -3.4e38 : -3.4e39;  // bf16's largest is 3.39e38
+  const auto sent_to = [&](std::int64_t target) {
+    for (const Transfer& t : halo.transfers(grid, 1, of.ghost, grid.rank()))
+      if (t.source_block == block && t.target_block == target && t.source.box.contains(cell)) return true;
+    return false;
+  };
+  bool involved = false;
+  for (const std::int64_t id : grid.local()) {
+    const BlockShape shape = field.shape(id);
+    Numbers values(static_cast<std::size_t>(shape.elements * numbers_of(of.type)), 1.5);
+    if (id == block) values[static_cast<std::size_t>(element(shape, 0, cell) * numbers_of(of.type))] = huge;
+    set_numbers(field, id, values);
+    involved |= id == block || sent_to(id);
+  }
+  comm.barrier();
+  std::vector<Stream> streams = streams_of(grid);
+  std::string said = error_of([&] {
+    exchange.begin(streams);
+    exchange.end(streams);
+  });
+  finish(streams);
+  if (said.empty()) said = error_of([&] { exchange.check(); });
+  EXPECT_EQ(!said.empty(), involved) << said;
+  if (involved) {
+    expect_words(said, {"item 0 (density by halo) is too large for its coding, cast", "arrived as infinite"});
+    EXPECT_THROW(exchange.check(), Overflow);
+    EXPECT_THROW(exchange.begin(streams), Overflow);
+  }
+  for (const std::int64_t id : grid.local()) {
+    int infinite = 0;
+    for (const double number : numbers_in(field, id)) infinite += std::isinf(number);
+    EXPECT_EQ(infinite > 0, sent_to(id)) << "block " << id;
+  }
+  comm.barrier();
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, CastItems,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Range(std::size_t{0}, all_ways().size()),
+                                          testing::Range(std::size_t{0}, casts().size())),
+                         [](const auto& info) {
+                           return name_of(std::get<0>(info.param), std::get<1>(info.param),
+                                          casts()[std::get<2>(info.param)].name);
+                         });
+
+class CastBySomeDevices : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(CastBySomeDevices, FillsTheSameGhosts) {
+  const Cast& cast = casts()[GetParam()];
+  const Communicator comm = Communicator::world();
+  for (const int devices : {1, 2, 3, 4, 5, 8})
+    for (const RouteKind kind : {RouteKind::direct, RouteKind::peer, RouteKind::staged}) {
+      SCOPED_TRACE(to_string(kind) + " on " + std::to_string(devices) + " devices");
+      const Machine machine = machine_here(Backend::host, devices);
+      GridOptions of_grid;
+      of_grid.periodic = {true, true, true};
+      of_grid.boxes = dealt_blocks({30, 31, 37}, {2, 2, 2}, machine.devices());
+      const Grid grid({30, 31, 37}, machine, comm.rank(), of_grid);
+      const FieldOptions of = field_of("density", cast.type, Layout::soa, 1, {1, 1, 1});
+      Field field(grid, of);
+      const Halo halo{Halo::Options{}};
+      const ByHand by_hand{cast, halo, grid, grid, of, of, true};
+      ExchangeOptions options;
+      options.routes = {RouteKind::kernel, kind};
+      Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, cast.coding}}, options);
+      std::vector<Stream> streams = streams_of(grid);
+      for (const std::int64_t id : grid.local()) set_numbers(field, id, by_hand.before(false, id, 1));
+      exchange_once(exchange, streams, 1);
+      by_hand.check(field, 1);
+      // Of 16 bits or 32 instead of twice as many, but for what rounds a message's parts up to 16 bytes.
+      Exchange raw(comm, grid, {{&halo, &field}}, options);
+      ASSERT_EQ(raw.messages().size(), exchange.messages().size());
+      for (std::size_t m = 0; m < raw.messages().size(); ++m) {
+        EXPECT_GE(2 * exchange.messages()[m].bytes, raw.messages()[m].bytes);
+        EXPECT_LE(2 * exchange.messages()[m].bytes, raw.messages()[m].bytes + 32 * raw.messages()[m].transfers);
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, CastBySomeDevices, testing::Range(std::size_t{0}, casts().size()),
+                         [](const auto& info) { return casts()[info.param].name; });
+
+/// A halo of one field, for what is refused.
+struct Refused {
+  Communicator comm = Communicator::world();
+  Machine machine = machine_here(Backend::host, 2);
+  Grid grid{{12, 10, 8}, machine, comm.rank(), GridOptions{}};
+  const Halo halo{Halo::Options{}};
+
+  std::string by(DType type, const Coding& coding, const ExchangeOptions& options = {}) const {
+    Field field(grid, field_of("u", type, Layout::soa, 1, {1, 1, 1}));
+    return error_of([&] { Exchange(comm, grid, {{&halo, &field, nullptr, false, coding}}, options); });
+  }
+};
+
+TEST(CodingRefuses, TypesThatItCannotNarrow) {
+  const Refused r;
+  constexpr Coding cast{Coding::Kind::cast};
+  for (const DType type : {DType::i32, DType::i64, DType::u8, DType::f16, DType::c64})
+    EXPECT_EQ(r.by(type, cast), "the coding cast of field u, which holds " + to_string(type) +
+                                    ": cast rounds f64 and c128 to f32, and f32 to f16 or bf16: choose raw");
+  EXPECT_EQ(r.by(DType::f32, {Coding::Kind::cast, Narrow::f32}),
+            "the coding cast to f32 of field u, which holds f32: f32 is cast to f16 or bf16, which are narrower");
+  EXPECT_EQ(r.by(DType::f64, {Coding::Kind::cast, Narrow::bf16}),
+            "the coding cast to bf16 of field u, which holds f64: f64 and c128 are cast to f32");
+  EXPECT_EQ(r.by(DType::f32, {Coding::Kind::raw, Narrow::f16}),
+            "the coding raw of field u, which holds f32: raw sends values as they are, and was given a format: choose "
+            "cast");
+}
+
+TEST(CodingRefuses, RatesAndBlocksOutOfRangeAndOfKindsThatHaveNone) {
+  const Refused r;
+  const auto with = [](double rate, int block) {
+    Coding coding{Coding::Kind::cast};
+    if (rate != 0) coding.rate = rate;
+    if (block != 0) coding.block = block;
+    return coding;
+  };
+  for (const double rate : {-1.0, 64.5, std::numeric_limits<double>::quiet_NaN()})
+    expect_words(r.by(DType::f64, with(rate, 0)), {"of field u", "a rate is above 0 and at most 64 bits a value"});
+  for (const int block : {-4, 4097})
+    expect_words(r.by(DType::f64, with(0, block)), {"of field u", "a block has 1 to 4096 values"});
+  EXPECT_EQ(
+      r.by(DType::f64, with(8, 64)),
+      "the coding cast, rate 8, block 64 of field u, which holds f64: cast writes each value by itself, and takes "
+      "neither rate nor block: leave them out");
+  Coding raw;
+  raw.block = 4;
+  expect_words(r.by(DType::f64, raw), {"the coding raw, block 4 of field u", "raw sends values as they are"});
+  for (const char* name : {"cast, rate 8", "cast to f16, rate 4.5, block 64", "raw, block 16"})
+    EXPECT_EQ(to_string(coding_from_string(name)), name);
+  EXPECT_NE(coding_from_string("cast, rate 8"), coding_from_string("cast, rate 9"));
+}
+
+TEST(CodingRefuses, ToMeasureWhatIsPackedElsewhere) {
+  const Refused r;
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, RouteKind::staged};
+  options.knobs.pack = Pack::per_direction;
+  options.measure_errors = true;
+  expect_words(r.by(DType::f64, {Coding::Kind::cast}, options),
+               {"errors of codings are measured", "pack = per_direction", "choose pack = fused"});
+}
+
+TEST(CodingRefuses, AnotherCodingOnOneRank) {
+  const Refused r;
+  if (r.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const std::string said = r.by(DType::f64, {r.comm.rank() == 1 ? Coding::Kind::cast : Coding::Kind::raw});
+  expect_words(said, {"the ranks construct different exchanges: rank 0 one of u (1 x f64, soa, by halo)",
+                      "rank 1 one of u (1 x f64, soa, by halo, cast)"});
+}
+
+TEST(CodingRefuses, CopiesOfBoxes) {
+  const Refused r;
+  ExchangeOptions options;
+  options.routes = {RouteKind::staged};
+  options.knobs.pack = Pack::memcpy3d;
+  expect_words(r.by(DType::f64, {Coding::Kind::cast}, options),
+               {"pack = memcpy3d copies values as they are, and an item is to be cast: choose the coding raw"});
+}
+
+TEST(CodingRefuses, TwoCodingsOfOneSum) {
+  const Refused r;
+  const HaloAdjoint sum{Halo::Options{}};
+  Field field(r.grid, field_of("u", DType::f64, Layout::soa, 1, {1, 1, 1}));
+  expect_words(error_of([&] {
+                 Exchange(r.comm, r.grid, {{&sum, &field}, {&sum, &field, nullptr, false, {Coding::Kind::cast}}});
+               }),
+               {"the target of different codings in one exchange: make two exchanges"});
+}
+
+TEST(CodingRefuses, UnknownNames) {
+  for (const char* name : {"raw", "cast", "cast to f32", "cast to f16", "cast to bf16"})
+    EXPECT_EQ(to_string(coding_from_string(name)), name);
+  for (const char* name : {"", "zip", "cast to f64", "cast to", "raw to f32"})
+    EXPECT_EQ(error_of([&] { coding_from_string(name); }),
+              "unknown coding '" + std::string(name) + "': choose raw, cast, cast to f32, cast to f16 or cast to bf16");
+}
+
+}  // namespace
+}  // namespace slipstream

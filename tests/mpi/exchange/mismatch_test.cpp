@@ -1,0 +1,371 @@
+// Ranks that do not do the same, and memory that is not there: errors that say so, on every rank, and no hang.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+struct Pieces {
+  explicit Pieces(int devices, int ranks_per_node = 0)
+      : machine(machine_here(Backend::host, devices, ranks_per_node)),
+        grid({8 * machine.devices(), 6, 4}, machine, Communicator::world().rank(), periodic()) {}
+  static GridOptions periodic() {
+    GridOptions options;
+    options.periodic = {true, true, true};
+    return options;
+  }
+  static FieldOptions named(const std::string& name, int components = 1) {
+    FieldOptions options;
+    options.name = name;
+    options.components = components;
+    options.ghost = {1, 1, 1};
+    options.shared = true;
+    return options;
+  }
+  Communicator comm = Communicator::world();
+  Machine machine;
+  Grid grid;
+  const Halo halo{Halo::Options{}};
+};
+
+TEST(Mismatch, OtherFieldsOnOneRankAreAnErrorOnAll) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field field(p.grid, Pieces::named("u", p.comm.rank() == 1 ? 2 : 1));
+  const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &field}}); });
+  EXPECT_NE(error.find("rank 0 one of u (1 x f32"), std::string::npos) << error;
+  EXPECT_NE(error.find("rank 1 one of u (2 x f32"), std::string::npos) << error;
+}
+
+TEST(Mismatch, AnotherOrderOnOneRankIsAnErrorOnAll) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u")), v(p.grid, Pieces::named("v"));
+  Field& first = p.comm.rank() == 1 ? v : u;
+  const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &first}}); });
+  EXPECT_NE(error.find("rank 0 one of u ("), std::string::npos) << error;
+  EXPECT_NE(error.find("rank 1 one of v ("), std::string::npos) << error;
+}
+
+TEST(Mismatch, OtherTransfersOnOneRankAreAnErrorOnAll) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  Halo::Options narrow;
+  if (p.comm.rank() == 1) narrow.low = {0, 0, 0};
+  const Halo other(narrow);
+  EXPECT_THROW(Exchange(p.comm, p.grid, {{&other, &u}}), Error);
+}
+
+/// A halo whose targets in the last block are a cell longer than their sources, or as large in another shape.
+class Uneven final : public Pattern {
+ public:
+  explicit Uneven(bool turned) : turned_(turned) {}
+  std::string name() const override { return "uneven"; }
+  std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override {
+    std::vector<Transfer> all = Halo(Halo::Options{}).transfers(grid, components, ghost, rank);
+    for (Transfer& t : all) {
+      if (t.target_block + 1 != static_cast<std::int64_t>(grid.blocks().size())) continue;
+      const Extent e = t.target.box.extents();
+      for (int a = 0; a < 3; ++a) t.target.box.hi[a] = t.target.box.lo[a] + (turned_ ? e[2 - a] : e[a] + (a == 1));
+    }
+    return all;
+  }
+
+ private:
+  bool turned_;
+};
+
+TEST(Mismatch, EndsThatListOtherNumbersOfValuesAreAnErrorOnAll) {
+  Pieces p(1);
+  Field u(p.grid, Pieces::named("u"));
+  for (const bool turned : {false, true}) {
+    const Uneven uneven(turned);
+    const std::string said = error_of([&] { Exchange(p.comm, p.grid, {{&uneven, &u}}); });
+    EXPECT_NE(said.find("the pattern 'uneven' moves values from block "), std::string::npos) << said;
+    EXPECT_NE(said.find(turned ? "cells have other shapes" : " at the target"), std::string::npos) << said;
+    EXPECT_TRUE(p.comm.all(!said.empty()));
+  }
+}
+
+TEST(Mismatch, OtherRoutesOnOneRankAreAnErrorOnAll) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  ExchangeOptions options;
+  if (p.comm.rank() == 1) options.routes = {RouteKind::kernel, RouteKind::staged};
+  const std::string error = error_of([&] { Exchange(p.comm, p.grid, {{&p.halo, &u}}, options); });
+  EXPECT_NE(error.find("with other ghosts, blocks, routes, knobs or throttle"), std::string::npos) << error;
+}
+
+/// Every way of the host's devices that waits for others.
+class RanksApart : public testing::TestWithParam<std::size_t> {
+ protected:
+  static inline const std::vector<Way> ways = all_ways();
+  const Way& way = ways[GetParam()];
+
+  ExchangeOptions impatient() const {
+    ExchangeOptions options;
+    options.routes = way.routes;
+    options.knobs.grouping = way.grouping;
+    options.wait_limit = 0.3;
+    return options;
+  }
+  /// Why there is no such exchange here; empty where there is.
+  std::string missing() const {
+    if (Communicator::world().size() == 1) return "needs two ranks";
+    if (auto why = unavailable(Backend::host, way); !why.empty()) return why;
+    const Pieces p(way.devices, way.ranks_per_node);
+    return refusal_of(p.grid, {{&p.halo, Pieces::named("u")}}, impatient());
+  }
+};
+TEST_P(RanksApart, TimeOutWhereOneIsAloneAndSayWhoWaitedForWhom) {
+  if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
+  Pieces p(way.devices, way.ranks_per_node);
+  Field u(p.grid, Pieces::named("u"));
+  const ExchangeOptions options = impatient();
+  {
+    Exchange exchange(p.comm, p.grid, {{&p.halo, &u}}, options);
+    std::vector<Stream> streams = streams_of(p.grid);
+    if (p.comm.rank() == 0) {
+      const auto begun = std::chrono::steady_clock::now();
+      std::string message;
+      try {
+        exchange.begin(streams);
+        exchange.end(streams);
+        finish(streams);
+        exchange.check();
+      } catch (const Timeout& timeout) {
+        message = timeout.what();
+      }
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+      EXPECT_NE(message.find(" on rank 0 waited"), std::string::npos) << message;
+      const std::string named = message.substr(0, message.find("; a rank that"));
+      EXPECT_NE(named.find("rank "), named.rfind("rank ")) << "names both: " << message;
+      EXPECT_NE(message.find("exchange 1"), std::string::npos) << message;
+      EXPECT_GE(taken.count(), 0.25);
+    }
+    p.comm.barrier();
+  }
+}
+
+/// Of rank 0 alone, the others doing nothing: rows go straight into the neighbours' ghosts, which must be open first.
+class LastExchange : public testing::Test {
+ protected:
+  static ExchangeOptions into_ghosts() {
+    ExchangeOptions options;
+    options.routes = {RouteKind::kernel, RouteKind::direct};
+    options.wait_limit = 0.3;
+    options.knobs.sealed = 0;
+    options.knobs.in_place = 1;
+    return options;
+  }
+  void SetUp() override {
+    if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+    exchange.emplace(p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}}, into_ghosts());
+  }
+  void TearDown() override { p.comm.barrier(); }
+
+  Pieces p{1};
+  Field u{p.grid, Pieces::named("u")};
+  std::vector<Stream> streams = streams_of(p.grid);
+  std::optional<Exchange> exchange;
+};
+
+TEST_F(LastExchange, ThatFailsInBeginIsToldByEnd) {
+  if (p.comm.rank() > 0) return;
+  exchange->begin(streams);
+  synchronize(streams.front().device());
+  EXPECT_THROW(exchange->end(streams), Timeout);
+}
+
+TEST_F(LastExchange, ThatFailsIsToldByCheckAndByItsTimes) {
+  if (p.comm.rank() > 0) return;
+  exchange->run(streams);
+  finish(streams);
+  EXPECT_THROW(exchange->check(), Timeout);
+  EXPECT_THROW(exchange->arrival_us(), Timeout);
+}
+
+TEST_F(LastExchange, ThatFailsLeavesGhostsThatWereNotOpenAsTheyWere) {
+  for (const std::int64_t id : p.grid.local())
+    set_array(u, id, std::vector<float>(static_cast<std::size_t>(u.shape(id).elements), p.comm.rank() ? -7 : 5));
+  p.comm.barrier();
+  if (p.comm.rank() == 0) {
+    exchange->run(streams);
+    finish(streams);
+    EXPECT_THROW(exchange->check(), Timeout);
+  }
+  p.comm.barrier();
+  if (p.comm.rank() == 0) return;
+  for (const std::int64_t id : p.grid.local())
+    for (const float value : array_of<float>(u, id)) ASSERT_EQ(value, -7);
+  exchange->run(streams);
+  finish(streams);
+  const bool beside = p.comm.rank() == 1 || p.comm.rank() == p.comm.size() - 1;
+  if (beside) {
+    EXPECT_THROW(exchange->check(), Timeout) << "nobody posted that the values were there";
+  }
+}
+
+TEST_F(LastExchange, IsRefusedOnAStreamOfAnotherDevice) {
+  const Pieces two(2);
+  std::vector<Stream> others;
+  others.emplace_back(two.machine.device(2 * p.comm.rank() + 1).local);
+  const std::string error = error_of([&] { exchange->begin(others); });
+  EXPECT_NE(error.find("stream 0 of an exchange is on host:1, not on host:0"), std::string::npos) << error;
+}
+
+TEST_F(LastExchange, ThatFailsOnOneRankIsToldByTheReportOnAll) {
+  if (p.comm.rank() == 0) exchange->run(streams);
+  const std::string error = error_of([&] { exchange->report(); });
+  EXPECT_NE(error.find("exchange 1 of u: device 0 on rank 0 waited"), std::string::npos) << error;
+}
+
+TEST_P(RanksApart, TimeOutInAnotherOrderAndNameTheFieldsAndTheOrder) {
+  if (const auto why = missing(); !why.empty()) GTEST_SKIP() << why;
+  Pieces p(way.devices, way.ranks_per_node);
+  Field u(p.grid, Pieces::named("u")), v(p.grid, Pieces::named("v"));
+  const ExchangeOptions options = impatient();
+  std::string message;
+  {
+    Exchange of_u(p.comm, p.grid, {{&p.halo, &u}}, options), of_v(p.comm, p.grid, {{&p.halo, &v}}, options);
+    std::vector<Stream> streams = streams_of(p.grid);
+    const bool turned = p.comm.rank() == 1;
+    try {
+      for (Exchange* exchange : {turned ? &of_v : &of_u, turned ? &of_u : &of_v}) {
+        exchange->run(streams);
+        finish(streams);
+        exchange->check();
+      }
+    } catch (const Timeout& timeout) {
+      message = timeout.what();
+    }
+    p.comm.barrier();
+  }
+  if (p.comm.rank() > 1) return;
+  EXPECT_NE(message.find(p.comm.rank() == 1 ? "exchange 1 of v" : "exchange 1 of u"), std::string::npos) << message;
+  EXPECT_NE(message.find("in another order"), std::string::npos) << message;
+}
+INSTANTIATE_TEST_SUITE_P(Routes, RanksApart, testing::Range<std::size_t>(0, all_ways().size()),
+                         [](const auto& info) { return name_of(Backend::host, info.param); });
+
+/// Why an exchange of so many fields that swap between two arrays could not be made; empty where it could.
+std::string problem_of_swapping(std::size_t count) {
+  const Pieces p(1);
+  std::deque<Field> fields;
+  std::vector<ExchangeItem> items;
+  for (std::size_t n = 0; n < count; ++n) {
+    FieldOptions options = Pieces::named(std::string(1, static_cast<char>('a' + n)));
+    options.copies = 2;
+    items.push_back({&p.halo, &fields.emplace_back(p.grid, options)});
+  }
+  return error_of([&] { Exchange(p.comm, p.grid, items); });
+}
+
+TEST(Copies, OfSixFieldsThatSwapFitIntoOneExchange) { EXPECT_EQ(problem_of_swapping(6), ""); }
+
+TEST(Copies, OfSevenFieldsThatSwapAreToBePutIntoTwo) {
+  const std::string error = problem_of_swapping(7);
+  EXPECT_NE(error.find("128 combinations, and at most 64"), std::string::npos) << error;
+  EXPECT_NE(error.find("put fields that swap into two exchanges"), std::string::npos) << error;
+}
+
+/// Memory files of this process.
+int memory_files() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    count += std::filesystem::read_symlink(entry, gone).string().find("memfd:slipstream") != std::string::npos;
+  }
+  return count;
+}
+
+TEST(End, WaitsForRanksThatComeLate) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  const int before = memory_files();
+  std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}});
+  if (p.comm.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(6));
+  exchange.reset();
+  EXPECT_EQ(memory_files(), before);
+}
+
+TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
+  Pieces p(1);
+  if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  Field u(p.grid, Pieces::named("u"));
+  ExchangeOptions options;
+  options.wait_limit = 0.3;
+  const int before = memory_files();
+  std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}}, options);
+  EXPECT_GT(memory_files(), before);
+  if (p.comm.rank() == 0) exchange.reset();
+  EXPECT_GT(memory_files(), before);
+  p.comm.barrier();
+}
+
+/// Lists more values than there is room for, from each block to the next.
+class Bloated final : public Pattern {
+ public:
+  std::string name() const override { return "bloated"; }
+  std::vector<Transfer> transfers(const Grid& grid, int, const Extent&, int rank) const override {
+    constexpr std::int64_t side = std::int64_t{1} << 28;
+    const IndexSet all{{{0, 0, 0}, {side, side, 1}}, {0}, nullptr};
+    const auto blocks = static_cast<std::int64_t>(grid.blocks().size());
+    const auto mine = [&](std::int64_t block) { return grid.machine().device(grid.block(block).device).rank == rank; };
+    std::vector<Transfer> found;
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const std::int64_t next = (block + 1) % blocks;
+      if (mine(block) || mine(next)) found.push_back({block, next, all, all});
+    }
+    return found;
+  }
+};
+
+/// Why an exchange by these routes could not be made.
+std::string without_room(std::vector<RouteKind> routes, int devices, int ranks_per_node = 0) {
+  Pieces p(devices, ranks_per_node);
+  ExchangeOptions options;
+  options.routes = std::move(routes);
+  const Bloated bloated;
+  const Grid grid(p.grid.extent(), p.machine, p.comm.rank(), GridOptions{});  // no device is its own neighbour
+  Field v(grid, Pieces::named("v"));
+  try {
+    Exchange exchange(p.comm, grid, {{&bloated, &v}}, options);
+  } catch (const OutOfMemory& error) {
+    return error.what();
+  }
+  return "there was room";
+}
+
+TEST(OutOfMemory, NamesTheSlotsOnAllRanks) {
+  const std::string text = without_room({RouteKind::peer, RouteKind::colocated, RouteKind::staged}, 2);
+  EXPECT_NE(text.find("landing slots"), std::string::npos) << text;
+  EXPECT_NE(text.find("for the message of device"), std::string::npos) << text;
+  EXPECT_NE(text.find(std::to_string(std::size_t{1} << 58)), std::string::npos) << text;
+}
+
+TEST(OutOfMemory, NamesTheLandingPlacesInTheHostsMemory) {
+  const std::string text = without_room({RouteKind::staged}, 2);
+  EXPECT_NE(text.find("landing places"), std::string::npos) << text;
+  EXPECT_NE(text.find("by staged"), std::string::npos) << text;
+}
+
+TEST(OutOfMemory, NamesThePackingBuffersOfMessagesBetweenNodes) {
+  if (Communicator::world().size() == 1) GTEST_SKIP() << "needs two ranks";
+  const std::string text = without_room({RouteKind::staged}, 1, 1);
+  EXPECT_NE(text.find("packing the message"), std::string::npos) << text;
+  EXPECT_NE(text.find("by staged"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace slipstream

@@ -1,0 +1,368 @@
+// Transposes between random decompositions, by every permutation and route, against a formula of the global cell.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <iostream>
+#include <optional>
+
+#include <slipstream/transpose.hpp>
+
+#include "support/error_text.hpp"
+#include "support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+using Axes = std::array<int, 3>;
+
+constexpr std::array<Axes, 6> permutations{{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}, {1, 0, 2}, {0, 2, 1}}};
+
+/// What one transpose moves, drawn at random, the same on all ranks.
+struct Drawn {
+  Extent cells{30, 31, 37};
+  FieldOptions from, to;
+  GridOptions source, target;
+  Transpose::Options options;
+};
+
+std::vector<Transpose::Range> random_ranges(std::int64_t cells, std::mt19937& random) {
+  if (random() % 2 || cells < 8) return {};
+  return {{0, cells / 3}, {cells - cells / 4, cells}};
+}
+
+FieldOptions random_field(const char* name, DType type, int components, std::mt19937& random) {
+  FieldOptions options;
+  options.name = name;
+  options.type = type;
+  options.components = components;
+  options.layout = std::array{Layout::soa, Layout::aos, Layout::soa_z}[random() % 3];
+  options.ghost = {static_cast<std::int64_t>(random() % 3), static_cast<std::int64_t>(random() % 2), 0};
+  options.shared = true;
+  return options;
+}
+
+/// `plain`: of one component, rows packed, as a Fourier transform's.
+Drawn draw(const Axes& axes, int devices, unsigned seed, bool plain) {
+  std::mt19937 random(seed);
+  Drawn d;
+  if (seed % 3 == 1) d.cells = {70, 9, 130};
+  if (seed % 3 == 2) d.cells = {5, 66, 1};
+  d.options.axes = axes;
+  constexpr DType types[] = {DType::c64, DType::f64, DType::c128, DType::f32, DType::i32, DType::f16, DType::u8};
+  const DType type = plain ? types[seed % 3] : types[random() % 7];
+  const int components = plain ? 1 : 1 + static_cast<int>(random() % 3);
+  d.from = random_field("from", type, components, random);
+  d.to = random_field("to", type, components, random);
+  if (plain) d.from.layout = d.to.layout = Layout::soa;
+  Extent there{};
+  for (std::size_t a = 0; a < 3; ++a) {
+    there[axes[a]] = d.cells[a];
+    if (!plain) d.options.kept[a] = random_ranges(d.cells[a], random);
+  }
+  d.source.boxes = random_blocks(d.cells, devices, random);
+  d.target.boxes = random_blocks(there, devices, random);
+  return d;
+}
+
+class Rig {
+ public:
+  Rig(const Drawn& drawn, const Machine& machine, int rank)
+      : drawn_(drawn),
+        source(drawn.cells, machine, rank, drawn.source),
+        target(turned(drawn.cells), machine, rank, drawn.target),
+        transpose(source, target, drawn.options) {}
+
+  void make_fields() {
+    from.emplace(source, drawn_.from);
+    to.emplace(target, drawn_.to);
+  }
+
+  Extent turned(const Extent& cell) const {
+    Extent result{};
+    for (std::size_t a = 0; a < 3; ++a) result[drawn_.options.axes[a]] = cell[a];
+    return result;
+  }
+  bool kept(const Extent& cell) const {
+    for (std::size_t a = 0; a < 3; ++a) {
+      const auto& ranges = drawn_.options.kept[a];
+      const auto has = [&](const auto& range) { return cell[a] >= range.first && cell[a] < range.second; };
+      if (!ranges.empty() && std::none_of(ranges.begin(), ranges.end(), has)) return false;
+    }
+    return true;
+  }
+  static std::int64_t value(const Extent& cell, int component, int round) {
+    return ((cell[2] * 131 + cell[1]) * 37 + cell[0] * 5 + component * 11 + round * 71) % 239;
+  }
+  static constexpr std::int64_t untouched = 240;
+
+  /// A block's array, ghosts too: what `of(global cell, component)` gives, in cells.
+  template <class Of>
+  std::vector<std::byte> array(const Field& field, const Block& block, const Of& of) const {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(field.shape(block.id).elements) *
+                                 size_of(field.options().type));
+    each_in(field.shape(block.id), everything(block.box.extents(), field.options()),
+            [&](const Extent& p, int c, std::int64_t at) {
+              const Extent global{p[0] + block.box.lo[0], p[1] + block.box.lo[1], p[2] + block.box.lo[2]};
+              const bool inside = block.box.contains(global);
+              store(field.options().type, bytes.data(), at, inside ? of(global, c) : untouched);
+            });
+    return bytes;
+  }
+
+  void fill(int round) {
+    for (const std::int64_t id : source.local())
+      set_array(*from, id, array(*from, source.block(id), [&](const Extent& p, int c) { return value(p, c, round); }));
+    for (const std::int64_t id : target.local())
+      set_array(*to, id, array(*to, target.block(id), [&](const Extent&, int) { return untouched; }));
+  }
+
+  /// Of a target's block after the exchange.
+  std::vector<std::byte> wanted(std::int64_t id, int round) const {
+    const auto back = Transpose::inverse(drawn_.options.axes);
+    return array(*to, target.block(id), [&](const Extent& q, int c) {
+      Extent p{};
+      for (std::size_t a = 0; a < 3; ++a) p[back[a]] = q[a];
+      return kept(p) ? value(p, c, round) : untouched;
+    });
+  }
+
+  void check(int round) const {
+    for (const std::int64_t id : target.local())
+      ASSERT_TRUE(array_of<std::byte>(*to, id) == wanted(id, round)) << "block " << id << " in round " << round;
+    for (const std::int64_t id : source.local())
+      ASSERT_TRUE(array_of<std::byte>(*from, id) ==
+                  array(*from, source.block(id), [&](const Extent& p, int c) { return value(p, c, round); }))
+          << "source block " << id;
+  }
+
+ private:
+  Drawn drawn_;
+
+ public:
+  Grid source, target;
+  Transpose transpose;
+  std::optional<Field> from, to;
+};
+
+void run(const Communicator& comm, Rig& rig, const ExchangeOptions& options) {
+  rig.make_fields();
+  Exchange exchange(comm, rig.source, {{&rig.transpose, &*rig.from, &*rig.to}}, options);
+  std::vector<Stream> streams = streams_of(rig.source);
+  for (int round = 0; round < 4; ++round) {
+    rig.fill(round);
+    comm.barrier();  // targets of other ranks are filled
+    exchange_once(exchange, streams, round);
+    rig.check(round);
+    comm.barrier();
+  }
+}
+
+class Transposes : public testing::TestWithParam<std::tuple<Backend, std::size_t, std::size_t>> {};
+
+TEST_P(Transposes, BringEveryCellToItsPlaceAndNothingElse) {
+  const auto [backend, number, permutation] = GetParam();
+  const Way way = all_ways()[number];
+  if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, way);
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const unsigned mixed = static_cast<unsigned>(number * 131 + permutation * 17) + seed;
+    Rig rig(draw(permutations[permutation], machine.devices(), mixed, seed < 3), machine, comm.rank());
+    ExchangeOptions options;
+    options.routes = way.routes;
+    options.knobs.grouping = way.grouping;
+    if (seed % 2) {
+      options.knobs.chunk = 1 << 10;
+      options.knobs.ring = 4 << 10;
+    }
+    if (seed == 4) options.knobs.in_place = 0;
+    const Drawn d = draw(permutations[permutation], machine.devices(), mixed, seed < 3);
+    if (const auto why = refusal_of(rig.source, {{&rig.transpose, d.from, d.to}}, options); !why.empty())
+      GTEST_SKIP() << why;
+    run(comm, rig, options);
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, Transposes,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Range(std::size_t{0}, all_ways().size()),
+                                          testing::Range(std::size_t{0}, permutations.size())),
+                         [](const auto& info) {
+                           const Axes& axes = permutations[std::get<2>(info.param)];
+                           return name_of(
+                               std::get<0>(info.param), std::get<1>(info.param),
+                               "to_" + std::to_string(axes[0]) + std::to_string(axes[1]) + std::to_string(axes[2]));
+                         });
+
+/// By every call of MPI that carries all ranks' messages at once, through the host and, where MPI takes it, from the
+/// device; by one and by two devices a rank, and by nodes of one rank.
+struct Called {
+  MpiCalls calls;
+  RouteKind route;
+  int devices;
+};
+
+class TransposesInOneCall : public testing::TestWithParam<std::tuple<Backend, Called>> {};
+
+TEST_P(TransposesInOneCall, BringEveryCellToItsPlaceAndNothingElse) {
+  const auto [backend, called] = GetParam();
+  const Way way{"", {RouteKind::kernel, called.route}, called.devices};
+  if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  if (const auto why = refusal_of(comm, called.calls); !why.empty()) GTEST_SKIP() << why;
+  const Machine machine = machine_here(backend, way);
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Drawn d = draw(permutations[seed], machine.devices(), seed, seed < 3);
+    Rig rig(d, machine, comm.rank());
+    ExchangeOptions options;
+    options.routes = way.routes;
+    options.knobs.mpi = called.calls;
+    options.wait_limit = 20;
+    if (seed % 2) options.knobs.chunk = 1 << 10;
+    if (seed % 3 == 2) options.knobs.pack = Pack::per_direction;
+    if (const auto why = refusal_of(rig.source, {{&rig.transpose, d.from, d.to}}, options); !why.empty())
+      GTEST_SKIP() << why;
+    run(comm, rig, options);
+    if (HasFatalFailure()) return;
+  }
+}
+
+std::vector<Called> all_calls() {
+  std::vector<Called> found;
+  for (const MpiCalls calls : {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock}) {
+    found.push_back({calls, RouteKind::staged, 1});
+    found.push_back({calls, RouteKind::staged, 2});
+    found.push_back({calls, RouteKind::gpu_mpi, 1});
+  }
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, TransposesInOneCall,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::ValuesIn(all_calls())),
+                         [](const auto& info) {
+                           const Called& called = std::get<1>(info.param);
+                           return to_string(std::get<0>(info.param)) + "_" + to_string(called.route) + "_" +
+                                  to_string(called.calls) + "_by_" + std::to_string(called.devices);
+                         });
+
+/// Rank 0 goes on alone, and gives up; rank 1 comes later, and gives up, too.
+TEST(TransposesInOneCallInTime, TellOfARankThatDoesNotCome) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";
+  const Machine machine = machine_here(Backend::host, 1);
+  for (const MpiCalls calls : {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock}) {
+    SCOPED_TRACE(to_string(calls));
+    if (const auto why = refusal_of(comm, calls); !why.empty()) {
+      std::cout << "left out: " << why << '\n';
+      continue;
+    }
+    Rig rig(draw(permutations[1], machine.devices(), 0, true), machine, comm.rank());
+    rig.make_fields();
+    ExchangeOptions options;
+    options.routes = {RouteKind::kernel, RouteKind::staged};
+    options.knobs.mpi = calls;
+    options.wait_limit = 0.3;
+    std::vector<Stream> streams = streams_of(rig.source);
+    Exchange exchange(comm, rig.source, {{&rig.transpose, &*rig.from, &*rig.to}}, options);
+    exchange_once(exchange, streams, 0);
+    comm.barrier();
+    const auto go_on = [&] {
+      const std::string text = error_of([&] { exchange_once(exchange, streams, 1); });
+      // One that does not block needs nobody to agree: it is complete for who comes late.
+      if (comm.rank() == 0 || calls != MpiCalls::ialltoallv)
+        expect_words(text, {"ranks that meet in MPI_", "longer than"});
+    };
+    if (comm.rank() == 0) go_on();
+    comm.barrier();
+    if (comm.rank() == 1) go_on();
+    comm.barrier();
+  }
+}
+
+TEST(TransposesInOneCallRefuse, MessagesOfNodes) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const Machine machine = machine_here(Backend::host, 1, 1);
+  Rig rig(draw(permutations[1], machine.devices(), 0, true), machine, comm.rank());
+  rig.make_fields();
+  ExchangeOptions options;
+  options.knobs.mpi = MpiCalls::alltoallv;
+  options.knobs.grouping = Grouping::nodes;
+  expect_words(error_of([&] {
+                 Exchange(comm, rig.source, {{&rig.transpose, &*rig.from, &*rig.to}}, options);
+               }),
+               {"grouping = nodes", "mpi = alltoallv", "choose one of them"});
+}
+
+class TransposesOfSomeDevices : public testing::TestWithParam<Backend> {};
+
+TEST_P(TransposesOfSomeDevices, BringEveryCellToItsPlace) {
+  const Communicator comm = Communicator::world();
+  for (const int devices : {3, 4, 5, 8}) {
+    if (const auto why = unavailable(GetParam(), devices); !why.empty()) GTEST_SKIP() << why;
+    const Machine machine = machine_here(GetParam(), devices);
+    for (std::size_t p = 0; p < permutations.size(); ++p) {
+      SCOPED_TRACE(std::to_string(devices) + " devices, permutation " + std::to_string(p));
+      Rig rig(draw(permutations[p], machine.devices(), 3 * static_cast<unsigned>(p), p % 2 == 0), machine, comm.rank());
+      run(comm, rig, {});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, TransposesOfSomeDevices, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
+
+/// Two slabs along z and, turned or not, along x.
+struct Slabs {
+  Communicator comm = Communicator::world();
+  Machine machine = machine_here(Backend::host, 1);
+  Grid source{{8, 6, 4}, machine, comm.rank()}, target{{4, 6, 8}, machine, comm.rank()};
+};
+
+TEST(TransposeRefuses, AxesThatAreNoPermutation) {
+  const Slabs s;
+  EXPECT_EQ(error_of([&] {
+              Transpose(s.source, s.source, {.axes = {0, 1, 1}, .kept = {}});
+            }),
+            "the axes (0, 1, 1) of a transpose are no permutation: name each of 0, 1 and 2 once");
+}
+
+TEST(TransposeRefuses, ExtentsThatDoNotMatch) {
+  const Slabs s;
+  EXPECT_EQ(error_of([&] { Transpose(s.source, s.target); }),
+            "axis 0 of a transpose's source has 8 cells, and axis 0 of its target, where it goes, has 4");
+}
+
+TEST(TransposeRefuses, RangesThatLeaveTheirAxisOrMeet) {
+  const Slabs s;
+  for (const std::vector<Transpose::Range>& ranges :
+       {std::vector<Transpose::Range>{{4, 9}}, {{-1, 2}}, {{3, 3}}, {{0, 5}, {4, 8}}})
+    EXPECT_NE(error_of([&] {
+                Transpose(s.source, s.target, {.axes = {2, 1, 0}, .kept = {ranges, {}, {}}});
+              }).find("of axis 0, which has 8 cells: give ascending ranges within them that do not meet"),
+              std::string::npos);
+}
+
+TEST(TransposeRefuses, FieldsOfDifferentTypesOrOnOtherGrids) {
+  const Slabs s;
+  const Transpose transpose(s.source, s.target, {.axes = {2, 1, 0}, .kept = {}});
+  FieldOptions floats, doubles;
+  floats.name = "floats";
+  doubles.name = "doubles";
+  doubles.type = DType::f64;
+  Field from(s.source, floats), wrong(s.target, doubles), elsewhere(s.source, floats);
+  EXPECT_NE(error_of([&] {
+              Exchange(s.comm, s.source, {{&transpose, &from, &wrong}});
+            }).find("the pattern 'transpose' moves values of floats (f32) to doubles (f64): give both the same"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              Exchange(s.comm, s.source, {{&transpose, &from, &elsewhere}});
+            }).find("field floats does not lie on the blocks that the pattern 'transpose' brings values to"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace slipstream

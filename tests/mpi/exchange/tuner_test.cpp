@@ -1,0 +1,303 @@
+// Exchanges that were tuned, reported and traced.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <utility>
+
+#include <slipstream/trace.hpp>
+#include <slipstream/tuner.hpp>
+
+#include "support/machine_rig.hpp"
+#include "device/faults.hpp"
+#include "machine/gpu_mpi.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Adds what arrives; a halo in all else.
+class Sums final : public Pattern {
+ public:
+  explicit Sums(Halo::Options options) : halo_(std::move(options)) {}
+  std::string name() const override { return "sums"; }
+  Op op() const override { return Op::add; }
+  std::vector<Transfer> transfers(const Grid& grid, int components, const Extent& ghost, int rank) const override {
+    std::vector<Transfer> all = halo_.transfers(grid, components, ghost, rank);
+    for (Transfer& transfer : all) transfer.op = Op::add;
+    return all;
+  }
+
+ private:
+  Halo halo_;
+};
+
+/// Two devices a rank, periodic, with a cache of its own.
+class Tuned : public testing::Test {
+ protected:
+  void SetUp() override {
+    how_.cache_folder = comm_.broadcast(
+        (std::filesystem::temp_directory_path() / ("slipstream-tuner-" + std::to_string(::getpid()))).string(), 0);
+    how_.trials = 2;
+    for (const int d : machine_.devices_of_rank(comm_.rank())) streams_.emplace_back(machine_.device(d).local);
+    std::vector<double> values(static_cast<std::size_t>(volume(grid_.extent())));
+    for (std::size_t n = 0; n < values.size(); ++n) values[n] = static_cast<double>(n);
+    field_.write(grid_.box(), values.data());
+  }
+  void TearDown() override {
+    comm_.barrier();
+    if (comm_.rank() == 0) std::filesystem::remove_all(how_.cache_folder);
+  }
+
+  static Machine discovered(const Communicator& comm) {
+    Machine::Options options;
+    options.devices_per_rank = 2;
+    options.bind = false;
+    return Machine::discover(comm, options);
+  }
+  static GridOptions periodic() {
+    GridOptions options;
+    options.periodic = {true, true, true};
+    return options;
+  }
+  static FieldOptions doubles() {
+    FieldOptions options;
+    options.name = "values";
+    options.type = DType::f64;
+    options.ghost = {1, 1, 1};
+    options.shared = true;
+    return options;
+  }
+
+  Tuning tune_with(const ExchangeOptions& options) { return tune(comm_, grid_, items_, options, how_); }
+
+  Communicator comm_ = Communicator::world();
+  Machine machine_ = discovered(comm_);
+  Grid grid_{{24, 20, 16}, machine_, comm_.rank(), periodic()};
+  Field field_{grid_, doubles()};
+  Halo halo_{{}};
+  std::vector<ExchangeItem> items_{{&halo_, &field_}};
+  std::vector<Stream> streams_;
+  TuneOptions how_;
+};
+
+TEST_F(Tuned, EveryPairOfDevicesGetsARouteAndTimes) {
+  const Tuning tuning = tune_with({});
+  EXPECT_EQ(tuning.source, "measured");
+  const Exchange exchange(comm_, grid_, items_, tuning.options);
+  int between = 0;
+  for (const MessageInfo& message : exchange.messages()) {
+    if (message.source == message.target) continue;
+    ++between;
+    EXPECT_EQ(tuning.options.chosen.at({message.source, message.target}), message.route);
+    EXPECT_EQ(message.reason.rfind("measured: ", 0), 0u) << message.reason;
+    EXPECT_NE(message.reason.find("staged "), std::string::npos) << message.reason;
+  }
+  EXPECT_GT(between, 0);
+}
+
+TEST_F(Tuned, AllRanksChooseAlike) {
+  const Tuning tuning = tune_with({});
+  std::string chosen;
+  for (const auto& [pair, kind] : tuning.options.chosen)
+    chosen += std::to_string(pair.first) + ">" + std::to_string(pair.second) + to_string(kind) + ' ';
+  for (const std::string& other : comm_.all_gather(chosen)) EXPECT_EQ(other, chosen);
+}
+
+TEST_F(Tuned, ChoosesAmongTheAllowedRoutesOnly) {
+  ExchangeOptions options;
+  options.routes = routes_from_string("kernel,staged");
+  for (const auto& [pair, kind] : tune_with(options).options.chosen)
+    EXPECT_TRUE(kind == RouteKind::kernel || kind == RouteKind::staged) << to_string(kind);
+}
+
+TEST_F(Tuned, KeepsAKnobThatTheUserSet) {
+  ExchangeOptions options;
+  options.knobs.in_place = 4096;
+  options.knobs.streams = Lanes::one;
+  options.knobs.grouping = Grouping::nodes;
+  const Tuning tuning = tune_with(options);
+  EXPECT_EQ(tuning.options.knobs.in_place, 4096);
+  EXPECT_EQ(tuning.options.knobs.streams, Lanes::one);
+  EXPECT_EQ(tuning.options.knobs.grouping, Grouping::nodes);
+}
+
+TEST_F(Tuned, LeavesOutDeviceMemoryThatMpiDoesNotTake) {
+  const Communicator own(comm_.mpi());
+  std::vector<Device> devices;
+  for (const Stream& stream : streams_) devices.push_back(stream.device());
+  const std::string why =
+      prove_gpu_mpi(own, devices, [](std::byte* values, std::size_t bytes) { values[bytes - 1] ^= std::byte{1}; });
+  EXPECT_NE(why.find("arrived changed"), std::string::npos) << why;
+  const Tuning tuning = tune(own, grid_, items_, {}, how_);
+  EXPECT_EQ(tuning.source, "measured");
+  EXPECT_TRUE(tuning.notes.empty()) << tuning.notes.front();
+  for (const auto& [pair, kind] : tuning.options.chosen) EXPECT_NE(kind, RouteKind::gpu_mpi);
+  for (const auto& [pair, reason] : tuning.options.reasons)
+    EXPECT_EQ(reason.find("gpu_mpi"), std::string::npos) << reason;
+}
+
+TEST_F(Tuned, ACandidateThatTimesOutOnOneRankIsDroppedOnAll) {
+  if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
+  ExchangeOptions options;
+  options.routes = routes_from_string("kernel,colocated,staged");
+  options.wait_limit = 2;
+  // One rank is late with its first message.
+  double seconds = comm_.rank() == 1 ? 5 : 0;
+  faults::hold(faults::Lane::departure,
+               [&](Stream&) { std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(seconds, 0))); });
+  const Tuning tuning = tune_with(options);
+  faults::hold(faults::Lane::departure, {});
+  EXPECT_EQ(tuning.source, "measured");
+  if (comm_.rank() > 0) return;
+  ASSERT_FALSE(tuning.notes.empty());
+  EXPECT_EQ(tuning.notes.front().rfind("rules: rank ", 0), 0u) << tuning.notes.front();
+  EXPECT_NE(tuning.notes.front().find("longer than 2"), std::string::npos) << tuning.notes.front();
+}
+
+TEST_F(Tuned, ByOneRankAloneIsAnErrorOnAll) {
+  if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const std::string error = error_of([&] {
+    if (comm_.rank() == 0) tune_with({});
+    Exchange(comm_, grid_, items_, {});
+  });
+  EXPECT_NE(error.find("blocks, tuned with 2 warm-ups, 2 trials"), std::string::npos) << error;
+}
+
+TEST_F(Tuned, WithMoreTrialsOnOneRankIsAnErrorOnAll) {
+  if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
+  if (comm_.rank() == 1) how_.trials = 3;
+  const std::string error = error_of([&] { tune_with({}); });
+  EXPECT_NE(error.find("2 trials"), std::string::npos) << error;
+  EXPECT_NE(error.find("3 trials"), std::string::npos) << error;
+}
+
+TEST_F(Tuned, AChosenRouteThatRefusesIsNamedWithItsReason) {
+  ExchangeOptions options;
+  options.chosen[{0, 1}] = RouteKind::nccl;
+  for (const MessageInfo& message : plan_messages(grid_, {{&halo_, field_.options()}}, options))
+    EXPECT_EQ(message.reason.rfind("chosen, but refused, nccl: it joins GPUs", 0) == 0,
+              message.source == 0 && message.target == 1)
+        << message.reason;
+}
+
+TEST_F(Tuned, SecondTimeComesFromTheCache) {
+  const Tuning first = tune_with({});
+  const auto start = std::chrono::steady_clock::now();
+  const Tuning second = tune_with({});
+  Exchange exchange(comm_, grid_, items_, second.options);
+  exchange.begin(streams_);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  exchange.end(streams_);
+  EXPECT_EQ(second.source, "cache");
+  EXPECT_EQ(second.options.chosen, first.options.chosen);
+  EXPECT_EQ(second.options.reasons, first.options.reasons);
+  EXPECT_EQ(second.options.knobs, first.options.knobs);
+  RecordProperty("seconds", std::to_string(seconds));
+}
+
+TEST_F(Tuned, HalosThatDifferInReachOrWidthHaveEntriesOfTheirOwn) {
+  std::set<std::string> files{tune_with({}).file};
+  Halo::Options faces, narrow;
+  faces.reach = Reach::faces;
+  narrow.low = {0, 1, 1};
+  for (const Halo::Options& other : {faces, narrow}) {
+    const Halo halo(other);
+    items_ = {{&halo, &field_}};
+    const Tuning tuning = tune_with({});
+    EXPECT_EQ(tuning.source, "measured");
+    files.insert(tuning.file);
+  }
+  EXPECT_EQ(files.size(), 3u);
+}
+
+TEST_F(Tuned, RetuningMeasuresAgain) {
+  tune_with({});
+  how_.retune = true;
+  EXPECT_EQ(tune_with({}).source, "measured");
+}
+
+TEST_F(Tuned, ADamagedCacheIsMeasuredAgainWithAWarning) {
+  const Tuning first = tune_with({});
+  comm_.barrier();
+  if (comm_.rank() == 0) std::ofstream(first.file) << "slipstream tuned exchange 1\nnonsense\n";
+  const Tuning second = tune_with({});
+  EXPECT_EQ(second.source, "measured");
+  if (comm_.rank() == 0) {
+    ASSERT_EQ(second.notes.size(), 1u);
+    EXPECT_NE(second.notes.front().find("damaged"), std::string::npos);
+  }
+  EXPECT_EQ(tune_with({}).source, "cache");
+}
+
+TEST_F(Tuned, InteriorCellsAreAsBefore) {
+  tune_with({});
+  std::vector<double> values(static_cast<std::size_t>(volume(grid_.extent())));
+  for (const std::int64_t id : grid_.local()) {
+    const Box& box = grid_.block(id).box;
+    std::vector<double> have(static_cast<std::size_t>(box.volume()));
+    field_.read(box, have.data());
+    std::size_t n = 0;
+    for (std::int64_t z = box.lo[2]; z < box.hi[2]; ++z)
+      for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
+        for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x, ++n)
+          ASSERT_EQ(have[n], static_cast<double>((z * 20 + y) * 24 + x));
+  }
+}
+
+TEST_F(Tuned, PatternsThatCombineFollowTheRulesAndLeaveTheFieldAlone) {
+  const Sums sums{{}};
+  const Tuning tuning = tune(comm_, grid_, {{&sums, &field_}}, {}, how_);
+  EXPECT_EQ(tuning.source, "rules");
+  EXPECT_TRUE(tuning.options.chosen.empty());
+  ASSERT_EQ(tuning.notes.size(), 1u);
+  EXPECT_NE(tuning.notes.front().find("'sums' combines"), std::string::npos);
+}
+
+TEST_F(Tuned, ReportHoldsEveryMessageOnEveryRankWithItsTime) {
+  Exchange exchange(comm_, grid_, items_, {});
+  for (int n = 0; n < 3; ++n) exchange.run(streams_);
+  const std::vector<ReportRow> rows = exchange.report();
+  const auto planned = plan_messages(grid_, {{&halo_, field_.options()}}, {});
+  ASSERT_EQ(rows.size(), planned.size());
+  for (std::size_t n = 0; n < rows.size(); ++n) {
+    const ReportRow& row = rows[n];
+    EXPECT_EQ(row.source_rank, machine_.device(row.message.source).rank);
+    EXPECT_GT(row.message.bytes, 0);
+    EXPECT_FALSE(row.message.reason.empty());
+    EXPECT_GT(row.microseconds, 0) << row.message.source << " to " << row.message.target;
+    EXPECT_DOUBLE_EQ(row.gb_per_s * row.microseconds * 1e3, static_cast<double>(row.message.bytes));
+    if (n > 0) {
+      EXPECT_LT(std::pair(rows[n - 1].message.source, rows[n - 1].message.target),
+                std::pair(row.message.source, row.message.target));
+    }
+  }
+}
+
+TEST_F(Tuned, ReportBeforeTheFirstExchangeHasNoTimes) {
+  Exchange exchange(comm_, grid_, items_, {});
+  for (const ReportRow& row : exchange.report()) EXPECT_LT(row.microseconds, 0);
+}
+
+TEST_F(Tuned, TraceNamesWhatStreamsAndMessagesDid) {
+  Trace trace;
+  ExchangeOptions options;
+  options.routes = routes_from_string("kernel,staged");
+  options.trace = &trace;
+  Exchange exchange(comm_, grid_, items_, options);
+  for (int n = 0; n < 2; ++n) {
+    exchange.begin(streams_);
+    exchange.end(streams_);
+  }
+  for (Stream& stream : streams_) stream.synchronize();
+  const std::string json = trace.json(comm_.rank());
+  for (const char* name : {"begin", "end", "send", "receive", "transfer", "host:0 exchange", "host:1 exchange",
+                           "sender", "to device", "download", "from device", "upload"})
+    EXPECT_NE(json.find(name), std::string::npos) << name << " is not in " << json;
+  EXPECT_EQ(trace.dropped(), 0);
+}
+
+}  // namespace
+}  // namespace slipstream

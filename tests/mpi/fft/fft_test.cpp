@@ -1,0 +1,436 @@
+// Fourier transforms over many devices against sums over all cells, axis by axis, and against FFTW on one array.
+#include <fftw3.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include <slipstream/fft.hpp>
+
+#include "support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+using Complex = std::complex<double>;
+
+/// [z][y][x] of a whole grid.
+struct Whole {
+  Extent extent{};
+  std::vector<Complex> values;
+
+  explicit Whole(const Extent& e) : extent(e), values(static_cast<std::size_t>(volume(e))) {}
+  Complex& at(const Extent& p) { return values[index(p)]; }
+  const Complex& at(const Extent& p) const { return values[index(p)]; }
+  std::size_t index(const Extent& p) const {
+    return static_cast<std::size_t>((p[2] * extent[1] + p[1]) * extent[0] + p[0]);
+  }
+};
+
+template <class F>
+void each_cell(const Box& box, const F& f) {
+  for (std::int64_t z = box.lo[2]; z < box.hi[2]; ++z)
+    for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
+      for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x) f(Extent{x, y, z});
+}
+
+bool is_real(DType type) { return type == DType::f32 || type == DType::f64; }
+bool is_twice(DType type) { return type == DType::f64 || type == DType::c128; }
+
+Whole random_values(const Extent& cells, DType type, std::uint64_t seed = 0) {
+  Whole u(cells);
+  each_cell({{0, 0, 0}, cells}, [&](const Extent& p) {
+    const std::uint64_t cell = u.index(p);
+    u.at(p) = {fraction(scrambled(cell, 1, seed)), is_real(type) ? 0 : fraction(scrambled(cell, 2, seed))};
+    if (!is_twice(type)) u.at(p) = std::complex<float>(u.at(p));
+  });
+  return u;
+}
+
+/// The sum of the contract, one axis after the other, each as it stands there.
+Whole by_sums(const Whole& u) {
+  Whole v = u;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::int64_t n = u.extent[axis];
+    const Whole before = v;
+    each_cell({{0, 0, 0}, u.extent}, [&](const Extent& k) {
+      Complex sum = 0;
+      Extent j = k;
+      for (j[axis] = 0; j[axis] < n; ++j[axis])
+        sum += before.at(j) * std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(k[axis] * j[axis] % n) /
+                                                  static_cast<double>(n));
+      v.at(k) = sum;
+    });
+  }
+  return v;
+}
+
+Whole by_fftw(const Whole& u) {
+  Whole v = u;
+  auto* const data = reinterpret_cast<fftw_complex*>(v.values.data());
+  const fftw_plan plan = fftw_plan_dft_3d(static_cast<int>(u.extent[2]), static_cast<int>(u.extent[1]),
+                                          static_cast<int>(u.extent[0]), data, data, FFTW_FORWARD, FFTW_ESTIMATE);
+  fftw_execute(plan);
+  fftw_destroy_plan(plan);
+  return v;
+}
+
+/// Of a value of any type that has a transform.
+Complex get(DType type, const std::byte* array, std::int64_t at) {
+  switch (type) {
+    case DType::f32:
+      return reinterpret_cast<const float*>(array)[at];
+    case DType::f64:
+      return reinterpret_cast<const double*>(array)[at];
+    case DType::c64:
+      return reinterpret_cast<const std::complex<float>*>(array)[at];
+    default:
+      return reinterpret_cast<const Complex*>(array)[at];
+  }
+}
+
+void put(DType type, std::byte* array, std::int64_t at, const Complex& value) {
+  if (type == DType::f32) reinterpret_cast<float*>(array)[at] = static_cast<float>(value.real());
+  if (type == DType::f64) reinterpret_cast<double*>(array)[at] = value.real();
+  if (type == DType::c64) reinterpret_cast<std::complex<float>*>(array)[at] = std::complex<float>(value);
+  if (type == DType::c128) reinterpret_cast<Complex*>(array)[at] = value;
+}
+
+/// Writes one component; `axes` says which axis of `whole` lies along each of the field's.
+void set(Field& field, int component, const Whole& whole, const std::array<int, 3>& axes = {0, 1, 2}) {
+  for (const std::int64_t id : field.grid().local()) {
+    auto bytes = array_of<std::byte>(field, id);
+    const Box& box = field.grid().block(id).box;
+    each_cell(box, [&](const Extent& q) {
+      Extent p{};
+      for (std::size_t a = 0; a < 3; ++a) p[static_cast<std::size_t>(axes[a])] = q[a];
+      const Extent local{q[0] - box.lo[0], q[1] - box.lo[1], q[2] - box.lo[2]};
+      put(field.options().type, bytes.data(), element(field.shape(id), component, local), whole.at(p));
+    });
+    set_array(field, id, bytes);
+  }
+}
+
+/// The largest difference of one component on this rank; `axes` as above.
+double difference(const Field& field, int component, const Whole& whole, const std::array<int, 3>& axes = {0, 1, 2}) {
+  double most = 0;
+  for (const std::int64_t id : field.grid().local()) {
+    const auto bytes = array_of<std::byte>(field, id);
+    const Box& box = field.grid().block(id).box;
+    each_cell(box, [&](const Extent& q) {
+      Extent p{};
+      for (std::size_t a = 0; a < 3; ++a) p[static_cast<std::size_t>(axes[a])] = q[a];
+      const Extent local{q[0] - box.lo[0], q[1] - box.lo[1], q[2] - box.lo[2]};
+      const Complex found = get(field.options().type, bytes.data(), element(field.shape(id), component, local));
+      const double off = std::abs(found - whole.at(p));
+      most = off <= most ? most : off;  // keeps a NaN
+      if (std::isnan(off)) most = off;
+    });
+  }
+  return most;
+}
+
+struct Scenario {
+  Extent cells;
+  DType type;
+  std::array<int, 2> process{0, 0};
+  bool transposed = true;
+  int components = 1;
+  bool overlap = false;
+  bool staged = false;  ///< through the host, not by the rules
+};
+
+/// Rounding of a transform: some times the unit of the format, by the size of the largest mode.
+double tolerance(const Scenario& s) {
+  const double unit = is_twice(s.type) ? 0x1p-52 : 0x1p-23;
+  return 8 * unit * std::sqrt(static_cast<double>(volume(s.cells))) * 8;
+}
+
+void check(const Scenario& s, const Machine& machine, const Communicator& comm, bool with_fftw) {
+  FftOptions options;
+  options.type = s.type;
+  options.process_grid = s.process;
+  options.transposed = s.transposed;
+  options.overlap = s.overlap;
+  if (s.staged) options.exchange.routes = {RouteKind::kernel, RouteKind::staged};
+  Fft fft(comm, machine, s.cells, options);
+  FieldOptions physical = fft.physical_field("u"), spectral = fft.spectral_field("v");
+  physical.components = spectral.components = s.components;
+  Field u(fft.physical(), physical), v(fft.spectral(), spectral), back(fft.physical(), physical);
+  std::vector<Stream> streams = streams_of(fft.physical());
+  for (int round = 0; round < 2; ++round) {  // the first records, the second replays
+    std::vector<Whole> before;
+    for (int c = 0; c < s.components; ++c) {
+      before.push_back(random_values(s.cells, s.type, static_cast<std::uint64_t>(7 * round + c)));
+      set(u, c, before.back());
+    }
+    fft.forward(u, v, streams);
+    finish(streams);
+    fft.check();
+    for (int c = 0; c < s.components; ++c) {
+      const Whole wanted =
+          with_fftw ? by_fftw(before[static_cast<std::size_t>(c)]) : by_sums(before[static_cast<std::size_t>(c)]);
+      ASSERT_LE(difference(v, c, wanted, fft.spectral_axes()), tolerance(s)) << "component " << c;
+      ASSERT_EQ(difference(u, c, before[static_cast<std::size_t>(c)]), 0) << "forward changed what it reads";
+      set(v, c, wanted, fft.spectral_axes());  // in the format of v
+    }
+    fft.backward(v, back, streams);
+    finish(streams);
+    fft.check();
+    for (int c = 0; c < s.components; ++c)
+      ASSERT_LE(difference(back, c, before[static_cast<std::size_t>(c)]),
+                tolerance(s) / std::sqrt(static_cast<double>(volume(s.cells))))
+          << "component " << c;
+  }
+}
+
+constexpr DType types[] = {DType::c128, DType::f64, DType::c64, DType::f32};
+
+/// Devices a rank, and whether pencils or slabs.
+class FourierTransforms : public testing::TestWithParam<std::tuple<Backend, int>> {
+ protected:
+  void SetUp() override {
+    if (const auto why = unavailable(std::get<0>(GetParam()), std::get<1>(GetParam())); !why.empty())
+      GTEST_SKIP() << why;
+  }
+  Machine machine() const { return machine_here(std::get<0>(GetParam()), std::get<1>(GetParam())); }
+  Communicator comm = Communicator::world();
+};
+
+std::vector<std::array<int, 2>> process_grids(int devices) {
+  std::vector<std::array<int, 2>> grids{{0, 0}};
+  for (const int first : {1, 2, 3, 4})
+    if (devices % first == 0) grids.push_back({first, devices / first});
+  if (devices > 4) grids.push_back({devices, 1});
+  return grids;
+}
+
+TEST_P(FourierTransforms, AreTheSumsOfAllCells) {
+  const Machine m = machine();
+  std::size_t number = 0;
+  for (const Extent cells : {Extent{8, 6, 10}, Extent{5, 7, 3}, Extent{13, 1, 9}, Extent{2, 11, 4}, Extent{1, 1, 1}})
+    for (const auto& grid : process_grids(m.devices())) {
+      const Scenario s{cells, types[number % 4], grid, number % 3 != 0, 1 + static_cast<int>(number % 2),
+                       false, number % 4 == 2};
+      ++number;
+      SCOPED_TRACE(to_string(cells) + " of " + to_string(s.type) + " on " + std::to_string(grid[0]) + " x " +
+                   std::to_string(grid[1]) + (s.transposed ? ", transposed" : ""));
+      check(s, m, comm, false);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_P(FourierTransforms, OfSeveralComponentsMayOverlap) {
+  const Machine m = machine();
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (const int components : {1, 2, 5}) {
+      const Scenario s{{9, 8, 10}, types[number % 4], grid, number % 5 != 0, components, true, number % 4 == 1};
+      ++number;
+      SCOPED_TRACE(std::to_string(components) + " components of " + to_string(s.type) + " on " +
+                   std::to_string(grid[0]) + " x " + std::to_string(grid[1]) + (s.transposed ? ", transposed" : ""));
+      check(s, m, comm, true);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_P(FourierTransforms, AgreeWithFftwOnOneArray) {
+  const Machine m = machine();
+  for (const DType type : types)
+    for (const bool transposed : {true, false}) {
+      SCOPED_TRACE(to_string(type) + (transposed ? ", transposed" : ""));
+      check({{30, 32, 27}, type, {0, 0}, transposed}, m, comm, true);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_P(FourierTransforms, KeepTheSumOfSquares) {
+  const Machine m = machine();
+  const Extent cells{18, 15, 16};
+  Fft fft(comm, m, cells, {});
+  Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+  const Whole before = random_values(cells, DType::c128);
+  set(u, 0, before);
+  std::vector<Stream> streams = streams_of(fft.physical());
+  fft.forward(u, v, streams);
+  finish(streams);
+  double here = 0, wanted = 0;
+  for (const std::int64_t id : fft.spectral().local())
+    for (const Complex& value : array_of<Complex>(v, id)) here += std::norm(value);
+  for (const Complex& value : before.values) wanted += std::norm(value);
+  EXPECT_NEAR(comm.sum_in_rank_order(here) / static_cast<double>(volume(cells)), wanted, 1e-12 * wanted);
+}
+
+/// Whether the mode with this index is used where |k_a| is at most highest[a].
+bool used(const Extent& mode, const Extent& cells, const Extent& highest) {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (highest[a] >= 0 && std::min(mode[a], cells[a] - mode[a]) > highest[a]) return false;
+  return true;
+}
+
+TEST_P(FourierTransforms, LeaveModesBehindThatAreNotUsed) {
+  const Machine m = machine();
+  const Extent cells{12, 9, 15}, highest{3, 2, 4};
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (const DType type : {DType::f64, DType::c128}) {
+      FftOptions options, every;
+      options.type = every.type = type;
+      options.process_grid = every.process_grid = grid;
+      options.transposed = every.transposed = number++ % 3 != 2;
+      options.highest = highest;
+      SCOPED_TRACE(to_string(type) + " on " + std::to_string(grid[0]) + " x " + std::to_string(grid[1]) +
+                   (options.transposed ? ", transposed" : ""));
+      Fft fft(comm, m, cells, options), whole(comm, m, cells, every);
+      Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+      std::vector<Stream> streams = streams_of(fft.physical());
+      for (int round = 0; round < 2; ++round) {
+        set(u, 0, random_values(cells, type, static_cast<std::uint64_t>(round)));
+        Whole wanted = by_sums(random_values(cells, type, static_cast<std::uint64_t>(round)));
+        each_cell({{0, 0, 0}, cells}, [&](const Extent& k) {
+          if (!used(k, cells, highest)) wanted.at(k) = 0;
+        });
+        fft.forward(u, v, streams);
+        finish(streams);
+        for (const std::int64_t id : v.grid().local()) {  // as the caller must, before the way back
+          auto values = array_of<Complex>(v, id);
+          const Box& box = v.grid().block(id).box;
+          std::size_t at = 0;
+          each_cell(box, [&](const Extent& q) {
+            Extent k{};
+            for (std::size_t a = 0; a < 3; ++a) k[static_cast<std::size_t>(fft.spectral_axes()[a])] = q[a];
+            if (!used(k, cells, highest)) values[at] = 0;
+            ++at;
+          });
+          set_array(v, id, values);
+        }
+        ASSERT_LE(difference(v, 0, wanted, fft.spectral_axes()), tolerance({cells, type}));
+        Field back(fft.physical(), fft.physical_field("back")), same(fft.physical(), fft.physical_field("same"));
+        fft.backward(v, back, streams);
+        whole.backward(v, same, streams);
+        finish(streams);
+        fft.check();
+        for (const std::int64_t id : back.grid().local())
+          ASSERT_EQ(array_of<std::byte>(back, id), array_of<std::byte>(same, id)) << "round " << round;
+      }
+      const auto bytes = [](const Fft& of) {
+        std::int64_t sum = 0;
+        for (const MessageInfo& message : of.messages()) sum += message.bytes;
+        return sum;
+      };
+      if (bytes(whole) > 0) {
+        EXPECT_LT(bytes(fft), bytes(whole));
+      }
+    }
+}
+
+TEST_P(FourierTransforms, MayBeRecordedIntoAGraph) {
+  const Machine m = machine();
+  const Extent cells{12, 10, 8};
+  FftOptions options;
+  options.type = DType::f64;
+  Fft fft(comm, m, cells, options);
+  if (!fft.capturable()) GTEST_SKIP() << "a route needs the host";
+  Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+  std::vector<Stream> streams = streams_of(fft.physical());
+  fft.forward(u, v, streams);  // what is recorded at the first run
+  finish(streams);
+  for (Stream& stream : streams) stream.begin_capture();
+  fft.forward(u, v, streams);
+  std::vector<Graph> graphs;
+  for (Stream& stream : streams) graphs.push_back(stream.end_capture());
+  for (const std::uint64_t seed : {3, 4}) {
+    const Whole before = random_values(cells, DType::f64, seed);
+    set(u, 0, before);
+    comm.barrier();
+    for (std::size_t i = 0; i < streams.size(); ++i) graphs[i].launch(streams[i]);
+    finish(streams);
+    fft.check();
+    EXPECT_LE(difference(v, 0, by_sums(before), fft.spectral_axes()), tolerance({cells, DType::f64}));
+  }
+}
+
+TEST_P(FourierTransforms, TakeNoMoreMemoryThanWasSaid) {
+  const Machine m = machine();
+  for (const bool transposed : {true, false}) {
+    FftOptions options;
+    options.transposed = transposed;
+    options.overlap = transposed;
+    const Extent cells{24, 20, 18};
+    const std::vector<FftMemory> said = Fft::memory(m, cells, options);
+    ASSERT_EQ(said.size(), static_cast<std::size_t>(m.devices()));
+    Fft fft(comm, m, cells, options);
+    Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+    for (const int d : m.devices_of_rank(comm.rank())) {
+      const FftMemory& memory = said[static_cast<std::size_t>(d)];
+      const Device device = m.device(d).local;
+      EXPECT_EQ(u.bytes_on(device), memory.physical);
+      EXPECT_EQ(v.bytes_on(device), memory.spectral);
+      EXPECT_GE(fft.bytes_on(device), memory.work);
+      EXPECT_LE(fft.bytes_on(device), memory.total() - memory.physical - memory.spectral);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, FourierTransforms,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 4, 5, 8)),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
+                         });
+
+TEST(FourierTransformRefuses, WhatCannotBe) {
+  const Communicator comm = Communicator::world();
+  const Machine m = machine_here(Backend::host, 2);
+  EXPECT_EQ(error_of([&] {
+              Fft(comm, m, {4, 0, 4});
+            }),
+            "a Fourier transform of 4 x 0 x 4 cells was asked for: each axis needs 1 or more");
+  FftOptions options;
+  options.type = DType::i32;
+  EXPECT_EQ(error_of([&] {
+              Fft(comm, m, {4, 4, 4}, options);
+            }),
+            "values of i32 have no Fourier transform here: choose f32, f64, c64 or c128");
+  options.type = DType::f32;
+  options.highest = {1, -2, 1};
+  EXPECT_EQ(error_of([&] {
+              Fft(comm, m, {4, 4, 4}, options);
+            }),
+            "the highest mode of a Fourier transform along axis 1 is -2: it is 0 or more, or -1 for all");
+  options.highest = {-1, -1, -1};
+  options.process_grid = {3, 1};
+  EXPECT_EQ(error_of([&] {
+              Fft(comm, m, {4, 4, 4}, options);
+            }),
+            "the process grid 3 x 1 of a Fourier transform does not have as many places as there are devices, " +
+                std::to_string(m.devices()) + ": give two numbers whose product that is, or none");
+}
+
+TEST(FourierTransformRefuses, FieldsThatDoNotFit) {
+  const Communicator comm = Communicator::world();
+  const Machine m = machine_here(Backend::host, 1);
+  Fft fft(comm, m, {4, 6, 8});
+  Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+  FieldOptions floats = fft.physical_field("floats"), wide = fft.physical_field("wide"),
+               two = fft.physical_field("two");
+  floats.type = DType::f32;
+  wide.ghost = {1, 0, 0};
+  two.components = 2;
+  Field f(fft.physical(), floats), w(fft.physical(), wide), t(fft.physical(), two);
+  std::vector<Stream> streams = streams_of(fft.physical()), none;
+  EXPECT_EQ(error_of([&] { fft.forward(f, v, streams); }), "field floats holds f32, the transform c128 on this side");
+  EXPECT_EQ(error_of([&] { fft.forward(w, v, streams); }),
+            "field wide has ghosts or gaps between rows: make it with physical_field() or spectral_field()");
+  EXPECT_EQ(error_of([&] { fft.forward(u, u, streams); }),
+            "field u does not lie on the transform's grid: make it on physical() or spectral()");
+  EXPECT_EQ(error_of([&] { fft.forward(t, v, streams); }),
+            "a Fourier transform was given 2 components to read and 1 to fill: give both the same");
+  EXPECT_NE(error_of([&] { fft.forward(u, v, none); }).find("was given 0 streams for the 1 devices"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { fft.forward(std::vector<const void*>{}, {}, streams); }).find("0 arrays of the physical grid"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace slipstream

@@ -1,0 +1,239 @@
+// A pseudo-spectral flow against a reference, its own balances, and itself on other devices.
+#include <slipstream/dns.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+using dns::Dns;
+using dns::Options;
+using dns::Scheme;
+using dns::Statistics;
+
+Options flow(std::int64_t n, double viscosity, double time_step, Scheme scheme = Scheme::rk4) {
+  Options o;
+  o.cells = {n, n, n};
+  o.viscosity = viscosity;
+  o.time_step = time_step;
+  o.scheme = scheme;
+  return o;
+}
+
+/// Devices of each rank.
+class PseudoSpectralFlow : public testing::TestWithParam<std::tuple<Backend, int>> {
+ protected:
+  void SetUp() override {
+    if (const auto why = unavailable(std::get<0>(GetParam()), std::get<1>(GetParam())); !why.empty())
+      GTEST_SKIP() << why;
+  }
+  Machine machine() const { return machine_here(std::get<0>(GetParam()), std::get<1>(GetParam())); }
+  Communicator comm = Communicator::world();
+};
+
+/// Energy and dissipation at t = 1, 2, ... of Re 1600, by spectral DNS of 512^3 modes (International Workshops on
+/// High-Order CFD Methods, case C3.5). `within`: the dissipation's relative error, which the grid sets.
+void follow_taylor_green(const Communicator& comm, const Machine& machine, std::int64_t n, double time_step,
+                         const std::vector<double>& within) {
+  constexpr double energy[] = {0.124515267367, 0.12391676584, 0.123023878593},
+                   dissipation[] = {0.000518820935, 0.00070756353, 0.001126516665};
+  Dns d(comm, machine, flow(n, 1.0 / 1600, time_step));
+  d.taylor_green();
+  const Statistics start = d.statistics();
+  EXPECT_NEAR(start.energy, 1.0 / 8, 1e-14);
+  EXPECT_NEAR(start.enstrophy, 3.0 / 8, 1e-13);
+  EXPECT_NEAR(start.dissipation, 0.75 / 1600, 1e-16);
+  for (std::size_t t = 0; t < within.size(); ++t) {
+    d.step(std::lround(1 / time_step));
+    const Statistics s = d.statistics();
+    EXPECT_NEAR(s.time, static_cast<double>(t + 1), 1e-12);
+    EXPECT_NEAR(s.energy, energy[t], 0.001 * within[t]) << "t = " << t + 1;
+    EXPECT_NEAR(s.dissipation / dissipation[t], 1, within[t]) << "t = " << t + 1;
+  }
+}
+
+TEST_P(PseudoSpectralFlow, FollowsTheTaylorGreenVortex) { follow_taylor_green(comm, machine(), 32, 0.1, {1e-5, 2e-3}); }
+
+TEST_P(PseudoSpectralFlow, IsTheSameOnOneDevice) {
+  const Machine m = machine(), alone = machine_here(std::get<0>(GetParam()), 1, 0, Communicator(MPI_COMM_SELF));
+  for (const DType type : {DType::f64, DType::f32})
+    for (const int first : {1, 2, m.devices()}) {
+      if (m.devices() % first) continue;
+      SCOPED_TRACE(to_string(type) + ", " + std::to_string(first) + " devices share y");
+      Options o = flow(16, 0.02, 0.02, first == 2 ? Scheme::rk2 : Scheme::rk4);
+      o.cells = {16, 18, 15};
+      o.type = type;
+      o.forcing.power = 0.1;
+      Dns one(Communicator(MPI_COMM_SELF), alone, o);
+      o.process_grid = {first, m.devices() / first};
+      o.overlap = first != 2;
+      Dns several(comm, m, o);
+      for (Dns* d : {&one, &several}) {
+        d->random(dns::peaked_spectrum(4, 2, 0.5), 11);
+        d->step(3);
+      }
+      const Statistics a = one.statistics(), b = several.statistics();
+      const double exact = type == DType::f64 ? 1e-13 : 1e-5;
+      EXPECT_NEAR(a.energy, b.energy, exact);
+      EXPECT_NEAR(a.courant, b.courant, exact);
+      const Field &whole = one.velocity(), &parts = several.velocity();
+      const std::size_t size = size_of(type);
+      for (const std::int64_t id : parts.grid().local()) {
+        const Box& box = parts.grid().block(id).box;
+        std::vector<std::byte> wanted(static_cast<std::size_t>(3 * box.volume()) * size), found = wanted;
+        whole.read(box, wanted.data());
+        parts.read(box, found.data());
+        for (std::size_t i = 0; i < wanted.size(); i += size) {
+          const auto value = [&](const std::vector<std::byte>& of) {
+            return type == DType::f64 ? *reinterpret_cast<const double*>(&of[i])
+                                      : double{*reinterpret_cast<const float*>(&of[i])};
+          };
+          ASSERT_NEAR(value(found), value(wanted), exact);
+        }
+      }
+    }
+}
+
+TEST_P(PseudoSpectralFlow, BalancesItsEnergyInEveryStep) {
+  for (const double power : {0.0, 0.4}) {
+    Options o = flow(16, 0.05, 0.005);
+    o.forcing.power = power;
+    o.budget = true;
+    Dns d(comm, machine(), o);
+    d.random(dns::peaked_spectrum(4, 2, 0.5), 3);
+    std::vector<Statistics> s{d.statistics()};
+    for (int n = 0; n < 2; ++n) {
+      d.step(1);
+      s.push_back(d.statistics());
+      EXPECT_LT(s.back().budget_error, 1e-6) << "power " << power << ", step " << n + 1;
+      EXPECT_GT(s.back().budget_error, 0);
+    }
+    // Simpson's rule over two steps.
+    const double lost = o.time_step / 3 * (s[0].dissipation + 4 * s[1].dissipation + s[2].dissipation);
+    const double put_in = 2 * o.time_step * power;
+    // The forcing keeps its factor for a step, so that it puts in `power` to the order of the step.
+    EXPECT_NEAR(s[2].energy - s[0].energy, put_in - lost, power > 0 ? 0.02 * put_in : 1e-6 * lost);
+  }
+}
+
+TEST_P(PseudoSpectralFlow, ConservesEnergyToTheOrderOfItsScheme) {
+  const Machine m = machine();
+  const auto lost = [&](Scheme scheme, double time_step) {
+    Dns d(comm, m, flow(16, 0, time_step, scheme));
+    d.random(dns::peaked_spectrum(5, 3, 0.5), 5);
+    const double before = d.statistics().energy;
+    d.step(std::lround(0.8 / time_step));
+    return std::abs(d.statistics().energy - before) / before;
+  };
+  // Global errors of energy: order 3 of Heun's scheme and order 5 of the classical one, whose first terms conserve.
+  const double heun[] = {lost(Scheme::rk2, 0.04), lost(Scheme::rk2, 0.02)};
+  EXPECT_LT(heun[1], 1e-3);
+  EXPECT_NEAR(std::log2(heun[0] / heun[1]), 3, 0.25);
+  const double classical[] = {lost(Scheme::rk4, 0.08), lost(Scheme::rk4, 0.04)};
+  EXPECT_LT(classical[1], 1e-6);
+  EXPECT_NEAR(std::log2(classical[0] / classical[1]), 5, 0.35);
+}
+
+TEST_P(PseudoSpectralFlow, BeginsWithTheGivenSpectrumWithoutDivergence) {
+  Dns d(comm, machine(), flow(20, 0.01, 0.01));
+  const std::vector<double> spectrum = dns::peaked_spectrum(6, 3, 0.7);
+  d.random(spectrum, 1);
+  const Statistics s = d.statistics();
+  EXPECT_NEAR(s.energy, 0.7, 1e-13);
+  double squares = 0, sum = 0;
+  for (std::size_t k = 0; k < s.spectrum.size(); ++k) {
+    EXPECT_NEAR(s.spectrum[k], k < spectrum.size() ? spectrum[k] : 0, 1e-14) << "shell " << k;
+    squares += static_cast<double>(k * k) * s.spectrum[k];
+    sum += s.spectrum[k];
+  }
+  EXPECT_NEAR(sum, s.energy, 1e-14);
+  EXPECT_NEAR(s.enstrophy, squares, 0.1 * squares) << "shells are 1 wide";
+  const Field& modes = d.state()["modes"];
+  double most = 0;
+  for (const std::int64_t id : modes.grid().local()) {
+    const auto values = array_of<std::complex<double>>(modes, id);
+    const Box& box = modes.grid().block(id).box;
+    const auto count = static_cast<std::size_t>(box.volume());
+    const auto wave = [](std::int64_t k) { return static_cast<double>(k > 10 ? k - 20 : k); };
+    std::size_t at = 0;
+    for (std::int64_t y = box.lo[2]; y < box.hi[2]; ++y)
+      for (std::int64_t x = box.lo[1]; x < box.hi[1]; ++x)
+        for (std::int64_t z = box.lo[0]; z < box.hi[0]; ++z, ++at)
+          most = std::max(
+              most, std::abs(wave(x) * values[at] + wave(y) * values[at + count] + wave(z) * values[at + 2 * count]));
+  }
+  EXPECT_LT(most, 1e-14);
+  EXPECT_NEAR(s.taylor_reynolds * s.taylor_reynolds, 20.0 / 3 * s.energy * s.energy / (0.01 * s.dissipation), 1e-8);
+}
+
+TEST_P(PseudoSpectralFlow, GoesOnWithTheSameBitsFromItsState) {
+  const Machine m = machine();
+  Dns all(comm, m, flow(12, 0.02, 0.02)), half(comm, m, flow(12, 0.02, 0.02));
+  all.random(dns::peaked_spectrum(3, 2, 0.5), 2);
+  all.step(2);
+  for (const std::int64_t id : all.state()["modes"].grid().local())
+    set_array(half.state()["modes"], id, array_of<std::byte>(all.state()["modes"], id));
+  half.state().time = all.state().time;
+  ++half.state().restarts;
+  all.step(2);
+  half.step(2);
+  for (const std::int64_t id : all.state()["modes"].grid().local())
+    EXPECT_EQ(array_of<std::byte>(all.state()["modes"], id), array_of<std::byte>(half.state()["modes"], id));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, PseudoSpectralFlow,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3)),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
+                         });
+
+TEST(PseudoSpectralFlowRefined, FollowsTheTaylorGreenVortexLonger) {
+  follow_taylor_green(Communicator::world(), machine_here(Backend::host, 2), 64, 0.1, {1e-5, 1e-4, 5e-3});
+}
+
+TEST(PseudoSpectralFlowRefuses, WhatCannotBe) {
+  const Communicator comm = Communicator::world();
+  const Machine m = machine_here(Backend::host, 1);
+  const auto error = [&](Options o) { return error_of([&] { Dns(comm, m, o); }); };
+  Options o = flow(3, 0.1, 0.1);
+  EXPECT_NE(error(o).find("3 x 3 x 3 cells was asked for: each axis needs 4 or more"), std::string::npos);
+  o = flow(8, -1, 0.1);
+  EXPECT_NE(error(o).find("it must be 0 or more"), std::string::npos);
+  o = flow(8, 0.1, 0);
+  EXPECT_NE(error(o).find("it must be above 0"), std::string::npos);
+  o = flow(8, 0.1, 0.1);
+  o.type = DType::c128;
+  EXPECT_EQ(error(o), "a pseudo-spectral flow holds f32 or f64, not c128");
+  EXPECT_EQ(error_of([] { dns::scheme_from_string("rk3"); }),
+            "no scheme of a pseudo-spectral flow is called 'rk3': choose rk2 or rk4");
+}
+
+TEST(PseudoSpectralFlowRefuses, ATimeStepAboveTheLimitAndSpectraThatDoNotFit) {
+  const Communicator comm = Communicator::world();
+  Dns d(comm, machine_here(Backend::host, 1), flow(16, 0.01, 2));
+  d.taylor_green();
+  const double before = d.statistics().energy;
+  EXPECT_NE(error_of([&] { d.check_time_step(); }).find("has the Courant number (CFL)"), std::string::npos);
+  EXPECT_EQ(d.statistics().energy, before);
+  EXPECT_NE(error_of([&] { d.random({0, 1, -1}, 0); }).find("shell 2 of a spectrum is -1"), std::string::npos);
+  EXPECT_NE(error_of([&] { d.random({1}, 0); }).find("has energy in shell 0"), std::string::npos);
+  EXPECT_NE(error_of([&] { d.random(std::vector<double>(20, 1e-3), 0); }).find("has energy in shell 0"),
+            std::string::npos);
+  std::vector<double> far(20, 0.0);
+  far[19] = 1;
+  EXPECT_NE(error_of([&] { d.random(far, 0); }).find("shell 19, but a grid of 16 x 16 x 16 cells has shells 1 to"),
+            std::string::npos);
+  Options o = flow(16, 0.01, 0.01);
+  o.forcing.power = 1;
+  o.forcing.shells = 1;
+  Dns forced(comm, machine_here(Backend::host, 1), o);
+  forced.random({0, 0, 0, 1}, 0);
+  EXPECT_NE(error_of([&] { forced.step(1); }).find("finds no energy in its 1 lowest shells"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace slipstream

@@ -1,0 +1,190 @@
+// A guard finds the cell where a run goes wrong, and all ranks learn of it.
+#include <slipstream/guard.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include <slipstream/lbm.hpp>
+
+#include "support/machine_rig.hpp"
+#include "solver/lbm/storage/storage.hpp"
+
+namespace slipstream {
+namespace {
+
+using lbm::Lbm;
+
+class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, Layout, lbm::Streaming>> {
+ protected:
+  GuardOnRanks() : comm(Communicator::world()) {
+    const auto& [backend, type, layout, streaming] = GetParam();
+    options.cells = {13, 12, 11};
+    options.periodic = {true, true, true};
+    options.viscosity = 0.02;
+    options.precision = type;
+    options.layout = layout;
+    options.streaming = streaming;
+    options.grid.partition.blocks_per_device = {2, 1, 2};
+    run.emplace(comm, machine_here(backend, 1), options);
+  }
+
+  /// Puts a number into population 5 of a cell.
+  void spoil(const Extent& cell, double value) {
+    Field& field = run->field("populations");
+    const Box box{cell, {cell[0] + 1, cell[1] + 1, cell[2] + 1}};
+    std::vector<double> f64(19, 0);
+    f64[5] = value;
+    const std::vector<float> f32(f64.begin(), f64.end());
+    std::vector<Half> f16;
+    for (const float one : f32) f16.push_back(lbm::StoredF16::store(one));
+    field.write(box, options.precision == DType::f16   ? static_cast<const void*>(f16.data())
+                     : options.precision == DType::f32 ? static_cast<const void*>(f32.data())
+                                                       : f64.data());
+  }
+  /// What advancing finds, the same on all ranks.
+  std::optional<Finding> finding(std::int64_t steps) {
+    try {
+      run->advance(steps);
+    } catch (const Diverged& diverged) {
+      for (const std::string& other : comm.all_gather(std::string(diverged.what()))) EXPECT_EQ(other, diverged.what());
+      return diverged.finding;
+    }
+    return {};
+  }
+  GuardOptions every(std::int64_t steps) const {
+    GuardOptions o;
+    o.every = steps;
+    o.ranges["density"] = {0.5, 2};
+    o.spacing = {0.5, 0.5, 0.5};
+    return o;
+  }
+
+  Communicator comm;
+  lbm::Options options;
+  std::optional<Lbm> run;
+};
+
+TEST_P(GuardOnRanks, LetsASoundRunPass) {
+  run->time_loop().guard(comm, every(2));
+  EXPECT_FALSE(finding(9));
+  run->time_loop().inspect();
+}
+
+TEST_P(GuardOnRanks, NamesTheCellItsPositionAndItsRank) {
+  run->time_loop().guard(comm, every(1000));
+  for (const Extent& cell : {Extent{0, 0, 0}, Extent{12, 11, 10}, Extent{6, 5, 3}}) {
+    spoil(cell, 1.5);
+    std::optional<Finding> found;
+    try {
+      run->time_loop().inspect();
+    } catch (const Diverged& diverged) {
+      found = diverged.finding;
+      EXPECT_NE(std::string(diverged.what()).find("density is 2.5, outside of 0.5 to 2, at step 0 on rank"),
+                std::string::npos)
+          << diverged.what();
+    }
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->cell, cell);
+    EXPECT_EQ(found->quantity, "density");
+    EXPECT_EQ(found->value, 2.5);
+    EXPECT_EQ(found->position[1], (static_cast<double>(cell[1]) + 0.5) / 2);
+    const Grid& grid = run->grid();
+    EXPECT_EQ(found->rank, grid.block(grid.overlapping({cell, {cell[0] + 1, cell[1] + 1, cell[2] + 1}}).front()).rank);
+    spoil(cell, 0);
+  }
+  run->time_loop().inspect();
+}
+
+TEST_P(GuardOnRanks, FindsWhatIsNoNumberAtTheStepOfItsInspection) {
+  run->time_loop().guard(comm, every(4));
+  EXPECT_FALSE(finding(3));
+  spoil({3, 4, 5}, std::numeric_limits<double>::quiet_NaN());
+  const auto found = finding(50);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->step, 4);
+  EXPECT_TRUE(std::isnan(found->value));
+  EXPECT_EQ(run->state().step, 8) << "it stops at the next inspection, not at the end";
+}
+
+TEST_P(GuardOnRanks, FindsInfinity) {
+  GuardOptions o;
+  o.every = 1;
+  run->time_loop().guard(comm, o);
+  spoil({3, 4, 5}, std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(finding(1));
+}
+
+TEST_P(GuardOnRanks, ChangesNoBit) {
+  const auto sum = [&] { return run->excess_mass(); };
+  spoil({3, 4, 5}, 0.25);
+  run->advance(6);
+  const double without = sum();
+  run.emplace(comm, machine_here(std::get<0>(GetParam()), 1), options);
+  spoil({3, 4, 5}, 0.25);
+  run->time_loop().guard(comm, every(1));
+  EXPECT_FALSE(finding(6));
+  EXPECT_EQ(sum(), without);
+}
+
+INSTANTIATE_TEST_SUITE_P(Guard, GuardOnRanks,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Values(DType::f16, DType::f32, DType::f64),
+                                          testing::Values(Layout::soa, Layout::aos, Layout::soa_z),
+                                          testing::Values(lbm::Streaming::two, lbm::Streaming::in_place)),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param)) + "_" +
+                                  to_string(std::get<2>(info.param)) + "_" + to_string(std::get<3>(info.param));
+                         });
+
+TEST(Guard, RefusesRangesOfWhatNobodyWatches) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  const Grid grid({16, 16, 16}, machine, comm.rank());
+  const Field field(grid, {.name = "f"});
+  GuardOptions options;
+  options.ranges["pressure"] = {0, 1};
+  EXPECT_EQ(error_of([&] {
+              Guard(comm, {{"density", &field}, {"f", &field}}, options);
+            }),
+            "a guard knows no quantity 'pressure': choose among density, f");
+}
+
+/// A Simulation that says nothing of guards.
+class Plain final : public Simulation {
+ public:
+  explicit Plain(const Grid& grid) : field(grid, {.name = "u", .type = DType::f64, .components = 2}) {
+    of_state.fields["u"] = &field;
+    for (const std::int64_t id : grid.local())
+      if (all.empty() || !(all.back() == field.device(id))) all.push_back(field.device(id));
+  }
+  State& state() override { return of_state; }
+  const std::vector<Device>& devices() const override { return all; }
+  const Tasks& tasks() const override { return none; }
+  void finish_step() override { ++of_state.step; }
+  Field field;
+  State of_state;
+  std::vector<Device> all;
+  Tasks none;
+};
+
+TEST(Guard, ServesASimulationThatSaysNothingOfIt) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  const Grid grid({16, 8, 8}, machine, comm.rank());
+  Plain plain(grid);
+  TimeLoop loop(plain, Overlap::off);
+  GuardOptions options;
+  options.every = 3;
+  loop.guard(comm, options);
+  loop.run(5);
+  const std::array<double, 2> values{0, std::nan("")};
+  plain.field.write({{9, 2, 1}, {10, 3, 2}}, values.data());
+  const std::string text = error_of([&] { loop.run(5); });
+  EXPECT_NE(text.find("u is not finite (nan) at step 6 on rank"), std::string::npos) << text;
+  EXPECT_NE(text.find("in cell (9, 2, 1)"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace slipstream

@@ -1,0 +1,58 @@
+// The same case gives the same bits however it is cut, stored, routed and overlapped.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "support/lbm_flows.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+class Sameness : public testing::TestWithParam<std::tuple<Flow, Backend, DType>> {};
+
+TEST_P(Sameness, OfAllBitsHoweverAFlowIsRun) {
+  const auto& [flow, backend, precision] = GetParam();
+  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
+  const Options o = flow.options(precision);
+  const auto alone = run(self, o, {"alone", backend}, flow.obstacles, 25);
+  for (const Way& way : ways(backend)) {
+    if (!suits(way, o)) continue;
+    const auto cut = run(world, o, way, flow.obstacles, 25);
+    if (world.rank() != 0) continue;
+    ASSERT_EQ(cut.size(), alone.size());
+    EXPECT_EQ(std::memcmp(cut.data(), alone.data(), alone.size()), 0) << way.name;
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<Sameness::ParamType>& info) {
+  const auto& [flow, backend, precision] = info.param;
+  return std::string(flow.name) + "_" + to_string(backend) + "_" + to_string(precision);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lbm, Sameness,
+                         testing::Combine(testing::ValuesIn(flows), testing::ValuesIn(backends_here()),
+                                          testing::Values(DType::f16, DType::f32, DType::f64)),
+                         name_of);
+
+TEST(HostAgainstCuda, PopulationsAgreeAfter100StepsInF64) {
+  if (!available(Backend::cuda)) GTEST_SKIP() << "needs a GPU";
+  const Communicator self(MPI_COMM_SELF);
+  for (const Flow& flow : flows) {
+    SCOPED_TRACE(flow.name);
+    const Options o = flow.options(DType::f64);
+    const auto host = run(self, o, {"host"}, flow.obstacles, 100);
+    const auto cuda = run(self, o, {"cuda", Backend::cuda}, flow.obstacles, 100);
+    const auto *a = reinterpret_cast<const double*>(host.data()), *b = reinterpret_cast<const double*>(cuda.data());
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < host.size() / sizeof(double); ++i) {
+      largest = std::max(largest, std::abs(a[i]));
+      difference = std::max(difference, std::abs(a[i] - b[i]));
+    }
+    EXPECT_LE(difference, 1e-12 * largest);
+    EXPECT_GT(largest, 1e-4);
+  }
+}
+
+}  // namespace
+}  // namespace slipstream::lbm

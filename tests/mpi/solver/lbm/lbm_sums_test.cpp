@@ -1,0 +1,104 @@
+// What a run says of all its cells and links does not depend on how it is cut, stored, routed and overlapped.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "support/lbm_flows.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+/// What a run says of all its cells and links, after few steps: under a sanitizer each takes long.
+std::vector<double> sums(Lbm& lbm) {
+  lbm.advance(2);
+  lbm.update_macroscopic();
+  lbm.advance(1);
+  const Energy energy = lbm.energy();
+  std::vector<double> all{lbm.update_macroscopic(), lbm.excess_mass(), energy.kinetic, energy.dissipation};
+  for (const Load& load : lbm.loads({5, 6, 7}))
+    for (const auto& vector : {load.force, load.moment}) all.insert(all.end(), vector.begin(), vector.end());
+  return all;
+}
+
+class Sums : public testing::TestWithParam<Backend> {};
+
+/// Only the order in which blocks are added differs.
+TEST_P(Sums, AreTheSameHoweverAFlowIsRun) {
+  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
+  const std::set<std::string> chosen{"in_place_direct_overlapped",
+                                     "along_z_cut_overlapped",
+                                     "flags_by_word_aos",
+                                     "flags_in_place_along_z",
+                                     "sparse_direct_overlapped",
+                                     "sparse_in_place_wide_rim",
+                                     "walls_in_step_direct_overlapped",
+                                     "pieces_in_place_along_z_cut_overlapped"};
+  std::size_t ran = 0;
+  for (const int number : {3, 9, 12}) {
+    const Flow& flow = flows[number];
+    const Options o = flow.options(DType::f32);
+    const auto alone = sums(*made(self, o, {"alone", GetParam()}, flow.obstacles));
+    for (const Way& way : ways(GetParam())) {
+      if (!chosen.contains(way.name)) continue;
+      SCOPED_TRACE(std::string(flow.name) + " " + way.name);
+      const auto cut = sums(*made(world, o, way, flow.obstacles));
+      ASSERT_EQ(cut.size(), alone.size());
+      for (std::size_t n = 0; n < cut.size(); ++n) EXPECT_NEAR(cut[n], alone[n], 1e-9) << n;
+      ++ran;
+    }
+    for (const std::size_t n : {0, 2, 3}) EXPECT_GT(alone[n], 1e-6) << n;
+  }
+  EXPECT_EQ(ran, 3 * chosen.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Lbm, Sums, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
+
+TEST(Mass, IsConservedInAClosedCavityInF64) {
+  const Communicator world = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  for (const auto lattice : {Lattice::d2q9, Lattice::d3q19, Lattice::d3q27}) {
+    Lbm lbm(world, machine, cavity(lattice, DType::f64));
+    lbm.advance(200);
+    EXPECT_LT(std::abs(lbm.excess_mass()) / static_cast<double>(lbm.fluid_cells()), 1e-13) << to_string(lattice);
+  }
+}
+
+TEST(Mass, SumDoesNotDependOnTheRanks) {
+  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
+  const Machine machine = machine_here(Backend::host, 1), alone = machine_here(Backend::host, 1, 0, self);
+  Options o = channel(DType::f32);
+  Options single = o;
+  single.grid.partition.blocks_per_device = slipstream::partition(o.cells, 1, world.size()).devices;
+  Lbm many(world, machine, o), one(self, alone, single);
+  many.advance(20);
+  one.advance(20);
+  EXPECT_EQ(many.excess_mass(), one.excess_mass());
+}
+
+TEST(Loads, DoNotDependOnTheRanks) {
+  const Communicator world = Communicator::world(), self(MPI_COMM_SELF);
+  const Machine machine = machine_here(Backend::host, 1), alone = machine_here(Backend::host, 1, 0, self);
+  for (const auto obstacles : {Obstacles::cells, Obstacles::round}) {
+    Options o = open(DType::f32, Lattice::d3q19, Collision::trt), single = o;
+    single.grid.partition.blocks_per_device = slipstream::partition(o.cells, 1, world.size()).devices;
+    Lbm many(world, machine, o), one(self, alone, single);
+    for (Lbm* lbm : {&many, &one}) {
+      set(*lbm, obstacles);
+      lbm->advance(20);
+    }
+    const auto of_many = many.loads({5, 6, 7}), of_one = one.loads({5, 6, 7});
+    ASSERT_EQ(of_many.size(), 3u);
+    ASSERT_EQ(of_one.size(), 3u);
+    for (std::size_t n = 0; n < 3; ++n) {
+      EXPECT_EQ(of_many[n].name, of_one[n].name);
+      EXPECT_EQ(of_many[n].force, of_one[n].force);
+      EXPECT_EQ(of_many[n].moment, of_one[n].moment);
+    }
+    EXPECT_NE(of_many.back().force[0], 0);
+  }
+}
+
+}  // namespace
+}  // namespace slipstream::lbm

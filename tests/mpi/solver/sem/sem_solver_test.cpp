@@ -1,0 +1,297 @@
+// The solver on spectral elements: errors by order in space and time, bits on any number of devices, what it refuses.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include <slipstream/gather.hpp>
+#include <slipstream/sem_solver.hpp>
+#include <slipstream/vtkhdf_hexahedra.hpp>
+
+#include "support/machine_rig.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+/// At each place and time.
+Function each(std::function<double(const Point&, double)> f) {
+  return [f = std::move(f)](std::span<const Point> places, double time) {
+    std::vector<double> values;
+    for (const Point& x : places) values.push_back(f(x, time));
+    return values;
+  };
+}
+
+Given steady(std::function<double(const Point&, double)> f) { return {each(std::move(f)), true}; }
+Given unsteady(std::function<double(const Point&, double)> f) { return {each(std::move(f)), false}; }
+
+void set_all_sides(Options& options, const Side& side) {
+  for (auto& axis : options.sides) axis = {side, side};
+}
+
+double smooth(const Point& x, double) { return std::sin(x[0] + x[1] - x[2]); }
+
+TEST(SemErrors, FallTenfoldWithEachOrderOnDeformedElements) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  struct Row {
+    int order;
+    double error;
+  };
+  std::vector<double> found;
+  for (const Row& row : {Row{3, 8e-5}, {4, 8e-6}, {5, 7e-7}, {6, 9e-8}, {7, 7e-9}, {8, 8e-10}, {9, 7e-11}}) {
+    SCOPED_TRACE("order " + std::to_string(row.order));
+    Options o;
+    o.elements = {4, 4, 4};
+    o.deform = 0.1;
+    o.order = row.order;
+    o.krylov.tolerance = 1e-12;
+    set_all_sides(o, {Condition::value, steady(smooth)});
+    o.source = steady([](const Point& x, double t) { return 3 * smooth(x, t); });
+    Sem sem(comm, machine, o);
+    sem.advance(1);
+    found.push_back(sem.statistics(each(smooth)).distance);
+    EXPECT_LT(found.back(), row.error);
+    EXPECT_LT(sem.effort().last.true_residual, 2e-12);
+    // The map's odd parts make odd orders better than even ones: over two of them.
+    if (found.size() > 2) {
+      EXPECT_GT(found[found.size() - 3] / found.back(), 90);
+    }
+  }
+}
+
+/// A polynomial that elements of order 2 hold exactly, times a function of time: all error is of the time step.
+double breathing(const Point& x, double t) { return std::sin(4 * t) * (1 + x[0] * x[0] + x[1] * x[2]); }
+
+Options breathing_box(int time_order, double time_step, bool exact_start) {
+  Options o;
+  o.elements = {2, 1, 1};
+  o.order = 2;
+  o.equation = Equation::diffusion;
+  o.diffusivity = 0.1;
+  o.krylov.tolerance = 1e-13;
+  o.time_order = time_order;
+  o.time_step = time_step;
+  o.exact_start = exact_start;
+  o.initial = each(breathing);
+  set_all_sides(o, {Condition::value, unsteady(breathing)});
+  // Where a flux is given, kappa du/dn.
+  o.sides[0][1] = {Condition::flux, unsteady([](const Point&, double t) { return 0.1 * 2 * std::sin(4 * t); })};
+  o.source = unsteady([](const Point& x, double t) {
+    return 4 * std::cos(4 * t) * (1 + x[0] * x[0] + x[1] * x[2]) - 0.1 * 2 * std::sin(4 * t);
+  });
+  return o;
+}
+
+double error_in_time(int time_order, double time_step, bool exact_start) {
+  const Communicator comm = Communicator::world();
+  Sem sem(comm, machine_here(Backend::host, 1), breathing_box(time_order, time_step, exact_start));
+  sem.advance(std::lround(0.4 / time_step));
+  return sem.statistics(each(breathing)).distance;
+}
+
+TEST(SemErrors, FallByTheOrderOfTheBackwardDifferences) {
+  struct Row {
+    int order;
+    double error, least, most;
+  };
+  for (const Row& row : {Row{1, 2.2e-2, 1.9, 2.1}, {2, 2e-3, 3.8, 4.2}, {3, 1e-4, 7.5, 8.5}}) {
+    SCOPED_TRACE("order " + std::to_string(row.order));
+    const double coarse = error_in_time(row.order, 0.02, true), fine = error_in_time(row.order, 0.01, true);
+    EXPECT_LT(coarse, row.error);
+    EXPECT_GT(coarse / fine, row.least);
+    EXPECT_LT(coarse / fine, row.most);
+  }
+}
+
+TEST(SemErrors, OfAStartByLowerOrdersFallByTwoOrdersAtLeast) {
+  for (const int order : {2, 3}) {
+    const double coarse = error_in_time(order, 0.02, false), fine = error_in_time(order, 0.01, false);
+    EXPECT_GT(coarse / fine, 3.5) << order;
+  }
+}
+
+TEST(SemErrors, AreRoundingWhereThePolynomialsHoldTheSolution) {
+  const Communicator comm = Communicator::world();
+  const auto exact = [](const Point& x, double) { return x[0] * x[0] - x[1] * x[2] + x[2]; };
+  for (const Factors factors : {Factors::stored, Factors::affine}) {
+    Options o;
+    o.elements = {2, 2, 1};
+    o.lengths = {2, 1, 0.5};
+    o.stretch = {3, 1, 1};
+    o.order = 2;
+    o.factors = factors;
+    o.equation = Equation::helmholtz;
+    o.diffusivity = 0.7;
+    o.reaction = 2;
+    o.krylov.tolerance = 1e-14;
+    o.krylov.must_converge = false;
+    o.krylov.most_iterations = 100;
+    set_all_sides(o, {Condition::value, steady(exact)});
+    o.sides[2][0] = {Condition::flux, steady([](const Point& x, double) { return -0.7 * (1 - x[1]); })};
+    o.sides[0][1] = {Condition::flux, steady([](const Point& x, double) { return 0.7 * 2 * x[0]; })};
+    o.source = steady([&](const Point& x, double t) { return 2 * exact(x, t) - 0.7 * 2; });
+    Sem sem(comm, machine_here(Backend::host, 1), o);
+    sem.advance(1);
+    EXPECT_LT(sem.statistics(each(exact)).largest_off, 1e-12);
+    EXPECT_NEAR(sem.statistics().volume, 1.0, 1e-13);
+  }
+}
+
+TEST(SemErrors, AreTheSameWithFewerIterationsByChebyshevsPolynomial) {
+  const Communicator comm = Communicator::world();
+  const auto solved = [&](Equation equation, krylov::Preconditioner preconditioner, int degree) {
+    Options o;
+    o.elements = {3, 3, 3};
+    o.deform = 0.1;
+    o.order = 4;
+    o.equation = equation;
+    o.krylov.tolerance = 1e-11;
+    o.krylov.preconditioner = preconditioner;
+    o.krylov.degree = degree;
+    o.krylov.look_every = 1;
+    // Of fluxes alone, so that there is a null space; cos is even about all sides.
+    const auto waves = [](const Point& x, double) { return std::cos(std::numbers::pi * x[0]); };
+    set_all_sides(o, {Condition::flux, {}});
+    if (equation == Equation::helmholtz) o.reaction = 3;
+    o.source = steady([=](const Point& x, double t) {
+      return (std::numbers::pi * std::numbers::pi + (equation == Equation::helmholtz ? 3 : 0)) * waves(x, t);
+    });
+    Sem sem(comm, machine_here(Backend::host, 1), o);
+    sem.advance(1);
+    return std::pair{sem.effort().iterations, sem.statistics(each(waves)).distance};
+  };
+  for (const Equation equation : {Equation::poisson, Equation::helmholtz}) {
+    const auto [jacobi, error] = solved(equation, krylov::Preconditioner::jacobi, 1);
+    EXPECT_LT(error, 1e-2);
+    for (const int degree : {1, 4}) {
+      const auto [iterations, same] = solved(equation, krylov::Preconditioner::chebyshev, degree);
+      EXPECT_NEAR(same, error, 1e-8);
+      EXPECT_LT(iterations * degree, 1.3 * static_cast<double>(jacobi)) << degree;
+    }
+  }
+}
+
+/// Four blocks of elements, with a history, values and fluxes that change, and an axis that closes on itself.
+Options busy_box() {
+  Options o;
+  o.elements = {5, 5, 8};
+  o.order = 2;
+  o.deform = 0.03;
+  o.equation = Equation::diffusion;
+  o.diffusivity = 0.2;
+  o.time_step = 0.05;
+  o.time_order = 3;
+  o.krylov.tolerance = 1e-8;
+  o.krylov.preconditioner = krylov::Preconditioner::chebyshev;
+  o.krylov.degree = 3;
+  o.sides[0] = {Side{Condition::periodic, {}}, Side{Condition::periodic, {}}};
+  o.sides[1][0].given = unsteady([](const Point& x, double t) { return t * std::cos(2 * std::numbers::pi * x[0]); });
+  o.sides[2][1] = {Condition::flux, unsteady([](const Point& x, double t) { return t + x[1]; })};
+  o.source = steady([](const Point& x, double) { return std::exp(x[1] - x[2]); });
+  o.initial = each([](const Point& x, double) { return std::sin(2 * std::numbers::pi * x[0]) * x[2]; });
+  return o;
+}
+
+class SemBits : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+TEST_P(SemBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
+  const auto [backend, devices] = GetParam();
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
+  const auto values = [](const Communicator& who, const Machine& machine) {
+    Sem sem(who, machine, busy_box());
+    sem.advance(4);
+    std::vector<std::byte> all;
+    for (const char* name : {"u", "u1", "u2"}) {
+      const std::vector<std::byte> one = gather(who, sem.state()[name], sem.grid().box());
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  };
+  const auto expected = values(alone, machine_here(backend, 1, 0, alone));
+  const auto found = values(comm, machine_here(backend, devices));
+  if (comm.rank() == 0) {
+    EXPECT_TRUE(found == expected);
+    EXPECT_EQ(found.size(), 3 * 200 * 27 * sizeof(double));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, SemBits,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)));
+
+TEST(SemSolverRefuses, WhatHasNoSolution) {
+  const Communicator comm = Communicator::world();
+  Options o;
+  o.elements = {2, 2, 2};
+  o.order = 3;
+  set_all_sides(o, {Condition::flux, {}});
+  o.source = steady([](const Point&, double) { return 1.0; });
+  const Machine machine = machine_here(Backend::host, 1);
+  EXPECT_NE(error_of([&] { Sem sem(comm, machine, o); }).find("for u: the right side does not sum to zero"),
+            std::string::npos);
+  o.sides[0][0] = {Condition::value, steady([](const Point&, double) { return 1.0; })};
+  o.krylov.most_iterations = 2;
+  Sem sem(comm, machine, o);
+  const std::string text = error_of([&] { sem.advance(1); });
+  EXPECT_NE(text.find("for u at step 1 did not converge in 2 iterations"), std::string::npos) << text;
+  EXPECT_NE(text.find("at this pace it wants about"), std::string::npos) << text;
+  o.krylov.must_converge = false;
+  Sem goes_on(comm, machine, o);
+  goes_on.advance(1);
+  EXPECT_EQ(goes_on.effort().unconverged, 1);
+  o.order = 12;
+  EXPECT_NE(error_of([&] { check(o); }), "");
+}
+
+TEST(SemSolverTells, OfValuesThatDifferWhereSidesMeet) {
+  const Communicator comm = Communicator::world();
+  Options o;
+  o.elements = {2, 2, 2};
+  o.order = 2;
+  set_all_sides(o, {Condition::value, {}});
+  for (std::size_t end = 0; end < 2; ++end) o.sides[1][end].given = steady([](const Point&, double) { return 1.0; });
+  o.sides[0][0].given = steady([](const Point& x, double) { return x[1]; });
+  Sem sem(comm, machine_here(Backend::host, 1), o);
+  sem.advance(1);
+  ASSERT_EQ(sem.cautions().size(), 1u);
+  EXPECT_NE(sem.cautions().front().find("the sides x- and y- have 0 and 1 at (0, 0, 0)"), std::string::npos);
+}
+
+TEST(SemSolverTells, InWhichElementAValueIsNoNumber) {
+  const Communicator comm = Communicator::world();
+  Sem sem(comm, machine_here(Backend::host, 1), busy_box());
+  sem.guard(1);
+  sem.advance(1);
+  // Element 7 is the third along x and the second along y; its point 1 lies on the middle of an edge.
+  const double none = std::nan("");
+  sem.state()["u"].write({{1, 7, 0}, {2, 8, 1}}, &none);
+  try {
+    sem.inspect();
+    FAIL() << "nothing was found";
+  } catch (const Diverged& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("u is not finite (nan) at step 1 on rank 0 in element 7, at (0.5, 0.2, 0)"), std::string::npos)
+        << text;
+  }
+}
+
+TEST(LagrangeHexahedra, HaveEachNodeOnceWithCornersFirst) {
+  EXPECT_EQ(vtk_hexahedron_nodes(1), (std::vector<std::int64_t>{0, 1, 3, 2, 4, 5, 7, 6}));
+  // Order 2 as vtkTriQuadraticHexahedron's neighbours: edges round the lower face, the upper one, upright; faces;
+  // middle.
+  const std::vector<std::int64_t> two{0,  2,  8, 6,  18, 20, 26, 24, 1,  5,  7, 3,  19, 23,
+                                      25, 21, 9, 11, 17, 15, 12, 14, 10, 16, 4, 22, 13};
+  EXPECT_EQ(vtk_hexahedron_nodes(2), two);
+  for (const int order : {3, 7, 11}) {
+    std::vector<std::int64_t> nodes = vtk_hexahedron_nodes(order);
+    std::sort(nodes.begin(), nodes.end());
+    const std::int64_t count = std::int64_t{order + 1} * (order + 1) * (order + 1);
+    ASSERT_EQ(static_cast<std::int64_t>(nodes.size()), count);
+    for (std::int64_t n = 0; n < count; ++n) EXPECT_EQ(nodes[static_cast<std::size_t>(n)], n);
+  }
+}
+
+}  // namespace
+}  // namespace slipstream::sem

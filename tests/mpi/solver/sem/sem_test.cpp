@@ -1,0 +1,167 @@
+// Poisson's equation on spectral elements, on any number of devices and ranks: errors by order, and bits.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numbers>
+#include <utility>
+
+#include <slipstream/sem.hpp>
+
+#include "support/machine_rig.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+constexpr double two_pi = 2 * std::numbers::pi;
+
+/// -lap u = 3 (2 pi)^2 u, zero on the sides of the unit cube, and of mean zero.
+double wave(const Point& x) { return std::sin(two_pi * x[0]) * std::sin(two_pi * x[1]) * std::sin(two_pi * x[2]); }
+
+ElementBox cube(std::int64_t n, bool periodic, double deform = 0.1) {
+  ElementBox box;
+  box.elements = {n, n, n};
+  box.periodic = {periodic, periodic, periodic};
+  box.deform = deform;
+  return box;
+}
+
+void put(Space& space, Vector& vector, double (*f)(const Point&), double scale = 1) {
+  for (std::size_t d = 0; d < vector.size(); ++d) {
+    std::vector<double> values;
+    for (const Point& x : space.places(d)) values.push_back(scale * f(x));
+    if (!values.empty()) copy(space.streams()[d], vector[d].data(), values.data(), vector[d].bytes());
+    space.streams()[d].synchronize();
+  }
+}
+
+std::vector<double> get(Space& space, const Vector& vector, std::size_t d) {
+  std::vector<double> values(vector[d].size());
+  if (!values.empty()) copy(space.streams()[d], values.data(), vector[d].data(), vector[d].bytes());
+  space.streams()[d].synchronize();
+  return values;
+}
+
+struct Solved {
+  double error = 0;  ///< the greatest at a point
+  krylov::Result result;
+  std::uint64_t bits = 0;  ///< of all values, in the order of the elements
+};
+
+Solved poisson(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, double h2,
+               const krylov::Options& options = {}) {
+  Space space(comm, machine, box, order);
+  Vector f = space.vector(), b = space.vector(), x = space.vector();
+  put(space, f, wave, 3 * two_pi * two_pi + h2);
+  space.mass(f, b);
+  space.assemble(b);
+  Solved solved;
+  solved.result = solve(space, b, x, 1, h2, options);
+  std::uint64_t bits = 0;
+  for (std::size_t d = 0; d < x.size(); ++d) {
+    const std::vector<double> values = get(space, x, d);
+    const std::int64_t first = space.first_element(d) * space.points_per_element();
+    for (std::size_t p = 0; p < values.size(); ++p) {
+      solved.error = std::max(solved.error, std::abs(values[p] - wave(space.places(d)[p])));
+      std::uint64_t word = 0;
+      std::memcpy(&word, &values[p], sizeof word);
+      bits += (word ^ (word >> 29)) * (2 * static_cast<std::uint64_t>(first + static_cast<std::int64_t>(p)) + 1);
+    }
+  }
+  solved.error = comm.max(solved.error);
+  for (const std::int64_t part : comm.all_gather(static_cast<std::int64_t>(bits)))
+    solved.bits += static_cast<std::uint64_t>(part);
+  return solved;
+}
+
+class PoissonOn : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+TEST_P(PoissonOn, DeformedElementsHasAnErrorThatFallsByTheOrder) {
+  const auto [backend, devices] = GetParam();
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, devices);
+  struct Row {
+    int order;
+    double error;
+  };
+  for (const bool periodic : {false, true}) {
+    double before = 0, two_before = 0;
+    for (const Row& row : {Row{5, 1.5e-4}, {6, 5.5e-5}, {7, 5.6e-6}, {8, 1.5e-6}}) {
+      const Solved solved = poisson(comm, machine, cube(4, periodic, 0.05), row.order, 0, {.tolerance = 1e-11});
+      SCOPED_TRACE("order " + std::to_string(row.order) + (periodic ? ", periodic" : ", Dirichlet"));
+      EXPECT_LT(solved.error, row.error);
+      EXPECT_LT(solved.result.true_residual, 1e-10);
+      // Even and odd orders differ: over two of them.
+      if (two_before > 0) {
+        EXPECT_GT(two_before / solved.error, 25);
+      }
+      two_before = std::exchange(before, solved.error);
+    }
+  }
+}
+
+TEST_P(PoissonOn, HelmholtzsEquationIsSolvedToo) {
+  const auto [backend, devices] = GetParam();
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Solved solved = poisson(comm, machine_here(backend, devices), cube(4, true, 0), 7, 100, {.tolerance = 1e-11});
+  EXPECT_LT(solved.error, 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, PoissonOn, testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1)));
+
+class PoissonBits : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+TEST_P(PoissonBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
+  const auto [backend, devices] = GetParam();
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
+  if (comm.size() * devices > 8) GTEST_SKIP() << "the box has eight blocks of elements";
+  const Machine one = machine_here(backend, 1, 0, alone), all = machine_here(backend, devices);
+  for (const bool periodic : {false, true}) {
+    krylov::Options options;
+    options.tolerance = 0;
+    options.most_iterations = 12;
+    options.must_converge = false;
+    options.look_every = 12;
+    const Solved expected = poisson(alone, one, cube(8, periodic), 3, 0, options);
+    options.look_every = 5;  // how often the host looks changes nothing either
+    const Solved found = poisson(comm, all, cube(8, periodic), 3, 0, options);
+    EXPECT_EQ(found.bits, expected.bits);
+    EXPECT_EQ(found.result.reported, expected.result.reported);
+    EXPECT_EQ(found.result.true_residual, expected.result.true_residual);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, PoissonBits,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4, 8)));
+
+TEST(SemRefusesOnRanks, WhatHasNoSolutionAndWhatDoesNotConverge) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  Space space(comm, machine, cube(4, true), 3);
+  Vector f = space.vector(), b = space.vector(), x = space.vector();
+  put(space, f, [](const Point& at) { return 1 + wave(at); });
+  space.mass(f, b);
+  space.assemble(b);
+  EXPECT_NE(error_of([&] { solve(space, b, x, 1, 0); }).find("does not sum to zero"), std::string::npos);
+  put(space, f, wave);
+  space.mass(f, b);
+  space.assemble(b);
+  krylov::Options few;
+  few.most_iterations = 3;
+  const std::string text = error_of([&] { solve(space, b, x, 1, 0, few); });
+  EXPECT_NE(text.find("did not converge in 3 iterations: the last residuals are"), std::string::npos) << text;
+  put(space, f, [](const Point& at) { return at[0] > 0.5 ? std::nan("") : 1.0; });
+  EXPECT_NE(error_of([&] { solve(space, f, x, 1, 1); }).find("not finite"), std::string::npos);
+}
+
+TEST(SemRefusesOnRanks, AnElementThatOneRankFindsTurnedInsideOut) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  EXPECT_NE(error_of([&] { Space space(comm, machine, cube(4, true, 0.4), 3); }).find("inside out"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace slipstream::sem

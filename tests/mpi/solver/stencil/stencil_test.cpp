@@ -1,0 +1,376 @@
+// Finite differences against a brute-force version on one array, orders of convergence, and sameness whatever the cuts.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include <slipstream/gather.hpp>
+#include <slipstream/stencil_solver.hpp>
+
+#include "support/machine_rig.hpp"
+
+namespace slipstream::stencil {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+double scrambled(std::int64_t i, std::int64_t j, std::int64_t k) {
+  const auto n = static_cast<std::uint32_t>(i * 73856093 ^ j * 19349663 ^ k * 83492791);
+  return static_cast<double>((n * 2654435761u) >> 16 & 4095) / 4096;
+}
+
+Values of(const std::function<double(std::int64_t, std::int64_t, std::int64_t)>& value) {
+  return [value](const Box& box) {
+    std::vector<double> all;
+    for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
+      for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j)
+        for (std::int64_t i = box.lo[0]; i < box.hi[0]; ++i) all.push_back(value(i, j, k));
+    return all;
+  };
+}
+
+/// The whole field as f64, on all ranks.
+std::vector<double> whole(Stencil& run) {
+  const Field& field = run.field("u");
+  const std::vector<std::byte> bytes = gather(run.communicator(), field, run.grid().box());
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  text = run.communicator().broadcast(text, 0);
+  std::vector<double> values(static_cast<std::size_t>(run.grid().box().volume()));
+  for (std::size_t n = 0; n < values.size(); ++n)
+    values[n] = field.options().type == DType::f32 ? reinterpret_cast<const float*>(text.data())[n]
+                                                   : reinterpret_cast<const double*>(text.data())[n];
+  return values;
+}
+
+std::vector<double> result(const Options& options, int devices, std::int64_t steps, Backend backend = Backend::host) {
+  const Communicator comm = Communicator::world();
+  Stencil run(comm, machine_here(backend, devices), options);
+  run.start_from(of(scrambled), of([](auto i, auto j, auto k) { return 0.9 * scrambled(i, j, k); }));
+  run.advance(steps / 3);
+  run.advance(steps - steps / 3);
+  return whole(run);
+}
+
+Options heat(Extent cells, std::array<bool, 3> periodic) {
+  Options options;
+  options.cells = cells;
+  options.periodic = periodic;
+  options.precision = DType::f64;
+  options.diffusivity = 0.7;
+  options.spacing = 0.5;
+  return options;
+}
+
+Options wave(Extent cells, std::array<bool, 3> periodic, int order) {
+  Options options = heat(cells, periodic);
+  options.equation = Equation::wave;
+  options.order = order;
+  options.speed = 2;
+  options.speeds = of([cells](auto i, auto j, auto k) {
+    const auto inside = [](std::int64_t n, std::int64_t of) { return (n + of) % of; };
+    return 1.2 + 0.8 * scrambled(inside(i, cells[0]), inside(j, cells[1]), inside(k, cells[2]));
+  });
+  return options;
+}
+
+/// The same by one loop over one array, for whatever the equations have in common: weights as published.
+std::vector<double> brute_force(const Options& options, std::int64_t steps) {
+  const Extent n = options.cells;
+  const double dt = options.time_step > 0 ? options.time_step : 0.9 * stable_time_step(options);
+  const std::vector<std::vector<double>> central{{-2, 1},
+                                                 {-5. / 2, 4. / 3, -1. / 12},
+                                                 {-49. / 18, 3. / 2, -3. / 20, 1. / 90},
+                                                 {-205. / 72, 8. / 5, -1. / 5, 8. / 315, -1. / 560}};
+  std::vector<double> u = of(scrambled)({{0, 0, 0}, n}), before = u, next = u;
+  for (double& value : before) value *= 0.9;
+  const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k) {
+    std::int64_t p[3] = {i, j, k};
+    for (int a = 0; a < 3; ++a) {
+      if (n[a] == 1) p[a] = 0;
+      if (options.periodic[a]) p[a] = (p[a] + n[a]) % n[a];
+      if (p[a] >= 0 && p[a] < n[a]) continue;
+      if (options.sides == Sides::fixed) return 0.0;
+      p[a] = p[a] < 0 ? 0 : n[a] - 1;
+    }
+    return u[static_cast<std::size_t>((p[2] * n[1] + p[1]) * n[0] + p[0])];
+  };
+  for (std::int64_t step = 0; step < steps; ++step) {
+    for (std::int64_t k = 0; k < n[2]; ++k)
+      for (std::int64_t j = 0; j < n[1]; ++j)
+        for (std::int64_t i = 0; i < n[0]; ++i) {
+          const std::size_t here = static_cast<std::size_t>((k * n[1] + j) * n[0] + i);
+          double laplacian = 0;
+          if (options.equation == Equation::heat && options.points == 27) {
+            for (int m = 0; m < 27; ++m) {
+              const int d[3] = {m % 3 - 1, m / 3 % 3 - 1, m / 9 - 1};
+              const double weights[] = {-128. / 30, 14. / 30, 3. / 30, 1. / 30};
+              laplacian += weights[d[0] * d[0] + d[1] * d[1] + d[2] * d[2]] * at(i + d[0], j + d[1], k + d[2]);
+            }
+          } else {
+            const auto& w = central[static_cast<std::size_t>(radius(options)) - 1];
+            laplacian = 3 * w[0] * u[here];
+            for (int r = 1; r < static_cast<int>(w.size()); ++r)
+              laplacian += w[static_cast<std::size_t>(r)] * (at(i - r, j, k) + at(i + r, j, k) + at(i, j - r, k) +
+                                                             at(i, j + r, k) + at(i, j, k - r) + at(i, j, k + r));
+          }
+          const double h = options.spacing;
+          if (options.equation == Equation::heat) {
+            next[here] = u[here] + options.diffusivity * dt / (h * h) * laplacian;
+          } else {
+            const double c = options.speeds({{i, j, k}, {i + 1, j + 1, k + 1}}).front() * dt / h;
+            next[here] = 2 * u[here] - before[here] + c * c * laplacian;
+          }
+        }
+    before = u;
+    u = next;
+  }
+  return u;
+}
+
+double largest_off(const std::vector<double>& a, const std::vector<double>& b) {
+  double off = 0;
+  for (std::size_t n = 0; n < a.size(); ++n) off = std::max(off, std::abs(a[n] - b[n]));
+  return off;
+}
+
+struct Scenario {
+  const char* name;
+  Options options;
+};
+
+std::vector<Scenario> scenarios() {
+  std::vector<Scenario> all;
+  all.push_back({"heat_of_7_points", heat({18, 11, 10}, {true, false, true})});
+  all.push_back({"heat_of_27_points", heat({13, 12, 11}, {false, true, false})});
+  all.back().options.points = 27;
+  all.push_back({"heat_between_insulated_sides", heat({14, 9, 12}, {false, false, true})});
+  all.back().options.sides = Sides::insulated;
+  all.push_back({"heat_of_27_points_between_insulated_sides", heat({14, 9, 12}, {false, true, false})});
+  all.back().options.points = 27;
+  all.back().options.sides = Sides::insulated;
+  all.push_back({"heat_in_a_plane", heat({21, 17, 1}, {true, false, false})});
+  all.push_back({"heat_on_a_line", heat({40, 1, 1}, {false, false, false})});
+  all.push_back({"wave_of_order_2", wave({18, 11, 10}, {false, true, false}, 2)});
+  all.push_back({"wave_of_order_4", wave({20, 16, 16}, {true, true, true}, 4)});
+  all.push_back({"wave_of_order_6", wave({24, 18, 1}, {true, false, true}, 6)});
+  all.push_back({"wave_of_order_8", wave({32, 20, 18}, {true, false, true}, 8)});
+  return all;
+}
+
+class Stencils : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
+ protected:
+  static inline const std::vector<Scenario> all = scenarios();
+  Backend backend = std::get<0>(GetParam());
+  Options options = all[std::get<1>(GetParam())].options;
+};
+
+TEST_P(Stencils, AreThoseOfABruteForceLoopWhateverTheCuts) {
+  constexpr std::int64_t steps = 13;
+  const std::vector<double> wanted = brute_force(options, steps);
+  std::optional<std::vector<double>> first;
+  for (const int devices : {1, 2, 3})
+    for (const int together : {1, 2, 3})
+      for (const Overlap overlap : {Overlap::off, Overlap::on}) {
+        if (!unavailable(backend, devices).empty()) continue;
+        options.steps_per_exchange = together;
+        options.overlap = overlap;
+        std::vector<double> found;
+        const std::string said = error_of([&] { found = result(options, devices, steps, backend); });
+        if (said.find("less than the") != std::string::npos) continue;  // too thin for so many steps
+        ASSERT_EQ(said, "");
+        EXPECT_LT(largest_off(found, wanted), 1e-11) << devices << " devices, " << together << " steps an exchange";
+        if (!first) first = found;
+        EXPECT_EQ(found, *first) << devices << " devices, " << together << " steps an exchange";
+      }
+  ASSERT_TRUE(first.has_value());
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Stencils,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Range<std::size_t>(0, scenarios().size())),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_" + scenarios()[std::get<1>(info.param)].name;
+                         });
+
+TEST(StencilOrders, HeatIsOfSecondOrder) {
+  const Communicator comm = Communicator::world();
+  std::vector<double> errors;
+  for (const std::int64_t n : {16, 32, 64}) {
+    Options options = heat({n, 4, 4}, {true, true, true});
+    options.spacing = 1.0 / static_cast<double>(n);
+    options.diffusivity = 1;
+    options.time_step = 0.1 * options.spacing * options.spacing;
+    Stencil run(comm, machine_here(Backend::host, 1), options);
+    const auto x = [&](std::int64_t i) { return (static_cast<double>(i) + 0.5) * options.spacing; };
+    run.start_from(of([&](auto i, auto, auto) { return std::sin(2 * pi * x(i)); }));
+    run.advance(static_cast<std::int64_t>(std::llround(0.025 / options.time_step)));
+    const std::vector<double> found = whole(run);
+    double error = 0;
+    for (std::int64_t i = 0; i < n; ++i)
+      error = std::max(error, std::abs(found[static_cast<std::size_t>(i)] -
+                                       std::exp(-4 * pi * pi * run.state().time) * std::sin(2 * pi * x(i))));
+    errors.push_back(error);
+  }
+  EXPECT_LT(errors.back(), 2e-4);
+  for (std::size_t n = 1; n < errors.size(); ++n) EXPECT_NEAR(std::log2(errors[n - 1] / errors[n]), 2, 0.1);
+}
+
+TEST(StencilOrders, WavesHaveTheOrderThatIsAskedFor) {
+  const Communicator comm = Communicator::world();
+  const double largest_error[] = {2e-2, 1e-3, 1e-4, 1e-5};
+  for (const int order : {2, 4, 6, 8}) {
+    std::vector<double> errors;
+    // A time step so small that its own error, of second order, does not show.
+    constexpr double time_step = 5e-5, end = 0.1;
+    for (const std::int64_t n : {8, 16}) {
+      Options options;
+      options.cells = {n, 5, 5};
+      options.periodic = {true, true, true};
+      options.equation = Equation::wave;
+      options.order = order;
+      options.precision = DType::f64;
+      options.spacing = 1.0 / static_cast<double>(n);
+      options.time_step = time_step;
+      Stencil run(comm, machine_here(Backend::host, 1), options);
+      const auto standing = [&](std::int64_t i, double t) {
+        return std::sin(2 * pi * (static_cast<double>(i) + 0.5) * options.spacing) * std::cos(2 * pi * t);
+      };
+      run.start_from(of([&](auto i, auto, auto) { return standing(i, 0); }),
+                     of([&](auto i, auto, auto) { return standing(i, -time_step); }));
+      run.advance(static_cast<std::int64_t>(std::llround(end / time_step)));
+      const std::vector<double> found = whole(run);
+      double error = 0;
+      for (std::int64_t i = 0; i < n; ++i)
+        error = std::max(error, std::abs(found[static_cast<std::size_t>(i)] - standing(i, run.state().time)));
+      errors.push_back(error);
+    }
+    EXPECT_LT(errors.back(), largest_error[order / 2 - 1]) << "order " << order;
+    EXPECT_NEAR(std::log2(errors[0] / errors[1]), order, 0.35) << "order " << order;
+  }
+}
+
+Options shot(int devices_apart) {
+  Options options;
+  options.cells = {48, 40, 1};
+  options.equation = Equation::wave;
+  options.order = 4;
+  options.precision = DType::f64;
+  options.absorbing = 12;
+  options.time_step = 0.4;
+  options.sources = {{"shot", {24, 20, 0}, 0.05, 1, 25}};
+  options.receivers = {{"near", {30, 20, 0}}, {"corner", {14, 14, 0}}};
+  options.steps_per_exchange = devices_apart;
+  return options;
+}
+
+TEST(StencilPoints, ReceiversHearTheSourceAlikeHoweverTheGridIsCut) {
+  const Communicator comm = Communicator::world();
+  std::vector<std::vector<double>> first;
+  for (const int devices : {1, 2, 4})
+    for (const int together : {1, 2}) {
+      Stencil run(comm, machine_here(Backend::host, devices), shot(together));
+      run.advance(70);
+      run.advance(130);
+      std::vector<std::vector<double>> heard{run.seismogram(0), run.seismogram(1)};
+      ASSERT_EQ(heard[0].size(), 200u);
+      if (first.empty()) first = heard;
+      EXPECT_EQ(heard, first) << devices << " devices, " << together << " steps an exchange";
+    }
+  const auto loudest = [](const std::vector<double>& trace) {
+    return std::max_element(trace.begin(), trace.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+  };
+  const auto near = loudest(first[0]), corner = loudest(first[1]);
+  EXPECT_GT(std::abs(*near), 1.1 * std::abs(*corner)) << "the wave does not spread";
+  // It goes a cell in a unit of time: six cells, and eleven and a half.
+  EXPECT_NEAR(static_cast<double>((corner - first[1].begin()) - (near - first[0].begin())) * 0.4, 11.66 - 6, 1.5);
+}
+
+TEST(StencilPoints, ReceiversHearAsMuchWhereverTheirTableIsReadOverItsEnd) {
+  Options options;
+  options.cells = {12, 1, 1};
+  options.equation = Equation::wave;
+  options.precision = DType::f64;
+  options.time_step = 0.4;
+  options.sources = {{"one", {3, 0, 0}, 0.02, 1, 60}};
+  options.receivers = {{"near", {5, 0, 0}}, {"far", {9, 0, 0}}};
+  const auto heard = [&](std::int64_t first, std::int64_t then) {
+    Stencil run(Communicator::world(), machine_here(Backend::host, 1), options);
+    run.advance(first);
+    run.advance(then);
+    return std::array{run.seismogram(0), run.seismogram(1)};
+  };
+  // It has 8192 rows: read at its end, and in between.
+  const auto at_end = heard(8192, 808), between = heard(8000, 1000);
+  ASSERT_EQ(at_end[0].size(), 9000u);
+  EXPECT_EQ(at_end, between);
+  EXPECT_NE(at_end[0][8190], at_end[0][8195]);
+  EXPECT_NE(at_end[0], at_end[1]);
+}
+
+TEST(StencilPoints, AShotInSpaceIsHeardAsTheExactSolutionSays) {
+  // u(r, t) = f(t - r / c) / (4 pi c^2 r) from a point; a cell is a point of its volume.
+  Options options;
+  options.cells = {44, 40, 40};
+  options.equation = Equation::wave;
+  options.order = 8;
+  options.precision = DType::f64;
+  options.speed = 2;
+  options.spacing = 0.5;
+  options.time_step = 0.02;
+  options.absorbing = 10;
+  options.sources = {{"shot", {20, 20, 20}, 0.35, 3, 4.5}};
+  options.receivers = {{"heard", {32, 20, 20}}};
+  const Communicator comm = Communicator::world();
+  Stencil run(comm, machine_here(Backend::host, 2), options);
+  run.advance(420);
+  const std::vector<double> heard = run.seismogram(0);
+  const double r = 12 * 0.5, most = 3 * std::pow(0.5, 3) / (4 * pi * 4 * r);
+  double off = 0;
+  for (std::size_t n = 0; n < heard.size(); ++n) {
+    const double phase = pi * 0.35 * (0.02 * static_cast<double>(n + 1) - r / 2 - 4.5), a = phase * phase;
+    off = std::max(off, std::abs(heard[n] - most * (1 - 2 * a) * std::exp(-a)));
+  }
+  EXPECT_LT(off, 0.03 * most);
+}
+
+TEST(StencilPoints, TheAbsorbingLayerLetsLittleComeBack) {
+  const Communicator comm = Communicator::world();
+  const auto left = [&](int layers) {
+    Options options = shot(1);
+    options.absorbing = layers;
+    Stencil run(comm, machine_here(Backend::host, 1), options);
+    run.advance(400);
+    double sum = 0;
+    for (const double value : whole(run)) sum += value * value;
+    return sum;
+  };
+  EXPECT_LT(left(12), 0.02 * left(0));
+}
+
+TEST(StencilRefuses, WhatItCannotCompute) {
+  const Communicator comm = Communicator::world();
+  const auto said = [&](Options options, int devices = 1) {
+    return error_of([&] { Stencil run(comm, machine_here(Backend::host, devices), std::move(options)); });
+  };
+  Options options = heat({16, 16, 16}, {true, true, true});
+  options.time_step = 1.01 * stable_time_step(options);
+  EXPECT_NE(said(options).find("the largest for which the scheme is stable"), std::string::npos) << said(options);
+  options = wave({8, 8, 8}, {true, true, true}, 8);
+  options.steps_per_exchange = 3;
+  EXPECT_NE(said(options).find("less than the 12 that 3 steps of radius 4 reach"), std::string::npos) << said(options);
+  options = shot(1);
+  options.sources[0].cell = {48, 0, 0};
+  EXPECT_NE(said(options).find("the source shot lies in cell (48, 0, 0), outside of the grid"), std::string::npos);
+  options = shot(1);
+  options.receivers[0].cell = {0, -1, 0};
+  EXPECT_NE(said(options).find("the receiver near lies in cell (0, -1, 0)"), std::string::npos);
+  options = shot(1);
+  options.absorbing = 21;
+  EXPECT_NE(said(options).find("does not fit into 40 cells along y"), std::string::npos);
+  options = heat({16, 16, 16}, {true, true, true});
+  options.points = 9;
+  EXPECT_NE(said(options).find("7 or 27 points"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace slipstream::stencil

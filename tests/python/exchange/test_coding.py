@@ -1,0 +1,161 @@
+"""Values that are cast in flight, and slow networks, from Python and in case files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import slipstream as ss
+from arrays import grid_of, numbered, wrapped
+from conftest import Cli
+from numpy.typing import NDArray
+from slipstream.case.tables import ExchangeTable
+from slipstream.lbm import Simulation
+
+THIRD = 1 / 3  #: no f32, and no f16
+
+
+def fields(grid: ss.Grid, dtype: str) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
+    """Numbers times a third, and what ghosts of these hold once they were filled."""
+    arrays = [np.where(a < 0, a, a.astype("f8") * THIRD).astype(dtype) for a in numbered(grid, 1)]
+    return arrays, [(wrapped(grid, 1, block).astype("f8") * THIRD).astype(dtype) for block in range(len(arrays))]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "coding", "narrow"), [("f8", "cast", "f4"), ("f4", "cast", "f2"), ("f8", "cast to f32", "f4")]
+)
+@pytest.mark.parametrize("routes", [["kernel", "direct"], ["kernel", "staged"], ["staged"], ["kernel", "peer"]])
+def test_ghosts_hold_rounded_values_by_every_route(routes: list[str], dtype: str, coding: str, narrow: str) -> None:
+    grid = grid_of(devices_per_rank=2)
+    arrays, filled = fields(grid, dtype)
+    raw = ss.Exchange(grid, {"u": [array.copy() for array in arrays]}, routes=routes)
+    exchange = ss.Exchange(grid, {"u": arrays}, routes=routes, coding={"u": coding})
+    exchange.run()
+    inside = (slice(1, -1),) * 3
+    for have, want in zip(arrays, filled, strict=True):
+        rounded = want.astype(narrow).astype(dtype)
+        rounded[inside] = want[inside]
+        np.testing.assert_array_equal(have, rounded)
+    whole, half = (sum(message["bytes"] for message in each.messages()) for each in (raw, exchange))
+    # Each piece of a message begins on 16 bytes.
+    assert whole / 2 <= half < whole / 2 + 16 * sum(message["transfers"] for message in raw.messages())
+
+
+def test_bfloat16_keeps_the_first_half_of_the_bits() -> None:
+    grid = grid_of()
+    (array,) = numbered(grid, 1)
+    u = np.where(array < 0, array, 1.0).astype("f4")
+    u[1, 1:-1, 1:-1] = 1 + 2**-8 + 2**-20  # nearer to 1 + 2^-7 than to 1
+    ss.Exchange(grid, {"u": [u]}, coding="cast to bf16", reach="faces").run()
+    assert (u[-1, 1:-1, 1:-1] == 1 + 2**-7).all() and (u[0, 1:-1, 1:-1] == 1).all()
+
+
+def test_a_value_that_is_too_large_names_the_field() -> None:
+    grid = grid_of()
+    (array,) = numbered(grid, 1)
+    u = np.where(array < 0, array.astype("f8"), 1e300)
+    exchange = ss.Exchange(grid, {"density": [u]}, coding="cast")
+    with pytest.raises(OverflowError, match=r"item 0 \(density by halo\) is too large for its coding, cast"):
+        exchange.run()
+    assert np.isinf(u[0, 1, 1])
+    with pytest.raises(OverflowError):
+        exchange.check()
+
+
+def test_transposes_round_what_they_move() -> None:
+    grid = ss.Grid((12, 4, 6), backend="host")
+    u = np.arange(288).reshape(6, 4, 12) * (THIRD + 2j * THIRD)
+    v, turned = np.zeros_like(u), ss.Grid((6, 4, 12), backend="host")
+    w = np.zeros((12, 4, 6), complex)
+    ss.Transpose(grid, grid, u, v, coding="cast").run()
+    ss.Transpose(grid, turned, u, w, axes=(2, 1, 0), coding="cast").run()
+    np.testing.assert_array_equal(v, u.astype("c8"))
+    np.testing.assert_array_equal(w, np.moveaxis(u.astype("c8").astype(complex), (0, 1, 2), (2, 1, 0)))
+
+
+def test_copies_of_a_point_stay_equal() -> None:
+    grid = grid_of(devices_per_rank=2)
+    ids = [np.array([1, 2, 3]), np.array([3, 2, 4])]
+    values = [np.array([0.1, 0.2, 0.3]), np.array([0.7, 0.6, 0.5])]
+    gs = ss.GatherScatter(grid, ids, block=3, coding="cast")
+    gs.run(values)
+    two, three = (float(np.float32(a)) + float(np.float32(b)) for a, b in ((0.2, 0.6), (0.3, 0.7)))
+    np.testing.assert_array_equal(values[0], [0.1, two, three])
+    np.testing.assert_array_equal(values[1], [three, two, 0.5])
+
+
+def test_what_cannot_be_cast_is_one_error() -> None:
+    grid = grid_of()
+    whole = [array.astype("i4") for array in numbered(grid, 1)]
+    with pytest.raises(RuntimeError, match="the coding cast of field u, which holds i32: .*: choose raw"):
+        ss.Exchange(grid, {"u": whole}, coding="cast")
+    with pytest.raises(RuntimeError, match="unknown coding 'zip': choose raw, cast"):
+        ss.Exchange(grid, {"u": whole}, coding="zip")
+    with pytest.raises(RuntimeError, match="the coding cast of a gather-scatter, which holds i64"):
+        ss.GatherScatter(grid, np.array([1, 1]), dtype="i64", coding="cast")
+
+
+def test_a_throttle_leaves_routes_that_the_host_drives() -> None:
+    grid = grid_of(devices_per_rank=2)
+    arrays = numbered(grid, 1)
+    exchange = ss.Exchange(grid, {"u": arrays}, throttle="0.1 GB/s, 50 us")
+    exchange.run()
+    for block, array in enumerate(arrays):
+        np.testing.assert_array_equal(array, wrapped(grid, 1, block))
+    between = [m for m in exchange.messages() if m["source"] != m["target"]]
+    assert {m["route"] for m in between} <= {"staged", "gpu_mpi"}
+    assert all("the throttle slows messages that the host sends" in m["reason"] for m in between)
+    for throttle, why in (("fast", "cannot read the throttle"), ("2000 GB/s", "give a rate from 1e-06 to 1000 GB/s")):
+        with pytest.raises(RuntimeError, match=why):
+            ss.Exchange(grid, {"u": arrays}, throttle=throttle)
+
+
+@pytest.mark.parametrize(("precision", "streaming"), [("f32", "two"), ("f64", "in_place")])
+def test_populations_are_cast_alike_by_every_route(precision: str, streaming: str) -> None:
+    def velocity(coding: str, routes: list[str]) -> NDArray[Any]:
+        flow = Simulation(
+            (12, 10, 8),
+            20,
+            0.05,
+            walls={},
+            periodic=(True, True, True),
+            initial={"velocity": ("sin(2*pi*y/Ly)", 0.5, 0)},
+            backend="host",
+            devices_per_rank=2,
+            precision=precision,
+            streaming=streaming,
+            coding=coding,
+            routes=routes,
+        )
+        flow.run(steps=40, quiet=True)
+        assert flow.velocity is not None
+        return flow.velocity
+
+    raw = velocity("raw", [])
+    cast, *others = (velocity("cast", ["kernel", route]) for route in ("direct", "staged", "peer"))
+    assert all((other == cast).all() for other in others)
+    # Populations are at most 1, of which f16 keeps 11 bits and f32 24.
+    assert 0 < np.abs(cast - raw).max() < {"f32": 2e-3, "f64": 2e-7}[precision]
+
+
+def test_case_files_have_a_coding_and_a_throttle() -> None:
+    table = ExchangeTable(coding="cast", throttle="12.5 GB/s, 2 us")
+    assert (table.coding, table.throttle) == ("cast", "12.5 GB/s, 2 us")
+    assert (ExchangeTable().coding, ExchangeTable().throttle) == ("raw", None)
+    for bad in ({"coding": "zip"}, {"throttle": "fast"}):
+        with pytest.raises(ValueError):
+            ExchangeTable(**bad)
+
+
+def test_bench_exchange_has_rows_of_cast_values(here: Cli, tmp_path: Path) -> None:
+    words = ("bench", "exchange", "--quick", "--backend", "host", "--folder", "out", "--part", "must", "--dtype", "f64")
+    for coding in ("raw", "cast"):
+        result = here(*words, "--coding", coding)
+        assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "exchange").glob("*.json")
+    rows = [row for row in json.loads(path.read_text())["rows"] if row.get("routes") == "all"]
+    cast, raw = ([row for row in rows if row.get("coding", "raw") == name] for name in ("cast", "raw"))
+    assert len(cast) == len(raw) > 0
+    for one, other in zip(cast, raw, strict=True):
+        assert one["cells"] == other["cells"] and one["link_mb"] == pytest.approx(other["link_mb"] / 2, rel=0.02)

@@ -1,0 +1,81 @@
+"""Options of slipstream.Grid and slipstream.Exchange that are given by field, or that place blocks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slipstream as ss
+from arrays import grid_of, numbered, wrapped
+from ranks import run_on
+
+
+def owners(grid: ss.Grid) -> list[int]:
+    """The device of each block, by where the block lies."""
+    return [block["device"] for block in sorted(grid.blocks, key=lambda block: block["lo"])]
+
+
+def test_rates_are_measured_for_a_measured_placement() -> None:
+    grid = grid_of(devices_per_rank=4, placement="measured")
+    assert sorted(owners(grid)) == [0, 1, 2, 3]
+    arrays = numbered(grid, 1)
+    ss.Exchange(grid, {"u": arrays}).run()
+    for block, array in enumerate(arrays):
+        np.testing.assert_array_equal(array, wrapped(grid, 1, block))
+
+
+def test_the_seed_shuffles_a_random_placement() -> None:
+    placed = [
+        tuple(owners(grid_of((8, 8, 8), devices_per_rank=8, placement="random", placement_seed=seed)))
+        for seed in (1, 1, 2, 3)
+    ]
+    assert placed[0] == placed[1] and len(set(placed)) > 1
+
+
+def test_an_unknown_placement_is_told_the_known_ones() -> None:
+    with pytest.raises(RuntimeError, match="trivial, random, theoretical"):
+        grid_of(placement="best")
+
+
+DEALT = """
+import sys
+from arrays import grid_of
+for cyclic in (False, True):
+    grid = grid_of(ranks_per_node=2, cyclic=cyclic)
+    sys.stdout.write(f"{[device['rank'] for device in grid.machine.devices()]}\\n")
+# Rates of a part of the ranks are measured by these.
+import slipstream as ss
+alone = grid_of(comm=type(grid.comm).alone(), devices_per_rank=2, placement="measured")
+sys.stdout.write(f"{len(alone.blocks)} blocks\\n")
+"""
+
+
+def test_ranks_are_dealt_to_nodes_in_turn_on_demand(tmp_path: Path) -> None:
+    path = tmp_path / "dealt.py"
+    path.write_text(DEALT)
+    result = run_on(4, path)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == ["2 blocks"] * 4 + ["[0, 1, 2, 3]"] * 4 + ["[0, 2, 1, 3]"] * 4
+
+
+def test_fields_of_other_layouts_and_reaches_travel_together() -> None:
+    grid = grid_of(devices_per_rank=2)
+    rows_along_x, rows_along_z = numbered(grid, 1), [np.ascontiguousarray(a.T) for a in numbered(grid, 1)]
+    ss.Exchange(
+        grid,
+        {"x": rows_along_x, "z": rows_along_z},
+        layout={"x": "soa", "z": "soa_z"},
+        reach={"x": "all", "z": "faces"},
+    ).run()
+    for block in range(2):
+        want = wrapped(grid, 1, block)
+        np.testing.assert_array_equal(rows_along_x[block], want)
+        outside = [np.isin(np.arange(n), (0, n - 1)).astype(int) for n in want.shape]
+        reached = outside[0][:, None, None] + outside[1][:, None] + outside[2] <= 1
+        np.testing.assert_array_equal(rows_along_z[block].T, np.where(reached, want, -1))
+
+
+@pytest.mark.parametrize("option", ["layout", "reach", "combine", "ghost", "padding", "low"])
+def test_an_option_by_field_name_must_name_all_fields(option: str) -> None:
+    grid = grid_of()
+    with pytest.raises(ValueError, match=f"{option} was given by field name, but none for 'u'"):
+        ss.Exchange(grid, {"u": numbered(grid, 1)}, **{option: {"v": 1}})

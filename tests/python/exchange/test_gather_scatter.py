@@ -1,0 +1,133 @@
+"""Gather-scatters of NumPy arrays through slipstream.GatherScatter."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slipstream as ss
+from arrays import grid_of
+from conftest import ROOT
+from ranks import run_on
+
+
+def by_numpy(ids: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Sums of whole numbers, which have no rounding."""
+    unique, group = np.unique(ids, return_inverse=True)
+    sums = np.zeros((values.shape[0], unique.size))
+    for component, row in enumerate(values):
+        np.add.at(sums[component], group, row)
+    return np.where(ids == 0, values, sums[:, group])
+
+
+def whole_numbers(components: int, points: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-9, 9, (components, points)).astype(np.float64)
+
+
+@pytest.mark.parametrize("routes", [[], ["staged"], ["direct", "kernel"]])
+@pytest.mark.parametrize("devices", [1, 3])
+def test_copies_on_all_devices_get_the_sum(devices: int, routes: list[str]) -> None:
+    ids = np.random.default_rng(3).integers(0, 40, 24 * devices)
+    values = whole_numbers(2, ids.size, 5)
+    each = np.split(np.arange(ids.size), devices)
+    with ss.GatherScatter(
+        grid_of(devices_per_rank=devices), [ids[part] for part in each], 8, components=2, routes=routes
+    ) as gs:
+        for _ in range(2):
+            arrays = [np.ascontiguousarray(values[:, part]) for part in each]
+            gs.run(arrays)
+            np.testing.assert_array_equal(np.concatenate(arrays, axis=1), by_numpy(ids, values))
+        gs.start(arrays, "max")
+        gs.finish()
+        gs.check()
+        counts = [gs.counts(device) for device in range(devices)]
+    assert all(count["shared_points"] > 0 for count in counts)
+    assert (sum(count["sent_values"] for count in counts) > 0) == (devices > 1)
+
+
+def test_faces_of_two_elements_of_order_two() -> None:
+    # Elements [z][y][x] beside each other: the last points along x of one are the first of the other.
+    ids = np.arange(1, 3 * 3 * 5 + 1).reshape(3, 3, 5)
+    both = np.stack([ids[..., :3], ids[..., 2:]])
+    u = np.ones_like(both, float)
+    ss.GatherScatter(grid_of(), both, 27).run(u)
+    assert (u[0, ..., 2] == 2).all() and (u[1, ..., 0] == 2).all() and u.sum() == 54 + 18
+
+
+BAD = {
+    "ids": (lambda gs, ids: ss.GatherScatter(grid_of(), ids - 5.0), ValueError, "ids are whole numbers"),
+    "negative": (lambda gs, ids: ss.GatherScatter(grid_of(), ids - 5), RuntimeError, "has the id -"),
+    "devices": (lambda gs, ids: ss.GatherScatter(grid_of(), [ids, ids]), ValueError, "ids of 2 devices for the 1"),
+    "block": (lambda gs, ids: ss.GatherScatter(grid_of(), ids, 0), RuntimeError, "blocks of one point or more"),
+    "type": (lambda gs, ids: ss.GatherScatter(grid_of(), ids, dtype="f16"), RuntimeError, "it takes f32, f64"),
+    "size": (lambda gs, ids: gs.run(np.zeros(3)), ValueError, "holds 3 values of f64, but 6 of f64 are combined"),
+    "format": (lambda gs, ids: gs.run(np.zeros(6, np.float32)), ValueError, "6 values of f32, but 6 of f64"),
+    "operation": (lambda gs, ids: gs.run(np.zeros(6), "mean"), RuntimeError, "named 'mean'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused(case: str) -> None:
+    call, kind, said = BAD[case]
+    ids = np.asarray([1, 2, 3, 1, 2, 4])
+    with ss.GatherScatter(grid_of(), ids) as gs, pytest.raises(kind, match=said):
+        call(gs, ids)
+
+
+def test_complex_numbers_have_sums_and_no_smallest_one() -> None:
+    grid = ss.Grid((8, 8, 8), backend="host")
+    ids = np.asarray([1, 2, 1, 0, 2, 1])
+    u = np.asarray([1 + 2j, 3j, 4, 5 - 1j, 6 + 6j, -1j])
+    with ss.GatherScatter(grid, ids, block=2, dtype="c128") as gs:
+        v = u.copy()
+        gs.run(v)
+        assert v.tolist() == [5 + 1j, 6 + 9j, 5 + 1j, 5 - 1j, 6 + 9j, 5 + 1j]
+        with pytest.raises(RuntimeError, match="has no smallest or largest: choose add or multiply"):
+            gs.run(v, "min")
+
+
+def test_routes_may_be_measured(tmp_path: Path) -> None:
+    grid = ss.Grid((8, 8, 8), backend="host", devices_per_rank=2)
+    ids = [np.arange(1, 100), np.arange(50, 149)]
+    with ss.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
+        assert gs.tuning["source"] == "measured"
+        u = [np.ones(99), np.ones(99)]
+        gs.run(u)
+        assert (u[0][49:] == 2).all() and (u[0][:49] == 1).all() and (u[1][50:] == 1).all()
+    with ss.GatherScatter(grid, ids, block=99, tune="measure", tuner_cache=str(tmp_path)) as gs:
+        assert gs.tuning["source"] == "cache"
+
+
+def test_closed_gather_scatter_is_refused() -> None:
+    gs = ss.GatherScatter(grid_of(), np.asarray([1, 1]))
+    gs.close()
+    gs.close()
+    with pytest.raises(RuntimeError, match="was closed"):
+        gs.run(np.zeros(2))
+
+
+ON_TWO = """
+import sys, numpy as np, slipstream as ss
+from arrays import grid_of
+from test_gather_scatter import by_numpy, whole_numbers
+grid = grid_of((8, 8, 8))
+ids, values = np.random.default_rng(1).integers(0, 30, 64), whole_numbers(1, 64, 2)
+mine = slice(32 * grid.comm.rank, 32 * grid.comm.rank + 32)
+array = values[0, mine].copy()
+ss.GatherScatter(grid, ids[mine], 8).run(array)
+np.testing.assert_array_equal(array, by_numpy(ids, values)[0, mine])
+sys.stdout.write(f"right on rank {grid.comm.rank}\\n")
+"""
+
+
+def test_two_ranks_combine_what_they_share(tmp_path: Path) -> None:
+    path = tmp_path / "two.py"
+    path.write_text(ON_TWO)
+    result = run_on(2, path)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.split("\n")) == ["", "right on rank 0", "right on rank 1"]
+
+
+def test_example_runs() -> None:
+    result = run_on(2, ROOT / "examples" / "gather_scatter.py")
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.split("\n")) == ["", "rank 0: [2. 1. 2.]", "rank 1: [2. 1. 2.]"]

@@ -1,0 +1,158 @@
+"""Exchanges of arrays in GPU memory, allocated by the CUDA runtime itself; skipped where there is no GPU."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import slipstream as ss
+import slipstream._core as core
+from arrays import GpuArray, numbered, runtime, wrapped
+from ranks import run_on, skip_where_missing
+from test_exchange import check_large_messages
+
+pytestmark = pytest.mark.skipif(not core.available("cuda"), reason="needs a GPU and a CUDA build")
+
+
+def one_gpu_grid(**options: object) -> ss.Grid:
+    return ss.Grid((12, 10, 9), periodic=(True,) * 3, backend="cuda", devices_per_rank=1, **options)
+
+
+@pytest.mark.parametrize("managed", [False, True])
+def test_ghosts_of_gpu_arrays_take_the_values_of_neighbours(managed: bool) -> None:
+    grid = one_gpu_grid(blocks_per_device=(1, 2, 1))
+    arrays = [GpuArray(values, managed) for values in numbered(grid, 2)]
+    halo = ss.Exchange(grid, {"u": arrays}, ghost=2)
+    halo.begin(0)
+    halo.end()
+    assert runtime().cudaDeviceSynchronize() == 0
+    halo.check()
+    for block, array in enumerate(arrays):
+        np.testing.assert_array_equal(array.get(), wrapped(grid, 2, block))
+
+
+def test_allocations_without_room_for_the_ghosts_are_refused() -> None:
+    grid = one_gpu_grid()
+    array = GpuArray(np.zeros((9, 10, 12), np.float32))
+    array.values = np.zeros(grid.array_shape(100), np.float32)
+    with pytest.raises(RuntimeError, match="allocation ends after"):
+        ss.Exchange(grid, {"u": array}, ghost=100)
+
+
+def test_host_arrays_are_refused_on_the_gpu() -> None:
+    grid = one_gpu_grid()
+    with pytest.raises(ValueError, match="lies in host memory"):
+        ss.Exchange(grid, {"u": numbered(grid, 1)})
+
+
+def test_gpu_arrays_are_refused_on_the_host() -> None:
+    grid = ss.Grid((12, 10, 9), periodic=(True,) * 3, backend="host")
+    with pytest.raises(ValueError, match="lies in GPU memory"):
+        ss.Exchange(grid, {"u": GpuArray(numbered(grid, 1)[0])})
+
+
+def test_cupy_arrays_are_exchanged_on_their_stream() -> None:
+    cupy = pytest.importorskip("cupy", reason="needs cupy")
+    grid = one_gpu_grid()
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        array = cupy.asarray(numbered(grid, 1)[0])
+        halo = ss.Exchange(grid, {"u": array})
+        halo.run(stream)
+        stream.synchronize()
+        halo.check()
+        found = array.get()
+    np.testing.assert_array_equal(found, wrapped(grid, 1, 0))
+
+
+ON_TWO = """
+import sys, numpy as np, slipstream as ss
+from arrays import numbered, wrapped
+from arrays import GpuArray, runtime
+library, routes = sys.argv[1], sys.argv[2].split(",")
+grid = ss.Grid((12, 10, 9), periodic=(True,) * 3, backend="cuda", devices_per_rank=1, blocks_per_device=(1, 2, 1))
+device = grid.local[0]["device_index"]
+runtime().cudaSetDevice(device)
+if library == "cupy":
+    import cupy
+    cupy.cuda.Device(device).use()
+    on_gpu, get = cupy.asarray, cupy.asnumpy
+else:
+    on_gpu, get = GpuArray, GpuArray.get
+def wait():
+    assert runtime().cudaDeviceSynchronize() == 0
+filled = [on_gpu(array) for array in numbered(grid, 2)]
+summed = [on_gpu(np.ones_like(array)) for array in numbered(grid, 2)]
+numbers = on_gpu(np.full(3, 1.0 + grid.comm.rank))
+fields, combine = {"filled": filled, "summed": summed}, {"filled": None, "summed": "add"}
+try:
+    halo = ss.Exchange(grid, fields, ghost=2, reach="faces", low=1, high=1, combine=combine, routes=routes)
+except RuntimeError as error:
+    sys.stdout.write(f"no exchange: {error}\\n")
+    sys.exit()
+used = {message["route"] for message in halo.messages() if message["source"] != message["target"]}
+wait()
+for _ in range(3):
+    halo.begin(0)
+    halo.end()
+wait()
+halo.check()
+with ss.AllReduce(grid, 3) as total:
+    total.run(numbers)
+    wait()
+    total.check()
+for block, (array, sums) in enumerate(zip(filled, summed)):
+    want, found = wrapped(grid, 2, block), get(array)
+    for side in (1, -2):
+        for axis in range(3):
+            here = [slice(2, -2)] * 3
+            here[axis] = side
+            np.testing.assert_array_equal(found[tuple(here)], want[tuple(here)])
+    # A cell takes 1 for each face of the block that it lies at, in each of the three exchanges.
+    ends = [np.isin(np.arange(2, n - 2), (2, n - 3)).astype(np.float32) for n in found.shape]
+    count = ends[0][:, None, None] + ends[1][:, None] + ends[2]
+    np.testing.assert_array_equal(get(sums)[2:-2, 2:-2, 2:-2], 1 + 3 * count)
+np.testing.assert_array_equal(get(numbers), [3.0] * 3)
+halo.close()
+sys.stdout.write(f"right by {'+'.join(sorted(used))}\\n")
+"""
+
+
+@pytest.mark.skipif(core.device_count("cuda") < 2, reason="needs two GPUs")
+@pytest.mark.parametrize("library", ["cudaMalloc", "cupy"])
+@pytest.mark.parametrize("route", ["direct", "colocated", "nccl", "nvshmem", "gpu_mpi", "staged"])
+def test_two_ranks_exchange_and_sum_gpu_arrays(tmp_path: Path, route: str, library: str) -> None:
+    if library == "cupy":
+        pytest.importorskip("cupy", reason="needs cupy")
+    path = tmp_path / "two.py"
+    path.write_text(ON_TWO)
+    result = run_on(2, path, library, f"kernel,{route}")
+    skip_where_missing(route, result.stdout)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.splitlines() == [f"right by {route}"] * 2
+
+
+def test_the_suited_layout_has_rows_along_z_where_devices_share_x() -> None:
+    grid = ss.Grid((64, 64, 64), backend="cuda", devices_per_rank=1, device_grid=(1, 1, 1))
+    assert grid.suited_layout == "soa"
+    if core.device_count("cuda") > 1:
+        pair = ss.Grid((64, 64, 64), backend="cuda", devices_per_rank=2, device_grid=(2, 1, 1))
+        assert pair.suited_layout == "soa_z"
+
+
+@pytest.mark.parametrize("layout", ["soa", "soa_z"])
+@pytest.mark.parametrize("device_grid", [(1, 1, 1), (2, 1, 1), (2, 2, 1)])
+def test_large_messages_go_in_another_order_and_arrive_as_well(layout: str, device_grid: tuple[int, int, int]) -> None:
+    cupy = pytest.importorskip("cupy", reason="needs cupy")
+    devices = int(np.prod(device_grid))
+    if cupy.cuda.runtime.getDeviceCount() < devices:
+        pytest.skip(f"needs {devices} GPUs")
+
+    def put(array: np.ndarray, device: int) -> "cupy.ndarray":
+        with cupy.cuda.Device(device):
+            return cupy.asarray(array)
+
+    def finish() -> None:
+        # CuPy assigns on a stream of the current device, wherever the array lies, and exchanges wait for their own.
+        cupy.cuda.Device().synchronize()
+
+    check_large_messages(layout, device_grid, put, cupy.asnumpy, finish, backend="cuda")

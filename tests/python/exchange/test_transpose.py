@@ -1,0 +1,73 @@
+"""Transposes from Python: NumPy's own is the oracle."""
+
+import numpy as np
+import pytest
+import slipstream as ss
+from arrays import parts
+from conftest import ROOT
+from numpy.typing import NDArray
+from ranks import run_on
+
+
+def whole(cells: tuple[int, int, int], dtype: str, seed: int = 0) -> NDArray[np.generic]:
+    """[z, y, x] of a cube."""
+    random = np.random.default_rng(seed)
+    return (random.integers(0, 100, cells[::-1]) + (1j if "complex" in dtype else 0)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "int64"])
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
+def test_every_cell_comes_to_its_place(axes: tuple[int, int, int], dtype: str) -> None:
+    cells = (20, 9, 14)
+    there = [0, 0, 0]
+    for axis, to in enumerate(axes):
+        there[to] = cells[axis]
+    source = ss.Grid(cells, backend="host", devices_per_rank=2, device_grid=(1, 1, 2))
+    target = ss.Grid(there, backend="host", devices_per_rank=2, device_grid=(2, 1, 1))
+    u = whole(cells, dtype)
+    # NumPy's axes count from the slowest.
+    wanted = np.moveaxis(u, (2, 1, 0), [2 - to for to in axes])
+    into = [np.zeros_like(part) for part in parts(target, wanted)]
+    with ss.Transpose(source, target, parts(source, u), into, axes=axes) as transpose:
+        transpose.run()
+        assert all((a == b).all() for a, b in zip(into, parts(target, wanted), strict=True))
+        others, zeros = parts(source, 2 * u), [np.zeros_like(part) for part in into]
+        transpose.bind(others, zeros)
+        transpose.begin()
+        transpose.end()
+        assert all((2 * a == b).all() for a, b in zip(into, zeros, strict=True))
+        assert {row["bytes"] for row in transpose.report().rows} != {0}
+
+
+def test_what_truncation_leaves_travels_and_nothing_else() -> None:
+    grid = ss.Grid((12, 4, 6), backend="host")
+    u, v = whole((12, 4, 6), "complex128"), np.full((6, 4, 12), -1.0 + 0j)
+    ss.Transpose(grid, grid, u, v, kept={0: [(0, 4), (9, 12)], 2: [(1, 3)]}).run()
+    wanted = np.full_like(v, -1)
+    for x in (slice(0, 4), slice(9, 12)):
+        wanted[1:3, :, x] = u[1:3, :, x]
+    assert (v == wanted).all()
+
+
+def test_bad_input_is_one_error() -> None:
+    grid, other = ss.Grid((8, 4, 6), backend="host"), ss.Grid((6, 4, 8), backend="host")
+    u, v = np.zeros((6, 4, 8)), np.zeros((8, 4, 6))
+    with pytest.raises((ValueError, RuntimeError), match=r"axes \(0, 1, 1\) of a transpose are no permutation"):
+        ss.Transpose(grid, grid, u, u.copy(), axes=(0, 1, 1))
+    with pytest.raises((ValueError, RuntimeError), match="source has 8 cells, and axis 0 of its target"):
+        ss.Transpose(grid, other, u, v)
+    with pytest.raises((ValueError, RuntimeError), match="the array has the shape"):
+        ss.Transpose(grid, other, u, v.T.copy(), axes=(2, 1, 0))
+    with pytest.raises((ValueError, RuntimeError), match="f64.*f32"):
+        ss.Transpose(grid, other, u, v.astype(np.float32), axes=(2, 1, 0))
+    with pytest.raises((ValueError, RuntimeError), match=r"cells 0 to 8 of axis 0, which has 8 cells"):
+        ss.Transpose(grid, other, u, v, axes=(2, 1, 0), kept={0: [(0, 9)]})
+    transpose = ss.Transpose(grid, other, u, v, axes=(2, 1, 0))
+    with pytest.raises((ValueError, RuntimeError), match="cannot take the place of"):
+        transpose.bind(u.astype(np.float32))
+
+
+def test_example_of_two_ranks() -> None:
+    result = run_on(2, ROOT / "examples" / "transpose.py")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("rank") == 2

@@ -1,0 +1,149 @@
+"""Fourier transforms from Python: NumPy's own is the oracle."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import slipstream as ss
+from arrays import parts
+from conftest import ROOT
+from ranks import run_on
+
+CELLS = (18, 10, 7)
+
+
+def values(cells: tuple[int, int, int], dtype: str, components: tuple[int, ...] = ()) -> Any:
+    random = np.random.default_rng(1)
+    u = random.normal(size=(*components, *cells[::-1]))
+    return (u + 1j * random.normal(size=u.shape) if "complex" in dtype else u).astype(dtype)
+
+
+def spectrum(u: Any, transposed: bool) -> Any:
+    """[y, x, z] or [z, y, x] of the modes."""
+    v = (np.fft.fftn if np.iscomplexobj(u) else np.fft.rfftn)(u, axes=(-3, -2, -1))
+    return np.moveaxis(v, -3, -1) if transposed else v
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "float64"])
+@pytest.mark.parametrize("process_grid", [(0, 0), (2, 2), (4, 1)])
+@pytest.mark.parametrize("transposed", [True, False])
+def test_transforms_are_those_of_numpy(dtype: str, process_grid: tuple[int, int], transposed: bool) -> None:
+    grid = ss.Grid(CELLS, backend="host", devices_per_rank=4)
+    u = values(CELLS, dtype)
+    wanted = spectrum(u, transposed)
+    exact = 1e-12 if dtype in ("float64", "complex128") else 1e-4
+    with ss.fft.Plan(grid, dtype, process_grid=process_grid, transposed=transposed) as plan:
+        mine = parts(plan.physical, u)
+        v = [np.empty_like(part, np.result_type(dtype, "complex64")) for part in parts(plan.spectral, wanted)]
+        plan.forward(mine, v)
+        for part, right in zip(v, parts(plan.spectral, wanted), strict=True):
+            np.testing.assert_allclose(part, right, atol=exact * abs(wanted).max())
+        back = [np.empty_like(part) for part in mine]
+        plan.backward(v, back)
+        for part, right in zip(back, mine, strict=True):
+            np.testing.assert_allclose(part, right, atol=exact)
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_all_components_are_transformed(overlap: bool) -> None:
+    plan = ss.fft.Plan(ss.Grid(CELLS, backend="host", devices_per_rank=2), np.float64, overlap=overlap)
+    u = values(CELLS, "float64", (3,))
+    each = [parts(plan.physical, component) for component in u]
+    wanted = [parts(plan.spectral, spectrum(component, True)) for component in u]
+    mine = [np.stack([component[block] for component in each]) for block in range(2)]
+    v = [np.empty((3, *part.shape), complex) for part in wanted[0]]
+    plan.forward(mine, v)
+    back = [np.empty_like(part) for part in mine]
+    plan.backward(v, back)
+    for block in range(2):
+        np.testing.assert_allclose(v[block], [component[block] for component in wanted], atol=1e-11)
+        np.testing.assert_allclose(back[block], mine[block], atol=1e-14)
+
+
+def test_a_rank_without_blocks_has_nothing_to_give(tmp_path: Path) -> None:
+    program = tmp_path / "few_planes.py"
+    program.write_text(FEW_PLANES)
+    result = run_on(3, program)
+    assert result.returncode == 0 and result.stdout.count("right") == 3, result.stdout + result.stderr
+
+
+#: Two planes for three ranks.
+FEW_PLANES = """
+import numpy as np
+import slipstream as ss
+
+plan = ss.fft.Plan(ss.Grid((4, 3, 2), backend="host"), process_grid=(1, 3), components=2)
+shape = lambda grid, block: (2, *grid.array_shape(0, block=block))
+u = [np.full(shape(plan.physical, 0), 1 + 2j) for _ in plan.physical.local]
+v = [np.empty(shape(plan.spectral, 0), complex) for _ in plan.spectral.local]
+plan.forward(u, v)
+first = plan.spectral.local[0]["lo"] == (0, 0, 0)
+assert abs(np.sum(v[0][0]) - (24 * (1 + 2j) if first else 0)) < 1e-12
+plan.backward(v, u)
+assert all(np.allclose(part, 1 + 2j) for part in u)
+print("right\\n", end="", flush=True)
+"""
+
+
+def test_modes_are_wave_numbers_of_each_block() -> None:
+    grid = ss.Grid(CELLS, backend="host", devices_per_rank=2)
+    for dtype, transposed in (("float64", True), ("complex128", False)):
+        plan = ss.fft.Plan(grid, dtype, transposed=transposed)
+        for k, axis in zip(plan.modes(1), (0, 1, 2), strict=True):
+            n = CELLS[axis]
+            every = np.fft.fftfreq(n, 1 / n).round().astype(int)
+            every[every == -n // 2 if n % 2 == 0 else np.zeros(n, bool)] = n // 2
+            place = list(plan._axes).index(axis)
+            lo, hi = plan.spectral.local[1]["lo"][place], plan.spectral.local[1]["hi"][place]
+            assert (k.ravel() == every[lo:hi]).all()
+
+
+def test_memory_is_known_before() -> None:
+    grid = ss.Grid((32, 32, 32), backend="host", devices_per_rank=2)
+    (one, other) = ss.fft.memory(grid, "float64")
+    assert one["physical"] == 16 * 32 * 32 * 8 and one["spectral"] == 16 * 17 * 32 * 16
+    plan = ss.fft.Plan(grid, "float64")
+    held = sum(m["total"] - m["physical"] - m["spectral"] for m in (one, other))
+    assert one["work"] + other["work"] <= plan.bytes <= held
+
+
+def test_more_devices_than_planes() -> None:
+    cells = (4, 3, 2)
+    plan = ss.fft.Plan(ss.Grid(cells, backend="host", devices_per_rank=6), process_grid=(1, 6))
+    assert len(plan.physical.local) < 6
+    u = values(cells, "complex128")
+    v = [np.empty_like(part) for part in parts(plan.spectral, spectrum(u, True))]
+    plan.forward(parts(plan.physical, u), v)
+    for part, right in zip(v, parts(plan.spectral, spectrum(u, True)), strict=True):
+        np.testing.assert_allclose(part, right, atol=1e-12)
+
+
+def test_bad_input_is_one_error() -> None:
+    grid = ss.Grid(CELLS, backend="host")
+    with pytest.raises(ValueError, match="dtype int32: Fourier transforms are of float32"):
+        ss.fft.Plan(grid, "int32")
+    with pytest.raises((ValueError, RuntimeError), match="process grid 3 x 2 .* devices, 1"):
+        ss.fft.Plan(grid, process_grid=(3, 2))
+    plan = ss.fft.Plan(grid)
+    u, v = values(CELLS, "complex128"), np.empty(plan.spectral.array_shape(0), complex)
+    with pytest.raises(ValueError, match="'v', block 0 .* has the shape"):
+        plan.forward(u, u.copy())
+    with pytest.raises(ValueError, match="u holds c64, but this plan takes c128"):
+        plan.forward(u.astype(np.complex64), v)
+    with pytest.raises(ValueError, match="must lie without gaps"):
+        plan.forward(np.asfortranarray(u), v)
+    with pytest.raises(ValueError, match="2 and 1 components"):
+        plan.forward(np.stack([u, u]), v)
+    with pytest.raises(ValueError, match="is for 2 components, and the arrays have 1"):
+        ss.fft.Plan(grid, components=2).forward(u, v)
+    plan.close()
+    with pytest.raises((ValueError, RuntimeError), match="the plan was closed"):
+        plan.forward(u, v)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_example(ranks: int) -> None:
+    result = run_on(ranks, ROOT / "examples" / "fft.py")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("rank") == ranks

@@ -1,0 +1,38 @@
+"""The README says what is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_python_page_is_the_file_in_cases():
+    page = re.search(r"<!-- cases/cavity.py -->\n```python\n(.*?)```", README, re.DOTALL).group(1)
+    assert page == (ROOT / "cases" / "cavity.py").read_text(encoding="utf-8")
+
+
+def test_python_page_has_at_most_15_lines():
+    assert len((ROOT / "cases" / "cavity.py").read_text(encoding="utf-8").splitlines()) <= 15
+
+
+@pytest.mark.parametrize("name", ["own_arrays.cu", "own_arrays.cpp"])
+def test_what_a_cpp_program_writes_for_an_exchange_has_at_most_20_lines(name: str) -> None:
+    text = (ROOT / "examples" / name).read_text(encoding="utf-8")
+    parts = re.findall(r"// <slipstream>\n(.*?)// </slipstream>\n", text, re.DOTALL)
+    lines = [line.strip() for part in parts for line in part.splitlines()]
+    code = [line for line in lines if line and not line.startswith("//")]
+    assert 10 < len(code) <= 20
+    outside = re.sub(r"// <slipstream>\n.*?// </slipstream>\n", "", text, flags=re.DOTALL)
+    assert "ss::" not in outside and "slipstream/" not in outside
+    statements = [line.partition("//")[0] for line in code]
+    assert all(line.count(";") <= 1 or line.startswith("for (") for line in statements)
+
+
+def test_files_that_readme_and_contributing_link_to_exist():
+    text = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []

@@ -1,0 +1,172 @@
+// Small launches that go together.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include <slipstream/buffer.hpp>
+
+#include "support/machine_rig.hpp"
+#include "device/together.hpp"
+
+namespace slipstream {
+namespace {
+
+struct Number {
+  int* cells;  ///< of a cube of so many cells a side
+  int side, number;
+  SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] += number; }
+};
+/// Another kernel for the same cells.
+struct Double {
+  int* cells;
+  int side;
+  SLIP_FN void operator()(int i, int j, int k) const { cells[i + side * (j + side * k)] *= 2; }
+};
+
+/// Adds up so many numbers.
+struct Total {
+  static constexpr int threads = 32;
+  const int* numbers;
+  int count;
+  int* sums;  ///< one a team
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    int* part = team.template shared<int>();
+    team.each([&](int t) {
+      part[t] = 0;
+      for (int n = t; n < count; n += team.threads()) part[t] += numbers[n];
+    });
+    team.each([&](int t) {
+      if (t > 0) return;
+      int all = static_cast<int>(team.index());
+      for (int n = 0; n < team.threads(); ++n) all += part[n];
+      sums[team.index()] = all;
+    });
+  }
+};
+
+class Togethers : public testing::TestWithParam<Backend> {
+ protected:
+  static constexpr int side = 9, cubes = 700;  // more than a launch takes
+  const Device device{GetParam(), 0};
+  Stream stream{device};
+  Buffer<int> cells{device, static_cast<std::size_t>(cubes) * side* side* side};
+  std::vector<Box> boxes;
+
+  void SetUp() override {
+    std::mt19937 random(7);
+    const auto up_to = [&](std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(0, most)(random); };
+    for (int n = 0; n < cubes; ++n) {
+      Box box;
+      for (int a = 0; a < 3; ++a) {
+        box.lo[a] = up_to(side - 1);
+        box.hi[a] = box.lo[a] + up_to(side - box.lo[a]);
+      }
+      boxes.push_back(box);
+    }
+    boxes[0].hi = boxes[0].lo;
+  }
+  int* cube(int n) { return cells.data() + static_cast<std::ptrdiff_t>(n) * side * side * side; }
+  /// Numbers the box of each cube, then doubles it; in every third cube, and the first, only the latter.
+  void queue() {
+    Together together(stream);
+    for (int n = 0; n < cubes; ++n) {
+      const bool numbered = n % 3 != 0;
+      together.add(numbered ? boxes[n] : Box{}, Number{cube(n), side, n});
+      together.add(boxes[n], Double{cube(n), side});
+    }
+    together.launch();
+  }
+  void expect() {
+    std::vector<int> found(cells.size());
+    copy(stream, found.data(), cells.data(), cells.bytes());
+    stream.synchronize();
+    for (int n = 0; n < cubes; ++n)
+      for (int c = 0; c < side * side * side; ++c) {
+        const Extent at{c % side, c / side % side, c / side / side};
+        const int here = boxes[n].contains(at) ? (1 + (n % 3 != 0 ? n : 0)) * 2 : 1;
+        ASSERT_EQ(found[static_cast<std::size_t>(n) * side * side * side + c], here) << "cube " << n;
+      }
+  }
+  void clear() {
+    std::vector<int> ones(cells.size(), 1);
+    copy(stream, cells.data(), ones.data(), cells.bytes());
+    stream.synchronize();
+  }
+};
+
+TEST_P(Togethers, TouchEachBoxByItsOwnKernelsInTheirOrder) {
+  clear();
+  queue();
+  expect();
+}
+
+TEST_P(Togethers, CanBeRecordedAndAreFewLaunches) {
+  stream.begin_capture();
+  queue();
+  const Graph graph = stream.end_capture();
+  if (device.backend != Backend::host) EXPECT_LE(graph.nodes(), 6u);
+  clear();
+  graph.launch(stream);
+  expect();
+}
+
+TEST_P(Togethers, HaveTeamsToo) {
+  constexpr int most_teams = 5;
+  clear();
+  Buffer<int> sums(device, std::size_t{cubes} * most_teams);
+  fill(stream, sums.data(), 0, sums.bytes());
+  Together together(stream);
+  for (int n = 0; n < cubes; ++n)
+    together.add_teams(n % (most_teams + 1), Total::threads, Total::threads * sizeof(int),
+                       Total{cube(n), n, sums.data() + static_cast<std::ptrdiff_t>(n) * most_teams});
+  together.launch();
+  std::vector<int> found(sums.size());
+  copy(stream, found.data(), sums.data(), sums.bytes());
+  stream.synchronize();
+  for (int n = 0; n < cubes; ++n)
+    for (int team = 0; team < most_teams; ++team)
+      ASSERT_EQ(found[n * most_teams + team], team < n % (most_teams + 1) ? n + team : 0) << "cube " << n;
+}
+
+TEST_P(Togethers, LeaveWhatIsLargeToLaunchesOfItsOwn) {
+  constexpr int rows = 70000;
+  Buffer<int> long_one(device, rows);
+  fill(stream, long_one.data(), 0, long_one.bytes());
+  Together together(stream);
+  together.add(Box{{0, 0, 0}, {1, rows, 1}}, Number{long_one.data(), 1, 3});
+  together.add(Box{{0, 0, 0}, {1, 1, rows}}, Number{long_one.data(), 1, 4});
+  together.launch();
+  std::vector<int> found(rows);
+  copy(stream, found.data(), long_one.data(), long_one.bytes());
+  stream.synchronize();
+  EXPECT_EQ(found, std::vector<int>(rows, 7));
+}
+
+TEST_P(Togethers, LeaveManyTeamsToLaunchesOfTheirOwn) {
+  constexpr int few = 3, many = 5000;
+  clear();
+  Buffer<int> sums(device, 2 * few + many);
+  Together together(stream);
+  const auto add = [&](int teams, int number, int first) {
+    together.add_teams(teams, Total::threads, Total::threads * sizeof(int),
+                       Total{cells.data(), number, sums.data() + first});
+  };
+  add(few, 100, 0);
+  add(many, 200, few);
+  add(few, 300, few + many);
+  together.launch();
+  std::vector<int> found(sums.size());
+  copy(stream, found.data(), sums.data(), sums.bytes());
+  stream.synchronize();
+  for (int n = 0; n < few; ++n) EXPECT_EQ(found[n], 100 + n);
+  for (int n = 0; n < many; ++n) EXPECT_EQ(found[few + n], 200 + n);
+  for (int n = 0; n < few; ++n) EXPECT_EQ(found[few + many + n], 300 + n);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Togethers, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
+
+}  // namespace
+}  // namespace slipstream

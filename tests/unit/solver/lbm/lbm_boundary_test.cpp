@@ -1,0 +1,319 @@
+// Sides, against flows that are known.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <slipstream/lbm.hpp>
+
+#include "support/lbm_run.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+class Sides : public EveryLattice {};
+INSTANTIATE_TEST_SUITE_P(Lbm, Sides, testing::ValuesIn(EveryLattice::all),
+                         [](const auto& info) { return to_string(info.param); });
+
+/// A channel along x between walls in y, its inlet's velocity a parabola of the given top speed.
+Options channel(Options o, double top) {
+  o.periodic = {false, false, o.lattice != Lattice::d2q9};
+  Boundary inlet{BoundaryKind::velocity};
+  const double height = static_cast<double>(o.cells[1]);
+  for (std::int64_t z = 0; z <= 2 * o.cells[2]; ++z)
+    for (std::int64_t y = 0; y <= 2 * o.cells[1]; ++y) {
+      const double at = static_cast<double>(y) / 2 / height;
+      inlet.profile.push_back({4 * top * at * (1 - at), 0, 0});
+    }
+  o.boundaries[Side::x_low] = inlet;
+  o.boundaries[Side::x_high] = {BoundaryKind::pressure};
+  return o;
+}
+
+/// Largest difference of a velocity from the parabola over the top speed, from column `first` on.
+double error_of_parabola(HostRun& run, double top, int first) {
+  const Extent& e = run.lbm.grid().extent();
+  const auto velocity = run.numbers("velocity");
+  double error = 0;
+  for (std::int64_t cell = 0; cell < volume(e); ++cell) {
+    if (cell % e[0] < first) continue;
+    const double at = (static_cast<double>(cell / e[0] % e[1]) + 0.5) / static_cast<double>(e[1]);
+    const Vector expected{4 * top * at * (1 - at), 0, 0};
+    for (int a = 0; a < 3; ++a) error = std::max(error, std::abs(velocity[3 * cell + a] - expected[a]) / top);
+  }
+  return error;
+}
+
+TEST_P(Sides, CarriesPoiseuilleFlowFromAVelocityInletToAPressureOutlet) {
+  constexpr double top = 0.002;
+  Options o = channel(options({30, 12, 2}), top);
+  HostRun run(o);
+  settle(run, top, 1e-6);
+  EXPECT_LT(error_of_parabola(run, top, 0), 0.01);
+  // Pressure is density / 3 and falls by 8 viscosity top / height^2 a cell, to that of the outlet at the last face.
+  const auto density = run.numbers("density");
+  const double fall = 3 * 8 * o.viscosity * top / (12.0 * 12.0);
+  for (int x = 0; x < 30; ++x) EXPECT_NEAR(density[6 * 30 + x] - 1, fall * (29.5 - x), 0.02 * fall * 30) << x;
+}
+
+TEST_P(Sides, KeepsAUniformFlowBetweenSlipSides) {
+  const Vector u{0.05, 0, 0};
+  Options o = options({9, 7, 5});
+  o.boundaries[Side::x_low] = {BoundaryKind::velocity, u};
+  o.boundaries[Side::x_high] = {BoundaryKind::pressure};
+  for (const Side side : {Side::y_low, Side::y_high, Side::z_low, Side::z_high})
+    if (!flat() || side < Side::z_low) o.boundaries[side] = {BoundaryKind::slip};
+  HostRun run(o);
+  run.start_from([&](const Vector&) { return u; });
+  run.lbm.advance(200);
+  const auto velocity = run.numbers("velocity");
+  for (std::size_t n = 0; n < velocity.size(); ++n) ASSERT_NEAR(velocity[n], u[n % 3], 1e-14) << n;
+  for (const double density : run.numbers("density")) ASSERT_NEAR(density, 1, 1e-13);
+}
+
+TEST_P(Sides, CarriesAUniformFlowOutOfAConvectiveSide) {
+  const Vector u{0.05, 0, 0};
+  Options o = options({9, 7, 5});
+  o.boundaries[Side::x_low] = {BoundaryKind::velocity, u};
+  o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, 0.05};
+  for (const Side side : {Side::y_low, Side::y_high, Side::z_low, Side::z_high})
+    if (!flat() || side < Side::z_low) o.boundaries[side] = {BoundaryKind::slip};
+  HostRun run(o);
+  run.start_from([&](const Vector&) { return u; });
+  run.lbm.advance(200);
+  const auto velocity = run.numbers("velocity");
+  for (std::size_t n = 0; n < velocity.size(); ++n) ASSERT_NEAR(velocity[n], u[n % 3], 1e-14) << n;
+}
+
+/// The largest difference from a uniform flow after a vortex has been carried through the side x+, over that of the
+/// vortex.
+double left_of_a_vortex(const Boundary& outlet) {
+  constexpr double speed = 0.05, strength = 0.01, size = 6;
+  Options o;
+  o.lattice = Lattice::d2q9;
+  o.precision = DType::f64;
+  o.viscosity = 0.005;
+  o.cells = {80, 48, 1};
+  o.boundaries[Side::x_low] = {BoundaryKind::velocity, {speed, 0, 0}};
+  o.boundaries[Side::x_high] = outlet;
+  o.boundaries[Side::y_low] = o.boundaries[Side::y_high] = {BoundaryKind::slip};
+  HostRun run(o);
+  run.start_from([&](const Vector& x) {
+    const double dx = (x[0] - 56) / size, dy = (x[1] - 23.5) / size;
+    const double f = strength * std::exp(0.5 * (1 - dx * dx - dy * dy));
+    return Vector{speed - f * dy, f * dx, 0};
+  });
+  run.lbm.advance(1200);  // 60 cells
+  const auto velocity = run.numbers("velocity");
+  double largest = 0;
+  for (std::size_t n = 0; n < velocity.size(); ++n)
+    largest = std::max(largest, std::abs(velocity[n] - (n % 3 == 0 ? speed : 0)));
+  return largest / strength;
+}
+
+TEST(ConvectiveSide, LetsAVortexOut) {
+  const double left = left_of_a_vortex({BoundaryKind::convective, {}, {}, 1, 0.05});
+  EXPECT_LT(left, 0.05);
+  EXPECT_LT(left, left_of_a_vortex({BoundaryKind::pressure}));
+}
+
+/// A channel of fluid at rest into which an inlet begins to push; density less 1, on average over all cells.
+double excess_of_a_pushed_channel(const Boundary& outlet, int steps) {
+  Options o;
+  o.lattice = Lattice::d2q9;
+  o.precision = DType::f64;
+  o.viscosity = 0.1;
+  o.cells = {40, 4, 1};
+  o.boundaries[Side::x_low] = {BoundaryKind::velocity, {0.05, 0, 0}};
+  o.boundaries[Side::x_high] = outlet;
+  o.boundaries[Side::y_low] = o.boundaries[Side::y_high] = {BoundaryKind::slip};
+  HostRun run(o);
+  run.lbm.advance(steps);
+  return run.lbm.excess_mass() / 160;
+}
+
+TEST(ConvectiveSide, DrawsTheDensityToThatFarAway) {
+  Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
+  EXPECT_NEAR(excess_of_a_pushed_channel(outlet, 3000), 0, 1e-5);
+  outlet.density = 0.98;
+  EXPECT_NEAR(excess_of_a_pushed_channel(outlet, 3000), -0.02, 1e-5);
+}
+
+// The push runs through the channel as a wave that leaves its density behind, u / c_s.
+TEST(ConvectiveSide, KeepsAnyDensityWithoutRelaxation) {
+  Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
+  outlet.relaxation = 0;
+  EXPECT_GT(excess_of_a_pushed_channel(outlet, 3000), 0.05);
+}
+
+// A way of sound through the channel is 40 / c_s = 69 steps long; the wave comes back from the inlet, so that the
+// density may swing round the one far away.
+TEST(ConvectiveSide, TakesAsManyWaysOfSoundAsItSaysToRelaxTheDensity) {
+  Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
+  outlet.relaxation = 0;
+  const double unrelaxed = excess_of_a_pushed_channel(outlet, 3000);
+  for (const double relaxation : {0.05, 0.1, 0.25}) {
+    outlet.relaxation = relaxation;
+    const auto left_after = [&](double ways) {
+      return excess_of_a_pushed_channel(outlet, static_cast<int>(ways / relaxation * 40 * std::sqrt(3.0))) / unrelaxed;
+    };
+    EXPECT_GT(left_after(0.5), 0.3) << relaxation;
+    EXPECT_NEAR(left_after(4), 0, 0.05) << relaxation;
+  }
+}
+
+/// One of 1 % along the side, of which a step takes less than a digit of f16 out.
+TEST(ConvectiveSide, LetsAStepOfTheVelocityOutInF16) {
+  const Vector u{0.02, 0.05, 0};
+  Options o;
+  o.precision = DType::f16;
+  o.viscosity = 0.02;
+  o.cells = {12, 8, 8};
+  o.periodic = {false, true, true};
+  o.boundaries[Side::x_low] = {BoundaryKind::velocity, u};
+  o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, u[0]};
+  HostRun run(o);
+  run.start_from([&](const Vector&) { return Vector{u[0], 1.01 * u[1], 0}; });
+  run.lbm.advance(2000);
+  double sum = 0;
+  std::int64_t count = 0;
+  for (int sample = 0; sample < 20; ++sample) {
+    run.lbm.advance(50);
+    const auto velocity = run.numbers("velocity");
+    for (std::size_t cell = 11; 3 * cell < velocity.size(); cell += 12, ++count) sum += velocity[3 * cell + 1];
+  }
+  EXPECT_NEAR(sum / static_cast<double>(count) / u[1], 1, 0.002);
+}
+
+TEST_P(Sides, ADropOfThePressureDrivesTheParabolaOfAForce) {
+  Options o = options({20, 12, 3});
+  o.periodic = {true, false, !flat()};
+  const double top = 0.002, gradient = 8 * o.viscosity * top / (12.0 * 12.0);
+  o.density_drop[0] = 3 * gradient * 20;
+  HostRun run(o);
+  settle(run, top, 1e-7);
+  EXPECT_LT(error_of_parabola(run, top, 0), 0.005);
+  // The density falls evenly, and where it begins follows from the mass.
+  const auto density = run.numbers("density");
+  for (int x = 0; x < 20; ++x) EXPECT_NEAR(density[6 * 20 + x] - 1, 3 * gradient * (9.5 - x), 1e-3 * o.density_drop[0]);
+  EXPECT_NEAR(run.lbm.excess_mass(), 0, 1e-11);
+}
+
+/// What is added at the seam is about one unit in the last digit of the populations there.
+TEST(PressureDrop, DrivesTheFlowThatItShallInF16) {
+  constexpr double top = 0.02, height = 16, mean = 2 * top / 3;
+  Options o;
+  o.precision = DType::f16;
+  o.viscosity = 0.02;
+  o.cells = {2, 16, 4};
+  o.periodic = {true, false, true};
+  o.density_drop[0] = 3 * 2 * 8 * o.viscosity * top / (height * height);
+  HostRun run(o);
+  run.start_from([](const Vector& x) {
+    const double at = (x[1] + 0.5) / height;
+    return Vector{4 * top * at * (1 - at), 0, 0};
+  });
+  run.lbm.advance(20000);
+  double sum = 0;
+  std::int64_t count = 0;
+  for (int sample = 0; sample < 40; ++sample) {
+    run.lbm.advance(250);
+    const auto velocity = run.numbers("velocity");
+    for (std::size_t n = 0; n < velocity.size(); n += 3, ++count) sum += velocity[n];
+  }
+  EXPECT_NEAR(sum / static_cast<double>(count) / mean, 1, 0.01);
+}
+
+TEST(PressureDrop, DrivesAFlowRoundABodyAsAForceDoes) {
+  const auto flow = [](bool drop) {
+    Options o;
+    o.lattice = Lattice::d2q9;
+    o.precision = DType::f64;
+    o.viscosity = 0.1;
+    o.cells = {24, 16, 1};
+    o.periodic = {true, true, false};
+    (drop ? o.density_drop : o.force)[0] = drop ? 3 * 1e-6 * 24 : 1e-6;
+    HostRun run(o);
+    const Round across_the_seam{{23.2, 7.6, 0}, 4.3, false, false, {24, 0, 0}};
+    run.lbm.set_bodies(across_the_seam.surfaces("cylinder", true));
+    run.lbm.advance(6000);
+    return run.numbers("velocity");
+  };
+  const auto driven = flow(false), dropped = flow(true);
+  const double top = *std::max_element(driven.begin(), driven.end());
+  for (std::size_t n = 0; n < driven.size(); ++n) ASSERT_NEAR(dropped[n], driven[n], 0.005 * top) << n;
+}
+
+// What flows along a slip side is half of what flows between two walls twice as far apart.
+TEST_P(Sides, MirrorsAFlowInASlipSideToTheLastBit) {
+  const auto flow = [&](std::int64_t height, bool mirrored) {
+    Options o = options({6, height, 4});
+    o.periodic = {true, false, !flat()};
+    o.force = {1e-5, 0, 0};
+    if (mirrored) o.boundaries[Side::y_high] = {BoundaryKind::slip};
+    HostRun run(o);
+    run.lbm.advance(150);
+    return run.numbers("velocity");
+  };
+  const auto half = flow(5, true), whole = flow(10, false);
+  const std::int64_t layers = flat() ? 1 : 4;
+  for (std::int64_t z = 0; z < layers; ++z)
+    for (std::int64_t n = 0; n < 5 * 6 * 3; ++n) ASSERT_EQ(half[z * 90 + n], whole[z * 180 + n]);
+  EXPECT_GT(half[4 * 18], 1e-4);
+}
+
+TEST(Boundaries, ThatCannotBeAreRefusedWithTheReason) {
+  Options good;
+  good.cells = {8, 6, 4};
+  good.viscosity = 0.1;
+  good.boundaries[Side::x_low] = {BoundaryKind::velocity, {0.1, 0, 0}};
+  EXPECT_NO_THROW(check(good));
+  struct Mistake {
+    std::function<void(Options&)> make;
+    const char* says;
+  };
+  const Mistake mistakes[] = {
+      {[](Options& o) { o.periodic[0] = true; }, "side x- has a boundary, and its axis is periodic"},
+      {[](Options& o) {
+         o.walls[Side::x_low] = {0, 0.1, 0};
+       },
+       "side x- is a wall and has a boundary"},
+      {[](Options& o) { o.boundaries[Side::x_low].profile.resize(24); }, "has 24 velocities and needs 117"},
+      {[](Options& o) { o.boundaries[Side::x_low].velocity[1] = NAN; }, "the velocity at side x- must be finite"},
+      {[](Options& o) {
+         o.boundaries[Side::x_high] = {BoundaryKind::pressure, {}, {}, -1};
+       },
+       "the density at side x+ must be positive"},
+      {[](Options& o) { o.boundaries[Side::x_high] = {BoundaryKind::convective, {}, {}, 1, 0.1, -1}; },
+       "the relaxation of the pressure at side x+ must lie between 0 (none) and 2"},
+      {[](Options& o) { o.boundaries[Side::x_high] = {BoundaryKind::convective}; },
+       "lets the flow out must lie above 0 and be at most 1"},
+      {[](Options& o) {
+         o.boundaries[Side::x_high] = o.boundaries[Side::y_high] = {BoundaryKind::convective, {}, {}, 1, 0.1};
+       },
+       "more than one side is convective"},
+      {[](Options& o) {
+         o.density_drop = {0.01, 0, 0};
+       },
+       "along x needs that axis to be periodic"},
+      {[](Options& o) {
+         o.periodic[1] = true;
+         o.density_drop = {0, 0.01, 0};
+       },
+       "both say what drives the flow"},
+      {[](Options& o) {
+         o.boundaries.clear();
+         o.periodic[1] = true;
+         o.density_drop = {0, 0.6, 0};
+       },
+       "may fall by at most 0.5 along y"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    Options o = good;
+    mistake.make(o);
+    EXPECT_NE(error_of([&] { check(o); }).find(mistake.says), std::string::npos) << mistake.says;
+  }
+}
+
+}  // namespace
+}  // namespace slipstream::lbm

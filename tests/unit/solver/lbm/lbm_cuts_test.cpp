@@ -1,0 +1,223 @@
+// Small flows of any sides and bodies, cut at random into blocks as thin as one cell, have the bits of the uncut flow.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <sstream>
+
+#include <slipstream/gather.hpp>
+#include <slipstream/lbm.hpp>
+
+#include "support/lbm_run.hpp"
+#include "solver/lbm/links/links.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+/// Numbers by chance, the same on every machine: standard distributions are not.
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : engine_(seed) {}
+  std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(engine_() % static_cast<std::uint32_t>(n)); }
+  std::int64_t from(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
+  double around(double size) { return size * (static_cast<double>(below(2001)) / 1000 - 1); }
+  bool once_in(std::int64_t n) { return below(n) == 0; }
+
+ private:
+  std::mt19937 engine_;
+};
+
+void draw_side(Draw& draw, Options& o, int side) {
+  const auto key = static_cast<Side>(side);
+  const bool flat = o.lattice == Lattice::d2q9;
+  const Vector u{draw.around(0.03), draw.around(0.03), flat ? 0 : draw.around(0.03)};
+  switch (draw.below(6)) {
+    case 0:
+      return;  // a wall that rests
+    case 1:
+      o.walls[key] = u;
+      o.walls[key][side / 2] = 0;
+      return;
+    case 2:
+      o.boundaries[key] = {BoundaryKind::velocity, u};
+      return;
+    case 3:
+      o.boundaries[key] = {BoundaryKind::slip};
+      return;
+    case 4:
+      for (const auto& [other, boundary] : o.boundaries)
+        if (boundary.kind == BoundaryKind::convective) return;
+      o.boundaries[key] = {BoundaryKind::convective, {}, {}, 1.01, 0.05};
+      return;
+    default:
+      o.boundaries[key] = {BoundaryKind::pressure, {}, {}, 1 + draw.around(0.01)};
+  }
+}
+
+Options drawn_flow(Draw& draw, Lattice lattice) {
+  Options o;
+  o.lattice = lattice;
+  o.precision = DType::f64;
+  const bool flat = lattice == Lattice::d2q9;
+  o.cells =
+      flat ? Extent{draw.from(3, 8), draw.from(2, 6), 1} : Extent{draw.from(3, 6), draw.from(2, 5), draw.from(2, 4)};
+  o.viscosity = 0.05;
+  o.collision = draw.once_in(4) ? Collision::mrt : Collision::trt;
+  for (int a = 0; a < (flat ? 2 : 3); ++a) {
+    o.periodic[a] = draw.once_in(3);
+    for (int side = 2 * a; !o.periodic[a] && side < 2 * a + 2; ++side) draw_side(draw, o, side);
+  }
+  return o;
+}
+
+/// Solid cells, or a round body that cuts links, anywhere, at the sides and across their edges, too.
+Surfaces drawn_bodies(Draw& draw, const Extent& e) {
+  const std::int64_t kind = draw.below(3);
+  if (kind == 0) return {};
+  if (kind == 1) {
+    const Vector centre{draw.below(4 * e[0]) * 0.25, draw.below(4 * e[1]) * 0.25,
+                        e[2] == 1 ? 0.5 : draw.below(4 * e[2]) * 0.25};
+    return Round{centre, 0.7 + 0.1 * static_cast<double>(draw.below(9)), true}.surfaces("ball", true);
+  }
+  std::vector<std::uint16_t> mask(volume(e));
+  for (auto& cell : mask) cell = draw.once_in(5) ? 1 : 0;
+  Surfaces s;
+  s.names = {"cells"};
+  s.solid = [mask, domain = Box{{0, 0, 0}, e}](const Box& box) {
+    std::vector<std::uint16_t> found;
+    for_each_cell(box, [&](const Extent& p) { found.push_back(mask[index_in(domain, p)]); });
+    return found;
+  };
+  return s;
+}
+
+/// Cuts boxes in two again and again, often next to an end.
+std::vector<Block> drawn_cuts(Draw& draw, const Extent& e, int devices) {
+  std::vector<Box> boxes{{{0, 0, 0}, e}};
+  for (std::int64_t cuts = draw.from(1, 7); cuts > 0; --cuts) {
+    const std::size_t which = draw.below(static_cast<std::int64_t>(boxes.size()));
+    const int a = static_cast<int>(draw.below(3));
+    const std::int64_t n = boxes[which].extent(a);
+    if (n < 2) continue;
+    Box high = boxes[which];
+    const std::int64_t at = draw.once_in(2) ? 1 : draw.once_in(2) ? n - 1 : draw.from(1, n - 1);
+    high.lo[a] += at;
+    boxes[which].hi[a] = high.lo[a];
+    boxes.push_back(high);
+  }
+  std::vector<Block> blocks;
+  for (const Box& box : boxes) {
+    Block block;
+    block.box = box;
+    block.device =
+        static_cast<int>(static_cast<std::int64_t>(blocks.size()) < devices ? static_cast<std::int64_t>(blocks.size())
+                                                                            : draw.below(devices));
+    blocks.push_back(block);
+  }
+  return blocks;
+}
+
+/// A flow of which no two cells are alike.
+std::vector<std::array<double, 4>> uneven(const Extent& e, const Box& box) {
+  std::vector<std::array<double, 4>> values;
+  for_each_cell(box, [&](const Extent& p) {
+    std::int64_t number = 0;
+    for (int a = 2; a >= 0; --a) number = number * e[a] + (p[a] + e[a]) % e[a];
+    const auto s = [&](double rate) { return std::sin(rate * static_cast<double>(number + 1)); };
+    values.push_back({0.01 * s(2.3), 0.05 * s(1.1), 0.05 * s(1.7), e[2] == 1 ? 0 : 0.05 * s(0.7)});
+  });
+  return values;
+}
+
+std::vector<std::byte> populations_after(int steps, const Options& o, const Surfaces& bodies, int devices) {
+  const Communicator world = Communicator::world();
+  const Machine machine = machine_here(Backend::host, devices, 0, world);
+  Lbm lbm(world, machine, o, bodies);
+  lbm.start_from([&](const Box& box) { return uneven(o.cells, box); });
+  lbm.advance(steps);
+  return gather(world, lbm.field("populations"), lbm.grid().box());
+}
+
+/// How the cut flow is kept and stepped.
+void draw_way(Draw& draw, Options& o) {
+  o.streaming = draw.once_in(4) ? Streaming::two : Streaming::in_place;
+  constexpr Solids kept[] = {Solids::dense, Solids::flags, Solids::sparse};
+  o.solids = kept[draw.below(3)];
+  const bool flat = o.lattice == Lattice::d2q9;
+  constexpr Layout layouts[] = {Layout::soa, Layout::aos, Layout::soa_z};
+  o.layout = layouts[draw.below(flat ? 2 : 3)];
+  o.overlap = draw.once_in(2) ? Overlap::on : Overlap::off;
+  o.rim = {draw.from(1, 2), draw.from(1, 2), draw.from(1, 2)};
+  if (draw.once_in(2)) o.walls_in_step = draw.once_in(2);
+}
+
+std::string told(const Options& o, const Surfaces& bodies) {
+  std::ostringstream text;
+  text << to_string(o.lattice) << ' ' << o.cells[0] << " x " << o.cells[1] << " x " << o.cells[2] << ", "
+       << to_string(o.streaming) << ", " << to_string(o.solids) << ", layout " << static_cast<int>(*o.layout)
+       << (o.overlap == Overlap::on ? ", overlapped" : "") << (bodies.solid ? ", " + bodies.names.front() : "");
+  for (const auto& [side, boundary] : o.boundaries)
+    text << ", " << to_string(side) << " kind " << static_cast<int>(boundary.kind);
+  for (int a = 0; a < 3; ++a)
+    if (o.periodic[a])
+      text << ", periodic "
+           << "xyz"[a];
+  for (const Block& block : o.grid.boxes) {
+    text << ", [";
+    for (int a = 0; a < 3; ++a) text << block.box.lo[a] << ':' << block.box.hi[a] << (a < 2 ? " " : "]");
+  }
+  return text.str();
+}
+
+class RandomCuts : public testing::TestWithParam<Lattice> {};
+INSTANTIATE_TEST_SUITE_P(Lbm, RandomCuts, testing::Values(Lattice::d2q9, Lattice::d3q19),
+                         [](const auto& info) { return to_string(info.param); });
+
+TEST_P(RandomCuts, LeaveAllBitsOfAFlowOfAnySidesAndBodies) {
+  constexpr int steps = 5, devices = 2;
+  const unsigned flows = GetParam() == Lattice::d2q9 ? 60 : 40;
+  for (unsigned seed = 0; seed < flows; ++seed) {
+    Draw draw(seed);
+    Options o = drawn_flow(draw, GetParam());
+    const Surfaces bodies = drawn_bodies(draw, o.cells);
+    const auto whole = populations_after(steps, o, bodies, 1);
+    o.grid.boxes = drawn_cuts(draw, o.cells, devices);
+    draw_way(draw, o);
+    const auto cut = populations_after(steps, o, bodies, devices);
+    ASSERT_EQ(cut.size(), whole.size());
+    EXPECT_EQ(std::memcmp(cut.data(), whole.data(), whole.size()), 0) << "seed " << seed << ": " << told(o, bodies);
+  }
+}
+
+/// What the cells along an outlet send inwards comes to lie in the cells of the body, which no step reads.
+TEST(Cuts, LeaveAllBitsOfAFlowAlongAnOutletBesideABody) {
+  for (const Side side : {Side::y_low, Side::y_high}) {
+    Options o;
+    o.lattice = Lattice::d2q9;
+    o.precision = DType::f64;
+    o.viscosity = 0.05;
+    o.cells = {6, 5, 1};
+    o.periodic = {true, false, false};
+    o.boundaries[side] = {BoundaryKind::pressure, {}, {}, 1.01};
+    Surfaces bodies;
+    bodies.names = {"slab"};
+    bodies.solid = [&](const Box& box) {
+      std::vector<std::uint16_t> found;
+      for_each_cell(box, [&](const Extent& p) { found.push_back(p[1] > 0 && p[1] < 4); });
+      return found;
+    };
+    const auto whole = populations_after(4, o, bodies, 1);
+    for (const Streaming streaming : {Streaming::two, Streaming::in_place})
+      for (const Solids solids : {Solids::flags, Solids::sparse}) {
+        Options cut = o;
+        cut.streaming = streaming;
+        cut.solids = solids;
+        cut.grid.partition.devices = {2, 1, 1};
+        EXPECT_EQ(populations_after(4, cut, bodies, 2), whole) << to_string(side) << to_string(streaming);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace slipstream::lbm

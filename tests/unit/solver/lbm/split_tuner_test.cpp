@@ -1,0 +1,205 @@
+// Which splits of a step are tried, and how the best one is kept.
+#include "solver/lbm/step/split_tuner.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/machine_rig.hpp"
+
+namespace slipstream::lbm {
+namespace {
+
+using Rims = std::vector<Extent>;
+
+Rims rims(const std::vector<Split>& splits) {
+  Rims found;
+  for (const Split& split : splits)
+    if (split.overlap) found.push_back(split.rim);
+  return found;
+}
+
+TEST(SplitCandidates, LeaveAnInteriorAndAreAllDifferent) {
+  EXPECT_EQ(rims(split_candidates(Overlap::on, {64, 64, 64}, {true, true, true})),
+            (Rims{{0, 0, 0}, {8, 0, 0}, {4, 4, 4}, {8, 8, 8}, {16, 16, 16}}));
+  EXPECT_EQ(rims(split_candidates(Overlap::on, {12, 64, 64}, {true, true, true})), (Rims{{0, 0, 0}, {4, 4, 4}}));
+  EXPECT_EQ(rims(split_candidates(Overlap::on, {64, 64, 20}, {true, true, true}, Layout::soa_z)),
+            (Rims{{0, 0, 0}, {0, 0, 8}, {4, 4, 4}, {8, 8, 8}}));
+  EXPECT_EQ(rims(split_candidates(Overlap::on, {12, 64, 64}, {false, true, false})),
+            (Rims{{0, 0, 0}, {0, 4, 0}, {0, 8, 0}, {0, 16, 0}}));
+}
+
+TEST(SplitCandidates, DoWithoutOverlapUnlessItIsAskedFor) {
+  const auto automatic = split_candidates(Overlap::automatic, {64, 64, 64}, {true, true, true});
+  EXPECT_FALSE(automatic.front().overlap);
+  EXPECT_EQ(automatic.size(), 6u);
+  EXPECT_EQ(split_candidates(Overlap::off, {64, 64, 64}, {true, true, true}).size(), 1u);
+}
+
+TEST(SplitCandidates, LeaveMultiprocessorsOfAGpuToTheInterior) {
+  const auto found = split_candidates(Overlap::on, {12, 64, 64}, {true, true, true}, Layout::soa, 132);
+  ASSERT_EQ(rims(found), (Rims{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {4, 4, 4}}));
+  EXPECT_EQ(found[0].rim_processors, 0);
+  EXPECT_EQ(found[1].rim_processors, 66);
+  EXPECT_EQ(found[2].rim_processors, 16);
+  EXPECT_EQ(found[3].rim_processors, 0);
+}
+
+TEST(SplitCandidates, AreNeverNone) {
+  for (const int processors : {0, 132}) {
+    const auto found = split_candidates(Overlap::on, {2, 2, 2}, {true, true, true}, Layout::soa, processors);
+    ASSERT_EQ(found.size(), 1u) << "no interior to leave multiprocessors to";
+    EXPECT_TRUE(found[0].overlap);
+    EXPECT_EQ(found[0].rim_processors, 0);
+  }
+}
+
+TEST(SplitCandidates, AllHaveTheMultiprocessorsThatWereAskedFor) {
+  const auto found = split_candidates(Overlap::automatic, {12, 64, 64}, {true, true, true}, Layout::soa, 132, 20);
+  EXPECT_EQ(rims(found), (Rims{{0, 0, 0}, {4, 4, 4}}));
+  ASSERT_EQ(found.size(), 3u);
+  for (const Split& split : found) EXPECT_EQ(split.rim_processors, 20);
+}
+
+TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossRowsOrSendLittleUnlessTheHostTakesPartOrSomebodySaysSo) {
+  Options o;
+  o.cells = {32, 16, 16};
+  const auto on = [&](const Extent& blocks, bool by_devices, double bytes = 1e8) {
+    GridOptions options;
+    options.partition.blocks_per_device = blocks;
+    return usual_overlap(Grid(o.cells, machine_here(Backend::host, 1), 0, options), o, by_devices, bytes);
+  };
+  EXPECT_EQ(on({1, 2, 2}, true, 1e6), Overlap::off);
+  EXPECT_EQ(on({1, 2, 2}, false, 1e6), Overlap::automatic);
+  EXPECT_EQ(on({2, 1, 1}, true), Overlap::off);
+  EXPECT_EQ(on({2, 1, 1}, false), Overlap::automatic);
+  EXPECT_EQ(on({1, 2, 2}, true), Overlap::automatic);
+  o.layout = Layout::aos;
+  EXPECT_EQ(on({2, 1, 1}, true), Overlap::automatic);
+  o.layout = Layout::soa;
+  o.rim = {8, 0, 0};
+  EXPECT_EQ(on({2, 1, 1}, true), Overlap::automatic);
+  o.rim = {0, 0, 0};
+  o.layout = Layout::soa_z;
+  EXPECT_EQ(on({2, 1, 1}, true), Overlap::automatic);
+  EXPECT_EQ(on({1, 1, 2}, true), Overlap::off);
+  o.layout = Layout::soa;
+  o.overlap = Overlap::on;
+  EXPECT_EQ(on({2, 1, 1}, true, 1e6), Overlap::on);
+}
+
+/// Of four GPUs as in a machine file, each with so many blocks.
+Layout layout_on_gpus(const Extent& cells, const Extent& devices, const Extent& blocks = {1, 1, 1},
+                      std::optional<Layout> asked = {}, Backend backend = Backend::cuda) {
+  std::vector<MachineDevice> all(4);
+  for (int d = 0; d < 4; ++d) {
+    all[d].local = {backend, d};
+    all[d].memory = 1 << 30;
+  }
+  std::vector<Link> links(16, Link{LinkKind::nvlink, 100, true});
+  for (int d = 0; d < 4; ++d) links[5 * d].kind = LinkKind::same;
+  const Machine machine("four", all, links);
+  GridOptions options;
+  options.partition.devices = devices;
+  options.partition.blocks_per_device = blocks;
+  Options o;
+  o.cells = cells;
+  o.layout = asked;
+  return layout_of(Grid(cells, machine, 0, options), o);
+}
+
+TEST(LayoutOf, HasRowsAlongZWhereDevicesShareTheGridAlongXAndNotAlongZ) {
+  const Extent cells{64, 64, 64};
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {4, 1, 1}), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {2, 1, 1}), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 2}), Layout::soa) << "rows that end at another block";
+  EXPECT_EQ(layout_on_gpus(cells, {1, 2, 2}), Layout::soa);
+  EXPECT_EQ(layout_on_gpus(cells, {1, 2, 2}, {2, 1, 1}), Layout::soa);
+  EXPECT_EQ(layout_on_gpus(cells, {2, 1, 2}), Layout::soa);
+  EXPECT_EQ(layout_on_gpus({64, 64, 31}, {2, 2, 1}), Layout::soa) << "rows of less than a warp's cells";
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 1}, Layout::aos), Layout::aos);
+  EXPECT_EQ(layout_on_gpus(cells, {1, 2, 2}, {1, 1, 1}, Layout::soa_z), Layout::soa_z);
+  EXPECT_EQ(layout_on_gpus(cells, {2, 2, 1}, {1, 1, 1}, {}, Backend::host), Layout::soa);
+}
+
+TEST(LayoutOf, HasNoRowsAlongZInTwoDimensions) {
+  Options o;
+  o.lattice = Lattice::d2q9;
+  o.cells = {16, 16, 1};
+  o.viscosity = 0.1;
+  o.layout = Layout::soa_z;
+  EXPECT_NE(error_of([&] { check(o); }).find("rows along z are one cell long"), std::string::npos);
+}
+
+/// Times that are made up, and a cache.
+class SplitTuner : public testing::Test {
+ protected:
+  SplitTuner() {
+    how.cache_folder =
+        (std::filesystem::temp_directory_path() / ("slipstream-split-" + std::to_string(::getpid()))).string();
+  }
+  ~SplitTuner() override { std::filesystem::remove_all(how.cache_folder); }
+
+  Split tune(const std::string& key = "a key") {
+    asked = 0;
+    return tune_split(Communicator::world(), key,
+                      split_candidates(Overlap::automatic, {64, 64, 64}, {true, true, true}), how,
+                      [&](const Split& split) {
+                        ++asked;
+                        return split.rim == Extent{4, 4, 4} ? 1.0 : 2.0;
+                      });
+  }
+
+  TuneOptions how;
+  int asked = 0;
+};
+
+TEST_F(SplitTuner, TakesTheFastest) {
+  const Split split = tune();
+  EXPECT_TRUE(split.overlap);
+  EXPECT_EQ(split.rim, (Extent{4, 4, 4}));
+  EXPECT_EQ(split.source, "measured");
+  EXPECT_EQ(asked, 6);
+}
+
+TEST_F(SplitTuner, AsksOnceAKey) {
+  tune();
+  const Split again = tune();
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(again.source, "cache");
+  EXPECT_EQ(again.rim, (Extent{4, 4, 4}));
+  tune("another key");
+  EXPECT_EQ(asked, 6);
+  how.retune = true;
+  tune();
+  EXPECT_EQ(asked, 6);
+}
+
+TEST_F(SplitTuner, MeasuresAgainWhereTheCacheIsDamaged) {
+  const std::string file = tune().file;
+  std::ofstream(file, std::ios::app) << "x";
+  const Split split = tune();
+  EXPECT_EQ(split.source, "measured");
+  ASSERT_EQ(split.notes.size(), 1u);
+  EXPECT_NE(split.notes[0].find(file + " is damaged"), std::string::npos);
+}
+
+TEST_F(SplitTuner, SaysWhereItCouldNotKeepTheAnswer) {
+  how.cache_folder = "/proc/no/such/folder";
+  const Split split = tune();
+  EXPECT_EQ(split.rim, (Extent{4, 4, 4}));
+  ASSERT_EQ(split.notes.size(), 1u);
+  EXPECT_NE(split.notes[0].find("/proc/no/such/folder"), std::string::npos);
+}
+
+TEST_F(SplitTuner, MeasuresNothingWhereThereIsNoChoice) {
+  const Split only =
+      tune_split(Communicator::world(), "a key", {{}}, how, [](const Split&) -> double { throw Error("asked"); });
+  EXPECT_EQ(only.source, "options");
+}
+
+}  // namespace
+}  // namespace slipstream::lbm

@@ -1,0 +1,318 @@
+// Operators of elements on devices of the host, against sums written down as they stand in the formula.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include <slipstream/error.hpp>
+#include <slipstream/sem.hpp>
+
+#include "support/machine_rig.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+ElementBox small(double deform) {
+  ElementBox box;
+  box.elements = {2, 3, 1};
+  box.upper = {1, 2, 0.5};
+  box.stretch = {2, 1, 1};
+  box.deform = deform;
+  return box;
+}
+
+std::vector<double> random_values(std::int64_t count) {
+  std::mt19937 engine(7);
+  std::uniform_real_distribution<double> value(-1, 1);
+  std::vector<double> made;
+  for (std::int64_t i = 0; i < count; ++i) made.push_back(value(engine));
+  return made;
+}
+
+void set(Space& space, Vector& vector, const std::vector<double>& values) {
+  copy(space.streams()[0], vector[0].data(), values.data(), vector[0].bytes());
+  space.streams()[0].synchronize();
+}
+std::vector<double> get(Space& space, const Vector& vector) {
+  std::vector<double> values(vector[0].size());
+  copy(space.streams()[0], values.data(), vector[0].data(), vector[0].bytes());
+  space.streams()[0].synchronize();
+  return values;
+}
+
+/// An element's matrix H, row by row: (D phi_p)^T G (D phi_q) summed over the points of the quadrature, for all p and
+/// q.
+std::vector<double> row_of_matrix(std::size_t p, const Rule& rule, const double* g, const double* mass, double h1,
+                                  double h2) {
+  const std::size_t n = rule.points.size(), cube = n * n * n;
+  const auto derivative = [&](std::size_t of, std::size_t at, int axis) {
+    double d = 1;
+    for (int a = 0; a < 3; ++a, of /= n, at /= n)
+      d *= a == axis ? rule.derivative[(at % n) * n + of % n] : (at % n == of % n ? 1.0 : 0.0);
+    return d;
+  };
+  constexpr int place[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
+  std::vector<double> row(cube, 0);
+  for (std::size_t at = 0; at < cube; ++at)
+    for (int a = 0; a < 3; ++a) {
+      const double dp = derivative(p, at, a);
+      for (std::size_t q = 0; q < cube && dp != 0; ++q)
+        for (int b = 0; b < 3; ++b)
+          row[q] += h1 * dp * g[static_cast<std::size_t>(place[a][b]) * cube + at] * derivative(q, at, b);
+    }
+  row[p] += h2 * mass[p];
+  return row;
+}
+
+class OperatorsOf : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+TEST_P(OperatorsOf, HelmholtzIsThatOfTheFormulaOnDeformedElements) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  Space space(comm, machine, small(0.05), order);
+  const std::vector<double> u = random_values(space.points(0));
+  Vector in = space.vector(), out = space.vector();
+  set(space, in, u);
+  const Rule rule = gauss_lobatto(order);
+  const Geometry g = geometry(space.box(), rule, 0, space.box().count(), Factors::stored);
+  const std::size_t cube = static_cast<std::size_t>(space.points_per_element()), e = 4;
+  for (const auto& [h1, h2] : {std::pair{1.0, 0.0}, {0.7, 2.5}}) {
+    space.helmholtz(in, out, h1, h2);
+    const std::vector<double> found = get(space, out);
+    for (std::size_t p = 0; p < cube; p += 1 + cube / 9) {
+      const std::vector<double> h = row_of_matrix(p, rule, &g.stiffness[e * 6 * cube], &g.mass[e * cube], h1, h2);
+      double sum = 0, scale = 0;
+      for (std::size_t q = 0; q < cube; ++q) {
+        sum += h[q] * u[e * cube + q];
+        scale = std::max(scale, std::abs(h[q]));
+      }
+      ASSERT_NEAR(found[e * cube + p], sum, 1e-11 * scale) << "point " << p;
+    }
+  }
+}
+
+TEST_P(OperatorsOf, AffineFactorsGiveWhatStoredOnesGive) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  Space stored(comm, machine, small(0), order), affine(comm, machine, small(0), order, {Factors::affine, false, {}});
+  const std::vector<double> u = random_values(stored.points(0));
+  Vector in = stored.vector(), one = stored.vector(), other = stored.vector();
+  set(stored, in, u);
+  for (const double h2 : {0.0, 3.0}) {
+    stored.helmholtz(in, one, 1.5, h2);
+    affine.helmholtz(in, other, 1.5, h2);
+    const std::vector<double> expected = get(stored, one), found = get(affine, other);
+    double scale = 0;
+    for (const double value : expected) scale = std::max(scale, std::abs(value));
+    for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], expected[p], 1e-12 * scale) << p;
+  }
+}
+
+TEST_P(OperatorsOf, TrilinearFactorsGiveWhatStoredOnesGive) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  ElementBox box = small(0.06);
+  box.straight = true;
+  Space stored(comm, machine, box, order), trilinear(comm, machine, box, order, {Factors::trilinear, false, {}});
+  Vector in = stored.vector(), one = stored.vector(), other = stored.vector();
+  set(stored, in, random_values(stored.points(0)));
+  const auto compare = [&](const std::vector<double>& found, const std::vector<double>& expected) {
+    double scale = 0;
+    for (const double value : expected) scale = std::max(scale, std::abs(value));
+    for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], expected[p], 1e-12 * scale) << p;
+  };
+  for (const double h2 : {0.0, 3.0}) {
+    stored.helmholtz(in, one, 1.5, h2);
+    trilinear.helmholtz(in, other, 1.5, h2);
+    compare(get(trilinear, other), get(stored, one));
+    const Vector a = stored.inverse_diagonal(1.5, h2), b = trilinear.inverse_diagonal(1.5, h2);
+    compare(get(trilinear, b), get(stored, a));
+  }
+}
+
+TEST_P(OperatorsOf, GradientsOfPolynomialsAreExactAndMassIsTheirWeight) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  Space space(comm, machine, small(0), order, {Factors::stored, true, {}});
+  std::vector<double> u;
+  for (const Point& x : space.places(0)) u.push_back(std::pow(x[0], order) * x[1] - 2 * x[2] * x[1]);
+  Vector in = space.vector(), dx = space.vector(), dy = space.vector(), dz = space.vector();
+  set(space, in, u);
+  space.gradient(in, {&dx, &dy, &dz});
+  const std::vector<double> gx = get(space, dx), gy = get(space, dy), gz = get(space, dz);
+  for (std::size_t p = 0; p < u.size(); ++p) {
+    const Point& x = space.places(0)[p];
+    ASSERT_NEAR(gx[p], order * std::pow(x[0], order - 1) * x[1], 1e-10);
+    ASSERT_NEAR(gy[p], std::pow(x[0], order) - 2 * x[2], 1e-10);
+    ASSERT_NEAR(gz[p], -2 * x[1], 1e-10);
+  }
+  space.mass(in, dx);
+  const std::vector<double> weighted = get(space, dx), mass = get(space, space.mass_matrix());
+  for (std::size_t p = 0; p < u.size(); ++p) ASSERT_EQ(weighted[p], mass[p] * u[p]);
+}
+
+/// Of polynomials of the elements' own order, whose product the finer rule alone takes exactly.
+TEST_P(OperatorsOf, AdvectionIsTheIntegralOfTheProduct) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  Space space(comm, machine_here(backend, 1), small(0), order, {Factors::stored, true, {}});
+  EXPECT_EQ(space.fine_points(), (3 * (order + 1) + 1) / 2);
+  Vector c[3] = {space.vector(), space.vector(), space.vector()}, v = space.vector(), out = space.vector();
+  Vector fine[3] = {space.fine_vector(), space.fine_vector(), space.fine_vector()};
+  std::vector<double> values[3], carried, test;
+  const double n = order;
+  for (const Point& x : space.places(0)) {
+    values[0].push_back(std::pow(x[1], n));
+    values[1].push_back(2 * std::pow(x[0], n));
+    values[2].push_back(x[0] - 1);
+    carried.push_back(std::pow(x[0], n) + x[1] * x[2]);
+    test.push_back(std::pow(x[1], n) * x[0]);
+  }
+  for (int a = 0; a < 3; ++a) set(space, c[a], values[a]);
+  set(space, v, carried);
+  space.carry({&c[0], &c[1], &c[2]}, {&fine[0], &fine[1], &fine[2]});
+  space.advect({&fine[0], &fine[1], &fine[2]}, v, out);
+  const std::vector<double> found = get(space, out);
+  double sum = 0;
+  for (std::size_t p = 0; p < found.size(); ++p) sum += test[p] * found[p];
+  // y^n x (n y^n x^(n-1) + 2 x^n z + (x - 1) y) over [0, 1] x [0, 2] x [0, 1/2].
+  const double one = n / (n + 1) * std::pow(2, 2 * n + 1) / (2 * n + 1) / 2;
+  const double two = 2 / (n + 2) * std::pow(2, n + 1) / (n + 1) / 8;
+  const double three = -1.0 / 6 * std::pow(2, n + 2) / (n + 2) / 2;
+  EXPECT_NEAR(sum, one + two + three, 1e-12 * std::pow(4, n));
+}
+
+/// Values of an element at m^3 points, where e has the polynomials there along an edge; by the formula as it stands.
+std::vector<double> at_finer(const std::vector<double>& e, std::size_t n, std::size_t m, const std::vector<double>& u) {
+  std::vector<double> found(m * m * m, 0);
+  for (std::size_t f = 0; f < found.size(); ++f)
+    for (std::size_t p = 0; p < u.size(); ++p)
+      found[f] += e[f % m * n + p % n] * e[f / m % m * n + p / n % n] * e[f / m / m * n + p / n / n] * u[p];
+  return found;
+}
+
+TEST_P(OperatorsOf, AdvectionOnDeformedElementsIsTheSumOverTheFinerPoints) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  Space space(comm, machine_here(backend, 1), small(0.05), order, {Factors::stored, true, {}});
+  Vector c[3] = {space.vector(), space.vector(), space.vector()}, v = space.vector(), out = space.vector();
+  Vector fine[3] = {space.fine_vector(), space.fine_vector(), space.fine_vector()};
+  std::vector<double> values[3];
+  const std::vector<double> u = random_values(space.points(0));
+  for (int a = 0; a < 3; ++a) {
+    for (const Point& x : space.places(0)) values[a].push_back(std::cos(x[0] + a * x[1] - x[2]));
+    set(space, c[a], values[a]);
+  }
+  set(space, v, u);
+  space.carry({&c[0], &c[1], &c[2]}, {&fine[0], &fine[1], &fine[2]});
+  space.advect({&fine[0], &fine[1], &fine[2]}, v, out);
+  const std::vector<double> found = get(space, out);
+  const Rule rule = gauss_lobatto(order), finer = gauss_lobatto(space.fine_points() - 1);
+  const Geometry g = geometry(space.box(), rule, 0, space.box().count(), Factors::stored, true);
+  const std::size_t n = rule.points.size(), m = finer.points.size(), cube = n * n * n, e = 3;
+  const std::vector<double> to_fine = interpolation(rule, finer.points);
+  std::vector<double> products(m * m * m, 0);
+  for (std::size_t a = 0; a < 3; ++a) {
+    // |J| grad a . c, and dv/da, at the element's own points.
+    std::vector<double> along(cube, 0), slope(cube, 0);
+    for (std::size_t p = 0; p < cube; ++p) {
+      const std::size_t stride = a == 0 ? 1 : a == 1 ? n : n * n, at = p / stride % n, base = p - at * stride;
+      for (std::size_t l = 0; l < n; ++l) slope[p] += rule.derivative[at * n + l] * u[e * cube + base + l * stride];
+      const double w = rule.weights[p % n] * rule.weights[p / n % n] * rule.weights[p / n / n];
+      for (std::size_t x = 0; x < 3; ++x)
+        along[p] += g.metric[(e * 9 + 3 * a + x) * cube + p] * values[x][e * cube + p] * g.mass[e * cube + p] / w;
+    }
+    const std::vector<double> one = at_finer(to_fine, n, m, along), two = at_finer(to_fine, n, m, slope);
+    for (std::size_t f = 0; f < products.size(); ++f)
+      products[f] += finer.weights[f % m] * finer.weights[f / m % m] * finer.weights[f / m / m] * one[f] * two[f];
+  }
+  for (std::size_t p = 0; p < cube; p += 1 + cube / 17) {
+    double sum = 0;
+    for (std::size_t f = 0; f < products.size(); ++f)
+      sum += to_fine[f % m * n + p % n] * to_fine[f / m % m * n + p / n % n] * to_fine[f / m / m * n + p / n / n] *
+             products[f];
+    ASSERT_NEAR(found[e * cube + p], sum, 1e-12) << "point " << p;
+  }
+}
+
+TEST_P(OperatorsOf, DivergenceAndCurlAreSumsOfGradients) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  Space space(comm, machine_here(backend, 1), small(0.04), order, {Factors::stored, true, {}});
+  Vector u[3] = {space.vector(), space.vector(), space.vector()}, out = space.vector();
+  Vector curl[3] = {space.vector(), space.vector(), space.vector()};
+  std::vector<double> g[3][3];  // of component, along axis
+  for (int c = 0; c < 3; ++c) {
+    std::vector<double> values;
+    for (const Point& x : space.places(0)) values.push_back(std::sin(x[0] + (c + 1) * x[1] - c * x[2]));
+    set(space, u[c], values);
+    space.gradient(u[c], {&curl[0], &curl[1], &curl[2]});
+    for (int a = 0; a < 3; ++a) g[c][a] = get(space, curl[a]);
+  }
+  space.divergence({&u[0], &u[1], &u[2]}, out);
+  space.curl({&u[0], &u[1], &u[2]}, {&curl[0], &curl[1], &curl[2]});
+  const std::vector<double> divergence = get(space, out);
+  for (std::size_t p = 0; p < divergence.size(); ++p)
+    ASSERT_NEAR(divergence[p], g[0][0][p] + g[1][1][p] + g[2][2][p], 1e-12) << p;
+  for (int a = 0; a < 3; ++a) {
+    const std::vector<double> found = get(space, curl[a]);
+    const int b = (a + 1) % 3, c = (a + 2) % 3;
+    for (std::size_t p = 0; p < found.size(); ++p) ASSERT_NEAR(found[p], g[c][b][p] - g[b][c][p], 1e-12) << p;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, OperatorsOf,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 4)));
+INSTANTIATE_TEST_SUITE_P(HighOrders, OperatorsOf,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(5, 6, 7)));
+
+class HighOrdersOf : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+/// (v, A u) of polynomials that the quadrature takes exactly, and a constant's image, which is zero.
+TEST_P(HighOrdersOf, StiffnessHasTheEnergyOfAPolynomialAndNoneOfAConstant) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  for (const Factors factors : {Factors::stored, Factors::affine}) {
+    Space space(comm, machine, small(0), order, {factors, false, {}});
+    std::vector<double> u, v;
+    for (const Point& x : space.places(0)) {
+      u.push_back(x[0] * x[0] + 3 * x[1] * x[2]);
+      v.push_back(x[0] * x[1]);
+    }
+    Vector in = space.vector(), out = space.vector();
+    set(space, in, u);
+    space.helmholtz(in, out, 1, 0);
+    const std::vector<double> image = get(space, out);
+    double energy = 0;
+    for (std::size_t p = 0; p < v.size(); ++p) energy += v[p] * image[p];
+    // grad v . grad u = 2 x y + 3 x z over [0, 1] x [0, 2] x [0, 1/2].
+    EXPECT_NEAR(energy, 1.0 + 0.375, 1e-11) << to_string(factors);
+    set(space, in, std::vector<double>(u.size(), 1));
+    space.helmholtz(in, out, 1, 0);
+    for (const double value : get(space, out)) ASSERT_NEAR(value, 0, 1e-11);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, HighOrdersOf,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Range(2, most_order + 1)));
+
+TEST(SemRefuses, GradientsWithoutAMetricAndOrdersThatThereAreNot) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  Space space(comm, machine, small(0), 2);
+  Vector u = space.vector();
+  EXPECT_NE(error_of([&] { space.gradient(u, {&u, &u, &u}); }).find("SpaceOptions::gradient"), std::string::npos);
+  const auto bent = [&] { Space none(comm, machine, small(0.05), 3, {Factors::trilinear, false, {}}); };
+  EXPECT_NE(error_of(bent).find("has no straight edges: at ("), std::string::npos);
+  for (const int order : {0, 12})
+    EXPECT_NE(error_of([&] { Space none(comm, machine, small(0), order); }).find("orders are from 1 to 11"),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace slipstream::sem

@@ -1,0 +1,132 @@
+// Points, weights and derivatives of an element, and the geometry of boxes of them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <slipstream/error.hpp>
+#include <slipstream/sem.hpp>
+
+#include "support/error_text.hpp"
+
+namespace slipstream::sem {
+namespace {
+
+class RuleOf : public testing::TestWithParam<int> {};
+
+TEST_P(RuleOf, IntegratesAndDifferentiatesPolynomialsExactly) {
+  const Rule rule = gauss_lobatto(GetParam());
+  const std::size_t n = rule.points.size();
+  ASSERT_EQ(n, static_cast<std::size_t>(GetParam()) + 1);
+  EXPECT_EQ(rule.points.front(), -1);
+  EXPECT_EQ(rule.points.back(), 1);
+  for (int degree = 0; degree < 2 * GetParam(); ++degree) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += rule.weights[i] * std::pow(rule.points[i], degree);
+    EXPECT_NEAR(sum, degree % 2 ? 0 : 2.0 / (degree + 1), 1e-14) << "x^" << degree;
+  }
+  for (int degree = 0; degree <= GetParam(); ++degree)
+    for (std::size_t i = 0; i < n; ++i) {
+      double slope = 0;
+      for (std::size_t m = 0; m < n; ++m) slope += rule.derivative[i * n + m] * std::pow(rule.points[m], degree);
+      EXPECT_NEAR(slope, degree ? degree * std::pow(rule.points[i], degree - 1) : 0, 2e-12) << "x^" << degree;
+    }
+}
+
+TEST_P(RuleOf, InterpolatesPolynomialsOfItsOrderExactly) {
+  const Rule rule = gauss_lobatto(GetParam());
+  const std::vector<double> to{-1, -0.7, 0.1, 0.33, 1};
+  const std::vector<double> matrix = interpolation(rule, to);
+  ASSERT_EQ(matrix.size(), to.size() * rule.points.size());
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    double value = 0;
+    for (std::size_t m = 0; m < rule.points.size(); ++m)
+      value += matrix[i * rule.points.size() + m] * std::pow(rule.points[m] + 0.2, GetParam());
+    EXPECT_NEAR(value, std::pow(to[i] + 0.2, GetParam()), 1e-12);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, RuleOf, testing::Range(least_order, most_order + 1));
+
+TEST(SemRefuses, OrdersThatThereAreNot) {
+  for (const int order : {-1, 0, 12})
+    EXPECT_NE(error_of([&] { gauss_lobatto(order); }).find("order " + std::to_string(order)), std::string::npos);
+}
+
+TEST(SemRefuses, BoxesThatAreNone) {
+  ElementBox none;
+  none.elements[1] = 0;
+  EXPECT_NE(error_of([&] { none.check(); }).find("along y: 0 elements"), std::string::npos);
+  ElementBox flat;
+  flat.upper[2] = 0;
+  EXPECT_NE(error_of([&] { flat.check(); }).find("along z"), std::string::npos);
+  ElementBox shrunk;
+  shrunk.stretch[0] = -1;
+  EXPECT_NE(error_of([&] { shrunk.check(); }).find("stretch of -1"), std::string::npos);
+}
+
+TEST(SemRefuses, AnElementThatIsTurnedInsideOutByNumberAndPlace) {
+  ElementBox box;
+  box.elements = {4, 4, 4};
+  box.deform = 0.3;
+  const std::string text = error_of([&] { geometry(box, gauss_lobatto(5), 0, box.count(), Factors::stored); });
+  EXPECT_NE(text.find("element "), std::string::npos) << text;
+  EXPECT_NE(text.find("inside out at ("), std::string::npos) << text;
+}
+
+TEST(SemRefuses, AffineFactorsOfDeformedElements) {
+  ElementBox box;
+  box.elements = {2, 2, 2};
+  box.deform = 0.1;
+  EXPECT_NE(error_of([&] { geometry(box, gauss_lobatto(3), 0, 8, Factors::affine); }).find("no parallelepiped"),
+            std::string::npos);
+}
+
+TEST(SemBox, MassSumsToTheVolume) {
+  for (const double deform : {0.0, 0.1}) {
+    ElementBox box;
+    box.elements = {4, 3, 4};
+    box.lower = {-1, 0, 2};
+    box.upper = {1, 3, 2.5};
+    box.stretch = {1, 2.5, 0.5};
+    box.deform = deform;
+    double volume = 0;
+    for (const double mass : geometry(box, gauss_lobatto(9), 0, box.count(), Factors::stored).mass) volume += mass;
+    EXPECT_NEAR(volume, 3, deform > 0 ? 1e-4 : 1e-12) << "deformed by " << deform;
+  }
+}
+
+TEST(SemBox, WidthsOfElementsGrowToTheStretch) {
+  ElementBox box;
+  box.elements = {5, 1, 1};
+  box.stretch = {3, 1, 1};
+  const auto width = [&](std::int64_t e) { return box.place(e, {1, 0, 0})[0] - box.place(e, {-1, 0, 0})[0]; };
+  EXPECT_NEAR(width(4) / width(0), 3, 1e-12);
+  EXPECT_NEAR(width(2) / width(1), width(1) / width(0), 1e-12);
+}
+
+TEST(SemBox, PointsHaveOneIdWhereTheirPlacesAreOne) {
+  ElementBox box;
+  box.elements = {3, 2, 2};
+  box.periodic = {true, false, false};
+  const int order = 3;
+  const Geometry g = geometry(box, gauss_lobatto(order), 0, box.count(), Factors::stored);
+  const std::vector<std::int64_t> ids = box.ids(0, box.count(), order);
+  ASSERT_EQ(ids.size(), g.places.size());
+  std::map<std::int64_t, Point> place;
+  std::set<std::int64_t> distinct;
+  for (std::size_t p = 0; p < ids.size(); ++p) {
+    if (ids[p] == 0) continue;
+    Point at = g.places[p];
+    if (at[0] > 1 - 1e-12) at[0] = 0;
+    const auto [found, fresh] = place.emplace(ids[p], at);
+    for (std::size_t d = 0; d < 3; ++d) EXPECT_NEAR(found->second[d], at[d], 1e-14);
+    distinct.insert(ids[p]);
+  }
+  // All points of the box, less those within the 12 elements.
+  EXPECT_EQ(distinct.size(), static_cast<std::size_t>(9 * 7 * 7 - 12 * 8));
+}
+
+}  // namespace
+}  // namespace slipstream::sem
