@@ -4,17 +4,34 @@
 // cell is read once, but for the ring, and written once.
 #include <algorithm>
 
+#include <slipstream/device/caches.hpp>
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/by_moments/step.hpp"
 
 namespace slipstream::lbm {
 
+/// What was fastest on an H100, by the bytes of a stored moment; docs/notes/performance.md has the others.
+struct MarchShape {
+  int width, height;  ///< of a tile
+  int deepest;        ///< planes of a team: teams that drift apart no longer share the ring in the second cache
+  bool early;         ///< a plane's own cells are loaded while the one before is sent
+  bool ring_early;    ///< the ring's, too; in f64 it does not fit into registers
+  int ahead;          ///< planes that the second cache fetches beforehand: where few bytes are under way
+};
+constexpr MarchShape march_shape(std::size_t bytes) {
+  if (bytes == 8) return {32, 8, 32, true, false, 0};
+  if (bytes == 4) return {64, 4, 128, true, true, 0};
+  return {64, 4, 48, false, false, 2};
+}
+
 template <class S, class Collision>
 struct MarchTiles {
   using T = typename S::Number;
+  using Word = typename S::Word;
   static constexpr bool recursive = Collision::third_order;
-  static constexpr int width = 64, height = 4, threads = width * height;
+  static constexpr MarchShape shape = march_shape(sizeof(Word));
+  static constexpr int width = shape.width, height = shape.height, threads = width * height;
   static constexpr int resident = sizeof(T) == 8 ? 2 : 3;
   static constexpr int row = width + 2, cells = row * (height + 2), ring = 2 * row + 2 * height;
   static_assert(ring <= threads, "a thread takes one cell of the ring");
@@ -82,6 +99,15 @@ struct MarchTiles {
     return seat(base_x, base_y, n % 2 == 0 ? 0 : row - 1, 1 + n / 2);
   }
 
+  /// Threads share out the lines of a plane's tile, in all ten moments: that of one of them in plane 0, or null.
+  SLIP_FN const Word* line_of(int base_x, int base_y, int thread) const {
+    constexpr int lines = width * static_cast<int>(sizeof(Word)) / 128, tile = lines * height;
+    static_assert(shape.ahead == 0 || 10 * tile <= threads, "a thread fetches one line");
+    const int x = base_x + thread % lines * (width / lines), y = base_y + thread / lines % height;
+    if (thread >= 10 * tile || x >= high[0] || y >= high[1]) return nullptr;
+    return step.in.origin + thread / tile * step.in.component + x + y * step.in.row;
+  }
+
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     T* const memory = team.template shared<T>();
@@ -97,21 +123,34 @@ struct MarchTiles {
     Crossing<T> rising;
     Arrived<T> arrived;
 
-    const auto load = [&](int k) {
-      const std::int64_t plane = step.in.wrapped(k, 2) * step.in.plane;
-      if (own.place >= 0) next = step.in.load(plane + own.column);
-      if (beside.place >= 0) next_beside = step.in.load(plane + beside.column);
+    const Word* line = nullptr;
+
+    const auto plane_of = [&](int k) { return step.in.wrapped(k, 2) * step.in.plane; };
+    const auto load_own = [&](int k) {
+      if (own.place >= 0 && k <= end) next = step.in.load(plane_of(k) + own.column);
     };
+    const auto load_ring = [&](int k) {
+      if (beside.place >= 0 && k <= end) next_beside = step.in.load(plane_of(k) + beside.column);
+    };
+    const auto fetch = [&](int k) {
+      if (line != nullptr && k <= end) fetch_ahead(line + plane_of(k));
+    };
+    // A plane that has been loaded, and the next one's load.
     const auto send = [&](int k) {
       T* const plane = memory + ((k - first) & 1) * shared * cells;
+      const TenMoments<T> mine = next, theirs = next_beside;
+      if constexpr (shape.early) load_own(k + 1);
+      if constexpr (shape.ring_early) load_ring(k + 1);
       if (own.place >= 0) {
-        const Sending<T> s(next, recursive);
+        const Sending<T> s(mine, recursive);
         rest = s.template population<0>();
         up = s.template population<index_of<D3Q19>(0, 0, 1)>();
         down = s.template population<index_of<D3Q19>(0, 0, -1)>();
         put(s, plane + own.place);
       }
-      if (beside.place >= 0) put(Sending<T>(next_beside, recursive), plane + beside.place);
+      if (beside.place >= 0) put(Sending<T>(theirs, recursive), plane + beside.place);
+      if constexpr (!shape.early) load_own(k + 1);
+      if constexpr (!shape.ring_early) load_ring(k + 1);
     };
     const auto receive = [&](int k) {
       const T* const plane = memory + ((k - first) & 1) * shared * cells + own.place;
@@ -127,26 +166,28 @@ struct MarchTiles {
       own = seat(base_x, base_y, 1 + thread % width, 1 + thread / width);
       beside = ring_seat(base_x, base_y, thread);
       inside = base_x + thread % width < high[0] && base_y + thread / width < high[1];
-      load(first - 1);
+      if constexpr (shape.ahead > 0) line = line_of(base_x, base_y, thread);
+      for (int n = 1; n <= shape.ahead; ++n) fetch(first + n);
+      load_own(first - 1);
+      load_ring(first - 1);
       send(first - 1);
-      load(first);
     });
     for (int k = first - 1; k <= end; ++k)
       team.each([&](int) {
+        if constexpr (shape.ahead > 0) fetch(k + 2 + shape.ahead);
         if (inside) receive(k);
-        if (k == end) return;
-        send(k + 1);
-        if (k + 1 < end) load(k + 2);
+        if (k < end) send(k + 1);
       });
   }
 };
 
 /// As deep as gives the multiprocessors the least to do, by whole rounds of teams: each reads two planes more.
-inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_once) {
-  std::int64_t best = planes, least = 0;
+inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_once, std::int64_t deepest) {
+  std::int64_t best = std::min(planes, deepest), least = 0;
   for (std::int64_t layers = 1; layers <= planes; ++layers) {
     const std::int64_t depth = (planes + layers - 1) / layers, teams = tiles * ((planes + depth - 1) / depth),
                        time = (teams + at_once - 1) / at_once * (depth + 2);
+    if (depth > deepest) continue;
     if (depth < 4 && layers > 1) break;
     if (least == 0 || time < least) {
       least = time;
@@ -161,8 +202,8 @@ void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>&
   using March = MarchTiles<S, Collision>;
   const auto tiles = [&](int axis, int size) { return static_cast<int>((box.extent(axis) + size - 1) / size); };
   const int x = tiles(0, March::width), y = tiles(1, March::height);
-  const int depth =
-      march_depth(std::int64_t{x} * y, box.extent(2), std::int64_t{info(stream.device()).processors} * March::resident);
+  const int depth = march_depth(std::int64_t{x} * y, box.extent(2),
+                                std::int64_t{info(stream.device()).processors} * March::resident, March::shape.deepest);
   const auto corner = [](const Extent& p, int axis) { return static_cast<int>(p[axis]); };
   launch_teams_on_gpu(stream, std::int64_t{x} * y * ((box.extent(2) + depth - 1) / depth), March::threads,
                       March::shared_bytes,

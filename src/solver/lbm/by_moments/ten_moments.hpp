@@ -7,8 +7,8 @@
 #include <slipstream/device/fused.hpp>
 
 #include "solver/lbm/collision/smagorinsky.hpp"
-#include "solver/lbm/step/kernels.hpp"
 #include "solver/lbm/lattice.hpp"
+#include "solver/lbm/step/kernels.hpp"
 
 namespace slipstream::lbm {
 
@@ -24,25 +24,27 @@ struct TenMoments {
 ///
 /// Of third order D3Q19 holds a_xyy + a_xzz and a_xyy - a_xzz, and their likes along y and z; they cancel in every
 /// moment above. Along an axis they come to -9 w c_x (a_xyy + a_xzz), along a diagonal in xy to 9 w (c_x a_xyy + c_y
-/// a_xxy). `recursive` (Malaspinas 2015): a_xyy = rho u_x u_y^2 + u_x n_yy + 2 u_y n_xy of what is stored, n the part
-/// of the tensor beyond rho u u; without it they are left out.
+/// a_xxy): to the momentum that goes there a_xyy and a_xxy are added three times, or taken away. `recursive`
+/// (Malaspinas 2015): a_xyy = rho u_x u_y^2 + u_x n_yy + 2 u_y n_xy of what is stored, n the part of the tensor beyond
+/// rho u u; without it they are left out. Products and sums are fused, with the weights in the factors.
 template <class T>
 struct Sending {
-  T base, xx, yy, zz, xy, xz, yz;  ///< even: excess - 3/2 trace, 9/2 and 9 times the tensor
-  T x, y, z;                       ///< odd, along the axes
-  T xy_x, xy_y, xz_x, xz_z, yz_y, yz_z;
+  T base;                                ///< excess - 3/2 trace
+  T xx, yy, zz, xy, xz, yz;              ///< the tensor
+  T x, y, z;                             ///< the momentum along the axes
+  T xy_x, xy_y, xz_x, xz_z, yz_y, yz_z;  ///< along diagonals
 
   SLIP_FN Sending(const TenMoments<T>& m, bool recursive)
       : base(fused(T(-1.5), m.xx + m.yy + m.zz, m.excess)),
-        xx(T(4.5) * m.xx),
-        yy(T(4.5) * m.yy),
-        zz(T(4.5) * m.zz),
-        xy(T(9) * m.xy),
-        xz(T(9) * m.xz),
-        yz(T(9) * m.yz),
-        x(T(3) * m.x),
-        y(T(3) * m.y),
-        z(T(3) * m.z),
+        xx(m.xx),
+        yy(m.yy),
+        zz(m.zz),
+        xy(m.xy),
+        xz(m.xz),
+        yz(m.yz),
+        x(m.x),
+        y(m.y),
+        z(m.z),
         xy_x(x),
         xy_y(y),
         xz_x(x),
@@ -52,40 +54,38 @@ struct Sending {
     if (recursive) add_third_order(m);
   }
 
-  /// Without its weight.
-  template <int i>
-  SLIP_FN T along() const {
-    constexpr int cx = D3Q19::velocity[i][0], cy = D3Q19::velocity[i][1], cz = D3Q19::velocity[i][2];
-    if constexpr (i == 0) return base;
-    if constexpr (cy == 0 && cz == 0) return (base + xx) + signed_by<cx>(x);
-    if constexpr (cx == 0 && cz == 0) return (base + yy) + signed_by<cy>(y);
-    if constexpr (cx == 0 && cy == 0) return (base + zz) + signed_by<cz>(z);
-    if constexpr (cx != 0 && cy != 0) return diagonal<cx, cy>(base + (xx + yy), xy, xy_x, xy_y);
-    if constexpr (cx != 0 && cz != 0) return diagonal<cx, cz>(base + (xx + zz), xz, xz_x, xz_z);
-    if constexpr (cy != 0 && cz != 0) return diagonal<cy, cz>(base + (yy + zz), yz, yz_y, yz_z);
-    return T(0);
-  }
   template <int i>
   SLIP_FN T population() const {
-    return T(D3Q19::weight(i)) * along<i>();
+    constexpr int cx = D3Q19::velocity[i][0], cy = D3Q19::velocity[i][1], cz = D3Q19::velocity[i][2];
+    if constexpr (i == 0) return T(D3Q19::weight(0)) * base;
+    if constexpr (cy == 0 && cz == 0) return along<cx>(xx, x);
+    if constexpr (cx == 0 && cz == 0) return along<cy>(yy, y);
+    if constexpr (cx == 0 && cy == 0) return along<cz>(zz, z);
+    if constexpr (cx != 0 && cy != 0) return diagonal<cx, cy>(xx + yy, xy, xy_x, xy_y);
+    if constexpr (cx != 0 && cz != 0) return diagonal<cx, cz>(xx + zz, xz, xz_x, xz_z);
+    if constexpr (cy != 0 && cz != 0) return diagonal<cy, cz>(yy + zz, yz, yz_y, yz_z);
+    return T(0);
   }
 
  private:
+  /// Of weight 1/18.
   template <int sign>
-  static SLIP_FN T signed_by(T value) {
-    return sign > 0 ? value : -value;
+  SLIP_FN T along(T square, T odd) const {
+    return fused(T(sign * 3.0 / 18), odd, fused(T(4.5 / 18), square, T(1.0 / 18) * base));
   }
+  /// Of weight 1/36.
   template <int a, int b>
-  static SLIP_FN T diagonal(T even, T mixed, T odd_a, T odd_b) {
+  SLIP_FN T diagonal(T squares, T mixed, T odd_a, T odd_b) const {
     const T odd = a == b ? odd_a + odd_b : odd_a - odd_b;
-    return (even + signed_by<a * b>(mixed)) + signed_by<a>(odd);
+    const T even = fused(T(a * b * 9.0 / 36), mixed, fused(T(4.5 / 36), squares, T(1.0 / 36) * base));
+    return fused(T(a * 3.0 / 36), odd, even);
   }
 
   SLIP_FN void add_third_order(const TenMoments<T>& m) {
     const T inverse = T(1) / (T(1) + m.excess), ux = m.x * inverse, uy = m.y * inverse, uz = m.z * inverse;
     // rho u u_b u_b + u n_bb + 2 u_b n_ab with n = a - rho u u: u (a_bb - 2 j_b u_b) + 2 u_b a_ab.
     const T kxx = fused(T(-2) * m.x, ux, m.xx), kyy = fused(T(-2) * m.y, uy, m.yy), kzz = fused(T(-2) * m.z, uz, m.zz);
-    const T nx = T(9) * ux, ny = T(9) * uy, nz = T(9) * uz;
+    const T nx = T(3) * ux, ny = T(3) * uy, nz = T(3) * uz;
     const T xyy = fused(nx, kyy, T(2) * ny * m.xy), xzz = fused(nx, kzz, T(2) * nz * m.xz),
             yxx = fused(ny, kxx, T(2) * nx * m.xy), yzz = fused(ny, kzz, T(2) * nz * m.yz),
             zxx = fused(nz, kxx, T(2) * nx * m.xz), zyy = fused(nz, kyy, T(2) * ny * m.yz);
