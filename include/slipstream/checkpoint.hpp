@@ -108,9 +108,10 @@ CheckpointInfo read_checkpoint_info(const std::string& path);
 std::vector<std::string> checkpoints_in(const std::string& folder);
 
 /// Sets the fields, time and step of a State from a checkpoint. Collective; the devices must be idle. Every rank reads
-/// and checks the pieces that overlap its blocks. Throws one Error on all ranks where the file is damaged, lacks a
-/// field, or has it with another type, number of components or grid, or where a fixed field differs; the fields are
-/// then of no use.
+/// and checks the pieces that overlap its blocks. A field that the checkpoint lacks is translated from another one
+/// where the State says how; whether that may be is the caller's to decide. Throws one Error on all ranks where the
+/// file is damaged, lacks a field, or has it with another type, number of components or grid, or where a fixed field
+/// differs; the fields are then of no use.
 void restore(const Communicator& comm, const std::string& path, State& state);
 
 /// Whether to end a run before its last step: a signal, or the clock. Ends nothing itself.

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -8,6 +9,14 @@
 #include <slipstream/field.hpp>
 
 namespace slipstream {
+
+/// How a field follows from another one of other components, cell by cell.
+struct Translation {
+  std::string from;    ///< name of the other field, of the same type of values
+  int components = 1;  ///< of the other field
+  /// `cells` cells side by side, each with its components one after the other.
+  std::function<void(const std::byte* from, std::byte* to, std::int64_t cells)> by;
+};
 
 /// Named fields and the time: all that output and checkpoints see. Fields belong to the Simulation.
 ///
@@ -25,6 +34,8 @@ struct State {
   /// Fields that a Simulation keeps in a form of its own between steps, with what brings one into that in which others
   /// read and set it, the devices being idle.
   std::map<std::string, std::function<void()>> arrange;
+  /// Fields that a checkpoint may hold as another one instead.
+  std::map<std::string, Translation> translations;
   /// How often fields, time and step were set from outside: what was derived from them before is out of date.
   std::int64_t restarts = 0;
 

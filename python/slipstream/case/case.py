@@ -5,6 +5,7 @@ A solver's own case has more: its class is the solver's, found by the table of t
 """
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -25,6 +26,14 @@ from slipstream.case.tables import (
     RunTable,
 )
 from slipstream.machine.discovery import MachineTable
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Of a checkpoint into another form of the same state."""
+
+    keys: frozenset[str]  #: that may differ then
+    lost: str  #: in words
 
 
 class Case(Table):
@@ -54,6 +63,11 @@ class Case(Table):
     def is_free(cls, key: str) -> bool:
         """Whether a key, as `grid.cells`, may differ between a run and one that goes on from its checkpoint."""
         return key.split(".")[0] in cls.free_tables
+
+    @classmethod
+    def conversion(cls, before: dict[str, Any], now: dict[str, Any]) -> Conversion | None:
+        """What [checkpoint] convert allows between a checkpoint and a case, both as values by key; None: nothing."""
+        return None
 
     @property
     def cell_count(self) -> int:

@@ -176,6 +176,11 @@ class CheckpointTable(Table):
     folder: str | None = Field(
         None, description="They lie in its subfolder of the case's name. Left out: checkpoints in output.folder."
     )
+    convert: bool = Field(
+        False,
+        description="A restart may take a checkpoint of the other lbm.representation, and loses what the new one does "
+        "not hold; the run says what that is.",
+    )
     snapshot: Literal["pinned", "device", "mpi"] = Field(
         "pinned",
         description="Where values wait until they are written: pinned host memory, or as much device memory again, "

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+from slipstream.case.case import Conversion
 from slipstream.case.flow_case import FlowCase
 from slipstream.lbm.tables import LbmTable
 
@@ -16,6 +17,18 @@ class LbmCase(FlowCase):
     @classmethod
     def is_free(cls, key: str) -> bool:
         return super().is_free(key) or key in ("lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment")
+
+    @classmethod
+    def conversion(cls, before: dict[str, Any], now: dict[str, Any]) -> Conversion | None:
+        to = now.get("lbm.representation")
+        if before.get("lbm.representation") == to:
+            return None
+        lost = (
+            "of the 19 populations of a cell all but density, momentum and second-order tensor"
+            if to == "moments"
+            else "terms of third order in the populations of a cell"
+        )
+        return Conversion(frozenset({"lbm.representation", "lbm.collision", "lbm.magic"}), lost)
 
     def options(self) -> dict[str, Any]:
         """The flat dictionary that the compiled solver reads; walls in lattice units."""

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from slipstream.base.core import agree_on_error, as_case_error, core, on_all_ranks
 from slipstream.base.errors import CaseError, RunError
-from slipstream.case.case import Case
+from slipstream.case.case import Case, Conversion
 from slipstream.case.reader import remembered
 from slipstream.case.solver import solver_of
 from slipstream.machine.start import asked_by
@@ -51,6 +51,7 @@ class Restart:
     step: int
     marks: Marks
     mass: float  #: before the first step of all
+    lost: str = ""  #: what the checkpoint held and this run does not
 
     def fill(self, lbm: Any) -> None:
         """Sets the fields, time and step of a solver. Collective."""
@@ -86,9 +87,15 @@ def _of_the_flow(text: str) -> dict[str, Any]:
     return {key: value for key, value in values.items() if not is_free(key)}
 
 
-def differences(before: Flow, now: Flow) -> list[str]:
-    """Keys in which two flows differ, with both values. A mesh is what its file holds, wherever that lies; its path
-    counts where one of the flows has no checksum of it."""
+def conversion(before: Flow, now: Flow) -> Conversion | None:
+    """What takes a checkpoint of one flow to the other; None: nothing that a solver knows, or needs."""
+    old, new = _of_the_flow(before.text), _of_the_flow(now.text)
+    return solver_of(tomllib.loads(now.text)).case_type.conversion(old, new)
+
+
+def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[str]:
+    """Keys in which two flows differ, with both values, but for those of `free`. A mesh is what its file holds,
+    wherever that lies; its path counts where one of the flows has no checksum of it."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
     meshes = {f"bodies.{name}.mesh": name for name in before.meshes.keys() & now.meshes.keys()}
 
@@ -103,7 +110,7 @@ def differences(before: Flow, now: Flow) -> list[str]:
 
     return [
         f"{key}: {show(old, before, key)} in the checkpoint, {show(new, now, key)} in the case"
-        for key in sorted(old.keys() | new.keys())
+        for key in sorted((old.keys() | new.keys()) - free)
         if differ(key)
     ]
 
@@ -123,11 +130,15 @@ def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
     with as_case_error("--restart: "):
         info = core().checkpoint_info(_chosen(case, wanted))
     notes = json.loads(info["notes"])
-    if found := differences(Flow(info["case"], notes.pop("meshes", {})), flow):
-        raise CaseError(
-            f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + "\n  run the case that it is of"
-        )
-    return {"path": info["path"], "step": info["step"], **notes}
+    before = Flow(info["case"], notes.pop("meshes", {}))
+    way = conversion(before, flow)
+    allowed = way is not None and case.checkpoint.convert
+    if found := differences(before, flow, way.keys if way and allowed else frozenset()):
+        remedy = "run the case that it is of"
+        if way and not allowed and not differences(before, flow, way.keys):
+            remedy += f"; or take checkpoint.convert = true, and lose {way.lost}"
+        raise CaseError(f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + f"\n  {remedy}")
+    return {"path": info["path"], "step": info["step"], "lost": way.lost if way and allowed else "", **notes}
 
 
 def _notes(marks: Marks, mass: float, flow: Flow) -> str:
@@ -158,7 +169,7 @@ def find(case: Case, flow: Flow, wanted: str) -> Restart:
     found = json.loads(core().broadcast(text, 0))
     known = {field.name for field in fields(Marks)}  # another version may have written more
     marks = Marks(**{key: value for key, value in found["marks"].items() if key in known})
-    return Restart(found["path"], found["step"], marks, found["mass"])
+    return Restart(found["path"], found["step"], marks, found["mass"], found["lost"])
 
 
 class Keeper:

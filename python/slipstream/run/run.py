@@ -97,6 +97,8 @@ def _whole(
     if resumed:
         resumed.fill(work.engine)
         console.print(f"restarted at step {resumed.step} from {resumed.path}", soft_wrap=True)
+        if resumed.lost:
+            console.print(f"converted from the checkpoint; lost: {resumed.lost}", soft_wrap=True)
     held.take(case.folder, "output.folder")
     held.take(case.checkpoint_folder, "checkpoint.folder")
     troubles = Troubles(console)
@@ -188,7 +190,8 @@ def _open_folder(
     folder.mkdir(parents=True, exist_ok=True)
     if resumed:
         kept.log = record.log_before(folder)
-        kept.note(resumed.step, f"restarted from {resumed.path}")
+        lost = f"; lost: {resumed.lost}" if resumed.lost else ""
+        kept.note(resumed.step, f"restarted from {resumed.path}{lost}")
     for path in [] if resumed else left_by_others(case):
         path.unlink(missing_ok=True)
     header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."

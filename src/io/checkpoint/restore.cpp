@@ -45,17 +45,20 @@ void compare(const std::string& path, const std::string& name, const Field& fiel
               std::to_string(box.lo[2] + n / layer) + "); walls and bodies must be as they were");
 }
 
-void check_field(const std::string& path, const CheckpointArray& array, const Field& field) {
-  const FieldOptions& here = field.options();
-  require(here.type == array.type && here.components == array.components,
+void check_field(const std::string& path, const CheckpointArray& array, const Field& field,
+                 const Translation* translation) {
+  const DType type = field.options().type;
+  const int components = translation ? translation->components : field.options().components;
+  require(type == array.type && components == array.components,
           "the checkpoint '" + path + "' is of another case: its field '" + array.name + "' holds " +
-              show_field(array.type, array.components) + ", that of this run " +
-              show_field(here.type, here.components));
+              show_field(array.type, array.components) + ", that of this run " + show_field(type, components));
 }
 
-void restore_field(const CheckpointReader& reader, const std::string& name, Field& field, bool fixed) {
+/// `translation`: the array in the file is the other field's; null: this one's.
+void restore_field(const CheckpointReader& reader, const std::string& name, Field& field, bool fixed,
+                   const Translation* translation) {
   const CheckpointArray array = reader.array(name);
-  check_field(reader.info().path, array, field);
+  check_field(reader.info().path, array, field, translation);
   const Grid& grid = field.grid();
   std::int64_t missing = 0;
   for (const std::int64_t id : grid.local()) missing += grid.block(id).box.volume();
@@ -68,7 +71,13 @@ void restore_field(const CheckpointReader& reader, const std::string& name, Fiel
       missing -= cells;
     }
     if (!mine) continue;
-    const auto values = side_by_side(reader.values(array, n), size_of(array.type), array.components);
+    auto values = side_by_side(reader.values(array, n), size_of(array.type), array.components);
+    if (translation) {
+      std::vector<std::byte> own(static_cast<std::size_t>(box.volume() * field.options().components) *
+                                 size_of(array.type));
+      translation->by(values.data(), own.data(), box.volume());
+      values = std::move(own);
+    }
     if (fixed) {
       compare(reader.info().path, name, field, box, values);
     } else {
@@ -79,24 +88,42 @@ void restore_field(const CheckpointReader& reader, const std::string& name, Fiel
                             std::to_string(missing) + " cells of this run");
 }
 
+bool holds(const CheckpointInfo& info, const std::string& name) {
+  return std::find(info.fields.begin(), info.fields.end(), name) != info.fields.end();
+}
+
+/// How a field follows from one of the checkpoint that lacks it; null: it does not.
+const Translation* translation_of(const CheckpointInfo& info, const State& state, const std::string& name) {
+  const auto found = state.translations.find(name);
+  const bool suits = found != state.translations.end() && !holds(info, name) && holds(info, found->second.from);
+  return suits ? &found->second : nullptr;
+}
+
+/// The field of this State that a field of the checkpoint is for; empty: there is none.
+std::string target_of(const CheckpointInfo& info, const State& state, const std::string& name) {
+  if (state.fields.contains(name) || state.made_when_asked.contains(name)) return name;
+  for (const auto& [own, translation] : state.translations)
+    if (translation.from == name && translation_of(info, state, own)) return own;
+  return {};
+}
+
 /// Makes the fields of the checkpoint that this State has not made yet.
 void make_missing(const Communicator& comm, const CheckpointInfo& info, State& state) {
   on_all_ranks(comm, [&] {
     for (const auto& [name, field] : state.fields) {
-      bool there = false;
-      for (const std::string& other : info.fields) there |= other == name;
-      require(there || state.made_when_asked.contains(name),
+      require(holds(info, name) || state.made_when_asked.contains(name) || translation_of(info, state, name),
               "the checkpoint '" + info.path + "' is of another case: it has no field '" + name + "'");
       require(field->grid().extent() == info.extent, "the checkpoint '" + info.path + "' is of another case: it has " +
                                                          to_string(info.extent) + " cells, this run " +
                                                          to_string(field->grid().extent()));
     }
     for (const std::string& name : info.fields)
-      require(state.fields.contains(name) || state.made_when_asked.contains(name),
+      require(!target_of(info, state, name).empty(),
               "the checkpoint '" + info.path + "' is of another case: this run has no field '" + name + "'");
   });
   for (const std::string& name : info.fields)
-    if (!state.fields.contains(name)) state.made_when_asked.at(name)();
+    if (const std::string own = target_of(info, state, name); !state.fields.contains(own))
+      state.made_when_asked.at(own)();
 }
 
 }  // namespace
@@ -107,8 +134,11 @@ void restore(const Communicator& comm, const std::string& path, State& state) {
   on_all_ranks(comm, [&] { reader.emplace(path); });
   make_missing(comm, reader->info(), state);
   on_all_ranks(comm, [&] {
-    for (const std::string& name : reader->info().fields)
-      restore_field(*reader, name, state[name], state.fixed.contains(name));
+    for (const std::string& name : reader->info().fields) {
+      const std::string own = target_of(reader->info(), state, name);
+      restore_field(*reader, name, state[own], state.fixed.contains(own),
+                    own == name ? nullptr : translation_of(reader->info(), state, own));
+    }
   });
   state.step = reader->info().step;
   state.time = reader->info().time;

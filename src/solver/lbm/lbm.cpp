@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "solver/lbm/by_moments/translate.hpp"
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/step/split_tuner.hpp"
 
@@ -48,6 +49,8 @@ Lbm::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted
   state.fixed.insert("flags");
   if (outlet) state.fields["outlet"] = &outlet->field;
   state.arrange[population_field(grid, options, false).name] = [this] { rearrange(true); };
+  if (options.lattice == Lattice::d3q19)
+    state.translations[to_string(options.representation)] = translation_to(options.representation, options.precision);
   for (const char* name : {"velocity", "density"})
     state.made_when_asked[name] = [this] {
       if (!velocity) make_macroscopic();

@@ -24,6 +24,9 @@ from slipstream.run.checkpoint import Flow, differences
 PLAIN = ["lbm.precision=f64", "output.pictures=false", "output.fields=false", "machine.backend=host"]
 
 
+MOMENTS = ["lbm.representation=moments", "lbm.collision=recursive"]
+
+
 def checkpoints(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "results" / "small" / "checkpoints").iterdir())
 
@@ -336,6 +339,33 @@ def test_checkpoint_of_another_case_is_refused_with_the_difference(made: Path, c
     assert "is of another case:" in said
     assert '  lbm.collision: "TRT" in the checkpoint, "SRT" in the case' in said
     assert "  physics.reynolds: 100.0 in the checkpoint, 50.0 in the case" in said
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "lost"),
+    [
+        (["lbm.collision=TRT"], MOMENTS, "lost: of the 19 populations of a cell all but density, momentum and"),
+        (MOMENTS, ["lbm.collision=TRT"], "lost: terms of third order"),
+    ],
+)
+def test_restart_by_the_other_representation_says_what_is_lost(
+    tmp_path: Path, small: Path, cli: Cli, first: list[str], then: list[str], lost: str
+) -> None:
+    cli("run", "small.toml", *first)
+    more = ["run.steps=80", "--restart", "last"]
+    refused = cli("run", "small.toml", *then, *more)
+    assert refused.returncode == 2
+    assert "lbm.representation" in refused.stderr
+    assert "checkpoint.convert = true, and lose" in " ".join(refused.stderr.split())
+    went_on = cli("run", "small.toml", *then, *more, "checkpoint.convert=true")
+    assert lost in went_on.stdout
+    cli("run", "small.toml", *first, "run.steps=80", "output.folder=results/straight")
+    converted, straight = (
+        np.genfromtxt(tmp_path / "results" / folder / "profiles.csv", delimiter=",", names=True)
+        for folder in ("small", "straight")
+    )
+    for column in straight.dtype.names:
+        np.testing.assert_allclose(converted[column], straight[column], atol=0.02, err_msg=column)
 
 
 def test_file_that_is_no_checkpoint_is_refused(made: Path, cli: Cli) -> None:
