@@ -33,6 +33,10 @@ struct GatherScatterOptions {
   /// Also for gather() and scatter(), which have lists and messages of their own: some 8 B more of device memory for
   /// each point with an id.
   bool unique = false;
+  /// For comparison alone: of ids that several devices have, the values are copied to the host, packed there, sent by
+  /// MPI, combined there and copied back, in finish(), which waits. The bits are the same. Without unique values and
+  /// without tuning; routes are not looked at.
+  bool host_packed = false;
 };
 
 /// Combines the values of points that several elements share.
@@ -110,7 +114,8 @@ class GatherScatter {
     std::int64_t scattered_values = 0;  ///< sent by scatter()
   };
   Counts counts(std::size_t device) const;
-  /// The exchange that carries run()'s messages; null where no device shares an id with another.
+  /// The exchange that carries run()'s messages, with host_packed that of the host; null where no device shares an id
+  /// with another.
   const Exchange* exchange() const;
   /// How its routes were found; those of gather() and scatter() are found alike.
   const Tuning& tuning() const;

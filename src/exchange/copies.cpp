@@ -118,12 +118,13 @@ class Compiler {
     copies_.points = static_cast<std::int64_t>(points.ids.size());
   }
 
-  Copies compiled() {
+  Copies compiled(bool host_packed) {
     each_id(shared_, [&](std::size_t first, std::size_t last) { note(first, last); });
     lay_out_mail();
     list_local();
     for (const auto& [first, last] : groups_) list_shared(first, last);
     for (const Mail& mail : copies_.mailbox.mail) list_outgoing(mail.device);
+    if (host_packed) list_partials();
     return std::move(copies_);
   }
 
@@ -210,6 +211,21 @@ class Compiler {
     }
   }
 
+  void list_partials() {
+    Partials& partials = copies_.partials.emplace();
+    partials.first_block = points_.first_block;
+    for (const auto& [first, last] : groups_) {
+      std::size_t at = place_of(sorted_, shared_[first].id);
+      for (std::size_t n = first; n < last; ++n) {
+        if (!own(shared_[n])) continue;
+        partials.ids.push_back(shared_[n].id);
+        each_copy(points_, sorted_, shared_[n], at,
+                  [&](std::uint32_t index) { partials.copies.items.push_back(index); });
+        partials.copies.close();
+      }
+    }
+  }
+
   const SharedPoints& points_;
   const std::vector<Point>& sorted_;
   const std::vector<Holder>& shared_;
@@ -222,7 +238,8 @@ class Compiler {
 }  // namespace
 
 std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine,
-                                const std::vector<SharedPoints>& points, bool unique, double seconds) {
+                                const std::vector<SharedPoints>& points, bool unique, bool host_packed,
+                                double seconds) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   std::vector<std::vector<Point>> sorted;
   std::vector<Range> ranges;
@@ -259,7 +276,7 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
   std::vector<Copies> found;
   on_all_ranks(comm, [&] {
     for (std::size_t d = 0; d < devices.size(); ++d) {
-      found.push_back(Compiler(devices[d], points[d], sorted[d], shared).compiled());
+      found.push_back(Compiler(devices[d], points[d], sorted[d], shared).compiled(host_packed));
       if (unique) found.back().unique = find_unique(devices[d], points[d], sorted[d], shared);
     }
   });

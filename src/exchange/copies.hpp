@@ -55,6 +55,13 @@ struct UniqueCopies {
   Mailbox gather, scatter;
 };
 
+/// What blocks of one device have of ids that other devices have too: a value each.
+struct Partials {
+  std::int64_t first_block = 0;  ///< of the device
+  std::vector<std::int64_t> ids;
+  Lists<std::uint32_t> copies;  ///< within the block
+};
+
 /// What one device combines. Rows of points are in ascending order.
 struct Copies {
   int device = 0;
@@ -64,12 +71,14 @@ struct Copies {
   Lists<Term> shared;             ///< of ids that others have too, in the order of blocks
   Lists<std::uint32_t> outgoing;  ///< of each value that is sent, the copies within one block
   Mailbox mailbox;
-  std::optional<UniqueCopies> unique;  ///< where it was asked for
+  std::optional<UniqueCopies> unique;  ///< where they were asked for
+  std::optional<Partials> partials;
 };
 
 /// Collective. Finds all of this rank's devices'; ids meet at home ranks, which no rank but their owners hears of.
-/// Throws the same Error on all ranks where one rank's points are bad. `unique`: the lists for unique values, too.
+/// Throws the same Error on all ranks where one rank's points are bad. `unique`, `host_packed`: what the options of
+/// these names need, too.
 std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine,
-                                const std::vector<SharedPoints>& points, bool unique, double seconds);
+                                const std::vector<SharedPoints>& points, bool unique, bool host_packed, double seconds);
 
 }  // namespace slipstream

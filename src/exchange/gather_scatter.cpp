@@ -7,6 +7,7 @@
 #include "exchange/agreement.hpp"
 #include "exchange/copies.hpp"
 #include "exchange/gather_scatter_kernels.hpp"
+#include "exchange/host_packed.hpp"
 #include "exchange/mailboxes.hpp"
 #include "machine/agree.hpp"
 #include "machine/hash.hpp"
@@ -25,21 +26,24 @@ struct GatherScatter::Impl {
       : comm(comm), machine(machine), options(std::move(wanted)) {
     check_options();
     const double seconds = std::max(options.exchange.wait_limit, least_patience);
-    copies = find_copies(comm, machine, points, options.unique, seconds);
+    copies = find_copies(comm, machine, points, options.unique, options.host_packed, seconds);
     const auto mailboxes = [&](const char* name, const Coding& coding, const auto& box_of) {
       std::vector<const Mailbox*> boxes;
       for (const Copies& c : copies) boxes.push_back(&box_of(c));
       const Mailboxes::Options each{options.type, options.components, coding, options.exchange, options.tune};
       return std::make_unique<Mailboxes>(comm, machine, name, boxes, each, seconds);
     };
-    both.mail = mailboxes(
-        "gather-scatter", options.coding, [](const Copies& c) -> auto& { return c.mailbox; });
+    if (options.host_packed) {
+      host = std::make_unique<HostPacked>(comm, machine, copies, options);
+    } else {
+      both.mail =
+          mailboxes("gather-scatter", options.coding, [](const Copies& c) -> const Mailbox& { return c.mailbox; });
+    }
     if (options.unique) {
-      gather.mail = mailboxes(
-          "gather", options.coding, [](const Copies& c) -> auto& { return c.unique->gather; });
+      gather.mail =
+          mailboxes("gather", options.coding, [](const Copies& c) -> const Mailbox& { return c.unique->gather; });
       // What was combined travels as it is, so that all copies are equal.
-      scatter.mail = mailboxes(
-          "scatter", {}, [](const Copies& c) -> auto& { return c.unique->scatter; });
+      scatter.mail = mailboxes("scatter", {}, [](const Copies& c) -> const Mailbox& { return c.unique->scatter; });
     }
     on_all_ranks(comm, "a gather-scatter could not be made", [&] {
       for (const Copies& c : copies) {
@@ -65,13 +69,15 @@ struct GatherScatter::Impl {
       c.shared = {};
       c.outgoing = {};
       c.unique.reset();
+      c.partials.reset();
     }
   }
 
   void check_options() {
     const std::string words = std::to_string(options.components) + " x " + to_string(options.type) +
                               (options.coding == Coding{} ? "" : ", " + to_string(options.coding)) +
-                              (options.unique ? ", with unique values" : "");
+                              (options.unique ? ", with unique values" : "") +
+                              (options.host_packed ? ", packed on the host" : "");
     Hash hash;
     hash.add(words);
     slipstream::agree(comm, hash.value(), "a gather-scatter of " + words);
@@ -79,6 +85,8 @@ struct GatherScatter::Impl {
     wire = wire_of(options.coding, options.type, "a gather-scatter");
     require(options.components >= 1,
             "a gather-scatter needs one component or more, not " + std::to_string(options.components));
+    require(!options.host_packed || (!options.unique && !options.tune),
+            "a gather-scatter that is packed on the host has no unique values and nothing to tune: leave these out");
     require(machine.discovered() && machine.ranks() == comm.size(),
             "a gather-scatter was asked for on machine '" + machine.name() + "' of " + std::to_string(machine.ranks()) +
                 " ranks by " + std::to_string(comm.size()) +
@@ -141,7 +149,7 @@ struct GatherScatter::Impl {
             const std::vector<Array>* unique = nullptr) {
     require(!open, "a gather-scatter was started again before its end");
     require(
-        chosen.mail != nullptr,
+        &chosen == &both || chosen.mail != nullptr,
         "a gather-scatter was asked for unique values that was made without them: set GatherScatterOptions::unique");
     if (&chosen != &scatter) check_op(op);
     std::vector<Values> points = taken(streams, arrays, "", [&](std::size_t d) { return copies[d].points; });
@@ -153,9 +161,13 @@ struct GatherScatter::Impl {
     way = &chosen;
   }
 
+  /// Of the devices; null where none shares an id with another, and where the host does what it would.
+  Exchange* current_exchange() const { return host ? nullptr : way->mail->exchange(); }
+
   // The steps of a device, whichever is asked for.
 
   void pack(std::size_t d, Stream& stream) const {
+    if (host) return host->pack(d, stream, current[d], operation);
     const Values mailbox = way->mail->values(d);
     if (way == &both) {
       lists[d].pack(stream, current[d], mailbox, options.type, options.components, operation);
@@ -194,7 +206,7 @@ struct GatherScatter::Impl {
   /// Where the messages are small, the exchange is one launch on the caller's stream, and what lies on the device alone
   /// is done beside it.
   void run(std::vector<Stream>& streams) {
-    Exchange* const exchange = way->mail->exchange();
+    Exchange* const exchange = current_exchange();
     if (!exchange || !way->small) {
       start(streams);
       finish(streams);
@@ -215,7 +227,7 @@ struct GatherScatter::Impl {
 
   void start(std::vector<Stream>& streams) {
     for (std::size_t d = 0; d < copies.size(); ++d) pack(d, streams[d]);
-    if (Exchange* const exchange = way->mail->exchange()) exchange->begin(streams);
+    if (Exchange* const exchange = current_exchange()) exchange->begin(streams);
     for (std::size_t d = 0; d < copies.size(); ++d) do_own(d, streams[d]);
     open = true;
   }
@@ -223,7 +235,8 @@ struct GatherScatter::Impl {
   void finish(std::vector<Stream>& streams) {
     require(open, "a gather-scatter was finished that was not started");
     open = false;
-    Exchange* const exchange = way->mail->exchange();
+    if (host) host->finish(streams, current, operation);
+    Exchange* const exchange = current_exchange();
     if (!exchange) return;
     exchange->end(streams);
     for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
@@ -249,7 +262,8 @@ struct GatherScatter::Impl {
     Event before, after;
   };
   std::vector<Beside> besides;  // of run(), a device each
-  Way both, gather, scatter;    // go first, with their exchanges
+  std::unique_ptr<HostPacked> host;
+  Way both, gather, scatter;  // go first, with their exchanges
 };
 
 GatherScatter::GatherScatter(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,
@@ -290,11 +304,16 @@ const std::vector<std::uint32_t>& GatherScatter::unique_points(std::size_t devic
   return impl_->unique_points.at(device);
 }
 void GatherScatter::check() {
+  if (impl_->host) impl_->host->on_host().check();
   for (const Impl::Way* way : {&impl_->both, &impl_->gather, &impl_->scatter})
     if (way->mail && way->mail->exchange()) way->mail->exchange()->check();
 }
 GatherScatter::Counts GatherScatter::counts(std::size_t device) const { return impl_->counts.at(device); }
-const Exchange* GatherScatter::exchange() const { return impl_->both.mail->exchange(); }
-const Tuning& GatherScatter::tuning() const { return impl_->both.mail->tuning(); }
+const Exchange* GatherScatter::exchange() const {
+  return impl_->host ? impl_->host->on_host().exchange() : impl_->both.mail->exchange();
+}
+const Tuning& GatherScatter::tuning() const {
+  return impl_->host ? impl_->host->on_host().tuning() : impl_->both.mail->tuning();
+}
 
 }  // namespace slipstream

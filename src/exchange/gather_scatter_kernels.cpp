@@ -71,6 +71,30 @@ struct PackOutgoing {
   }
 };
 
+/// Gives all points of a row one value.
+template <class T>
+struct ScatterRows {
+  const T* source;
+  std::int64_t source_stride;
+  T* values;
+  std::int64_t stride;
+  const Signal* broken;  // null: cannot be
+  RowsHere<std::uint32_t> rows;
+  const std::uint32_t* at;
+  int components;
+
+  SLIP_FN void operator()(int i, int j, int) const {
+    const std::int64_t row = row_of(i, j);
+    const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1],
+                        place = at ? at[row] : static_cast<std::uint32_t>(row);
+    if (broken && *broken) return;
+    for (int c = 0; c < components; ++c) {
+      const T value = source[c * source_stride + place];
+      for (std::uint32_t n = first; n < last; ++n) values[c * stride + load_once(rows.items + n)] = value;
+    }
+  }
+};
+
 }  // namespace
 
 CopiesOnDevice::CopiesOnDevice(Device device, const Copies& copies) : block_(points_of_block(copies.block)) {
@@ -90,6 +114,15 @@ void pack_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Valu
     launch_rows(stream, rows.count,
                 PackOutgoing<T>{as<T>(values.data), values.stride, as<T>(mailbox.data), mailbox.stride, here(rows),
                                 components, op});
+  });
+}
+
+void scatter_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const std::uint32_t* at, const Values& source,
+                  const Values& values, const Signal* broken, DType type, int components) {
+  with_type(type, [&]<class T>(T) {
+    launch_rows(stream, rows.count,
+                ScatterRows<T>{as<T>(source.data), source.stride, as<T>(values.data), values.stride, broken, here(rows),
+                               at, components});
   });
 }
 

@@ -7,6 +7,7 @@
 #include <slipstream/stream.hpp>
 #include <slipstream/transfer.hpp>
 
+#include "device/upload.hpp"
 #include "exchange/copies.hpp"
 
 namespace slipstream {
@@ -25,9 +26,19 @@ struct DeviceRows {
   std::int64_t count = 0;
 };
 
+template <class Item>
+DeviceRows<Item> uploaded(Stream& stream, const Lists<Item>& lists) {
+  if (lists.rows() == 0) return {};
+  return {upload(stream, lists.starts), upload(stream, lists.items), static_cast<std::int64_t>(lists.rows())};
+}
 /// Combines the values of each row, into the mailbox's first.
 void pack_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Values& values, const Values& mailbox,
                DType type, int components, Op op);
+
+/// Gives all points of row r the source's value at[r], or its r-th where `at` is null; unless `broken`, which may be
+/// null, is not 0.
+void scatter_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const std::uint32_t* at, const Values& source,
+                  const Values& values, const Signal* broken, DType type, int components);
 
 /// The lists of one device, in its memory.
 class CopiesOnDevice {

@@ -9,7 +9,6 @@
 #include <slipstream/device/caches.hpp>
 
 #include "coding/cast.hpp"
-#include "device/upload.hpp"
 #include "exchange/gather_scatter_kernels.hpp"
 #include "route/combine.hpp"
 
@@ -73,11 +72,6 @@ struct RowsHere {
   const Item* items;
 };
 
-template <class Item>
-DeviceRows<Item> uploaded(Stream& stream, const Lists<Item>& lists) {
-  if (lists.rows() == 0) return {};
-  return {upload(stream, lists.starts), upload(stream, lists.items), static_cast<std::int64_t>(lists.rows())};
-}
 template <class Item>
 RowsHere<Item> here(const DeviceRows<Item>& rows) {
   return {rows.starts.data(), rows.items.data()};

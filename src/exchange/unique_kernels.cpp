@@ -49,29 +49,6 @@ struct GatherMet {
   }
 };
 
-/// Gives all points of a row one value.
-template <class T>
-struct ScatterRows {
-  const T* source;
-  std::int64_t source_stride;
-  T* values;
-  std::int64_t stride;
-  const Signal* broken;  // null: cannot be
-  RowsHere<std::uint32_t> rows;
-  const std::uint32_t* at;
-  int components;
-
-  SLIP_FN void operator()(int i, int j, int) const {
-    const std::int64_t row = row_of(i, j);
-    const std::uint32_t first = rows.starts[row], last = rows.starts[row + 1], place = at[row];
-    if (broken && *broken) return;
-    for (int c = 0; c < components; ++c) {
-      const T value = source[c * source_stride + place];
-      for (std::uint32_t n = first; n < last; ++n) values[c * stride + load_once(rows.items + n)] = value;
-    }
-  }
-};
-
 template <class T>
 struct PackSent {
   const T* unique;
@@ -139,21 +116,13 @@ void UniqueOnDevice::pack_sent(Stream& stream, const Values& unique, const Value
 
 void UniqueOnDevice::scatter_own(Stream& stream, const Values& unique, const Values& values, DType type,
                                  int components) const {
-  with_type(type, [&]<class T>(T) {
-    for (const auto& [rows, at] : {std::pair(&own_, &own_at_), std::pair(&met_copies_, &met_at_)})
-      launch_rows(stream, rows->count,
-                  ScatterRows<T>{as<T>(unique.data), unique.stride, as<T>(values.data), values.stride, nullptr,
-                                 here(*rows), at->data(), components});
-  });
+  scatter_rows(stream, own_, own_at_.data(), unique, values, nullptr, type, components);
+  scatter_rows(stream, met_copies_, met_at_.data(), unique, values, nullptr, type, components);
 }
 
 void UniqueOnDevice::scatter_theirs(Stream& stream, const Values& mailbox, const Values& values, const Signal* broken,
                                     DType type, int components) const {
-  with_type(type, [&]<class T>(T) {
-    launch_rows(stream, theirs_.count,
-                ScatterRows<T>{as<T>(mailbox.data), mailbox.stride, as<T>(values.data), values.stride, broken,
-                               here(theirs_), theirs_at_.data(), components});
-  });
+  scatter_rows(stream, theirs_, theirs_at_.data(), mailbox, values, broken, type, components);
 }
 
 }  // namespace slipstream

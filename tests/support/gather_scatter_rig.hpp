@@ -206,9 +206,10 @@ class GatherScatterOn : public testing::TestWithParam<std::tuple<Backend, std::s
 
   template <class T>
   void check_all(const Domain& domain, int components, const std::vector<Op>& ops, const Coding& coding = {},
-                 const Turn<T>& turn = {}) {
+                 const Turn<T>& turn = {}, bool host_packed = false) {
     const Dealt dealt(domain, *machine, comm.rank());
     GatherScatterOptions options;
+    options.host_packed = host_packed;
     options.type = dtype_of<T>();
     options.components = components;
     options.coding = coding;

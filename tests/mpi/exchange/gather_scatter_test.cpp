@@ -36,6 +36,25 @@ TEST_P(GatherScatterOn, RoundsWhatBlocksShareInFlightOrNot) {
   });
 }
 
+/// The same bits, with the devices' blocks in any order on the host.
+TEST_P(GatherScatterOn, PacksOnTheHost) {
+  check_all<double>(Domain::random(37, 3), 2, {Op::add, Op::max}, {}, {}, true);
+  check_all<std::complex<double>>(Domain::random(21, 13), 1, {Op::multiply}, {}, {}, true);
+  check_all<double>(
+      Domain::random(21, 5), 1, {Op::add}, {Coding::Kind::cast},
+      [](double value) { return static_cast<double>(static_cast<float>(value)); }, true);
+  check_all<double>(Domain::random(1, 9), 1, {Op::add}, {}, {}, true);  // all but one device are empty
+  const Domain domain = Domain::random(2 * machine->devices(), 1);
+  const Dealt dealt(domain, *machine, comm.rank());
+  GatherScatterOptions options;
+  options.host_packed = true;
+  const auto gs = made(dealt, options);
+  const bool several = machine->devices() > 1;
+  ASSERT_EQ(gs->exchange() != nullptr, several);
+  if (!several) return;
+  for (const MessageInfo& message : gs->exchange()->messages()) EXPECT_EQ(message.route, RouteKind::staged);
+}
+
 TEST_P(GatherScatterOn, TakesTheRoutesThatWereMeasured) {
   const Domain domain = Domain::random(4 * machine->devices(), 15);
   const Dealt dealt(domain, *machine, comm.rank());
@@ -93,9 +112,13 @@ TEST_P(GatherScatterOn, CountsTheElementsAtEachVertex) {
 TEST_P(GatherScatterOn, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
   const Domain domain = Domain::random(2 * machine->devices(), 11);
   const Dealt dealt(domain, *machine, comm.rank());
-  EXPECT_GT(each_allocation_fails(
-                comm, [&] { made(dealt, {}); }, [] {}),
-            1);
+  GatherScatterOptions options;
+  for (const bool host_packed : {false, true}) {
+    options.host_packed = host_packed;
+    EXPECT_GT(each_allocation_fails(
+                  comm, [&] { made(dealt, options); }, [] {}),
+              1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOn,
@@ -187,6 +210,15 @@ TEST_F(GatherScatterRefuses, CodingsOfIntegersAndOthersOnOneRank) {
   if (comm.rank() == 1) options.coding = {};
   const std::string said = refusal({1}, comm.rank(), options);
   EXPECT_NE(said.find("1 x f64, cast"), std::string::npos) << said;
+}
+
+TEST_F(GatherScatterRefuses, ToPackUniqueValuesOnTheHostOrToTuneThere) {
+  GatherScatterOptions unique, tuned;
+  unique.host_packed = tuned.host_packed = true;
+  unique.unique = true;
+  tuned.tune.emplace();
+  for (const GatherScatterOptions& options : {unique, tuned})
+    EXPECT_NE(refusal({1}, comm.rank(), options).find("packed on the host has no unique values"), std::string::npos);
 }
 
 TEST_F(GatherScatterRefuses, WhatDoesNotFitItsCalls) {
