@@ -10,7 +10,7 @@
 
 namespace slipstream {
 
-/// As Neko's gather-scatter on GPUs was before N. Wahlgren's thesis (KTH, 2021): a kernel combines the copies of each
+/// As Neko's gather-scatter on GPUs was before J. Wahlgren's thesis (KTH, 2022): a kernel combines the copies of each
 /// id that other devices share into a buffer, all of which is copied to the host, packed there for each neighbour, sent
 /// by MPI, combined there with what came, and copied back.
 ///

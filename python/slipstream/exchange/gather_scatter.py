@@ -22,6 +22,8 @@ class GatherScatter:
     dtype: "f64", "f32", "i64", "i32", "c128" or "c64". components: that one run combines, in one message for each pair
         of devices.
     unique: also for gather() and scatter(), Q^T and Q alone, which have lists and messages of their own.
+    host_packed: for comparison, what devices share is copied to the host, packed there, sent by MPI, combined there and
+        copied back, by finish(). The bits are the same; without unique and tune.
     coding: how combined values travel: "raw", "cast" (f64 and c128 as f32, f32 as f16) or "cast to bf16". The values of
         blocks that share a point are rounded wherever they lie: all copies are equal still.
     routes, options: of the exchange of what devices share, as Exchange has them; wait_limit and tune among them.
@@ -39,6 +41,7 @@ class GatherScatter:
         dtype: str = "f64",
         components: int = 1,
         unique: bool = False,
+        host_packed: bool = False,
         coding: str = "raw",
         routes: str | Sequence[str] = (),
         **options: Any,
@@ -56,7 +59,7 @@ class GatherScatter:
         addresses = [(one.ctypes.data, one.size) for one in flat]
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
         self._inner = core().ArrayGatherScatter(
-            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options, coding, unique
+            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options, coding, unique, host_packed
         )
         self._unique = [self._inner.counts(device)["unique_ids"] for device in range(self._devices)]
 

@@ -145,18 +145,20 @@ void bind_gather_scatter(nb::module_& m) {
           "__init__",
           [](ArrayGatherScatter* self, const Communicator& comm, const Grid& grid, const ArrayGatherScatter::Ids& ids,
              const std::vector<std::int64_t>& first_blocks, std::int64_t block, const std::string& type, int components,
-             const nb::dict& exchange, const std::string& coding, bool unique) {
+             const nb::dict& exchange, const std::string& coding, bool unique, bool host_packed) {
             Watched watched;
             GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange, &watched),
                                          coding_from_string(coding)};
             require(!watched.trace, "a gather-scatter is not traced: leave trace out");
             options.tune = watched.tune;
             options.unique = unique;
+            options.host_packed = host_packed;
             const nb::gil_scoped_release release;
             new (self) ArrayGatherScatter(comm, grid, ids, first_blocks, block, options);
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("ids"), nb::arg("first_blocks"), nb::arg("block"), nb::arg("type"),
-          nb::arg("components"), nb::arg("exchange"), nb::arg("coding") = "raw", nb::arg("unique") = false)
+          nb::arg("components"), nb::arg("exchange"), nb::arg("coding") = "raw", nb::arg("unique") = false,
+          nb::arg("host_packed") = false)
       .def("run", &ArrayGatherScatter::run, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
       .def("start", &ArrayGatherScatter::start, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
       .def("gather", &ArrayGatherScatter::gather, nb::arg("arrays"), nb::arg("unique"), nb::arg("op"),

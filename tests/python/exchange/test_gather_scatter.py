@@ -53,6 +53,17 @@ def test_faces_of_two_elements_of_order_two() -> None:
     assert (u[0, ..., 2] == 2).all() and (u[1, ..., 0] == 2).all() and u.sum() == 54 + 18
 
 
+def test_what_devices_share_may_be_packed_on_the_host() -> None:
+    ids, values = np.random.default_rng(9).integers(0, 40, 72), whole_numbers(1, 72, 10)
+    u = [part.copy() for part in np.split(values[0], 3)]
+    with ss.GatherScatter(grid_of(devices_per_rank=3), np.split(ids, 3), 8, host_packed=True) as gs:
+        gs.run(u)
+        np.testing.assert_array_equal(np.concatenate(u), by_numpy(ids, values)[0])
+        gs.start(u, "max")
+        gs.finish()
+    np.testing.assert_array_equal(np.concatenate(u), by_numpy(ids, values)[0])
+
+
 @pytest.mark.parametrize("devices", [1, 3])
 def test_unique_values_are_gathered_and_scattered(devices: int) -> None:
     ids = np.random.default_rng(7).integers(0, 40, 24 * devices)
