@@ -30,6 +30,13 @@ struct GatherScatterOptions {
   /// before they are combined, wherever the blocks lie: copies are equal still, and bits depend on blocks alone.
   Coding coding = {};
   std::optional<TuneOptions> tune = {};  ///< measures its messages by every route, and takes the fastest
+  /// Also for gather() and scatter(), which have lists and messages of their own: some 8 B more of device memory for
+  /// each point with an id.
+  bool unique = false;
+  /// For comparison alone: of ids that several devices have, the values are copied to the host, packed there, sent by
+  /// MPI, combined there and copied back, in finish(), which waits. The bits are the same. Without unique values and
+  /// without tuning; routes are not looked at.
+  bool host_packed = false;
 };
 
 /// Combines the values of points that several elements share.
@@ -44,6 +51,14 @@ struct GatherScatterOptions {
 /// which device a block lies, on ranks, or on routes.
 ///
 /// Of each pair of devices one message travels, with one value for each id that both have and each block that has it.
+///
+/// Q^T and Q alone, where GatherScatterOptions::unique asks for them: gather() computes v = Q^T u, scatter() u = Q v. A
+/// device holds the part of v whose ids it owns, without gaps: an id belongs to the device of the first block that has
+/// it, in blocks' order, and a device's ids lie in the order of their first points (unique_points()). So, where devices
+/// hold ascending blocks, their parts of v one after the other are one and the same vector on any number of devices.
+/// Ids of a single point are in v; points of id 0 are not, and scatter() leaves them as they are. The bits of v are
+/// those that run() gives the copies, and scatter() copies bits: gather() and scatter() together are run(). Of an id
+/// that several devices have, gather() sends a value for each block to the owner, scatter() one to each other device.
 class GatherScatter {
  public:
   /// Collective. `points`: of this rank's devices, in the machine's order; a device may have none. Blocks must have
@@ -70,6 +85,20 @@ class GatherScatter {
   void start(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   void finish(std::vector<Stream>& streams);
 
+  /// unique = Q^T arrays: each id's copies combined, once. unique[i] holds the unique_ids values of the i-th device,
+  /// with a stride of as many where it is 0; it must not overlap arrays[i], which is read alone.
+  void gather(std::vector<Stream>& streams, const std::vector<Array>& arrays, const std::vector<Array>& unique,
+              Op op = Op::add);
+  /// arrays = Q unique: each copy takes its id's value.
+  void scatter(std::vector<Stream>& streams, const std::vector<Array>& unique, const std::vector<Array>& arrays);
+  /// The same in two parts; finish() is the second of both. Between them the caller may neither write what is read nor
+  /// use what is written.
+  void start_gather(std::vector<Stream>& streams, const std::vector<Array>& arrays, const std::vector<Array>& unique,
+                    Op op = Op::add);
+  void start_scatter(std::vector<Stream>& streams, const std::vector<Array>& unique, const std::vector<Array>& arrays);
+  /// Of each unique value of a device, the first point that has its id: ids[unique_points(d)[k]] is the id of value k.
+  const std::vector<std::uint32_t>& unique_points(std::size_t device) const;
+
   /// Throws Timeout where a wait gave up on a device in what has run so far.
   void check();
 
@@ -78,12 +107,17 @@ class GatherScatter {
     std::int64_t shared_points = 0;  ///< of which there is another copy, here or on other devices
     std::int64_t local_ids = 0;      ///< all of whose copies, two or more, lie on the device
     std::int64_t remote_ids = 0;     ///< of which other devices have copies, too
-    std::int64_t sent_values = 0;    ///< a component, in all messages
+    std::int64_t sent_values = 0;    ///< a component, in all messages of run()
+    // Where GatherScatterOptions::unique asks for them:
+    std::int64_t unique_ids = 0;        ///< that the device owns
+    std::int64_t gathered_values = 0;   ///< sent by gather()
+    std::int64_t scattered_values = 0;  ///< sent by scatter()
   };
   Counts counts(std::size_t device) const;
-  /// The exchange that carries the messages; null where no device shares an id with another.
+  /// The exchange that carries run()'s messages, with host_packed that of the host; null where no device shares an id
+  /// with another.
   const Exchange* exchange() const;
-  /// How its routes were found.
+  /// How its routes were found; those of gather() and scatter() are found alike.
   const Tuning& tuning() const;
 
  private:

@@ -6,27 +6,15 @@
 
 #include <slipstream/error.hpp>
 
+#include "exchange/holders.hpp"
 #include "exchange/in_parallel.hpp"
+#include "exchange/unique_copies.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
 #include "machine/rendezvous.hpp"
 
 namespace slipstream {
 namespace {
-
-constexpr std::int64_t most_points = std::int64_t{1} << 31;
-
-struct Point {
-  std::int64_t id;
-  std::uint32_t index;
-  bool operator<(const Point& other) const { return std::tie(id, index) < std::tie(other.id, other.index); }
-};
-
-/// That a block has an id.
-struct Holder {
-  std::int64_t id, block, device;
-  bool operator<(const Holder& other) const { return std::tie(id, block) < std::tie(other.id, other.block); }
-};
 
 /// Neighbouring numbers go to different ranks.
 int home_of(std::int64_t id, int ranks) {
@@ -40,17 +28,6 @@ std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
   std::vector<Holder> holders;
   for (const auto& [rank, text] : texts) read_records(text, holders);
   return holders;
-}
-
-/// Calls f(first, last) for each run of one id.
-template <class Items, class F>
-void each_id(const Items& items, const F& f) {
-  for (std::size_t first = 0; first < items.size();) {
-    std::size_t last = first + 1;
-    while (last < items.size() && items[last].id == items[first].id) ++last;
-    f(first, last);
-    first = last;
-  }
 }
 
 std::vector<Point> sorted_points(const SharedPoints& points) {
@@ -111,6 +88,26 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, const
   return shared;
 }
 
+}  // namespace
+
+Mailbox laid_out(std::map<int, Mail>& mail) {
+  Mailbox box;
+  for (auto& [device, one] : mail) {
+    one.device = device;
+    one.outgoing = box.size;
+    box.size += one.outgoing_count;
+  }
+  for (auto& [device, one] : mail) {
+    one.incoming = box.size;
+    box.size += one.incoming_count;
+    box.mail.push_back(one);
+  }
+  require(box.size < most_points, "a device shares too many points with others for one gather-scatter");
+  return box;
+}
+
+namespace {
+
 /// Lists of one device, from its points and from all holders of ids that it shares with others.
 class Compiler {
  public:
@@ -121,17 +118,17 @@ class Compiler {
     copies_.points = static_cast<std::int64_t>(points.ids.size());
   }
 
-  Copies compiled() {
+  Copies compiled(bool host_packed) {
     each_id(shared_, [&](std::size_t first, std::size_t last) { note(first, last); });
     lay_out_mail();
     list_local();
     for (const auto& [first, last] : groups_) list_shared(first, last);
-    for (const Mail& mail : copies_.mail) list_outgoing(mail.device);
+    for (const Mail& mail : copies_.mailbox.mail) list_outgoing(mail.device);
+    if (host_packed) list_partials();
     return std::move(copies_);
   }
 
  private:
-  std::int64_t block_of(const Point& point) const { return points_.first_block + point.index / points_.block; }
   bool own(const Holder& holder) const { return holder.device == copies_.device; }
 
   /// The holders of one id, if this device is among them.
@@ -155,18 +152,8 @@ class Compiler {
   }
 
   void lay_out_mail() {
-    for (auto& [device, mail] : mail_) {
-      mail.device = device;
-      mail.outgoing = copies_.mailbox;
-      copies_.mailbox += mail.outgoing_count;
-    }
-    for (auto& [device, mail] : mail_) {
-      mail.incoming = copies_.mailbox;
-      copies_.mailbox += mail.incoming_count;
-      copies_.mail.push_back(mail);
-      next_incoming_[device] = mail.incoming;
-    }
-    require(copies_.mailbox < most_points, "a device shares too many points with others for one gather-scatter");
+    copies_.mailbox = laid_out(mail_);
+    for (const Mail& mail : copies_.mailbox.mail) next_incoming_[mail.device] = mail.incoming;
   }
 
   /// In the order of their first points, so that neighbouring threads read neighbouring values.
@@ -196,20 +183,8 @@ class Compiler {
     });
   }
 
-  /// Calls f(index) for the copies that a holder, this device, has; `at` is the first of the id that was not.
-  template <class F>
-  void each_copy(const Holder& holder, std::size_t& at, const F& f) const {
-    for (; at < sorted_.size() && sorted_[at].id == holder.id && block_of(sorted_[at]) == holder.block; ++at)
-      f(sorted_[at].index);
-  }
-
-  /// Copies of an id, from its first.
-  std::size_t find(std::int64_t id) const {
-    return static_cast<std::size_t>(std::lower_bound(sorted_.begin(), sorted_.end(), Point{id, 0}) - sorted_.begin());
-  }
-
   void list_shared(std::size_t first, std::size_t last) {
-    std::size_t at = find(shared_[first].id);
+    std::size_t at = place_of(sorted_, shared_[first].id);
     for (std::size_t n = first; n < last; ++n) {
       const Holder& holder = shared_[n];
       if (!own(holder)) {
@@ -217,7 +192,7 @@ class Compiler {
         copies_.shared.items.push_back({index, 1});
         continue;
       }
-      each_copy(holder, at, [&](std::uint32_t index) { copies_.shared.items.push_back({index, 0}); });
+      each_copy(points_, sorted_, holder, at, [&](std::uint32_t index) { copies_.shared.items.push_back({index, 0}); });
     }
     copies_.shared.close();
   }
@@ -227,11 +202,26 @@ class Compiler {
     for (const auto& [first, last] : groups_) {
       const auto begin = shared_.begin() + first, end = shared_.begin() + last;
       if (std::none_of(begin, end, [&](const Holder& h) { return h.device == other; })) continue;
-      std::size_t at = find(begin->id);
+      std::size_t at = place_of(sorted_, begin->id);
       for (auto holder = begin; holder != end; ++holder) {
         if (!own(*holder)) continue;
-        each_copy(*holder, at, [&](std::uint32_t index) { copies_.outgoing.items.push_back(index); });
+        each_copy(points_, sorted_, *holder, at, [&](std::uint32_t index) { copies_.outgoing.items.push_back(index); });
         copies_.outgoing.close();
+      }
+    }
+  }
+
+  void list_partials() {
+    Partials& partials = copies_.partials.emplace();
+    partials.first_block = points_.first_block;
+    for (const auto& [first, last] : groups_) {
+      std::size_t at = place_of(sorted_, shared_[first].id);
+      for (std::size_t n = first; n < last; ++n) {
+        if (!own(shared_[n])) continue;
+        partials.ids.push_back(shared_[n].id);
+        each_copy(points_, sorted_, shared_[n], at,
+                  [&](std::uint32_t index) { partials.copies.items.push_back(index); });
+        partials.copies.close();
       }
     }
   }
@@ -248,7 +238,8 @@ class Compiler {
 }  // namespace
 
 std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine,
-                                const std::vector<SharedPoints>& points, double seconds) {
+                                const std::vector<SharedPoints>& points, bool unique, bool host_packed,
+                                double seconds) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   std::vector<std::vector<Point>> sorted;
   std::vector<Range> ranges;
@@ -274,7 +265,7 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
       };
       for (const Point& point : sorted[d]) {
         if (!elsewhere(point.id)) continue;
-        const Holder holder{point.id, points[d].first_block + point.index / points[d].block, devices[d]};
+        const Holder holder{point.id, block_of(points[d], point), devices[d]};
         if (mine.empty() || mine.back().id != holder.id || mine.back().block != holder.block ||
             mine.back().device != holder.device)
           mine.push_back(holder);
@@ -284,8 +275,10 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
   const std::vector<Holder> shared = meet(comm, machine, mine, seconds);
   std::vector<Copies> found;
   on_all_ranks(comm, [&] {
-    for (std::size_t d = 0; d < devices.size(); ++d)
-      found.push_back(Compiler(devices[d], points[d], sorted[d], shared).compiled());
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      found.push_back(Compiler(devices[d], points[d], sorted[d], shared).compiled(host_packed));
+      if (unique) found.back().unique = find_unique(devices[d], points[d], sorted[d], shared);
+    }
   });
   return found;
 }

@@ -7,6 +7,7 @@
 #include <slipstream/stream.hpp>
 #include <slipstream/transfer.hpp>
 
+#include "device/upload.hpp"
 #include "exchange/copies.hpp"
 
 namespace slipstream {
@@ -16,6 +17,28 @@ struct Values {
   void* data = nullptr;
   std::int64_t stride = 0;
 };
+
+/// Lists in the memory of a device.
+template <class Item>
+struct DeviceRows {
+  Buffer<std::uint32_t> starts;
+  Buffer<Item> items;
+  std::int64_t count = 0;
+};
+
+template <class Item>
+DeviceRows<Item> uploaded(Stream& stream, const Lists<Item>& lists) {
+  if (lists.rows() == 0) return {};
+  return {upload(stream, lists.starts), upload(stream, lists.items), static_cast<std::int64_t>(lists.rows())};
+}
+/// Combines the values of each row, into the mailbox's first.
+void pack_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Values& values, const Values& mailbox,
+               DType type, int components, Op op);
+
+/// Gives all points of row r the source's value at[r], or its r-th where `at` is null; unless `broken`, which may be
+/// null, is not 0.
+void scatter_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const std::uint32_t* at, const Values& source,
+                  const Values& values, const Signal* broken, DType type, int components);
 
 /// The lists of one device, in its memory.
 class CopiesOnDevice {
@@ -34,18 +57,38 @@ class CopiesOnDevice {
                       Wire wire, int components, Op op) const;
 
  private:
-  template <class Item>
-  struct Rows {
-    Buffer<std::uint32_t> starts;
-    Buffer<Item> items;
-    std::int64_t count = 0;
-  };
-  template <class Item>
-  static Rows<Item> uploaded(Stream& stream, const Lists<Item>& lists);
-
   std::uint32_t block_;
-  Rows<std::uint32_t> local_, outgoing_;
-  Rows<Term> shared_;
+  DeviceRows<std::uint32_t> local_, outgoing_;
+  DeviceRows<Term> shared_;
+};
+
+/// The same of unique values: Q^T and Q alone.
+class UniqueOnDevice {
+ public:
+  UniqueOnDevice(Device device, std::int64_t block, const UniqueCopies& copies);
+
+  /// Combines the copies in each block of what other devices gather.
+  void pack_gathered(Stream& stream, const Values& values, const Values& mailbox, DType type, int components,
+                     Op op) const;
+  /// Combines the copies of ids that no other device has.
+  void gather_own(Stream& stream, const Values& values, const Values& unique, DType type, Wire wire, int components,
+                  Op op) const;
+  /// The same for ids of which other devices' values lie in the mailbox, unless they are `broken` (not 0).
+  void gather_met(Stream& stream, const Values& values, const Values& mailbox, const Values& unique,
+                  const Signal* broken, DType type, Wire wire, int components, Op op) const;
+
+  void pack_sent(Stream& stream, const Values& unique, const Values& mailbox, DType type, int components) const;
+  /// Gives the copies here the device's own unique values.
+  void scatter_own(Stream& stream, const Values& unique, const Values& values, DType type, int components) const;
+  /// And those that came, unless they are `broken`.
+  void scatter_theirs(Stream& stream, const Values& mailbox, const Values& values, const Signal* broken, DType type,
+                      int components) const;
+
+ private:
+  std::uint32_t block_;
+  DeviceRows<std::uint32_t> own_, met_copies_, gathered_, theirs_;
+  DeviceRows<Term> met_;
+  Buffer<std::uint32_t> own_at_, met_at_, sent_, theirs_at_;
 };
 
 }  // namespace slipstream

@@ -2,6 +2,10 @@
 
 The least time is that of a copy of all points (8 or 16 bytes each) and of the indices of those on the surfaces of
 elements (4 bytes each), at the rate that a copy has in the same run.
+
+Between several devices there is a row, too, for each route alone (beside kernel, within a device), and for
+`host_packed`: what devices share is copied to the host, packed there, sent by MPI, combined there and copied back, as
+in the baseline of J. Wahlgren's thesis (KTH, 2022).
 """
 
 import argparse
@@ -13,7 +17,7 @@ from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
-from slipstream.bench import options, record
+from slipstream.bench import exchange_tables, options, record
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
 
@@ -22,6 +26,17 @@ ORDERS = (1, 3, 7, 11)
 ELEMENTS = {"host": 8, "cuda": 64}
 BYTES = {"f32": 4, "f64": 8}
 REPEATS = {"host": 5, "cuda": 30}
+#: Ways in which what devices share travels: routes, or None where the host packs.
+WAYS: dict[str, list[str] | None] = {
+    "host_packed": None,
+    "staged": ["staged", "kernel"],
+    "gpu_mpi": ["gpu_mpi", "kernel"],
+    "nvshmem": ["nvshmem", "kernel"],
+    "nccl": ["nccl", "kernel"],
+    "colocated": ["colocated", "peer", "kernel"],
+    "peer": ["peer", "kernel"],
+    "direct": ["direct", "kernel"],
+}
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
     {"time_us", "setup_s", "points", "shared_points", "sent_values", "gpoints_per_s", "copy_gbs", "share"}
@@ -32,6 +47,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--orders", type=int, nargs="+", default=list(ORDERS), metavar="N", help="default: 1 3 7 11")
     parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 elements in all")
     options.routes(parser)
+    parser.add_argument(
+        "--ways", nargs="*", choices=list(WAYS), metavar="WAY",
+        help="also by one way alone, host_packed or a route (default: all that can be used between several devices, "
+        "none where --routes is given)",
+    )  # fmt: skip
     parser.add_argument("--components", type=int, default=1, help="values a point (default: 1)")
     options.precision(parser, "f64")
     options.devices(parser)
@@ -44,29 +64,60 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     need("gather_scatter", 1, elements=arguments.elements, components=arguments.components)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
-        return _rows(arguments, machine, backend)
+        return _all(arguments, machine, backend, console)
 
     measure("gather_scatter", arguments, console, rows, COLUMNS, FIGURES)
 
 
-def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
-    exchange = options.routes_of(arguments)
+def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Console) -> Iterator[record.Row]:
+    several = len(machine.devices()) > 1
+    if arguments.ways and not several:
+        raise CaseError(
+            "bench gather_scatter: --ways are those between several devices: name more with --devices or -n"
+        )
+    found = list(_rows(arguments, machine, backend, options.routes_of(arguments), arguments.routes or "rules"))
+    yield from found
+    default = list(WAYS) if several and not arguments.routes else []
+    ways = default if arguments.ways is None else list(dict.fromkeys(arguments.ways))
+    if ways and not all(row["sent_values"] for row in found):
+        console.print("ways are left out: all elements lie on one device: take more")
+        return
+    for way in ways:
+        routes = WAYS[way]
+        try:
+            exchange = {"routes": routes or []}
+            yield from _rows(arguments, machine, backend, exchange, ",".join(routes or [way]), routes is None)
+        except CaseError as error:
+            if "no allowed route" not in str(error):
+                raise
+            console.print(f"{way}: left out: {exchange_tables.reasons(str(error))}", soft_wrap=True)
+
+
+def _rows(
+    arguments: argparse.Namespace,
+    machine: Any,
+    backend: str,
+    exchange: dict[str, Any],
+    name: str,
+    host_packed: bool = False,
+) -> Iterator[record.Row]:
     clocks = ("events", "host")
     for elements in arguments.elements or [ELEMENTS[backend]]:
         for order in arguments.orders:
             rate = predict.measure_memory(machine.devices())
             with as_case_error():
                 found = core().bench_gather_scatter(
-                    machine, elements, order, arguments.precision, arguments.components, exchange, clocks,
-                    REPEATS[backend],
+                    machine, elements, order, arguments.precision, arguments.components, exchange, host_packed,
+                    clocks, REPEATS[backend],
                 )  # fmt: skip
             for clock, figures in zip(clocks, found, strict=True):
-                yield _row(arguments, machine, elements, order, clock, rate, figures)
+                yield _row(arguments, machine, name, elements, order, clock, rate, figures)
 
 
 def _row(
     arguments: argparse.Namespace,
     machine: Any,
+    name: str,
     elements: int,
     order: int,
     clock: str,
@@ -84,7 +135,7 @@ def _row(
         "elements": elements**3,
         "dtype": arguments.precision,
         "components": arguments.components,
-        "routes": arguments.routes or "rules",
+        "routes": name,
         "clock": clock,
         "points": int(points),
         "shared_points": int(shared),
@@ -102,6 +153,7 @@ COLUMNS = {
     "order": lambda row: str(row["order"]),
     "10^6 points": number("points", factor=1e-6),
     "values sent": lambda row: str(row["sent_values"]),
+    "routes": itemgetter("routes"),
     "clock": itemgetter("clock"),
     "us": number("time_us"),
     "Gpoint/s": number("gpoints_per_s", ".3g"),

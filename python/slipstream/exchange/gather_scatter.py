@@ -21,6 +21,9 @@ class GatherScatter:
         numbered through the devices in the machine's order.
     dtype: "f64", "f32", "i64", "i32", "c128" or "c64". components: that one run combines, in one message for each pair
         of devices.
+    unique: also for gather() and scatter(), Q^T and Q alone, which have lists and messages of their own.
+    host_packed: for comparison, what devices share is copied to the host, packed there, sent by MPI, combined there and
+        copied back, by finish(). The bits are the same; without unique and tune.
     coding: how combined values travel: "raw", "cast" (f64 and c128 as f32, f32 as f16) or "cast to bf16". The values of
         blocks that share a point are rounded wherever they lie: all copies are equal still.
     routes, options: of the exchange of what devices share, as Exchange has them; wait_limit and tune among them.
@@ -37,6 +40,8 @@ class GatherScatter:
         first_block: int | Sequence[int] | None = None,
         dtype: str = "f64",
         components: int = 1,
+        unique: bool = False,
+        host_packed: bool = False,
         coding: str = "raw",
         routes: str | Sequence[str] = (),
         **options: Any,
@@ -54,31 +59,59 @@ class GatherScatter:
         addresses = [(one.ctypes.data, one.size) for one in flat]
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
         self._inner = core().ArrayGatherScatter(
-            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options, coding
+            grid.comm, grid._grid, addresses, firsts, block, dtype, components, options, coding, unique, host_packed
         )
+        self._unique = [self._inner.counts(device)["unique_ids"] for device in range(self._devices)]
 
     def run(self, values: Any, op: str = "add", stream: Any = None) -> None:
         """Q Q^T in place. values: an array, or a list with one for each device of this rank: components, then points as
         the ids have them, rows packed. op: "add", "multiply", "min" or "max". stream: the caller's, or a list; the
         result is there for its next work, NumPy arrays hold it when run returns. Other arrays may come with each
         call."""
-        self._inner.run(self._addresses(values), op, native_streams(self.grid, stream))
+        self._inner.run(self._addresses(values), op, self._natives(stream))
 
     def start(self, values: Any, op: str = "add", stream: Any = None) -> None:
         """The first part of run(): sends what other devices need. Until finish() the caller may work on points that
         nobody shares."""
-        self._inner.start(self._addresses(values), op, native_streams(self.grid, stream))
+        self._inner.start(self._addresses(values), op, self._natives(stream))
 
     def finish(self) -> None:
-        """The second part: combines."""
+        """The second part, of whichever was started: combines, or gives copies what came."""
         self._inner.finish()
+
+    def gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
+        """unique = Q^T values: the copies of each id combined, once. values: as of run(), read alone. unique: an array,
+        or a list with one for each device of this rank: components, then a value for each id that the device owns
+        (counts()["unique_ids"]), in the order of unique_points(). An id belongs to the device of the first block that
+        has it. The bits are those that run() gives copies."""
+        self._inner.gather(self._addresses(values), self._unique_addresses(unique), op, self._natives(stream))
+
+    def scatter(self, unique: Any, values: Any, stream: Any = None) -> None:
+        """values = Q unique: each copy takes its id's value, bit for bit; points of id 0 stay as they are. After
+        gather() it completes what run() does at once."""
+        self._inner.scatter(self._unique_addresses(unique), self._addresses(values), self._natives(stream))
+
+    def start_gather(self, values: Any, unique: Any, op: str = "add", stream: Any = None) -> None:
+        """The first part of gather(). Until finish() the caller may neither write values nor use unique."""
+        self._inner.start_gather(self._addresses(values), self._unique_addresses(unique), op, self._natives(stream))
+
+    def start_scatter(self, unique: Any, values: Any, stream: Any = None) -> None:
+        """The first part of scatter(). Until finish() the caller may neither write unique nor use values."""
+        self._inner.start_scatter(self._unique_addresses(unique), self._addresses(values), self._natives(stream))
+
+    def unique_points(self, device: int = 0) -> Any:
+        """Of each unique value of this rank's `device`, the first point that has its id, counted as its ids are when
+        they are flattened; int64, ascending. Where devices hold ascending blocks, their unique values one after the
+        other are the same on any number of devices."""
+        return np.asarray(self._inner.unique_points(device), np.int64)
 
     def check(self) -> None:
         """Raises TimeoutError where an earlier run gave up waiting for another rank."""
         self._inner.check()
 
     def counts(self, device: int = 0) -> dict[str, int]:
-        """Of this rank's `device`: points with copies, ids on it alone, ids that others have too, values sent."""
+        """Of this rank's `device`: points with copies, ids on it alone, ids that others have too, values sent. With
+        unique: ids that it owns, and values sent by gather() and by scatter()."""
         return self._inner.counts(device)
 
     @property
@@ -97,11 +130,20 @@ class GatherScatter:
         self.close()
 
     def _addresses(self, values: Any) -> list[int]:
+        return self._packed(values, self._points, "combined")
+
+    def _unique_addresses(self, unique: Any) -> list[int]:
+        return self._packed(unique, self._unique, "unique")
+
+    def _packed(self, values: Any, counts: list[int], what: str) -> list[int]:
         given = arrays.one_each(values, self._devices)
         return [
-            arrays.packed(array, points * self.components, self.dtype, self.grid.backend, "combined")
-            for array, points in zip(given, self._points, strict=True)
+            arrays.packed(array, count * self.components, self.dtype, self.grid.backend, what)
+            for array, count in zip(given, counts, strict=True)
         ]
+
+    def _natives(self, stream: Any) -> Any:
+        return native_streams(self.grid, stream)
 
 
 def _ids_of(given: Any) -> Any:

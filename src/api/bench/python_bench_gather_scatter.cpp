@@ -1,8 +1,8 @@
 // What `slipstream bench gather_scatter` times: a cube of hexahedral elements, cut along z for the devices.
 #include <slipstream/gather_scatter.hpp>
 
-#include "api/python_common.hpp"
 #include "api/bench/timed_loops.hpp"
+#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -103,9 +103,10 @@ class Bench {
 };
 
 nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int order, const std::string& type,
-                              int components, const nb::dict& exchange, const std::vector<std::string>& clocks,
-                              int repeats) {
-  const GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange)};
+                              int components, const nb::dict& exchange, bool host_packed,
+                              const std::vector<std::string>& clocks, int repeats) {
+  GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange)};
+  options.host_packed = host_packed;
   Bench bench(machine, elements, order, options);
   nb::list found;
   for (const std::string& clock : clocks) found.append(bench.measured(clock, repeats));
@@ -116,7 +117,8 @@ nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int
 
 void bind_bench_gather_scatter(nb::module_& m) {
   m.def("bench_gather_scatter", &bench_gather_scatter, nb::arg("machine"), nb::arg("elements"), nb::arg("order"),
-        nb::arg("type"), nb::arg("components"), nb::arg("exchange"), nb::arg("clocks"), nb::arg("repeats"),
+        nb::arg("type"), nb::arg("components"), nb::arg("exchange"), nb::arg("host_packed"), nb::arg("clocks"),
+        nb::arg("repeats"),
         "Microseconds of one gather-scatter of a cube of elements by each clock (events, host): median of `repeats`, "
         "slowest rank. Collective.");
 }

@@ -9,8 +9,8 @@
 #include <slipstream/gather_scatter.hpp>
 
 #include "api/exchange/caller_streams.hpp"
-#include "api/python_common.hpp"
 #include "api/exchange/python_report.hpp"
+#include "api/python_common.hpp"
 #include "api/reading.hpp"
 
 namespace slipstream::python {
@@ -21,6 +21,7 @@ class ArrayGatherScatter {
  public:
   /// Ids by their address and number.
   using Ids = std::vector<std::pair<std::uintptr_t, std::size_t>>;
+  using Pointers = std::vector<std::uintptr_t>;  // of arrays or streams, one for each device of this rank
   ArrayGatherScatter(const Communicator& comm, const Grid& grid, const Ids& ids,
                      const std::vector<std::int64_t>& first_blocks, std::int64_t block, GatherScatterOptions options)
       : streams_(grid.machine(), grid.rank()) {
@@ -34,18 +35,46 @@ class ArrayGatherScatter {
       bytes_.push_back(ids[d].second * static_cast<std::size_t>(options.components) * size_of(options.type));
     }
     gather_scatter_.emplace(comm, grid.machine(), points, options);
+    for (std::size_t d = 0; d < ids.size(); ++d)
+      unique_bytes_.push_back(static_cast<std::size_t>(gather_scatter_->counts(d).unique_ids) *
+                              static_cast<std::size_t>(options.components) * size_of(options.type));
   }
 
-  void run(const std::vector<std::uintptr_t>& pointers, const std::string& op,
-           const std::vector<std::uintptr_t>& natives) {
-    inner().run(streams_.of(natives), arrays_at(pointers), op_from(op));
+  void run(const Pointers& pointers, const std::string& op, const Pointers& natives) {
+    inner().run(streams_.of(natives), arrays_at(pointers, bytes_), op_from(op));
     if (streams_.finish()) inner().check();
   }
 
-  void start(const std::vector<std::uintptr_t>& pointers, const std::string& op,
-             const std::vector<std::uintptr_t>& natives) {
+  void start(const Pointers& pointers, const std::string& op, const Pointers& natives) {
     natives_ = natives;
-    inner().start(streams_.of(natives_), arrays_at(pointers), op_from(op));
+    inner().start(streams_.of(natives_), arrays_at(pointers, bytes_), op_from(op));
+  }
+
+  void gather(const Pointers& pointers, const Pointers& unique, const std::string& op, const Pointers& natives) {
+    inner().gather(streams_.of(natives), arrays_at(pointers, bytes_), arrays_at(unique, unique_bytes_), op_from(op));
+    if (streams_.finish()) inner().check();
+  }
+
+  void scatter(const Pointers& unique, const Pointers& pointers, const Pointers& natives) {
+    inner().scatter(streams_.of(natives), arrays_at(unique, unique_bytes_), arrays_at(pointers, bytes_));
+    if (streams_.finish()) inner().check();
+  }
+
+  void start_gather(const Pointers& pointers, const Pointers& unique, const std::string& op, const Pointers& natives) {
+    natives_ = natives;
+    inner().start_gather(streams_.of(natives_), arrays_at(pointers, bytes_), arrays_at(unique, unique_bytes_),
+                         op_from(op));
+  }
+
+  void start_scatter(const Pointers& unique, const Pointers& pointers, const Pointers& natives) {
+    natives_ = natives;
+    inner().start_scatter(streams_.of(natives_), arrays_at(unique, unique_bytes_), arrays_at(pointers, bytes_));
+  }
+
+  /// A point of each of a device's unique values.
+  std::vector<std::int64_t> unique_points(std::size_t device) {
+    const std::vector<std::uint32_t>& points = inner().unique_points(device);
+    return {points.begin(), points.end()};
   }
 
   void finish() {
@@ -60,6 +89,9 @@ class ArrayGatherScatter {
     found["local_ids"] = counts.local_ids;
     found["remote_ids"] = counts.remote_ids;
     found["sent_values"] = counts.sent_values;
+    found["unique_ids"] = counts.unique_ids;
+    found["gathered_values"] = counts.gathered_values;
+    found["scattered_values"] = counts.scattered_values;
     return found;
   }
 
@@ -71,13 +103,13 @@ class ArrayGatherScatter {
   }
 
  private:
-  std::vector<GatherScatter::Array> arrays_at(const std::vector<std::uintptr_t>& pointers) const {
+  std::vector<GatherScatter::Array> arrays_at(const Pointers& pointers, const std::vector<std::size_t>& bytes) const {
     const auto& devices = streams_.devices();
     std::vector<GatherScatter::Array> arrays;
     for (std::size_t i = 0; i < pointers.size(); ++i) {
       arrays.push_back({reinterpret_cast<void*>(pointers[i]), 0});
-      if (i >= devices.size() || bytes_[i] == 0) continue;
-      const std::string problem = memory_problem(devices[i], arrays.back().values, bytes_[i]);
+      if (i >= devices.size() || bytes[i] == 0) continue;
+      const std::string problem = memory_problem(devices[i], arrays.back().values, bytes[i]);
       require(problem.empty(), "array " + std::to_string(i) + " of a gather-scatter: " + problem);
     }
     return arrays;
@@ -99,8 +131,8 @@ class ArrayGatherScatter {
   }
 
   CallerStreams streams_;
-  std::vector<std::size_t> bytes_;  // of each device's array
-  std::vector<std::uintptr_t> natives_;
+  std::vector<std::size_t> bytes_, unique_bytes_;  // of each device's arrays
+  Pointers natives_;
   std::optional<GatherScatter> gather_scatter_;
 };
 
@@ -113,19 +145,30 @@ void bind_gather_scatter(nb::module_& m) {
           "__init__",
           [](ArrayGatherScatter* self, const Communicator& comm, const Grid& grid, const ArrayGatherScatter::Ids& ids,
              const std::vector<std::int64_t>& first_blocks, std::int64_t block, const std::string& type, int components,
-             const nb::dict& exchange, const std::string& coding) {
+             const nb::dict& exchange, const std::string& coding, bool unique, bool host_packed) {
             Watched watched;
             GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange, &watched),
                                          coding_from_string(coding)};
             require(!watched.trace, "a gather-scatter is not traced: leave trace out");
             options.tune = watched.tune;
+            options.unique = unique;
+            options.host_packed = host_packed;
             const nb::gil_scoped_release release;
             new (self) ArrayGatherScatter(comm, grid, ids, first_blocks, block, options);
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("ids"), nb::arg("first_blocks"), nb::arg("block"), nb::arg("type"),
-          nb::arg("components"), nb::arg("exchange"), nb::arg("coding") = "raw")
+          nb::arg("components"), nb::arg("exchange"), nb::arg("coding") = "raw", nb::arg("unique") = false,
+          nb::arg("host_packed") = false)
       .def("run", &ArrayGatherScatter::run, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
       .def("start", &ArrayGatherScatter::start, nb::arg("arrays"), nb::arg("op"), nb::arg("streams"), Release())
+      .def("gather", &ArrayGatherScatter::gather, nb::arg("arrays"), nb::arg("unique"), nb::arg("op"),
+           nb::arg("streams"), Release())
+      .def("scatter", &ArrayGatherScatter::scatter, nb::arg("unique"), nb::arg("arrays"), nb::arg("streams"), Release())
+      .def("start_gather", &ArrayGatherScatter::start_gather, nb::arg("arrays"), nb::arg("unique"), nb::arg("op"),
+           nb::arg("streams"), Release())
+      .def("start_scatter", &ArrayGatherScatter::start_scatter, nb::arg("unique"), nb::arg("arrays"),
+           nb::arg("streams"), Release())
+      .def("unique_points", &ArrayGatherScatter::unique_points, nb::arg("device"))
       .def("finish", &ArrayGatherScatter::finish, Release())
       .def("check", [](ArrayGatherScatter& self) { self.inner().check(); })
       .def("tuning", [](ArrayGatherScatter& self) { return tuning_dict(self.inner().tuning()); })

@@ -10,7 +10,20 @@ from slipstream.bench import gather_scatter
 
 def test_rows_hold_counts_and_times(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(gather_scatter.REPEATS, "host", 2)
-    words = ("--backend", "host", "--devices", "2", "--orders", "1", "3", "--elements", "8", "--folder", "out")
+    words = (
+        "--backend",
+        "host",
+        "--devices",
+        "2",
+        "--orders",
+        "1",
+        "3",
+        "--elements",
+        "8",
+        "--folder",
+        "out",
+        "--ways",
+    )
     result = cli("bench", "gather-scatter", *words)
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "out" / "gather_scatter").glob("*.json")
@@ -28,11 +41,26 @@ def test_rows_hold_counts_and_times(cli: Cli, tmp_path: Path, monkeypatch: pytes
         assert row["time_us"] > 0 and 0 < row["share"] < 2 and row["setup_s"] > 0
 
 
+def test_ways_of_messages_stand_beside_one_another(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(gather_scatter.REPEATS, "host", 1)
+    words = "--backend host --devices 2 --orders 2 --elements 8 --folder out --ways host_packed staged nccl direct"
+    result = cli("bench", "gather-scatter", *words.split())
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "gather_scatter").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    found = {row["routes"]: row for row in rows if row["clock"] == "host"}
+    assert {"rules", "host_packed", "staged,kernel", "direct,kernel"} <= set(found)
+    assert len({row["sent_values"] for row in rows}) == 1  # as many travel by every way
+    assert "nccl: left out: " in result.stdout and "it joins GPUs" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--orders", "0"], "--orders are from 1 to 31"),
         (["--elements", "0"], "--elements are 1 or more"),
+        (["--ways", "staged"], "--ways are those between several devices"),
+        (["--ways", "bus"], "invalid choice: 'bus'"),
         (["--components", "0"], "--components is 1 or more"),
         (["--routes", "bus"], "bus"),
         (["--routes", "staged", "--precision", "f16"], "invalid choice: 'f16'"),

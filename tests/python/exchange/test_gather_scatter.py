@@ -53,6 +53,54 @@ def test_faces_of_two_elements_of_order_two() -> None:
     assert (u[0, ..., 2] == 2).all() and (u[1, ..., 0] == 2).all() and u.sum() == 54 + 18
 
 
+def test_what_devices_share_may_be_packed_on_the_host() -> None:
+    ids, values = np.random.default_rng(9).integers(0, 40, 72), whole_numbers(1, 72, 10)
+    u = [part.copy() for part in np.split(values[0], 3)]
+    with ss.GatherScatter(grid_of(devices_per_rank=3), np.split(ids, 3), 8, host_packed=True) as gs:
+        gs.run(u)
+        np.testing.assert_array_equal(np.concatenate(u), by_numpy(ids, values)[0])
+        gs.start(u, "max")
+        gs.finish()
+    np.testing.assert_array_equal(np.concatenate(u), by_numpy(ids, values)[0])
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+def test_unique_values_are_gathered_and_scattered(devices: int) -> None:
+    ids = np.random.default_rng(7).integers(0, 40, 24 * devices)
+    values = whole_numbers(2, ids.size, 8)
+    each = np.split(np.arange(ids.size), devices)
+    u = [np.ascontiguousarray(values[:, part]) for part in each]
+    with ss.GatherScatter(
+        grid_of(devices_per_rank=devices), [ids[part] for part in each], 8, components=2, unique=True
+    ) as gs:
+        owned = [part[gs.unique_points(device)] for device, part in enumerate(each)]
+        v = [np.full((2, points.size), np.nan) for points in owned]
+        gs.gather(u, v)
+        # In the order in which ids come first, on any number of devices.
+        unique, first = np.unique(ids, return_index=True)
+        first = np.sort(first[unique > 0])
+        np.testing.assert_array_equal(np.concatenate(owned), first)
+        np.testing.assert_array_equal(np.concatenate(v, axis=1), by_numpy(ids, values)[:, first])
+        np.testing.assert_array_equal(np.concatenate(u, axis=1), values)
+        tenfold = [10 * one for one in v]
+        gs.start_scatter(tenfold, u)
+        gs.finish()
+        assert [gs.counts(device)["unique_ids"] for device in range(devices)] == [points.size for points in owned]
+        gs.start_gather(u, v, "max")
+        gs.finish()
+    np.testing.assert_array_equal(np.concatenate(u, axis=1), np.where(ids == 0, values, 10 * by_numpy(ids, values)))
+    np.testing.assert_array_equal(np.concatenate(v, axis=1), 10 * by_numpy(ids, values)[:, first])
+
+
+def test_unique_values_are_refused_where_nobody_asked_for_them() -> None:
+    with ss.GatherScatter(grid_of(), np.asarray([1, 1])) as gs:
+        with pytest.raises(ValueError, match="holds 1 values of f64, but 0 of f64 are unique"):
+            gs.gather(np.ones(2), np.ones(1))
+        with pytest.raises(RuntimeError, match="made without them"):
+            gs.gather(np.ones(2), np.ones(0))
+        assert gs.unique_points().size == 0
+
+
 BAD = {
     "ids": (lambda gs, ids: ss.GatherScatter(grid_of(), ids - 5.0), ValueError, "ids are whole numbers"),
     "negative": (lambda gs, ids: ss.GatherScatter(grid_of(), ids - 5), RuntimeError, "has the id -"),

@@ -1,0 +1,160 @@
+#pragma once
+// What kernels over rows of copies share.
+#include <algorithm>
+#include <cstdint>
+
+#include <slipstream/error.hpp>
+#include <slipstream/launch.hpp>
+
+#include <slipstream/device/caches.hpp>
+
+#include "coding/cast.hpp"
+#include "exchange/gather_scatter_kernels.hpp"
+#include "route/combine.hpp"
+
+namespace slipstream {
+
+/// What happens to the value of a block that shares an id with others: nothing, or what happens to it on its way.
+struct Kept {
+  template <class T>
+  SLIP_FN T operator()(const T& value) const {
+    return value;
+  }
+};
+/// What does not fit stays as it is: it is an error where it travels, and none where it does not.
+template <class Cast>
+struct Rounded {
+  using T = typename Cast::Value;
+  SLIP_FN T operator()(const T& value) const {
+    bool overflow = false;
+    const T result = Cast::decode(Cast::encode(value, overflow), overflow);
+    return overflow ? value : result;
+  }
+};
+
+/// Combines values in the order of blocks: those of a block first among themselves.
+template <class T, class Turn>
+class Fold {
+ public:
+  SLIP_FN explicit Fold(Op op) : op_(op) {}
+  SLIP_FN void add(T value, std::int64_t block) {
+    if (block == block_) {
+      partial_ = combine(op_, partial_, value);
+      return;
+    }
+    if (block_ != none) close();
+    partial_ = value;
+    block_ = block;
+  }
+  SLIP_FN T result() {
+    if (empty_) return partial_;  // of one block
+    close();
+    return total_;
+  }
+
+ private:
+  SLIP_FN void close() {
+    const T value = Turn{}(partial_);
+    total_ = empty_ ? value : combine(op_, total_, value);
+    empty_ = false;
+  }
+  static constexpr std::int64_t none = -1;
+  Op op_;
+  bool empty_ = true;
+  std::int64_t block_ = none;
+  T total_{}, partial_{};
+};
+
+/// Rows in device memory; a thread a row.
+template <class Item>
+struct RowsHere {
+  const std::uint32_t* starts;
+  const Item* items;
+};
+
+template <class Item>
+RowsHere<Item> here(const DeviceRows<Item>& rows) {
+  return {rows.starts.data(), rows.items.data()};
+}
+/// Of copies, whose number a device may take for that of a point's block.
+inline std::uint32_t points_of_block(std::int64_t block) {
+  return static_cast<std::uint32_t>(std::min(block, std::int64_t{UINT32_MAX}));
+}
+
+/// Indices of a launch are int: rows lie along x and y.
+constexpr int row_bits = 20;
+SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_bits); }
+
+/// Of a row of copies.
+template <class T, class Turn>
+SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t first, std::uint32_t last,
+                 std::uint32_t block, Op op) {
+  Fold<T, Turn> fold(op);
+  for (std::uint32_t n = first; n < last; ++n) {
+    const std::uint32_t point = load_once(items + n);
+    fold.add(values[point], point / block);
+  }
+  return fold.result();
+}
+
+/// Of a row of copies and values in the mailbox.
+template <class T, class Turn>
+SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint32_t first, std::uint32_t last,
+                 std::uint32_t block, Op op) {
+  // Above all blocks of this device: what comes from others has a block of its own each.
+  constexpr std::int64_t elsewhere = std::int64_t{1} << 40;
+  Fold<T, Turn> fold(op);
+  for (std::uint32_t n = first; n < last; ++n) {
+    const Term term = items[n];
+    if (term.incoming) {
+      fold.add(mailbox[term.index], elsewhere + n);
+    } else {
+      fold.add(values[term.index], term.index / block);
+    }
+  }
+  return fold.result();
+}
+
+/// Calls the kernel for all rows.
+template <class Kernel>
+void launch_rows(Stream& stream, std::int64_t rows, const Kernel& kernel) {
+  constexpr std::int64_t width = std::int64_t{1} << row_bits;
+  const std::int64_t whole = rows / width;
+  launch(stream, Box{{0, 0, 0}, {width, whole, 1}}, kernel);
+  launch(stream, Box{{0, whole, 0}, {rows % width, whole + 1, 1}}, kernel);
+}
+
+/// Calls f with a value of the type.
+template <class F>
+void with_type(DType type, const F& f) {
+  switch (type) {
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
+    case DType::i32:
+      return f(std::int32_t{});
+    case DType::i64:
+      return f(std::int64_t{});
+    case DType::c64:
+      return f(Complex<float>{});
+    case DType::c128:
+      return f(Complex<double>{});
+    default:
+      throw Error("a gather-scatter of " + to_string(type) + ": it takes f32, f64, i32, i64, c64 and c128");
+  }
+}
+
+/// Calls f with a type and what happens to its values.
+template <class F>
+void with_turn(DType type, Wire wire, const F& f) {
+  if (wire == Wire::same) return with_type(type, [&](auto value) { f(value, Kept{}); });
+  with_cast(type, wire, [&]<class Cast>(Cast) { f(typename Cast::Value{}, Rounded<Cast>{}); });
+}
+
+template <class T>
+T* as(void* data) {
+  return static_cast<T*>(data);
+}
+
+}  // namespace slipstream

@@ -1,0 +1,98 @@
+#include "exchange/host_packed.hpp"
+
+#include <slipstream/error.hpp>
+
+#include "exchange/agreement.hpp"
+#include "machine/agree.hpp"
+#include "machine/records.hpp"
+
+namespace slipstream {
+namespace {
+
+Machine host_of(const Communicator& comm, std::size_t devices) {
+  Machine::Options options;
+  options.devices_per_rank = static_cast<int>(devices);
+  options.ranks_per_node = 1;
+  options.bind = false;
+  return Machine::discover(comm, options);
+}
+
+GatherScatterOptions options_on_host(const GatherScatterOptions& asked) {
+  GatherScatterOptions options = asked;
+  options.host_packed = false;
+  options.exchange.routes = {RouteKind::staged};
+  options.exchange.chosen.clear();
+  options.exchange.reasons.clear();
+  // What is packed lies in host memory already, where MPI takes it.
+  if (options.exchange.knobs.pack == Knobs{}.pack) options.exchange.knobs.pack = Pack::zero_copy;
+  return options;
+}
+
+/// A device's first block, and how many values it gives to the host.
+struct Share {
+  std::int64_t first_block = 0, count = 0;
+};
+
+}  // namespace
+
+HostPacked::Here::Here(Device device, const Lists<std::uint32_t>& copies, std::size_t bytes)
+    : there(device, bytes), here(device, bytes, Memory::pinned), left(device), back(device) {
+  Stream stream(device);
+  rows = uploaded(stream, copies);
+}
+
+HostPacked::HostPacked(const Communicator& comm, const Machine& machine, const std::vector<Copies>& copies,
+                       const GatherScatterOptions& options)
+    : type_(options.type), components_(options.components) {
+  const Machine host = host_of(comm, copies.size());
+  on_all_ranks(comm, "a gather-scatter could not be made", [&] {
+    for (const Copies& c : copies)
+      devices_.emplace_back(
+          machine.device(c.device).local, c.partials->copies,
+          c.partials->ids.size() * static_cast<std::size_t>(options.components) * size_of(options.type));
+    for (const int device : host.devices_of_rank(comm.rank())) streams_.emplace_back(host.device(device).local);
+  });
+  // Each value is a block of its own; in the order of the blocks that they come from.
+  std::vector<Share> mine;
+  for (const Copies& c : copies)
+    mine.push_back({c.partials->first_block, static_cast<std::int64_t>(c.partials->ids.size())});
+  const std::vector<Share> all = by_device(comm, machine, mine);
+  std::vector<SharedPoints> points;
+  for (std::size_t d = 0; d < copies.size(); ++d) {
+    std::int64_t before = 0;
+    for (const Share& other : all)
+      if (other.first_block < mine[d].first_block) before += other.count;
+    points.push_back({copies[d].partials->ids, before, 1});
+  }
+  host_ = std::make_unique<GatherScatter>(comm, host, points, options_on_host(options));
+}
+
+void HostPacked::pack(std::size_t device, Stream& stream, const Values& values, Op op) {
+  Here& here = devices_[device];
+  if (here.rows.count == 0) return;
+  stream.wait(here.back);
+  pack_rows(stream, here.rows, values, {here.there.data(), here.rows.count}, type_, components_, op);
+  copy(stream, here.here.data(), here.there.data(), here.there.bytes());
+  stream.record(here.left);
+}
+
+void HostPacked::finish(std::vector<Stream>& streams, const std::vector<Values>& values, Op op) {
+  std::vector<GatherScatter::Array> arrays;
+  for (Here& here : devices_) {
+    here.left.synchronize();
+    arrays.push_back({here.here.data(), here.rows.count});
+  }
+  host_->run(streams_, arrays, op);
+  for (Stream& stream : streams_) stream.synchronize();
+  host_->check();
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    Here& here = devices_[d];
+    if (here.rows.count == 0) continue;
+    copy(streams[d], here.there.data(), here.here.data(), here.there.bytes());
+    scatter_rows(streams[d], here.rows, nullptr, {here.there.data(), here.rows.count}, values[d], nullptr, type_,
+                 components_);
+    streams[d].record(here.back);
+  }
+}
+
+}  // namespace slipstream

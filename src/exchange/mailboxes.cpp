@@ -1,0 +1,142 @@
+#include "exchange/mailboxes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <slipstream/error.hpp>
+
+#include "exchange/agreement.hpp"
+#include "machine/agree.hpp"
+#include "machine/hash.hpp"
+#include "machine/records.hpp"
+#include "machine/rendezvous.hpp"
+
+namespace slipstream {
+namespace {
+
+/// The messages between mailboxes, each a block of a grid of one row: what one sends the other receives.
+class Letters final : public Pattern {
+ public:
+  struct Letter {
+    std::int64_t source = 0, target = 0;  ///< devices, which are blocks
+    std::int64_t from = 0, to = 0, count = 0;
+    bool operator<(const Letter& other) const {
+      return std::pair(source, target) < std::pair(other.source, other.target);
+    }
+  };
+  /// Collective: no rank knows the letters of others, and all have one fingerprint.
+  Letters(const Communicator& comm, std::string name, std::vector<Letter> letters)
+      : name_(std::move(name)), letters_(std::move(letters)) {
+    std::sort(letters_.begin(), letters_.end());
+    Hash own, all;
+    for (const Letter& l : letters_)
+      for (const std::int64_t value : {l.source, l.target, l.from, l.to, l.count})
+        own.add(static_cast<std::uint64_t>(value));
+    for (const std::int64_t part : comm.all_gather(static_cast<std::int64_t>(own.value())))
+      all.add(static_cast<std::uint64_t>(part));
+    fingerprint_ = all.value();
+  }
+  std::string name() const override { return name_; }
+  std::uint64_t fingerprint() const override { return fingerprint_; }
+  /// Of this rank alone: no other knows of its letters.
+  std::vector<Transfer> transfers(const Grid& grid, int components, const Extent&, int rank) const override {
+    require(rank == grid.rank(), "a gather-scatter is planned by its own rank alone");
+    std::vector<int> all(static_cast<std::size_t>(components));
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<Transfer> found;
+    for (const Letter& l : letters_)
+      found.push_back({l.source,
+                       l.target,
+                       {{{l.from, 0, 0}, {l.from + l.count, 1, 1}}, all, nullptr},
+                       {{{l.to, 0, 0}, {l.to + l.count, 1, 1}}, all, nullptr},
+                       Op::copy});
+    return found;
+  }
+
+ private:
+  std::string name_;
+  std::vector<Letter> letters_;
+  std::uint64_t fingerprint_ = 0;
+};
+
+/// What a device tells another of its mailbox.
+struct Address {
+  std::int64_t device = 0, other = 0;
+  std::int64_t outgoing = 0, incoming = 0, count = 0;  ///< values that the other sends
+};
+
+/// `devices`: this rank's.
+std::vector<Letters::Letter> letters_of(const Communicator& comm, const Machine& machine,
+                                        const std::vector<int>& devices, const std::vector<const Mailbox*>& boxes,
+                                        double seconds) {
+  std::map<int, std::string> texts;
+  for (std::size_t d = 0; d < boxes.size(); ++d)
+    for (const Mail& mail : boxes[d]->mail)
+      append_record(texts[machine.device(mail.device).rank],
+                    Address{devices[d], mail.device, mail.outgoing, mail.incoming, mail.incoming_count});
+  std::vector<Address> told;
+  for (const auto& [rank, text] : rendezvous(comm, texts, seconds)) read_records(text, told);
+  std::map<std::pair<std::int64_t, std::int64_t>, Address> known;
+  for (const Address& address : told) known[{address.device, address.other}] = address;
+  std::vector<Letters::Letter> letters;
+  const auto list = [&](const Letters::Letter& letter) {
+    if (letter.count) letters.push_back(letter);
+  };
+  for (std::size_t d = 0; d < boxes.size(); ++d)
+    for (const Mail& mail : boxes[d]->mail) {
+      const auto there = known.find({mail.device, devices[d]});
+      require(there != known.end() && there->second.count == mail.outgoing_count,
+              "devices " + std::to_string(devices[d]) + " and " + std::to_string(mail.device) +
+                  " of a gather-scatter list different numbers of shared values");
+      list({devices[d], mail.device, mail.outgoing, there->second.incoming, mail.outgoing_count});
+      // Of two devices of this rank, each lists what it sends.
+      if (machine.device(mail.device).rank != comm.rank())
+        list({mail.device, devices[d], there->second.outgoing, mail.incoming, mail.incoming_count});
+    }
+  return letters;
+}
+
+}  // namespace
+
+Mailboxes::Mailboxes(const Communicator& comm, const Machine& machine, const std::string& name,
+                     const std::vector<const Mailbox*>& boxes, const Options& options, double seconds) {
+  tuning_.options = options.exchange;
+  tuning_.source = "rules";
+  const std::vector<int> devices = machine.devices_of_rank(comm.rank());
+  std::vector<std::int64_t> mine;
+  for (const Mailbox* box : boxes) mine.push_back(std::max<std::int64_t>(box->size, 1));
+  const std::vector<std::int64_t> sizes = by_device(comm, machine, mine);
+  const std::vector<Letters::Letter> letters = letters_of(comm, machine, devices, boxes, seconds);
+  if (comm.all(letters.empty())) return;
+  pattern_ = std::make_unique<Letters>(comm, name, letters);
+  // A field of a block a device, whose values the exchange moves.
+  on_all_ranks(comm, "a gather-scatter could not be made", [&] {
+    GridOptions blocks;
+    std::int64_t at = 0;
+    for (std::size_t device = 0; device < sizes.size(); ++device) {
+      Block block;
+      block.box = {{at, 0, 0}, {at + sizes[device], 1, 1}};
+      block.device = static_cast<int>(device);
+      at += sizes[device];
+      blocks.boxes.push_back(block);
+    }
+    grid_ = std::make_unique<Grid>(Extent{at, 1, 1}, machine, comm.rank(), blocks);
+    FieldOptions values;
+    values.name = "shared points";
+    values.type = options.type;
+    values.components = options.components;
+    values.shared = true;
+    field_ = std::make_unique<Field>(*grid_, values);
+    for (const int device : devices) {
+      const BlockShape& shape = field_->shape(device);
+      values_.push_back({field_->data(device) + shape.origin * static_cast<std::int64_t>(size_of(options.type)),
+                         shape.component_stride});
+    }
+  });
+  const std::vector<ExchangeItem> items{{pattern_.get(), field_.get(), nullptr, false, options.coding}};
+  if (options.tune) tuning_ = tune(comm, *grid_, items, options.exchange, *options.tune);
+  exchange_ = std::make_unique<Exchange>(comm, *grid_, items, tuning_.options);
+}
+
+}  // namespace slipstream

@@ -1,0 +1,12 @@
+#pragma once
+#include <vector>
+
+#include "exchange/holders.hpp"
+
+namespace slipstream {
+
+/// Of one device, from its points and from all holders of ids that it shares with others, both sorted.
+UniqueCopies find_unique(int device, const SharedPoints& points, const std::vector<Point>& sorted,
+                         const std::vector<Holder>& shared);
+
+}  // namespace slipstream
