@@ -86,6 +86,16 @@ void Decomposition::choose(std::array<int, 2> wanted) {
       process = {first, devices / first};
 }
 
+std::vector<std::array<int, 2>> Decomposition::candidates() const {
+  std::vector<std::array<int, 2>> all;
+  for (int first = 1; first <= devices; ++first)
+    if (devices % first == 0) all.push_back({first, devices / first});
+  double least = largest_share(all[0]);
+  for (const auto& grid : all) least = std::min(least, largest_share(grid));
+  std::erase_if(all, [&](const auto& grid) { return largest_share(grid) > 1.5 * least; });
+  return all;
+}
+
 std::vector<Stage> Decomposition::path() const {
   if (alone()) return {};
   std::vector<Stage> stages;
@@ -176,7 +186,6 @@ LineBatch Decomposition::alone_along_z(bool forward) const {
   const Side across{0, lines, 1}, along{0, 1, cells[2]};
   batch.from = batch.to = across;
   if (transposed) (forward ? batch.to : batch.from) = along;
-  batch.in_place = forward && !transposed;
   return batch;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fft/choose.hpp"
 #include "fft/impl.hpp"
 #include "fft/scale_kernels.hpp"
 
@@ -21,10 +22,32 @@ void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::v
   require(from.size() == to.size(), "a Fourier transform was given " + std::to_string(from.size()) +
                                         " components to read and " + std::to_string(to.size()) +
                                         " to fill: give both the same");
+  require_apart(forward, from, to);
   if (lanes.size() > 1 && from.size() > 1) {
     overlapped(forward, from, to, streams);
   } else {
     one_by_one(forward, from, to, streams);
+  }
+}
+
+// Each component is read by its first step and written by its last.
+void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& to) const {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::int64_t physical_bytes =
+        cut.word() * (cut.real ? 1 : 2) * cut.volume_on(devices[i], Stage::physical, true);
+    const std::int64_t spectral_bytes = 2 * cut.word() * cut.volume_on(devices[i], last_stage());
+    const auto read = static_cast<std::uintptr_t>(forward ? physical_bytes : spectral_bytes);
+    const auto written = static_cast<std::uintptr_t>(forward ? spectral_bytes : physical_bytes);
+    if (!read || !written) continue;
+    for (std::size_t t = 0; t < to.size(); ++t)
+      for (std::size_t f = t; f < from.size(); ++f) {
+        const auto a = reinterpret_cast<std::uintptr_t>(from[f][i]), b = reinterpret_cast<std::uintptr_t>(to[t][i]);
+        if (a >= b + written || b >= a + read || (f == t && a == b)) continue;
+        throw Error("component " + std::to_string(t) + " of a Fourier transform would be written over what component " +
+                    std::to_string(f) +
+                    " is read from: give arrays that do not overlap, or one that begins at the "
+                    "same address and holds the larger of both");
+      }
   }
 }
 
@@ -151,13 +174,17 @@ std::vector<std::vector<Pointer>> Fft::Impl::arrays_of(const Field& field, const
   return arrays;
 }
 
-Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options)
-    : impl_(std::make_unique<Impl>(comm, machine, cells, std::move(options))) {}
+Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options) {
+  FftProcessGrids tried = fft::choose_process_grid(comm, machine, cells, options);
+  impl_ = std::make_unique<Impl>(comm, machine, cells, std::move(options));
+  impl_->grids_tried = std::move(tried);
+}
 Fft::~Fft() = default;
 Fft::Fft(Fft&&) noexcept = default;
 
 const Extent& Fft::cells() const { return impl_->cut.cells; }
 const std::array<int, 2>& Fft::process_grid() const { return impl_->cut.process; }
+const FftProcessGrids& Fft::process_grids() const { return impl_->grids_tried; }
 const Grid& Fft::physical() const { return *impl_->physical; }
 const Grid& Fft::spectral() const { return impl_->grid(impl_->last_stage()); }
 const std::array<int, 3>& Fft::spectral_axes() const { return Decomposition::axes(impl_->last_stage()); }

@@ -58,7 +58,8 @@ struct Fft::Impl {
   std::vector<Buffer<std::byte>> workspace;    // by device
   std::vector<fft::Lane> lanes;                // two where components overlap
   Tuning tuning;                               // of all moves together
-  std::vector<ExchangeOptions> tuned;          // of the first lane's moves, in the order in which they are made
+  FftProcessGrids grids_tried;
+  std::vector<ExchangeOptions> tuned;  // of the first lane's moves, in the order in which they are made
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
   ~Impl();
@@ -71,6 +72,8 @@ struct Fft::Impl {
   using Sources = std::vector<std::vector<const void*>>;  // by component, then by device
   using Targets = std::vector<std::vector<void*>>;
   void run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
+  /// Arrays that would be written before they are read.
+  void require_apart(bool forward, const Sources& from, const Targets& to) const;
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
   /// Arrays by the devices of this rank, null where one has no block.
   template <class Pointer>

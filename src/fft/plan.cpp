@@ -152,9 +152,9 @@ void Fft::Impl::plan_forward(Lane& lane) {
   std::vector<Step>& forward = lane.forward;
   const auto first = [&](const Extent& block) { return cut.first(block, true); };
   if (cut.alone()) {
-    const Array half = cut.transposed ? Array::first : Array::to;
-    add_lines(forward, Stage::physical, Array::from, half, first);
-    add_lines(forward, Stage::physical, half, Array::to, [&](const Extent&) { return cut.alone_along_z(true); });
+    add_lines(forward, Stage::physical, Array::from, Array::first, first);
+    add_lines(forward, Stage::physical, Array::first, Array::to,
+              [&](const Extent&) { return cut.alone_along_z(true); });
     return;
   }
   add_lines(forward, Stage::physical, Array::from, Array::first, first);
