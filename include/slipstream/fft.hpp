@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <slipstream/exchange.hpp>
@@ -34,6 +35,10 @@ struct FftOptions {
   /// Of several components, one's values travel while the lines of the next are transformed. Takes work arrays and
   /// messages twice; without effect on one device.
   bool overlap = false;
+  /// The last transform before a move stores its results where they must go (slipstream/window.hpp), and nothing packs
+  /// them: where the device has such a transform, and all messages of the move travel by the routes kernel or direct.
+  /// Elsewhere the engine packs. None: yes on the host. The host's results have the same bits either way.
+  std::optional<bool> store = {};
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure the routes of every transpose
 };
@@ -125,6 +130,8 @@ class Fft {
   bool capturable() const;
   /// Bytes that the plan holds on a device of this rank.
   std::int64_t bytes_on(Device device) const;
+  /// Moves of one forward transform whose values are stored by the transform before them (FftOptions::store), and all.
+  std::pair<int, int> stored_moves() const;
   /// Messages of one forward transform that leave or reach this rank's devices.
   std::vector<MessageInfo> messages() const;
   /// Those of all ranks with the times of the last forward transform, transpose by transpose (Exchange::report). Waits.

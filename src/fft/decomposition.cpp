@@ -151,6 +151,7 @@ LineBatch Decomposition::first(const Extent& block, bool forward) const {
   const std::int64_t nx = cells[0], mx = modes[0], ny = block[1];
   if (pencils()) {
     batch.sizes = {nx};
+    batch.rows = ny;
     batch.count = ny * block[2];
     batch.from = {0, 1, nx};
     batch.to = {0, 1, mx};
@@ -167,6 +168,7 @@ LineBatch Decomposition::first(const Extent& block, bool forward) const {
 LineBatch Decomposition::last(const Extent& block, bool forward) const {
   LineBatch batch = complex(forward);
   batch.sizes = {block[0]};
+  batch.rows = block[1];
   batch.count = block[1] * block[2];
   batch.from = batch.to = {0, 1, block[0]};
   return batch;

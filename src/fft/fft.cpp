@@ -55,9 +55,12 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
   Lane& lane = lanes[0];
   for (std::size_t c = 0; c < from.size(); ++c)
     for (Step& step : forward ? lane.forward : lane.backward) {
-      if (step.move) {
+      if (step.move && step.move->stored.empty()) {
         if (step.move->clears) clear(lane, step.to, streams);
         step.move->exchange->run(streams);
+      } else if (step.move) {
+        begin_move(lane, step, from[c], streams);
+        step.move->exchange->end(streams);
       } else {
         run_within(lane, step, from[c], to[c], streams);
       }
@@ -84,14 +87,27 @@ void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to,
       for (; flight.step < steps.size() && !steps[flight.step].move; ++flight.step)
         run_within(lanes[turn], steps[flight.step], from[flight.component], to[flight.component], streams);
       if (flight.step < steps.size()) {
-        const Step& step = steps[flight.step];
-        if (step.move->clears) clear(lanes[turn], step.to, streams);
-        step.move->exchange->begin(streams);
+        begin_move(lanes[turn], steps[flight.step], from[flight.component], streams);
         break;
       }
       flight.active = false;
     }
   }
+}
+
+/// With the transform before it, where that stores.
+void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams) {
+  fft::Move& move = *step.move;
+  if (move.clears) clear(lane, step.to, streams);
+  if (move.stored.empty()) return move.exchange->begin(streams);
+  move.exchange->open(streams);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (!move.stored[i]) continue;
+    const auto work = [&](Array place) -> void* { return lane.work[i][static_cast<std::size_t>(place)].data(); };
+    const void* const read = move.before == Array::from ? from[i] : work(move.before);
+    move.stored[i]->run(streams[i], read, work(step.from), *move.exchange);
+  }
+  move.exchange->post(streams);
 }
 
 /// Lines or a copy.
@@ -246,6 +262,16 @@ std::int64_t Fft::bytes_on(Device device) const {
   }
   impl_->each_move([&](Exchange& exchange) { bytes += exchange.bytes_on(device); });
   return bytes;
+}
+
+std::pair<int, int> Fft::stored_moves() const {
+  std::pair<int, int> found{0, 0};
+  for (const Step& step : impl_->lanes[0].forward)
+    if (step.move) {
+      ++found.second;
+      if (!step.move->stored.empty()) ++found.first;
+    }
+  return found;
 }
 
 std::vector<MessageInfo> Fft::messages() const {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <slipstream/buffer.hpp>
@@ -11,6 +12,7 @@
 
 #include "fft/decomposition.hpp"
 #include "fft/lines.hpp"
+#include "fft/stores.hpp"
 
 namespace slipstream {
 namespace fft {
@@ -21,18 +23,23 @@ enum class Array : std::uint8_t { first, second, from, to };
 /// One entry for each device of the rank, null where it has nothing to do.
 using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
 
-/// Between two transforms: a transpose between the two work arrays.
+/// Between two transforms: a transpose between the two work arrays. Where `stored` has entries, for each device of the
+/// rank, null where it has nothing, the transform before the move is a part of it: it reads the step's `before`, works
+/// in the source's array and stores into the target's place.
 struct Move {
   bool clears = false;  ///< what does not travel must be zero at the target
   std::unique_ptr<Transpose> pattern;
   std::unique_ptr<Field> source, target;
   std::unique_ptr<Exchange> exchange;
+  std::vector<std::unique_ptr<StoredLines>> stored;
+  Array before{};
 };
 
 struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
-  std::optional<Move> move;  ///< neither: values are copied
+  std::vector<std::pair<LineBatch, Extent>> batches;  ///< of the lines, with the block's extent; count 0: none
+  std::optional<Move> move;                           ///< neither: values are copied
 };
 
 /// Two work arrays a device and the steps that use them: what one component needs on its way.
@@ -102,6 +109,8 @@ struct Fft::Impl {
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to,
                 fft::Array source);
+  /// Whether the lines before a move may store their results: routes and sizes of all ranks allow it.
+  bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item, const ExchangeOptions& how) const;
   std::array<std::vector<Transpose::Range>, 3> kept(fft::Stage from, fft::Stage to) const;
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
@@ -111,6 +120,7 @@ struct Fft::Impl {
   void clear(const fft::Lane& lane, fft::Array array, std::vector<Stream>& streams) const;
   void one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
   void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
+  void begin_move(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams);
   void run_within(const fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from,
                   const std::vector<void*>& to, std::vector<Stream>& streams);
 };

@@ -40,6 +40,9 @@ class Plan:
         rank gives empty lists.
     overlap: of several components, one's values travel while the lines of the next are transformed; takes work arrays
         and messages twice.
+    store: True where the last transform before a move stores its results where they must go, and nothing packs them:
+        on devices that have such a transform, where all messages travel by the routes kernel or direct. None: on the
+        host, whose results have the same bits either way.
     routes, options: as Exchange has them.
 
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
@@ -57,6 +60,7 @@ class Plan:
         scaled: bool = True,
         components: int | None = None,
         overlap: bool = False,
+        store: bool | None = None,
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -64,6 +68,8 @@ class Plan:
         self._components = components
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
         how = _options(self._type, process_grid, transposed, overlap)
+        if store is not None:
+            how["store"] = store
         how |= {"highest": tuple(highest), "scaled": scaled, "exchange": options}
         self._plan = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
         self.cells = grid.cells
@@ -149,6 +155,11 @@ class Plan:
     def report(self) -> list[dict[str, Any]]:
         """Those of all ranks with the times of the last forward transform. Waits. Collective."""
         return self._plan.report()
+
+    @property
+    def stored_moves(self) -> tuple[int, int]:
+        """Moves of a forward transform whose values are stored by the transform before them, and all."""
+        return self._plan.stored_moves
 
     @property
     def capturable(self) -> bool:

@@ -3,8 +3,8 @@
 
 #include <slipstream/fft.hpp>
 
-#include "api/python_common.hpp"
 #include "api/bench/timed_loops.hpp"
+#include "api/python_common.hpp"
 #include "fft/lines.hpp"
 
 namespace slipstream::python {
@@ -36,6 +36,9 @@ class Bench {
     found["setup_s"] = setup_seconds_;
     found["sent_bytes"] = world().sum_in_rank_order(sent_);
     found["process_grid"] = nb::make_tuple(fft_.process_grid()[0], fft_.process_grid()[1]);
+    const auto [stored, moves] = fft_.stored_moves();
+    found["stored_moves"] = stored;
+    found["moves"] = moves;
     return found;
   }
 

@@ -24,6 +24,9 @@ FftOptions fft_options(const nb::dict& dict) {
   reader.read("highest", options.highest);
   reader.read("scaled", options.scaled);
   reader.read("overlap", options.overlap);
+  bool store = false;
+  reader.read("store", store);
+  if (dict.contains("store")) options.store = store;
   reader.read("exchange", exchange);
   reader.finish();
   options.type = dtype_from_string(type);
@@ -126,6 +129,11 @@ void bind_fft(nb::module_& m) {
       .def_prop_ro("spectral_axes", [](ArrayFft& self) { return self.fft().spectral_axes(); })
       .def_prop_ro("process_grid", [](ArrayFft& self) { return self.fft().process_grid(); })
       .def_prop_ro("process_grids", [](ArrayFft& self) { return process_grids(self.fft().process_grids()); })
+      .def_prop_ro("stored_moves",
+                   [](ArrayFft& self) {
+                     const auto [stored, all] = self.fft().stored_moves();
+                     return nb::make_tuple(stored, all);
+                   })
       .def_prop_ro("capturable", [](ArrayFft& self) { return self.fft().capturable(); })
       .def_prop_ro("bytes", &ArrayFft::bytes)
       .def("messages", [](ArrayFft& self) { return message_list(self.fft().messages()); })

@@ -133,6 +133,30 @@ double difference(const Field& field, int component, const Whole& whole, const s
   return most;
 }
 
+/// Whether the mode with this index is used where |k_a| is at most highest[a].
+bool used(const Extent& mode, const Extent& cells, const Extent& highest) {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (highest[a] >= 0 && std::min(mode[a], cells[a] - mode[a]) > highest[a]) return false;
+  return true;
+}
+
+/// As the caller must, before the way back.
+void clear_unused(Field& v, const Extent& cells, const Extent& highest, const std::array<int, 3>& axes) {
+  for (const std::int64_t id : v.grid().local()) {
+    auto bytes = array_of<std::byte>(v, id);
+    const Box& box = v.grid().block(id).box;
+    each_cell(box, [&](const Extent& q) {
+      Extent k{};
+      for (std::size_t a = 0; a < 3; ++a) k[static_cast<std::size_t>(axes[a])] = q[a];
+      if (used(k, cells, highest)) return;
+      const Extent local{q[0] - box.lo[0], q[1] - box.lo[1], q[2] - box.lo[2]};
+      for (int c = 0; c < v.options().components; ++c)
+        put(v.options().type, bytes.data(), element(v.shape(id), c, local), 0);
+    });
+    set_array(v, id, bytes);
+  }
+}
+
 struct Scenario {
   Extent cells;
   DType type;
@@ -300,6 +324,82 @@ TEST_P(FourierTransforms, WorkInPlace) {
     }
 }
 
+/// All bytes of a field on this rank.
+std::vector<std::byte> bytes_of(const Field& field) {
+  std::vector<std::byte> all;
+  for (const std::int64_t id : field.grid().local()) {
+    const auto some = array_of<std::byte>(field, id);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+/// Whether the results are stored or packed, they are those of the contract; on the host they have the same bits.
+TEST_P(FourierTransforms, StoreTheirResultsWhereTheyMustGo) {
+  const Machine m = machine();
+  const bool host = std::get<0>(GetParam()) == Backend::host;
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (const Extent cells : {Extent{8, 16, 4}, Extent{21, 18, 7}}) {
+      FftOptions store, pack;
+      store.type = types[number % 4];
+      store.process_grid = grid;
+      store.transposed = number % 5 != 0;
+      store.overlap = number % 3 == 1;
+      if (number % 3 == 2) store.highest = {2, 5, 1};
+      pack = store;
+      store.store = true;
+      pack.store = false;
+      ++number;
+      SCOPED_TRACE(to_string(cells) + " of " + to_string(store.type) + " on " + std::to_string(grid[0]) + " x " +
+                   std::to_string(grid[1]) + (store.transposed ? ", transposed" : ""));
+      Fft stores(comm, m, cells, store), packs(comm, m, cells, pack);
+      ASSERT_EQ(packs.stored_moves().first, 0);
+      if (host) {
+        ASSERT_EQ(stores.stored_moves().first, stores.stored_moves().second);
+      }
+      FieldOptions physical = stores.physical_field("u"), spectral = stores.spectral_field("v");
+      physical.components = spectral.components = 3;
+      Field u(stores.physical(), physical), v(stores.spectral(), spectral), same(stores.spectral(), spectral);
+      std::vector<Stream> streams = streams_of(stores.physical());
+      for (int round = 0; round < 2; ++round) {
+        std::vector<Whole> before;
+        for (int c = 0; c < 3; ++c) {
+          before.push_back(random_values(cells, store.type, static_cast<std::uint64_t>(7 * round + c)));
+          set(u, c, before.back());
+        }
+        stores.forward(u, v, streams);
+        packs.forward(u, same, streams);
+        finish(streams);
+        stores.check();
+        if (host && store.highest[0] < 0) {
+          ASSERT_EQ(bytes_of(v), bytes_of(same)) << "forward, round " << round;
+        }
+        for (int c = 0; c < 3; ++c) {
+          Whole wanted = by_sums(before[static_cast<std::size_t>(c)]);
+          each_cell({{0, 0, 0}, cells}, [&](const Extent& k) {
+            if (!used(k, cells, store.highest)) wanted.at(k) = 0;
+          });
+          for (Field* field : {&v, &same}) {
+            clear_unused(*field, cells, store.highest, stores.spectral_axes());
+            ASSERT_LE(difference(*field, c, wanted, stores.spectral_axes()), tolerance({cells, store.type}));
+          }
+        }
+        Field back(stores.physical(), physical), again(stores.physical(), physical);
+        stores.backward(v, back, streams);
+        packs.backward(v, again, streams);
+        finish(streams);
+        stores.check();
+        if (host) {
+          ASSERT_EQ(bytes_of(back), bytes_of(again)) << "backward, round " << round;
+        }
+        for (int c = 0; c < 3 && store.highest[0] < 0; ++c)
+          ASSERT_LE(difference(back, c, before[static_cast<std::size_t>(c)]),
+                    tolerance({cells, store.type}) / std::sqrt(static_cast<double>(volume(cells))));
+      }
+    }
+}
+
 TEST_P(FourierTransforms, ChooseTheFastestProcessGridOnce) {
   const Machine m = machine();
   // A place of this test's own.
@@ -364,13 +464,6 @@ TEST_P(FourierTransforms, KeepTheSumOfSquares) {
   EXPECT_NEAR(comm.sum_in_rank_order(here) / static_cast<double>(volume(cells)), wanted, 1e-12 * wanted);
 }
 
-/// Whether the mode with this index is used where |k_a| is at most highest[a].
-bool used(const Extent& mode, const Extent& cells, const Extent& highest) {
-  for (std::size_t a = 0; a < 3; ++a)
-    if (highest[a] >= 0 && std::min(mode[a], cells[a] - mode[a]) > highest[a]) return false;
-  return true;
-}
-
 TEST_P(FourierTransforms, LeaveModesBehindThatAreNotUsed) {
   const Machine m = machine();
   const Extent cells{12, 9, 15}, highest{3, 2, 4};
@@ -395,18 +488,7 @@ TEST_P(FourierTransforms, LeaveModesBehindThatAreNotUsed) {
         });
         fft.forward(u, v, streams);
         finish(streams);
-        for (const std::int64_t id : v.grid().local()) {  // as the caller must, before the way back
-          auto values = array_of<Complex>(v, id);
-          const Box& box = v.grid().block(id).box;
-          std::size_t at = 0;
-          each_cell(box, [&](const Extent& q) {
-            Extent k{};
-            for (std::size_t a = 0; a < 3; ++a) k[static_cast<std::size_t>(fft.spectral_axes()[a])] = q[a];
-            if (!used(k, cells, highest)) values[at] = 0;
-            ++at;
-          });
-          set_array(v, id, values);
-        }
+        clear_unused(v, cells, highest, fft.spectral_axes());
         ASSERT_LE(difference(v, 0, wanted, fft.spectral_axes()), tolerance({cells, type}));
         Field back(fft.physical(), fft.physical_field("back")), same(fft.physical(), fft.physical_field("same"));
         fft.backward(v, back, streams);

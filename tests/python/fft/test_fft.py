@@ -130,6 +130,21 @@ def test_a_report_has_the_times_of_the_messages() -> None:
     assert {(row["source"], row["target"]) for row in plan.report()} >= {(0, 1), (1, 0)}
 
 
+def test_results_are_stored_where_they_must_go() -> None:
+    u, spectra = values(CELLS, "float64"), []
+    for store, routes, stored in ((True, [], (2, 2)), (False, [], (0, 2)), (True, ["kernel", "staged"], (0, 2))):
+        grid = ss.Grid(CELLS, backend="host", devices_per_rank=4)
+        with ss.fft.Plan(grid, "float64", process_grid=(2, 2), store=store, routes=routes) as plan:
+            assert plan.stored_moves == stored
+            v = [np.empty(plan.spectral.array_shape(0, block=block), complex) for block in range(4)]
+            plan.forward(parts(plan.physical, u), v)
+            spectra.append(v)
+    for part, right in zip(spectra[0], parts(plan.spectral, spectrum(u, True)), strict=True):
+        np.testing.assert_allclose(part, right, atol=1e-11)
+    for other in spectra[1:]:
+        assert all((a == b).all() for a, b in zip(spectra[0], other, strict=True))
+
+
 def test_modes_are_wave_numbers_of_each_block() -> None:
     grid = ss.Grid(CELLS, backend="host", devices_per_rank=2)
     for dtype, transposed in (("float64", True), ("complex128", False)):
