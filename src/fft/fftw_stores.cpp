@@ -5,7 +5,7 @@
 #include <slipstream/launch.hpp>
 
 #include "fft/fftw_plan.hpp"
-#include "fft/stores.hpp"
+#include "fft/radix_stores.hpp"
 
 namespace slipstream::fft {
 namespace {
@@ -89,9 +89,10 @@ class FftwStoredLines final : public StoredLines {
 
 }  // namespace
 
-bool can_store(Backend backend, const LineBatch&) { return backend == Backend::host; }
+bool can_store(Backend backend, const LineBatch& batch) { return backend == Backend::host || radix_holds(batch); }
 
 std::unique_ptr<StoredLines> make_stored_lines(Device device, const LineBatch& batch, const Extent& block) {
+  if (device.backend != Backend::host) return make_radix_stored_lines(device, batch, block);
   if (batch.twice) return std::make_unique<FftwStoredLines<true>>(device, batch, block);
   return std::make_unique<FftwStoredLines<false>>(device, batch, block);
 }

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <slipstream/buffer.hpp>
@@ -35,11 +34,17 @@ struct Move {
   Array before{};
 };
 
+/// The lines of a device, and its block's extent.
+struct Batch {
+  LineBatch lines;
+  Extent block{};
+};
+
 struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
-  std::vector<std::pair<LineBatch, Extent>> batches;  ///< of the lines, with the block's extent; count 0: none
-  std::optional<Move> move;                           ///< neither: values are copied
+  std::vector<Batch> batches;  ///< of the lines; count 0: none
+  std::optional<Move> move;    ///< neither: values are copied
 };
 
 /// Two work arrays a device and the steps that use them: what one component needs on its way.

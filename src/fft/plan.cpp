@@ -106,7 +106,7 @@ void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Arr
       const Block& block = grid(stage).block(id);
       const std::size_t i = place_of(block.device);
       step.batches[i] = {batch(block.box.extents()), block.box.extents()};
-      step.lines[i] = fft::make_lines(local[i], step.batches[i].first);
+      step.lines[i] = fft::make_lines(local[i], step.batches[i].lines);
     }
   });
   steps.push_back(std::move(step));
@@ -149,13 +149,17 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     move.before = steps.back().from;
     on_all_ranks(comm, [&] {
       for (std::size_t i = 0; i < devices.size(); ++i) {
-        const auto& [batch, block] = steps.back().batches[i];
-        move.stored.push_back(batch.count ? fft::make_stored_lines(local[i], batch, block) : nullptr);
+        const fft::Batch& b = steps.back().batches[i];
+        move.stored.push_back(b.lines.count ? fft::make_stored_lines(local[i], b.lines, b.block) : nullptr);
       }
     });
     steps.pop_back();
   }
   move.exchange = std::make_unique<Exchange>(comm, grid(from), std::vector{item}, how);
+  on_all_ranks(comm, [&] {
+    for (const auto& stored : move.stored)
+      if (stored) stored->prepare(*move.exchange);
+  });
   move.clears = to < from && cut.truncates(to);
   Step step;
   step.from = source;
@@ -170,7 +174,7 @@ bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem
   if (!wanted || !before || before->lines.empty()) return false;
   bool able = true;
   for (std::size_t i = 0; i < devices.size(); ++i)
-    able = able && (!before->batches[i].first.count || fft::can_store(local[i].backend, before->batches[i].first));
+    able = able && (!before->batches[i].lines.count || fft::can_store(local[i].backend, before->batches[i].lines));
   if (comm.max(able ? 0 : 1) > 0) return false;
   PlannedItem planned{item.pattern, item.source->options(), item.target->options()};
   planned.produced = true;

@@ -12,6 +12,8 @@ namespace slipstream::fft {
 class StoredLines {
  public:
   virtual ~StoredLines() = default;
+  /// Once, before the first run, for the exchange that all runs are given.
+  virtual void prepare(const Exchange&) {}
   /// Between open() and post(): queues all transforms and the stores of their results, through the windows of item 0.
   /// `work` holds a whole block, whose values are of no use afterwards.
   virtual void run(Stream& stream, const void* from, void* work, const Exchange& exchange) = 0;
