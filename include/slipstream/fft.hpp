@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <slipstream/exchange.hpp>
@@ -18,6 +19,11 @@ struct FftOptions {
   /// Devices that share y and z: {1, p} are slabs, which move once, others pencils, which move twice. {0, 0}: slabs
   /// where every device gets some, else the grid whose largest part is smallest.
   std::array<int, 2> process_grid{0, 0};
+  /// With {0, 0}: the grid whose transforms are fastest, measured when the plan is made and remembered on disk with the
+  /// tuner's choices (TuneOptions, those of `tune` or their defaults). Each is measured as it would be used, with tuned
+  /// routes where `tune` is given, on an array a device of the larger of both sides; where memory does not hold it the
+  /// rule above decides.
+  bool tune_process_grid = false;
   /// The spectrum stays where the last transform leaves it, its axes in the order z, x, y. False: it comes back to the
   /// order x, y, z, which costs as much as another transpose, and on several devices a copy.
   bool transposed = true;
@@ -29,6 +35,11 @@ struct FftOptions {
   /// Of several components, one's values travel while the lines of the next are transformed. Takes work arrays and
   /// messages twice; without effect on one device.
   bool overlap = false;
+  /// The last transform before a move stores its results where they must go (slipstream/window.hpp), and nothing packs
+  /// them: where the device has such a transform, and all messages of the move travel by the routes kernel or direct.
+  /// Elsewhere the engine packs. The host has one for all lines, whose results have the same bits either way; GPUs for
+  /// complex lines of 2^4 to 2^11 values. None: on the host alone.
+  std::optional<bool> store = {};
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure the routes of every transpose
 };
@@ -43,6 +54,17 @@ struct FftMemory {
   std::int64_t total() const { return physical + spectral + work + messages + library; }
 };
 
+/// How a process grid was found.
+struct FftProcessGrids {
+  struct Time {
+    std::array<int, 2> grid{1, 1};
+    double microseconds = 0;  ///< of one forward and one backward transform of one component, slowest rank
+  };
+  std::string source = "rules";    ///< or "given", "measured", "cache"
+  std::vector<Time> times;         ///< in the order of preference: fewer moves first
+  std::vector<std::string> notes;  ///< candidates that failed, caches not read; on rank 0
+};
+
 /// Three-dimensional discrete Fourier transforms of values that lie on any number of devices.
 ///
 /// For u on n_x x n_y x n_z cells, forward() gives, for all modes k with 0 <= k_a < n_a,
@@ -54,7 +76,9 @@ struct FftMemory {
 ///     u(j) = 1 / (n_x n_y n_z) sum over modes k of v(k) exp(+2 pi i (...)),
 ///
 /// so that one undoes the other; without FftOptions::scaled the factor is left out. Of real u, v is stored for
-/// k_x <= n_x / 2; what is not real in modes that are their own conjugates is not used. Neither changes what it reads.
+/// k_x <= n_x / 2; what is not real in modes that are their own conjugates is not used. Neither changes what it reads,
+/// but where it is asked to work in place: u and v of a component may begin at the same address, of an array that
+/// holds the larger of both. They may not overlap in another way.
 ///
 /// u lies on physical(): x whole, y and z cut. v lies on spectral(), whose axes are z, x, y in this order (z fastest):
 /// z whole, x and y cut; or as u where FftOptions::transposed is false. Arrays are packed: no ghosts, rows without
@@ -65,8 +89,8 @@ struct FftMemory {
 /// One object may be used by one host thread at a time. Construction, use and end are collective.
 class Fft {
  public:
-  /// Throws Error where an extent is below 1, the process grid does not have as many places as there are devices, the
-  /// type has no Fourier transform, or the library for it is missing.
+  /// Throws Error where an extent is below 1, the process grid does not have as many places as there are devices or is
+  /// both given and to be measured, the type has no Fourier transform, or the library for it is missing.
   Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options = {});
   ~Fft();
   Fft(Fft&&) noexcept;
@@ -76,6 +100,7 @@ class Fft {
 
   const Extent& cells() const;
   const std::array<int, 2>& process_grid() const;
+  const FftProcessGrids& process_grids() const;
   const Grid& physical() const;
   const Grid& spectral() const;
   /// The axis of the modes (0: k_x) along each axis of spectral().
@@ -89,7 +114,8 @@ class Fft {
   /// it.
   void forward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
   void backward(const std::vector<const void*>& from, const std::vector<void*>& to, std::vector<Stream>& streams);
-  /// Several components, from[c] and to[c] as above.
+  /// Several components, from[c] and to[c] as above: a batch. Throws Error where arrays overlap that may not: to[c]
+  /// with from[c] beyond a common beginning, or with what a later component is still to be read from.
   void forward_components(const std::vector<std::vector<const void*>>& from, const std::vector<std::vector<void*>>& to,
                           std::vector<Stream>& streams);
   void backward_components(const std::vector<std::vector<const void*>>& from, const std::vector<std::vector<void*>>& to,
@@ -105,6 +131,8 @@ class Fft {
   bool capturable() const;
   /// Bytes that the plan holds on a device of this rank.
   std::int64_t bytes_on(Device device) const;
+  /// Moves of one forward transform whose values are stored by the transform before them (FftOptions::store), and all.
+  std::pair<int, int> stored_moves() const;
   /// Messages of one forward transform that leave or reach this rank's devices.
   std::vector<MessageInfo> messages() const;
   /// Those of all ranks with the times of the last forward transform, transpose by transpose (Exchange::report). Waits.

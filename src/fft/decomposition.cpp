@@ -86,6 +86,16 @@ void Decomposition::choose(std::array<int, 2> wanted) {
       process = {first, devices / first};
 }
 
+std::vector<std::array<int, 2>> Decomposition::candidates() const {
+  std::vector<std::array<int, 2>> all;
+  for (int first = 1; first <= devices; ++first)
+    if (devices % first == 0) all.push_back({first, devices / first});
+  double least = largest_share(all[0]);
+  for (const auto& grid : all) least = std::min(least, largest_share(grid));
+  std::erase_if(all, [&](const auto& grid) { return largest_share(grid) > 1.5 * least; });
+  return all;
+}
+
 std::vector<Stage> Decomposition::path() const {
   if (alone()) return {};
   std::vector<Stage> stages;
@@ -141,6 +151,7 @@ LineBatch Decomposition::first(const Extent& block, bool forward) const {
   const std::int64_t nx = cells[0], mx = modes[0], ny = block[1];
   if (pencils()) {
     batch.sizes = {nx};
+    batch.rows = ny;
     batch.count = ny * block[2];
     batch.from = {0, 1, nx};
     batch.to = {0, 1, mx};
@@ -157,6 +168,7 @@ LineBatch Decomposition::first(const Extent& block, bool forward) const {
 LineBatch Decomposition::last(const Extent& block, bool forward) const {
   LineBatch batch = complex(forward);
   batch.sizes = {block[0]};
+  batch.rows = block[1];
   batch.count = block[1] * block[2];
   batch.from = batch.to = {0, 1, block[0]};
   return batch;
@@ -176,7 +188,6 @@ LineBatch Decomposition::alone_along_z(bool forward) const {
   const Side across{0, lines, 1}, along{0, 1, cells[2]};
   batch.from = batch.to = across;
   if (transposed) (forward ? batch.to : batch.from) = along;
-  batch.in_place = forward && !transposed;
   return batch;
 }
 

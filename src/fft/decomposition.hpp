@@ -47,6 +47,9 @@ struct Decomposition {
   /// backward one brings to it: of axes that are transformed there, modes that are used.
   std::array<std::vector<Transpose::Range>, 3> kept(Stage stage) const;
   bool truncates(Stage stage) const;
+  /// Process grids that are worth measuring, slabs first: those whose largest part is at most half as large again as
+  /// that of the best.
+  std::vector<std::array<int, 2>> candidates() const;
   /// Bytes of the two arrays between which a device's values go to and fro.
   std::array<std::int64_t, 2> work_bytes(int device) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fft/choose.hpp"
 #include "fft/impl.hpp"
 #include "fft/scale_kernels.hpp"
 
@@ -21,6 +22,7 @@ void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::v
   require(from.size() == to.size(), "a Fourier transform was given " + std::to_string(from.size()) +
                                         " components to read and " + std::to_string(to.size()) +
                                         " to fill: give both the same");
+  require_apart(forward, from, to);
   if (lanes.size() > 1 && from.size() > 1) {
     overlapped(forward, from, to, streams);
   } else {
@@ -28,13 +30,37 @@ void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::v
   }
 }
 
+// Each component is read by its first step and written by its last.
+void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& to) const {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::int64_t physical_bytes =
+        cut.word() * (cut.real ? 1 : 2) * cut.volume_on(devices[i], Stage::physical, true);
+    const std::int64_t spectral_bytes = 2 * cut.word() * cut.volume_on(devices[i], last_stage());
+    const auto read = static_cast<std::uintptr_t>(forward ? physical_bytes : spectral_bytes);
+    const auto written = static_cast<std::uintptr_t>(forward ? spectral_bytes : physical_bytes);
+    if (!read || !written) continue;
+    for (std::size_t t = 0; t < to.size(); ++t)
+      for (std::size_t f = t; f < from.size(); ++f) {
+        const auto a = reinterpret_cast<std::uintptr_t>(from[f][i]), b = reinterpret_cast<std::uintptr_t>(to[t][i]);
+        if (a >= b + written || b >= a + read || (f == t && a == b)) continue;
+        throw Error("component " + std::to_string(t) + " of a Fourier transform would be written over what component " +
+                    std::to_string(f) +
+                    " is read from: give arrays that do not overlap, or one that begins at the "
+                    "same address and holds the larger of both");
+      }
+  }
+}
+
 void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams) {
   Lane& lane = lanes[0];
   for (std::size_t c = 0; c < from.size(); ++c)
     for (Step& step : forward ? lane.forward : lane.backward) {
-      if (step.move) {
+      if (step.move && step.move->stored.empty()) {
         if (step.move->clears) clear(lane, step.to, streams);
         step.move->exchange->run(streams);
+      } else if (step.move) {
+        begin_move(lane, step, from[c], streams);
+        step.move->exchange->end(streams);
       } else {
         run_within(lane, step, from[c], to[c], streams);
       }
@@ -61,14 +87,27 @@ void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to,
       for (; flight.step < steps.size() && !steps[flight.step].move; ++flight.step)
         run_within(lanes[turn], steps[flight.step], from[flight.component], to[flight.component], streams);
       if (flight.step < steps.size()) {
-        const Step& step = steps[flight.step];
-        if (step.move->clears) clear(lanes[turn], step.to, streams);
-        step.move->exchange->begin(streams);
+        begin_move(lanes[turn], steps[flight.step], from[flight.component], streams);
         break;
       }
       flight.active = false;
     }
   }
+}
+
+/// With the transform before it, where that stores.
+void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams) {
+  fft::Move& move = *step.move;
+  if (move.clears) clear(lane, step.to, streams);
+  if (move.stored.empty()) return move.exchange->begin(streams);
+  move.exchange->open(streams);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (!move.stored[i]) continue;
+    const auto work = [&](Array place) -> void* { return lane.work[i][static_cast<std::size_t>(place)].data(); };
+    const void* const read = move.before == Array::from ? from[i] : work(move.before);
+    move.stored[i]->run(streams[i], read, work(step.from), *move.exchange);
+  }
+  move.exchange->post(streams);
 }
 
 /// Lines or a copy.
@@ -151,13 +190,17 @@ std::vector<std::vector<Pointer>> Fft::Impl::arrays_of(const Field& field, const
   return arrays;
 }
 
-Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options)
-    : impl_(std::make_unique<Impl>(comm, machine, cells, std::move(options))) {}
+Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options) {
+  FftProcessGrids tried = fft::choose_process_grid(comm, machine, cells, options);
+  impl_ = std::make_unique<Impl>(comm, machine, cells, std::move(options));
+  impl_->grids_tried = std::move(tried);
+}
 Fft::~Fft() = default;
 Fft::Fft(Fft&&) noexcept = default;
 
 const Extent& Fft::cells() const { return impl_->cut.cells; }
 const std::array<int, 2>& Fft::process_grid() const { return impl_->cut.process; }
+const FftProcessGrids& Fft::process_grids() const { return impl_->grids_tried; }
 const Grid& Fft::physical() const { return *impl_->physical; }
 const Grid& Fft::spectral() const { return impl_->grid(impl_->last_stage()); }
 const std::array<int, 3>& Fft::spectral_axes() const { return Decomposition::axes(impl_->last_stage()); }
@@ -219,6 +262,16 @@ std::int64_t Fft::bytes_on(Device device) const {
   }
   impl_->each_move([&](Exchange& exchange) { bytes += exchange.bytes_on(device); });
   return bytes;
+}
+
+std::pair<int, int> Fft::stored_moves() const {
+  std::pair<int, int> found{0, 0};
+  for (const Step& step : impl_->lanes[0].forward)
+    if (step.move) {
+      ++found.second;
+      if (!step.move->stored.empty()) ++found.first;
+    }
+  return found;
 }
 
 std::vector<MessageInfo> Fft::messages() const {

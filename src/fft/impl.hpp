@@ -11,6 +11,7 @@
 
 #include "fft/decomposition.hpp"
 #include "fft/lines.hpp"
+#include "fft/stores.hpp"
 
 namespace slipstream {
 namespace fft {
@@ -21,18 +22,29 @@ enum class Array : std::uint8_t { first, second, from, to };
 /// One entry for each device of the rank, null where it has nothing to do.
 using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
 
-/// Between two transforms: a transpose between the two work arrays.
+/// Between two transforms: a transpose between the two work arrays. Where `stored` has entries, for each device of the
+/// rank, null where it has nothing, the transform before the move is a part of it: it reads the step's `before`, works
+/// in the source's array and stores into the target's place.
 struct Move {
   bool clears = false;  ///< what does not travel must be zero at the target
   std::unique_ptr<Transpose> pattern;
   std::unique_ptr<Field> source, target;
   std::unique_ptr<Exchange> exchange;
+  std::vector<std::unique_ptr<StoredLines>> stored;
+  Array before{};
+};
+
+/// The lines of a device, and its block's extent.
+struct Batch {
+  LineBatch lines;
+  Extent block{};
 };
 
 struct Step {
   Array from{}, to{};
   LinesOfDevices lines;
-  std::optional<Move> move;  ///< neither: values are copied
+  std::vector<Batch> batches;  ///< of the lines; count 0: none
+  std::optional<Move> move;    ///< neither: values are copied
 };
 
 /// Two work arrays a device and the steps that use them: what one component needs on its way.
@@ -58,7 +70,8 @@ struct Fft::Impl {
   std::vector<Buffer<std::byte>> workspace;    // by device
   std::vector<fft::Lane> lanes;                // two where components overlap
   Tuning tuning;                               // of all moves together
-  std::vector<ExchangeOptions> tuned;          // of the first lane's moves, in the order in which they are made
+  FftProcessGrids grids_tried;
+  std::vector<ExchangeOptions> tuned;  // of the first lane's moves, in the order in which they are made
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
   ~Impl();
@@ -71,6 +84,8 @@ struct Fft::Impl {
   using Sources = std::vector<std::vector<const void*>>;  // by component, then by device
   using Targets = std::vector<std::vector<void*>>;
   void run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
+  /// Arrays that would be written before they are read.
+  void require_apart(bool forward, const Sources& from, const Targets& to) const;
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
   /// Arrays by the devices of this rank, null where one has no block.
   template <class Pointer>
@@ -99,6 +114,8 @@ struct Fft::Impl {
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to,
                 fft::Array source);
+  /// Whether the lines before a move may store their results: routes and sizes of all ranks allow it.
+  bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item, const ExchangeOptions& how) const;
   std::array<std::vector<Transpose::Range>, 3> kept(fft::Stage from, fft::Stage to) const;
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
@@ -108,6 +125,7 @@ struct Fft::Impl {
   void clear(const fft::Lane& lane, fft::Array array, std::vector<Stream>& streams) const;
   void one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
   void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
+  void begin_move(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams);
   void run_within(const fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from,
                   const std::vector<void*>& to, std::vector<Stream>& streams);
 };

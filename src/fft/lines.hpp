@@ -25,6 +25,7 @@ struct LineBatch {
   bool twice = false;               ///< f64, not f32
   std::vector<std::int64_t> sizes;  ///< of the real or complex transform, slowest first
   std::int64_t count = 0;
+  std::int64_t rows = 0;  ///< lines of a plane, of one axis alone: what is done at once ends with it; 0: count
   Side from, to;
   bool in_place = false;  ///< from and to are the same array
 };

@@ -33,6 +33,13 @@ std::array<int, 3> turn(Stage from, Stage to) {
   return axes;
 }
 
+Step copied(Array from, Array to) {
+  Step step;
+  step.from = from;
+  step.to = to;
+  return step;
+}
+
 }  // namespace
 
 FieldOptions fft::packed(const std::string& name, DType type) {
@@ -89,12 +96,17 @@ void Fft::Impl::allocate(Lane& lane) const {
 
 template <class BatchOf>
 void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Array to, const BatchOf& batch) {
-  Step step{from, to, LinesOfDevices(devices.size()), {}};
+  Step step;
+  step.from = from;
+  step.to = to;
+  step.lines = LinesOfDevices(devices.size());
+  step.batches.resize(devices.size());
   on_all_ranks(comm, [&] {
     for (const std::int64_t id : grid(stage).local()) {
       const Block& block = grid(stage).block(id);
       const std::size_t i = place_of(block.device);
-      step.lines[i] = fft::make_lines(local[i], batch(block.box.extents()));
+      step.batches[i] = {batch(block.box.extents()), block.box.extents()};
+      step.lines[i] = fft::make_lines(local[i], step.batches[i].lines);
     }
   });
   steps.push_back(std::move(step));
@@ -130,11 +142,46 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   move.source = field(from, source, "modes");
   move.target = field(to, target, "modes turned");
   move.pattern = std::make_unique<Transpose>(grid(from), grid(to), Transpose::Options{turn(from, to), kept(from, to)});
-  const ExchangeItem item{move.pattern.get(), move.source.get(), move.target.get()};
-  move.exchange =
-      std::make_unique<Exchange>(comm, grid(from), std::vector{item}, options_of_move(lane, grid(from), item));
+  ExchangeItem item{move.pattern.get(), move.source.get(), move.target.get()};
+  const ExchangeOptions how = options_of_move(lane, grid(from), item);
+  if (may_store(steps.empty() ? nullptr : &steps.back(), grid(from), item, how)) {
+    item.produced = true;
+    move.before = steps.back().from;
+    on_all_ranks(comm, [&] {
+      for (std::size_t i = 0; i < devices.size(); ++i) {
+        const fft::Batch& b = steps.back().batches[i];
+        move.stored.push_back(b.lines.count ? fft::make_stored_lines(local[i], b.lines, b.block) : nullptr);
+      }
+    });
+    steps.pop_back();
+  }
+  move.exchange = std::make_unique<Exchange>(comm, grid(from), std::vector{item}, how);
+  on_all_ranks(comm, [&] {
+    for (const auto& stored : move.stored)
+      if (stored) stored->prepare(*move.exchange);
+  });
   move.clears = to < from && cut.truncates(to);
-  steps.push_back({source, target, {}, std::move(move)});
+  Step step;
+  step.from = source;
+  step.to = target;
+  step.move = std::move(move);
+  steps.push_back(std::move(step));
+}
+
+bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem& item,
+                          const ExchangeOptions& how) const {
+  const bool wanted = options.store.value_or(local[0].backend == Backend::host);
+  if (!wanted || !before || before->lines.empty()) return false;
+  bool able = true;
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    able = able && (!before->batches[i].lines.count || fft::can_store(local[i].backend, before->batches[i].lines));
+  if (comm.max(able ? 0 : 1) > 0) return false;
+  PlannedItem planned{item.pattern, item.source->options(), item.target->options()};
+  planned.produced = true;
+  const std::vector<MessageInfo> messages = plan_messages(on, {planned}, how);
+  return std::all_of(messages.begin(), messages.end(), [](const MessageInfo& message) {
+    return message.route == RouteKind::kernel || message.route == RouteKind::direct;
+  });
 }
 
 /// Along the axes of the stage that values come from. A move towards the spectrum takes the modes that are used of
@@ -152,9 +199,9 @@ void Fft::Impl::plan_forward(Lane& lane) {
   std::vector<Step>& forward = lane.forward;
   const auto first = [&](const Extent& block) { return cut.first(block, true); };
   if (cut.alone()) {
-    const Array half = cut.transposed ? Array::first : Array::to;
-    add_lines(forward, Stage::physical, Array::from, half, first);
-    add_lines(forward, Stage::physical, half, Array::to, [&](const Extent&) { return cut.alone_along_z(true); });
+    add_lines(forward, Stage::physical, Array::from, Array::first, first);
+    add_lines(forward, Stage::physical, Array::first, Array::to,
+              [&](const Extent&) { return cut.alone_along_z(true); });
     return;
   }
   add_lines(forward, Stage::physical, Array::from, Array::first, first);
@@ -170,7 +217,7 @@ void Fft::Impl::plan_forward(Lane& lane) {
       add_lines(forward, next, place, place, [&](const Extent& block) { return cut.in_place(block, true); });
     }
   }
-  if (!cut.transposed) forward.push_back({place, Array::to, {}, {}});
+  if (!cut.transposed) forward.push_back(copied(place, Array::to));
 }
 
 void Fft::Impl::plan_backward(Lane& lane) {
@@ -188,7 +235,7 @@ void Fft::Impl::plan_backward(Lane& lane) {
     add_lines(backward, Stage::spectral, Array::from, place,
               [&](const Extent& block) { return cut.last(block, false); });
   } else {
-    backward.push_back({Array::from, place, {}, {}});
+    backward.push_back(copied(Array::from, place));
   }
   path.insert(path.begin(), Stage::physical);
   for (std::size_t i = path.size() - 1; i > 0; --i) {

@@ -26,7 +26,18 @@ REPEATS = {"host": 5, "cuda": 20}
 CLOCKS = ("events", "host")
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
-    {"time_ms", "backward_ms", "local_ms", "of_local", "sent_bytes", "copy_gbs", "link_gbs", "share", "setup_s"}
+    {
+        "time_ms",
+        "backward_ms",
+        "local_ms",
+        "of_local",
+        "sent_bytes",
+        "stored_moves",
+        "copy_gbs",
+        "link_gbs",
+        "share",
+        "setup_s",
+    }
 )
 
 
@@ -36,12 +47,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="of the values; f32 and f64: real to complex"
     )
     parser.add_argument(
-        "--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil"], help="how devices share the values"
+        "--decompositions",
+        nargs="+",
+        default=["slab"],
+        choices=["slab", "pencil", "measured"],
+        help="how devices share the values; measured: the fastest process grid",
     )
     parser.add_argument(
         "--components", type=int, default=1, metavar="C", help="arrays that are transformed in one call"
     )
     parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
+    parser.add_argument(
+        "--store",
+        nargs="+",
+        default=[],
+        choices=["yes", "no"],
+        help="the last transform before a move stores its results where they must go, or the engine packs them",
+    )
+    parser.add_argument(
+        "--cufftxt", action="store_true", help="a row of cufftXt on all GPUs of one process beside each size and type"
+    )
     parser.add_argument(
         "--natural", action="store_true", help="the spectrum in the order of the values, not transposed"
     )
@@ -52,7 +77,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     need("fft", 1, sizes=arguments.sizes, components=arguments.components)
-    measure("fft", arguments, console, lambda machine, backend: _rows(arguments, machine, backend), COLUMNS, FIGURES)
+
+    def rows(machine: Any, backend: str) -> Iterator[record.Row]:
+        return _rows(arguments, machine, backend, console)
+
+    measure("fft", arguments, console, rows, COLUMNS, FIGURES)
 
 
 def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
@@ -63,7 +92,7 @@ def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
     return (first, devices // first) if first > 1 else (devices, 1)
 
 
-def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
+def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Console) -> Iterator[record.Row]:
     exchange = options.routes_of(arguments)
     devices = len(machine.devices())
     copy = predict.measure_memory(machine.devices())
@@ -71,37 +100,74 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
     for size in arguments.sizes or SIZES[backend]:
         for dtype in arguments.types:
             local = _local_ms(machine, size, dtype, REPEATS[backend])
+            if arguments.cufftxt:
+                several = core().bench_fft_several(machine, (size, size, size), dtype, REPEATS[backend])
+                if "refused" in several:
+                    console.print(f"no row of cufftXt at {size}^3 {dtype}: {several['refused']}", highlight=False)
+                else:
+                    yield _cufftxt_row(several, size, dtype, devices, local)
             for decomposition in arguments.decompositions if devices > 1 else ["slab"]:
-                grid = process_grid(decomposition, devices)
-                how = {
-                    "type": dtype,
-                    "process_grid": grid,
-                    "transposed": not arguments.natural,
-                    "scaled": False,
-                    "overlap": arguments.overlap,
-                    "exchange": exchange,
-                }
-                with as_case_error():
-                    found = core().bench_fft(
-                        machine, (size, size, size), how, arguments.components, CLOCKS, REPEATS[backend]
-                    )
-                for clock, figures in zip(CLOCKS, found, strict=True):
-                    yield {
+                for store in arguments.store if arguments.store and devices > 1 else [""]:
+                    how = {
+                        "type": dtype,
+                        "transposed": not arguments.natural,
+                        "scaled": False,
+                        "overlap": arguments.overlap,
+                        "exchange": exchange,
+                    }
+                    if decomposition == "measured":
+                        how["tune_process_grid"] = True
+                    else:
+                        how["process_grid"] = process_grid(decomposition, devices)
+                    if store:
+                        how["store"] = store == "yes"
+                    with as_case_error():
+                        found = core().bench_fft(
+                            machine, (size, size, size), how, arguments.components, CLOCKS, REPEATS[backend]
+                        )
+                    inputs = {
                         "ranks": machine.ranks,
                         "devices": devices,
                         "n": [size, size, size],
                         "kind": "r2c" if dtype in ("f32", "f64") else "c2c",
                         "dtype": dtype,
                         "decomposition": decomposition,
-                        "process_grid": list(grid),
+                        "process_grid": list(found[0]["process_grid"]),
                         "transposed": not arguments.natural,
                         "components": arguments.components,
                         "overlap": arguments.overlap,
+                        **({"store": store} if store else {}),
                         "mode": "resident",
                         "routes": arguments.routes or "rules",
-                        "clock": clock,
-                        **_rates(figures, size, dtype, arguments.components, devices, copy, link, local),
                     }
+                    for clock, figures in zip(CLOCKS, found, strict=True):
+                        rates = _rates(figures, size, dtype, arguments.components, devices, copy, link, local)
+                        yield {**inputs, "clock": clock, **rates}
+
+
+def _cufftxt_row(times: dict[str, float], size: int, dtype: str, devices: int, local: float | None) -> record.Row:
+    """Both clocks would say the same: it returns when its GPUs are done."""
+    time = times["forward_us"] / 1e3
+    return {
+        "ranks": 1,
+        "devices": devices,
+        "n": [size, size, size],
+        "kind": "r2c" if dtype in ("f32", "f64") else "c2c",
+        "dtype": dtype,
+        "library": "cufftXt",
+        "decomposition": "slab",
+        "process_grid": [1, devices],
+        "transposed": True,
+        "components": 1,
+        "overlap": False,
+        "mode": "resident",
+        "clock": "host",
+        **dict.fromkeys(("sent_bytes", "stored_moves", "copy_gbs", "link_gbs", "share", "setup_s")),
+        "time_ms": record.digits(time),
+        "backward_ms": record.digits(times["backward_us"] / 1e3),
+        "local_ms": local and record.digits(local),
+        "of_local": local and record.digits(time / local),
+    }
 
 
 def _rates(
@@ -125,6 +191,7 @@ def _rates(
         "local_ms": local and record.digits(local),
         "of_local": local and record.digits(time / local / components),
         "sent_bytes": int(sent),
+        "stored_moves": int(figures["stored_moves"]),
         "copy_gbs": record.digits(copy),
         "link_gbs": record.digits(link),
         "share": record.digits(least / time),
@@ -146,6 +213,8 @@ COLUMNS = {
     "values": lambda row: f"{row['n'][0]}^3",
     "format": itemgetter("dtype"),
     "devices": lambda row: " x ".join(map(str, row["process_grid"])),
+    "by": lambda row: row.get("library", "slipstream"),
+    "stored": number("stored_moves"),
     "clock": itemgetter("clock"),
     "forward ms": number("time_ms"),
     "backward ms": number("backward_ms"),

@@ -11,6 +11,7 @@ from slipstream.exchange.grid import Grid, native_streams
 #: Number formats of values in physical space by NumPy's names, and of their spectra.
 TYPES = {"float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128"}
 SPECTRA = {"f32": "c64", "f64": "c128", "c64": "c64", "c128": "c128"}
+NAMES = {short: name for name, short in TYPES.items()}
 BYTES = {"f32": 4, "f64": 8, "c64": 8, "c128": 16}
 
 _PACKED = {"ghost": (0, 0, 0), "padding": (0, 0, 0)}
@@ -22,12 +23,14 @@ class Plan:
         v(k) = sum_j u(j) exp(-2 pi i (k_x j_x / n_x + k_y j_y / n_y + k_z j_z / n_z)),
 
     not normalised; backward() has the other sign and divides by the number of cells, so that one undoes the other, as
-    numpy.fft.fftn and ifftn do. Neither changes what it reads. All ranks construct, run and close together.
+    numpy.fft.fftn and ifftn do. Neither changes what it reads, unless it works in place (in_place()). All ranks
+    construct, run and close together.
 
     grid: a Grid whose cells and devices are meant; how it is cut does not matter.
     dtype: of u. "float32", "float64": v has the modes 0 .. n_x / 2 along x alone, as numpy.fft.rfftn of [z, y, x].
     process_grid: devices that share y and z; (1, p) are slabs, which move once, others pencils, which move twice.
-        (0, 0) chooses slabs where every device gets some.
+        (0, 0) chooses slabs where every device gets some; "measured" the grid whose transforms are fastest, timed when
+        the plan is made and remembered on disk (`process_grids` has the times).
     transposed: v stays where the last transform leaves it, as arrays [y, x, z]; else [z, y, x] again, which costs as
         much as another transpose.
     highest: of k_x, k_y, k_z the largest magnitude that is used, -1: all. Other modes do not travel between devices:
@@ -37,6 +40,9 @@ class Plan:
         rank gives empty lists.
     overlap: of several components, one's values travel while the lines of the next are transformed; takes work arrays
         and messages twice.
+    store: True where the last transform before a move stores its results where they must go, and nothing packs them:
+        on devices that have such a transform, where all messages travel by the routes kernel or direct. None: on the
+        host, whose results have the same bits either way.
     routes, options: as Exchange has them.
 
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
@@ -48,12 +54,13 @@ class Plan:
         grid: Grid,
         dtype: Any = "complex128",
         *,
-        process_grid: Sequence[int] = (0, 0),
+        process_grid: Sequence[int] | str = (0, 0),
         transposed: bool = True,
         highest: Sequence[int] = (-1, -1, -1),
         scaled: bool = True,
         components: int | None = None,
         overlap: bool = False,
+        store: bool | None = None,
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -61,6 +68,8 @@ class Plan:
         self._components = components
         options["routes"] = [routes] if isinstance(routes, str) else list(routes)
         how = _options(self._type, process_grid, transposed, overlap)
+        if store is not None:
+            how["store"] = store
         how |= {"highest": tuple(highest), "scaled": scaled, "exchange": options}
         self._plan = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
         self.cells = grid.cells
@@ -70,6 +79,34 @@ class Plan:
         self._axes = tuple(self._plan.spectral_axes)
         self.spectral = Grid._cut_as(grid, tuple(modes[axis] for axis in self._axes), self._plan.spectral())
         self.process_grid: tuple[int, int] = tuple(self._plan.process_grid)
+
+    @property
+    def process_grids(self) -> dict[str, Any]:
+        """How the process grid was found: `source` ("given", "rules", "measured", "cache"), `times` ((p_1, p_2),
+        microseconds of one transform there and back, on the slowest rank) and `notes` (on rank 0)."""
+        return self._plan.process_grids
+
+    def in_place(self, memory: Sequence[Any], block: int = 0) -> tuple[Any, Any]:
+        """u and v of a local block in one array, which forward() and backward() may be given together.
+
+        memory: one-dimensional, contiguous, of any dtype, of room(block) bytes or more: NumPy, CuPy or others with
+        `view(dtype)`. Returns views of the shapes that u and v have. Raises ValueError where it is too small.
+        """
+        held = math.prod(memory.shape) * memory.dtype.itemsize
+        if held < self.room(block):
+            raise ValueError(f"block {block} in place needs {self.room(block)} bytes, and the array has {held}")
+        views = []
+        for grid, dtype in self._sides():
+            shape = grid.array_shape(0, block=block)
+            views.append(memory.view("uint8")[: math.prod(shape) * BYTES[dtype]].view(NAMES[dtype]).reshape(shape))
+        return views[0], views[1]
+
+    def room(self, block: int = 0) -> int:
+        """Bytes that hold u and v of a local block, one after the other."""
+        return max(math.prod(grid.array_shape(0, block=block)) * BYTES[dtype] for grid, dtype in self._sides())
+
+    def _sides(self) -> tuple[tuple[Grid, str], tuple[Grid, str]]:
+        return (self.physical, self._type), (self.spectral, SPECTRA[self._type])
 
     def forward(self, u: Any, v: Any, stream: Any = None) -> None:
         """v = the transform of u. Each is an array, or a list of one for each local block; with an axis more in front,
@@ -115,6 +152,15 @@ class Plan:
         """Messages of one forward transform that leave or reach this rank."""
         return self._plan.messages()
 
+    def report(self) -> list[dict[str, Any]]:
+        """Those of all ranks with the times of the last forward transform. Waits. Collective."""
+        return self._plan.report()
+
+    @property
+    def stored_moves(self) -> tuple[int, int]:
+        """Moves of a forward transform whose values are stored by the transform before them, and all."""
+        return self._plan.stored_moves
+
     @property
     def capturable(self) -> bool:
         """True where transforms may be recorded into a graph of the caller's stream and replayed."""
@@ -159,8 +205,17 @@ def memory(
     return core().fft_memory(grid.machine, grid.cells, _options(_type_of(dtype), process_grid, transposed, overlap))
 
 
-def _options(type_: str, process_grid: Sequence[int], transposed: bool, overlap: bool) -> dict[str, Any]:
-    return {"type": type_, "process_grid": tuple(process_grid), "transposed": transposed, "overlap": overlap}
+def _options(type_: str, process_grid: Sequence[int] | str, transposed: bool, overlap: bool) -> dict[str, Any]:
+    measured = process_grid == "measured"
+    if isinstance(process_grid, str) and not measured:
+        raise ValueError(f"process_grid is '{process_grid}': give two numbers or 'measured'")
+    return {
+        "type": type_,
+        "process_grid": (0, 0) if measured else tuple(process_grid),
+        "tune_process_grid": measured,
+        "transposed": transposed,
+        "overlap": overlap,
+    }
 
 
 def _type_of(dtype: Any) -> str:

@@ -3,8 +3,9 @@
 
 #include <slipstream/fft.hpp>
 
-#include "api/python_common.hpp"
 #include "api/bench/timed_loops.hpp"
+#include "api/python_common.hpp"
+#include "fft/cufft.hpp"
 #include "fft/lines.hpp"
 
 namespace slipstream::python {
@@ -36,6 +37,9 @@ class Bench {
     found["setup_s"] = setup_seconds_;
     found["sent_bytes"] = world().sum_in_rank_order(sent_);
     found["process_grid"] = nb::make_tuple(fft_.process_grid()[0], fft_.process_grid()[1]);
+    const auto [stored, moves] = fft_.stored_moves();
+    found["stored_moves"] = stored;
+    found["moves"] = moves;
     return found;
   }
 
@@ -90,6 +94,25 @@ double local_us(const Machine& machine, const Extent& cells, const std::string& 
   return events_us(streams, 0, repeats, [&] { lines->run(streams[0], from.data(), to.data()); });
 }
 
+/// By cufftXt on all devices; with `refused` alone, and the reason, where it cannot.
+nb::dict several_us(const Machine& machine, const Extent& cells, const std::string& type, int repeats) {
+  nb::dict found;
+  try {
+    require(world().size() == 1, "it drives the GPUs of one process, and there are " + std::to_string(world().size()) +
+                                     " ranks: start one with all GPUs");
+    std::vector<Device> devices;
+    for (int d = 0; d < machine.devices(); ++d) devices.push_back(machine.device(d).local);
+    require(devices.size() > 1, "it is for two GPUs or more, and there is one device");
+    require(devices[0].backend == Backend::cuda, "it is for GPUs, and these are emulated devices");
+    const std::array<double, 2> times = fft::cufft_xt_us(devices, cells, dtype_from_string(type), repeats);
+    found["forward_us"] = times[0];
+    found["backward_us"] = times[1];
+  } catch (const Error& error) {
+    found["refused"] = std::string(error.what());
+  }
+  return found;
+}
+
 nb::list bench_fft(const Machine& machine, const Extent& cells, const nb::dict& options, int components,
                    const std::vector<std::string>& clocks, int repeats) {
   Bench bench(machine, cells, fft_options(options), components);
@@ -110,6 +133,9 @@ void bind_bench_fft(nb::module_& m) {
         "Microseconds of one plan of FFTW (one thread) or cuFFT for all cells on each rank's first device, the "
         "slowest's. "
         "Collective.");
+  m.def("bench_fft_several", &several_us, nb::arg("machine"), nb::arg("cells"), nb::arg("type"), nb::arg("repeats"),
+        "Microseconds of one transform each way by cufftXt on all GPUs of one process, by the host's clock: "
+        "`forward_us` and `backward_us`, or `refused`, the reason.");
 }
 
 }  // namespace slipstream::python

@@ -19,10 +19,14 @@ FftOptions fft_options(const nb::dict& dict) {
   Reader reader(dict, "a Fourier transform");
   reader.read("type", type);
   reader.read("process_grid", options.process_grid);
+  reader.read("tune_process_grid", options.tune_process_grid);
   reader.read("transposed", options.transposed);
   reader.read("highest", options.highest);
   reader.read("scaled", options.scaled);
   reader.read("overlap", options.overlap);
+  bool store = false;
+  reader.read("store", store);
+  if (dict.contains("store")) options.store = store;
   reader.read("exchange", exchange);
   reader.finish();
   options.type = dtype_from_string(type);
@@ -87,6 +91,18 @@ nb::list memory_list(const Machine& machine, const Extent& cells, const nb::dict
   return all;
 }
 
+nb::dict process_grids(const FftProcessGrids& found) {
+  nb::list times, notes;
+  for (const FftProcessGrids::Time& time : found.times)
+    times.append(nb::make_tuple(nb::make_tuple(time.grid[0], time.grid[1]), time.microseconds));
+  for (const std::string& note : found.notes) notes.append(nb::cast(note));
+  nb::dict dict;
+  dict["source"] = found.source;
+  dict["times"] = times;
+  dict["notes"] = notes;
+  return dict;
+}
+
 }  // namespace
 
 void bind_fft(nb::module_& m) {
@@ -112,9 +128,23 @@ void bind_fft(nb::module_& m) {
       .def("spectral", [](ArrayFft& self) { return Grid(self.fft().spectral()); })
       .def_prop_ro("spectral_axes", [](ArrayFft& self) { return self.fft().spectral_axes(); })
       .def_prop_ro("process_grid", [](ArrayFft& self) { return self.fft().process_grid(); })
+      .def_prop_ro("process_grids", [](ArrayFft& self) { return process_grids(self.fft().process_grids()); })
+      .def_prop_ro("stored_moves",
+                   [](ArrayFft& self) {
+                     const auto [stored, all] = self.fft().stored_moves();
+                     return nb::make_tuple(stored, all);
+                   })
       .def_prop_ro("capturable", [](ArrayFft& self) { return self.fft().capturable(); })
       .def_prop_ro("bytes", &ArrayFft::bytes)
-      .def("messages", [](ArrayFft& self) { return message_list(self.fft().messages()); });
+      .def("messages", [](ArrayFft& self) { return message_list(self.fft().messages()); })
+      .def("report", [](ArrayFft& self) {
+        std::vector<ReportRow> rows;
+        {
+          nb::gil_scoped_release release;
+          rows = self.fft().report();
+        }
+        return report_list(rows);
+      });
 }
 
 }  // namespace slipstream::python

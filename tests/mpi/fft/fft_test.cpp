@@ -2,7 +2,10 @@
 #include <fftw3.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
 #include <numbers>
 
 #include <slipstream/fft.hpp>
@@ -130,6 +133,30 @@ double difference(const Field& field, int component, const Whole& whole, const s
   return most;
 }
 
+/// Whether the mode with this index is used where |k_a| is at most highest[a].
+bool used(const Extent& mode, const Extent& cells, const Extent& highest) {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (highest[a] >= 0 && std::min(mode[a], cells[a] - mode[a]) > highest[a]) return false;
+  return true;
+}
+
+/// As the caller must, before the way back.
+void clear_unused(Field& v, const Extent& cells, const Extent& highest, const std::array<int, 3>& axes) {
+  for (const std::int64_t id : v.grid().local()) {
+    auto bytes = array_of<std::byte>(v, id);
+    const Box& box = v.grid().block(id).box;
+    each_cell(box, [&](const Extent& q) {
+      Extent k{};
+      for (std::size_t a = 0; a < 3; ++a) k[static_cast<std::size_t>(axes[a])] = q[a];
+      if (used(k, cells, highest)) return;
+      const Extent local{q[0] - box.lo[0], q[1] - box.lo[1], q[2] - box.lo[2]};
+      for (int c = 0; c < v.options().components; ++c)
+        put(v.options().type, bytes.data(), element(v.shape(id), c, local), 0);
+    });
+    set_array(v, id, bytes);
+  }
+}
+
 struct Scenario {
   Extent cells;
   DType type;
@@ -244,6 +271,182 @@ TEST_P(FourierTransforms, AgreeWithFftwOnOneArray) {
     }
 }
 
+/// Fields on both sides that begin at the same address, in memory of the larger of both.
+struct InPlace {
+  std::vector<Buffer<std::byte>> memory;
+  std::optional<Field> u, v;
+  InPlace(const Communicator& comm, const Fft& fft, const Machine& machine) {
+    std::vector<OwnArray> of_u, of_v;
+    const FieldOptions physical = fft.physical_field("u"), spectral = fft.spectral_field("v");
+    for (const int d : machine.devices_of_rank(comm.rank())) {
+      const auto bytes = [&](const Grid& grid, DType type) {
+        for (const std::int64_t id : grid.local())
+          if (grid.block(id).device == d) return static_cast<std::size_t>(grid.block(id).box.volume()) * size_of(type);
+        return std::size_t{0};
+      };
+      const std::size_t in = bytes(fft.physical(), physical.type), out = bytes(fft.spectral(), spectral.type);
+      memory.emplace_back(machine.device(d).local, std::max(in, out), Memory::shared);
+      if (in) of_u.push_back({memory.back().data()});
+      if (out) of_v.push_back({memory.back().data()});
+    }
+    u.emplace(Field::adopt(comm, fft.physical(), physical, of_u));
+    v.emplace(Field::adopt(comm, fft.spectral(), spectral, of_v));
+  }
+};
+
+TEST_P(FourierTransforms, WorkInPlace) {
+  const Machine m = machine();
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (const bool transposed : {true, false}) {
+      FftOptions options;
+      options.type = types[number++ % 4];
+      options.process_grid = grid;
+      options.transposed = transposed;
+      SCOPED_TRACE(to_string(options.type) + " on " + std::to_string(grid[0]) + " x " + std::to_string(grid[1]) +
+                   (transposed ? ", transposed" : ""));
+      const Extent cells{9, 8, 5};
+      Fft fft(comm, m, cells, options);
+      InPlace a(comm, fft, m);
+      std::vector<Stream> streams = streams_of(fft.physical());
+      const Whole before = random_values(cells, options.type);
+      set(*a.u, 0, before);
+      fft.forward(*a.u, *a.v, streams);
+      finish(streams);
+      fft.check();
+      const Scenario s{cells, options.type};
+      ASSERT_LE(difference(*a.v, 0, by_sums(before), fft.spectral_axes()), tolerance(s));
+      comm.barrier();
+      fft.backward(*a.v, *a.u, streams);
+      finish(streams);
+      fft.check();
+      ASSERT_LE(difference(*a.u, 0, before), tolerance(s) / std::sqrt(static_cast<double>(volume(cells))));
+    }
+}
+
+/// All bytes of a field on this rank.
+std::vector<std::byte> bytes_of(const Field& field) {
+  std::vector<std::byte> all;
+  for (const std::int64_t id : field.grid().local()) {
+    const auto some = array_of<std::byte>(field, id);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+/// Whether the results are stored or packed, they are those of the contract; on the host they have the same bits.
+TEST_P(FourierTransforms, StoreTheirResultsWhereTheyMustGo) {
+  const Machine m = machine();
+  const bool host = std::get<0>(GetParam()) == Backend::host;
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (const Extent cells : {Extent{8, 16, 4}, Extent{21, 18, 7}}) {
+      FftOptions store, pack;
+      store.type = types[number % 4];
+      store.process_grid = grid;
+      store.transposed = number % 5 != 0;
+      store.overlap = number % 3 == 1;
+      if (number % 3 == 2) store.highest = {2, 5, 1};
+      pack = store;
+      store.store = true;
+      pack.store = false;
+      ++number;
+      SCOPED_TRACE(to_string(cells) + " of " + to_string(store.type) + " on " + std::to_string(grid[0]) + " x " +
+                   std::to_string(grid[1]) + (store.transposed ? ", transposed" : ""));
+      Fft stores(comm, m, cells, store), packs(comm, m, cells, pack);
+      ASSERT_EQ(packs.stored_moves().first, 0);
+      if (host) {
+        ASSERT_EQ(stores.stored_moves().first, stores.stored_moves().second);
+      }
+      FieldOptions physical = stores.physical_field("u"), spectral = stores.spectral_field("v");
+      physical.components = spectral.components = 3;
+      Field u(stores.physical(), physical), v(stores.spectral(), spectral), same(stores.spectral(), spectral);
+      std::vector<Stream> streams = streams_of(stores.physical());
+      for (int round = 0; round < 2; ++round) {
+        std::vector<Whole> before;
+        for (int c = 0; c < 3; ++c) {
+          before.push_back(random_values(cells, store.type, static_cast<std::uint64_t>(7 * round + c)));
+          set(u, c, before.back());
+        }
+        stores.forward(u, v, streams);
+        packs.forward(u, same, streams);
+        finish(streams);
+        stores.check();
+        if (host && store.highest[0] < 0) {
+          ASSERT_EQ(bytes_of(v), bytes_of(same)) << "forward, round " << round;
+        }
+        for (int c = 0; c < 3; ++c) {
+          Whole wanted = by_sums(before[static_cast<std::size_t>(c)]);
+          each_cell({{0, 0, 0}, cells}, [&](const Extent& k) {
+            if (!used(k, cells, store.highest)) wanted.at(k) = 0;
+          });
+          for (Field* field : {&v, &same}) {
+            clear_unused(*field, cells, store.highest, stores.spectral_axes());
+            ASSERT_LE(difference(*field, c, wanted, stores.spectral_axes()), tolerance({cells, store.type}));
+          }
+        }
+        Field back(stores.physical(), physical), again(stores.physical(), physical);
+        stores.backward(v, back, streams);
+        packs.backward(v, again, streams);
+        finish(streams);
+        stores.check();
+        if (host) {
+          ASSERT_EQ(bytes_of(back), bytes_of(again)) << "backward, round " << round;
+        }
+        for (int c = 0; c < 3 && store.highest[0] < 0; ++c)
+          ASSERT_LE(difference(back, c, before[static_cast<std::size_t>(c)]),
+                    tolerance({cells, store.type}) / std::sqrt(static_cast<double>(volume(cells))));
+      }
+    }
+}
+
+TEST_P(FourierTransforms, ChooseTheFastestProcessGridOnce) {
+  const Machine m = machine();
+  // A place of this test's own.
+  const std::string folder = comm.broadcast(
+      (std::filesystem::temp_directory_path() / ("slipstream_grids_" + std::to_string(::getpid()))).string(), 0);
+  FftOptions options;
+  options.tune_process_grid = true;
+  options.tune.emplace();
+  options.tune->cache_folder = folder;
+  options.tune->warm_ups = 0;
+  options.tune->trials = 1;
+  options.exchange.routes = {RouteKind::kernel, RouteKind::staged};
+  const Extent cells{8, 6, 10};
+  std::vector<std::array<int, 2>> wanted;
+  for (int first = 1; first <= m.devices(); ++first)
+    if (m.devices() % first == 0) wanted.push_back({first, m.devices() / first});
+  for (const char* source : {"measured", "cache"}) {
+    Fft fft(comm, m, cells, options);
+    const FftProcessGrids& found = fft.process_grids();
+    if (wanted.size() < 2) {
+      EXPECT_EQ(found.source, "rules");
+      continue;
+    }
+    EXPECT_EQ(found.source, source);
+    ASSERT_LE(found.times.size(), wanted.size());
+    ASSERT_GE(found.times.size(), 1u);
+    double least = found.times[0].microseconds;
+    for (const auto& time : found.times) {
+      least = std::min(least, time.microseconds);
+      EXPECT_NE(std::find(wanted.begin(), wanted.end(), time.grid), wanted.end());
+    }
+    const auto chosen = std::find_if(found.times.begin(), found.times.end(),
+                                     [&](const auto& time) { return time.grid == fft.process_grid(); });
+    ASSERT_NE(chosen, found.times.end());
+    EXPECT_LE(chosen->microseconds, 1.03 * least);
+    Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+    std::vector<Stream> streams = streams_of(fft.physical());
+    const Whole before = random_values(cells, DType::c128);
+    set(u, 0, before);
+    fft.forward(u, v, streams);
+    finish(streams);
+    EXPECT_LE(difference(v, 0, by_sums(before), fft.spectral_axes()), tolerance({cells, DType::c128}));
+  }
+  comm.barrier();
+  if (comm.rank() == 0) std::filesystem::remove_all(folder);
+}
+
 TEST_P(FourierTransforms, KeepTheSumOfSquares) {
   const Machine m = machine();
   const Extent cells{18, 15, 16};
@@ -259,13 +462,6 @@ TEST_P(FourierTransforms, KeepTheSumOfSquares) {
     for (const Complex& value : array_of<Complex>(v, id)) here += std::norm(value);
   for (const Complex& value : before.values) wanted += std::norm(value);
   EXPECT_NEAR(comm.sum_in_rank_order(here) / static_cast<double>(volume(cells)), wanted, 1e-12 * wanted);
-}
-
-/// Whether the mode with this index is used where |k_a| is at most highest[a].
-bool used(const Extent& mode, const Extent& cells, const Extent& highest) {
-  for (std::size_t a = 0; a < 3; ++a)
-    if (highest[a] >= 0 && std::min(mode[a], cells[a] - mode[a]) > highest[a]) return false;
-  return true;
 }
 
 TEST_P(FourierTransforms, LeaveModesBehindThatAreNotUsed) {
@@ -292,18 +488,7 @@ TEST_P(FourierTransforms, LeaveModesBehindThatAreNotUsed) {
         });
         fft.forward(u, v, streams);
         finish(streams);
-        for (const std::int64_t id : v.grid().local()) {  // as the caller must, before the way back
-          auto values = array_of<Complex>(v, id);
-          const Box& box = v.grid().block(id).box;
-          std::size_t at = 0;
-          each_cell(box, [&](const Extent& q) {
-            Extent k{};
-            for (std::size_t a = 0; a < 3; ++a) k[static_cast<std::size_t>(fft.spectral_axes()[a])] = q[a];
-            if (!used(k, cells, highest)) values[at] = 0;
-            ++at;
-          });
-          set_array(v, id, values);
-        }
+        clear_unused(v, cells, highest, fft.spectral_axes());
         ASSERT_LE(difference(v, 0, wanted, fft.spectral_axes()), tolerance({cells, type}));
         Field back(fft.physical(), fft.physical_field("back")), same(fft.physical(), fft.physical_field("same"));
         fft.backward(v, back, streams);
@@ -386,6 +571,14 @@ TEST(FourierTransformRefuses, WhatCannotBe) {
             }),
             "a Fourier transform of 4 x 0 x 4 cells was asked for: each axis needs 1 or more");
   FftOptions options;
+  options.tune_process_grid = true;
+  options.process_grid = {1, m.devices()};
+  EXPECT_EQ(error_of([&] {
+              Fft(comm, m, {4, 4, 4}, options);
+            }),
+            "the process grid 1 x " + std::to_string(m.devices()) +
+                " of a Fourier transform was given, and the fastest was asked for: do one of the two");
+  options = {};
   options.type = DType::i32;
   EXPECT_EQ(error_of([&] {
               Fft(comm, m, {4, 4, 4}, options);
@@ -404,6 +597,27 @@ TEST(FourierTransformRefuses, WhatCannotBe) {
             }),
             "the process grid 3 x 1 of a Fourier transform does not have as many places as there are devices, " +
                 std::to_string(m.devices()) + ": give two numbers whose product that is, or none");
+}
+
+TEST(FourierTransformRefuses, ArraysThatOverlap) {
+  const Communicator comm = Communicator::world();
+  const Machine m = machine_here(Backend::host, 1);
+  Fft fft(comm, m, {4, 8, 8});  // as many values on both sides
+  const std::int64_t values = volume(fft.physical().block(fft.physical().local().at(0)).box.extents());
+  std::vector<Complex> memory(static_cast<std::size_t>(3 * values));
+  std::vector<Stream> streams = streams_of(fft.physical());
+  const auto run = [&](std::int64_t from, std::int64_t from_next, std::int64_t to, std::int64_t to_next) {
+    return error_of([&] {
+      Complex* const at = memory.data();
+      fft.forward_components({{at + from}, {at + from_next}}, {{at + to}, {at + to_next}}, streams);
+      finish(streams);
+    });
+  };
+  const std::string over = " of a Fourier transform would be written over what component ";
+  EXPECT_NE(run(0, values, 1, 2 * values).find("component 0" + over + "0"), std::string::npos);
+  EXPECT_NE(run(0, values, values, 2 * values).find("component 0" + over + "1"), std::string::npos);
+  EXPECT_EQ(run(0, values, 0, values), "");
+  EXPECT_EQ(run(0, values, 2 * values, 0), "");  // what was read may be written
 }
 
 TEST(FourierTransformRefuses, FieldsThatDoNotFit) {

@@ -30,6 +30,37 @@ def test_rows_stand_beside_the_library_and_the_least_time(
         assert row["time_ms"] > 0 and row["backward_ms"] > 0 and row["local_ms"] > 0 and row["share"] > 0
 
 
+def test_results_are_stored_or_packed_and_process_grids_measured(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(fft.REPEATS, "host", 1)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = ["--sizes", "8", "--decompositions", "pencil", "measured", "--store", "yes", "no"]
+    result = cli("bench", "fft", "--backend", "host", "--devices", "4", *words, "--folder", str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "fft").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert {(row["store"], row["stored_moves"]) for row in rows if row["decomposition"] == "pencil"} == {
+        ("yes", 2),
+        ("no", 0),
+    }
+    assert {row["process_grid"][0] * row["process_grid"][1] for row in rows} == {4}
+    assert {row["decomposition"] for row in rows} == {"pencil", "measured"}
+
+
+def test_cufftxt_is_refused_with_the_reason_or_has_a_row(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fft.REPEATS, "host", 1)
+    words = ["--sizes", "8", "--cufftxt", "--backend", "host", "--no-write"]
+    for devices, why in (("1", "two GPUs or more, and there is one device"), ("2", "these are emulated devices")):
+        result = cli("bench", "fft", "--devices", devices, *words)
+        assert result.returncode == 0, result.stderr
+        said = " ".join(result.stdout.split())
+        assert "no row of cufftXt at 8^3 c64: it is for" in said and why in said
+    row = fft._cufftxt_row({"forward_us": 1500.0, "backward_us": 1600.0}, 8, "c64", 2, 3.0)
+    assert row["time_ms"] == 1.5 and row["of_local"] == 0.5
+    assert [show(row) for show in fft.COLUMNS.values()][:2] == ["8^3", "c64"]
+
+
 def test_pencils_are_as_square_as_they_can_be() -> None:
     assert [fft.process_grid("pencil", n) for n in (1, 2, 4, 6, 8, 7)] == [
         (1, 1),

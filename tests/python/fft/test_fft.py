@@ -86,6 +86,65 @@ print("right\\n", end="", flush=True)
 """
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "float64"])
+@pytest.mark.parametrize("devices", [1, 3])
+@pytest.mark.parametrize("transposed", [True, False])
+def test_both_sides_may_be_one_array(dtype: str, devices: int, transposed: bool) -> None:
+    plan = ss.fft.Plan(ss.Grid(CELLS, backend="host", devices_per_rank=devices), dtype, transposed=transposed)
+    u = values(CELLS, dtype)
+    memory = [np.empty(plan.room(block), np.uint8) for block in range(devices)]
+    mine, v = zip(*(plan.in_place(one, block) for block, one in enumerate(memory)), strict=True)
+    for part, given in zip(mine, parts(plan.physical, u), strict=True):
+        part[...] = given
+    plan.forward(list(mine), list(v))
+    exact = 1e-12 if dtype == "float64" else 1e-4
+    wanted = spectrum(u, transposed)
+    for part, right in zip(v, parts(plan.spectral, wanted), strict=True):
+        np.testing.assert_allclose(part, right, atol=exact * abs(wanted).max())
+    plan.backward(list(v), list(mine))
+    for part, given in zip(mine, parts(plan.physical, u), strict=True):
+        np.testing.assert_allclose(part, given, atol=exact)
+    with pytest.raises(ValueError, match=f"needs {plan.room()} bytes, and the array has 8"):
+        plan.in_place(np.empty(8, np.uint8))
+
+
+def test_the_fastest_process_grid_is_measured_and_remembered(tmp_path: Path) -> None:
+    grid = ss.Grid(CELLS, backend="host", devices_per_rank=4)
+    how = {"routes": ["kernel", "staged"], "tuner_cache": str(tmp_path)}
+    for source in ("measured", "cache"):
+        with ss.fft.Plan(grid, "complex64", process_grid="measured", **how) as plan:
+            found = plan.process_grids
+            assert found["source"] == source and not found["notes"]
+            times = dict(found["times"])
+            assert set(times) <= {(1, 4), (2, 2), (4, 1)} and len(times) > 1
+            assert times[plan.process_grid] <= 1.03 * min(times.values())
+    assert ss.fft.Plan(grid, process_grid=(2, 2)).process_grids["source"] == "given"
+    with pytest.raises(ValueError, match="process_grid is 'best': give two numbers or 'measured'"):
+        ss.fft.Plan(grid, process_grid="best")
+
+
+def test_a_report_has_the_times_of_the_messages() -> None:
+    plan = ss.fft.Plan(ss.Grid(CELLS, backend="host", devices_per_rank=2))
+    u = parts(plan.physical, values(CELLS, "complex128"))
+    plan.forward(u, [np.empty(plan.spectral.array_shape(0, block=block), complex) for block in range(2)])
+    assert {(row["source"], row["target"]) for row in plan.report()} >= {(0, 1), (1, 0)}
+
+
+def test_results_are_stored_where_they_must_go() -> None:
+    u, spectra = values(CELLS, "float64"), []
+    for store, routes, stored in ((True, [], (2, 2)), (False, [], (0, 2)), (True, ["kernel", "staged"], (0, 2))):
+        grid = ss.Grid(CELLS, backend="host", devices_per_rank=4)
+        with ss.fft.Plan(grid, "float64", process_grid=(2, 2), store=store, routes=routes) as plan:
+            assert plan.stored_moves == stored
+            v = [np.empty(plan.spectral.array_shape(0, block=block), complex) for block in range(4)]
+            plan.forward(parts(plan.physical, u), v)
+            spectra.append(v)
+    for part, right in zip(spectra[0], parts(plan.spectral, spectrum(u, True)), strict=True):
+        np.testing.assert_allclose(part, right, atol=1e-11)
+    for other in spectra[1:]:
+        assert all((a == b).all() for a, b in zip(spectra[0], other, strict=True))
+
+
 def test_modes_are_wave_numbers_of_each_block() -> None:
     grid = ss.Grid(CELLS, backend="host", devices_per_rank=2)
     for dtype, transposed in (("float64", True), ("complex128", False)):

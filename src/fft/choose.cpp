@@ -1,0 +1,201 @@
+// Slabs or pencils: every process grid that leaves few idle is planned and timed, and the fastest is remembered.
+#include "fft/choose.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <sstream>
+
+#include <slipstream/buffer.hpp>
+
+#include "exchange/tuner_cache.hpp"
+#include "fft/decomposition.hpp"
+#include "machine/agree.hpp"
+
+namespace slipstream::fft {
+namespace {
+
+using Time = FftProcessGrids::Time;
+constexpr const char* header = "slipstream process grids 1";
+/// Who is no slower than this times the fastest is as fast; the one that moves less is taken.
+constexpr double tie = 1.03;
+
+std::string shown(const std::array<int, 2>& grid) { return std::to_string(grid[0]) + " x " + std::to_string(grid[1]); }
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class Chooser {
+ public:
+  Chooser(const Communicator& comm, const Machine& machine, const Extent& cells, const FftOptions& options)
+      : comm_(comm), machine_(machine), cells_(cells), options_(options), how_(options.tune.value_or(TuneOptions{})) {
+    options_.tune_process_grid = false;
+    options_.exchange.trace = nullptr;
+    options_.exchange.measure_errors = false;
+  }
+
+  FftProcessGrids run(const Decomposition& cut) {
+    const std::vector<std::array<int, 2>> candidates = cut.candidates();
+    if (candidates.size() < 2) return result_;
+    const std::string key = comm_.broadcast(key_of(cut), 0);
+    const std::string folder = how_.cache_folder.empty() ? tuner_cache_folder() : how_.cache_folder;
+    const std::string file = folder.empty() ? "" : cache_file(folder, key);
+    std::string text;
+    if (comm_.rank() == 0 && !file.empty() && !how_.retune) text = remembered(file, key);
+    text = comm_.broadcast(text, 0);
+    if (!text.empty()) {
+      const std::optional<std::vector<Time>> times = times_of(text, key);
+      require(times.has_value(), "the ranks do not agree on the process grid: they run different builds of slipstream");
+      result_.source = "cache";
+      result_.times = *times;
+      return std::move(result_);
+    }
+    for (const auto& grid : candidates) measure(grid);
+    if (result_.times.empty()) return std::move(result_);
+    result_.source = "measured";
+    if (comm_.rank() != 0) return std::move(result_);
+    if (const std::string failure = file.empty() ? "" : write_cache(file, to_text(key)); !failure.empty())
+      result_.notes.push_back(failure);
+    return std::move(result_);
+  }
+
+ private:
+  /// All that the answer depends on, in one line.
+  std::string key_of(const Decomposition& cut) const {
+    GridOptions by_the_rule;
+    by_the_rule.boxes = cut.blocks(Stage::physical, true);
+    const Grid whole(cells_, machine_, comm_.rank(), by_the_rule);
+    std::string key = tuner_key(whole, {}, options_.exchange) + " transforms of " + to_string(options_.type);
+    for (const std::int64_t most : options_.highest) key += ' ' + std::to_string(most);
+    for (const bool choice : {options_.transposed, options_.scaled, options_.overlap, options_.tune.has_value()})
+      key += choice ? " 1" : " 0";
+    return key;
+  }
+
+  std::string remembered(const std::string& file, const std::string& key) {
+    const std::optional<std::string> text = read_cache(file);
+    if (!text) return {};
+    if (times_of(*text, key)) return *text;
+    result_.notes.push_back("warning: " + file + " is damaged; measured again");
+    return {};
+  }
+
+  std::string to_text(const std::string& key) const {
+    std::ostringstream text;
+    text << header << "\nkey " << key << '\n';
+    for (const Time& time : result_.times)
+      text << "grid " << time.grid[0] << ' ' << time.grid[1] << ' ' << time.microseconds << '\n';
+    return sealed(text.str());
+  }
+
+  std::optional<std::vector<Time>> times_of(const std::string& text, const std::string& key) const {
+    const std::optional<std::string> whole = unsealed(text);
+    if (!whole) return {};
+    std::istringstream lines(*whole);
+    std::string line;
+    if (!std::getline(lines, line) || line != header) return {};
+    if (!std::getline(lines, line) || line != "key " + key) return {};
+    std::vector<Time> times;
+    while (std::getline(lines, line)) {
+      std::istringstream words(line);
+      std::string what;
+      Time time;
+      words >> what >> time.grid[0] >> time.grid[1] >> time.microseconds;
+      if (!words || what != "grid" || time.grid[0] * time.grid[1] != machine_.devices()) return {};
+      times.push_back(time);
+    }
+    if (times.empty()) return {};
+    return times;
+  }
+
+  /// There and back again in one array a device. One that fails on some rank is left out on all.
+  void measure(const std::array<int, 2>& grid) {
+    FftOptions options = options_;
+    options.process_grid = grid;
+    std::optional<Fft> fft;
+    std::vector<Buffer<std::byte>> arrays;
+    std::vector<Stream> streams;
+    std::vector<const void*> u, v;
+    std::vector<void*> to_u, to_v;
+    const auto goes_on = [&](const std::string& failed_here) {
+      const std::string failure = first_failure(comm_, failed_here);
+      if (!failure.empty() && comm_.rank() == 0) result_.notes.push_back(shown(grid) + ": " + failure);
+      return failure.empty();
+    };
+    if (!goes_on(failure_of([&] { fft.emplace(comm_, machine_, cells_, options); }))) return;
+    if (!goes_on(failure_of([&] {
+          for (const int d : machine_.devices_of_rank(comm_.rank())) {
+            const Device device = machine_.device(d).local;
+            streams.emplace_back(device);
+            const std::int64_t in = bytes(fft->physical(), d, size_of(options.type));
+            const std::int64_t out = bytes(fft->spectral(), d, size_of(fft->spectral_field("").type));
+            arrays.emplace_back(device, static_cast<std::size_t>(std::max(in, out)));
+            void* const at = arrays.back().data();
+            if (in || out) fill(streams.back(), at, 0, arrays.back().bytes());
+            if (in) u.push_back(at), to_u.push_back(at);
+            if (out) v.push_back(at), to_v.push_back(at);
+          }
+        })))
+      return;
+    double least = std::numeric_limits<double>::infinity();
+    for (int trial = 0; trial < how_.warm_ups + how_.trials; ++trial) {
+      comm_.barrier();
+      double taken = 0;
+      const auto there_and_back = [&] {
+        const double start = seconds_now();
+        fft->forward(u, to_v, streams);
+        fft->backward(v, to_u, streams);
+        for (Stream& stream : streams) stream.synchronize();
+        taken = seconds_now() - start;
+        fft->check();
+      };
+      if (!goes_on(failure_of(there_and_back))) return;
+      const double slowest = comm_.max(taken);
+      if (trial >= how_.warm_ups) least = std::min(least, slowest);
+      if (trial == how_.warm_ups && least * 1e6 > how_.drop_factor * best()) break;
+    }
+    result_.times.push_back({grid, least * 1e6});
+  }
+
+  double best() const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Time& time : result_.times) least = std::min(least, time.microseconds);
+    return least;
+  }
+
+  static std::int64_t bytes(const Grid& grid, int device, std::size_t size) {
+    for (const std::int64_t id : grid.local())
+      if (grid.block(id).device == device) return grid.block(id).box.volume() * static_cast<std::int64_t>(size);
+    return 0;
+  }
+
+  const Communicator& comm_;
+  const Machine& machine_;
+  const Extent& cells_;
+  FftOptions options_;
+  TuneOptions how_;
+  FftProcessGrids result_;
+};
+
+}  // namespace
+
+FftProcessGrids choose_process_grid(const Communicator& comm, const Machine& machine, const Extent& cells,
+                                    FftOptions& options) {
+  FftProcessGrids found;
+  const bool given = options.process_grid != std::array{0, 0};
+  if (given) found.source = "given";
+  if (!options.tune_process_grid) return found;
+  require(!given, "the process grid " + shown(options.process_grid) +
+                      " of a Fourier transform was given, and the fastest was asked for: do one of the two");
+  const Decomposition cut(machine, cells, options);
+  found = Chooser(comm, machine, cells, options).run(cut);
+  double least = std::numeric_limits<double>::infinity();
+  for (const Time& time : found.times) least = std::min(least, time.microseconds);
+  const auto chosen = std::find_if(found.times.begin(), found.times.end(),
+                                   [&](const Time& time) { return time.microseconds <= tie * least; });
+  if (chosen != found.times.end()) options.process_grid = chosen->grid;
+  return found;
+}
+
+}  // namespace slipstream::fft

@@ -1,0 +1,179 @@
+// Transforms that store their results by themselves, made for GPUs and run on every backend: through the windows of a
+// transpose, against FFTW on one array.
+#include <fftw3.h>
+#include <gtest/gtest.h>
+
+#include <complex>
+
+#include "fft/decomposition.hpp"
+#include "fft/radix_stores.hpp"
+#include "support/exchange_rig.hpp"
+
+namespace slipstream {
+namespace {
+
+using Complex = std::complex<double>;
+using fft::Decomposition;
+using fft::Stage;
+
+/// Of a whole stage, its first axis fastest.
+struct Values {
+  Extent extent;
+  std::vector<Complex> values;
+  explicit Values(const Extent& e) : extent(e) {
+    for (std::int64_t n = 0; n < volume(e); ++n)
+      values.push_back(
+          std::complex<float>(static_cast<float>(fraction(scrambled(static_cast<std::uint64_t>(n), 1, 0))),
+                              static_cast<float>(fraction(scrambled(static_cast<std::uint64_t>(n), 2, 0)))));
+  }
+  Complex& at(const Extent& p) {
+    return values[static_cast<std::size_t>((p[2] * extent[1] + p[1]) * extent[0] + p[0])];
+  }
+  void transform(std::size_t axis, bool forward) {
+    std::vector<Complex> line(static_cast<std::size_t>(extent[axis]));
+    auto* const data = reinterpret_cast<fftw_complex*>(line.data());
+    const fftw_plan plan = fftw_plan_dft_1d(static_cast<int>(line.size()), data, data,
+                                            forward ? FFTW_FORWARD : FFTW_BACKWARD, FFTW_ESTIMATE);
+    Extent starts = extent;
+    starts[axis] = 1;
+    for (std::int64_t n = 0; n < volume(starts); ++n) {
+      Extent p{n % starts[0], n / starts[0] % starts[1], n / starts[0] / starts[1]};
+      for (std::size_t i = 0; i < line.size(); ++i) p[axis] = static_cast<std::int64_t>(i), line[i] = at(p);
+      fftw_execute(plan);
+      for (std::size_t i = 0; i < line.size(); ++i) p[axis] = static_cast<std::int64_t>(i), at(p) = line[i];
+    }
+    fftw_destroy_plan(plan);
+  }
+};
+
+struct Case {
+  Extent cells;
+  std::array<int, 2> process;  ///< the first counts, the second takes the other devices; {1, 0}: slabs
+  Stage from, to;
+  bool forward;
+};
+
+class RadixLines : public testing::TestWithParam<std::tuple<Backend, int>> {
+ protected:
+  void SetUp() override {
+    if (const auto why = unavailable(std::get<0>(GetParam()), std::get<1>(GetParam())); !why.empty())
+      GTEST_SKIP() << why;
+  }
+  Communicator comm = Communicator::world();
+};
+
+template <class T>
+void check(const Communicator& comm, const Machine& machine, const Case& c) {
+  FftOptions options;
+  options.type = dtype_of<std::complex<T>>();
+  options.process_grid = c.process[0] == 1 ? std::array{1, machine.devices()} : std::array{machine.devices(), 1};
+  const Decomposition cut(machine, c.cells, options);
+  const auto grid_of = [&](Stage stage) {
+    GridOptions boxes;
+    boxes.boxes = cut.blocks(stage);
+    return Grid(cut.extent(stage), machine, comm.rank(), boxes);
+  };
+  const Grid source = grid_of(c.from), target = grid_of(c.to);
+  std::array<int, 3> turn{};
+  for (std::size_t a = 0; a < 3; ++a)
+    for (std::size_t b = 0; b < 3; ++b)
+      if (Decomposition::axes(c.from)[a] == Decomposition::axes(c.to)[b]) turn[a] = static_cast<int>(b);
+  const Transpose transpose(source, target, {turn, {}});
+  FieldOptions packed;
+  packed.name = "values";
+  packed.type = options.type;
+  packed.alignment = 1;
+  packed.shared = true;
+  Field from(source, packed), work(source, packed), to(target, packed);
+  Values before(source.extent()), after = before;
+  const auto lines_of = [&](const Extent& block) {
+    return c.from == Stage::physical ? cut.first(block, c.forward) : cut.last(block, c.forward);
+  };
+  after.transform(0, c.forward);
+  if (lines_of(source.extent()).sizes.size() == 2) after.transform(1, c.forward);
+
+  Exchange exchange(comm, source, {{.pattern = &transpose, .source = &work, .target = &to, .produced = true}}, {});
+  std::vector<Stream> streams = streams_of(source);
+  const auto stream_of = [&](Device device) -> Stream& {
+    return *std::find_if(streams.begin(), streams.end(), [&](const Stream& s) { return s.device() == device; });
+  };
+  std::vector<std::unique_ptr<fft::StoredLines>> stored;
+  for (const std::int64_t id : source.local()) {
+    const Extent block = source.block(id).box.extents();
+    ASSERT_TRUE(fft::radix_holds(lines_of(block)));
+    stored.push_back(fft::make_radix_stored_lines(from.device(id), lines_of(block), block));
+    stored.back()->prepare(exchange);
+    std::vector<std::complex<T>> values;
+    for (std::int64_t n = 0; n < volume(block); ++n) {
+      const Extent& lo = source.block(id).box.lo;
+      values.emplace_back(
+          before.at({lo[0] + n % block[0], lo[1] + n / block[0] % block[1], lo[2] + n / block[0] / block[1]}));
+    }
+    set_array(from, id, values);
+  }
+  comm.barrier();
+  exchange.open(streams);
+  for (std::size_t n = 0; n < stored.size(); ++n) {
+    const std::int64_t id = source.local()[n];
+    stored[n]->run(stream_of(from.device(id)), from.data(id), work.data(id), exchange);
+  }
+  exchange.post(streams);
+  exchange.end(streams);
+  finish(streams);
+  exchange.check();
+  const double unit = sizeof(T) == 8 ? 0x1p-52 : 0x1p-23;
+  const double most = 8 * unit * std::sqrt(static_cast<double>(c.cells[0] * c.cells[1] * c.cells[2]));
+  for (const std::int64_t id : target.local()) {
+    const auto values = array_of<std::complex<T>>(to, id);
+    const Box& box = target.block(id).box;
+    for (std::int64_t n = 0; n < box.volume(); ++n) {
+      const Extent q{box.lo[0] + n % box.extent(0), box.lo[1] + n / box.extent(0) % box.extent(1),
+                     box.lo[2] + n / box.extent(0) / box.extent(1)};
+      Extent p{};
+      for (std::size_t a = 0; a < 3; ++a) p[a] = q[static_cast<std::size_t>(turn[a])];
+      ASSERT_LE(std::abs(Complex(values[static_cast<std::size_t>(n)]) - after.at(p)), most) << to_string(q);
+    }
+  }
+}
+
+TEST_P(RadixLines, ArriveTransformedAndTurned) {
+  const Machine machine = machine_here(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  const Case cases[] = {
+      {{32, 16, 21}, {1, 0}, Stage::physical, Stage::spectral, true},  // two axes
+      {{16, 128, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{64, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},  // tiles along the second axis
+      {{9, 256, 7}, {2, 0}, Stage::middle, Stage::spectral, true},  // along the third
+      {{7, 19, 512}, {1, 0}, Stage::spectral, Stage::physical, false},
+      {{3, 5, 1024}, {1, 0}, Stage::spectral, Stage::physical, false},
+      {{2048, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(to_string(c.cells) + (c.forward ? ", forward" : ", backward"));
+    if (c.process[0] != 1 && machine.devices() == 1) continue;  // pencils
+    check<float>(comm, machine, c);
+    if (HasFatalFailure()) return;
+    check<double>(comm, machine, c);
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, RadixLines,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 3, 4)),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
+                         });
+
+TEST(RadixLinesRefuse, OtherLengths) {
+  fft::LineBatch batch;
+  for (const std::int64_t size : {8, 48, 4096}) {
+    batch.sizes = {size};
+    EXPECT_FALSE(fft::radix_holds(batch)) << size;
+  }
+  batch.sizes = {64};
+  EXPECT_TRUE(fft::radix_holds(batch));
+  batch.kind = fft::Kind::real_to_complex;
+  EXPECT_FALSE(fft::radix_holds(batch));
+}
+
+}  // namespace
+}  // namespace slipstream
