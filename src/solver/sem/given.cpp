@@ -130,14 +130,17 @@ void Sem::Impl::take_given(double time) {
 }
 
 void Sem::Impl::start() {
-  std::vector<std::vector<double>> ones;
-  for (std::size_t d = 0; d < devices.size(); ++d) ones.emplace_back(static_cast<std::size_t>(space.points(d)), 1.0);
-  put(pointers(share), ones);
+  // One over the number of copies; b and x, which are zero as yet, are masks that fix all points, and x then none.
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    Stream& stream = space.streams()[d];
+    invert(stream, x[d].data(), b[d].data(), 1, space.points(d));
+    invert(stream, share[d].data(), b[d].data(), 1, space.points(d));
+  }
   space.assemble(share, false);
-  ones = get(pointers(share));
-  for (std::vector<double>& part : ones)
-    for (double& copies : part) copies = 1 / copies;
-  put(pointers(share), ones);
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    invert(space.streams()[d], share[d].data(), x[d].data(), 1, space.points(d));
+    if (x[d].size()) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
+  }
   const Field* const history[] = {&u, &u1, &u2};
   for (int j = 0; options.initial && j < (options.exact_start && steps() ? options.time_order : 1); ++j) {
     put(pointers_of(*history[j]), options.initial, -j * options.time_step);

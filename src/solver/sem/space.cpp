@@ -11,12 +11,8 @@
 namespace slipstream::sem {
 namespace {
 
-Buffer<double> on_device(Stream& stream, const std::vector<double>& values) {
-  Buffer<double> buffer(stream.device(), values.size());
-  if (!values.empty()) copy(stream, buffer.data(), values.data(), buffer.bytes());
-  stream.synchronize();
-  return buffer;
-}
+/// Whose geometry is computed in one go, or as many as the box has along its axes where these are more.
+constexpr std::int64_t elements_at_once = 1024;
 
 /// What a device holds.
 struct Part {
@@ -65,18 +61,42 @@ struct Space::Impl {
     part.elements = last - part.first;
     part.points = part.elements * cube;
     part.ids = box.ids(part.first, last, rule.order);
-    Geometry g = geometry(box, rule, part.first, last, options.factors, options.gradient);
-    part.stiffness = on_device(stream, g.stiffness);
-    part.metric = on_device(stream, g.metric);
-    mass.push_back(on_device(stream, g.mass));
-    mask.push_back(on_device(stream, box.mask(part.first, last, rule.order)));
-    part.places = std::move(g.places);
+    const auto room = [&](std::int64_t values) {
+      return Buffer<double>(stream.device(), static_cast<std::size_t>(values));
+    };
+    const std::int64_t factors = options.factors == Factors::stored   ? 6 * cube
+                                 : options.factors == Factors::affine ? 6
+                                                                      : 24;
+    part.stiffness = room(factors * part.elements);
+    part.metric = room(options.gradient ? 9 * part.points : 0);
+    mass.push_back(room(part.points));
+    mask.push_back(room(part.points));
+    part.places.reserve(static_cast<std::size_t>(part.points));
+    const auto put = [&](Buffer<double>& to, std::int64_t element, const std::vector<double>& values) {
+      const auto each = static_cast<std::int64_t>(to.size()) / part.elements;
+      if (!values.empty()) copy(stream, to.data() + element * each, values.data(), values.size() * sizeof(double));
+    };
+    // A few at a time: their numbers stay in the caches, and the host never holds all factors.
+    const std::int64_t most = std::max(elements_at_once, box.elements[0] + box.elements[1] + box.elements[2]);
+    for (std::int64_t done = 0, here = 0; done < part.elements; done += here) {
+      here = std::min(part.elements - done, most);
+      const std::int64_t from = part.first + done;
+      const Geometry g = geometry(box, rule, from, from + here, options.factors, options.gradient);
+      const std::vector<double> ones = box.mask(from, from + here, rule.order);
+      put(part.stiffness, done, g.stiffness);
+      put(part.metric, done, g.metric);
+      put(mass.back(), done, g.mass);
+      put(mask.back(), done, ones);
+      part.places.insert(part.places.end(), g.places.begin(), g.places.end());
+      stream.synchronize();
+    }
   }
 
   /// Weights: mask / (copies of a point).
   void count_copies() {
-    for (std::size_t d = 0; d < parts.size(); ++d)
-      weights.push_back(on_device(streams[d], std::vector<double>(static_cast<std::size_t>(parts[d].points), 1.0)));
+    weights = zeros(cube);
+    for (std::size_t d = 0; d < parts.size(); ++d)  // zeros as a mask: ones
+      invert(streams[d], weights[d].data(), weights[d].data(), 1, parts[d].points);
     run_sums(pointers(weights));
     for (std::size_t d = 0; d < parts.size(); ++d)
       invert(streams[d], weights[d].data(), mask[d].data(), 0, parts[d].points);
