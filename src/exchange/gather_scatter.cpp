@@ -112,6 +112,7 @@ struct GatherScatter::Impl {
       for (const Copies& c : copies) {
         lists.emplace_back(machine.device(c.device).local, c);
         counts.push_back(counts_of(c));
+        remote.push_back(remote_points_of(c));
         besides.emplace_back(machine.device(c.device).local);
       }
     });
@@ -151,6 +152,14 @@ struct GatherScatter::Impl {
     counts.remote_ids = static_cast<std::int64_t>(c.shared.rows());
     counts.sent_values = static_cast<std::int64_t>(c.outgoing.rows());
     return counts;
+  }
+
+  static std::vector<std::int64_t> remote_points_of(const Copies& c) {
+    std::vector<std::int64_t> points;
+    for (const Term& term : c.shared.items)
+      if (!term.incoming) points.push_back(term.index);
+    std::sort(points.begin(), points.end());
+    return points;
   }
 
   /// A field of a block a device, whose values the exchange moves.
@@ -252,14 +261,14 @@ struct GatherScatter::Impl {
     for (std::size_t d = 0; d < copies.size(); ++d)
       lists[d].pack(streams[d], current[d], mailbox(d), options.type, k, op);
     if (exchange) exchange->begin(streams);
-    for (std::size_t d = 0; d < copies.size(); ++d)
-      lists[d].combine_local(streams[d], current[d], options.type, wire, k, op);
     open = true;
   }
 
   void finish(std::vector<Stream>& streams) {
     require(open, "a gather-scatter was finished that was not started");
     open = false;
+    for (std::size_t d = 0; d < copies.size(); ++d)
+      lists[d].combine_local(streams[d], current[d], options.type, wire, options.components, operation);
     if (!exchange) return;
     exchange->end(streams);
     combine_shared(streams);
@@ -273,6 +282,7 @@ struct GatherScatter::Impl {
   std::vector<Copies> copies;
   std::vector<CopiesOnDevice> lists;
   std::vector<Counts> counts;
+  std::vector<std::vector<std::int64_t>> remote;
   std::vector<Values> current;
   Op operation = Op::add;
   bool open = false;
@@ -305,6 +315,9 @@ void GatherScatter::check() {
   if (impl_->exchange) impl_->exchange->check();
 }
 GatherScatter::Counts GatherScatter::counts(std::size_t device) const { return impl_->counts.at(device); }
+const std::vector<std::int64_t>& GatherScatter::remote_points(std::size_t device) const {
+  return impl_->remote.at(device);
+}
 const Exchange* GatherScatter::exchange() const { return impl_->exchange.get(); }
 const Tuning& GatherScatter::tuning() const { return impl_->tuning; }
 

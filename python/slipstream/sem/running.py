@@ -58,9 +58,7 @@ class SemRun(PlainRun):
         if case.guard.every:
             self.engine.guard(case.guard.every)
         elements, devices = math.prod(case.grid.cells), len(setup.machine.devices())
-        self._idle = f"{devices} devices share {elements} elements, which are dealt out by blocks of 64: some have none"
-        if math.ceil(elements / 64) >= devices:
-            self._idle = ""
+        self._idle = f"{devices} devices share {elements} elements: some have none" if elements < devices else ""
 
     def cautions(self) -> list[str]:
         return [*self.engine.cautions(), *filter(None, [self._idle])]

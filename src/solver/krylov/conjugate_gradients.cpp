@@ -171,30 +171,39 @@ struct ConjugateGradients::Impl {
     return square;
   }
 
-  /// One iteration, queued. (r, z) and (r, r) are at `now`, those of the next one will be at `next`.
+  /// One iteration, queued. (r, z) and (r, r) are at `now`, those of the next one will be at `next`. Beside the
+  /// operator a point is read and written with 88 B: r, q, w and D for the residual, p, x, r and D for the direction.
   void iterate(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now,
                std::size_t next) {
-    system.apply(all([](Side & side) -> auto& { return side.p; }), all([](Side & side) -> auto& { return side.q; }));
+    const Vectors p = all([](Side & side) -> auto& { return side.p; });
+    const Vectors q = all([](Side & side) -> auto& { return side.q; });
+    if (system.apply_with_parts) {
+      system.apply_with_parts(p, q, all([](Side & side) -> auto& { return side.parts; }));
+    } else {
+      system.apply(p, q);
+    }
     summed(streams, one, direction_sum, [&](Side& side, std::size_t d) {
-      dot(streams[d], side.range, system.weights[d], side.p.data(), side.q.data(), side.parts.data());
+      if (!system.apply_with_parts) dot(streams[d], side.range, system.weights[d], p[d], q[d], side.parts.data());
     });
     summed(streams, two, next, [&](Side& side, std::size_t d) {
       const double* sums = side.sums.data();
       step(streams[d], side.range,
-           {system.weights[d], system.inverse_diagonal[d], side.p.data(), side.q.data(), sums + now,
-            sums + direction_sum, x[d], side.r.data()},
+           {system.weights[d], system.inverse_diagonal[d], q[d], sums + now, sums + direction_sum, side.r.data()},
            side.parts.data());
     });
-    turn(streams, system, next, now);
+    turn(streams, system, x, next, now);
   }
 
-  /// The next direction, by (r, z) of this iteration at `now` and of the one before.
-  void turn(std::vector<Stream>& streams, const System& system, std::size_t now, std::size_t before) {
+  /// A step along the direction, and the next one by (r, z) of this iteration at `now` and of the one before.
+  void turn(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now, std::size_t before) {
+    const auto turn_of = [&](Side& side, std::size_t d) {
+      const double* sums = side.sums.data();
+      return Turn{sums + now, sums + before, sums + direction_sum, x[d], side.p.data()};
+    };
     if (!polynomial) {
       for (std::size_t d = 0; d < sides.size(); ++d) {
         Side& side = sides[d];
-        direction(streams[d], side.range, system.inverse_diagonal[d], side.r.data(), side.sums.data() + now,
-                  side.sums.data() + before, side.p.data());
+        direction(streams[d], side.range, turn_of(side, d), system.inverse_diagonal[d], side.r.data());
       }
       return;
     }
@@ -204,8 +213,7 @@ struct ConjugateGradients::Impl {
     });
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
-      direction(streams[d], side.range, side.z.data(), side.sums.data() + now, side.sums.data() + before,
-                side.p.data());
+      direction(streams[d], side.range, turn_of(side, d), side.z.data());
     }
   }
 
@@ -259,7 +267,7 @@ struct ConjugateGradients::Impl {
       preconditioned(streams[d], side.range, system.weights[d], system.inverse_diagonal[d], side.r.data(),
                      side.parts.data());
     });
-    begin_directions(streams, system, now, next);
+    begin_directions(streams, system, x, now, next);
     std::vector<double> alpha, beta;
     double rz = read(streams, now)[0];
     for (int step = 0; step < steps && rz > 0; ++step) {
@@ -277,14 +285,16 @@ struct ConjugateGradients::Impl {
     return found;
   }
 
-  /// p = z.
-  void begin_directions(std::vector<Stream>& streams, const System& system, std::size_t now, std::size_t next) {
+  /// p = z, and x stays.
+  void begin_directions(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now,
+                        std::size_t next) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
       if (side.p.size() > 0) fill(streams[d], side.p.data(), 0, side.p.bytes());
-      fill(streams[d], side.sums.data() + next, 0, 2 * sizeof(double));
+      for (const std::size_t place : {next, std::size_t{direction_sum}})
+        fill(streams[d], side.sums.data() + place, 0, 2 * sizeof(double));
     }
-    turn(streams, system, now, next);
+    turn(streams, system, x, now, next);
   }
 
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
@@ -293,7 +303,7 @@ struct ConjugateGradients::Impl {
     std::size_t now = first_pair, next = second_pair;
     set_preconditioner(streams, system, options);
     start(streams, system, b, x, options, now);
-    begin_directions(streams, system, now, next);
+    begin_directions(streams, system, x, now, next);
     Result result;
     const auto look = [&] {
       const auto [rz, rr] = read(streams, now);

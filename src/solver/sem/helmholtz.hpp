@@ -1,5 +1,6 @@
 #pragma once
 // out = (h1 A + h2 B) in, element by element.
+#include <bit>
 #include <cmath>
 
 #include "solver/sem/kernels.hpp"
@@ -23,27 +24,30 @@ struct HelmholtzKernel {
   double* out;
   double h1, h2;
   std::int64_t elements;
+  const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
+  double* energies;          ///< of each element the sum of in times out; null: without
   int cost;
 
   struct Column {
     double u[n], sum[n];
+    std::int32_t element;  ///< of the thread; -1: it has none
   };
   struct Products {
     double g[6];
   };
 
   /// w |J| grad a . grad b at a point; in the order rr rs rt ss st tt.
-  SLIP_FN Products read(const Seat<n>& seat, int k, const double* weights) const {
+  SLIP_FN Products read(std::int64_t element, const Place<n>& seat, int k, const double* weights) const {
     Products p;
     if constexpr (form == Factors::trilinear) {
       const double w = weights[seat.i] * weights[seat.j] * weights[k];
       const double* points = weights + n;
-      trilinear_products(factors + seat.element * 24, points[seat.i], points[seat.j], points[k], w, p.g);
+      trilinear_products(factors + element * 24, points[seat.i], points[seat.j], points[k], w, p.g);
     } else if constexpr (form == Factors::affine) {
       const double w = weights[seat.i] * weights[seat.j] * weights[k];
-      for (int c = 0; c < 6; ++c) p.g[c] = w * factors[seat.element * 6 + c];
+      for (int c = 0; c < 6; ++c) p.g[c] = w * factors[element * 6 + c];
     } else {
-      const std::int64_t at = seat.element * 6 * (n * n * n) + k * (n * n) + seat.j * n + seat.i;
+      const std::int64_t at = element * 6 * (n * n * n) + k * (n * n) + seat.j * n + seat.i;
       for (int c = 0; c < 6; ++c) p.g[c] = factors[at + c * (n * n * n)];
     }
     return p;
@@ -63,23 +67,24 @@ struct HelmholtzKernel {
         w[n + m] = basis.x[m];  // behind the weights
       }
       const Seat<n> seat(team.index(), t);
-      if (seat.element >= elements) return;
       Column& column = columns(t);
+      column.element = seat.element < elements ? static_cast<std::int32_t>(seat.element) : -1;
+      if (column.element < 0) return;
+      if (list) column.element = list[column.element];
       for (int k = 0; k < n; ++k) {
-        column.u[k] = in[seat.point(k)];
+        column.u[k] = in[seat.point(column.element, k)];
         column.sum[k] = 0;
       }
       plane[seat.cell()] = column.u[0];
     });
     team.each([&](int t) {
-      const Seat<n> seat(team.index(), t);
-      if (seat.element < elements) products(t) = read(seat, 0, w);
+      if (columns(t).element >= 0) products(t) = read(columns(t).element, Place<n>(t), 0, w);
     });
     for_planes<n, !Team::sequential>([&](int k) {
       team.each([&](int t) {
-        const Seat<n> seat(team.index(), t);
-        if (seat.element >= elements) return;
+        const Place<n> seat(t);
         Column& column = columns(t);
+        if (column.element < 0) return;
         const double *row = plane + seat.cell() - seat.i, *file = plane + seat.cell() - seat.j * n;
         double ur = 0, us = 0, ut = 0;
         for (int m = 0; m < n; ++m) {
@@ -94,11 +99,11 @@ struct HelmholtzKernel {
         for (int m = 0; m < n; ++m) column.sum[m] = fma(d[k * n + m], along_t, column.sum[m]);
       });
       team.each([&](int t) {
-        const Seat<n> seat(team.index(), t);
-        if (seat.element >= elements) return;
+        const Place<n> seat(t);
         Column& column = columns(t);
+        if (column.element < 0) return;
         // The next plane's factors are on their way while this one is summed.
-        if (k + 1 < n) products(t) = read(seat, k + 1, w);
+        if (k + 1 < n) products(t) = read(column.element, seat, k + 1, w);
         const double *row = along_r + seat.cell() - seat.i, *file = along_s + seat.cell() - seat.j * n;
         double sum = 0;
         for (int m = 0; m < n; ++m) {
@@ -110,14 +115,29 @@ struct HelmholtzKernel {
       });
     });
     team.each([&](int t) {
-      const Seat<n> seat(team.index(), t);
-      if (seat.element >= elements) return;
+      const Place<n> seat(t);
       const Column& column = columns(t);
+      if (column.element < 0) return;
+      double energy = 0;
       for (int k = 0; k < n; ++k) {
+        const std::int64_t at = seat.point(column.element, k);
         double value = h1 * column.sum[k];
-        if (mass != nullptr) value = fma(h2 * mass[seat.point(k)], column.u[k], value);
-        out[seat.point(k)] = value;
+        if (mass != nullptr) value = fma(h2 * mass[at], column.u[k], value);
+        out[at] = value;
+        energy = fma(value, column.u[k], energy);
       }
+      plane[seat.cell()] = energy;
+    });
+    if (energies == nullptr) return;
+    // Threads of an element are added up by halves.
+    constexpr int square = n * n;
+    for (int half = static_cast<int>(std::bit_ceil(static_cast<unsigned>(square))) / 2; half > 0; half /= 2)
+      team.each([&](int t) {
+        const int at = t % square;
+        if (at < half && at + half < square) plane[t] += plane[t + half];
+      });
+    team.each([&](int t) {
+      if (t % square == 0 && columns(t).element >= 0) energies[columns(t).element] = plane[t];
     });
   }
 };

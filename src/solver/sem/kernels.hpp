@@ -15,6 +15,8 @@ struct HelmholtzCall {
   double* out;
   double h1, h2;
   std::int64_t elements;
+  const std::int32_t* list = nullptr;  ///< numbers of so many elements; none: the first so many
+  double* energies = nullptr;          ///< of each element the sum of in times out, where they are wanted
 };
 
 /// Derivatives of one to three components, added up: `of[c]` says what those of component c along some axes go to.
