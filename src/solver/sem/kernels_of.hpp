@@ -13,6 +13,7 @@ Basis<n> basis_of(const Rule& rule) {
   Basis<n> basis;
   std::copy_n(rule.derivative.begin(), n * n, basis.d);
   std::copy_n(rule.weights.begin(), n, basis.w);
+  for (std::size_t i = 0; i < n; ++i) basis.inverse[i] = 1 / rule.weights[i];
   std::copy_n(rule.points.begin(), n, basis.x);
   return basis;
 }

@@ -8,11 +8,12 @@
 
 namespace slipstream::sem {
 
-/// D by rows, the weights and the points. A kernel's argument, so that no pointer is read for it.
+/// D by rows, the weights, one over them, and the points. A kernel's argument, so that no pointer is read for it.
 template <int n>
 struct Basis {
   double d[n * n];
   double w[n];
+  double inverse[n];
   double x[n];
 };
 
