@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <slipstream/communicator.hpp>
+#include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
@@ -65,6 +66,12 @@ struct System {
   double largest_eigenvalue = 0;  ///< of D A, for Chebyshev's polynomial; 0: solve() finds it
 };
 
+/// A system that was not solved: the message has the unknown, the end of the residual history, and the likely cause.
+class NotSolved : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1). Coefficients stay on the
 /// devices: between two looks the host only queues. Sums go over blocks by BlockSums: bits depend on the blocks, and
 /// not on devices, ranks or how often the host looks.
@@ -75,7 +82,7 @@ class ConjugateGradients {
   ~ConjugateGradients();  ///< collective
   ConjugateGradients(ConjugateGradients&&) noexcept;
 
-  /// Collective. From x as it comes. Throws Error on all ranks: a right side that has a part in the null space, a
+  /// Collective. From x as it comes. Throws NotSolved on all ranks: a right side that has a part in the null space, a
   /// matrix that is not positive, values that are not finite, no convergence (with the end of the history).
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});

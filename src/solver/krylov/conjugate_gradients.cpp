@@ -34,6 +34,10 @@ struct Side {
 };
 enum Place : std::size_t { first_pair = 0, second_pair = 2, direction_sum = 4, mean_pair = 6, places = 8 };
 
+void require_solved(bool so, const std::string& text) {
+  if (!so) throw NotSolved(text);
+}
+
 std::string show(double value) {
   std::ostringstream text;
   text.precision(3);
@@ -155,8 +159,8 @@ struct ConjugateGradients::Impl {
       dot(streams[d], side.range, system.weights[d], b[d], b[d], side.parts.data());
     });
     const double square = read(streams, direction_sum)[0];
-    require(std::isfinite(square),
-            "conjugate gradients" + of(options) + ": the right side holds values that are not finite");
+    require_solved(std::isfinite(square),
+                   "conjugate gradients" + of(options) + ": the right side holds values that are not finite");
     if (!options.null_space || square == 0) return square;
     summed(streams, two, mean_pair, [&](Side& side, std::size_t d) {
       mean(streams[d], side.range, system.weights[d], b[d], side.parts.data());
@@ -167,7 +171,7 @@ struct ConjugateGradients::Impl {
     text << "conjugate gradients" << of(options) << ": the right side does not sum to zero (its constant part is "
          << part
          << " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the boundary values";
-    require(part <= options.imbalance, text.str());
+    require_solved(part <= options.imbalance, text.str());
     return square;
   }
 
@@ -279,9 +283,9 @@ struct ConjugateGradients::Impl {
       rz = following;
     }
     const double found = largest_seen(alpha, beta);
-    require(std::isfinite(found) && found > 0, "Chebyshev's polynomial: the largest eigenvalue is found to be " +
-                                                   std::to_string(found) +
-                                                   "; the matrix or its diagonal is not positive");
+    require_solved(std::isfinite(found) && found > 0, "Chebyshev's polynomial: the largest eigenvalue is found to be " +
+                                                          std::to_string(found) +
+                                                          "; the matrix or its diagonal is not positive");
     return found;
   }
 
@@ -310,10 +314,10 @@ struct ConjugateGradients::Impl {
       result.reported = std::sqrt(rr) / size;
       result.history.push_back(result.reported);
       result.converged = result.reported <= options.tolerance;
-      require(std::isfinite(rz) && std::isfinite(rr) && rz >= 0,
-              "conjugate gradients" + of(options) + ": after " + std::to_string(result.iterations) +
-                  " iterations (r, z) is " + std::to_string(rz) + ", residuals " + tail_of(result.history) +
-                  ": the matrix or its diagonal is not positive, or a value is not finite");
+      require_solved(std::isfinite(rz) && std::isfinite(rr) && rz >= 0,
+                     "conjugate gradients" + of(options) + ": after " + std::to_string(result.iterations) +
+                         " iterations (r, z) is " + std::to_string(rz) + ", residuals " + tail_of(result.history) +
+                         ": the matrix or its diagonal is not positive, or a value is not finite");
     };
     look();
     while (!result.converged && result.iterations < options.most_iterations) {
@@ -322,11 +326,11 @@ struct ConjugateGradients::Impl {
       ++result.iterations;
       if (result.iterations % options.look_every == 0 || result.iterations == options.most_iterations) look();
     }
-    require(result.converged || !options.must_converge,
-            "conjugate gradients" + of(options) + " did not converge in " + std::to_string(result.iterations) +
-                " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
-                show(options.tolerance) + " was asked for; " +
-                likely_cause(result.history, options, result.iterations));
+    require_solved(result.converged || !options.must_converge,
+                   "conjugate gradients" + of(options) + " did not converge in " + std::to_string(result.iterations) +
+                       " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
+                       show(options.tolerance) + " was asked for; " +
+                       likely_cause(result.history, options, result.iterations));
     if (options.null_space) take_mean(streams, system.measure, x);
     start(streams, system, b, x, options, next);
     result.true_residual = std::sqrt(read(streams, next)[1]) / size;

@@ -161,13 +161,17 @@ void Sem::Impl::start() {
 double Sem::largest_change() {
   Impl& s = *impl_;
   if (!s.steps()) return s.effort.last.true_residual;
-  const auto now = s.get(s.pointers_of(s.u)), before = s.get(s.pointers_of(s.u1));
+  const std::vector<double*> now = s.pointers_of(s.u), before = s.pointers_of(s.u1);
   double largest = 0;
-  for (std::size_t d = 0; d < now.size(); ++d)
-    for (std::size_t p = 0; p < now[d].size(); ++p) {
-      const double change = std::abs(now[d][p] - before[d][p]);
-      if (!(change <= largest)) largest = change;  // keeps what is no number
-    }
+  for (std::size_t d = 0; d < now.size(); ++d) {
+    Stream& stream = s.space.streams()[d];
+    const Buffer<double> parts(stream.device(), largest_parts), here(stream.device(), largest_parts, Memory::pinned);
+    largest_difference(stream, now[d], before[d], parts.data(), s.space.points(d));
+    copy(stream, here.data(), parts.data(), here.bytes());
+    stream.synchronize();
+    for (std::size_t n = 0; n < here.size(); ++n)
+      if (!(here.data()[n] <= largest)) largest = here.data()[n];  // keeps what is no number
+  }
   return s.comm.max(largest) / s.options.time_step;
 }
 

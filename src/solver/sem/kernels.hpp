@@ -82,6 +82,9 @@ struct Sum {
   int terms = 0;
 };
 void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);
+/// out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; no number where one of them is none.
+inline constexpr std::int64_t largest_parts = 256;
+void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
 /// Element by element: the diagonal of h1 A + h2 B.
 void diagonal(Stream& stream, const HelmholtzCall& call);
 /// u = mask / u, where the mask is 0: `otherwise`.
