@@ -85,6 +85,9 @@ class GatherScatter {
   const std::vector<std::int64_t>& remote_points(std::size_t device) const;
   /// The exchange that carries the messages; null where no device shares an id with another.
   const Exchange* exchange() const;
+  /// Its messages with the times of the last run, as Exchange::report has them; none where there is no exchange.
+  /// Collective; waits.
+  std::vector<ReportRow> report();
   /// How its routes were found.
   const Tuning& tuning() const;
 

@@ -319,6 +319,9 @@ const std::vector<std::int64_t>& GatherScatter::remote_points(std::size_t device
   return impl_->remote.at(device);
 }
 const Exchange* GatherScatter::exchange() const { return impl_->exchange.get(); }
+std::vector<ReportRow> GatherScatter::report() {
+  return impl_->exchange ? impl_->exchange->report() : std::vector<ReportRow>{};
+}
 const Tuning& GatherScatter::tuning() const { return impl_->tuning; }
 
 }  // namespace slipstream

@@ -205,8 +205,16 @@ void bind_sem_solver(nb::module_& m) {
       .def("phases", [](Sem& self) { return phases(self.time_loop()); })
       .def("tuning", [](Sem& self) { return tuning_dict(self.space().gather_scatter().tuning()); })
       .def(
-          "report", [](Sem&) { return nb::list(); },
-          "Of exchanges: those of the gather-scatter are not timed one by one.");
+          "report",
+          [](Sem& self) {
+            std::vector<ReportRow> rows;
+            {
+              nb::gil_scoped_release release;
+              rows = self.space().gather_scatter().report();
+            }
+            return report_list(rows);
+          },
+          "Messages of the last gather-scatter.");
 }
 
 }  // namespace slipstream::python

@@ -124,6 +124,17 @@ def test_restart_goes_on_with_the_same_bits_on_other_ranks(cli: Cli, tmp_path: P
     assert np.ptp(straight) > 0.5
 
 
+def test_run_on_two_devices_tells_of_the_messages_of_its_sums(cli: Cli, tmp_path: Path) -> None:
+    result = cli("run", case(tmp_path, DIFFUSION), "machine.devices_per_rank=2", "-n", "2", "output.report=false")
+    assert result.returncode == 0, result.stderr
+    table = result.stdout.split("last exchange")[1].split("written:")[0]
+    messages = [line.split() for line in table.splitlines() if line.split()[:2] in (["0", "1"], ["1", "2"], ["3", "2"])]
+    assert len(messages) == 3, table
+    for words in messages:
+        # From, to, route, why, and bytes, us, GB/s: whole values of 8 bytes.
+        assert any(word.isdigit() and int(word) > 0 and int(word) % 8 == 0 for word in words[3:]), words
+
+
 def test_samples_of_a_picture_lie_in_the_elements_where_they_belong(cli: Cli, tmp_path: Path) -> None:
     assert cli("run", case(tmp_path, POISSON)).returncode == 0
     shown = Results(tmp_path / "results" / "still")
