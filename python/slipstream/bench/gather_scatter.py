@@ -2,6 +2,9 @@
 
 The least time is that of a copy of all points (8 or 16 bytes each) and of the indices of those on the surfaces of
 elements (4 bytes each), at the rate that a copy has in the same run.
+
+`--calls N` adds a row by the protocol of Wahlgren 2022, figure 5.4: the mean of N calls in a loop (1000 there; 20 of
+what the host packs), which the host waits for once. `--routes staged` is that through the host.
 """
 
 import argparse
@@ -32,6 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--orders", type=int, nargs="+", default=list(ORDERS), metavar="N", help="default: 1 3 7 11")
     parser.add_argument("--elements", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 elements in all")
     options.routes(parser)
+    parser.add_argument("--calls", type=int, metavar="N", help="one more row: the mean of N calls in a loop")
     parser.add_argument("--components", type=int, default=1, help="values a point (default: 1)")
     options.precision(parser, "f64")
     options.devices(parser)
@@ -41,7 +45,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     if min(arguments.orders) < 1 or max(arguments.orders) > 31:
         raise CaseError("bench gather_scatter: --orders are from 1 to 31")
-    need("gather_scatter", 1, elements=arguments.elements, components=arguments.components)
+    need("gather_scatter", 1, elements=arguments.elements, components=arguments.components, calls=arguments.calls)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
         return _rows(arguments, machine, backend)
@@ -51,14 +55,14 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
     exchange = options.routes_of(arguments)
-    clocks = ("events", "host")
+    clocks = ("events", "host", "calls") if arguments.calls else ("events", "host")
     for elements in arguments.elements or [ELEMENTS[backend]]:
         for order in arguments.orders:
             rate = predict.measure_memory(machine.devices())
             with as_case_error():
                 found = core().bench_gather_scatter(
                     machine, elements, order, arguments.precision, arguments.components, exchange, clocks,
-                    REPEATS[backend],
+                    REPEATS[backend], arguments.calls or 1,
                 )  # fmt: skip
             for clock, figures in zip(clocks, found, strict=True):
                 yield _row(arguments, machine, elements, order, clock, rate, figures)
@@ -86,6 +90,7 @@ def _row(
         "components": arguments.components,
         "routes": arguments.routes or "rules",
         "clock": clock,
+        **({"calls": arguments.calls} if clock == "calls" else {}),
         "points": int(points),
         "shared_points": int(shared),
         "sent_values": int(figures["sent_values"]),
