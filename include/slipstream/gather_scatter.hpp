@@ -80,8 +80,8 @@ class GatherScatter {
   /// Q Q^T in place. streams[i] and arrays[i] belong to the i-th device of this rank. Other arrays may come with each
   /// call: nothing is planned anew.
   void run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
-  /// The same in two parts, between which the caller may queue work that neither reads nor writes shared points.
-  /// start() sends what other devices need; finish() combines.
+  /// The same in two parts. start() sends what other devices need, of remote_points(); finish() combines. Between them
+  /// the caller may queue work that writes other points, also such as are shared within a device.
   void start(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   void finish(std::vector<Stream>& streams);
 
@@ -114,9 +114,14 @@ class GatherScatter {
     std::int64_t scattered_values = 0;  ///< sent by scatter()
   };
   Counts counts(std::size_t device) const;
+  /// Points of a device with copies on other devices, ascending.
+  const std::vector<std::int64_t>& remote_points(std::size_t device) const;
   /// The exchange that carries run()'s messages, with host_packed that of the host; null where no device shares an id
   /// with another.
   const Exchange* exchange() const;
+  /// Its messages with the times of the last run, as Exchange::report has them; none where there is no exchange.
+  /// Collective; waits.
+  std::vector<ReportRow> report();
   /// How its routes were found; those of gather() and scatter() are found alike.
   const Tuning& tuning() const;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <slipstream/communicator.hpp>
+#include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
 
@@ -52,14 +53,23 @@ struct Result {
 ///
 ///     (u, v) = sum of w_i u_i v_i,
 ///
-/// where w counts a value kept in several places once, and is 0 where x is fixed. A's image must be zero or equal in
-/// all copies there.
+/// where w counts a value kept in several places once, and is 0 where x is fixed. A's image must be equal in all
+/// copies, and where x is fixed zero, or anything finite if D is zero there.
 struct System {
   std::function<void(const Vectors& in, const Vectors& out)> apply;  ///< queues out = A in on the streams
-  Values weights;                                                    ///< w
-  Values inverse_diagonal;                                           ///< D
+  /// The same, and leaves the parts of (in, A in) of each device's blocks, in their order, for those who find them as
+  /// they go: a pass over both is spared. None: they are summed afterwards.
+  std::function<void(const Vectors& in, const Vectors& out, const Vectors& parts)> apply_with_parts;
+  Values weights;                 ///< w
+  Values inverse_diagonal;        ///< D
   Values measure;                 ///< with null_space: the mean of x is sum of measure_i x_i over that of measure_i
   double largest_eigenvalue = 0;  ///< of D A, for Chebyshev's polynomial; 0: solve() finds it
+};
+
+/// A system that was not solved: the message has the unknown, the end of the residual history, and the likely cause.
+class NotSolved : public Error {
+ public:
+  using Error::Error;
 };
 
 /// Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad 2003, algorithm 9.1). Coefficients stay on the
@@ -72,7 +82,7 @@ class ConjugateGradients {
   ~ConjugateGradients();  ///< collective
   ConjugateGradients(ConjugateGradients&&) noexcept;
 
-  /// Collective. From x as it comes. Throws Error on all ranks: a right side that has a part in the null space, a
+  /// Collective. From x as it comes. Throws NotSolved on all ranks: a right side that has a part in the null space, a
   /// matrix that is not positive, values that are not finite, no convergence (with the end of the history).
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options = {});

@@ -111,13 +111,17 @@ struct SpaceOptions {
   Factors factors = Factors::stored;
   bool gradient = false;  ///< keeps the metric, 72 B a point
   ExchangeOptions exchange;
+  bool overlap = true;  ///< apply() computes elements at the border of a device first; bits do not depend on it
 };
 
 /// A box of elements dealt out to devices, ranges of whole blocks of elements to each, and the operators there. Work is
 /// queued on streams(), one a device of this rank, and not waited for.
 class Space {
  public:
-  static constexpr std::int64_t elements_of_a_block = 64;  ///< the unit of sums, whatever the devices
+  /// The unit of sums and of dealing, whatever the devices: 1 of up to 1023 elements, 2 of up to 2047, and so on to 64,
+  /// so that there are 512 blocks or more where elements suffice.
+  static std::int64_t elements_of_a_block(std::int64_t elements);
+  std::int64_t elements_of_a_block() const;
   /// Of so many elements, the first that a device has: each has those up to the next one's.
   static std::int64_t first_of(std::int64_t elements, int devices, int device);
 
@@ -140,6 +144,11 @@ class Space {
   /// out = (h1 A + h2 B) in, element by element, not summed.
   void helmholtz(const Vector& in, Vector& out, double h1, double h2);
   void helmholtz(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2);
+  /// out = Q Q^T (h1 A + h2 B) in: of elements at the border of a device first, whose sums travel meanwhile. Where
+  /// given, parts[device] gets of each of its blocks the part of (in, out) = sum W in out, in which `in` must be
+  /// continuous and zero at Dirichlet points: then it is the sum of in times what the elements make of it.
+  void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
+             const std::vector<double*>& parts = {});
   /// out = B in.
   void mass(const Vector& in, Vector& out);
   /// Derivatives along x, y and z at each element's points, not made continuous. Needs SpaceOptions::gradient.
@@ -158,7 +167,7 @@ class Space {
   /// u = M Q Q^T u, or without M.
   void assemble(Vector& u, bool masked = true);
   void assemble(const std::vector<double*>& u, bool masked = true);
-  /// One over the diagonal of M Q Q^T H Q; 1 at Dirichlet points.
+  /// One over the diagonal of M Q Q^T H Q; 0 at Dirichlet points.
   Vector inverse_diagonal(double h1, double h2);
   const Vector& weights() const;      ///< one over the number of copies, 0 at Dirichlet points
   const Vector& mass_matrix() const;  ///< B, element by element

@@ -153,7 +153,11 @@ struct BlockSums::Impl {
             "a sum over blocks was given " + std::to_string(streams.size()) + " streams, " +
                 std::to_string(parts.size()) + " parts and " + std::to_string(results.size()) + " results for the " +
                 std::to_string(lower.size()) + " devices of this rank");
-    for (std::size_t d = 0; d < lower.size(); ++d) lower[d].run(streams[d], parts[d], gathered[d].data());
+    // All blocks of one device: they make one branch, which is the result.
+    const bool alone = !reduce && branches == 1;
+    for (std::size_t d = 0; d < lower.size(); ++d)
+      lower[d].run(streams[d], parts[d], alone ? results[d] : gathered[d].data());
+    if (alone) return;
     if (reduce) reduce->run(streams, places);
     for (std::size_t d = 0; d < lower.size(); ++d) upper[d].run(streams[d], gathered[d].data(), results[d]);
   }

@@ -8,8 +8,11 @@ namespace slipstream {
 namespace {
 
 constexpr int threads_of_gpu = 512;
+/// Of a team, that every GPU grants unasked.
+constexpr std::size_t most_shared_bytes = 48 * 1024;
 
-/// By one team: levels follow one another.
+/// By one team: levels follow one another. What fits is added up in shared memory, where a level costs its barrier and
+/// not three reads from the device's in turn.
 struct AddUp {
   const double* from;
   double *work, *to;
@@ -17,20 +20,43 @@ struct AddUp {
   const std::int32_t* starts;
   const Delivery* deliveries;
   int values, results, sums, levels, delivered;
+  int additions_in_all;
+  bool fits;
+
+  std::size_t shared_bytes() const {
+    return sizeof(double) * static_cast<std::size_t>(values * sums) +
+           sizeof(Addition) * static_cast<std::size_t>(additions_in_all) +
+           sizeof(std::int32_t) * static_cast<std::size_t>(levels + 1);
+  }
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
+    if (!fits) return add_up(team, work, additions, starts);
+    const AddUp& self = *this;
+    double* const sums_here = team.template shared<double>();
+    auto* const additions_here = reinterpret_cast<Addition*>(sums_here + values * sums);
+    auto* const starts_here = reinterpret_cast<std::int32_t*>(additions_here + additions_in_all);
+    const int step = team.threads();
+    team.each([&](int thread) {
+      for (int n = thread; n < self.additions_in_all; n += step) additions_here[n] = self.additions[n];
+      for (int n = thread; n <= self.levels; n += step) starts_here[n] = self.starts[n];
+    });
+    add_up(team, sums_here, additions_here, starts_here);
+  }
+
+  template <class Team>
+  SLIP_FN void add_up(const Team& team, double* at, const Addition* all, const std::int32_t* first_of) const {
     const AddUp& self = *this;
     const int step = team.threads();
     team.each([&](int thread) {
-      for (int n = thread; n < self.values * self.sums; n += step) self.work[n] = self.from[n];
+      for (int n = thread; n < self.values * self.sums; n += step) at[n] = self.from[n];
     });
     for (int level = 0; level < levels; ++level)
       team.each([&](int thread) {
-        const int first = self.starts[level], count = self.starts[level + 1] - first;
+        const int first = first_of[level], count = first_of[level + 1] - first;
         for (int n = thread; n < count * self.sums; n += step) {
-          const Addition& a = self.additions[first + n % count];
-          double* const mine = self.work + n / count * self.values;
+          const Addition& a = all[first + n % count];
+          double* const mine = at + n / count * self.values;
           mine[a.left] += mine[a.right];
         }
       });
@@ -41,7 +67,7 @@ struct AddUp {
       for (int n = thread; n < self.delivered * self.sums; n += step) {
         const Delivery& d = self.deliveries[n % self.delivered];
         const int sum = n / self.delivered;
-        self.to[sum * self.results + d.to] = self.work[sum * self.values + d.from] + 0.0;  // no -0
+        self.to[sum * self.results + d.to] = at[sum * self.values + d.from] + 0.0;  // no -0
       }
     });
   }
@@ -70,9 +96,11 @@ TreeOnDevice::TreeOnDevice(Device device, int values, const Levels& levels, cons
 
 void TreeOnDevice::run(Stream& stream, const double* from, double* to) const {
   const int threads = stream.device().backend == Backend::host ? 1 : threads_of_gpu;
-  launch_teams(stream, 1, threads, 0,
-               AddUp{from, work_.data(), to, additions_.data(), starts_.data(), delivered_.data(), values_, results_,
-                     sums_, levels_, deliveries_});
+  AddUp kernel{from,    work_.data(), to,    additions_.data(), starts_.data(), delivered_.data(),
+               values_, results_,     sums_, levels_,           deliveries_,    static_cast<int>(additions_.size()),
+               false};
+  kernel.fits = kernel.shared_bytes() <= most_shared_bytes;
+  launch_teams(stream, 1, threads, kernel.fits ? kernel.shared_bytes() : 0, kernel);
 }
 
 }  // namespace slipstream

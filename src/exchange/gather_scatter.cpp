@@ -51,6 +51,7 @@ struct GatherScatter::Impl {
         lists.emplace_back(device, c);
         if (c.unique) unique_lists.emplace_back(device, c.block, *c.unique);
         counts.push_back(counts_of(c));
+        remote.push_back(remote_points_of(c));
         besides.emplace_back(device);
       }
     });
@@ -106,6 +107,14 @@ struct GatherScatter::Impl {
       counts.scattered_values = static_cast<std::int64_t>(c.unique->sent.size());
     }
     return counts;
+  }
+
+  static std::vector<std::int64_t> remote_points_of(const Copies& c) {
+    std::vector<std::int64_t> points;
+    for (const Term& term : c.shared.items)
+      if (!term.incoming) points.push_back(term.index);
+    std::sort(points.begin(), points.end());
+    return points;
   }
 
   void check_op(Op op) const {
@@ -228,13 +237,13 @@ struct GatherScatter::Impl {
   void start(std::vector<Stream>& streams) {
     for (std::size_t d = 0; d < copies.size(); ++d) pack(d, streams[d]);
     if (Exchange* const exchange = current_exchange()) exchange->begin(streams);
-    for (std::size_t d = 0; d < copies.size(); ++d) do_own(d, streams[d]);
     open = true;
   }
 
   void finish(std::vector<Stream>& streams) {
     require(open, "a gather-scatter was finished that was not started");
     open = false;
+    for (std::size_t d = 0; d < copies.size(); ++d) do_own(d, streams[d]);
     if (host) host->finish(streams, current, operation);
     Exchange* const exchange = current_exchange();
     if (!exchange) return;
@@ -251,6 +260,7 @@ struct GatherScatter::Impl {
   std::vector<UniqueOnDevice> unique_lists;
   std::vector<std::vector<std::uint32_t>> unique_points;
   std::vector<Counts> counts;
+  std::vector<std::vector<std::int64_t>> remote;
   // Of the last call:
   const Way* way = nullptr;
   std::vector<Values> current, uniques;
@@ -309,8 +319,16 @@ void GatherScatter::check() {
     if (way->mail && way->mail->exchange()) way->mail->exchange()->check();
 }
 GatherScatter::Counts GatherScatter::counts(std::size_t device) const { return impl_->counts.at(device); }
+const std::vector<std::int64_t>& GatherScatter::remote_points(std::size_t device) const {
+  return impl_->remote.at(device);
+}
 const Exchange* GatherScatter::exchange() const {
   return impl_->host ? impl_->host->on_host().exchange() : impl_->both.mail->exchange();
+}
+std::vector<ReportRow> GatherScatter::report() {
+  if (impl_->host) return impl_->host->on_host().report();
+  Exchange* const exchange = impl_->both.mail->exchange();
+  return exchange ? exchange->report() : std::vector<ReportRow>{};
 }
 const Tuning& GatherScatter::tuning() const {
   return impl_->host ? impl_->host->on_host().tuning() : impl_->both.mail->tuning();

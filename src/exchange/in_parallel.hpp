@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -15,14 +16,24 @@ inline std::size_t threads_for(std::size_t values) {
   return std::clamp<std::size_t>(std::min<std::size_t>(values / few, std::thread::hardware_concurrency()), 1, most);
 }
 
-/// Calls work(part, first, last) for parts of [0, count), one a thread.
+/// Calls work(part, first, last) for parts of [0, count), one a thread. Of exceptions the first part's is thrown, once
+/// all have ended: where each part stops at the first that it meets, that is the first of all.
 template <class Work>
 void in_parallel(std::size_t parts, std::size_t count, const Work& work) {
+  std::vector<std::exception_ptr> failures(parts);
+  const auto run = [&](std::size_t part) {
+    try {
+      work(part, count * part / parts, count * (part + 1) / parts);
+    } catch (...) {
+      failures[part] = std::current_exception();
+    }
+  };
   std::vector<std::thread> threads;
-  for (std::size_t part = 1; part < parts; ++part)
-    threads.emplace_back([&work, part, parts, count] { work(part, count * part / parts, count * (part + 1) / parts); });
-  work(0, 0, count / parts);
+  for (std::size_t part = 1; part < parts; ++part) threads.emplace_back([&run, part] { run(part); });
+  run(0);
   for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
 }
 
 /// Sorts by key(value), a number from 0; values of one key stay in their order. A digit of 11 bits at a time, from the

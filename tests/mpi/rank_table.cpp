@@ -175,6 +175,7 @@ const std::vector<Row>& table() {
       {"Backends/PoissonOn*", "1 2 4", "2", to_four, "elements on one rank, two and four"},
       {"Backends/PoissonBits*", "1 2 4", "2", to_four, "the box is dealt out anew with every count"},
       {"SemRefusesOnRanks*", "1 2", "2", to_four, "refused on every rank"},
+      {"Backends/SemApply*", "1 2", "2", to_four, "messages between devices and ranks while elements are computed"},
       {"SemErrors*", "1", none, "1 2", "errors of the method itself; seconds of iterations"},
       {"Backends/SemBits*", "1 2", "2", to_four, "steps of a run on one device, several, and some without elements"},
       {"SemSolver*", "1 2", "1", to_four, "refused and told alike on all ranks"},

@@ -6,6 +6,7 @@ element.
 """
 
 import argparse
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     def time_us(machine: Any, elements: tuple[int, int, int], order: int, factors: str, repeats: int) -> float:
         return float(core().bench_axhelm(machine, elements, order, factors, repeats))
 
-    measure(arguments, console, "axhelm", "events", time_us, _BYTES)
+    measure(arguments, console, "axhelm", "events", [({}, time_us)], _BYTES)
 
 
 def options_of_elements(parser: argparse.ArgumentParser, orders: Sequence[int]) -> None:
@@ -49,29 +50,32 @@ def options_of_elements(parser: argparse.ArgumentParser, orders: Sequence[int]) 
 
 
 Time = Callable[[Any, tuple[int, int, int], int, str, int], float]
+#: Ways to compute, each by what it adds to the inputs of a row.
+Ways = Sequence[tuple[record.Row, Time]]
 
 
 def measure(
-    arguments: argparse.Namespace, console: Console, name: str, clock: str, time_us: Time, bytes_of: dict[str, int]
+    arguments: argparse.Namespace, console: Console, name: str, clock: str, ways: Ways, bytes_of: dict[str, int]
 ) -> None:
-    """One row an order, size and kind of factors. Collective."""
+    """One row an order, size, kind of factors and way. Collective."""
     if min(arguments.orders) < 1 or max(arguments.orders) > 11:
         raise CaseError(f"bench {name}: --orders are from 1 to 11")
     need(name, 1, elements=arguments.elements)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
-        return _rows(arguments, machine, backend, clock, time_us, bytes_of)
+        return _rows(arguments, machine, backend, clock, ways, bytes_of)
 
-    whole_machine.measure(name, arguments, console, rows, COLUMNS, FIGURES)
+    columns = {key: itemgetter(key) for key in ways[0][0]} | COLUMNS
+    whole_machine.measure(name, arguments, console, rows, columns, FIGURES)
 
 
 def _rows(
-    arguments: argparse.Namespace, machine: Any, backend: str, clock: str, time_us: Time, bytes_of: dict[str, int]
+    arguments: argparse.Namespace, machine: Any, backend: str, clock: str, ways: Ways, bytes_of: dict[str, int]
 ) -> Iterator[record.Row]:
     devices = len(machine.devices())
     for n in arguments.elements or [ELEMENTS[backend]]:
         for order in arguments.orders:
-            for factors in arguments.factors:
+            for factors, (more, time_us) in itertools.product(arguments.factors, ways):
                 rate = predict.measure_memory(machine.devices())
                 with as_case_error():
                     time = time_us(machine, (n, n, n * devices), order, factors, REPEATS[backend])
@@ -88,13 +92,17 @@ def _rows(
                 }
                 if hasattr(arguments, "routes"):
                     row["routes"] = arguments.routes or "rules"
-                yield row | {
-                    "bytes_per_point": bytes_of[factors],
-                    "time_us": record.digits(time),
-                    "gpoints_per_s": record.digits(points / time / 1e3),
-                    "copy_gbs": record.digits(rate),
-                    "share": record.digits(least_us / time),
-                }
+                yield (
+                    row
+                    | more
+                    | {
+                        "bytes_per_point": bytes_of[factors],
+                        "time_us": record.digits(time),
+                        "gpoints_per_s": record.digits(points / time / 1e3),
+                        "copy_gbs": record.digits(rate),
+                        "share": record.digits(least_us / time),
+                    }
+                )
 
 
 COLUMNS = {

@@ -6,6 +6,9 @@ elements (4 bytes each), at the rate that a copy has in the same run.
 Between several devices there is a row, too, for each route alone (beside kernel, within a device), and for
 `host_packed`: what devices share is copied to the host, packed there, sent by MPI, combined there and copied back, as
 in the baseline of J. Wahlgren's thesis (KTH, 2022).
+
+`--calls N` adds a row by the protocol of Wahlgren 2022, figure 5.4: the mean of N calls in a loop (1000 there; 20 of
+what the host packs), which the host waits for once. `--routes staged` is that through the host.
 """
 
 import argparse
@@ -52,6 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="also by one way alone, host_packed or a route (default: all that can be used between several devices, "
         "none where --routes is given)",
     )  # fmt: skip
+    parser.add_argument("--calls", type=int, metavar="N", help="one more row: the mean of N calls in a loop")
     parser.add_argument("--components", type=int, default=1, help="values a point (default: 1)")
     options.precision(parser, "f64")
     options.devices(parser)
@@ -61,7 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
     if min(arguments.orders) < 1 or max(arguments.orders) > 31:
         raise CaseError("bench gather_scatter: --orders are from 1 to 31")
-    need("gather_scatter", 1, elements=arguments.elements, components=arguments.components)
+    need("gather_scatter", 1, elements=arguments.elements, components=arguments.components, calls=arguments.calls)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
         return _all(arguments, machine, backend, console)
@@ -101,14 +105,14 @@ def _rows(
     name: str,
     host_packed: bool = False,
 ) -> Iterator[record.Row]:
-    clocks = ("events", "host")
+    clocks = ("events", "host", "calls") if arguments.calls else ("events", "host")
     for elements in arguments.elements or [ELEMENTS[backend]]:
         for order in arguments.orders:
             rate = predict.measure_memory(machine.devices())
             with as_case_error():
                 found = core().bench_gather_scatter(
                     machine, elements, order, arguments.precision, arguments.components, exchange, host_packed,
-                    clocks, REPEATS[backend],
+                    clocks, REPEATS[backend], arguments.calls or 1,
                 )  # fmt: skip
             for clock, figures in zip(clocks, found, strict=True):
                 yield _row(arguments, machine, name, elements, order, clock, rate, figures)
@@ -137,6 +141,7 @@ def _row(
         "components": arguments.components,
         "routes": name,
         "clock": clock,
+        **({"calls": arguments.calls} if clock == "calls" else {}),
         "points": int(points),
         "shared_points": int(shared),
         "sent_values": int(figures["sent_values"]),

@@ -75,7 +75,7 @@ def _act(arguments: argparse.Namespace, words: Sequence[str]) -> int:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code: 0, 1 for a failure, 2 for what the user can mend, 3 for a flow
-    that is no longer sound."""
+    that is no longer sound or a step that was not solved."""
     words = list(sys.argv[1:] if words is None else words)
     arguments = parse(words)
     with patient_output(arguments.command in ("run", "compare", "bench")):

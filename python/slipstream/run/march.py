@@ -21,6 +21,13 @@ class Diverged(RunError):
     """The flow is no longer sound."""
 
     code = failure.DIVERGED
+    by = "the guard"  #: who found it
+
+
+class NotSolved(Diverged):
+    """A step whose linear system was not solved. What the steps before it have left is sound."""
+
+    by = "the linear solver"
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,8 @@ def march(
 
     The residual is the solver's change (`Run.change`) since the last look. `write` is called at the start and
     then every case.output_period steps, `look` with each residual. `keeper` makes checkpoints, says where to go on
-    from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound.
+    from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound,
+    NotSolved where a linear system of a step was not solved.
     """
     try:
         outcome = _march(run, case, last_step, bytes_per_cell, show, write, keeper, look)
@@ -91,9 +99,11 @@ def march(
             keeper.end(outcome.steps)
         return outcome
     except core().Diverged as error:
-        where = str(error)
+        found: Diverged = Diverged(f"the flow is no longer sound: {error} ({run.advice()})")
+    except core().NotSolved as error:
+        found = NotSolved(str(error))
     good = f"; {keeper.last_good()}" if keeper else ""
-    raise Diverged(f"the flow is no longer sound: {where} ({run.advice()}){good}")
+    raise type(found)(f"{found}{good}")
 
 
 def _march(

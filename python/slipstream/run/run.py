@@ -215,7 +215,7 @@ def _steps_on_record(
         return _steps(work, case, bytes_per_cell, console, keeper, look, troubles)
     except Diverged as error:
         kept.add(keeper.events)
-        kept.note(work.engine.step, "given up by the guard")
+        kept.note(work.engine.step, f"given up by {error.by}")
         _finish(kept, str(error), case, troubles, work.engine.step, sound=False)
         raise
 

@@ -2,14 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
-from slipstream.base.errors import RunError
 from slipstream.case.solver import Fields, Monitor
 from slipstream.flow import expected
 from slipstream.run.engine import Setup
@@ -24,28 +22,6 @@ from slipstream.sem.case import SemCase
 COLUMNS = ("iterations", "residual", "true_residual")
 
 
-class NotSolved(RunError):
-    """A linear system that conjugate gradients did not solve. The user can mend it, by what the message says."""
-
-    code = 2
-
-
-@cache
-def _engine_type() -> Any:
-    """The compiled solver, whose steps fail on all ranks alike."""
-
-    class Engine(core().Sem):  # type: ignore[misc]
-        def advance(self, steps: int) -> None:
-            try:
-                super().advance(steps)
-            except core().Diverged:
-                raise
-            except RuntimeError as error:
-                raise NotSolved(str(error)) from None
-
-    return Engine
-
-
 class SemRun(PlainRun):
     """A Poisson, Helmholtz or diffusion problem under way. Collective."""
 
@@ -54,13 +30,11 @@ class SemRun(PlainRun):
         assert isinstance(case, SemCase)
         self._case = case
         with as_case_error():
-            self.engine = _engine_type()(setup.machine, setup.options, trace)
+            self.engine = core().Sem(setup.machine, setup.options, trace)
         if case.guard.every:
             self.engine.guard(case.guard.every)
         elements, devices = math.prod(case.grid.cells), len(setup.machine.devices())
-        self._idle = f"{devices} devices share {elements} elements, which are dealt out by blocks of 64: some have none"
-        if math.ceil(elements / 64) >= devices:
-            self._idle = ""
+        self._idle = f"{devices} devices share {elements} elements: some have none" if elements < devices else ""
 
     def cautions(self) -> list[str]:
         return [*self.engine.cautions(), *filter(None, [self._idle])]

@@ -2,19 +2,20 @@
 // iterations of conjugate gradients.
 #include <slipstream/sem.hpp>
 
-#include "api/python_common.hpp"
 #include "api/bench/timed_loops.hpp"
+#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {
 
 sem::Space space_of(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
-                    const std::string& factors, const nb::dict& exchange) {
+                    const std::string& factors, const nb::dict& exchange, bool overlap = true) {
   sem::ElementBox box;
   box.elements = elements;
   sem::SpaceOptions options;
   options.factors = sem::factors_from_string(factors);
   options.exchange = exchange_options(exchange);
+  options.overlap = overlap;
   // Elements whose factors are stored are deformed ones, those of trilinear ones too: nothing is zero.
   box.straight = options.factors == sem::Factors::trilinear;
   if (options.factors != sem::Factors::affine && *std::min_element(elements.begin(), elements.end()) > 3)
@@ -42,8 +43,9 @@ double bench_axhelm(const Machine& machine, const std::array<std::int64_t, 3>& e
 }
 
 double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
-                     const std::string& factors, const nb::dict& exchange, int iterations, int repeats) {
-  sem::Space space = space_of(machine, elements, order, factors, exchange);
+                     const std::string& factors, const nb::dict& exchange, int iterations, int repeats, bool overlap,
+                     bool looks) {
+  sem::Space space = space_of(machine, elements, order, factors, exchange, overlap);
   sem::Vector b = space.vector(), x = space.vector(), f = space.vector();
   fill_smoothly(space, f);
   space.mass(f, b);
@@ -52,7 +54,8 @@ double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& 
     krylov::Options options;
     options.tolerance = 0;
     options.must_converge = false;
-    options.most_iterations = options.look_every = count;
+    options.most_iterations = count;
+    options.look_every = looks ? 1 : count;
     return host_us(
         repeats, [&] { sem::solve(space, b, x, 1, 0, options); },
         [&] {
@@ -74,9 +77,10 @@ void bind_sem(nb::module_& m) {
         nb::arg("repeats"),
         "Microseconds of the stiffness of all elements, not summed, by device events: slowest rank. Collective.");
   m.def("bench_nekbone", &bench_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
-        nb::arg("exchange"), nb::arg("iterations"), nb::arg("repeats"),
+        nb::arg("exchange"), nb::arg("iterations"), nb::arg("repeats"), nb::arg("overlap"), nb::arg("looks"),
         "Microseconds of an iteration of conjugate gradients for Poisson's equation, by the host's clock: the "
-        "difference of a long and a short solve over that of their iterations. Collective.");
+        "difference of a long and a short solve over that of their iterations. `overlap`: elements at the border of a "
+        "device first; `looks`: the host reads the sums of each iteration. Collective.");
 }
 
 }  // namespace slipstream::python

@@ -4,8 +4,8 @@
 #include <slipstream/vtkhdf_hexahedra.hpp>
 
 #include "api/exchange/python_report.hpp"
-#include "api/solver/python_solver.hpp"
 #include "api/reading.hpp"
+#include "api/solver/python_solver.hpp"
 
 #include <nanobind/stl/pair.h>
 
@@ -166,6 +166,7 @@ class ElementSeries {
 
 void bind_sem_solver(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::exception<krylov::NotSolved>(m, "NotSolved", PyExc_RuntimeError);
   m.def("plan_sem", &plan_sem, nb::arg("machine"), nb::arg("options"));
   m.def("largest_sem_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"));
   nb::class_<ElementSeries>(m, "ElementSeries", "A VTKHDF time series of elements of high order.")
@@ -204,8 +205,16 @@ void bind_sem_solver(nb::module_& m) {
       .def("phases", [](Sem& self) { return phases(self.time_loop()); })
       .def("tuning", [](Sem& self) { return tuning_dict(self.space().gather_scatter().tuning()); })
       .def(
-          "report", [](Sem&) { return nb::list(); },
-          "Of exchanges: those of the gather-scatter are not timed one by one.");
+          "report",
+          [](Sem& self) {
+            std::vector<ReportRow> rows;
+            {
+              nb::gil_scoped_release release;
+              rows = self.space().gather_scatter().report();
+            }
+            return report_list(rows);
+          },
+          "Messages of the last gather-scatter.");
 }
 
 }  // namespace slipstream::python

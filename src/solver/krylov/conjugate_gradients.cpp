@@ -34,6 +34,10 @@ struct Side {
 };
 enum Place : std::size_t { first_pair = 0, second_pair = 2, direction_sum = 4, mean_pair = 6, places = 8 };
 
+void require_solved(bool so, const std::string& text) {
+  if (!so) throw NotSolved(text);
+}
+
 std::string show(double value) {
   std::ostringstream text;
   text.precision(3);
@@ -155,8 +159,8 @@ struct ConjugateGradients::Impl {
       dot(streams[d], side.range, system.weights[d], b[d], b[d], side.parts.data());
     });
     const double square = read(streams, direction_sum)[0];
-    require(std::isfinite(square),
-            "conjugate gradients" + of(options) + ": the right side holds values that are not finite");
+    require_solved(std::isfinite(square),
+                   "conjugate gradients" + of(options) + ": the right side holds values that are not finite");
     if (!options.null_space || square == 0) return square;
     summed(streams, two, mean_pair, [&](Side& side, std::size_t d) {
       mean(streams[d], side.range, system.weights[d], b[d], side.parts.data());
@@ -167,34 +171,43 @@ struct ConjugateGradients::Impl {
     text << "conjugate gradients" << of(options) << ": the right side does not sum to zero (its constant part is "
          << part
          << " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the boundary values";
-    require(part <= options.imbalance, text.str());
+    require_solved(part <= options.imbalance, text.str());
     return square;
   }
 
-  /// One iteration, queued. (r, z) and (r, r) are at `now`, those of the next one will be at `next`.
+  /// One iteration, queued. (r, z) and (r, r) are at `now`, those of the next one will be at `next`. Beside the
+  /// operator a point is read and written with 88 B: r, q, w and D for the residual, p, x, r and D for the direction.
   void iterate(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now,
                std::size_t next) {
-    system.apply(all([](Side & side) -> auto& { return side.p; }), all([](Side & side) -> auto& { return side.q; }));
+    const Vectors p = all([](Side & side) -> auto& { return side.p; });
+    const Vectors q = all([](Side & side) -> auto& { return side.q; });
+    if (system.apply_with_parts) {
+      system.apply_with_parts(p, q, all([](Side & side) -> auto& { return side.parts; }));
+    } else {
+      system.apply(p, q);
+    }
     summed(streams, one, direction_sum, [&](Side& side, std::size_t d) {
-      dot(streams[d], side.range, system.weights[d], side.p.data(), side.q.data(), side.parts.data());
+      if (!system.apply_with_parts) dot(streams[d], side.range, system.weights[d], p[d], q[d], side.parts.data());
     });
     summed(streams, two, next, [&](Side& side, std::size_t d) {
       const double* sums = side.sums.data();
       step(streams[d], side.range,
-           {system.weights[d], system.inverse_diagonal[d], side.p.data(), side.q.data(), sums + now,
-            sums + direction_sum, x[d], side.r.data()},
+           {system.weights[d], system.inverse_diagonal[d], q[d], sums + now, sums + direction_sum, side.r.data()},
            side.parts.data());
     });
-    turn(streams, system, next, now);
+    turn(streams, system, x, next, now);
   }
 
-  /// The next direction, by (r, z) of this iteration at `now` and of the one before.
-  void turn(std::vector<Stream>& streams, const System& system, std::size_t now, std::size_t before) {
+  /// A step along the direction, and the next one by (r, z) of this iteration at `now` and of the one before.
+  void turn(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now, std::size_t before) {
+    const auto turn_of = [&](Side& side, std::size_t d) {
+      const double* sums = side.sums.data();
+      return Turn{sums + now, sums + before, sums + direction_sum, x[d], side.p.data()};
+    };
     if (!polynomial) {
       for (std::size_t d = 0; d < sides.size(); ++d) {
         Side& side = sides[d];
-        direction(streams[d], side.range, system.inverse_diagonal[d], side.r.data(), side.sums.data() + now,
-                  side.sums.data() + before, side.p.data());
+        direction(streams[d], side.range, turn_of(side, d), system.inverse_diagonal[d], side.r.data());
       }
       return;
     }
@@ -204,8 +217,7 @@ struct ConjugateGradients::Impl {
     });
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
-      direction(streams[d], side.range, side.z.data(), side.sums.data() + now, side.sums.data() + before,
-                side.p.data());
+      direction(streams[d], side.range, turn_of(side, d), side.z.data());
     }
   }
 
@@ -259,7 +271,7 @@ struct ConjugateGradients::Impl {
       preconditioned(streams[d], side.range, system.weights[d], system.inverse_diagonal[d], side.r.data(),
                      side.parts.data());
     });
-    begin_directions(streams, system, now, next);
+    begin_directions(streams, system, x, now, next);
     std::vector<double> alpha, beta;
     double rz = read(streams, now)[0];
     for (int step = 0; step < steps && rz > 0; ++step) {
@@ -271,20 +283,22 @@ struct ConjugateGradients::Impl {
       rz = following;
     }
     const double found = largest_seen(alpha, beta);
-    require(std::isfinite(found) && found > 0, "Chebyshev's polynomial: the largest eigenvalue is found to be " +
-                                                   std::to_string(found) +
-                                                   "; the matrix or its diagonal is not positive");
+    require_solved(std::isfinite(found) && found > 0, "Chebyshev's polynomial: the largest eigenvalue is found to be " +
+                                                          std::to_string(found) +
+                                                          "; the matrix or its diagonal is not positive");
     return found;
   }
 
-  /// p = z.
-  void begin_directions(std::vector<Stream>& streams, const System& system, std::size_t now, std::size_t next) {
+  /// p = z, and x stays.
+  void begin_directions(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now,
+                        std::size_t next) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
       if (side.p.size() > 0) fill(streams[d], side.p.data(), 0, side.p.bytes());
-      fill(streams[d], side.sums.data() + next, 0, 2 * sizeof(double));
+      for (const std::size_t place : {next, std::size_t{direction_sum}})
+        fill(streams[d], side.sums.data() + place, 0, 2 * sizeof(double));
     }
-    turn(streams, system, now, next);
+    turn(streams, system, x, now, next);
   }
 
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
@@ -293,17 +307,17 @@ struct ConjugateGradients::Impl {
     std::size_t now = first_pair, next = second_pair;
     set_preconditioner(streams, system, options);
     start(streams, system, b, x, options, now);
-    begin_directions(streams, system, now, next);
+    begin_directions(streams, system, x, now, next);
     Result result;
     const auto look = [&] {
       const auto [rz, rr] = read(streams, now);
       result.reported = std::sqrt(rr) / size;
       result.history.push_back(result.reported);
       result.converged = result.reported <= options.tolerance;
-      require(std::isfinite(rz) && std::isfinite(rr) && rz >= 0,
-              "conjugate gradients" + of(options) + ": after " + std::to_string(result.iterations) +
-                  " iterations (r, z) is " + std::to_string(rz) + ", residuals " + tail_of(result.history) +
-                  ": the matrix or its diagonal is not positive, or a value is not finite");
+      require_solved(std::isfinite(rz) && std::isfinite(rr) && rz >= 0,
+                     "conjugate gradients" + of(options) + ": after " + std::to_string(result.iterations) +
+                         " iterations (r, z) is " + std::to_string(rz) + ", residuals " + tail_of(result.history) +
+                         ": the matrix or its diagonal is not positive, or a value is not finite");
     };
     look();
     while (!result.converged && result.iterations < options.most_iterations) {
@@ -312,11 +326,11 @@ struct ConjugateGradients::Impl {
       ++result.iterations;
       if (result.iterations % options.look_every == 0 || result.iterations == options.most_iterations) look();
     }
-    require(result.converged || !options.must_converge,
-            "conjugate gradients" + of(options) + " did not converge in " + std::to_string(result.iterations) +
-                " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
-                show(options.tolerance) + " was asked for; " +
-                likely_cause(result.history, options, result.iterations));
+    require_solved(result.converged || !options.must_converge,
+                   "conjugate gradients" + of(options) + " did not converge in " + std::to_string(result.iterations) +
+                       " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
+                       show(options.tolerance) + " was asked for; " +
+                       likely_cause(result.history, options, result.iterations));
     if (options.null_space) take_mean(streams, system.measure, x);
     start(streams, system, b, x, options, next);
     result.true_residual = std::sqrt(read(streams, next)[1]) / size;

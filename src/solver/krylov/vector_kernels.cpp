@@ -70,6 +70,12 @@ struct Dot {
   SLIP_FN void operator()(std::int64_t p, double* sum) const { sum[0] = fma(w[p] * u[p], v[p], sum[0]); }
 };
 
+struct Plain {
+  static constexpr int sums = 1;
+  const double* u;
+  SLIP_FN void operator()(std::int64_t p, double* sum) const { sum[0] += u[p]; }
+};
+
 struct Mean {
   static constexpr int sums = 2;
   const double *w, *u;
@@ -97,9 +103,7 @@ struct StepPoint {
   static constexpr int sums = 2;
   Step step;
   SLIP_FN void operator()(std::int64_t p, double* sum) const {
-    const double alpha = ratio(*step.rz, *step.pq);
-    step.x[p] = fma(alpha, step.p[p], step.x[p]);
-    const double r = fma(-alpha, step.q[p], step.r[p]);
+    const double r = fma(-ratio(*step.rz, *step.pq), step.q[p], step.r[p]);
     step.r[p] = r;
     Preconditioned{step.w, step.d, step.r}.add(p, r, sum);
   }
@@ -117,16 +121,22 @@ struct SubtractMean {
   SLIP_FN void operator()(std::int64_t p) const { u[p] -= ratio(sums[0], sums[1]); }
 };
 
+SLIP_FN void take(const Turn& turn, std::int64_t i, double z) {
+  const double p = turn.p[i];
+  turn.x[i] = fma(ratio(*turn.before, *turn.pq), p, turn.x[i]);
+  turn.p[i] = fma(ratio(*turn.now, *turn.before), p, z);
+}
+
 struct Direction {
-  const double *d, *r, *now, *before;
-  double* p;
-  SLIP_FN void operator()(std::int64_t i) const { p[i] = fma(ratio(*now, *before), p[i], d[i] * r[i]); }
+  Turn turn;
+  const double *d, *r;
+  SLIP_FN void operator()(std::int64_t i) const { take(turn, i, d[i] * r[i]); }
 };
 
 struct DirectionOf {
-  const double *z, *now, *before;
-  double* p;
-  SLIP_FN void operator()(std::int64_t i) const { p[i] = fma(ratio(*now, *before), p[i], z[i]); }
+  Turn turn;
+  const double* z;
+  SLIP_FN void operator()(std::int64_t i) const { take(turn, i, z[i]); }
 };
 
 struct ChebyshevBegin {
@@ -171,6 +181,9 @@ void preconditioned(Stream& stream, const Range& range, const double* w, const d
                     double* parts) {
   by_blocks(stream, range, Preconditioned{w, d, r}, parts);
 }
+void sum(Stream& stream, const Range& range, const double* u, double* parts) {
+  by_blocks(stream, range, Plain{u}, parts);
+}
 void step(Stream& stream, const Range& range, const Step& step, double* parts) {
   by_blocks(stream, range, StepPoint{step}, parts);
 }
@@ -180,14 +193,11 @@ void residual(Stream& stream, const Range& range, const double* b, const double*
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u) {
   by_points(stream, range, SubtractMean{sums, u});
 }
-void direction(Stream& stream, const Range& range, const double* d, const double* r, const double* now,
-               const double* before, double* p) {
-  by_points(stream, range, Direction{d, r, now, before, p});
+void direction(Stream& stream, const Range& range, const Turn& turn, const double* d, const double* r) {
+  by_points(stream, range, Direction{turn, d, r});
 }
-
-void direction(Stream& stream, const Range& range, const double* z, const double* now, const double* before,
-               double* p) {
-  by_points(stream, range, DirectionOf{z, now, before, p});
+void direction(Stream& stream, const Range& range, const Turn& turn, const double* z) {
+  by_points(stream, range, DirectionOf{turn, z});
 }
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,
                      double* z) {

@@ -21,10 +21,12 @@ void mean(Stream& stream, const Range& range, const double* w, const double* u, 
 /// (r, D r) and (r, r), D diagonal.
 void preconditioned(Stream& stream, const Range& range, const double* w, const double* d, const double* r,
                     double* parts);
-/// alpha = rz / pq; x += alpha p; r -= alpha q; then (r, D r) and (r, r).
+/// The sum of u.
+void sum(Stream& stream, const Range& range, const double* u, double* parts);
+/// r -= rz / pq q; then (r, D r) and (r, r).
 struct Step {
-  const double *w, *d, *p, *q, *rz, *pq;
-  double *x, *r;
+  const double *w, *d, *q, *rz, *pq;
+  double* r;
 };
 void step(Stream& stream, const Range& range, const Step& step, double* parts);
 
@@ -32,12 +34,14 @@ void step(Stream& stream, const Range& range, const Step& step, double* parts);
 void residual(Stream& stream, const Range& range, const double* b, const double* q, double* r);
 /// u -= sums[0] / sums[1].
 void subtract_mean(Stream& stream, const Range& range, const double* sums, double* u);
-/// p = D r + (now / before) p.
-void direction(Stream& stream, const Range& range, const double* d, const double* r, const double* now,
-               const double* before, double* p);
-
-/// p = z + (now / before) p.
-void direction(Stream& stream, const Range& range, const double* z, const double* now, const double* before, double* p);
+/// x += before / pq p, with the direction p that ends; then the next, p = D r + (now / before) p. Both read p once.
+struct Turn {
+  const double *now, *before, *pq;
+  double *x, *p;
+};
+void direction(Stream& stream, const Range& range, const Turn& turn, const double* d, const double* r);
+/// The same with z for D r.
+void direction(Stream& stream, const Range& range, const Turn& turn, const double* z);
 
 /// The first step of Chebyshev's iteration from zero: d = z = a D r.
 void chebyshev_begin(Stream& stream, const Range& range, const double* diagonal, const double* r, double a, double* d,

@@ -6,6 +6,9 @@
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
 
+#include "exchange/in_parallel.hpp"
+#include "solver/sem/places.hpp"
+
 namespace slipstream::sem {
 namespace {
 
@@ -25,13 +28,65 @@ double edge(std::int64_t n, std::int64_t count, double stretch) {
   return std::expm1(growth * static_cast<double>(n)) / std::expm1(growth * static_cast<double>(count));
 }
 
-/// Calls f(element, i, j, k) for every point in order.
+/// Of element n along an axis, as a share of the box, before it is bent: the place r in [-1, 1].
+double along(const ElementBox& box, std::size_t axis, std::int64_t n, double r) {
+  const double from = edge(n, box.elements[axis], box.stretch[axis]);
+  const double to = edge(n + 1, box.elements[axis], box.stretch[axis]);
+  return 0.5 * ((1 - r) * from + (1 + r) * to);
+}
+
+double sine(double y) { return std::sin(2 * std::numbers::pi * y); }
+
+/// The place of shares y, of which the sines are known.
+Point bent(const ElementBox& box, const Point& y, const Point& sines) {
+  double bump = box.deform;
+  for (std::size_t d = 0; d < 3; ++d) bump *= sines[d];
+  Point x{};
+  for (std::size_t d = 0; d < 3; ++d) x[d] = box.lower[d] + (box.upper[d] - box.lower[d]) * (y[d] + bump);
+  return x;
+}
+
+/// Where r in [-1, 1]^3 lies between eight corners. At them and on sides it is exactly what they have: a weight is 0 or
+/// 1 there.
+template <class Corner>
+Point between(const Corner& corner, const Point& r) {
+  Point x{};
+  for (int c = 0; c < 8; ++c) {
+    const Point at{c & 1 ? 1.0 : -1.0, c & 2 ? 1.0 : -1.0, c & 4 ? 1.0 : -1.0};
+    const double weight = 0.125 * (1 + at[0] * r[0]) * (1 + at[1] * r[1]) * (1 + at[2] * r[2]);
+    const Point there = corner(c, at);
+    for (std::size_t d = 0; d < 3; ++d) x[d] += weight * there[d];
+  }
+  return x;
+}
+
+/// A value a point: f(element's index, its values) changes those that differ. Threads share the elements.
+template <class T, class F>
+std::vector<T> by_elements(const ElementBox& box, std::int64_t first, std::int64_t last, int order, T otherwise,
+                           const F& f) {
+  const auto n = static_cast<std::size_t>(order) + 1, cube = n * n * n, count = static_cast<std::size_t>(last - first);
+  std::vector<T> values(count * cube, otherwise);
+  in_parallel(threads_for(values.size()), count, [&](std::size_t, std::size_t begin, std::size_t behind) {
+    for (std::size_t e = begin; e < behind; ++e)
+      f(index_of(box, first + static_cast<std::int64_t>(e)), values.data() + e * cube);
+  });
+  return values;
+}
+
+/// Whether an element lies at the low (end = 0) or high side of an axis.
+bool touches(const ElementBox& box, const Index& at, std::size_t axis, std::size_t end) {
+  return at[axis] == (end == 0 ? 0 : box.elements[axis] - 1);
+}
+
+/// Calls f(p) for the points of an element that lie on its low or high face across an axis, in their order.
 template <class F>
-void for_points(std::int64_t first, std::int64_t last, int order, F f) {
-  for (std::int64_t e = first; e < last; ++e)
-    for (int k = 0; k <= order; ++k)
-      for (int j = 0; j <= order; ++j)
-        for (int i = 0; i <= order; ++i) f(e, std::array<int, 3>{i, j, k});
+void on_face(int order, std::size_t axis, std::size_t end, const F& f) {
+  const int n = order + 1, plane = end == 0 ? 0 : order;
+  for (int a = 0; a < n; ++a)
+    for (int b = 0; b < n; ++b)
+      f(static_cast<std::size_t>(axis == 0   ? plane + n * (b + n * a)
+                                 : axis == 1 ? b + n * (plane + n * a)
+                                             : b + n * (a + n * plane)));
 }
 
 }  // namespace
@@ -54,71 +109,85 @@ void ElementBox::check() const {
 }
 
 Point ElementBox::place(std::int64_t element, const Point& r) const {
-  if (straight) {
-    // At the corners and on sides exactly what they have: a weight is 0 or 1 there.
-    ElementBox bent = *this;
-    bent.straight = false;
-    Point x{};
-    for (int corner = 0; corner < 8; ++corner) {
-      const Point at{corner & 1 ? 1.0 : -1.0, corner & 2 ? 1.0 : -1.0, corner & 4 ? 1.0 : -1.0};
-      const double weight = 0.125 * (1 + at[0] * r[0]) * (1 + at[1] * r[1]) * (1 + at[2] * r[2]);
-      const Point there = bent.place(element, at);
-      for (std::size_t d = 0; d < 3; ++d) x[d] += weight * there[d];
-    }
-    return x;
-  }
   const Index at = index_of(*this, element);
-  Point y{};
-  double bump = deform;
-  for (std::size_t d = 0; d < 3; ++d) {
-    const double from = edge(at[d], elements[d], stretch[d]), to = edge(at[d] + 1, elements[d], stretch[d]);
-    y[d] = 0.5 * ((1 - r[d]) * from + (1 + r[d]) * to);
-    bump *= std::sin(2 * std::numbers::pi * y[d]);
-  }
-  for (std::size_t d = 0; d < 3; ++d) y[d] = lower[d] + (upper[d] - lower[d]) * (y[d] + bump);
-  return y;
+  const auto here = [&](const Point& local) {
+    Point y{}, sines{};
+    for (std::size_t d = 0; d < 3; ++d) {
+      y[d] = along(*this, d, at[d], local[d]);
+      sines[d] = sine(y[d]);
+    }
+    return bent(*this, y, sines);
+  };
+  if (!straight) return here(r);
+  return between([&](int, const Point& corner) { return here(corner); }, r);
+}
+
+BoxPlaces::BoxPlaces(const ElementBox& box, std::vector<double> points) : box_(box), points_(std::move(points)) {
+  for (std::size_t d = 0; d < 3; ++d)
+    for (std::int64_t e = 0; e < box.elements[d]; ++e)
+      for (const double r : points_) {
+        const double y = along(box, d, e, r);
+        shares_[d].push_back({y, sine(y)});
+      }
+}
+
+void BoxPlaces::of(std::int64_t element, Point* x) const {
+  const Index at = index_of(box_, element);
+  const std::size_t n = points_.size();
+  const Share* own[3];
+  for (std::size_t d = 0; d < 3; ++d) own[d] = shares_[d].data() + static_cast<std::size_t>(at[d]) * n;
+  const auto here = [&](std::size_t i, std::size_t j, std::size_t k) {
+    const Share &a = own[0][i], &b = own[1][j], &c = own[2][k];
+    return bent(box_, {a.y, b.y, c.y}, {a.sine, b.sine, c.sine});
+  };
+  Point corners[8];
+  for (std::size_t c = 0; box_.straight && c < 8; ++c)
+    corners[c] = here(c % 2 * (n - 1), c / 2 % 2 * (n - 1), c / 4 * (n - 1));
+  const auto corner = [&](int c, const Point&) { return corners[c]; };
+  for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t i = 0; i < n; ++i)
+        *x++ = box_.straight ? between(corner, {points_[i], points_[j], points_[k]}) : here(i, j, k);
 }
 
 std::vector<std::int64_t> ElementBox::ids(std::int64_t first, std::int64_t last, int order) const {
   Index wide{};
   for (std::size_t d = 0; d < 3; ++d) wide[d] = elements[d] * order + (periodic[d] ? 0 : 1);
-  std::vector<std::int64_t> found;
-  const auto inner = [order](int i) { return i > 0 && i < order; };
-  for_points(first, last, order, [&](std::int64_t e, const std::array<int, 3>& p) {
-    if (inner(p[0]) && inner(p[1]) && inner(p[2])) {
-      found.push_back(0);
-      return;
-    }
-    const Index at = index_of(*this, e);
-    Index x{};
-    for (std::size_t d = 0; d < 3; ++d) x[d] = (at[d] * order + p[d]) % wide[d];
-    found.push_back(1 + x[0] + wide[0] * (x[1] + wide[1] * x[2]));
+  const auto n = static_cast<std::size_t>(order) + 1;
+  require(order >= least_order && order <= most_order, "elements of order " + std::to_string(order) + " have no ids");
+  return by_elements<std::int64_t>(*this, first, last, order, 0, [&](const Index& at, std::int64_t* ids) {
+    // Parts of an id that a point has by its place along each axis.
+    std::int64_t part[3][most_order + 1];
+    const std::int64_t step[] = {1, wide[0], wide[0] * wide[1]};
+    for (std::size_t d = 0; d < 3; ++d)
+      for (std::size_t i = 0; i < n; ++i)
+        part[d][i] = (at[d] * order + static_cast<std::int64_t>(i)) % wide[d] * step[d];
+    const auto inner = [n](std::size_t i) { return i > 0 && i + 1 < n; };
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t i = 0; i < n; ++i, ++ids)
+          if (!(inner(i) && inner(j) && inner(k))) *ids = 1 + part[0][i] + part[1][j] + part[2][k];
   });
-  return found;
 }
 
 std::vector<double> ElementBox::mask(std::int64_t first, std::int64_t last, int order) const {
-  std::vector<double> found;
-  for_points(first, last, order, [&](std::int64_t e, const std::array<int, 3>& p) {
-    const Index at = index_of(*this, e);
-    bool on_side = false;
+  return by_elements<double>(*this, first, last, order, 1, [&](const Index& at, double* mask) {
     for (std::size_t d = 0; d < 3; ++d)
-      for (std::size_t end = 0; end < 2 && !periodic[d]; ++end)
-        on_side |= !natural[d][end] && at[d] * order + p[d] == (end == 0 ? 0 : elements[d] * order);
-    found.push_back(on_side ? 0 : 1);
+      for (std::size_t end = 0; end < 2; ++end)
+        if (!periodic[d] && !natural[d][end] && touches(*this, at, d, end))
+          on_face(order, d, end, [&](std::size_t p) { mask[p] = 0; });
   });
-  return found;
 }
 
 std::vector<std::int64_t> ElementBox::points_on(int axis, int end, std::int64_t first, std::int64_t last,
                                                 int order) const {
-  const auto d = static_cast<std::size_t>(axis);
+  const auto d = static_cast<std::size_t>(axis), e = static_cast<std::size_t>(end);
+  const std::int64_t cube = std::int64_t{order + 1} * (order + 1) * (order + 1);
   std::vector<std::int64_t> found;
-  std::int64_t point = 0;
-  for_points(first, last, order, [&](std::int64_t e, const std::array<int, 3>& p) {
-    if (index_of(*this, e)[d] * order + p[d] == (end == 0 ? 0 : elements[d] * order)) found.push_back(point);
-    ++point;
-  });
+  for (std::int64_t element = first; element < last; ++element)
+    if (touches(*this, index_of(*this, element), d, e))
+      on_face(order, d, e,
+              [&](std::size_t p) { found.push_back((element - first) * cube + static_cast<std::int64_t>(p)); });
   return found;
 }
 

@@ -1,10 +1,14 @@
 // Metric terms of elements at their GLL points.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
+
+#include "exchange/in_parallel.hpp"
+#include "solver/sem/places.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -29,6 +33,48 @@ Matrix jacobian(const Rule& rule, const Point* x, std::size_t i, std::size_t j, 
     }
   return m;
 }
+
+/// The same at all points of an element, in the order of the points.
+class Jacobians {
+ public:
+  explicit Jacobians(const Rule& rule)
+      : rule_(rule), cube_(rule.points.size() * rule.points.size() * rule.points.size()), x_(3 * cube_), m_(9 * cube_) {
+    const std::size_t n = rule.points.size();
+    for (std::size_t l = 0; l < n; ++l)
+      for (std::size_t i = 0; i < n; ++i) columns_.push_back(rule.derivative[i * n + l]);
+  }
+  void of(const Point* x) {
+    const std::size_t n = rule_.points.size(), plane = n * n;
+    std::fill(m_.begin(), m_.end(), 0.0);
+    for (std::size_t p = 0; p < cube_; ++p)
+      for (std::size_t d = 0; d < 3; ++d) x_[d * cube_ + p] = x[p][d];
+    for (std::size_t d = 0; d < 3; ++d) {
+      const double* from = x_.data() + d * cube_;
+      double *r = m_.data() + d * cube_, *s = r + 3 * cube_, *t = s + 3 * cube_;
+      for (std::size_t row = 0; row < cube_; row += n)
+        for (std::size_t l = 0; l < n; ++l) add(r + row, columns_.data() + l * n, from[row + l], n);
+      for (std::size_t row = 0; row < cube_; row += n)
+        for (std::size_t l = 0; l < n; ++l)
+          add(s + row, from + row / plane * plane + l * n, rule_.derivative[row / n % n * n + l], n);
+      for (std::size_t k = 0; k < n; ++k)
+        for (std::size_t l = 0; l < n; ++l) add(t + k * plane, from + l * plane, rule_.derivative[k * n + l], plane);
+    }
+  }
+  Matrix at(std::size_t p) const {
+    Matrix m;
+    for (std::size_t c = 0; c < 9; ++c) m[c / 3][c % 3] = m_[c * cube_ + p];
+    return m;
+  }
+
+ private:
+  static void add(double* to, const double* from, double factor, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) to[i] += factor * from[i];
+  }
+  const Rule& rule_;
+  std::size_t cube_;
+  std::vector<double> columns_;  ///< of the derivative matrix
+  std::vector<double> x_, m_;    ///< [component][point] and [r s t][component][point]
+};
 
 Point cross(const Point& a, const Point& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
@@ -63,22 +109,23 @@ void check_affine(const Matrix& first, const Matrix& here, std::int64_t element,
       difference = std::max(difference, std::abs(here[a][d] - first[a][d]));
       size = std::max(size, std::abs(first[a][d]));
     }
-  require(difference <= 1e-10 * size, "element " + std::to_string(element) + " is no parallelepiped: its shape at " +
-                                          text(place) + " is not that of its corner; take stored factors");
+  if (difference > 1e-10 * size)
+    throw Error("element " + std::to_string(element) + " is no parallelepiped: its shape at " + text(place) +
+                " is not that of its corner; take stored factors");
 }
 
 /// [x y z][corner], r fastest.
-std::vector<double> corners_of(const Point* x, std::size_t n) {
-  std::vector<double> corners;
+std::array<double, 24> corners_of(const Point* x, std::size_t n) {
+  std::array<double, 24> corners{};
   for (std::size_t d = 0; d < 3; ++d)
     for (std::size_t c = 0; c < 8; ++c) {
       const std::size_t i = c % 2 * (n - 1), j = c / 2 % 2 * (n - 1), k = c / 4 * (n - 1);
-      corners.push_back(x[i + n * (j + n * k)][d]);
+      corners[8 * d + c] = x[i + n * (j + n * k)][d];
     }
   return corners;
 }
 
-void check_trilinear(const std::vector<double>& corners, const Rule& rule, const Point* x, std::int64_t element) {
+void check_trilinear(const std::array<double, 24>& corners, const Rule& rule, const Point* x, std::int64_t element) {
   const std::size_t n = rule.points.size();
   double size = 0, off = 0;
   for (const double value : corners) size = std::max(size, std::abs(value - corners[0]));
@@ -91,8 +138,9 @@ void check_trilinear(const std::vector<double>& corners, const Rule& rule, const
                  (1 + (c / 4 ? r[2] : -r[2])) * corners[8 * d + c];
       off = std::max(off, std::abs(there - x[p][d]));
     }
-    require(off <= 1e-10 * size, "element " + std::to_string(element) + " has no straight edges: at " + text(x[p]) +
-                                     " it is not what its corners make of it; take stored factors, or a straight box");
+    if (off > 1e-10 * size)
+      throw Error("element " + std::to_string(element) + " has no straight edges: at " + text(x[p]) +
+                  " it is not what its corners make of it; take stored factors, or a straight box");
   }
 }
 
@@ -112,43 +160,48 @@ Factors factors_from_string(const std::string& name) {
 Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, std::int64_t last, Factors factors,
                   bool with_metric) {
   const std::size_t n = rule.points.size(), points = n * n * n, count = static_cast<std::size_t>(last - first);
-  const bool affine = factors == Factors::affine;
+  const bool affine = factors == Factors::affine, stored = factors == Factors::stored;
   Geometry g{factors, {}, {}, {}, {}};
   g.places.resize(count * points);
   g.mass.resize(count * points);
-  const bool stored = factors == Factors::stored;
-  if (factors != Factors::trilinear) g.stiffness.resize(count * 6 * (affine ? 1 : points));
+  g.stiffness.resize(count * (stored ? 6 * points : affine ? 6 : 24));
   if (with_metric) g.metric.resize(count * 9 * points);
-  for (std::size_t e = 0; e < count; ++e) {
-    const std::int64_t element = first + static_cast<std::int64_t>(e);
+  const BoxPlaces places(box, rule.points);
+  const auto element = [&](std::size_t e, Jacobians& jacobians) {
+    const std::int64_t number = first + static_cast<std::int64_t>(e);
     Point* x = g.places.data() + e * points;
-    for (std::size_t p = 0; p < points; ++p)
-      x[p] = box.place(element, {rule.points[p % n], rule.points[p / n % n], rule.points[p / (n * n)]});
+    places.of(number, x);
     if (factors == Factors::trilinear) {
-      const std::vector<double> corners = corners_of(x, n);
-      check_trilinear(corners, rule, x, element);
-      g.stiffness.insert(g.stiffness.end(), corners.begin(), corners.end());
+      const std::array<double, 24> corners = corners_of(x, n);
+      check_trilinear(corners, rule, x, number);
+      std::copy(corners.begin(), corners.end(), g.stiffness.data() + e * 24);
     }
-    const Matrix corner = jacobian(rule, x, 0, 0, 0);
+    jacobians.of(x);
+    const Matrix corner = jacobians.at(0);
     for (std::size_t p = 0; p < points; ++p) {
-      const std::size_t i = p % n, j = p / n % n, k = p / (n * n);
-      const Matrix here = jacobian(rule, x, i, j, k);
+      const Matrix here = jacobians.at(p);
       const Metric metric(affine ? corner : here);
-      require(metric.determinant > 0, "element " + std::to_string(element) + " is turned inside out at " + text(x[p]) +
-                                          ": the determinant of its Jacobian is " + std::to_string(metric.determinant) +
-                                          "; deform it less or take more elements");
-      if (affine) check_affine(corner, here, element, x[p]);
-      const double w = rule.weights[i] * rule.weights[j] * rule.weights[k];
+      if (!(metric.determinant > 0))
+        throw Error("element " + std::to_string(number) + " is turned inside out at " + text(x[p]) +
+                    ": the determinant of its Jacobian is " + std::to_string(metric.determinant) +
+                    "; deform it less or take more elements");
+      if (affine) check_affine(corner, here, number, x[p]);
+      const double w = rule.weights[p % n] * rule.weights[p / n % n] * rule.weights[p / (n * n)];
       g.mass[e * points + p] = w * metric.determinant;
-      const std::array<double, 6> factor = products(metric);
-      for (std::size_t c = 0; c < 6; ++c) {
-        if (stored) g.stiffness[(e * 6 + c) * points + p] = w * factor[c];
-        if (affine) g.stiffness[e * 6 + c] = factor[c];
+      if (stored || (affine && p == 0)) {
+        const std::array<double, 6> factor = products(metric);
+        for (std::size_t c = 0; c < 6; ++c)
+          (stored ? g.stiffness[(e * 6 + c) * points + p] : g.stiffness[e * 6 + c]) =
+              stored ? w * factor[c] : factor[c];
       }
       for (std::size_t c = 0; with_metric && c < 9; ++c)
         g.metric[(e * 9 + c) * points + p] = metric.gradients[c / 3][c % 3];
     }
-  }
+  };
+  in_parallel(threads_for(count * points), count, [&](std::size_t, std::size_t begin, std::size_t behind) {
+    Jacobians jacobians(rule);
+    for (std::size_t e = begin; e < behind; ++e) element(e, jacobians);
+  });
   return g;
 }
 
@@ -157,11 +210,11 @@ std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int ax
   const std::size_t n = rule.points.size(), cube = n * n * n, across = static_cast<std::size_t>(axis);
   std::vector<double> weights;
   std::vector<Point> x(cube);
+  const BoxPlaces places(box, rule.points);
   std::int64_t element = -1;
   for (const std::int64_t point : box.points_on(axis, end, first, last, rule.order)) {
     const std::int64_t here = first + point / static_cast<std::int64_t>(cube);
-    for (std::size_t p = 0; here != element && p < cube; ++p)
-      x[p] = box.place(here, {rule.points[p % n], rule.points[p / n % n], rule.points[p / (n * n)]});
+    if (here != element) places.of(here, x.data());
     element = here;
     const std::size_t p = static_cast<std::size_t>(point) % cube;
     const std::array<std::size_t, 3> at{p % n, p / n % n, p / (n * n)};

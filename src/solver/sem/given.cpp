@@ -130,14 +130,17 @@ void Sem::Impl::take_given(double time) {
 }
 
 void Sem::Impl::start() {
-  std::vector<std::vector<double>> ones;
-  for (std::size_t d = 0; d < devices.size(); ++d) ones.emplace_back(static_cast<std::size_t>(space.points(d)), 1.0);
-  put(pointers(share), ones);
+  // One over the number of copies; b and x, which are zero as yet, are masks that fix all points, and x then none.
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    Stream& stream = space.streams()[d];
+    invert(stream, x[d].data(), b[d].data(), 1, space.points(d));
+    invert(stream, share[d].data(), b[d].data(), 1, space.points(d));
+  }
   space.assemble(share, false);
-  ones = get(pointers(share));
-  for (std::vector<double>& part : ones)
-    for (double& copies : part) copies = 1 / copies;
-  put(pointers(share), ones);
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    invert(space.streams()[d], share[d].data(), x[d].data(), 1, space.points(d));
+    if (x[d].size()) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
+  }
   const Field* const history[] = {&u, &u1, &u2};
   for (int j = 0; options.initial && j < (options.exact_start && steps() ? options.time_order : 1); ++j) {
     put(pointers_of(*history[j]), options.initial, -j * options.time_step);
@@ -158,13 +161,17 @@ void Sem::Impl::start() {
 double Sem::largest_change() {
   Impl& s = *impl_;
   if (!s.steps()) return s.effort.last.true_residual;
-  const auto now = s.get(s.pointers_of(s.u)), before = s.get(s.pointers_of(s.u1));
+  const std::vector<double*> now = s.pointers_of(s.u), before = s.pointers_of(s.u1);
   double largest = 0;
-  for (std::size_t d = 0; d < now.size(); ++d)
-    for (std::size_t p = 0; p < now[d].size(); ++p) {
-      const double change = std::abs(now[d][p] - before[d][p]);
-      if (!(change <= largest)) largest = change;  // keeps what is no number
-    }
+  for (std::size_t d = 0; d < now.size(); ++d) {
+    Stream& stream = s.space.streams()[d];
+    const Buffer<double> parts(stream.device(), largest_parts), here(stream.device(), largest_parts, Memory::pinned);
+    largest_difference(stream, now[d], before[d], parts.data(), s.space.points(d));
+    copy(stream, here.data(), parts.data(), here.bytes());
+    stream.synchronize();
+    for (std::size_t n = 0; n < here.size(); ++n)
+      if (!(here.data()[n] <= largest)) largest = here.data()[n];  // keeps what is no number
+  }
   return s.comm.max(largest) / s.options.time_step;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 // out = (h1 A + h2 B) in, element by element.
+#include <bit>
 #include <cmath>
+
+#include <slipstream/device/caches.hpp>
 
 #include "solver/sem/kernels.hpp"
 #include "solver/sem/plane.hpp"
@@ -11,10 +14,23 @@ namespace slipstream::sem {
 /// The scheme of Swirydowicz et al., Acceleration of tensor-product operations for high-order finite element methods
 /// (2019), kernel BK5: each thread holds a column of values and one of results. In a plane it takes the derivatives,
 /// multiplies by G, and adds to its column what D^T brings along r and s there and along t to all planes.
+///
+/// Shared memory is read far more often than the device's: 4 n values a point, and 2 n more of D along r and s. Those
+/// of D^T are never read, for w_m D_mi + w_i D_im is -1 at the first point of an edge, 1 at the last and else 0
+/// (summation by parts, exact as the quadrature is): with g = f / w
+///
+///     sum over m of D_mi f_m = [i is last] g_i - [i is first] g_i - w_i sum over m of D_im g_m.
+///
+/// Along t rows of D are the launch's arguments, which cost no reads.
 template <int n, Factors form>
 struct HelmholtzKernel {
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
-  static constexpr std::size_t shared_bytes = sizeof(double) * (n * n + 2 * n + 3 * threads);
+  /// Teams that a multiprocessor holds at once: with order 7 ten need no more than 96 registers a thread, and without
+  /// being asked the compiler takes 104.
+  static constexpr int resident = n == 8 && form == Factors::stored ? 10 : 1;
+  /// Between rows of a plane. Rows an even number of values apart would lie on the same banks.
+  static constexpr int stride = n | 1, plane_size = per_team * n * stride;
+  static constexpr std::size_t shared_bytes = sizeof(double) * (n * n + 3 * n + 3 * plane_size);
 
   Basis<n> basis;
   const double* in;
@@ -23,101 +39,162 @@ struct HelmholtzKernel {
   double* out;
   double h1, h2;
   std::int64_t elements;
+  const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
+  double* energies;          ///< of each element the sum of in times out; null: without
   int cost;
 
   struct Column {
     double u[n], sum[n];
+    std::int32_t element;  ///< of the thread; -1: it has none
   };
   struct Products {
     double g[6];
   };
+  /// Of a thread: D's rows for its i and j, where registers hold them.
+  struct Rows {
+    double i[n], j[n];
+  };
+  /// What a team shares.
+  struct Tables {
+    const double *d, *w, *inverse, *x;  ///< D by columns: neighbours read neighbours
+  };
 
-  /// w |J| grad a . grad b at a point; in the order rr rs rt ss st tt.
-  SLIP_FN Products read(const Seat<n>& seat, int k, const double* weights) const {
+  /// w |J| grad a . grad b at a point; in the order rr rs rt ss st tt. Affine: without w_k.
+  SLIP_FN Products read(std::int64_t element, const Place<n>& at, int k, const Tables& tables) const {
     Products p;
+    const double w = tables.w[at.i] * tables.w[at.j];
     if constexpr (form == Factors::trilinear) {
-      const double w = weights[seat.i] * weights[seat.j] * weights[k];
-      const double* points = weights + n;
-      trilinear_products(factors + seat.element * 24, points[seat.i], points[seat.j], points[k], w, p.g);
+      trilinear_products(factors + element * 24, tables.x[at.i], tables.x[at.j], tables.x[k], w * tables.w[k], p.g);
     } else if constexpr (form == Factors::affine) {
-      const double w = weights[seat.i] * weights[seat.j] * weights[k];
-      for (int c = 0; c < 6; ++c) p.g[c] = w * factors[seat.element * 6 + c];
+      for (int c = 0; c < 6; ++c) p.g[c] = w * factors[element * 6 + c];
     } else {
-      const std::int64_t at = seat.element * 6 * (n * n * n) + k * (n * n) + seat.j * n + seat.i;
-      for (int c = 0; c < 6; ++c) p.g[c] = factors[at + c * (n * n * n)];
+      const std::int64_t point = element * 6 * (n * n * n) + k * (n * n) + at.j * n + at.i;
+      for (int c = 0; c < 6; ++c) p.g[c] = load_once(factors + point + c * (n * n * n));
     }
     return p;
   }
+  static SLIP_FN int cell(const Place<n>& at) { return (at.slot * n + at.j) * stride + at.i; }
+  /// 1 at the last point of an edge, -1 at the first.
+  static SLIP_FN double end(int i) { return i == 0 ? -1 : i == n - 1 ? 1 : 0; }
 
   template <class Team>
   SLIP_FN void operator()(const Team& team) const {
     constexpr bool one = Team::sequential;
-    double* d = team.template shared<double>();
-    double *w = d + n * n, *plane = w + 2 * n, *along_r = plane + threads, *along_s = along_r + threads;
+    // Stored factors are waited for, which takes many teams; others are computed with.
+    constexpr bool keeps_rows = !one && form != Factors::stored;
+    double* shared = team.template shared<double>();
+    const Tables tables{shared, shared + n * n, shared + n * n + n, shared + n * n + 2 * n};
+    double *plane = shared + n * n + 3 * n, *along_r = plane + plane_size, *along_s = along_r + plane_size;
     OfThread<Column, threads, one> columns;
     OfThread<Products, threads, one> products;
+    OfThread<Rows, keeps_rows ? threads : 1, one> rows;
+    const auto d_i = [&](int t, const Place<n>& at, int m) {
+      if constexpr (keeps_rows) return rows(t).i[m];
+      return tables.d[m * n + at.i];
+    };
+    const auto d_j = [&](int t, const Place<n>& at, int m) {
+      if constexpr (keeps_rows) return rows(t).j[m];
+      return tables.d[m * n + at.j];
+    };
     team.each([&](int t) {
-      for (int m = t; m < n * n; m += threads) d[m] = basis.d[m];
+      for (int m = t; m < n * n; m += threads) shared[m] = basis.d[m % n * n + m / n];
       for (int m = t; m < n; m += threads) {
-        w[m] = basis.w[m];
-        w[n + m] = basis.x[m];  // behind the weights
+        shared[n * n + m] = basis.w[m];
+        shared[n * n + n + m] = basis.inverse[m];
+        shared[n * n + 2 * n + m] = basis.x[m];
       }
       const Seat<n> seat(team.index(), t);
-      if (seat.element >= elements) return;
       Column& column = columns(t);
+      column.element = seat.element < elements ? static_cast<std::int32_t>(seat.element) : -1;
+      if (column.element < 0) return;
+      if (list) column.element = list[column.element];
       for (int k = 0; k < n; ++k) {
-        column.u[k] = in[seat.point(k)];
+        column.u[k] = in[seat.point(column.element, k)];
         column.sum[k] = 0;
       }
-      plane[seat.cell()] = column.u[0];
+      plane[cell(seat)] = column.u[0];
+      // Those of the first plane come with the values, where no table is needed for them.
+      if constexpr (form == Factors::stored) products(t) = read(column.element, seat, 0, tables);
     });
-    team.each([&](int t) {
-      const Seat<n> seat(team.index(), t);
-      if (seat.element < elements) products(t) = read(seat, 0, w);
-    });
+    if constexpr (form != Factors::stored) {
+      team.each([&](int t) {
+        const Place<n> at(t);
+        if (columns(t).element < 0) return;
+        products(t) = read(columns(t).element, at, 0, tables);
+        for (int m = 0; keeps_rows && m < n; ++m) {
+          rows(t).i[m] = tables.d[m * n + at.i];
+          rows(t).j[m] = tables.d[m * n + at.j];
+        }
+      });
+    }
     for_planes<n, !Team::sequential>([&](int k) {
       team.each([&](int t) {
-        const Seat<n> seat(team.index(), t);
-        if (seat.element >= elements) return;
+        const Place<n> at(t);
         Column& column = columns(t);
-        const double *row = plane + seat.cell() - seat.i, *file = plane + seat.cell() - seat.j * n;
+        if (column.element < 0) return;
+        const double *row = plane + cell(at) - at.i, *file = plane + cell(at) - at.j * stride;
         double ur = 0, us = 0, ut = 0;
         for (int m = 0; m < n; ++m) {
-          ur = fma(d[seat.i * n + m], row[m], ur);
-          us = fma(d[seat.j * n + m], file[m * n], us);
-          ut = fma(d[k * n + m], column.u[m], ut);
+          ur = fma(d_i(t, at, m), row[m], ur);
+          us = fma(d_j(t, at, m), file[m * stride], us);
+          ut = fma(basis.d[k * n + m], column.u[m], ut);
         }
         const double* g = products(t).g;
-        along_r[seat.cell()] = fma(g[0], ur, fma(g[1], us, g[2] * ut));
-        along_s[seat.cell()] = fma(g[1], ur, fma(g[3], us, g[4] * ut));
-        const double along_t = fma(g[2], ur, fma(g[4], us, g[5] * ut));
-        for (int m = 0; m < n; ++m) column.sum[m] = fma(d[k * n + m], along_t, column.sum[m]);
+        double r = fma(g[0], ur, fma(g[1], us, g[2] * ut));
+        double s = fma(g[1], ur, fma(g[3], us, g[4] * ut));
+        double along_t = fma(g[2], ur, fma(g[4], us, g[5] * ut));
+        if constexpr (form == Factors::affine) {
+          r *= basis.w[k];
+          s *= basis.w[k];
+          along_t *= basis.w[k];
+        }
+        r *= tables.inverse[at.i];
+        s *= tables.inverse[at.j];
+        along_r[cell(at)] = r;
+        along_s[cell(at)] = s;
+        column.sum[k] = fma(end(at.i), r, fma(end(at.j), s, column.sum[k]));
+        for (int m = 0; m < n; ++m) column.sum[m] = fma(basis.d[k * n + m], along_t, column.sum[m]);
       });
       team.each([&](int t) {
-        const Seat<n> seat(team.index(), t);
-        if (seat.element >= elements) return;
+        const Place<n> at(t);
         Column& column = columns(t);
+        if (column.element < 0) return;
         // The next plane's factors are on their way while this one is summed.
-        if (k + 1 < n) products(t) = read(seat, k + 1, w);
-        const double *row = along_r + seat.cell() - seat.i, *file = along_s + seat.cell() - seat.j * n;
-        double sum = 0;
+        if (form != Factors::affine && k + 1 < n) products(t) = read(column.element, at, k + 1, tables);
+        const double *row = along_r + cell(at) - at.i, *file = along_s + cell(at) - at.j * stride;
+        double r = 0, s = 0;
         for (int m = 0; m < n; ++m) {
-          sum = fma(d[m * n + seat.i], row[m], sum);
-          sum = fma(d[m * n + seat.j], file[m * n], sum);
+          r = fma(d_i(t, at, m), row[m], r);
+          s = fma(d_j(t, at, m), file[m * stride], s);
         }
-        column.sum[k] += sum;
-        if (k + 1 < n) plane[seat.cell()] = column.u[k + 1];
+        column.sum[k] = fma(-tables.w[at.i], r, fma(-tables.w[at.j], s, column.sum[k]));
+        if (k + 1 < n) plane[cell(at)] = column.u[k + 1];
       });
     });
     team.each([&](int t) {
-      const Seat<n> seat(team.index(), t);
-      if (seat.element >= elements) return;
+      const Place<n> at(t);
       const Column& column = columns(t);
+      if (column.element < 0) return;
+      double energy = 0;
       for (int k = 0; k < n; ++k) {
+        const std::int64_t point = at.point(column.element, k);
         double value = h1 * column.sum[k];
-        if (mass != nullptr) value = fma(h2 * mass[seat.point(k)], column.u[k], value);
-        out[seat.point(k)] = value;
+        if (mass != nullptr) value = fma(h2 * mass[point], column.u[k], value);
+        out[point] = value;
+        energy = fma(value, column.u[k], energy);
       }
+      plane[t] = energy;
+    });
+    if (energies == nullptr) return;
+    // Threads of an element are added up by halves.
+    constexpr int square = n * n;
+    for (int half = static_cast<int>(std::bit_ceil(static_cast<unsigned>(square))) / 2; half > 0; half /= 2)
+      team.each([&](int t) {
+        const int at = t % square;
+        if (at < half && at + half < square) plane[t] += plane[t + half];
+      });
+    team.each([&](int t) {
+      if (t % square == 0 && columns(t).element >= 0) energies[columns(t).element] = plane[t];
     });
   }
 };

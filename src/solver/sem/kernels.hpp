@@ -15,6 +15,8 @@ struct HelmholtzCall {
   double* out;
   double h1, h2;
   std::int64_t elements;
+  const std::int32_t* list = nullptr;  ///< numbers of so many elements; none: the first so many
+  double* energies = nullptr;          ///< of each element the sum of in times out, where they are wanted
 };
 
 /// Derivatives of one to three components, added up: `of[c]` says what those of component c along some axes go to.
@@ -80,6 +82,9 @@ struct Sum {
   int terms = 0;
 };
 void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points);
+/// out[n], n below `largest_parts`: the greatest |a - b| of a part of the points; no number where one of them is none.
+inline constexpr std::int64_t largest_parts = 256;
+void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
 /// Element by element: the diagonal of h1 A + h2 B.
 void diagonal(Stream& stream, const HelmholtzCall& call);
 /// u = mask / u, where the mask is 0: `otherwise`.

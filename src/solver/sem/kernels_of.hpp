@@ -13,6 +13,7 @@ Basis<n> basis_of(const Rule& rule) {
   Basis<n> basis;
   std::copy_n(rule.derivative.begin(), n * n, basis.d);
   std::copy_n(rule.weights.begin(), n, basis.w);
+  for (std::size_t i = 0; i < n; ++i) basis.inverse[i] = 1 / rule.weights[i];
   std::copy_n(rule.points.begin(), n, basis.x);
   return basis;
 }
@@ -37,10 +38,10 @@ void run_helmholtz(Stream& stream, const HelmholtzCall& call) {
   using Kernel = HelmholtzKernel<n, form>;
   const double* mass = call.h2 == 0 ? nullptr : call.mass;
   const int words = (form == Factors::stored ? 8 : 2) * Kernel::threads * n;
-  launch_elements(
-      stream,
-      Kernel{basis_of<n>(*call.rule), call.in, call.factors, mass, call.out, call.h1, call.h2, call.elements, words},
-      call.elements);
+  launch_elements(stream,
+                  Kernel{basis_of<n>(*call.rule), call.in, call.factors, mass, call.out, call.h1, call.h2,
+                         call.elements, call.list, call.energies, words},
+                  call.elements);
 }
 
 template <int order>

@@ -85,7 +85,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
   return arrays;
 }
 
-int bytes_per_point(const Options& options) { return (options.factors == Factors::stored ? 64 : 16) + 18 + 80; }
+int bytes_per_point(const Options& options) { return (options.factors == Factors::stored ? 64 : 16) + 18 + 88; }
 
 Differences backward_differences(int order) {
   // Karniadakis, Israeli & Orszag 1991, table I.

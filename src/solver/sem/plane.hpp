@@ -8,11 +8,12 @@
 
 namespace slipstream::sem {
 
-/// D by rows, the weights and the points. A kernel's argument, so that no pointer is read for it.
+/// D by rows, the weights, one over them, and the points. A kernel's argument, so that no pointer is read for it.
 template <int n>
 struct Basis {
   double d[n * n];
   double w[n];
+  double inverse[n];
   double x[n];
 };
 
@@ -42,15 +43,22 @@ SLIP_FN void for_planes(const F& f) {
   }
 }
 
-/// Of thread `t` of team `team`: its element and its place in the plane.
+/// Of thread `t`: which of its team's elements it has, and its place in the plane.
 template <int n>
-struct Seat {
-  std::int64_t element;
+struct Place {
   int slot, i, j;
-  SLIP_FN Seat(std::int64_t team, int t)
-      : element(team * elements_of_a_team<n> + t / (n * n)), slot(t / (n * n)), i(t % n), j(t / n % n) {}
-  SLIP_FN std::int64_t point(int k) const { return (element * n + k) * (n * n) + j * n + i; }
+  SLIP_FN explicit Place(int t) : slot(t / (n * n)), i(t % n), j(t / n % n) {}
+  SLIP_FN std::int64_t point(std::int64_t element, int k) const { return (element * n + k) * (n * n) + j * n + i; }
   SLIP_FN int cell() const { return slot * n * n + j * n + i; }
+};
+
+/// The same of team `team`, whose elements follow those of the team before.
+template <int n>
+struct Seat : Place<n> {
+  std::int64_t element;
+  SLIP_FN Seat(std::int64_t team, int t) : Place<n>(t), element(team * elements_of_a_team<n> + t / (n * n)) {}
+  using Place<n>::point;
+  SLIP_FN std::int64_t point(int k) const { return point(element, k); }
 };
 
 }  // namespace slipstream::sem

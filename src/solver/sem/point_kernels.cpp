@@ -49,6 +49,34 @@ struct Invert {
   }
 };
 
+/// The greater, or what is no number.
+SLIP_FN double worse(double a, double b) { return b <= a || a != a ? a : b; }
+
+struct LargestDifference {
+  static constexpr int threads = 256;
+  const double *a, *b;
+  double* out;
+  std::int64_t points, cost;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    double* const shared = team.template shared<double>();
+    team.each([&](int t) {
+      double largest = 0;
+      for (std::int64_t p = team.index() * threads + t; p < points; p += largest_parts * threads)
+        largest = worse(largest, fabs(a[p] - b[p]));
+      shared[t] = largest;
+    });
+    for (int half = threads / 2; half > 0; half /= 2)
+      team.each([&](int t) {
+        if (t < half) shared[t] = worse(shared[t], shared[t + half]);
+      });
+    team.each([&](int t) {
+      if (t == 0) out[team.index()] = shared[0];
+    });
+  }
+};
+
 /// The basis function of point (i, j, k) has derivatives along r on its row, along s and t on its files: with g at the
 /// points of these, sum_m D_mi^2 G_rr + ..., and at the point itself the mixed products.
 struct Diagonal {
@@ -97,6 +125,12 @@ void combine(Stream& stream, const Sum& sum, double* out, std::int64_t points) {
 
 void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points) {
   launch(stream, rows_of(points), Invert{u, mask, otherwise, points});
+}
+
+void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points) {
+  using Kernel = LargestDifference;
+  launch_teams(stream, largest_parts, Kernel::threads, sizeof(double) * Kernel::threads,
+               Kernel{a, b, out, points, 2 * points / largest_parts});
 }
 
 void diagonal(Stream& stream, const HelmholtzCall& call) {

@@ -14,10 +14,10 @@ krylov::Values values(const Vector& vector) {
 
 krylov::Layout layout_of(Space& space) {
   krylov::Layout layout;
-  layout.block = Space::elements_of_a_block * space.points_per_element();
+  layout.block = space.elements_of_a_block() * space.points_per_element();
   for (std::size_t d = 0; d < space.streams().size(); ++d) {
     layout.points.push_back(space.points(d));
-    layout.first_block.push_back(space.first_element(d) / Space::elements_of_a_block);
+    layout.first_block.push_back(space.first_element(d) / space.elements_of_a_block());
   }
   return layout;
 }
@@ -47,9 +47,10 @@ struct HelmholtzSolver::Impl {
     }
     of = {h1, h2};
     krylov::System system;
-    system.apply = [&](const krylov::Vectors& in, const krylov::Vectors& out) {
-      space.helmholtz(in, out, h1, h2);
-      space.assemble(out);
+    // Not masked: weights and diagonal are zero at Dirichlet points.
+    system.apply = [&](const krylov::Vectors& in, const krylov::Vectors& out) { space.apply(in, out, h1, h2); };
+    system.apply_with_parts = [&](const krylov::Vectors& in, const krylov::Vectors& out, const krylov::Vectors& parts) {
+      space.apply(in, out, h1, h2, parts);
     };
     system.weights = values(space.weights());
     system.inverse_diagonal = values(inverse);

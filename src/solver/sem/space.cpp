@@ -5,18 +5,16 @@
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
 
+#include "device/upload.hpp"
 #include "machine/agree.hpp"
+#include "solver/krylov/vector_kernels.hpp"
 #include "solver/sem/kernels.hpp"
 
 namespace slipstream::sem {
 namespace {
 
-Buffer<double> on_device(Stream& stream, const std::vector<double>& values) {
-  Buffer<double> buffer(stream.device(), values.size());
-  if (!values.empty()) copy(stream, buffer.data(), values.data(), buffer.bytes());
-  stream.synchronize();
-  return buffer;
-}
+/// Whose geometry is computed in one go, or as many as the box has along its axes where these are more.
+constexpr std::int64_t elements_at_once = 1024;
 
 /// What a device holds.
 struct Part {
@@ -24,6 +22,9 @@ struct Part {
   std::vector<std::int64_t> ids;
   std::vector<Point> places;
   Buffer<double> stiffness, metric;
+  /// Elements with points of other devices, and those without; of apply(). None where there is nothing to overlap.
+  Buffer<std::int32_t> border, interior;
+  Buffer<double> energies;  ///< of each element
 };
 
 }  // namespace
@@ -50,9 +51,10 @@ struct Space::Impl {
       for (const int device : machine.devices_of_rank(comm.rank())) add_part(device);
     });
     std::vector<SharedPoints> shared;
-    for (const Part& part : parts)
-      shared.push_back({part.ids, part.first / elements_of_a_block, elements_of_a_block * cube});
+    const std::int64_t block = elements_of_a_block(box.count());
+    for (const Part& part : parts) shared.push_back({part.ids, part.first / block, block * cube});
     sums.emplace(comm, machine, shared, GatherScatterOptions{DType::f64, 1, options.exchange});
+    if (options.overlap && sums->exchange()) on_all_ranks(comm, [&] { list_borders(); });
     count_copies();
   }
 
@@ -65,18 +67,59 @@ struct Space::Impl {
     part.elements = last - part.first;
     part.points = part.elements * cube;
     part.ids = box.ids(part.first, last, rule.order);
-    Geometry g = geometry(box, rule, part.first, last, options.factors, options.gradient);
-    part.stiffness = on_device(stream, g.stiffness);
-    part.metric = on_device(stream, g.metric);
-    mass.push_back(on_device(stream, g.mass));
-    mask.push_back(on_device(stream, box.mask(part.first, last, rule.order)));
-    part.places = std::move(g.places);
+    const auto room = [&](std::int64_t values) {
+      return Buffer<double>(stream.device(), static_cast<std::size_t>(values));
+    };
+    const std::int64_t factors = options.factors == Factors::stored   ? 6 * cube
+                                 : options.factors == Factors::affine ? 6
+                                                                      : 24;
+    part.stiffness = room(factors * part.elements);
+    part.energies = room(part.elements);
+    part.metric = room(options.gradient ? 9 * part.points : 0);
+    mass.push_back(room(part.points));
+    mask.push_back(room(part.points));
+    part.places.reserve(static_cast<std::size_t>(part.points));
+    const auto put = [&](Buffer<double>& to, std::int64_t element, const std::vector<double>& values) {
+      const auto each = static_cast<std::int64_t>(to.size()) / part.elements;
+      if (!values.empty()) copy(stream, to.data() + element * each, values.data(), values.size() * sizeof(double));
+    };
+    // A few at a time: their numbers stay in the caches, and the host never holds all factors.
+    const std::int64_t most = std::max(elements_at_once, box.elements[0] + box.elements[1] + box.elements[2]);
+    for (std::int64_t done = 0, here = 0; done < part.elements; done += here) {
+      here = std::min(part.elements - done, most);
+      const std::int64_t from = part.first + done;
+      const Geometry g = geometry(box, rule, from, from + here, options.factors, options.gradient);
+      const std::vector<double> ones = box.mask(from, from + here, rule.order);
+      put(part.stiffness, done, g.stiffness);
+      put(part.metric, done, g.metric);
+      put(mass.back(), done, g.mass);
+      put(mask.back(), done, ones);
+      part.places.insert(part.places.end(), g.places.begin(), g.places.end());
+      stream.synchronize();
+    }
+  }
+
+  void list_borders() {
+    for (std::size_t d = 0; d < parts.size(); ++d) {
+      Part& part = parts[d];
+      std::vector<std::int32_t> lists[2];
+      const std::vector<std::int64_t>& remote = sums->remote_points(d);
+      auto next = remote.begin();
+      for (std::int64_t e = 0; e < part.elements; ++e) {
+        const auto first = next;
+        next = std::lower_bound(next, remote.end(), (e + 1) * cube);
+        lists[next == first].push_back(static_cast<std::int32_t>(e));
+      }
+      part.border = upload(streams[d], lists[0]);
+      part.interior = upload(streams[d], lists[1]);
+    }
   }
 
   /// Weights: mask / (copies of a point).
   void count_copies() {
-    for (std::size_t d = 0; d < parts.size(); ++d)
-      weights.push_back(on_device(streams[d], std::vector<double>(static_cast<std::size_t>(parts[d].points), 1.0)));
+    weights = zeros(cube);
+    for (std::size_t d = 0; d < parts.size(); ++d)  // zeros as a mask: ones
+      invert(streams[d], weights[d].data(), weights[d].data(), 1, parts[d].points);
     run_sums(pointers(weights));
     for (std::size_t d = 0; d < parts.size(); ++d)
       invert(streams[d], weights[d].data(), mask[d].data(), 0, parts[d].points);
@@ -132,7 +175,43 @@ struct Space::Impl {
   }
 
   HelmholtzCall call(std::size_t d, const double* in, double* out, double h1, double h2) const {
-    return {&rule, options.factors, in, parts[d].stiffness.data(), mass[d].data(), out, h1, h2, parts[d].elements};
+    HelmholtzCall made{&rule, options.factors, in, parts[d].stiffness.data(), mass[d].data(), out, h1, h2, 0};
+    made.elements = parts[d].elements;
+    return made;
+  }
+
+  /// The operator of listed elements.
+  void apply_to(const Buffer<std::int32_t>& list, std::size_t d, HelmholtzCall call) {
+    call.list = list.data();
+    call.elements = static_cast<std::int64_t>(list.size());
+    order_kernels(rule.order).helmholtz(streams[d], call);
+  }
+
+  void apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
+             const std::vector<double*>& block_parts) {
+    const bool overlaps = options.overlap && sums->exchange();
+    const auto call_of = [&](std::size_t d) {
+      HelmholtzCall made = call(d, in.at(d), out.at(d), h1, h2);
+      if (!block_parts.empty()) made.energies = parts[d].energies.data();
+      return made;
+    };
+    std::vector<GatherScatter::Array> arrays;
+    for (double* values : out) arrays.push_back({values, 0});
+    if (overlaps) {
+      for (std::size_t d = 0; d < parts.size(); ++d) apply_to(parts[d].border, d, call_of(d));
+      sums->start(streams, arrays);
+      for (std::size_t d = 0; d < parts.size(); ++d) apply_to(parts[d].interior, d, call_of(d));
+    } else {
+      for (std::size_t d = 0; d < parts.size(); ++d) order_kernels(rule.order).helmholtz(streams[d], call_of(d));
+    }
+    const std::int64_t block = elements_of_a_block(box.count());
+    for (std::size_t d = 0; d < block_parts.size(); ++d)
+      krylov::sum(streams[d], {parts[d].elements, block}, parts[d].energies.data(), block_parts[d]);
+    if (overlaps) {
+      sums->finish(streams);
+    } else {
+      sums->run(streams, arrays);
+    }
   }
 };
 
@@ -147,9 +226,17 @@ Space::Space(const Communicator& comm, const Machine& machine, const ElementBox&
 Space::~Space() = default;
 Space::Space(Space&&) noexcept = default;
 
+std::int64_t Space::elements_of_a_block(std::int64_t elements) {
+  constexpr std::int64_t most = 64, blocks = 512;
+  std::int64_t block = 1;
+  while (block < most && elements / (2 * block) >= blocks) block *= 2;
+  return block;
+}
+std::int64_t Space::elements_of_a_block() const { return elements_of_a_block(impl_->box.count()); }
+
 std::int64_t Space::first_of(std::int64_t elements, int devices, int device) {
-  const std::int64_t blocks = (elements + elements_of_a_block - 1) / elements_of_a_block;
-  return std::min(blocks * device / devices * elements_of_a_block, elements);
+  const std::int64_t block = elements_of_a_block(elements), blocks = (elements + block - 1) / block;
+  return std::min(blocks * device / devices * block, elements);
 }
 
 int Space::order() const { return impl_->rule.order; }
@@ -208,6 +295,11 @@ void Space::helmholtz(const Vector& in, Vector& out, double h1, double h2) {
   helmholtz(pointers(in), pointers(out), h1, h2);
 }
 
+void Space::apply(const std::vector<double*>& in, const std::vector<double*>& out, double h1, double h2,
+                  const std::vector<double*>& parts) {
+  impl_->apply(in, out, h1, h2, parts);
+}
+
 void Space::mass(const Vector& in, Vector& out) {
   for (std::size_t d = 0; d < impl_->parts.size(); ++d)
     multiply(impl_->streams[d], impl_->mass[d].data(), in.at(d).data(), out.at(d).data(), impl_->parts[d].points);
@@ -248,7 +340,7 @@ Vector Space::inverse_diagonal(double h1, double h2) {
     diagonal(impl_->streams[d], impl_->call(d, nullptr, made[d].data(), h1, h2));
   assemble(made, false);
   for (std::size_t d = 0; d < made.size(); ++d)
-    invert(impl_->streams[d], made[d].data(), impl_->mask[d].data(), 1, impl_->parts[d].points);
+    invert(impl_->streams[d], made[d].data(), impl_->mask[d].data(), 0, impl_->parts[d].points);
   return made;
 }
 

@@ -54,7 +54,9 @@ TEST_P(BlockSumsOf, TreesHaveTheSameBitsHoweverBlocksAreDealt) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(backend, per_rank);
   constexpr int sums = 3;
-  for (const std::int64_t count : {1, 2, 7, 64, 133}) {
+  // So many that a GPU's shared memory does not hold them, too, where devices have them beside each other.
+  for (const std::int64_t count : {1, 2, 7, 64, 133, 2600}) {
+    if (count > 133 && deals[deal].name == std::string("in_turn")) continue;
     SCOPED_TRACE(std::to_string(count) + " blocks");
     std::vector<std::int64_t> numbers;  // some are left out
     for (std::int64_t n = 0; static_cast<std::int64_t>(numbers.size()) < count; ++n)
@@ -94,7 +96,7 @@ TEST_P(BlockSumsOf, TreesHaveTheSameBitsHoweverBlocksAreDealt) {
         copy(streams[d], have.data(), results[d].data(), sums * sizeof(double));
         streams[d].synchronize();
         for (int s = 0; s < sums; ++s)
-          EXPECT_EQ(have[static_cast<std::size_t>(s)], *tree(numbers, 0, 256, s, round)) << "sum " << s;
+          EXPECT_EQ(have[static_cast<std::size_t>(s)], *tree(numbers, 0, 4096, s, round)) << "sum " << s;
       }
     }
   }

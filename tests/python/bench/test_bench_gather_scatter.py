@@ -54,6 +54,16 @@ def test_ways_of_messages_stand_beside_one_another(cli: Cli, tmp_path: Path, mon
     assert "nccl: left out: " in result.stdout and "it joins GPUs" in result.stdout
 
 
+def test_mean_of_calls_in_a_loop_is_a_row_of_its_own(cli: Cli, tmp_path: Path) -> None:
+    words = ("--backend", "host", "--devices", "2", "--orders", "1", "--elements", "8", "--routes", "staged")
+    result = cli("bench", "gather-scatter", *words, "--calls", "4", "--folder", "out")
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "gather_scatter").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["clock"], row.get("calls")) for row in rows] == [("events", None), ("host", None), ("calls", 4)]
+    assert all(row["time_us"] > 0 and row["routes"] == "staged" for row in rows)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -62,6 +72,7 @@ def test_ways_of_messages_stand_beside_one_another(cli: Cli, tmp_path: Path, mon
         (["--ways", "staged"], "--ways are those between several devices"),
         (["--ways", "bus"], "invalid choice: 'bus'"),
         (["--components", "0"], "--components is 1 or more"),
+        (["--calls", "0"], "--calls is 1 or more"),
         (["--routes", "bus"], "bus"),
         (["--routes", "staged", "--precision", "f16"], "invalid choice: 'f16'"),
     ],

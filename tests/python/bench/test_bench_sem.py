@@ -29,6 +29,17 @@ def test_rows_hold_inputs_and_times(
         assert row["gpoints_per_s"] == pytest.approx(points / row["time_us"] / 1e3, rel=1e-2)
 
 
+def test_iterations_are_timed_with_sums_on_device_and_host(cli: Cli, tmp_path: Path) -> None:
+    words = ("--backend", "host", "--devices", "2", "--orders", "1", "--elements", "2", "--factors", "affine")
+    more = ("--sums", "device", "host", "--overlap", "off", "--folder", "out")
+    result = cli("bench", "nekbone", *words, *more)
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "nekbone").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert [(row["sums"], row["overlap"]) for row in rows] == [("device", "off"), ("host", "off")]
+    assert all(row["time_us"] > 0 for row in rows)
+
+
 @pytest.mark.parametrize("name", ["axhelm", "nekbone"])
 @pytest.mark.parametrize(
     ("words", "said"),

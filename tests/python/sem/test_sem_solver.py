@@ -124,6 +124,17 @@ def test_restart_goes_on_with_the_same_bits_on_other_ranks(cli: Cli, tmp_path: P
     assert np.ptp(straight) > 0.5
 
 
+def test_run_on_two_devices_tells_of_the_messages_of_its_sums(cli: Cli, tmp_path: Path) -> None:
+    result = cli("run", case(tmp_path, DIFFUSION), "machine.devices_per_rank=2", "-n", "2", "output.report=false")
+    assert result.returncode == 0, result.stderr
+    table = result.stdout.split("last exchange")[1].split("written:")[0]
+    messages = [line.split() for line in table.splitlines() if line.split()[:2] in (["0", "1"], ["1", "2"], ["3", "2"])]
+    assert len(messages) == 3, table
+    for words in messages:
+        # From, to, route, why, and bytes, us, GB/s: whole values of 8 bytes.
+        assert any(word.isdigit() and int(word) > 0 and int(word) % 8 == 0 for word in words[3:]), words
+
+
 def test_samples_of_a_picture_lie_in_the_elements_where_they_belong(cli: Cli, tmp_path: Path) -> None:
     assert cli("run", case(tmp_path, POISSON)).returncode == 0
     shown = Results(tmp_path / "results" / "still")
@@ -173,7 +184,7 @@ def test_fluxes_that_do_not_sum_to_zero_are_refused(here: Cli, tmp_path: Path) -
 def test_what_does_not_converge_ends_the_run_or_goes_on_as_told(cli: Cli, tmp_path: Path) -> None:
     few = [case(tmp_path, DIFFUSION), "sem.most_iterations=12"]
     result = cli("run", *few, "-n", "2")
-    assert result.returncode == 2 and result.stderr.count("error:") == 1, result.stderr
+    assert result.returncode == 3 and result.stderr.count("error:") == 1, result.stderr
     assert "for u at step 1 did not converge in 12 iterations: the last residuals are" in result.stderr
     result = cli("run", *few, "--overwrite", "sem.not_converged=go on")
     assert result.returncode == 0, result.stderr
@@ -183,8 +194,28 @@ def test_what_does_not_converge_ends_the_run_or_goes_on_as_told(cli: Cli, tmp_pa
 def test_values_that_overflow_are_one_error(here: Cli, tmp_path: Path) -> None:
     result = here("run", case(tmp_path, DIFFUSION), "sem.source=1e200*exp(y)")
     assert (
-        result.returncode == 2 and "for u at step 1: the right side holds values that are not finite" in result.stderr
+        result.returncode == 3 and "for u at step 1: the right side holds values that are not finite" in result.stderr
     )
+
+
+def test_results_before_a_step_that_was_not_solved_are_kept(cli: Cli, tmp_path: Path) -> None:
+    # All is zero until the fifth step.
+    still = ["initial.value=0", "boundaries.y-.value=0", "boundaries.y+.flux=0", "sem.most_iterations=9"]
+    words = [*still, "sem.source=exp(x*y)*(t - 0.09 + abs(t - 0.09))", "output.every=0.02", "run.check_every=1"]
+    path = case(tmp_path, DIFFUSION)
+    result = cli("run", path, *words, "checkpoint.every=2")
+    assert result.returncode == 3 and result.stderr.count("error:") == 1, result.stderr
+    said = " ".join(result.stderr.split())
+    assert "for u at step 5 did not converge in 9 iterations" in said and "last good checkpoint: " in said
+    folder = tmp_path / "results" / "spread"
+    assert "given up by the linear solver" in (folder / "run.json").read_text()
+    assert (folder / "report.html").exists()
+    assert [int(row[0]) for row in rows.read(folder / "solutions.csv")[1]] == [1, 2, 3, 4]
+    with h5py.File(folder / "fields.vtkhdf") as file:
+        assert file["VTKHDF/Steps"].attrs["NSteps"] == 5
+    # As told, a restart goes on from there.
+    result = cli("run", path, *words, "sem.not_converged=go on", "--restart", "last")
+    assert result.returncode == 0 and "linear solutions did not reach" in " ".join(result.stdout.split()), result.stderr
 
 
 def test_check_and_plan_tell_of_the_case(here: Cli, tmp_path: Path) -> None:

@@ -41,5 +41,21 @@ TEST(InParallel, DoesEachOnce) {
   }
 }
 
+TEST(InParallel, ThrowsWhatTheFirstPartThrewOnceAllHaveEnded) {
+  std::vector<int> done(100, 0);
+  try {
+    in_parallel(4, done.size(), [&](std::size_t, std::size_t first, std::size_t last) {
+      for (std::size_t n = first; n < last; ++n) {
+        if (n == 40 || n == 90) throw n;
+        done[n] = 1;
+      }
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const std::size_t n) {
+    EXPECT_EQ(n, 40u);
+  }
+  EXPECT_EQ(std::accumulate(done.begin(), done.end(), 0), 100 - 10 - 10);
+}
+
 }  // namespace
 }  // namespace slipstream

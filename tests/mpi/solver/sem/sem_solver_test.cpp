@@ -259,6 +259,26 @@ TEST(SemSolverTells, OfValuesThatDifferWhereSidesMeet) {
   EXPECT_NE(sem.cautions().front().find("the sides x- and y- have 0 and 1 at (0, 0, 0)"), std::string::npos);
 }
 
+TEST(SemSolverTells, TheLargestChangeOfAStep) {
+  const Communicator comm = Communicator::world();
+  Sem sem(comm, machine_here(Backend::host, 2), busy_box());
+  sem.advance(3);
+  const auto values = [&](const char* name) {
+    const std::vector<std::byte> bytes = gather(comm, sem.state()[name], sem.grid().box());
+    std::vector<double> all(bytes.size() / sizeof(double));
+    std::memcpy(all.data(), bytes.data(), bytes.size());
+    return all;
+  };
+  const std::vector<double> now = values("u"), before = values("u1");
+  double largest = 0;
+  for (std::size_t p = 0; p < now.size(); ++p) largest = std::max(largest, std::abs(now[p] - before[p]));
+  const double change = sem.largest_change();
+  if (comm.rank() == 0) {
+    EXPECT_GT(change, 0);
+    EXPECT_EQ(change, largest / sem.options().time_step);
+  }
+}
+
 TEST(SemSolverTells, InWhichElementAValueIsNoNumber) {
   const Communicator comm = Communicator::world();
   Sem sem(comm, machine_here(Backend::host, 1), busy_box());

@@ -117,7 +117,7 @@ TEST_P(PoissonBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
   const auto [backend, devices] = GetParam();
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
-  if (comm.size() * devices > 8) GTEST_SKIP() << "the box has eight blocks of elements";
+  if (comm.size() * devices > 8) GTEST_SKIP() << "no more is shown by more devices";
   const Machine one = machine_here(backend, 1, 0, alone), all = machine_here(backend, devices);
   for (const bool periodic : {false, true}) {
     krylov::Options options;
@@ -136,6 +136,53 @@ TEST_P(PoissonBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, PoissonBits,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4, 8)));
+
+class SemApply : public testing::TestWithParam<std::tuple<Backend, int>> {};
+
+/// Of apply() and of operator and sums one after the other, on devices that have many elements, few, and none.
+TEST_P(SemApply, HasTheBitsOfOperatorAndSumsWithAndWithoutOverlap) {
+  const auto [backend, devices] = GetParam();
+  if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, devices);
+  ElementBox few = cube(1, false, 0);
+  few.elements = {3, 1, 1};
+  for (const ElementBox& box : {cube(4, false), cube(4, true), few})
+    for (const bool overlap : {true, false}) {
+      SpaceOptions options;
+      options.overlap = overlap;
+      Space space(comm, machine, box, 4, options);
+      Vector u = space.vector(), sums = space.vector(), found = space.vector();
+      put(space, u, wave);
+      space.assemble(u);
+      space.helmholtz(u, sums, 0.7, 2.5);
+      space.assemble(sums, false);
+      put(space, found, [](const Point&) { return std::nan(""); });
+      std::vector<Buffer<double>> parts;
+      for (std::size_t d = 0; d < u.size(); ++d) {
+        const std::int64_t block = space.elements_of_a_block();
+        parts.emplace_back(space.streams()[d].device(), static_cast<std::size_t>(space.elements(d) / block + 1));
+      }
+      space.apply(pointers(u), pointers(found), 0.7, 2.5, pointers(parts));
+      space.gather_scatter().check();
+      double energy = 0, product = 0;
+      for (std::size_t d = 0; d < u.size(); ++d) {
+        const std::vector<double> expected = get(space, sums, d), have = get(space, found, d),
+                                  values = get(space, u, d), weights = get(space, space.weights(), d),
+                                  of_blocks = get(space, parts, d);
+        EXPECT_TRUE(std::equal(have.begin(), have.end(), expected.begin(), expected.end()));
+        for (std::size_t p = 0; p < have.size(); ++p) product += weights[p] * values[p] * have[p];
+        for (std::size_t n = 0; n + 1 < of_blocks.size(); ++n) energy += of_blocks[n];
+      }
+      energy = comm.sum_in_rank_order(energy);
+      product = comm.sum_in_rank_order(product);
+      EXPECT_GT(product, 0);
+      EXPECT_NEAR(energy, product, 1e-12 * product);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, SemApply,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2, 4)));
 
 TEST(SemRefusesOnRanks, WhatHasNoSolutionAndWhatDoesNotConverge) {
   const Communicator comm = Communicator::world();

@@ -64,6 +64,20 @@ std::vector<double> row_of_matrix(std::size_t p, const Rule& rule, const double*
   return row;
 }
 
+TEST(SemBlocks, GrowWithTheElementsAndNotWithTheDevices) {
+  struct Row {
+    std::int64_t elements, block;
+  };
+  for (const Row& row : {Row{1, 1}, {1023, 1}, {1024, 2}, {4096, 8}, {32767, 32}, {32768, 64}, {1 << 22, 64}}) {
+    EXPECT_EQ(Space::elements_of_a_block(row.elements), row.block) << row.elements << " elements";
+    for (const int devices : {1, 3, 8}) {
+      EXPECT_EQ(Space::first_of(row.elements, devices, 0), 0);
+      EXPECT_EQ(Space::first_of(row.elements, devices, devices), row.elements);
+      for (int d = 1; d < devices; ++d) EXPECT_EQ(Space::first_of(row.elements, devices, d) % row.block, 0);
+    }
+  }
+}
+
 class OperatorsOf : public testing::TestWithParam<std::tuple<Backend, int>> {};
 
 TEST_P(OperatorsOf, HelmholtzIsThatOfTheFormulaOnDeformedElements) {

@@ -128,5 +128,50 @@ TEST(SemBox, PointsHaveOneIdWhereTheirPlacesAreOne) {
   EXPECT_EQ(distinct.size(), static_cast<std::size_t>(9 * 7 * 7 - 12 * 8));
 }
 
+ElementBox uneven(bool straight) {
+  ElementBox box;
+  box.elements = {3, 2, 4};
+  box.lower = {-1, 0, 2};
+  box.upper = {1, 3, 2.5};
+  box.stretch = {1, 2.5, 0.5};
+  box.deform = 0.1;
+  box.straight = straight;
+  return box;
+}
+
+TEST(SemBox, PlacesOfAllPointsAreThoseOfEachToTheBit) {
+  for (const bool straight : {false, true}) {
+    const ElementBox box = uneven(straight);
+    const Rule rule = gauss_lobatto(4);
+    const std::vector<Point> places = geometry(box, rule, 5, 11, Factors::stored).places;
+    std::size_t p = 0;
+    for (std::int64_t e = 5; e < 11; ++e)
+      for (const double t : rule.points)
+        for (const double s : rule.points)
+          for (const double r : rule.points) ASSERT_EQ(places[p++], box.place(e, {r, s, t})) << "element " << e;
+    EXPECT_EQ(p, places.size());
+  }
+}
+
+TEST(SemBox, PointsOfASideAreThoseThatLieThereAndDirichletSidesAreMasked) {
+  ElementBox box = uneven(false);
+  box.natural[1][0] = true;
+  box.periodic[2] = true;
+  const int order = 3;
+  const std::int64_t first = 4, last = 22;
+  const std::vector<Point> places = geometry(box, gauss_lobatto(order), first, last, Factors::stored).places;
+  std::vector<double> mask(places.size(), 1);
+  for (std::size_t d = 0; d < 3; ++d)
+    for (std::size_t end = 0; end < 2; ++end) {
+      std::vector<std::int64_t> there;
+      for (std::size_t p = 0; p < places.size(); ++p)
+        if (places[p][d] == (end == 0 ? box.lower : box.upper)[d]) there.push_back(static_cast<std::int64_t>(p));
+      EXPECT_EQ(box.points_on(static_cast<int>(d), static_cast<int>(end), first, last, order), there);
+      for (const std::int64_t p : there)
+        if (!box.periodic[d] && !box.natural[d][end]) mask[static_cast<std::size_t>(p)] = 0;
+    }
+  EXPECT_EQ(box.mask(first, last, order), mask);
+}
+
 }  // namespace
 }  // namespace slipstream::sem
