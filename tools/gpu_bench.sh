@@ -50,7 +50,7 @@ stencil | 1+ | 120 | bench stencil --precision f32 --precision f64
 stencil2 | 2 | 60 | bench stencil --cells 512 --devices 2
 stencil2 | 2 | 60 | bench stencil --methods heat7 --cells 128 --together 1 2 4 8 --routes kernel,staged --devices 2
 fft | 1+ | 120 | bench fft --types c64 f64
-fft2 | 2 | 120 | bench fft --types c64 f64 --devices 2
+fft2 | 2 | 120 | bench fft --types c64 f64 --devices 2 --cufftxt
 dns | 1+ | 180 | bench dns
 dns2 | 2 | 180 | bench dns --devices 2
 axhelm | 1+ | 180 | bench axhelm --elements 16

@@ -10,7 +10,6 @@ namespace slipstream::fft {
 
 std::string cufft_missing();
 std::unique_ptr<Lines> make_cufft_lines(Device device, const LineBatch& batch);
-std::size_t cufft_workspace_estimate(const LineBatch& batch);
 
 /// Microseconds of one transform each way by cufftXt, which drives several GPUs of one process: in place, the spectrum
 /// as it leaves it, by the host's clock; median of `repeats` after two. Of zeros. Throws Error, with the library's

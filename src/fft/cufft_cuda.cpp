@@ -33,7 +33,6 @@ class Cufft {
   decltype(&cufftDestroy) destroy = nullptr;
   decltype(&cufftSetAutoAllocation) set_auto_allocation = nullptr;
   decltype(&cufftMakePlanMany64) make_plan = nullptr;
-  decltype(&cufftEstimateMany) estimate = nullptr;
   decltype(&cufftSetWorkArea) set_work_area = nullptr;
   decltype(&cufftSetStream) set_stream = nullptr;
   decltype(&cufftExecC2C) c2c = nullptr;
@@ -57,7 +56,6 @@ class Cufft {
     library.find(destroy, "cufftDestroy");
     library.find(set_auto_allocation, "cufftSetAutoAllocation");
     library.find(make_plan, "cufftMakePlanMany64");
-    library.find(estimate, "cufftEstimateMany");
     library.find(set_work_area, "cufftSetWorkArea");
     library.find(set_stream, "cufftSetStream");
     library.find(c2c, "cufftExecC2C");
@@ -234,13 +232,6 @@ std::string cufft_missing() { return Cufft::get().missing(); }
 
 std::unique_ptr<Lines> make_cufft_lines(Device device, const LineBatch& batch) {
   return std::make_unique<CufftLines>(device, batch);
-}
-
-// Its estimate takes 32-bit sizes; most sizes need none, others at most as much as the values themselves.
-std::size_t cufft_workspace_estimate(const LineBatch& batch) {
-  std::size_t values = static_cast<std::size_t>(batch.count);
-  for (const std::int64_t size : batch.sizes) values *= static_cast<std::size_t>(size);
-  return values * (batch.twice ? 16 : 8);
 }
 
 std::array<double, 2> cufft_xt_us(const std::vector<Device>& devices, const Extent& cells, DType type, int repeats) {

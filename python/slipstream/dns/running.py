@@ -150,6 +150,8 @@ class DnsRun(PlainRun):
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}
         result["energy.budget_error"] = float(column["budget_error"][-1] if case.dns.budget else budget)
         if reference is not None:
+            found["enstrophy_error"] = reference.enstrophy_error(column["time"], column["enstrophy"])
+            result["energy.enstrophy_error"] = found["enstrophy_error"]
             off = found["dissipation_error"]
             console.print(f"dissipation: {100 * off:.3g} % from {reference.title} over t = 0 to {column['time'][-1]:g}")
         if case.output.pictures:

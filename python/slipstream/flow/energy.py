@@ -101,6 +101,13 @@ class Reference:
     time: Array
     kinetic: Array
     dissipation: Array
+    enstrophy: Array  #: <|curl u|^2 / 2>
+
+    def enstrophy_error(self, time: Array, enstrophy: Array) -> float:
+        """Of a run's enstrophy over all times until the last published one, relative in the L2 norm."""
+        inside = time <= self.time[-1]
+        wanted = np.interp(time[inside], self.time, self.enstrophy)
+        return float(np.linalg.norm(enstrophy[inside] - wanted) / np.linalg.norm(wanted))
 
 
 def taylor_green_1600() -> Reference:
@@ -108,7 +115,7 @@ def taylor_green_1600() -> Reference:
     text = (files("slipstream.flow.reference") / "taylor_green1600.csv").read_text(encoding="utf-8").splitlines()
     table = np.array([[float(v) for v in line.split(",")] for line in text if line and line[0].isdigit()])
     citation = " ".join(line[1:].strip() for line in text if line.startswith("#"))
-    return Reference("spectral, 512³ modes", citation, table[:, 0], table[:, 1], table[:, 2])
+    return Reference("spectral, 512³ modes", citation, *table.T)
 
 
 def of_another_flow(case: FlowCase) -> bool:

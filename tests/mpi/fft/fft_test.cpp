@@ -340,7 +340,7 @@ TEST_P(FourierTransforms, StoreTheirResultsWhereTheyMustGo) {
   const bool host = std::get<0>(GetParam()) == Backend::host;
   std::size_t number = 0;
   for (const auto& grid : process_grids(m.devices()))
-    for (const Extent cells : {Extent{8, 16, 4}, Extent{21, 18, 7}}) {
+    for (const Extent cells : {Extent{16, 32, 16}, Extent{21, 18, 7}}) {
       FftOptions store, pack;
       store.type = types[number % 4];
       store.process_grid = grid;
@@ -355,7 +355,15 @@ TEST_P(FourierTransforms, StoreTheirResultsWhereTheyMustGo) {
                    std::to_string(grid[1]) + (store.transposed ? ", transposed" : ""));
       Fft stores(comm, m, cells, store), packs(comm, m, cells, pack);
       ASSERT_EQ(packs.stored_moves().first, 0);
-      if (host) {
+      // GPUs store complex lines of a power of two; slabs of real values begin with others.
+      const bool held = host || (cells[0] == 16 && is_complex(store.type));
+      const std::vector<MessageInfo> messages = packs.messages();
+      const bool straight = std::all_of(messages.begin(), messages.end(), [](const MessageInfo& message) {
+        return message.route == RouteKind::kernel || message.route == RouteKind::direct;
+      });
+      const bool everywhere = comm.max(straight ? 0 : 1) == 0;
+      ASSERT_TRUE(everywhere || !host);
+      if (held && everywhere) {
         ASSERT_EQ(stores.stored_moves().first, stores.stored_moves().second);
       }
       FieldOptions physical = stores.physical_field("u"), spectral = stores.spectral_field("v");

@@ -1,6 +1,7 @@
 """The pseudo-spectral solver: from a case file to spectra, restarts and pictures."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from conftest import ROOT, Cli, is_one_error
 from slipstream.base import rows
 from slipstream.base.core import core
+from slipstream.case.reader import load
+from slipstream.flow import energy
 
 DECAY = """
 [case]
@@ -204,3 +207,35 @@ def test_plan_and_check_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
     assert "pseudo-spectral, rotational form, 2/3 rule, rk4, f64" in said
     said = " ".join(here("plan", "a.toml", "machine.devices_per_rank=2").stdout.split())
     assert "modes, four fields" in said and "largest grid that fits" in said
+
+
+def test_the_resolved_vortex_is_planned_for_two_gpus(here: Cli, tmp_path: Path) -> None:
+    machine = (ROOT / "machines" / "h200x4.toml").read_text()
+    machine = re.sub(r"^ranks = 4", "ranks = 2", machine, flags=re.M).replace("groups = [4]", "groups = [2]")
+    (tmp_path / "two.toml").write_text(machine)
+    words = (str(ROOT / "cases" / "dns_taylor_green.toml"), "--variant", "resolved")
+    assert "ends step 5000 (time 20)" in " ".join(here("check", *words).stdout.split())
+    said = " ".join(here("plan", *words, "--machine", "two.toml").stdout.split())
+    assert "1 1 0..512 0..512 256..512" in said and "largest grid that fits" in said
+    resolved = load(ROOT / "cases" / "dns_taylor_green.toml", variant="resolved")
+    # The published curves are known at every row of statistics.csv.
+    assert resolved.check_every * resolved.dns.time_step / 0.1 == pytest.approx(2)
+    assert set(resolved.expected) == {"energy.dissipation_error", "energy.enstrophy_error"}
+
+
+def test_enstrophy_and_dissipation_stand_beside_the_published_ones(here: Cli, tmp_path: Path) -> None:
+    vortex = str(ROOT / "cases" / "dns_taylor_green.toml")
+    words = (
+        "grid.cells=[32, 32, 32]",
+        "dns.time_step=0.05",
+        "run.time=1",
+        "run.check_every=2",
+        "output.pictures=false",
+    )
+    assert here("run", vortex, *words, "case.name=vortex", "expected={}").returncode == 0
+    found = json.loads((tmp_path / "results" / "vortex" / "findings.json").read_text())["findings"]
+    # Without turbulence yet: as near as the digits of both, and one is the other times 2 nu.
+    assert found["energy.dissipation_error"] < 1e-3
+    assert abs(found["energy.enstrophy_error"] - found["energy.dissipation_error"]) < 1e-4
+    reference = energy.taylor_green_1600()
+    assert reference.enstrophy_error(reference.time, 1.01 * reference.enstrophy) == pytest.approx(0.01)
