@@ -10,24 +10,29 @@ from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
-from slipstream.pictures import film, planes, scene, style, surfaces
+from slipstream.pictures import film, planes, scene, slices, style, surfaces
 from slipstream.pictures.picture_options import SCENES, check_film
 from slipstream.pictures.planes import Cut
 from slipstream.pictures.plot import report_files, report_film
 from slipstream.pictures.scene import Flow, Picture, View
-from slipstream.results.results import PICTURES, Results
+from slipstream.results.results import PICTURES, Frame, Results
 
 
 def command(arguments: argparse.Namespace, console: Console) -> None:
     check_film(arguments)
     shown = Results(arguments.results)
-    if not isinstance(shown.case, FlowCase):
-        raise CaseError(f"render: {shown.folder} holds no flow; `slipstream plot` draws it")
     if shown.case.dimensions < 3:
-        raise CaseError(f"render: {shown.folder} holds a flow in two dimensions; `slipstream plot` draws it")
+        raise CaseError(f"render: {shown.folder} holds a case in two dimensions; `slipstream plot` draws it")
     first = shown.frame(arguments.time)
     view = _view(arguments, shown)
     cuts = [planes.parse_cut(text, shown.case) for text in arguments.plane or "xyz"]
+    if not isinstance(shown.case, FlowCase):
+        _slices(arguments, shown, first, view, cuts, console)
+        return
+    if arguments.field:
+        raise CaseError(
+            "--field: the scenes of a flow have fields of their own; `slipstream plot --field` draws others"
+        )
     pyvista = scene.load_pyvista()
     artist = Artist(shown, pyvista, view, cuts, arguments.q, surfaces.find(arguments, shown, pyvista, console))
     try:
@@ -48,6 +53,27 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
     except OSError as error:
         raise CaseError(f"a picture cannot be written: {error}") from None
     report_files(console, written)
+
+
+def _slices(
+    arguments: argparse.Namespace, shown: Results, frame: Frame, view: View, cuts: Sequence[Cut], console: Console
+) -> None:
+    """Of what is no flow."""
+    if others := [name for name in arguments.scene if name != "slices"]:
+        raise CaseError(f"--scene {others[0]}: {shown.folder} holds no flow; it is shown by slices")
+    field = slices.usual_field(shown.case, arguments.field)
+    artist = slices.SliceArtist(shown, scene.load_pyvista(), view, cuts, field)
+    try:
+        if arguments.film:
+            report_film(console, film.write(arguments.film, artist.film(), arguments.fps))
+            return
+        folder = arguments.output or shown.folder / PICTURES
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"render_{field}.png"
+        style.save(artist.figure(frame, artist.look([frame])), path)
+    except OSError as error:
+        raise CaseError(f"a picture cannot be written: {error}") from None
+    report_files(console, [path])
 
 
 def _view(arguments: argparse.Namespace, shown: Results) -> View:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import matplotlib
 
@@ -23,6 +23,7 @@ from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
 
 from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
 from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
 from slipstream.pictures import palette
@@ -89,8 +90,10 @@ class View:
         return eye, np.eye(3)[up]
 
 
-def default_up(case: FlowCase) -> str:
+def default_up(case: Case) -> str:
     """The axis of a lid, else z."""
+    if not isinstance(case, FlowCase):
+        return "z"
     return next((side[0] for side, wall in case.walls.given() if any(wall.velocity)), "z")
 
 
@@ -176,7 +179,20 @@ def _shifted(values: Array, axis: int, step: int) -> Array:
     return result
 
 
-def _stage(flow: Flow, view: View, body: Any | None, box: bool = True) -> Any:
+class Shown(Protocol):
+    """What a scene shows: a frame of results, and what draws it."""
+
+    @property
+    def shown(self) -> Results: ...
+    @property
+    def case(self) -> Case: ...
+    @property
+    def frame(self) -> Frame: ...
+    @property
+    def pyvista(self) -> Any: ...
+
+
+def stage_of(flow: Shown, view: View, body: Any | None, box: bool = True) -> Any:
     """An empty box with its axes, and the body in it."""
     pv = flow.pyvista
     with _quiet(pv):
@@ -191,7 +207,7 @@ def _stage(flow: Flow, view: View, body: Any | None, box: bool = True) -> Any:
     return stage
 
 
-def _shoot(flow: Flow, stage: Any, view: View, bounds: Sequence[float] | None = None) -> Array:
+def shot(flow: Shown, stage: Any, view: View, bounds: Sequence[float] | None = None) -> Array:
     """Points the camera at the box, or at what lies within bounds, so that it fills the picture, and takes it."""
     low, high = (np.zeros(3), np.array(flow.shown.size)) if bounds is None else np.reshape(bounds, (3, 2)).T
     size = high - low
@@ -223,7 +239,7 @@ def _speed_look(flow: Flow, top: float | None) -> tuple[Normalize, Colormap, dic
 
 def slices(flow: Flow, view: View, body: Any | None, cuts: Sequence[Cut], top: float | None = None) -> Picture:
     """Planes coloured by the speed."""
-    stage = _stage(flow, view, body)
+    stage = stage_of(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
     names = []
     for cut in cuts:
@@ -236,7 +252,7 @@ def slices(flow: Flow, view: View, body: Any | None, cuts: Sequence[Cut], top: f
         stage.add_mesh(plane, scalars="speed", lighting=False, **style)
         names.append(results.flow_units(flow.case).at(cut.normal, cut.at))
     label = results.flow_units(flow.case).speed()
-    return Picture(_shoot(flow, stage, view), norm, colours, label, "speed in " + ", ".join(names), flow.extend(norm))
+    return Picture(shot(flow, stage, view), norm, colours, label, "speed in " + ", ".join(names), flow.extend(norm))
 
 
 def _seeds(flow: Flow) -> Any:
@@ -250,7 +266,7 @@ def _seeds(flow: Flow) -> Any:
 
 def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = None) -> Picture:
     """Tubes along the velocity, coloured by the speed."""
-    stage = _stage(flow, view, body)
+    stage = stage_of(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
     lines = flow.grid.streamlines_from_source(
         _seeds(flow),
@@ -267,7 +283,7 @@ def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = No
     if "speed" in tubes.point_data:
         stage.add_mesh(tubes, scalars="speed", smooth_shading=True, ambient=0.35, **style)
     label = results.flow_units(flow.case).speed()
-    return Picture(_shoot(flow, stage, view), norm, colours, label, "streamlines", flow.extend(norm))
+    return Picture(shot(flow, stage, view), norm, colours, label, "streamlines", flow.extend(norm))
 
 
 def usual_q(q: Array, solid: Array) -> float:
@@ -277,7 +293,7 @@ def usual_q(q: Array, solid: Array) -> float:
 
 def vortices(flow: Flow, view: View, body: Any | None, value: float | None, top: float | None = None) -> Picture:
     """The surface on which Q has a value, coloured by the speed."""
-    stage = _stage(flow, view, body)
+    stage = stage_of(flow, view, body)
     norm, colours, style = _speed_look(flow, top)
     q = derived.q_criterion(flow.case, flow.velocity, flow.solid)
     value = usual_q(q, flow.solid) if value is None else value
@@ -287,7 +303,7 @@ def vortices(flow: Flow, view: View, body: Any | None, value: float | None, top:
         stage.add_mesh(surface, scalars="speed", smooth_shading=True, ambient=0.2, specular=0.15, **style)
     unit = results.flow_units(flow.case)
     title = f"surface Q = {value:.3g} {unit.q}" + ("" if surface is not None else ": there is none")
-    return Picture(_shoot(flow, stage, view), norm, colours, unit.speed(), title, flow.extend(norm))
+    return Picture(shot(flow, stage, view), norm, colours, unit.speed(), title, flow.extend(norm))
 
 
 def _inside_of_sides(flow: Flow, body: Any) -> Any:
@@ -302,7 +318,7 @@ def _inside_of_sides(flow: Flow, body: Any) -> Any:
 
 def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
     """The body coloured by the pressure of the fluid next to it."""
-    stage = _stage(flow, view, None, box=False)
+    stage = stage_of(flow, view, None, box=False)
     flow.add_pressure()
     sampled = _inside_of_sides(flow, body).sample(flow.grid)
     # What sticks out of the box has no pressure.
@@ -318,13 +334,13 @@ def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
     )  # fmt: skip
     extend = "both" if size.max() > 1.0001 * most else "neither"
     label = results.flow_units(flow.case).pressure
-    return Picture(_shoot(flow, stage, view, body.bounds), norm, colours, label, "pressure on the body", extend)
+    return Picture(shot(flow, stage, view, body.bounds), norm, colours, label, "pressure on the body", extend)
 
 
-def framed(flow: Flow, picture: Picture) -> Figure:
+def framed(flow: Shown, picture: Picture) -> Figure:
     """The scene with its title and colour bar; the caller saves and closes it."""
     rows, columns = picture.image.shape[:2]
-    unit = results.flow_units(flow.case)
+    unit = results.units(flow.case)
     with plt.rc_context(STYLE):
         width = 7.6
         figure, axes = plt.subplots(figsize=(width + 1.1, width * rows / columns + 0.6), layout="constrained")

@@ -7,7 +7,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from conftest import ROOT, Cli
+from conftest import ROOT, Cli, needs_pyvista
+from PIL import Image
 from slipstream.base import rows
 from slipstream.case.reader import load
 from slipstream.results.results import Results
@@ -122,6 +123,35 @@ def test_restart_goes_on_with_the_same_bits_on_other_ranks(cli: Cli, tmp_path: P
     assert "restarted at step 1" in result.stdout
     np.testing.assert_array_equal(last_u(folder / "fields_from_1.vtkhdf"), straight)
     assert np.ptp(straight) > 0.5
+
+
+def test_render_of_what_is_no_flow_refuses_what_it_cannot_show(cli: Cli, here: Cli, tmp_path: Path) -> None:
+    assert cli("run", case(tmp_path, POISSON), "output.report=false").returncode == 0
+    for words, said in {
+        ("--scene", "q"): "--scene q: results/still holds no flow; it is shown by slices",
+        ("--field", "v"): "--field v: there are u",
+        ("--plane", "y=4"): "--plane y=4: outside of the box",
+    }.items():
+        result = here("render", "results/still", *words)
+        assert result.returncode == 2 and said in result.stderr, result.stderr
+
+
+@needs_pyvista
+def test_render_shows_planes_of_elements_in_three_dimensions(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", case(tmp_path, POISSON), "output.report=false").returncode == 0
+    words = ("results/still", "--size", "240", "180", "--plane", "z=0.5", "--plane", "x=1.5")
+    result = cli("render", *words, DISPLAY="")
+    assert result.returncode == 0 and result.stderr == "", result.stderr
+    with Image.open(tmp_path / "results" / "still" / "pictures" / "render_u.png") as image:
+        pixels = np.asarray(image.convert("RGB"), dtype=float)
+    # u = x - 1: blue on the left of the plane z, red on the right, and red on the plane x = 1.5.
+    red, blue = pixels[..., 0] - pixels[..., 2] > 60, pixels[..., 2] - pixels[..., 0] > 60
+    scene = slice(0, int(0.8 * pixels.shape[1]))  # without the colour bar
+    left, right = np.argwhere(blue[:, scene])[:, 1], np.argwhere(red[:, scene])[:, 1]
+    assert left.size > 200 and right.size > 200 and left.mean() < right.mean()
+    assert cli("render", *words, "--film", "u.gif", DISPLAY="").returncode == 0
+    with Image.open(tmp_path / "u.gif") as film:
+        assert film.n_frames == len(Results(tmp_path / "results" / "still").frames)
 
 
 def test_run_on_two_devices_tells_of_the_messages_of_its_sums(cli: Cli, tmp_path: Path) -> None:

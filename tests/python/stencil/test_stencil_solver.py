@@ -91,7 +91,7 @@ def test_run_leaves_a_folder_that_plot_and_report_read(here: Cli, tmp_path: Path
     assert (folder / "pictures" / "u.png").stat().st_size > 5000
     said = here("plot", "results/shot", "--field", "speed").stderr
     assert "--field speed: there are u" in said
-    assert "holds no flow" in here("render", "results/shot").stderr
+    assert "in two dimensions; `slipstream plot` draws it" in here("render", "results/shot").stderr
     with h5py.File(folder / "fields.vtkhdf") as file:
         np.testing.assert_allclose(file["VTKHDF/Steps/Values"], 12 * np.arange(5), rtol=1e-12)
 

@@ -1,0 +1,87 @@
+"""`slipstream render` of what is no flow: planes through a frame, in three dimensions, coloured by a quantity."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slipstream.base.errors import CaseError
+from slipstream.case.case import Case
+from slipstream.case.solver import solver_of
+from slipstream.pictures import film, planes, scene
+from slipstream.pictures.planes import Cut, Look, Plane
+from slipstream.pictures.scene import Picture, View
+from slipstream.results import results
+from slipstream.results.results import Frame, Results
+
+
+@dataclass(frozen=True)
+class Still:
+    """One frame, as `slipstream.pictures.scene` wants it."""
+
+    shown: Results
+    frame: Frame
+    pyvista: Any
+
+    @property
+    def case(self) -> Case:
+        return self.shown.case
+
+
+def usual_field(case: Case, asked: Sequence[str]) -> str:
+    """The field to show. Raises CaseError where it is none of the case's."""
+    known = solver_of(case).quantities(case)
+    for name in asked:
+        if name not in known:
+            raise CaseError(f"--field {name}: there are {', '.join(known)}")
+    return next(iter(asked), None) or next(name for name, quantity in known.items() if quantity.usual)
+
+
+class SliceArtist:
+    """Draws cuts through frames, coloured by one field."""
+
+    def __init__(self, shown: Results, pyvista: Any, view: View, cuts: Sequence[Cut], field: str) -> None:
+        self._shown, self._pyvista, self._view = shown, pyvista, view
+        self._cuts, self._field = cuts, field
+
+    def _planes(self, frame: Frame) -> list[Plane]:
+        return [planes.cut_plane(self._shown, frame, cut) for cut in self._cuts]
+
+    def look(self, frames: Sequence[Frame]) -> Look:
+        """Colours that suit all of the frames."""
+        values = [plane.values(self._field) for frame in frames for plane in self._planes(frame)]
+        return planes.look(self._shown.case, self._cuts[0], self._field, values)
+
+    def draw(self, frame: Frame, how: Look) -> np.ndarray:
+        """Pixels of the picture with its title and colour bar."""
+        return film.pixels(self.figure(frame, how))
+
+    def figure(self, frame: Frame, how: Look) -> Any:
+        still = Still(self._shown, frame, self._pyvista)
+        stage = scene.stage_of(still, self._view, None)
+        for plane in self._planes(frame):
+            stage.add_mesh(
+                self._mesh(plane), scalars="values", lighting=False, cmap=how.colours, show_scalar_bar=False,
+                clim=(how.norm.vmin, how.norm.vmax), nan_opacity=0.0,
+            )  # fmt: skip
+        units = results.units(still.case)
+        places = ", ".join(units.at(cut.normal, cut.at) for cut in self._cuts)
+        image = scene.shot(still, stage, self._view)
+        picture = Picture(image, how.norm, how.colours, how.label, f"{self._field} in {places}", how.extend)
+        return scene.framed(still, picture)
+
+    def _mesh(self, plane: Plane) -> Any:
+        """A flat grid in the box, with a value a cell."""
+        values = np.ma.filled(plane.values(self._field).astype(np.float64), np.nan)
+        at: list[np.ndarray] = [np.array([plane.cut.at])] * 3
+        for axis, edge, count in zip(plane.axes, plane.edges, reversed(values.shape), strict=True):
+            at["xyz".index(axis)] = np.linspace(0.0, edge, count + 1)
+        mesh = self._pyvista.RectilinearGrid(*at)
+        mesh.cell_data["values"] = values.ravel()  # the first axis fastest, as planes have them
+        return mesh
+
+    def film(self) -> Iterator[np.ndarray]:
+        how = self.look(self._shown.frames)
+        for frame in self._shown.frames:
+            yield self.draw(frame, how)
