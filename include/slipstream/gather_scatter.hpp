@@ -29,7 +29,10 @@ struct GatherScatterOptions {
   /// How combined values travel. With a lossy one, the value of each block that shares an id with another is rounded
   /// before they are combined, wherever the blocks lie: copies are equal still, and bits depend on blocks alone.
   Coding coding = {};
-  std::optional<TuneOptions> tune = {};  ///< measures its messages by every route, and takes the fastest
+  /// Measures it by every route, and takes the fastest: of zeros, with what it combines beside its messages, and
+  /// beside TuneOptions::work between start() and finish() where there is some. Needs an array of all points and
+  /// components for that time.
+  std::optional<TuneOptions> tune = {};
   /// Also for gather() and scatter(), which have lists and messages of their own: some 8 B more of device memory for
   /// each point with an id.
   bool unique = false;

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@ struct TuneOptions {
   int warm_ups = 2;          ///< exchanges before those that count
   int trials = 8;            ///< the fastest counts
   double drop_factor = 3;    ///< a candidate that is so much slower than the best on every pair gets one trial only
+  /// What exchanges are overlapped with, as a step of the interior. Each exchange that is measured is begun, this
+  /// queues the same work each time, on one stream for each of this rank's devices, and it is ended: the time of the
+  /// whole decides, from a common start to the end of the exchange and the work. Called on all ranks equally often. It
+  /// may not touch the exchange's fields but as between begin() and end(). Empty: exchanges are measured alone.
+  std::function<void(std::vector<Stream>&)> work = {};
+  std::string work_name = {};  ///< with work: what choices are remembered by; the same on all ranks
 };
 
 /// What was found, and how.
@@ -27,7 +34,8 @@ struct Tuning {
 /// the fastest, but no mixture that is slower as a whole than one route for all. Remembered on disk by machine, version
 /// and shape. Runs exchanges of the fields: their ghosts are overwritten. Patterns that combine values are not
 /// measured, because an exchange would change what it sums: they follow the rules. Collective; rank 0 decides. Throws
-/// Error on all ranks where they do not all tune the same exchange with as many trials.
+/// Error on all ranks where they do not all tune the same exchange beside the same work with as many trials. A
+/// candidate beside which the work fails is dropped, as one that fails itself.
 Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
             const ExchangeOptions& options, const TuneOptions& how = {});
 

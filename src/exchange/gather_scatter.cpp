@@ -9,6 +9,7 @@
 #include "exchange/gather_scatter_kernels.hpp"
 #include "exchange/host_packed.hpp"
 #include "exchange/mailboxes.hpp"
+#include "exchange/tuning.hpp"
 #include "machine/agree.hpp"
 #include "machine/hash.hpp"
 
@@ -30,7 +31,7 @@ struct GatherScatter::Impl {
     const auto mailboxes = [&](const char* name, const Coding& coding, const auto& box_of) {
       std::vector<const Mailbox*> boxes;
       for (const Copies& c : copies) boxes.push_back(&box_of(c));
-      const Mailboxes::Options each{options.type, options.components, coding, options.exchange, options.tune};
+      const Mailboxes::Options each{options.type, options.components, coding};
       return std::make_unique<Mailboxes>(comm, machine, name, boxes, each, seconds);
     };
     if (options.host_packed) {
@@ -63,6 +64,7 @@ struct GatherScatter::Impl {
     both.small = small([](const Copies& c) { return c.local.items.size(); });
     gather.small = scatter.small =
         small([](const Copies& c) { return c.unique ? c.unique->own.items.size() : std::size_t{0}; });
+    if (!host) connect();
     // On the devices they are needed, here no more.
     for (Copies& c : copies) {
       unique_points.push_back(c.unique ? std::move(c.unique->points) : std::vector<std::uint32_t>{});
@@ -74,14 +76,63 @@ struct GatherScatter::Impl {
     }
   }
 
+  /// Measured are whole gather-scatters, of zeros, but for what follows the messages, which is the same by any route.
+  void connect() {
+    std::optional<TuneOptions> how = options.tune;
+    std::vector<Buffer<std::byte>> zeros;
+    std::vector<Values> points, unique;
+    if (how) {
+      double own_points = 0;
+      on_all_ranks(comm, "a gather-scatter could not be tuned", [&] {
+        for (std::size_t d = 0; d < copies.size(); ++d) {
+          const Device device = machine.device(copies[d].device).local;
+          const auto made = [&](std::int64_t count) {
+            zeros.emplace_back(device, std::max<std::size_t>(1, static_cast<std::size_t>(count)) *
+                                           static_cast<std::size_t>(options.components) * size_of(options.type));
+            Stream stream(device);
+            fill(stream, zeros.back().data(), 0, zeros.back().bytes());
+            stream.synchronize();
+            return Values{zeros.back().data(), count};
+          };
+          points.push_back(made(copies[d].points));
+          unique.push_back(made(counts[d].unique_ids));
+          own_points += static_cast<double>(counts[d].shared_points);
+        }
+      });
+      how->work_name = std::to_string(static_cast<std::int64_t>(comm.sum_in_rank_order(own_points))) + " points" +
+                       (how->work ? " and " + how->work_name : "");
+      how->work = [](std::vector<Stream>&) {};  // below
+    }
+    for (Way* each : {&both, &gather, &scatter}) {
+      if (!each->mail) continue;
+      each->mail->connect(comm, options.exchange, how, [&](Exchange& exchange, std::vector<Stream>& streams) {
+        way = each;
+        current = points;
+        uniques = unique;
+        operation = is_complex(options.type) ? Op::add : Op::min;
+        if (!options.tune->work && each->small) {
+          run_with(exchange, streams);
+          return;
+        }
+        for (std::size_t d = 0; d < copies.size(); ++d) pack(d, streams[d]);
+        run_beside(exchange, streams, [&](std::vector<Stream>& own) {
+          for (std::size_t d = 0; d < copies.size(); ++d) do_own(d, own[d]);
+          if (options.tune->work) options.tune->work(own);
+        });
+      });
+    }
+    for (Beside& own : besides) own.stream.synchronize();  // what failed may not have been waited for
+  }
+
   void check_options() {
     const std::string words = std::to_string(options.components) + " x " + to_string(options.type) +
                               (options.coding == Coding{} ? "" : ", " + to_string(options.coding)) +
                               (options.unique ? ", with unique values" : "") +
-                              (options.host_packed ? ", packed on the host" : "");
+                              (options.host_packed ? ", packed on the host" : "") + (options.tune ? ", tuned" : "");
     Hash hash;
     hash.add(words);
     slipstream::agree(comm, hash.value(), "a gather-scatter of " + words);
+    if (options.tune) check_work(comm, *options.tune);
     CopiesOnDevice::require_known(options.type);
     wire = wire_of(options.coding, options.type, "a gather-scatter");
     require(options.components >= 1,
@@ -221,6 +272,12 @@ struct GatherScatter::Impl {
       finish(streams);
       return;
     }
+    run_with(*exchange, streams);
+    for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
+  }
+
+  /// Up to the arrival of the messages, in one launch.
+  void run_with(Exchange& exchange, std::vector<Stream>& streams) {
     for (std::size_t d = 0; d < copies.size(); ++d) {
       Beside& own = besides[d];
       streams[d].record(own.before);
@@ -229,9 +286,8 @@ struct GatherScatter::Impl {
       own.stream.record(own.after);
       pack(d, streams[d]);
     }
-    exchange->run(streams);
+    exchange.run(streams);
     for (std::size_t d = 0; d < copies.size(); ++d) streams[d].wait(besides[d].after);
-    for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
   }
 
   void start(std::vector<Stream>& streams) {

@@ -100,9 +100,8 @@ std::vector<Letters::Letter> letters_of(const Communicator& comm, const Machine&
 }  // namespace
 
 Mailboxes::Mailboxes(const Communicator& comm, const Machine& machine, const std::string& name,
-                     const std::vector<const Mailbox*>& boxes, const Options& options, double seconds) {
-  tuning_.options = options.exchange;
-  tuning_.source = "rules";
+                     const std::vector<const Mailbox*>& boxes, const Options& options, double seconds)
+    : coding_(options.coding) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   std::vector<std::int64_t> mine;
   for (const Mailbox* box : boxes) mine.push_back(std::max<std::int64_t>(box->size, 1));
@@ -134,8 +133,15 @@ Mailboxes::Mailboxes(const Communicator& comm, const Machine& machine, const std
                          shape.component_stride});
     }
   });
-  const std::vector<ExchangeItem> items{{pattern_.get(), field_.get(), nullptr, false, options.coding}};
-  if (options.tune) tuning_ = tune(comm, *grid_, items, options.exchange, *options.tune);
+}
+
+void Mailboxes::connect(const Communicator& comm, const ExchangeOptions& options, const std::optional<TuneOptions>& how,
+                        const Once& once) {
+  tuning_.options = options;
+  tuning_.source = "rules";
+  if (!pattern_) return;
+  const std::vector<ExchangeItem> items{{pattern_.get(), field_.get(), nullptr, false, coding_}};
+  if (how) tuning_ = tune(comm, *grid_, items, options, *how, once);
   exchange_ = std::make_unique<Exchange>(comm, *grid_, items, tuning_.options);
 }
 

@@ -9,10 +9,10 @@
 #include <slipstream/exchange.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/machine.hpp>
-#include <slipstream/tuner.hpp>
 
 #include "exchange/copies.hpp"
 #include "exchange/gather_scatter_kernels.hpp"
+#include "exchange/tuning.hpp"
 
 namespace slipstream {
 
@@ -23,12 +23,14 @@ class Mailboxes {
     DType type = DType::f64;
     int components = 1;
     Coding coding = {};
-    ExchangeOptions exchange;
-    std::optional<TuneOptions> tune = {};
   };
   /// Collective. `boxes`: of each of this rank's devices, in the machine's order; `name`: what errors call it.
   Mailboxes(const Communicator& comm, const Machine& machine, const std::string& name,
             const std::vector<const Mailbox*>& boxes, const Options& options, double seconds);
+
+  /// Collective, once. Routes are measured where `how` says so, with exchanges that `once` runs.
+  void connect(const Communicator& comm, const ExchangeOptions& options, const std::optional<TuneOptions>& how,
+               const Once& once);
 
   /// Null where no device has a message for another; the same on all ranks.
   Exchange* exchange() const { return exchange_.get(); }
@@ -37,6 +39,7 @@ class Mailboxes {
   const Tuning& tuning() const { return tuning_; }
 
  private:
+  Coding coding_;
   Tuning tuning_;
   std::vector<Values> values_;
   std::unique_ptr<Grid> grid_;

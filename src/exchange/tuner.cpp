@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "exchange/agreement.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/tuner_cache.hpp"
+#include "exchange/tuning.hpp"
 #include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/hash.hpp"
@@ -51,8 +53,10 @@ std::string shown(double microseconds) {
 class Tuner {
  public:
   Tuner(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
-        const ExchangeOptions& options, const TuneOptions& how)
-      : comm_(comm), grid_(grid), items_(items), options_(options), how_(how) {
+        const ExchangeOptions& options, const TuneOptions& how, const Once& once)
+      : comm_(comm), grid_(grid), items_(items), options_(options), how_(how), once_(once) {
+    if (!how.work_name.empty()) beside_ = " beside '" + how.work_name + "'";
+    std::replace(beside_.begin(), beside_.end(), '\n', ' ');
     // Measured with values that the engine packs: nobody else is there to store them.
     for (ExchangeItem& item : items_) {
       if (item.produced && item.source->options().later) bare_ = item.source->options().name;
@@ -67,7 +71,9 @@ class Tuner {
     const double start = now_us();
     agree(comm_, number(),
           described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
-              std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor));
+              std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor) +
+              beside_);
+    check_work(comm_, how_);
     result_.options = options_;
     result_.source = "rules";
     list_pairs();
@@ -84,6 +90,7 @@ class Tuner {
          {plan_hash(grid_, planned_, options_), static_cast<std::uint64_t>(how_.warm_ups),
           static_cast<std::uint64_t>(how_.trials), std::bit_cast<std::uint64_t>(how_.drop_factor)})
       hash.add(value);
+    hash.add(beside_);
     return hash.value();
   }
 
@@ -264,7 +271,7 @@ class Tuner {
     comm_.barrier();
     const std::string failure = failure_of([&] {
       const double start = now_us();
-      exchange.run(streams_);
+      once_(exchange, streams_);
       for (Stream& stream : streams_) stream.synchronize();
       taken = now_us() - start;
       const std::vector<double> times = exchange.arrival_us();
@@ -297,10 +304,9 @@ class Tuner {
     };
     if (!goes_on(candidate, failure_of(make))) return;
     std::vector<double> best(exchange->messages().size(), never);
-    const auto warm_up = [&] {
-      for (int n = 0; n < how_.warm_ups; ++n) exchange->run(streams_);
-    };
-    if (!goes_on(candidate, failure_of(warm_up)) || !goes_on(candidate, trial(*exchange, candidate, best))) return;
+    std::string failure;  // other ranks may have none yet, and go on
+    for (int n = 0; n < how_.warm_ups; ++n) attempt(failure, [&] { once_(*exchange, streams_); });
+    if (!goes_on(candidate, failure) || !goes_on(candidate, trial(*exchange, candidate, best))) return;
     candidate.times = gathered(*exchange, best);
     candidate.measured = true;
     if (!hopeless(candidate)) {
@@ -308,6 +314,7 @@ class Tuner {
         if (!goes_on(candidate, trial(*exchange, candidate, best))) return;
       candidate.times = gathered(*exchange, best);
     }
+    best_whole_ = std::min(best_whole_, candidate.whole);
     for (const auto& [key, time] : candidate.times) {
       double& best_time = best_.try_emplace(key, never).first->second;
       best_time = std::min(best_time, time);
@@ -317,6 +324,7 @@ class Tuner {
   /// All ranks hold the same times and answer alike.
   bool hopeless(const Candidate& candidate) const {
     if (best_.empty()) return false;
+    if (overlaps()) return candidate.whole > how_.drop_factor * best_whole_;
     for (const auto& [key, time] : candidate.times) {
       const auto best = best_.find(key);
       if (best == best_.end() || time < how_.drop_factor * best->second) return false;
@@ -326,7 +334,11 @@ class Tuner {
 
   // Deciding ------------------------------------------------------------------------------------------------------
 
-  static double sum_over_pairs(const Candidate& candidate) {
+  /// Where other work hides messages, how long they take says nothing.
+  bool overlaps() const { return !beside_.empty(); }
+
+  double cost(const Candidate& candidate) const {
+    if (overlaps()) return candidate.whole;
     double sum = 0;
     for (const auto& [key, kind] : candidate.chosen) {
       const auto time = candidate.times.find(key);
@@ -341,7 +353,7 @@ class Tuner {
     for (const Candidate& candidate : candidates_) {
       if (!candidate.route || !candidate.measured) continue;
       const Candidate*& champion = best[*candidate.route];
-      if (!champion || sum_over_pairs(candidate) < sum_over_pairs(*champion)) champion = &candidate;
+      if (!champion || cost(candidate) < cost(*champion)) champion = &candidate;
     }
     return best;
   }
@@ -418,7 +430,8 @@ class Tuner {
       std::string reason = reasons_.contains(key) ? reasons_[key] : "measured";
       const auto fastest = mixed.chosen.find(key);
       if (fastest == mixed.chosen.end() || fastest->second != found.chosen[key])
-        reason += "; the exchange as a whole is fastest with " + best->name + " (" + shown(best->whole) + ")";
+        reason += "; the exchange" + (overlaps() ? beside_ : " as a whole") + " is fastest with " + best->name + " (" +
+                  shown(best->whole) + ")";
       found.reasons[key] = reason;
     }
     return found;
@@ -437,7 +450,7 @@ class Tuner {
   void find() {
     // Options and lists of patterns are in what they transfer.
     const std::string key =
-        comm_.broadcast(tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_), 0);
+        comm_.broadcast(tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + beside_, 0);
     const std::string folder = how_.cache_folder.empty() ? tuner_cache_folder() : how_.cache_folder;
     if (!folder.empty()) result_.file = cache_file(folder, key);
     std::string text;
@@ -474,10 +487,13 @@ class Tuner {
   std::string bare_;  // a field that only its owner's kernels could fill
   ExchangeOptions options_;
   const TuneOptions& how_;
+  const Once& once_;
+  std::string beside_;  // what is overlapped; empty: nothing
   std::vector<PlannedItem> planned_;
   Times pairs_;                  // bytes of each pair's message
   std::uint64_t transfers_ = 0;  // hash of all ranks' transfers
   Times best_;
+  double best_whole_ = never;
   std::vector<Stream> streams_;
   std::vector<Candidate> candidates_;
   std::map<PairKey, std::string> reasons_;
@@ -486,10 +502,46 @@ class Tuner {
 
 }  // namespace
 
+void check_work(const Communicator& comm, const TuneOptions& how) {
+  on_all_ranks(comm, [&] {
+    require(!how.work || !how.work_name.empty(),
+            "an exchange is to be tuned beside work that has no name: what is measured is remembered by work_name");
+    require(how.work || how.work_name.empty(),
+            "an exchange is to be tuned beside '" + how.work_name + "', and no work is given");
+  });
+}
+
+void run_beside(Exchange& exchange, std::vector<Stream>& streams,
+                const std::function<void(std::vector<Stream>&)>& work) {
+  exchange.begin(streams);
+  // Other ranks wait for the end.
+  const std::exception_ptr failed = [&]() -> std::exception_ptr {
+    try {
+      work(streams);
+      return nullptr;
+    } catch (...) {
+      return std::current_exception();
+    }
+  }();
+  exchange.end(streams);
+  if (failed) std::rethrow_exception(failed);
+}
+
 Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
             const ExchangeOptions& options, const TuneOptions& how) {
+  return tune(comm, grid, items, options, how, [&](Exchange& exchange, std::vector<Stream>& streams) {
+    if (how.work) {
+      run_beside(exchange, streams, how.work);
+    } else {
+      exchange.run(streams);
+    }
+  });
+}
+
+Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<ExchangeItem>& items,
+            const ExchangeOptions& options, const TuneOptions& how, const Once& once) {
   Trace* const trace = options.trace;
-  Tuning tuning = Tuner(comm, grid, items, options, how).run();
+  Tuning tuning = Tuner(comm, grid, items, options, how, once).run();
   tuning.options.trace = trace;
   tuning.options.measure_errors = options.measure_errors;
   return tuning;

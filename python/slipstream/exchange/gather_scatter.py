@@ -26,7 +26,8 @@ class GatherScatter:
         copied back, by finish(). The bits are the same; without unique and tune.
     coding: how combined values travel: "raw", "cast" (f64 and c128 as f32, f32 as f16) or "cast to bf16". The values of
         blocks that share a point are rounded wherever they lie: all copies are equal still.
-    routes, options: of the exchange of what devices share, as Exchange has them; wait_limit and tune among them.
+    routes, options: of the exchange of what devices share, as Exchange has them; wait_limit, tune and
+        tune_beside among them. Measured are whole gather-scatters of zeros, with what they combine beside messages.
 
     Its end is collective, by close(), by leaving a `with` or when Python drops it.
     """

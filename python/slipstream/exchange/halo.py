@@ -34,6 +34,10 @@ class Exchange(Running):
         that sent and received it. Bits do not depend on routes.
     tune: "rules" takes the first route that can serve a pair of devices; "measure" exchanges the arrays some times by
         every way, takes the fastest and remembers it on disk. retune=True measures again.
+        tune_beside=("interior", work): measures begin(), work(streams), end(), and the time of the whole decides.
+        streams: a number for each of this rank's devices, on GPUs the address of the CUDA stream that work has to
+        queue on, as for cupy.cuda.ExternalStream; elsewhere 0, and work computes. It may do what it may between
+        begin() and end(), on all ranks alike; the choice is remembered by its name.
     trace: record what streams and messages do, for write_trace().
     grouping: what `staged` gives to MPI between nodes: one message per pair of "devices" or one per pair of "nodes".
     mpi: by which calls `staged` and `gpu_mpi` go from rank to rank: "sends" (and receives), or one call for all ranks,

@@ -1,4 +1,8 @@
 #pragma once
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
+
+#include <functional>
 #include <optional>
 
 #include <slipstream/trace.hpp>
@@ -42,7 +46,7 @@ struct Watched {
   bool trace = false;
 };
 
-/// Reads `tune` ("rules" or "measure"), `retune`, `tuner_cache` and `trace`.
+/// Reads `tune` ("rules" or "measure"), `retune`, `tune_beside` (name and work), `tuner_cache` and `trace`.
 template <class Reader>
 Watched read_watched(Reader& reader) {
   Watched watched;
@@ -50,9 +54,20 @@ Watched read_watched(Reader& reader) {
   TuneOptions how;
   reader.read("tune", tune);
   reader.read("retune", how.retune);
+  std::pair<std::string, std::function<void(const std::vector<std::uintptr_t>&)>> beside;
+  reader.read("tune_beside", beside);
   reader.read("tuner_cache", how.cache_folder);
   reader.read("trace", watched.trace);
   require(tune == "rules" || tune == "measure", "tune is '" + tune + "': choose rules or measure");
+  if (beside.second) {
+    require(tune == "measure" || how.retune, "tune_beside is what to measure beside: it needs tune = 'measure'");
+    how.work_name = beside.first;
+    how.work = [call = std::move(beside.second)](std::vector<Stream>& streams) {
+      std::vector<std::uintptr_t> natives;
+      for (const Stream& stream : streams) natives.push_back(reinterpret_cast<std::uintptr_t>(stream.native()));
+      call(natives);
+    };
+  }
   if (tune == "measure" || how.retune) watched.tune = how;
   return watched;
 }

@@ -73,6 +73,34 @@ TEST_P(GatherScatterOn, TakesTheRoutesThatWereMeasured) {
   expect_right(domain, dealt, arrays, 1, Op::add);
 }
 
+/// With what it combines itself, and the caller's work, between start and finish.
+TEST_P(GatherScatterOn, IsTunedBesideTheWorkThatItOverlaps) {
+  if (way.name.find("rules") == std::string::npos) GTEST_SKIP() << "one set of routes shows it";
+  const Domain domain = Domain::random(4 * machine->devices(), 15);
+  const Dealt dealt(domain, *machine, comm.rank());
+  int calls = 0;
+  GatherScatterOptions options;
+  options.unique = true;
+  options.tune.emplace();
+  options.tune->retune = true;
+  options.tune->cache_folder = "/dev/null/none";
+  options.tune->trials = 1;
+  options.tune->warm_ups = 0;
+  options.tune->work_name = "interior";
+  options.tune->work = [&](std::vector<Stream>& own) { calls += own.size() == streams.size(); };
+  const auto gs = made(dealt, options);
+  EXPECT_EQ(calls > 0, machine->devices() > 1);
+  calls = 0;
+  Arrays<double> arrays(dealt, streams, 1);
+  arrays.fill(dealt, streams, 1);
+  gs->run(streams, arrays.all, Op::add);
+  arrays.fetch(streams);
+  expect_right(domain, dealt, arrays, 1, Op::add);
+  EXPECT_EQ(calls, 0);
+  options.tune->work_name.clear();
+  EXPECT_NE(error_of([&] { made(dealt, options); }).find("work that has no name"), std::string::npos);
+}
+
 TEST_P(GatherScatterOn, LeavesDevicesWithoutPointsOrSharersAlone) {
   check_all<double>(Domain::random(1, 9), 1, {Op::add});  // all but one device are empty
   Domain ignored{8, std::vector<std::int64_t>(8 * block_points, 0)};

@@ -11,9 +11,9 @@
 #include <slipstream/trace.hpp>
 #include <slipstream/tuner.hpp>
 
-#include "support/machine_rig.hpp"
 #include "device/faults.hpp"
 #include "machine/gpu_mpi.hpp"
+#include "support/machine_rig.hpp"
 
 namespace slipstream {
 namespace {
@@ -211,6 +211,43 @@ TEST_F(Tuned, HalosThatDifferInReachOrWidthHaveEntriesOfTheirOwn) {
     files.insert(tuning.file);
   }
   EXPECT_EQ(files.size(), 3u);
+}
+
+/// Work that is slow unless copies leave the rank's devices: what is faster alone does not matter.
+TEST_F(Tuned, BesideWorkTheTimeOfTheWholeDecides) {
+  int calls = 0, copies = 0;
+  faults::hold(faults::Lane::departure, [&](Stream&) { ++copies; });  // by peer, colocated and staged
+  how_.work_name = "interior";
+  how_.work = [&](std::vector<Stream>& streams) {
+    ++calls;
+    ASSERT_EQ(streams.size(), streams_.size());
+    for (std::size_t d = 0; d < streams.size(); ++d) EXPECT_EQ(streams[d].device(), streams_[d].device());
+    if (std::exchange(copies, 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
+  const Tuning tuning = tune_with({});
+  faults::hold(faults::Lane::departure, {});
+  EXPECT_EQ(tuning.source, "measured");
+  EXPECT_GT(calls, how_.trials);
+  EXPECT_TRUE(std::any_of(tuning.options.chosen.begin(), tuning.options.chosen.end(), [&](const auto& one) {
+    const auto& [pair, kind] = one;
+    return machine_.device(pair.first).rank == comm_.rank() && kind != RouteKind::direct && kind != RouteKind::kernel;
+  })) << tuning.options.reasons.begin()->second;
+  // Remembered by its name.
+  calls = 0;
+  EXPECT_EQ(tune_with({}).source, "cache");
+  EXPECT_EQ(calls, 0);
+  how_.work = {};
+  how_.work_name.clear();
+  EXPECT_EQ(tune_with({}).source, "measured");
+}
+
+TEST_F(Tuned, WorkThatFailsOnOneRankDropsCandidatesOnAll) {
+  how_.work_name = "interior";
+  how_.work = [&](std::vector<Stream>&) { require(comm_.rank() > 0, "no interior here"); };
+  const std::string error = error_of([&] { tune_with({}); });
+  EXPECT_NE(error.find("no route between the devices could be measured"), std::string::npos) << error;
+  how_.work = {};
+  EXPECT_NE(error_of([&] { tune_with({}); }).find("no work is given"), std::string::npos);
 }
 
 TEST_F(Tuned, RetuningMeasuresAgain) {
