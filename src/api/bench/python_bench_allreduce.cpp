@@ -1,8 +1,8 @@
 // What `slipstream bench allreduce` times.
 #include <slipstream/collective.hpp>
 
-#include "api/python_common.hpp"
 #include "api/bench/timed_loops.hpp"
+#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {

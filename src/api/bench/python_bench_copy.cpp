@@ -5,8 +5,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/field.hpp>
 
-#include "api/python_common.hpp"
 #include "api/bench/timed_loops.hpp"
+#include "api/python_common.hpp"
 #include "device/team_copy.hpp"
 
 namespace slipstream::python {

@@ -4,8 +4,8 @@
 #include <slipstream/exchange.hpp>
 #include <slipstream/tuner.hpp>
 
-#include "api/python_common.hpp"
 #include "api/bench/timed_loops.hpp"
+#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <slipstream/exchange.hpp>
 
-#include "api/python_common.hpp"
 #include "api/bench/timed_loops.hpp"
+#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {

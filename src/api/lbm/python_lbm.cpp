@@ -4,10 +4,10 @@
 
 #include <nanobind/stl/pair.h>
 
-#include "api/python_common.hpp"
 #include "api/exchange/python_report.hpp"
-#include "api/solver/python_solver.hpp"
+#include "api/python_common.hpp"
 #include "api/reading.hpp"
+#include "api/solver/python_solver.hpp"
 #include "solver/lbm/storage/stored_cells.hpp"
 
 namespace slipstream::python {

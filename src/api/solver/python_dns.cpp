@@ -6,10 +6,10 @@
 #include <slipstream/dns.hpp>
 #include <slipstream/trace.hpp>
 
-#include "api/exchange/python_report.hpp"
-#include "api/solver/python_solver.hpp"
-#include "api/reading.hpp"
 #include "api/bench/timed_loops.hpp"
+#include "api/exchange/python_report.hpp"
+#include "api/reading.hpp"
+#include "api/solver/python_solver.hpp"
 
 namespace slipstream::python {
 namespace {

@@ -1,8 +1,8 @@
 #include <slipstream/stencil_solver.hpp>
 
 #include "api/exchange/python_report.hpp"
-#include "api/solver/python_solver.hpp"
 #include "api/reading.hpp"
+#include "api/solver/python_solver.hpp"
 
 namespace slipstream::python {
 namespace {

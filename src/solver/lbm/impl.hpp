@@ -13,10 +13,10 @@
 #include "device/upload.hpp"
 #include "solver/cell_rows.hpp"
 #include "solver/fork_join.hpp"
-#include "solver/lbm/links/boundary_cells.hpp"
 #include "solver/lbm/fields.hpp"
-#include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/links/boundary_cells.hpp"
 #include "solver/lbm/links/links.hpp"
+#include "solver/lbm/step/kernels.hpp"
 #include "solver/lbm/storage/stored_cells.hpp"
 #include "solver/part_sums.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "solver/cell_rows.hpp"
 #include "solver/lbm/fields.hpp"
-#include "solver/lbm/step/in_place_halo.hpp"
 #include "solver/lbm/lattice.hpp"
+#include "solver/lbm/step/in_place_halo.hpp"
 
 namespace slipstream::lbm {
 

@@ -4,8 +4,8 @@
 
 #include <slipstream/launch.hpp>
 
-#include "solver/lbm/storage/access.hpp"
 #include "solver/lbm/step/kernels.hpp"
+#include "solver/lbm/storage/access.hpp"
 #include "solver/lbm/storage/places.hpp"
 #include "solver/lbm/storage/storage.hpp"
 

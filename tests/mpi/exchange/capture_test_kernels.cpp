@@ -6,9 +6,9 @@
 
 #include <slipstream/launch.hpp>
 
-#include "support/exchange_rig.hpp"
 #include "device/faults.hpp"
 #include "exchange/plan.hpp"
+#include "support/exchange_rig.hpp"
 
 namespace slipstream {
 namespace {

@@ -9,9 +9,9 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/collective.hpp>
 
+#include "exchange/reduction.hpp"
 #include "support/failing_allocations.hpp"
 #include "support/machine_rig.hpp"
-#include "exchange/reduction.hpp"
 
 namespace slipstream {
 namespace {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <stdexcept>
 
-#include "support/exchange_rig.hpp"
-#include "support/failing_allocations.hpp"
 #include "device/faults.hpp"
 #include "machine/agree.hpp"
+#include "support/exchange_rig.hpp"
+#include "support/failing_allocations.hpp"
 
 namespace slipstream {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <slipstream/lbm.hpp>
 
-#include "support/machine_rig.hpp"
 #include "solver/lbm/storage/storage.hpp"
+#include "support/machine_rig.hpp"
 
 namespace slipstream {
 namespace {

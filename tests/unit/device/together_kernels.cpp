@@ -6,8 +6,8 @@
 
 #include <slipstream/buffer.hpp>
 
-#include "support/machine_rig.hpp"
 #include "device/together.hpp"
+#include "support/machine_rig.hpp"
 
 namespace slipstream {
 namespace {

@@ -10,8 +10,8 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/signal.hpp>
 
-#include "support/machine_rig.hpp"
 #include "exchange/watchdog.hpp"
+#include "support/machine_rig.hpp"
 
 namespace {
 

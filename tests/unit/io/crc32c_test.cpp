@@ -7,9 +7,9 @@
 
 #include <slipstream/buffer.hpp>
 
-#include "support/machine_rig.hpp"
 #include "device/upload.hpp"
 #include "io/checkpoint/remainders_kernels.hpp"
+#include "support/machine_rig.hpp"
 
 namespace slipstream {
 namespace {

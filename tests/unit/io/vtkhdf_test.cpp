@@ -10,9 +10,9 @@
 #include <fstream>
 #include <limits>
 
+#include "io/pieces.hpp"
 #include "support/machine_rig.hpp"
 #include "support/vtkhdf_reading.hpp"
-#include "io/pieces.hpp"
 
 namespace slipstream {
 namespace {

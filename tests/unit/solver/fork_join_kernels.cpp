@@ -7,8 +7,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/launch.hpp>
 
-#include "support/machine_rig.hpp"
 #include "solver/fork_join.hpp"
+#include "support/machine_rig.hpp"
 
 namespace slipstream {
 namespace {

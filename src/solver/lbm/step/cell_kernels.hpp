@@ -2,9 +2,9 @@
 // What is done to the cells of a block through what they sent and are about to read, whatever the state is stored as.
 #include "device/together.hpp"
 #include "solver/lbm/energy.hpp"
-#include "solver/lbm/step/kernels.hpp"
 #include "solver/lbm/links/link_kernels.hpp"
 #include "solver/lbm/links/readings.hpp"
+#include "solver/lbm/step/kernels.hpp"
 #include "solver/row_faults.hpp"
 
 namespace slipstream::lbm {

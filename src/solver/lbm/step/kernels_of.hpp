@@ -1,11 +1,11 @@
 #pragma once
 // The kernels of one lattice and number format, as functors for both backends.
-#include "solver/lbm/step/cell_kernels.hpp"
 #include "solver/lbm/collision/trt.hpp"
-#include "solver/lbm/storage/rearrange.hpp"
 #include "solver/lbm/start.hpp"
+#include "solver/lbm/step/cell_kernels.hpp"
 #include "solver/lbm/step/stream_collide_groups.hpp"
 #include "solver/lbm/step/stream_collide_packed.hpp"
+#include "solver/lbm/storage/rearrange.hpp"
 
 namespace slipstream::lbm {
 

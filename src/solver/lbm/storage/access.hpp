@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "solver/lbm/step/kernels.hpp"
 #include "solver/lbm/lattice.hpp"
+#include "solver/lbm/step/kernels.hpp"
 
 namespace slipstream::lbm {
 

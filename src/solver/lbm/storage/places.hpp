@@ -1,7 +1,7 @@
 #pragma once
 // Where the populations of fluid cells lie between two steps: all that boundaries know of the streaming pattern.
-#include "solver/lbm/step/kernels.hpp"
 #include "solver/lbm/lattice.hpp"
+#include "solver/lbm/step/kernels.hpp"
 
 namespace slipstream::lbm {
 

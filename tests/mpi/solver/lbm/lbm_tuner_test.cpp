@@ -8,8 +8,8 @@
 #include <initializer_list>
 #include <new>
 
-#include "support/lbm_flows.hpp"
 #include "solver/lbm/step/solids_tuner.hpp"
+#include "support/lbm_flows.hpp"
 
 namespace slipstream::lbm {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "support/machine_rig.hpp"
 #include "grid/balance.hpp"
+#include "support/machine_rig.hpp"
 
 namespace slipstream {
 namespace {

@@ -9,8 +9,8 @@
 #include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
 
-#include "support/lbm_run.hpp"
 #include "solver/lbm/links/links.hpp"
+#include "support/lbm_run.hpp"
 
 namespace slipstream::lbm {
 namespace {

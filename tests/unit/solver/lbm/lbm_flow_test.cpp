@@ -9,8 +9,8 @@
 
 #include <slipstream/lbm.hpp>
 
-#include "support/lbm_run.hpp"
 #include "solver/lbm/fields.hpp"
+#include "support/lbm_run.hpp"
 
 namespace slipstream::lbm {
 namespace {

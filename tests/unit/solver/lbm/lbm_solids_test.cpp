@@ -7,9 +7,9 @@
 #include <slipstream/device/bits.hpp>
 #include <slipstream/guard.hpp>
 
-#include "support/lbm_run.hpp"
 #include "device/upload.hpp"
 #include "solver/lbm/storage/stored_cells.hpp"
+#include "support/lbm_run.hpp"
 
 namespace slipstream::lbm {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "support/lbm_run.hpp"
 #include "solver/lbm/links/links.hpp"
+#include "support/lbm_run.hpp"
 
 namespace slipstream::lbm {
 namespace {

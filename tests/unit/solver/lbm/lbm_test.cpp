@@ -7,11 +7,11 @@
 #include <slipstream/gather.hpp>
 #include <slipstream/lbm.hpp>
 
+#include "solver/lbm/fields.hpp"
+#include "solver/lbm/lattice.hpp"
 #include "support/collisions.hpp"
 #include "support/machine_rig.hpp"
 #include "support/stored_numbers.hpp"
-#include "solver/lbm/fields.hpp"
-#include "solver/lbm/lattice.hpp"
 
 namespace slipstream::lbm {
 namespace {
