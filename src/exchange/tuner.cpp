@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <exception>
@@ -17,6 +16,7 @@
 #include "exchange/tuner_cache.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/agree.hpp"
+#include "machine/clock.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/hash.hpp"
 
@@ -40,9 +40,7 @@ struct Candidate {
   bool measured = false;
 };
 
-double now_us() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now_us() { return 1e6 * seconds_now(); }
 
 std::string shown(double microseconds) {
   char text[40];

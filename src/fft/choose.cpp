@@ -2,7 +2,6 @@
 #include "fft/choose.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <sstream>
 
@@ -11,6 +10,7 @@
 #include "exchange/tuner_cache.hpp"
 #include "fft/decomposition.hpp"
 #include "machine/agree.hpp"
+#include "machine/clock.hpp"
 
 namespace slipstream::fft {
 namespace {
@@ -20,11 +20,13 @@ constexpr const char* header = "slipstream process grids 1";
 /// Who is no slower than this times the fastest is as fast; the one that moves less is taken.
 constexpr double tie = 1.03;
 
-std::string shown(const std::array<int, 2>& grid) { return std::to_string(grid[0]) + " x " + std::to_string(grid[1]); }
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+double least_of(const std::vector<Time>& times) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Time& time : times) least = std::min(least, time.microseconds);
+  return least;
 }
+
+std::string shown(const std::array<int, 2>& grid) { return std::to_string(grid[0]) + " x " + std::to_string(grid[1]); }
 
 class Chooser {
  public:
@@ -153,15 +155,9 @@ class Chooser {
       if (!goes_on(failure_of(there_and_back))) return;
       const double slowest = comm_.max(taken);
       if (trial >= how_.warm_ups) least = std::min(least, slowest);
-      if (trial == how_.warm_ups && least * 1e6 > how_.drop_factor * best()) break;
+      if (trial == how_.warm_ups && least * 1e6 > how_.drop_factor * least_of(result_.times)) break;
     }
     result_.times.push_back({grid, least * 1e6});
-  }
-
-  double best() const {
-    double least = std::numeric_limits<double>::infinity();
-    for (const Time& time : result_.times) least = std::min(least, time.microseconds);
-    return least;
   }
 
   static std::int64_t bytes(const Grid& grid, int device, std::size_t size) {
@@ -190,8 +186,7 @@ FftProcessGrids choose_process_grid(const Communicator& comm, const Machine& mac
                       " of a Fourier transform was given, and the fastest was asked for: do one of the two");
   const Decomposition cut(machine, cells, options);
   found = Chooser(comm, machine, cells, options).run(cut);
-  double least = std::numeric_limits<double>::infinity();
-  for (const Time& time : found.times) least = std::min(least, time.microseconds);
+  const double least = least_of(found.times);
   const auto chosen = std::find_if(found.times.begin(), found.times.end(),
                                    [&](const Time& time) { return time.microseconds <= tie * least; });
   if (chosen != found.times.end()) options.process_grid = chosen->grid;

@@ -102,7 +102,7 @@ class Plan:
         return views[0], views[1]
 
     def room(self, block: int = 0) -> int:
-        """Bytes that hold u and v of a local block, one after the other."""
+        """Bytes that hold u or v of a local block, whichever is larger."""
         return max(math.prod(grid.array_shape(0, block=block)) * BYTES[dtype] for grid, dtype in self._sides())
 
     def _sides(self) -> tuple[tuple[Grid, str], tuple[Grid, str]]:

@@ -132,13 +132,13 @@ def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
     notes = json.loads(info["notes"])
     before = Flow(info["case"], notes.pop("meshes", {}))
     way = conversion(before, flow)
-    allowed = way is not None and case.checkpoint.convert
-    if found := differences(before, flow, way.keys if way and allowed else frozenset()):
+    taken = way if case.checkpoint.convert else None
+    if found := differences(before, flow, taken.keys if taken else frozenset()):
         remedy = "run the case that it is of"
-        if way and not allowed and not differences(before, flow, way.keys):
+        if way and not taken and not differences(before, flow, way.keys):
             remedy += f"; or take checkpoint.convert = true, and lose {way.lost}"
         raise CaseError(f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + f"\n  {remedy}")
-    return {"path": info["path"], "step": info["step"], "lost": way.lost if way and allowed else "", **notes}
+    return {"path": info["path"], "step": info["step"], "lost": taken.lost if taken else "", **notes}
 
 
 def _notes(marks: Marks, mass: float, flow: Flow) -> str:

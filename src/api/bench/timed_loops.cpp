@@ -1,7 +1,6 @@
 #include "api/bench/timed_loops.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include <slipstream/graph.hpp>
 
@@ -37,10 +36,6 @@ void record(std::vector<Stream>& streams, const std::vector<std::vector<Event>>&
 }
 
 }  // namespace
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -5,12 +5,11 @@
 
 #include <slipstream/stream.hpp>
 
+#include "machine/clock.hpp"
+
 namespace slipstream::python {
 
 using Work = std::function<void()>;
-
-/// Seconds of the host's steady clock.
-double seconds_now();
 
 double median(std::vector<double> values);
 

@@ -1,13 +1,13 @@
 #include "solver/lbm/step/split_tuner.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <sstream>
 
 #include <slipstream/error.hpp>
 
 #include "exchange/tuner_cache.hpp"
+#include "machine/clock.hpp"
 
 namespace slipstream::lbm {
 namespace {
@@ -18,8 +18,6 @@ constexpr double trial_seconds = 0.04;
 /// Bytes that a device sends, from which hiding them pays for the launches of the rim (four H200s: 1 % of a step gained
 /// at 5 MB, 4 % at 10 MB, 3 to 6 % lost at 1 MB).
 constexpr double worth_hiding = 5e6;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::string to_text(const std::string& key, const Split& split) {
   std::ostringstream text;
@@ -88,9 +86,9 @@ Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices,
 double seconds_a_step(const Communicator& comm, const TuneOptions& how, const std::function<void(std::int64_t)>& run) {
   const auto timed = [&](std::int64_t steps) {
     comm.barrier();
-    const double start = now();
+    const double start = seconds_now();
     run(steps);
-    return comm.max(now() - start) / static_cast<double>(steps);
+    return comm.max(seconds_now() - start) / static_cast<double>(steps);
   };
   const double guess = timed(std::max(1, how.warm_ups));
   const auto steps = static_cast<std::int64_t>(std::clamp(trial_seconds / std::max(guess, 1e-9), 4.0, 400.0));
@@ -102,7 +100,7 @@ double seconds_a_step(const Communicator& comm, const TuneOptions& how, const st
 Split tune_split(const Communicator& comm, const std::string& key, const std::vector<Split>& candidates,
                  const TuneOptions& how, const std::function<double(const Split&)>& seconds) {
   if (candidates.size() == 1) return candidates.front();
-  const double start = now();
+  const double start = seconds_now();
   const std::string agreed = comm.broadcast("rim " + key, 0);
   const std::string folder = how.cache_folder.empty() ? tuner_cache_folder() : how.cache_folder;
   const std::string file = folder.empty() ? "" : cache_file(folder, agreed);
@@ -135,7 +133,7 @@ Split tune_split(const Communicator& comm, const std::string& key, const std::ve
   require(found.has_value(), "the ranks do not agree on the rim that was tuned: they run different builds");
   found->source = measured ? "measured" : "cache";
   found->file = file;
-  found->seconds = now() - start;
+  found->seconds = seconds_now() - start;
   found->notes = std::move(notes);
   return *found;
 }
