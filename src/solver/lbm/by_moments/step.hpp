@@ -24,6 +24,12 @@ struct StepCells {
     collision(m);
     store_moments<S>(out + in.at(cell), in.component, m);
   }
+  SLIP_FN void finish_beside(const Cell& cell, const T (&g)[D3Q19::q]) const {
+    TenMoments<T> m = moments_arrived(g);
+    collision(m);
+    collision.smooth(m, in.load(in.at(cell)));
+    store_moments<S>(out + in.at(cell), in.component, m);
+  }
 };
 
 /// What neighbours send to the cells that links bring populations to, for these to complete.
@@ -53,7 +59,7 @@ struct StepBoundary {
       unrolled<0, D3Q19::q>(
           [&](auto i) { g[i()] = step.in.arrivals()[i() * step.in.boundary.count + beside.arrivals]; });
     }
-    step.finish(beside.cell, g);
+    step.finish_beside(beside.cell, g);
   }
 };
 
