@@ -173,7 +173,7 @@ inline std::unique_ptr<Lbm> made(const Communicator& comm, Options o, const Way&
   return lbm;
 }
 
-/// Whether a flow can be run so: moments lie in two arrays by rows along x, with all cells.
+/// Whether a flow can be run so: moments lie in two arrays by rows along x, and none is left out of them.
 inline bool suits(const Way& way, const Options& o) {
   return o.representation == Representation::populations ||
          (way.layout == Layout::soa && way.streaming == Streaming::two && way.solids != Solids::sparse &&
@@ -241,6 +241,7 @@ inline std::vector<Way> ways(Backend backend) {
        {std::tuple{0, Solids::flags, Streaming::two, "flags"},
         {1, Solids::flags, Streaming::in_place, "flags_in_place_blocks_27"},
         {2, Solids::flags, Streaming::two, "flags_by_word_aos"},
+        {4, Solids::flags, Streaming::two, "flags_direct_overlapped"},
         {6, Solids::flags, Streaming::two, "flags_along_z"},
         {6, Solids::flags, Streaming::in_place, "flags_in_place_along_z"},
         {7, Solids::sparse, Streaming::two, "sparse_along_z_cut_overlapped"},

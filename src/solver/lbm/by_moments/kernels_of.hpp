@@ -36,7 +36,8 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
       if (stream.device().backend == Backend::host)
         return box.extent(0) < 8 || box.extent(2) < 2 ? launch_on_host(stream, box, step)
                                                       : launch_rows(stream, box, step);
-      if (box.extent(0) >= 32 && box.extent(1) >= 4 && box.extent(2) >= 4) return launch_march(stream, box, step);
+      if (box.extent(0) >= 32 && box.extent(1) >= 4 && box.extent(2) >= 4)
+        return step.skips() ? launch_march<true>(stream, box, step) : launch_march<false>(stream, box, step);
       b.together ? b.together->add_on_gpu(box, step) : launch_on_gpu(stream, box, step);
     });
   }
@@ -66,7 +67,8 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
  private:
   template <class Collision>
   static StepCells<S, Collision> step_of(const BlockArrays& b, const Collision& collision) {
-    return {Cells(b), reinterpret_cast<Word*>(b.populations_out.origin), collision};
+    return {Cells(b), reinterpret_cast<Word*>(b.populations_out.origin), collision,
+            b.has_solids && b.skip_solids ? Scalars<const std::uint8_t>(b.flags) : Scalars<const std::uint8_t>()};
   }
   template <class F>
   static void with_collision(const Model& model, const F& f) {

@@ -25,7 +25,8 @@ constexpr MarchShape march_shape(std::size_t bytes) {
   return {64, 4, 48, false, false, 2};
 }
 
-template <class S, class Collision>
+/// `skips`: the step's, known to the compiler, since flags take registers.
+template <class S, class Collision, bool skips>
 struct MarchTiles {
   using T = typename S::Number;
   using Word = typename S::Word;
@@ -84,12 +85,17 @@ struct MarchTiles {
   struct Seat {
     int place = -1;
     std::int64_t column = 0;
+    std::int64_t flag = 0;  ///< where its column's flags lie, if cells are skipped
+    unsigned solid = 0;     ///< bit n: of the plane n before the one that was loaded last
+    std::uint8_t next = 0;  ///< the flag of the plane after it, on its way already
   };
   SLIP_FN Seat seat(int base_x, int base_y, int at_x, int at_y) const {
     const int x = base_x + at_x - 1, y = base_y + at_y - 1;
     if (x > high[0] || y > high[1]) return {};
     const auto& in = step.in;
-    return {at_y * row + at_x, in.wrapped(x, 0) + in.wrapped(y, 1) * in.row};
+    Seat found{at_y * row + at_x, in.wrapped(x, 0) + in.wrapped(y, 1) * in.row};
+    if constexpr (skips) found.flag = step.flags.at(in.wrapped(x, 0), in.wrapped(y, 1), 0);
+    return found;
   }
   SLIP_FN Seat ring_seat(int base_x, int base_y, int thread) const {
     if (thread >= ring) return {};
@@ -126,12 +132,19 @@ struct MarchTiles {
     const Word* line = nullptr;
 
     const auto plane_of = [&](int k) { return step.in.wrapped(k, 2) * step.in.plane; };
-    const auto load_own = [&](int k) {
-      if (own.place >= 0 && k <= end) next = step.in.load(plane_of(k) + own.column);
+    const auto flag_of = [&](const Seat& at, int k) -> std::uint8_t {
+      return at.place >= 0 && k <= end ? step.flags.origin[at.flag + step.in.wrapped(k, 2) * step.flags.plane] : 0;
     };
-    const auto load_ring = [&](int k) {
-      if (beside.place >= 0 && k <= end) next_beside = step.in.load(plane_of(k) + beside.column);
+    const auto load = [&](Seat& at, int k, TenMoments<T>& to) {
+      if constexpr (skips) {
+        at.solid = at.solid << 1 | (at.next != 0 ? 1u : 0u);
+        at.next = flag_of(at, k + 1);
+        if ((at.solid & 1u) != 0) return;
+      }
+      if (at.place >= 0 && k <= end) to = step.in.load(plane_of(k) + at.column);
     };
+    const auto load_own = [&](int k) { load(own, k, next); };
+    const auto load_ring = [&](int k) { load(beside, k, next_beside); };
     const auto fetch = [&](int k) {
       if (line != nullptr && k <= end) fetch_ahead(line + plane_of(k));
     };
@@ -154,7 +167,8 @@ struct MarchTiles {
     };
     const auto receive = [&](int k) {
       const T* const plane = memory + ((k - first) & 1) * shared * cells + own.place;
-      if (k > first) {
+      // The plane after k was loaded last.
+      if (k > first && (!skips || (own.solid >> 2 & 1u) == 0)) {
         TenMoments<T> m = arrived.with(crossing<-1>(plane, down));
         step.collision(m);
         store_moments<S>(step.out + (k - 1) * step.in.plane + own.column, step.in.component, m);
@@ -167,6 +181,10 @@ struct MarchTiles {
       beside = ring_seat(base_x, base_y, thread);
       inside = base_x + thread % width < high[0] && base_y + thread / width < high[1];
       if constexpr (shape.ahead > 0) line = line_of(base_x, base_y, thread);
+      if constexpr (skips) {
+        own.next = flag_of(own, first - 1);
+        beside.next = flag_of(beside, first - 1);
+      }
       for (int n = 1; n <= shape.ahead; ++n) fetch(first + n);
       load_own(first - 1);
       load_ring(first - 1);
@@ -197,9 +215,9 @@ inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_
   return static_cast<int>(best);
 }
 
-template <class S, class Collision>
+template <bool skips, class S, class Collision>
 void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step) {
-  using March = MarchTiles<S, Collision>;
+  using March = MarchTiles<S, Collision, skips>;
   const auto tiles = [&](int axis, int size) { return static_cast<int>((box.extent(axis) + size - 1) / size); };
   const int x = tiles(0, March::width), y = tiles(1, March::height);
   const int depth = march_depth(std::int64_t{x} * y, box.extent(2),

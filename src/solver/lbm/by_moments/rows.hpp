@@ -25,11 +25,29 @@ struct MarchRows {
   SLIP_FN int population() const { return (rows + 2) * row(); }
   SLIP_FN int plane() const { return D3Q19::q * population(); }
 
-  [[gnu::flatten]] void send(T* to, int y, int z) const {
+  /// Calls what(first, end) for parts of a row between two cells that hold all of its fluid: for the whole of it where
+  /// no cells are skipped.
+  template <class F>
+  void each_part(int begin, int end, int y, int z, const F& what) const {
+    if (!step.skips()) return what(begin, end);
+    constexpr int length = 32;
+    for (int first = begin; first < end; first += length) {
+      const int next = std::min(first + length, end);
+      bool solid = true;
+      for (int x = first; x < next && solid; ++x) solid = step.solid(x, y, z);
+      if (!solid) what(first, next);
+    }
+  }
+
+  void send(T* to, int y, int z) const {
+    each_part(low[0] - 1, high[0] + 1, step.in.wrapped(y, 1), step.in.wrapped(z, 2),
+              [&](int first, int end) { send_cells(to + (first - low[0] + 1), first, end - first, y, z); });
+  }
+  [[gnu::flatten]] void send_cells(T* to, int first, int n, int y, int z) const {
     const auto& in = step.in;
-    const Word* const from = in.origin + in.wrapped(y, 1) * in.row + in.wrapped(z, 2) * in.plane + low[0] - 1;
+    const Word* const from = in.origin + in.wrapped(y, 1) * in.row + in.wrapped(z, 2) * in.plane + first;
     const std::int64_t component = in.component;
-    const int n = row(), apart = population();
+    const int apart = population();
 #pragma GCC ivdep
     for (int i = 0; i < n; ++i) {
       const Sending<T> s(load_moments<S>(from + i, component), Collision::third_order);
@@ -39,12 +57,19 @@ struct MarchRows {
 
   /// `from`: by the velocity of a population along z, its place at the row's first cell in the plane that it comes
   /// from.
-  [[gnu::flatten]] void receive(const T* const down, const T* const same, const T* const up, int y, int z) const {
+  void receive(const T* down, const T* same, const T* up, int y, int z) const {
+    each_part(low[0], high[0], y, z, [&](int first, int end) {
+      const int skipped = first - low[0];
+      receive_cells(down + skipped, same + skipped, up + skipped, first, end - first, y, z);
+    });
+  }
+  [[gnu::flatten]] void receive_cells(const T* const down, const T* const same, const T* const up, int first, int n,
+                                      int y, int z) const {
     const auto& in = step.in;
-    Word* const out = step.out + y * in.row + z * in.plane + low[0];
+    Word* const out = step.out + y * in.row + z * in.plane + first;
     const std::int64_t component = in.component;
     const Collision collision = step.collision;
-    const int n = high[0] - low[0], along = row(), apart = population();
+    const int along = row(), apart = population();
 #pragma GCC ivdep
     for (int i = 0; i < n; ++i) {
       T g[D3Q19::q];

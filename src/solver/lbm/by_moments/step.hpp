@@ -13,8 +13,14 @@ struct StepCells {
   MomentCells<S> in;
   typename S::Word* out;
   Collision collision;
+  /// Of a block whose cells that are not fluid are neither read nor written; origin null: it has none, or takes all
+  /// cells alike. What fluid cells beside them would have been sent comes from lists in any case.
+  Scalars<const std::uint8_t> flags;
 
+  SLIP_FN bool skips() const { return flags.origin != nullptr; }
+  SLIP_FN bool solid(int i, int j, int k) const { return flags.origin[flags.at(i, j, k)] != 0; }
   SLIP_FN void operator()(int i, int j, int k) const {
+    if (skips() && solid(i, j, k)) return;
     T g[D3Q19::q];
     in.gather({i, j, k}, 0, g);
     finish({i, j, k}, g);

@@ -197,7 +197,9 @@ class SolidsTuner {
         notes.push_back("warning: " + file + " is damaged; measured again");
       }
     const Machine machine = alone_on(block.device);
-    const auto differ = ways_that_differ(model_of(options_), on_gpus(grid_), layout_of(grid_, options_));
+    const auto differ = options_.representation == Representation::moments
+                            ? std::vector{Solids::dense, Solids::flags}
+                            : ways_that_differ(model_of(options_), on_gpus(grid_), layout_of(grid_, options_));
     for (std::size_t i = 0; i < ways.size(); ++i)
       found.seconds[i] =
           std::find(differ.begin(), differ.end(), ways[i]) == differ.end() ? never : seconds(machine, block, ways[i]);

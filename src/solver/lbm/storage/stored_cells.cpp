@@ -45,7 +45,12 @@ double packing_share(bool gpu) { return gpu ? 0.3 : 0.85; }
 }  // namespace
 
 Kept kept_by(const Options& options, bool gpu, const Solidity& solidity) {
-  if (options.representation == Representation::moments) return Kept::all;
+  if (options.representation == Representation::moments) {
+    // Flags are a byte of 80: skipped cells save that where they fill stretches of rows.
+    const bool skipped = options.solids == Solids::flags ||
+                         (options.solids == Solids::automatic && solidity.share * solidity.long_share > 0.02);
+    return skipped ? Kept::fluid : Kept::all;
+  }
   // Nothing to compute, and nothing to store.
   if (solidity.share == 1 && options.solids != Solids::dense) return Kept::packed;
   switch (options.solids) {
