@@ -38,14 +38,14 @@ RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 SIDEWAYS = {("route", "pattern"), ("route", "coding")}
 
 PUBLIC_ROOMS = {
-    "device": "error box device buffer stream graph launch signal copy_rate build_info trace",
+    "device": "error box device buffer arena stream graph launch signal copy_rate build_info trace",
     "machine": "communicator machine",
     "grid": "stencil grid field state cut",
     "pattern": "transfer pattern transpose",
     "coding": "coding",
     "geometry": "mesh bodies",
     "route": "route mover throttle window",
-    "exchange": "exchange collective block_sums gather_scatter tuner",
+    "exchange": "exchange arena_report collective block_sums gather_scatter tuner",
     "fft": "fft",
     "solver": "simulation guard lbm stencil_solver point_update dns sem sem_solver krylov",
     "io": "gather vtkhdf vtkhdf_hexahedra output checkpoint",

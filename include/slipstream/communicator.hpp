@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <slipstream/arena.hpp>
+
 namespace slipstream {
 
 /// A communicator of Slipstream's own, duplicated from the caller's, so that messages never mix.
@@ -32,11 +34,15 @@ class Communicator {
   std::vector<std::string> all_gather(const std::string& mine) const;
   std::vector<std::int64_t> all_gather(std::int64_t mine) const;
 
+  /// What all that is made with this communicator, or a copy of it, shares on a device of this rank.
+  Arena arena(Device device) const { return arenas_->of(device); }
+
   /// Ends all ranks with this exit code, for errors that only one rank knows of.
   [[noreturn]] void abort(int exit_code) const;
 
  private:
   std::shared_ptr<MPI_Comm> owned_;  ///< frees the duplicate with the last copy
+  std::shared_ptr<Arenas> arenas_ = std::make_shared<Arenas>();
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;

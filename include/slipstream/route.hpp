@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <slipstream/arena.hpp>
 #include <slipstream/buffer.hpp>
 #include <slipstream/coding.hpp>
 #include <slipstream/communicator.hpp>
@@ -314,6 +315,7 @@ struct Pulse {
 /// What a route works with at the sending end.
 struct SendSite {
   Device device;
+  Arena arena{device};  ///< for all memory that the end needs, of any kind
   std::vector<Leg> legs;
   /// Place of each leg's block here and, for routes that store into it, at the target.
   std::vector<Place> sources, targets;
@@ -325,6 +327,7 @@ struct SendSite {
 
 struct ReceiveSite {
   Device device;
+  Arena arena{device};
   std::vector<Leg> legs;
   std::vector<Place> targets;  // of each leg
   Landing landing;

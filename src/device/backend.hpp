@@ -61,4 +61,7 @@ DeviceBackend* cuda_backend();
 /// Throws where the backend is not in this build.
 DeviceBackend& backend_of(Backend backend);
 
+/// What allocate() does, but for the faults that tests ask for.
+void* allocate_now(Device device, Memory memory, std::size_t bytes);
+
 }  // namespace slipstream::detail

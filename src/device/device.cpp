@@ -2,6 +2,7 @@
 #include <slipstream/device.hpp>
 #include <slipstream/stream.hpp>
 
+#include "device/arena_memory.hpp"
 #include "device/backend.hpp"
 #include "device/faults.hpp"
 #include "device/kept_memory.hpp"
@@ -23,6 +24,10 @@ DeviceBackend& backend_of(Backend backend) {
 
 void* allocate(Device device, Memory memory, std::size_t bytes) {
   faults::pass(faults::Step::allocation);
+  return allocate_now(device, memory, bytes);
+}
+
+void* allocate_now(Device device, Memory memory, std::size_t bytes) {
   DeviceBackend& backend = backend_of(device.backend);
   const auto take = [&] {
     return memory == Memory::message ? allocate_kept(backend, device, bytes)
@@ -31,7 +36,9 @@ void* allocate(Device device, Memory memory, std::size_t bytes) {
   try {
     return take();
   } catch (const OutOfMemory&) {
-    if (!release_kept(backend, device)) throw;
+    // Chunks of memory that MPI was given are kept, too, once they are in no arena.
+    const bool unused = free_unused_chunks(device), kept = release_kept(backend, device);
+    if (!unused && !kept) throw;
   }
   return take();
 }

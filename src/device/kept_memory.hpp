@@ -19,16 +19,17 @@ bool release_kept(DeviceBackend& backend, Device device);
 
 namespace slipstream {
 
-/// Never frees the memory: others, who cannot be asked any more, may still store to it. From any thread.
-template <class T>
-void keep_for_ever(Buffer<T> buffer) {
+/// Never frees the memory of a Buffer or a Span: others, who cannot be asked any more, may still store to it. From any
+/// thread.
+template <class Memory>
+void keep_for_ever(Memory memory) {
   struct Node {
-    Buffer<T> held;
+    Memory held;
     Node* next = nullptr;
   };
   static std::atomic<Node*> first = nullptr;
-  if (!buffer.data()) return;
-  Node* const node = new Node{std::move(buffer), first};
+  if (!memory.data()) return;
+  Node* const node = new Node{std::move(memory), first};
   while (!first.compare_exchange_weak(node->next, node)) {
   }
 }

@@ -85,8 +85,10 @@ void Exchange::Impl::check_items() const {
 }
 
 void Exchange::Impl::make_sides() {
-  for (const int device : grid.machine().devices_of_rank(grid.rank()))
-    sides.push_back(std::make_unique<Side>(device, grid.machine().device(device).local));
+  for (const int index : grid.machine().devices_of_rank(grid.rank())) {
+    const Device device = grid.machine().device(index).local;
+    sides.push_back(std::make_unique<Side>(index, device, comm.arena(device)));
+  }
 }
 
 Exchange::Impl::~Impl() { unwind(false); }

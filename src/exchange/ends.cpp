@@ -29,8 +29,7 @@ int users_of(const Machine& machine, int device) {
 }  // namespace
 
 SendSite Exchange::Impl::send_site(const Channel& channel, Side& side) {
-  SendSite site;
-  site.device = side.device;
+  SendSite site{.device = side.device, .arena = side.arena};
   site.legs = channel.bundle->legs;
   site.sources = places(channel, ItemEnd::source, side);
   if (channel.need.in_place) site.targets = places(channel, ItemEnd::target, side);
@@ -42,8 +41,7 @@ SendSite Exchange::Impl::send_site(const Channel& channel, Side& side) {
 }
 
 ReceiveSite Exchange::Impl::receive_site(const Channel& channel, Side& side) {
-  ReceiveSite site;
-  site.device = side.device;
+  ReceiveSite site{.device = side.device, .arena = side.arena};
   site.legs = channel.bundle->legs;
   site.targets = places(channel, ItemEnd::target, side);
   site.landing = landing_of(channel, side.device);
@@ -99,7 +97,7 @@ void Exchange::Impl::combine(Side& side) {
   // In one launch with the packing, the values that are combined may be those that other teams still pack.
   std::size_t packings = 0;
   for (const auto& sender : side.senders) packings += sender->batches.size();
-  side.packed = Buffer<Signal>(side.device, std::max<std::size_t>(1, packings) * signal_line);
+  side.packed = side.arena.take<Signal>(std::max<std::size_t>(1, packings) * signal_line);
   fill(side.stream, side.packed.data(), 0, side.packed.bytes());
   side.stream.synchronize();
   Signal* packed = side.packed.data();
@@ -177,9 +175,8 @@ void Exchange::Impl::make_programs() {
     }
     Schedule schedule = schedule_of(side, opening);
     side.message_stamp = schedule.message_stamp;
-    in_room_for("the times", side, [&] {
-      side.stamps = Buffer<std::uint64_t>(side.device, static_cast<std::size_t>(schedule.stamps) + 1);
-    });
+    in_room_for("the times", side,
+                [&] { side.stamps = side.arena.take<std::uint64_t>(static_cast<std::size_t>(schedule.stamps) + 1); });
     fill(side.stream, side.stamps.data(), 0, side.stamps.bytes());
     side.stream.synchronize();
     const Batch nothing;

@@ -360,7 +360,7 @@ std::vector<double> Exchange::Impl::arrival_us() {
   std::vector<double> times(messages.size(), -1);
   for (auto& pointer : sides) {
     Side& side = *pointer;
-    Buffer<std::uint64_t> stamps(side.device, side.stamps.size(), Memory::pinned);
+    const auto stamps = side.arena.take<std::uint64_t>(side.stamps.size(), Memory::pinned);
     synchronize(side.device);
     copy(side.stream, stamps.data(), side.stamps.data(), stamps.bytes());
     side.stream.synchronize();

@@ -35,9 +35,12 @@ struct Share {
 
 }  // namespace
 
-HostPacked::Here::Here(Device device, const Lists<std::uint32_t>& copies, std::size_t bytes)
-    : there(device, bytes), here(device, bytes, Memory::pinned), left(device), back(device) {
-  Stream stream(device);
+HostPacked::Here::Here(const Arena& arena, const Lists<std::uint32_t>& copies, std::size_t bytes)
+    : there(arena.take<std::byte>(bytes)),
+      here(arena.take<std::byte>(bytes, Memory::pinned)),
+      left(arena.device()),
+      back(arena.device()) {
+  Stream stream(arena.device());
   rows = uploaded(stream, copies);
 }
 
@@ -48,7 +51,7 @@ HostPacked::HostPacked(const Communicator& comm, const Machine& machine, const s
   on_all_ranks(comm, "a gather-scatter could not be made", [&] {
     for (const Copies& c : copies)
       devices_.emplace_back(
-          machine.device(c.device).local, c.partials->copies,
+          comm.arena(machine.device(c.device).local), c.partials->copies,
           c.partials->ids.size() * static_cast<std::size_t>(options.components) * size_of(options.type));
     for (const int device : host.devices_of_rank(comm.rank())) streams_.emplace_back(host.device(device).local);
   });
@@ -65,6 +68,18 @@ HostPacked::HostPacked(const Communicator& comm, const Machine& machine, const s
     points.push_back({copies[d].partials->ids, before, 1});
   }
   host_ = std::make_unique<GatherScatter>(comm, host, points, options_on_host(options));
+}
+
+/// What was queued reads and writes memory that goes back to the arenas.
+HostPacked::~HostPacked() {
+  for (const Here& here : devices_) {
+    try {
+      here.left.synchronize();
+      here.back.synchronize();
+    } catch (const Error&) {
+      // A destructor has nobody to tell; the same error was thrown where the stream was used.
+    }
+  }
 }
 
 void HostPacked::pack(std::size_t device, Stream& stream, const Values& values, Op op) {

@@ -22,6 +22,7 @@ class HostPacked {
   /// Collective. `copies`: with their partials.
   HostPacked(const Communicator& comm, const Machine& machine, const std::vector<Copies>& copies,
              const GatherScatterOptions& options);
+  ~HostPacked();
 
   /// Combines the copies in each block, and starts the copy to the host.
   void pack(std::size_t device, Stream& stream, const Values& values, Op op);
@@ -32,10 +33,10 @@ class HostPacked {
 
  private:
   struct Here {
-    Here(Device device, const Lists<std::uint32_t>& copies, std::size_t bytes);
+    Here(const Arena& arena, const Lists<std::uint32_t>& copies, std::size_t bytes);
     DeviceRows<std::uint32_t> rows;
-    Buffer<std::byte> there, here;  // the buffer, and on the host
-    Event left, back;               // copied to the host, and back
+    Span<std::byte> there, here;  // the buffer, and on the host
+    Event left, back;             // copied to the host, and back
   };
   DType type_;
   int components_;

@@ -50,18 +50,25 @@ struct ProducedWindows {
 
 /// What one device of this rank does in an exchange.
 struct Side {
-  Side(int index, Device device)
-      : index(index), device(device), stream(device, Priority::high), before(device), after(device), ran(device) {}
+  Side(int index, Device device, Arena arena)
+      : index(index),
+        device(device),
+        arena(std::move(arena)),
+        stream(device, Priority::high),
+        before(device),
+        after(device),
+        ran(device) {}
 
   int index;  // in the machine's numbering
   Device device;
+  Arena arena;  // of all memory below, but for tables
   Stream stream;
   Event before, after;
-  Event ran;               // behind what the last run() queued on the caller's stream; never recorded in a capture
-  Buffer<Signal> signals;  // the exchange's number and whether a wait gave up, then one per line
-  Buffer<std::byte> slots, host_slots, mapped_host_slots;
-  Buffer<Failure> failure;
-  Buffer<std::uint64_t> stamps;
+  Event ran;             // behind what the last run() queued on the caller's stream; never recorded in a capture
+  Span<Signal> signals;  // the exchange's number and whether a wait gave up, then one per line
+  Span<std::byte> slots, host_slots, mapped_host_slots;
+  Span<Failure> failure;
+  Span<std::uint64_t> stamps;
   std::vector<std::unique_ptr<Sender>> senders;  // farthest first
   std::vector<std::unique_ptr<Receiver>> receivers;
   std::vector<std::size_t> sent, received;  // each sender's, each receiver's channel
@@ -70,7 +77,7 @@ struct Side {
   Arrays arrays;
   std::map<ArrayName, int> array_numbers;
   std::vector<std::vector<std::byte*>> array_places;  // [array][combination]
-  Buffer<Signal> packed;  // where values are combined: which of the senders' batches are done
+  Span<Signal> packed;  // where values are combined: which of the senders' batches are done
   std::optional<Batch> combining;
   Program outgoing, incoming, whole, gates, opening;
   std::map<std::size_t, ErrorProbe> probes;        // of senders with coded values, where errors are measured

@@ -69,12 +69,12 @@ void Exchange::Impl::make_landing_places() {
       }
     }
     in_room_for("the counters", *side, [&] {
-      side->signals = Buffer<Signal>(side->device, signals * signal_line, Memory::shared);
-      side->failure = Buffer<Failure>(side->device, 1, Memory::pinned);
+      side->signals = side->arena.take<Signal>(signals * signal_line, Memory::shared);
+      side->failure = side->arena.take<Failure>(1, Memory::pinned);
       side->failure.data()[0] = Failure{};
     });
     try {
-      if (slot_bytes) side->slots = Buffer<std::byte>(side->device, slot_bytes, Memory::shared);
+      if (slot_bytes) side->slots = side->arena.take<std::byte>(slot_bytes, Memory::shared);
     } catch (const Error& error) {
       throw OutOfMemory("no room on device " + std::to_string(side->index) + " of rank " + std::to_string(grid.rank()) +
                         " for the landing slots of an exchange, " + std::to_string(slot_bytes) +
@@ -108,9 +108,9 @@ void Exchange::Impl::make_host_landings() {
         bytes += host_bytes(channel);
       }
       if (!bytes) continue;
-      Buffer<std::byte>& buffer = mapped ? side->mapped_host_slots : side->host_slots;
+      Span<std::byte>& places = mapped ? side->mapped_host_slots : side->host_slots;
       try {
-        buffer = Buffer<std::byte>(side->device, bytes, mapped ? Memory::pinned_shared : Memory::pinned);
+        places = side->arena.take<std::byte>(bytes, mapped ? Memory::pinned_shared : Memory::pinned);
       } catch (const Error& error) {
         if (!mapped)
           throw OutOfMemory("no room in the host's memory for the landing places of device " +
@@ -119,9 +119,9 @@ void Exchange::Impl::make_host_landings() {
                             error.what() + ")");
         continue;  // nothing is published, so that prove_host_landings() fails and messages go through MPI
       }
-      if (!mapped) std::memset(buffer.data(), 0, buffer.bytes());
+      if (!mapped) std::memset(places.data(), 0, places.bytes());
       for (const auto& [source, offset] : offsets)
-        directory.publish({What::host, side->index, source}, side->device, buffer.data() + offset, mapped);
+        directory.publish({What::host, side->index, source}, side->device, places.data() + offset, mapped);
     }
 }
 

@@ -2,9 +2,10 @@
 // device folds them all.
 #include <cstring>
 
-#include <slipstream/buffer.hpp>
+#include <slipstream/arena.hpp>
 #include <slipstream/error.hpp>
 
+#include "device/kept_memory.hpp"
 #include "exchange/reduction.hpp"
 #include "machine/agree.hpp"
 #include "machine/parting.hpp"
@@ -18,10 +19,11 @@ class MpiReduction final : public Reduction {
   MpiReduction(const Communicator& comm, const ReduceTeam& team)
       : team_(team), bytes_(team.fold.values * size_of(team.fold.type)), parting_(comm, "an all-reduce") {
     on_all_ranks(comm, [&] {
-      gathered_ = Buffer<std::byte>(team.local(team.devices.front()), team.fold.devices * bytes_, Memory::pinned);
-      mine_ = Buffer<std::byte>(gathered_.device(), team.devices.size() * bytes_, Memory::pinned);
-      for (const int device : team_.devices)
-        scratch_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
+      const std::size_t all = static_cast<std::size_t>(team.fold.devices) * bytes_;
+      const Arena first = comm.arena(team.local(team.devices.front()));
+      gathered_ = first.take<std::byte>(all, Memory::pinned);
+      mine_ = first.take<std::byte>(team.devices.size() * bytes_, Memory::pinned);
+      for (const int device : team_.devices) scratch_.push_back(comm.arena(team_.local(device)).take<std::byte>(all));
     });
     try {
       for (int other = 0; other < comm.size(); ++other)
@@ -41,6 +43,10 @@ class MpiReduction final : public Reduction {
         // A destructor has nobody to tell; the same error was thrown where the stream was used.
       }
     }
+    if (broken_.empty()) return;
+    // What was cancelled may have been under way.
+    keep_for_ever(std::move(gathered_));
+    keep_for_ever(std::move(mine_));
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
@@ -131,10 +137,10 @@ class MpiReduction final : public Reduction {
   }
 
   ReduceTeam team_;
-  std::size_t bytes_;           // of one device's values
-  Buffer<std::byte> gathered_;  // by device
-  Buffer<std::byte> mine_;      // of this rank's devices
-  std::vector<Buffer<std::byte>> scratch_;
+  std::size_t bytes_;         // of one device's values
+  Span<std::byte> gathered_;  // by device
+  Span<std::byte> mine_;      // of this rank's devices
+  std::vector<Span<std::byte>> scratch_;
   Parting parting_;
   std::vector<Request> requests_;
   std::uint64_t number_ = 0;

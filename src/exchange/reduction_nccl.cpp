@@ -29,7 +29,8 @@ class NcclReduction final : public Reduction {
         clique_(team.machine.devices() > 1 ? nccl_clique(all_pairs(comm, team.machine, bytes_)) : nullptr) {
     on_all_ranks(comm, [&] {
       for (const int device : team_.devices) {
-        gathered_.emplace_back(team_.local(device), static_cast<std::size_t>(team_.fold.devices) * bytes_);
+        gathered_.push_back(
+            comm.arena(team_.local(device)).take<std::byte>(static_cast<std::size_t>(team_.fold.devices) * bytes_));
         folded_.emplace_back(team_.local(device));
       }
     });
@@ -46,6 +47,14 @@ class NcclReduction final : public Reduction {
   ~NcclReduction() override {
     watchdog_.reset();
     if (!asked_until([this] { return over(); }, team_.wait_limit) && clique_) clique_->abandon();
+    // Replays of graphs, too.
+    for (const int device : team_.devices) {
+      try {
+        synchronize(team_.local(device));
+      } catch (const Error&) {
+        // A destructor has nobody to tell; the same error was thrown where the stream was used.
+      }
+    }
   }
 
   void run(std::vector<Stream>& streams, const std::vector<void*>& values) override {
@@ -108,9 +117,9 @@ class NcclReduction final : public Reduction {
   }
 
   ReduceTeam team_;
-  std::size_t bytes_;                        // of one device's values
-  std::shared_ptr<NcclClique> clique_;       // none where there is one device
-  std::vector<Buffer<std::byte>> gathered_;  // by device
+  std::size_t bytes_;                      // of one device's values
+  std::shared_ptr<NcclClique> clique_;     // none where there is one device
+  std::vector<Span<std::byte>> gathered_;  // by device
   std::vector<Event> folded_;
   std::uint64_t number_ = 0;
   std::unique_ptr<Watchdog> watchdog_;

@@ -1,4 +1,5 @@
 // An all-reduce by kernels that store into one another's memory.
+#include <slipstream/arena.hpp>
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
@@ -16,7 +17,7 @@ class PeerReduction final : public Reduction {
  public:
   PeerReduction(const Communicator& comm, const ReduceTeam& team)
       : team_(team), sides_(team.devices.size()), parting_(comm, "an all-reduce") {
-    on_all_ranks(comm, [&] { make_landing_places(); });
+    on_all_ranks(comm, [&] { make_landing_places(comm); });
     addresses_ = by_device(comm, team_.machine, my_addresses_);
     on_all_ranks(comm, [&] { reach_all(); });
   }
@@ -60,9 +61,9 @@ class PeerReduction final : public Reduction {
   }
 
   struct Side {
-    Buffer<WordPair> landing;
-    Buffer<ReduceState> state;
-    Buffer<MissedWords> missed;
+    Span<WordPair> landing;
+    Span<ReduceState> state;
+    Span<MissedWords> missed;
     Buffer<WordPair*> remote;
     PeerReduce reduce;
   };
@@ -73,13 +74,14 @@ class PeerReduction final : public Reduction {
     MemoryHandle handle;
   };
 
-  void make_landing_places() {
+  void make_landing_places(const Communicator& comm) {
     for (std::size_t i = 0; i < sides_.size(); ++i) {
       const Device device = team_.local(team_.devices[i]);
+      const Arena arena = comm.arena(device);
       Side& side = sides_[i];
-      side.landing = Buffer<WordPair>(device, 2 * team_.fold.pairs(), Memory::shared);
-      side.state = Buffer<ReduceState>(device, 1);
-      side.missed = Buffer<MissedWords>(device, 1, Memory::pinned);
+      side.landing = arena.take<WordPair>(2 * team_.fold.pairs(), Memory::shared);
+      side.state = arena.take<ReduceState>(1);
+      side.missed = arena.take<MissedWords>(1, Memory::pinned);
       *side.missed.data() = MissedWords{};
       Stream stream(device);
       fill(stream, side.landing.data(), 0, side.landing.bytes());

@@ -13,6 +13,7 @@
 
 #include "exchange/agreement.hpp"
 #include "exchange/plan.hpp"
+#include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/agree.hpp"
@@ -437,46 +438,31 @@ class Tuner {
 
   // Remembering ---------------------------------------------------------------------------------------------------
 
-  std::optional<std::string> remembered(const std::string& key) {
-    if (how_.retune || result_.file.empty()) return {};
-    const std::optional<std::string> text = read_cache(result_.file);
-    if (!text || found_from_text(key, *text)) return text;
-    result_.notes.push_back("warning: " + result_.file + " is damaged; measured again");
-    return {};
-  }
-
   void find() {
     // Options and lists of patterns are in what they transfer.
-    const std::string key =
-        comm_.broadcast(tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + beside_, 0);
-    const std::string folder = how_.cache_folder.empty() ? tuner_cache_folder() : how_.cache_folder;
-    if (!folder.empty()) result_.file = cache_file(folder, key);
-    std::string text;
-    if (comm_.rank() == 0) text = remembered(key).value_or("");
-    text = comm_.broadcast(text, 0);
-    result_.source = text.empty() ? "measured" : "cache";
-    if (text.empty()) {
+    Remembered memory({"what was measured", "slipstream tuned exchange 5"},
+                      tuner_key(grid_, planned_, options_) + " transfers " + std::to_string(transfers_) + beside_,
+                      how_);
+    std::optional<Found> found;
+    const auto read = [&](const std::string& lines) {
+      found = found_from_lines(lines);
+      return found.has_value();
+    };
+    memory.find(comm_, read, [&] {
       for (const int device : grid_.machine().devices_of_rank(grid_.rank())) {
         const Device local = grid_.machine().device(device).local;
         synchronize(local);  // the fields may still be written
         streams_.emplace_back(local);
+        arenas_.push_back(comm_.arena(local));
       }
-      text = comm_.broadcast(to_text(key, decide()), 0);
-      if (comm_.rank() == 0) keep(text);
-    }
-    const std::optional<Found> found = found_from_text(key, text);
-    require(found.has_value(), "the ranks do not agree on what was tuned: they run different builds of slipstream");
+      return to_lines(decide());
+    });
+    result_.source = memory.measured() ? "measured" : "cache";
+    result_.file = memory.file();
+    result_.notes.insert(result_.notes.end(), memory.notes().begin(), memory.notes().end());
     result_.options.knobs = found->knobs;
     result_.options.chosen = found->chosen;
     result_.options.reasons = found->reasons;
-  }
-
-  void keep(const std::string& text) {
-    if (result_.file.empty()) {
-      result_.notes.push_back("what was measured is not kept: neither XDG_CACHE_HOME nor HOME is set");
-    } else if (const std::string failure = write_cache(result_.file, text); !failure.empty()) {
-      result_.notes.push_back(failure);
-    }
   }
 
   const Communicator& comm_;
@@ -493,6 +479,7 @@ class Tuner {
   Times best_;
   double best_whole_ = never;
   std::vector<Stream> streams_;
+  std::vector<Arena> arenas_;  // so that one candidate's memory serves the next
   std::vector<Candidate> candidates_;
   std::map<PairKey, std::string> reasons_;
   Tuning result_;

@@ -1,35 +1,15 @@
 #include "exchange/tuner_cache.hpp"
 
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include <slipstream/build_info.hpp>
 #include <slipstream/error.hpp>
-#include <slipstream/tuner.hpp>
 
 #include "exchange/plan.hpp"
 #include "machine/hash.hpp"
 
 namespace slipstream {
 namespace {
-
-constexpr const char* header = "slipstream tuned exchange 5";
-
-std::string hex(std::uint64_t value) {
-  std::ostringstream text;
-  text << std::hex << value;
-  return text.str();
-}
-
-std::uint64_t hash_of(const std::string& text) {
-  Hash hash;
-  hash.add(text);
-  return hash.value();
-}
 
 std::string mpi_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -74,38 +54,25 @@ std::string tuner_key(const Grid& grid, const std::vector<PlannedItem>& items, c
   return key;
 }
 
-std::string sealed(const std::string& lines) { return lines + "end " + hex(hash_of(lines)) + "\n"; }
-
-std::optional<std::string> unsealed(const std::string& text) {
-  const std::size_t end = text.rfind("end ");
-  if (end == std::string::npos || text != sealed(text.substr(0, end))) return {};
-  return text.substr(0, end);
-}
-
-std::string to_text(const std::string& key, const Found& found) {
+std::string to_lines(const Found& found) {
   std::ostringstream text;
   const Knobs& k = found.knobs;
-  text << header << "\nkey " << key << "\nknobs " << to_string(k.pack) << ' ' << to_string(k.streams) << ' '
-       << to_string(k.grouping) << ' ' << to_string(k.mpi) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place
-       << ' ' << k.sealed << ' ' << k.chunk << ' ' << k.ring << '\n';
+  text << "knobs " << to_string(k.pack) << ' ' << to_string(k.streams) << ' ' << to_string(k.grouping) << ' '
+       << to_string(k.mpi) << ' ' << k.sync << ' ' << k.teams << ' ' << k.in_place << ' ' << k.sealed << ' ' << k.chunk
+       << ' ' << k.ring << '\n';
   for (const auto& [pair, kind] : found.chosen) {
     const auto reason = found.reasons.find(pair);
     text << "pair " << pair.first << ' ' << pair.second << ' ' << to_string(kind) << ' '
          << (reason == found.reasons.end() ? "measured" : reason->second) << '\n';
   }
-  return sealed(text.str());
+  return text.str();
 }
 
-std::optional<Found> found_from_text(const std::string& key, const std::string& text) {
-  const std::optional<std::string> whole = unsealed(text);
-  if (!whole) return {};
-  std::istringstream lines(*whole);
-  std::string line;
-  if (!std::getline(lines, line) || line != header) return {};
-  if (!std::getline(lines, line) || line != "key " + key) return {};
+std::optional<Found> found_from_lines(const std::string& text) {
+  std::istringstream lines(text);
   Found found;
   try {
-    while (std::getline(lines, line)) {
+    for (std::string line; std::getline(lines, line);) {
       std::istringstream words(line);
       std::string what, name, other, grouping, mpi;
       words >> what;
@@ -128,45 +95,6 @@ std::optional<Found> found_from_text(const std::string& key, const std::string& 
     return {};  // of a build that has other routes
   }
   return found;
-}
-
-std::string tuner_cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  // Relative paths are to be ignored (XDG Base Directory Specification).
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.starts_with('/')) return xdg + "/slipstream";
-  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/slipstream";
-  return "";
-}
-
-std::string cache_file(const std::string& folder, const std::string& key) {
-  return folder + "/tuned-" + hex(hash_of(key)) + ".txt";
-}
-
-std::optional<std::string> read_cache(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return {};
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::string write_cache(const std::string& file, const std::string& text) {
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), failed);
-  const std::string beside = file + "." + std::to_string(::getpid());
-  {
-    std::ofstream out(beside, std::ios::binary);
-    out << text << std::flush;
-    if (!out) failed = std::make_error_code(std::errc::io_error);
-  }
-  if (!failed) std::filesystem::rename(beside, file, failed);
-  if (!failed) return "";
-  std::error_code ignored;
-  std::filesystem::remove(beside, ignored);
-  return "what was measured could not be kept in " + file + ": " + failed.message();
 }
 
 }  // namespace slipstream

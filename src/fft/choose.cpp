@@ -7,6 +7,7 @@
 
 #include <slipstream/buffer.hpp>
 
+#include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "fft/decomposition.hpp"
 #include "machine/agree.hpp"
@@ -16,7 +17,6 @@ namespace slipstream::fft {
 namespace {
 
 using Time = FftProcessGrids::Time;
-constexpr const char* header = "slipstream process grids 1";
 /// Who is no slower than this times the fastest is as fast; the one that moves less is taken.
 constexpr double tie = 1.03;
 
@@ -40,25 +40,15 @@ class Chooser {
   FftProcessGrids run(const Decomposition& cut) {
     const std::vector<std::array<int, 2>> candidates = cut.candidates();
     if (candidates.size() < 2) return result_;
-    const std::string key = comm_.broadcast(key_of(cut), 0);
-    const std::string folder = how_.cache_folder.empty() ? tuner_cache_folder() : how_.cache_folder;
-    const std::string file = folder.empty() ? "" : cache_file(folder, key);
-    std::string text;
-    if (comm_.rank() == 0 && !file.empty() && !how_.retune) text = remembered(file, key);
-    text = comm_.broadcast(text, 0);
-    if (!text.empty()) {
-      const std::optional<std::vector<Time>> times = times_of(text, key);
-      require(times.has_value(), "the ranks do not agree on the process grid: they run different builds of slipstream");
-      result_.source = "cache";
-      result_.times = *times;
-      return std::move(result_);
-    }
-    for (const auto& grid : candidates) measure(grid);
-    if (result_.times.empty()) return std::move(result_);
-    result_.source = "measured";
-    if (comm_.rank() != 0) return std::move(result_);
-    if (const std::string failure = file.empty() ? "" : write_cache(file, to_text(key)); !failure.empty())
-      result_.notes.push_back(failure);
+    Remembered memory({"the process grid", "slipstream process grids 1"}, key_of(cut), how_);
+    memory.find(
+        comm_, [&](const std::string& lines) { return read(lines); },
+        [&] {
+          for (const auto& grid : candidates) measure(grid);
+          return lines();
+        });
+    if (!result_.times.empty()) result_.source = memory.measured() ? "measured" : "cache";
+    result_.notes.insert(result_.notes.end(), memory.notes().begin(), memory.notes().end());
     return std::move(result_);
   }
 
@@ -75,40 +65,27 @@ class Chooser {
     return key;
   }
 
-  std::string remembered(const std::string& file, const std::string& key) {
-    const std::optional<std::string> text = read_cache(file);
-    if (!text) return {};
-    if (times_of(*text, key)) return *text;
-    result_.notes.push_back("warning: " + file + " is damaged; measured again");
-    return {};
-  }
-
-  std::string to_text(const std::string& key) const {
+  std::string lines() const {
     std::ostringstream text;
-    text << header << "\nkey " << key << '\n';
     for (const Time& time : result_.times)
       text << "grid " << time.grid[0] << ' ' << time.grid[1] << ' ' << time.microseconds << '\n';
-    return sealed(text.str());
+    return text.str();
   }
 
-  std::optional<std::vector<Time>> times_of(const std::string& text, const std::string& key) const {
-    const std::optional<std::string> whole = unsealed(text);
-    if (!whole) return {};
-    std::istringstream lines(*whole);
-    std::string line;
-    if (!std::getline(lines, line) || line != header) return {};
-    if (!std::getline(lines, line) || line != "key " + key) return {};
+  bool read(const std::string& text) {
+    std::istringstream lines(text);
     std::vector<Time> times;
-    while (std::getline(lines, line)) {
+    for (std::string line; std::getline(lines, line);) {
       std::istringstream words(line);
       std::string what;
       Time time;
       words >> what >> time.grid[0] >> time.grid[1] >> time.microseconds;
-      if (!words || what != "grid" || time.grid[0] * time.grid[1] != machine_.devices()) return {};
+      if (!words || what != "grid" || time.grid[0] * time.grid[1] != machine_.devices()) return false;
       times.push_back(time);
     }
-    if (times.empty()) return {};
-    return times;
+    if (times.empty()) return false;
+    result_.times = std::move(times);
+    return true;
   }
 
   /// There and back again in one array a device. One that fails on some rank is left out on all.

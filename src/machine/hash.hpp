@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 #include <slipstream/box.hpp>
@@ -32,5 +33,18 @@ class Hash {
 
   std::uint64_t state_ = 14695981039346656037ull;
 };
+
+inline std::uint64_t hash_of(const std::string& text) {
+  Hash hash;
+  hash.add(text);
+  return hash.value();
+}
+
+/// Without leading zeros.
+inline std::string hex(std::uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
+  return text;
+}
 
 }  // namespace slipstream

@@ -165,10 +165,10 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
 void AllToAll::allocate(const RouteSetup& setup, bool staged) {
   const std::vector<int> mine = setup.machine.devices_of_rank(rank_);
   if (mine.empty()) return;
-  const Device device = setup.machine.device(mine.front()).local;
+  const Arena arena = setup.comm.arena(setup.machine.device(mine.front()).local);
   const Memory memory = staged ? Memory::pinned : Memory::message;
-  if (bytes_out_) out_ = Buffer<std::byte>(device, static_cast<std::size_t>(bytes_out_), memory);
-  if (bytes_in_) in_ = Buffer<std::byte>(device, static_cast<std::size_t>(bytes_in_ * depth_), memory);
+  if (bytes_out_) out_ = arena.take<std::byte>(static_cast<std::size_t>(bytes_out_), memory);
+  if (bytes_in_) in_ = arena.take<std::byte>(static_cast<std::size_t>(bytes_in_ * depth_), memory);
 }
 
 AllToAll::~AllToAll() {

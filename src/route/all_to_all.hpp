@@ -7,6 +7,8 @@
 // What blocks is called when all ranks have said twice, without blocking, that they are about to: one that comes late
 // finds that those who gave up have not said so again, and gives up in its turn.
 //
+// Both buffers are spans of the arena, windows too: MPI opens one over any memory, and every rank its own.
+//
 // No envelopes: calls are matched by their order on a communicator of this exchange's own, so that a rank which is in
 // another exchange, or in none, only keeps the others waiting.
 #include <map>
@@ -14,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include <slipstream/buffer.hpp>
+#include <slipstream/arena.hpp>
 
 #include "route/mail.hpp"
 
@@ -72,7 +74,7 @@ class AllToAll final : public Mail {
   std::vector<int> counts_out_, counts_in_, at_out_, at_in_;
   std::int64_t bytes_out_ = 0, bytes_in_ = 0;
   int sends_ = 0, receives_ = 0;  // messages of this rank
-  Buffer<std::byte> out_, in_;
+  Span<std::byte> out_, in_;
   MPI_Comm comm_ = MPI_COMM_NULL, farewell_ = MPI_COMM_NULL;
   MPI_Win window_ = MPI_WIN_NULL;
   MPI_Request request_ = MPI_REQUEST_NULL;

@@ -14,7 +14,7 @@ CopySender::CopySender(const Message& message, const SendSite& site)
       pulse_(site.pulse),
       trace_(site.trace),
       row_("to device " + std::to_string(message.target)),
-      packed_(site.device, message.bytes),
+      packed_(site.arena.take<std::byte>(message.bytes)),
       packed_event_(site.device),
       sent_(site.device) {
   if (message.knobs.streams == Lanes::per_direction) lane_ = std::make_unique<Stream>(site.device, Priority::high);

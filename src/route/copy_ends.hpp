@@ -21,7 +21,7 @@ class CopySender final : public Sender {
   Pulse pulse_;
   Trace* trace_;
   std::string row_;  // of the trace
-  Buffer<std::byte> packed_;
+  Span<std::byte> packed_;
   std::unique_ptr<Stream> lane_;
   Event packed_event_, sent_;
 };

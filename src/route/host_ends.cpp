@@ -41,7 +41,7 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       row_("to device " + std::to_string(message.target)) {
   // Without a detour through the host MPI sends from here.
   const Memory memory = staged ? Memory::device : Memory::message;
-  if (!straight_) packed_ = Buffer<std::byte>(site.device, message.bytes, memory);
+  if (!straight_) packed_ = site.arena.take<std::byte>(message.bytes, memory);
   if (Mail* mail = mail_of(message)) {
     places_ = mail->outgoing_place(message);
     outlet_ = mail->outlet(message);
@@ -49,7 +49,7 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
     places_ = host_places(message, site.landing.host);
     outlet_ = mapped_outlet(message, pieces_, site.landing.host);
   } else {
-    if (staged) host_ = Buffer<std::byte>(site.device, message.bytes, Memory::pinned);
+    if (staged) host_ = site.arena.take<std::byte>(message.bytes, Memory::pinned);
     places_.base = staged ? host_.data() : packed_.data();
     outlet_ = mpi_outlet(message, pieces_, places_.base);
   }
@@ -147,7 +147,7 @@ HostReceiver::~HostReceiver() {
 }
 
 void HostReceiver::make_places(const ReceiveSite& site) {
-  if (uploads_) packed_ = Buffer<std::byte>(site.device, message_.bytes);
+  if (uploads_) packed_ = site.arena.take<std::byte>(message_.bytes);
   if (Mail* mail = mail_of(message_)) {
     places_ = mail->incoming_places(message_);
     inlet_ = mail->inlet(message_);
@@ -161,7 +161,7 @@ void HostReceiver::make_places(const ReceiveSite& site) {
   // What is combined is read from one address, so that its place cannot take turns.
   places_.depth = message_.combines && !staged_ ? 1 : 2;
   places_.stride = round_up(message_.bytes, slot_alignment);
-  landing_ = Buffer<std::byte>(site.device, places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::message);
+  landing_ = site.arena.take<std::byte>(places_.stride * places_.depth, staged_ ? Memory::pinned : Memory::message);
   places_.base = landing_.data();
   inlet_ = mpi_inlet(message_, pieces_, places_);
 }

@@ -33,7 +33,7 @@ class HostSender final : public Sender {
   Lowering lowering_;
   Pieces pieces_;
   const Failure* failure_;
-  Buffer<std::byte> packed_, host_;
+  Span<std::byte> packed_, host_;
   PlaceRing places_;
   std::unique_ptr<Outlet> outlet_;
   std::unique_ptr<Moves> moves_;  // unless the launch for all messages packs
@@ -72,7 +72,7 @@ class HostReceiver final : public Receiver {
   bool staged_, straight_, uploads_;
   Lowering lowering_;
   Pieces pieces_;
-  Buffer<std::byte> packed_, landing_;
+  Span<std::byte> packed_, landing_;
   PlaceRing places_;
   std::unique_ptr<Inlet> inlet_;
   std::unique_ptr<Moves> moves_;

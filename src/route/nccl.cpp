@@ -13,7 +13,7 @@ NcclClique& clique_of(const Message& message) { return static_cast<NcclClique&>(
 class NcclSender final : public Sender {
  public:
   NcclSender(const Message& message, const SendSite& site)
-      : message_(message), lowering_(site.device), wire_(buffer_with_tail(site.device, message.bytes)) {
+      : message_(message), lowering_(site.device), wire_(span_with_tail(site.arena, message.bytes)) {
     Batch batch;
     batch.movers = lowering_.to_slot(site.legs, site.sources, {wire_.data(), {}});
     windows = lowering_.windows();
@@ -31,14 +31,14 @@ class NcclSender final : public Sender {
  private:
   Message message_;
   Lowering lowering_;
-  Buffer<std::byte> wire_;
+  Span<std::byte> wire_;
 };
 
 /// No counter here: the unpacking is queued behind the receive, and the next receive behind the unpacking.
 class NcclReceiver final : public Receiver {
  public:
   NcclReceiver(const Message& message, const ReceiveSite& site)
-      : message_(message), lowering_(site.device), wire_(buffer_with_tail(site.device, message.bytes)) {
+      : message_(message), lowering_(site.device), wire_(span_with_tail(site.arena, message.bytes)) {
     Batch batch;
     batch.before.push_back({tail_of(wire_.data(), message.bytes), 0, message.source});
     if (message.combines) {
@@ -59,7 +59,7 @@ class NcclReceiver final : public Receiver {
  private:
   Message message_;
   Lowering lowering_;
-  Buffer<std::byte> wire_;
+  Span<std::byte> wire_;
 };
 
 class NcclRoute final : public Route {

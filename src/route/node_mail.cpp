@@ -111,7 +111,7 @@ void NodeMail::share(const RouteSetup& setup, std::size_t bytes) {
   std::string offered;
   const std::string unshared = failure_of([&] {
     if (bytes) {
-      memory_ = Buffer<std::byte>(device, bytes, Memory::pinned_shared);
+      memory_ = setup.comm.arena(device).take<std::byte>(bytes, Memory::pinned_shared);
       const MemoryHandle handle = export_memory(device, memory_.data());
       offered.assign(reinterpret_cast<const char*>(&handle), sizeof handle);
     }

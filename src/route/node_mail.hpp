@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include <slipstream/buffer.hpp>
+#include <slipstream/arena.hpp>
 #include <slipstream/route.hpp>
 
 #include "route/mail.hpp"
@@ -58,7 +58,7 @@ class NodeMail final : public Mail {
   std::map<std::pair<int, int>, std::pair<std::size_t, int>> part_of_;  // by devices: message and its part
   std::string refusal_;
   int rank_ = 0;
-  Buffer<std::byte> memory_;
+  Span<std::byte> memory_;
   std::map<int, std::shared_ptr<void>> mapped_;  // of other ranks
   std::vector<std::unique_ptr<NodeDispatch>> dispatches_;
   std::vector<std::unique_ptr<NodeArrival>> arrivals_;

@@ -23,7 +23,9 @@ struct SymmetricLayout {
 };
 SymmetricLayout symmetric_layout(const std::vector<RouteSetup::Letter>& letters);
 
-/// A block of every rank's symmetric memory, and what the library does with it in stream order.
+/// A block of every rank's symmetric memory, and what the library does with it in stream order. No span of an arena:
+/// the library's own heap alone is what it puts to and from, and all ranks must take and free its pieces together, in
+/// one order, wherever they lie.
 class NvshmemBlock : public RouteState {
  public:
   /// In this rank's block.

@@ -2,6 +2,7 @@
 // Where a library moves a message, which cannot be told to leave one out, the number of the exchange travels behind the
 // values: the launch that packs sets it, unless a wait has given up before, and the one that unpacks waits for it. What
 // a broken exchange sends is so never taken for values.
+#include <slipstream/arena.hpp>
 #include <slipstream/stream.hpp>
 
 #include "route/lower.hpp"
@@ -22,10 +23,10 @@ inline void clear_tail(Device device, std::byte* message, std::size_t wire_bytes
   stream.synchronize();
 }
 
-inline Buffer<std::byte> buffer_with_tail(Device device, std::size_t wire_bytes) {
-  Buffer<std::byte> buffer(device, with_tail(wire_bytes));
-  clear_tail(device, buffer.data(), wire_bytes);
-  return buffer;
+inline Span<std::byte> span_with_tail(const Arena& arena, std::size_t wire_bytes) {
+  Span<std::byte> span = arena.take<std::byte>(with_tail(wire_bytes));
+  clear_tail(arena.device(), span.data(), wire_bytes);
+  return span;
 }
 
 }  // namespace slipstream

@@ -29,6 +29,8 @@ class Report:
     devices: list[dict[str, Any]]  #: name, node, rank, ...
     blocks: list[dict[str, Any]]  #: lo, hi, device, ...
     tuning: Mapping[str, Any] = field(default_factory=dict)
+    #: What all exchanges of a device share: device, bytes and used of its memory, host_bytes and host_used of pinned.
+    arenas: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
     def of(cls, machine: Any, blocks: Sequence[Mapping[str, Any]], exchange: Any) -> "Report":
@@ -38,6 +40,19 @@ class Report:
         return cls(exchange.report(), machine.name, machine.devices(), shown, exchange.tuning())
 
     def table(self) -> Group:
+        return Group(self._messages(), *self._arenas())
+
+    def _arenas(self) -> list[str]:
+        """A line for the devices that have allocated most."""
+        if not self.arenas:
+            return []
+        most = max(self.arenas, key=lambda arena: (arena["bytes"], arena["host_bytes"]))
+        return [
+            f"memory that exchanges share: at most {_mib(most['bytes'])} a device ({_mib(most['used'])} in use) and "
+            f"{_mib(most['host_bytes'])} of the host ({_mib(most['host_used'])}), on device {most['device']}"
+        ]
+
+    def _messages(self) -> Group:
         rows = [
             (
                 row["source"],
@@ -59,7 +74,7 @@ class Report:
         return self.table()
 
     def json(self) -> str:
-        """One object: machine, devices, blocks, tuning and rows."""
+        """One object: machine, devices, blocks, tuning, arenas and rows."""
         keys = ("name", "node", "rank")
         devices = [{key: device[key] for key in keys if key in device} for device in self.devices]
         content = {
@@ -67,6 +82,7 @@ class Report:
             "devices": devices,
             "blocks": self.blocks,
             "tuning": dict(self.tuning),
+            "arenas": self.arenas,
             "rows": self.rows,
         }
         return json.dumps(content, indent=1) + "\n"
@@ -100,6 +116,10 @@ def check_name(path: Path) -> None:
 
 def _number(value: float | None, form: str) -> str:
     return "-" if value is None or not math.isfinite(value) else f"{value:{form}}"
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.1f} MiB"
 
 
 def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:

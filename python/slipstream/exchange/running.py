@@ -1,6 +1,7 @@
 """What exchanges of arrays offer, whatever their pattern is."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -71,9 +72,10 @@ class Running:
         return self._exchange.tuning()
 
     def report(self) -> Report:
-        """The messages of all ranks with the times and rates of the last exchange; print it with rich, or write() it as
-        JSON or a picture. Collective."""
-        return Report.of(self.grid.machine, self.grid.blocks, self._exchange)
+        """The messages of all ranks with the times and rates of the last exchange, and the memory that exchanges share;
+        print it with rich, or write() it as JSON or a picture. Collective."""
+        report = Report.of(self.grid.machine, self.grid.blocks, self._exchange)
+        return replace(report, arenas=self._exchange.arenas())
 
     def write_trace(self, folder: str | Path) -> None:
         """Writes rank<r>.json into a folder, for `slipstream trace` and Chrome's viewers. Needs trace=True."""

@@ -127,7 +127,7 @@ class ArrayExchange {
   /// `target`: the grid that transposes bring values to.
   ArrayExchange(const Communicator& comm, const Grid& grid, const Grid* target, std::vector<Wanted> wanted,
                 ExchangeOptions options, const Watched& watched)
-      : streams_(grid.machine(), grid.rank()), comm_(comm) {
+      : streams_(grid.machine(), grid.rank()), comm_(comm), machine_(grid.machine()) {
     std::vector<ExchangeItem> items;
     for (Wanted& w : wanted) {
       fields_.push_back(Field::adopt(comm, grid, w.source.field, w.source.arrays));
@@ -185,6 +185,8 @@ class ArrayExchange {
     fields_.clear();
   }
 
+  std::vector<ArenaRow> arenas() const { return arena_report(comm_, machine_); }
+
   Exchange& exchange() {
     require(exchange_.has_value(), "the exchange was closed: construct another");
     return *exchange_;
@@ -204,6 +206,7 @@ class ArrayExchange {
   std::vector<std::unique_ptr<const Pattern>> patterns_;
   CallerStreams streams_;
   Communicator comm_;
+  const Machine& machine_;
   std::optional<Trace> trace_;
   Tuning tuning_;
   std::optional<Exchange> exchange_;
@@ -366,6 +369,15 @@ void bind_exchange(nb::module_& m) {
                rows = self.exchange().report();
              }
              return report_list(rows);
+           })
+      .def("arenas",
+           [](ArrayExchange& self) {
+             std::vector<ArenaRow> rows;
+             {
+               nb::gil_scoped_release release;
+               rows = self.arenas();
+             }
+             return arena_list(rows);
            })
       .def("tuning", [](ArrayExchange& self) { return tuning_dict(self.tuning()); })
       .def("write_trace", &ArrayExchange::write_trace, nb::arg("folder"), Release());

@@ -31,6 +31,20 @@ nb::list report_list(const std::vector<ReportRow>& rows) {
   return all;
 }
 
+nb::list arena_list(const std::vector<ArenaRow>& rows) {
+  nb::list all;
+  for (const ArenaRow& row : rows) {
+    nb::dict entry;
+    entry["device"] = row.device;
+    entry["bytes"] = row.on_device.bytes;
+    entry["used"] = row.on_device.used;
+    entry["host_bytes"] = row.on_host.bytes;
+    entry["host_used"] = row.on_host.used;
+    all.append(entry);
+  }
+  return all;
+}
+
 nb::dict tuning_dict(const Tuning& tuning) {
   nb::dict d;
   d["source"] = tuning.source;

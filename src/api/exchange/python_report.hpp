@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include <slipstream/arena_report.hpp>
 #include <slipstream/trace.hpp>
 #include <slipstream/tuner.hpp>
 
@@ -13,6 +14,7 @@
 namespace slipstream::python {
 
 nb::list report_list(const std::vector<ReportRow>& rows);
+nb::list arena_list(const std::vector<ArenaRow>& rows);
 nb::dict tuning_dict(const Tuning& tuning);
 /// Names of routes as a case file gives them: "direct", "+direct", "-staged", or several of them with commas.
 std::vector<RouteKind> routes_from(const std::vector<std::string>& names);

@@ -1,5 +1,6 @@
 """Reports, tuning and traces of exchanges, from Python and the command line."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import slipstream as ss
 from conftest import Cli
+from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
 from slipstream.exchange.report import Report, split_lines
@@ -46,6 +48,22 @@ def test_report_is_written_as_json_and_as_a_picture(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "halo.json").read_text())
     assert content["rows"] == report.rows and len(content["devices"]) == 2 and len(content["blocks"]) == 2
     assert (tmp_path / "halo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_report_tells_the_memory_that_exchanges_share() -> None:
+    halo = halo_of(routes="staged")
+    halo.run()
+    one = halo.report()
+    assert [arena["device"] for arena in one.arenas] == [0, 1]
+    assert all(0 < arena["used"] <= arena["bytes"] for arena in one.arenas)
+    assert all(0 < arena["host_used"] <= arena["host_bytes"] for arena in one.arenas)
+    another = halo_of(routes="staged")
+    two = another.report()
+    for before, after in zip(one.arenas, two.arenas, strict=True):
+        assert after["used"] > before["used"] and after["host_used"] > before["host_used"]
+    lines = Console(width=200, file=io.StringIO())
+    lines.print(one)
+    assert "memory that exchanges share: at most" in lines.file.getvalue()
 
 
 def test_report_of_another_ending_is_refused(tmp_path: Path) -> None:

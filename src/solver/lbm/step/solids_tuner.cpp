@@ -10,6 +10,7 @@
 #include <slipstream/device.hpp>
 #include <slipstream/error.hpp>
 
+#include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "machine/agree.hpp"
 #include "solver/lbm/fields.hpp"
@@ -18,17 +19,14 @@
 namespace slipstream::lbm {
 namespace {
 
-constexpr const char* header = "slipstream tuned solids 1";
 constexpr std::array ways{Solids::dense, Solids::flags, Solids::sparse};
 constexpr double never = std::numeric_limits<double>::max();  // as text, too
 
-std::string to_text(const std::string& key, Solids way) {
-  return sealed(std::string(header) + "\nkey " + key + "\nsolids " + to_string(way) + "\n");
-}
+std::string to_lines(Solids way) { return "solids " + to_string(way) + "\n"; }
 
-std::optional<Solids> from_text(const std::string& key, const std::string& text) {
+std::optional<Solids> from_lines(const std::string& lines) {
   for (const Solids way : ways)
-    if (text == to_text(key, way)) return way;
+    if (lines == to_lines(way)) return way;
   return {};
 }
 
@@ -73,7 +71,7 @@ std::string to_lines(const AllAlike& all) {
   return lines.str();
 }
 
-AllAlike from_lines(const std::string& text) {
+AllAlike all_from_lines(const std::string& text) {
   AllAlike all;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -111,9 +109,7 @@ std::vector<std::string> of_all_ranks(const Communicator& comm, const std::vecto
 class SolidsTuner {
  public:
   SolidsTuner(const Grid& grid, const Options& options, const Surfaces& surfaces)
-      : grid_(grid), options_(options), surfaces_(surfaces), how_(*options.tune) {
-    how_.cache_folder = how_.cache_folder.empty() ? tuner_cache_folder() : how_.cache_folder;
-  }
+      : grid_(grid), options_(options), surfaces_(surfaces), how_(*options.tune) {}
 
   /// Of this rank's blocks.
   AllAlike measure() {
@@ -135,18 +131,18 @@ class SolidsTuner {
   }
 
   void remember(const std::string& key, Solids way) {
-    const std::string file = file_of(key);
-    if (file.empty()) return;
-    if (const std::string failure = write_cache(file, to_text(key, way)); !failure.empty())
-      notes.push_back("how solid cells are kept is not remembered: " + failure);
+    Remembered memory = memory_of(key);
+    memory.keep(to_lines(way));
+    note(memory);
   }
 
   std::vector<std::string> notes;
 
  private:
-  std::string file_of(const std::string& key) const {
-    return how_.cache_folder.empty() ? "" : cache_file(how_.cache_folder, key);
+  Remembered memory_of(const std::string& key) const {
+    return {{"the way in which solid cells are kept", "slipstream tuned solids 1"}, key, how_};
   }
+  void note(Remembered& memory) { notes.insert(notes.end(), memory.notes().begin(), memory.notes().end()); }
 
   /// Devices that hold their blocks whichever way is the fastest: where one does not, the rules decide.
   void find_room() {
@@ -189,13 +185,13 @@ class SolidsTuner {
 
   Alike found_for(const std::string& key, const Block& block) {
     Alike found;
-    const std::string file = file_of(key);
-    if (!how_.retune && !file.empty())
-      if (const auto text = read_cache(file)) {
-        found.known = from_text(key, *text);
-        if (found.known) return found;
-        notes.push_back("warning: " + file + " is damaged; measured again");
-      }
+    Remembered memory = memory_of(key);
+    const auto recalled = memory.recall([&](const std::string& lines) {
+      found.known = from_lines(lines);
+      return found.known.has_value();
+    });
+    note(memory);
+    if (recalled) return found;
     const Machine machine = alone_on(block.device);
     const auto differ = options_.representation == Representation::moments
                             ? std::vector{Solids::dense, Solids::flags}
@@ -278,7 +274,7 @@ KeptBlocks measure_kept(const Communicator& comm, const Grid& grid, const Option
   on_all_ranks(comm, [&] { mine = tuner.measure(); });
   AllAlike together;
   for (const std::string& text : comm.all_gather(to_lines(mine)))
-    for (const auto& [key, alike] : from_lines(text)) together[key].add(alike);
+    for (const auto& [key, alike] : all_from_lines(text)) together[key].add(alike);
   KeptBlocks all;
   for (const auto& [key, alike] : together) {
     const auto way = alike.fastest();

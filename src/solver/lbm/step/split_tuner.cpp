@@ -6,34 +6,29 @@
 
 #include <slipstream/error.hpp>
 
-#include "exchange/tuner_cache.hpp"
+#include "exchange/remembered.hpp"
 #include "machine/clock.hpp"
 
 namespace slipstream::lbm {
 namespace {
 
-constexpr const char* header = "slipstream tuned rim 3";
 /// One measurement lasts about so long: shorter ones are at the mercy of the host's scheduler.
 constexpr double trial_seconds = 0.04;
 /// Bytes that a device sends, from which hiding them pays for the launches of the rim (four H200s: 1 % of a step gained
 /// at 5 MB, 4 % at 10 MB, 3 to 6 % lost at 1 MB).
 constexpr double worth_hiding = 5e6;
 
-std::string to_text(const std::string& key, const Split& split) {
+std::string to_lines(const Split& split) {
   std::ostringstream text;
-  text << header << "\nkey " << key << "\nsplit " << split.overlap;
+  text << "split " << split.overlap;
   for (const std::int64_t width : split.rim) text << ' ' << width;
   text << ' ' << split.rim_processors << '\n';
-  return sealed(text.str());
+  return text.str();
 }
 
-std::optional<Split> from_text(const std::string& key, const std::string& text) {
-  const std::optional<std::string> whole = unsealed(text);
-  if (!whole) return {};
-  std::istringstream lines(*whole);
-  std::string first, second, word;
-  if (!std::getline(lines, first) || first != header) return {};
-  if (!std::getline(lines, second) || second != "key " + key) return {};
+std::optional<Split> from_lines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string word;
   Split split;
   lines >> word >> split.overlap >> split.rim[0] >> split.rim[1] >> split.rim[2] >> split.rim_processors;
   if (!lines || word != "split") return {};
@@ -101,21 +96,13 @@ Split tune_split(const Communicator& comm, const std::string& key, const std::ve
                  const TuneOptions& how, const std::function<double(const Split&)>& seconds) {
   if (candidates.size() == 1) return candidates.front();
   const double start = seconds_now();
-  const std::string agreed = comm.broadcast("rim " + key, 0);
-  const std::string folder = how.cache_folder.empty() ? tuner_cache_folder() : how.cache_folder;
-  const std::string file = folder.empty() ? "" : cache_file(folder, agreed);
-  std::vector<std::string> notes;
-  std::string text;
-  if (comm.rank() == 0 && !how.retune && !file.empty()) {
-    text = read_cache(file).value_or("");
-    if (!text.empty() && !from_text(agreed, text)) {
-      notes.push_back("warning: " + file + " is damaged; measured again");
-      text.clear();
-    }
-  }
-  text = comm.broadcast(text, 0);
-  const bool measured = text.empty();
-  if (measured) {
+  Remembered memory({"the width of the rim", "slipstream tuned rim 3"}, "rim " + key, how);
+  std::optional<Split> found;
+  const auto read = [&](const std::string& lines) {
+    found = from_lines(lines);
+    return found.has_value();
+  };
+  memory.find(comm, read, [&] {
     const Split* best = nullptr;
     double least = std::numeric_limits<double>::infinity();
     for (const Split& candidate : candidates)
@@ -123,18 +110,12 @@ Split tune_split(const Communicator& comm, const std::string& key, const std::ve
         best = &candidate;
         least = time;
       }
-    text = comm.broadcast(to_text(agreed, *best), 0);
-    if (comm.rank() == 0) {
-      const std::string failure = file.empty() ? "neither XDG_CACHE_HOME nor HOME is set" : write_cache(file, text);
-      if (!failure.empty()) notes.push_back("the width of the rim is not kept: " + failure);
-    }
-  }
-  std::optional<Split> found = from_text(agreed, text);
-  require(found.has_value(), "the ranks do not agree on the rim that was tuned: they run different builds");
-  found->source = measured ? "measured" : "cache";
-  found->file = file;
+    return to_lines(*best);
+  });
+  found->source = memory.measured() ? "measured" : "cache";
+  found->file = memory.file();
   found->seconds = seconds_now() - start;
-  found->notes = std::move(notes);
+  found->notes = std::move(memory.notes());
   return *found;
 }
 

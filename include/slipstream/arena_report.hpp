@@ -1,0 +1,21 @@
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include <slipstream/arena.hpp>
+#include <slipstream/communicator.hpp>
+#include <slipstream/machine.hpp>
+
+namespace slipstream {
+
+/// The memory that all exchanges of a communicator share on a device, whichever they are.
+struct ArenaRow {
+  int device = 0;
+  Arena::Use on_device;  ///< slots, counters, packed messages
+  Arena::Use on_host;    ///< pinned memory through which messages go
+};
+
+/// Of every device of the machine. Collective.
+std::vector<ArenaRow> arena_report(const Communicator& comm, const Machine& machine);
+
+}  // namespace slipstream
