@@ -97,6 +97,10 @@ class Fft {
 
   /// Bytes of each device of the machine, without allocating anything.
   static std::vector<FftMemory> memory(const Machine& machine, const Extent& cells, const FftOptions& options = {});
+  /// Messages of all ranks in one transform of one component, on a machine that is described, too: nothing is
+  /// allocated, and nobody is asked.
+  static std::vector<MessageInfo> messages(const Machine& machine, const Extent& cells, const FftOptions& options,
+                                           bool forward);
 
   const Extent& cells() const;
   const std::array<int, 2>& process_grid() const;

@@ -116,7 +116,6 @@ struct Fft::Impl {
                 fft::Array source);
   /// Whether the lines before a move may store their results: routes and sizes of all ranks allow it.
   bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item, const ExchangeOptions& how) const;
-  std::array<std::vector<Transpose::Range>, 3> kept(fft::Stage from, fft::Stage to) const;
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
   void share_workspace();
