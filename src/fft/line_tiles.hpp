@@ -52,14 +52,15 @@ struct TwoPasses {
   std::uint32_t* ticket = nullptr;  ///< and behind it a counter for each chunk, zero at the start
 };
 
-template <class T, int length, bool real_first = false>
+/// Two butterflies of eight a thread, and 64 registers of 4 bytes or of 8 for it: as many blocks as these allow.
+template <class T, int length>
 struct Tiling {
   static constexpr int wide = 128 / static_cast<int>(sizeof(Pair<T>));
   static constexpr int most = 512;  ///< values of a line that a tile holds
-  static constexpr int half = real_first ? length / 2 : length;
   static constexpr int parts(int n) { return n > most ? n / most : 1; }
-  static constexpr int threads = length <= 64 ? 128 : 256;
-  static constexpr int resident = 3;
+  static constexpr int sought = (length < most ? length : most) * wide / 16;
+  static constexpr int threads = sought < 64 ? 64 : sought;
+  static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
 };
 
 /// Where a tile's values go: modes lo .. lo + modes - 1 of lines first .. first + lines - 1.
@@ -69,7 +70,7 @@ struct Outlet {
   std::int32_t lo, modes, first, lines;
 };
 
-template <class T, int length, bool real_first, class Tiles = Tiling<T, length, real_first>>
+template <class T, int length, bool real_first, class Tiles = Tiling<T, length>>
 struct LineTiles {
   static constexpr int threads = Tiles::threads, resident = Tiles::resident;
   static constexpr int wide = Tiles::wide;
@@ -294,8 +295,8 @@ struct LineTiles {
 
   template <class R, int parts, bool real>
   SLIP_FN void middle(int thread, int size, Pair<T>* tile) const {
-    constexpr int radix = R::second, group = R::group(1), m = group / radix, values = R::group(0);
-    for (int b = thread; b < values / radix * wide; b += size) {
+    constexpr int radix = R::second, group = R::values / R::first, m = group / radix;
+    for (int b = thread; b < R::values / radix * wide; b += size) {
       const int line = b % wide, i = b / wide % m, place = b / wide / m * group + i;
       Pair<T> x[radix];
       for (int j = 0; j < radix; ++j) x[j] = tile[at(place + j * m, line)];
@@ -307,8 +308,8 @@ struct LineTiles {
 
   template <class R, class Put>
   SLIP_FN void finish(int thread, int size, const Pair<T>* tile, int count, const Put& put) const {
-    constexpr int radix = R::last, values = R::group(0);
-    for (int b = thread; b < values / radix * wide; b += size) {
+    constexpr int radix = R::last;
+    for (int b = thread; b < R::values / radix * wide; b += size) {
       const int line = b % wide, place = b / wide * radix;
       if (line >= count) continue;
       Pair<T> x[radix];
@@ -333,7 +334,7 @@ struct LineTiles {
   template <class R, int parts, int radix>
   SLIP_FN void put(const LinePass<T>& p, const Head& head, int first, const Item& item, int place, int line,
                    const Pair<T> (&x)[radix]) const {
-    constexpr int step = R::group(0) / radix * parts;
+    constexpr int step = R::values / radix * parts;
     const int mode = item.part + R::mode(place) * parts;
     each_outlet(p, head, first, item, line, [&](const Outlet& o, std::byte* at) {
       at += (mode - o.lo) * o.along;

@@ -85,14 +85,13 @@ SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>& w) {
 /// The radices of a length of 16 to 512: eights, then fours, two or three of them.
 template <int length>
 struct Radices {
+  static constexpr int values = length;
   static constexpr int bits_of(int n) { return n > 1 ? 1 + bits_of(n / 2) : 0; }
   static constexpr int bits = bits_of(length);
   static_assert(bits >= 4 && bits <= 9 && 1 << bits == length);
   static constexpr int count = (bits + 2) / 3;
-  static constexpr int radix(int pass) { return pass < bits - 2 * count ? 8 : 4; }
-  /// Length of the groups that a pass reads.
-  static constexpr int group(int pass) { return pass == 0 ? length : group(pass - 1) / radix(pass - 1); }
-  static constexpr int first = radix(0), second = radix(1), last = radix(count - 1);
+  static constexpr int eights = bits - 2 * count;
+  static constexpr int first = eights > 0 ? 8 : 4, second = eights > 1 ? 8 : 4, last = eights == count ? 8 : 4;
 
   SLIP_FN static int mode(int place) {
     constexpr int a = length / first, b = a / second;
