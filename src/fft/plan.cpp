@@ -128,8 +128,8 @@ ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, con
   if (!options.tune) return options.exchange;
   std::size_t number = 0;
   for (const auto* steps : {&lane.forward, &lane.backward})
-    number += static_cast<std::size_t>(
-        std::count_if(steps->begin(), steps->end(), [](const Step& step) { return step.move.has_value(); }));
+    number += static_cast<std::size_t>(std::count_if(
+        steps->begin(), steps->end(), [](const Step& step) { return step.move && step.move->stored.empty(); }));
   if (number < tuned.size()) return tuned[number];
   const Tuning found = tune(comm, on, {item}, options.exchange, *options.tune);
   tuned.push_back(found.options);
@@ -155,8 +155,10 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   move.pattern =
       std::make_unique<Transpose>(grid(from), grid(to), Transpose::Options{turn(from, to), kept(cut, from, to)});
   ExchangeItem item{move.pattern.get(), move.source.get(), move.target.get()};
-  const ExchangeOptions how = options_of_move(lane, grid(from), item);
-  if (may_store(steps.empty() ? nullptr : &steps.back(), grid(from), item, how)) {
+  // Lines that store leave no choice of routes.
+  const bool stores = may_store(steps.empty() ? nullptr : &steps.back(), grid(from), item);
+  const ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
+  if (stores) {
     item.produced = true;
     move.before = steps.back().from;
     on_all_ranks(comm, [&] {
@@ -180,17 +182,15 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   steps.push_back(std::move(step));
 }
 
-bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem& item,
-                          const ExchangeOptions& how) const {
-  const bool wanted = options.store.value_or(local[0].backend == Backend::host);
-  if (!wanted || !before || before->lines.empty()) return false;
+bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem& item) const {
+  if (!options.store.value_or(true) || !before || before->lines.empty()) return false;
   bool able = true;
   for (std::size_t i = 0; i < devices.size(); ++i)
     able = able && (!before->batches[i].lines.count || fft::can_store(local[i].backend, before->batches[i].lines));
   if (comm.max(able ? 0 : 1) > 0) return false;
   PlannedItem planned{item.pattern, item.source->options(), item.target->options()};
   planned.produced = true;
-  const std::vector<MessageInfo> messages = plan_messages(on, {planned}, how);
+  const std::vector<MessageInfo> messages = plan_messages(on, {planned}, options.exchange);
   return std::all_of(messages.begin(), messages.end(), [](const MessageInfo& message) {
     return message.route == RouteKind::kernel || message.route == RouteKind::direct;
   });

@@ -38,7 +38,7 @@ struct StageNumbers {
 template <class T>
 void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, const StageFactors& factors,
                  const StageNumbers& numbers);
-/// curl = i k x u.
+/// curl = i k x u; modes that are not kept count as zero.
 template <class T>
 void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl);
 /// Of each component the derivative along its own axis: gradient_a = i k_a u_a.

@@ -71,7 +71,9 @@ struct Stage {
     store(arrays.next, at, Complex<T>{of_u * u.re + of_n * n.re, of_u * u.im + of_n * n.im});
   }
 
+  /// Stages between the first and the last find zeros in `next`.
   SLIP_FN void nothing(std::int64_t at, std::int64_t step) const {
+    if (!factors.first && !factors.last) return;
     for (int c = 0; c < 3; ++c) store(factors.last ? arrays.u : arrays.next, at + c * step, Complex<T>{0, 0});
   }
 };
@@ -83,7 +85,12 @@ struct Curl {
   T* curl;
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k), step = grid.volume();
-    const T x = T(grid.kx(j)), y = T(grid.ky(k)), z = T(grid.kz(i));
+    const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
+    if (!grid.kept(kx, ky, kz)) {  // transforms leave what they like there
+      for (int c = 0; c < 3; ++c) store(curl, at + c * step, Complex<T>{0, 0});
+      return;
+    }
+    const T x = T(kx), y = T(ky), z = T(kz);
     const Complex<T> a = load(u, at), b = load(u, at + step), c = load(u, at + 2 * step);
     store(curl, at, Complex<T>{z * b.im - y * c.im, y * c.re - z * b.re});
     store(curl, at + step, Complex<T>{x * c.im - z * a.im, z * a.re - x * c.re});
