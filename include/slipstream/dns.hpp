@@ -32,7 +32,9 @@ struct Options {
   /// which the host adds up.
   bool budget = false;
   std::array<int, 2> process_grid{0, 0};
-  bool overlap = false;  ///< transforms of one component with the way of the next (FftOptions::overlap)
+  bool tune_process_grid = false;  ///< FftOptions::tune_process_grid
+  std::optional<bool> store = {};  ///< FftOptions::store
+  bool overlap = false;            ///< transforms of one component with the way of the next (FftOptions::overlap)
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure the routes of the transposes
 };
@@ -116,6 +118,9 @@ class Dns final : public Simulation {
 
 /// How the cells are cut; on a machine that is described, too. Throws Error where options cannot make a run.
 Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
+/// Of one step, messages between the same devices by the same route and way together; on a machine that is described,
+/// too.
+std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& options);
 /// By device; computed without allocating.
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options);
 /// Bytes a cell and step: each transform reads and writes its values three times, and a stage moves 30 more of a

@@ -38,10 +38,10 @@ struct FftOptions {
   /// The last transform before a move stores its results where they must go (slipstream/window.hpp), and nothing packs
   /// them: where the device has such a transform, and all messages of the move travel by the routes kernel or direct.
   /// Elsewhere the engine packs. The host has one for all lines, whose results have the same bits either way; GPUs for
-  /// complex lines of 2^4 to 2^11 values. None: on the host alone.
+  /// lines of 2^4 to 2^11 complex or 2^5 to 2^11 real values. None: as true.
   std::optional<bool> store = {};
   ExchangeOptions exchange;
-  std::optional<TuneOptions> tune = {};  ///< measure the routes of every transpose
+  std::optional<TuneOptions> tune = {};  ///< measure the routes of every transpose that the engine packs
 };
 
 /// What a device needs, in bytes.
@@ -97,6 +97,10 @@ class Fft {
 
   /// Bytes of each device of the machine, without allocating anything.
   static std::vector<FftMemory> memory(const Machine& machine, const Extent& cells, const FftOptions& options = {});
+  /// Messages of all ranks in one transform of one component, on a machine that is described, too: nothing is
+  /// allocated, and nobody is asked.
+  static std::vector<MessageInfo> messages(const Machine& machine, const Extent& cells, const FftOptions& options,
+                                           bool forward);
 
   const Extent& cells() const;
   const std::array<int, 2>& process_grid() const;

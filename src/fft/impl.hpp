@@ -71,7 +71,7 @@ struct Fft::Impl {
   std::vector<fft::Lane> lanes;                // two where components overlap
   Tuning tuning;                               // of all moves together
   FftProcessGrids grids_tried;
-  std::vector<ExchangeOptions> tuned;  // of the first lane's moves, in the order in which they are made
+  std::vector<ExchangeOptions> tuned;  // of the first lane's moves that are packed, in the order in which they are made
 
   Impl(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options);
   ~Impl();
@@ -110,13 +110,12 @@ struct Fft::Impl {
   /// Lines of all devices of this rank, `batch(extent of the block)` each.
   template <class BatchOf>
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
-  /// Options of the next move of a lane, measured where that is asked for.
+  /// Options of the next move of a lane that is packed, measured where that is asked for.
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to,
                 fft::Array source);
   /// Whether the lines before a move may store their results: routes and sizes of all ranks allow it.
-  bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item, const ExchangeOptions& how) const;
-  std::array<std::vector<Transpose::Range>, 3> kept(fft::Stage from, fft::Stage to) const;
+  bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item) const;
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
   void share_workspace();

@@ -33,6 +33,17 @@ std::array<int, 3> turn(Stage from, Stage to) {
   return axes;
 }
 
+/// Along the axes of the stage that values come from. A move towards the spectrum takes the modes that are used of
+/// its source; one away from it brings those of its target.
+std::array<std::vector<Transpose::Range>, 3> kept(const Decomposition& cut, Stage from, Stage to) {
+  if (from < to) return cut.kept(from);
+  std::array<std::vector<Transpose::Range>, 3> ranges;
+  const auto there = cut.kept(to);
+  const auto axes = turn(from, to);
+  for (std::size_t a = 0; a < 3; ++a) ranges[a] = there[static_cast<std::size_t>(axes[a])];
+  return ranges;
+}
+
 Step copied(Array from, Array to) {
   Step step;
   step.from = from;
@@ -117,8 +128,8 @@ ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, con
   if (!options.tune) return options.exchange;
   std::size_t number = 0;
   for (const auto* steps : {&lane.forward, &lane.backward})
-    number += static_cast<std::size_t>(
-        std::count_if(steps->begin(), steps->end(), [](const Step& step) { return step.move.has_value(); }));
+    number += static_cast<std::size_t>(std::count_if(
+        steps->begin(), steps->end(), [](const Step& step) { return step.move && step.move->stored.empty(); }));
   if (number < tuned.size()) return tuned[number];
   const Tuning found = tune(comm, on, {item}, options.exchange, *options.tune);
   tuned.push_back(found.options);
@@ -141,10 +152,13 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   };
   move.source = field(from, source, "modes");
   move.target = field(to, target, "modes turned");
-  move.pattern = std::make_unique<Transpose>(grid(from), grid(to), Transpose::Options{turn(from, to), kept(from, to)});
+  move.pattern =
+      std::make_unique<Transpose>(grid(from), grid(to), Transpose::Options{turn(from, to), kept(cut, from, to)});
   ExchangeItem item{move.pattern.get(), move.source.get(), move.target.get()};
-  const ExchangeOptions how = options_of_move(lane, grid(from), item);
-  if (may_store(steps.empty() ? nullptr : &steps.back(), grid(from), item, how)) {
+  // Lines that store leave no choice of routes.
+  const bool stores = may_store(steps.empty() ? nullptr : &steps.back(), grid(from), item);
+  const ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
+  if (stores) {
     item.produced = true;
     move.before = steps.back().from;
     on_all_ranks(comm, [&] {
@@ -168,31 +182,18 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   steps.push_back(std::move(step));
 }
 
-bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem& item,
-                          const ExchangeOptions& how) const {
-  const bool wanted = options.store.value_or(local[0].backend == Backend::host);
-  if (!wanted || !before || before->lines.empty()) return false;
+bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem& item) const {
+  if (!options.store.value_or(true) || !before || before->lines.empty()) return false;
   bool able = true;
   for (std::size_t i = 0; i < devices.size(); ++i)
     able = able && (!before->batches[i].lines.count || fft::can_store(local[i].backend, before->batches[i].lines));
   if (comm.max(able ? 0 : 1) > 0) return false;
   PlannedItem planned{item.pattern, item.source->options(), item.target->options()};
   planned.produced = true;
-  const std::vector<MessageInfo> messages = plan_messages(on, {planned}, how);
+  const std::vector<MessageInfo> messages = plan_messages(on, {planned}, options.exchange);
   return std::all_of(messages.begin(), messages.end(), [](const MessageInfo& message) {
     return message.route == RouteKind::kernel || message.route == RouteKind::direct;
   });
-}
-
-/// Along the axes of the stage that values come from. A move towards the spectrum takes the modes that are used of
-/// its source; one away from it brings those of its target.
-std::array<std::vector<Transpose::Range>, 3> Fft::Impl::kept(Stage from, Stage to) const {
-  if (from < to) return cut.kept(from);
-  std::array<std::vector<Transpose::Range>, 3> ranges;
-  const auto there = cut.kept(to);
-  const auto axes = turn(from, to);
-  for (std::size_t a = 0; a < 3; ++a) ranges[a] = there[static_cast<std::size_t>(axes[a])];
-  return ranges;
 }
 
 void Fft::Impl::plan_forward(Lane& lane) {
@@ -263,6 +264,25 @@ void Fft::Impl::share_workspace() {
     workspace.emplace_back(local[i], most);
     each_lines(i, [&](Lines& lines) { lines.use_workspace(workspace[i].data()); });
   }
+}
+
+std::vector<MessageInfo> Fft::messages(const Machine& machine, const Extent& cells, const FftOptions& options,
+                                       bool forward) {
+  const Decomposition cut(machine, cells, options);
+  std::vector<Stage> stages = cut.path();
+  stages.insert(stages.begin(), Stage::physical);
+  if (!forward) std::reverse(stages.begin(), stages.end());
+  std::vector<MessageInfo> all;
+  for (std::size_t n = 0; n + 1 < stages.size(); ++n) {
+    const Stage from = stages[n], to = stages[n + 1];
+    const Grid source(cut.extent(from), machine, 0, boxes(cut.blocks(from))),
+        target(cut.extent(to), machine, 0, boxes(cut.blocks(to)));
+    const Transpose pattern(source, target, {turn(from, to), kept(cut, from, to)});
+    const FieldOptions field = packed("modes", cut.complex_type());
+    const std::vector<MessageInfo> some = plan_messages(source, {{&pattern, field, field}}, options.exchange);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
 }
 
 }  // namespace slipstream

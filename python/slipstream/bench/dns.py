@@ -33,7 +33,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--types", nargs="+", default=["f64"], choices=sorted(BYTES), help="number formats")
     parser.add_argument("--schemes", nargs="+", default=["rk4"], choices=sorted(STAGES), help="of time")
     parser.add_argument(
-        "--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil"], help="how devices share the values"
+        "--decompositions",
+        nargs="+",
+        default=["slab"],
+        choices=["slab", "pencil", "measured"],
+        help="how devices share the values",
+    )
+    parser.add_argument(
+        "--store", nargs="+", default=[], choices=["yes", "no"], help="transforms store their results themselves"
     )
     parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
     options.routes(parser)
@@ -53,40 +60,61 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator
         for dtype in arguments.types:
             for scheme in arguments.schemes:
                 for decomposition in arguments.decompositions if devices > 1 else ["slab"]:
-                    grid = process_grid(decomposition, devices)
-                    how = {
-                        "cells": (n, n, n),
-                        "type": dtype,
-                        "scheme": scheme,
-                        "time_step": 0.5 / n,
-                        "process_grid": grid,
-                        "overlap": arguments.overlap,
-                        "exchange": options.routes_of(arguments),
-                    }
-                    with as_case_error():
-                        dns = core().Dns(machine, how)
-                        dns.taylor_green()
-                        ms = dns.step_us(STEPS[backend], REPEATS[backend]) / 1e3
-                    component = n**3 * BYTES[dtype] / devices
-                    least = STAGES[scheme] * (TRANSFORMS * 3 * 2 + MOVES) * component / (copy * 1e6)
-                    yield {
-                        "ranks": machine.ranks,
-                        "devices": devices,
-                        "n": n,
-                        "dtype": dtype,
-                        "scheme": scheme,
-                        "decomposition": decomposition,
-                        "process_grid": list(grid),
-                        "overlap": arguments.overlap,
-                        "mode": "resident",
-                        "routes": arguments.routes or "rules",
-                        "clock": "host",
-                        "ms_per_step": record.digits(ms),
-                        "mcells_per_s": record.digits(n**3 / ms / 1e3),
-                        "copy_gbs": record.digits(copy),
-                        "share": record.digits(least / ms),
-                        "device_bytes": max(dns.bytes()),
-                    }
+                    for store in arguments.store if arguments.store and devices > 1 else [""]:
+                        yield _row(arguments, machine, backend, copy, n, dtype, scheme, decomposition, store)
+
+
+def _row(
+    arguments: argparse.Namespace,
+    machine: Any,
+    backend: str,
+    copy: float,
+    n: int,
+    dtype: str,
+    scheme: str,
+    decomposition: str,
+    store: str,
+) -> record.Row:
+    devices = len(machine.devices())
+    how = {
+        "cells": (n, n, n),
+        "type": dtype,
+        "scheme": scheme,
+        "time_step": 0.5 / n,
+        "overlap": arguments.overlap,
+        "exchange": options.routes_of(arguments),
+    }
+    if decomposition == "measured":
+        how["tune_process_grid"] = True
+    else:
+        how["process_grid"] = process_grid(decomposition, devices)
+    if store:
+        how["store"] = store == "yes"
+    with as_case_error():
+        dns = core().Dns(machine, how)
+        dns.taylor_green()
+        ms = dns.step_us(STEPS[backend], REPEATS[backend]) / 1e3
+    component = n**3 * BYTES[dtype] / devices
+    least = STAGES[scheme] * (TRANSFORMS * 3 * 2 + MOVES) * component / (copy * 1e6)
+    return {
+        "ranks": machine.ranks,
+        "devices": devices,
+        "n": n,
+        "dtype": dtype,
+        "scheme": scheme,
+        "decomposition": decomposition,
+        "process_grid": list(dns.process_grid),
+        "overlap": arguments.overlap,
+        **({"store": store} if store else {}),
+        "mode": "resident",
+        "routes": arguments.routes or "rules",
+        "clock": "host",
+        "ms_per_step": record.digits(ms),
+        "mcells_per_s": record.digits(n**3 / ms / 1e3),
+        "copy_gbs": record.digits(copy),
+        "share": record.digits(least / ms),
+        "device_bytes": max(dns.bytes()),
+    }
 
 
 COLUMNS = {
@@ -94,6 +122,7 @@ COLUMNS = {
     "format": itemgetter("dtype"),
     "scheme": itemgetter("scheme"),
     "devices": lambda row: " x ".join(map(str, row["process_grid"])),
+    "stored": lambda row: row.get("store", ""),
     "ms a step": number("ms_per_step"),
     "Mcells/s": number("mcells_per_s"),
     "MB a device": number("device_bytes", factor=1e-6),

@@ -6,6 +6,9 @@ from typing import Any, ClassVar
 from slipstream.case.case import Case
 from slipstream.dns.tables import BeginTable, DnsOutputTable, DnsRunTable, DnsTable
 
+#: Keys that a restart may change.
+FREE = ("dns.process_grid", "dns.store", "dns.largest_courant", "dns.budget")
+
 
 class DnsCase(Case):
     """A case file of incompressible flow in a periodic box."""
@@ -20,7 +23,7 @@ class DnsCase(Case):
 
     @classmethod
     def is_free(cls, key: str) -> bool:
-        return super().is_free(key) or key in ("dns.process_grid", "dns.largest_courant", "dns.budget")
+        return super().is_free(key) or key in FREE
 
     @property
     def spacing(self) -> float:
@@ -42,9 +45,12 @@ class DnsCase(Case):
 
     def options(self) -> dict[str, Any]:
         table = self.dns
+        own = table.model_dump(exclude={"precision", "store"} if table.store is None else {"precision"})
+        if table.process_grid == "measured":
+            own |= {"process_grid": (0, 0), "tune_process_grid": True}
         return {
             "cells": self.grid.cells,
             "type": table.precision,
-            **table.model_dump(exclude={"precision"}),
+            **own,
             "exchange": self.exchange_options("messages"),
         }

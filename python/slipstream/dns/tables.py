@@ -27,8 +27,15 @@ class DnsTable(Table):
         description="Account for energy in every step: what the forcing puts in, what viscosity takes. budget_error is "
         "the largest error of a step by what viscosity takes in it.",
     )
-    process_grid: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] = Field(
-        (0, 0), description="Devices along the two cut axes: [1, p] are slabs. Zeros: slabs where all get some."
+    process_grid: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] | Literal["measured"] = Field(
+        (0, 0),
+        description="Devices along the two cut axes: [1, p] are slabs. Zeros: slabs where all get some; 'measured': "
+        "those whose transforms are fastest, which is remembered.",
+    )
+    store: bool | None = Field(
+        None,
+        description="Transforms store their results in the other devices themselves where they can, and nothing packs "
+        "them. Left out: where that was found to be faster.",
     )
 
 

@@ -63,4 +63,5 @@ def predict(machine: Any, plan: dict[str, Any], overlap: str) -> Prediction:
         rate = machine.link(message["source"], message["target"])["gb_per_s"]
         if rate:
             outgoing[message["source"]] += message["bytes"] / (rate * 1e9)
-    return Prediction(compute, max(outgoing, default=0.0), overlap != "off", measured)
+    overlaps = overlap != "off" and plan.get("overlaps", True)
+    return Prediction(compute, max(outgoing, default=0.0), overlaps, measured)

@@ -58,7 +58,7 @@ def facts(setup: Setup, prediction: predict.Prediction, build: dict[str, Any]) -
 
 
 def _no_messages(plan: dict[str, Any]) -> str:
-    """Transforms plan their messages when they are made."""
+    """Elements plan their messages when they are made."""
     return "none (one block)" if len(plan["blocks"]) == 1 else "known when the run begins"
 
 

@@ -31,6 +31,10 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.read("largest_courant", options.largest_courant);
   reader.read("budget", options.budget);
   reader.read("process_grid", options.process_grid);
+  reader.read("tune_process_grid", options.tune_process_grid);
+  bool store = false;
+  reader.read("store", store);
+  if (dict.contains("store")) options.store = store;
   reader.read("overlap", options.overlap);
   reader.read("exchange", exchange);
   reader.finish();
@@ -74,7 +78,8 @@ const Field& field_of(Dns& self, const std::string& name) {
 
 nb::dict plan_dns(const Machine& machine, const nb::dict& dict) {
   const dns::Options o = dns_options(dict);
-  return plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o), {}, Layout::soa, dns::bytes_per_cell(o));
+  return plan_dict(dns::plan_grid(machine, o), dns::memory_needed(machine, o), dns::messages_needed(machine, o),
+                   Layout::soa, dns::bytes_per_cell(o));
 }
 
 nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {

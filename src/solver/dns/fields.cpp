@@ -1,4 +1,4 @@
-// Initial fields, made on the host, and the spectrum, taken there.
+// Initial fields, made on the host, and the spectrum.
 #include <cmath>
 #include <numbers>
 
@@ -65,22 +65,16 @@ std::vector<double> Dns::Impl::over_ranks(std::vector<double> mine) const {
 }
 
 std::vector<double> Dns::Impl::spectrum() {
-  std::vector<double> mine(static_cast<std::size_t>(shells()), 0.0);
+  const auto count = static_cast<std::size_t>(shells());
+  std::vector<double> mine(count, 0.0);
   with_type([&](auto t) {
     using T = decltype(t);
     for (const ModeBlock& b : spectral) {
-      const auto count = static_cast<std::size_t>(b.grid.volume());
-      std::vector<std::complex<T>> values(3 * count);
-      copy(streams[b.device], values.data(), modes.data(b.id), values.size() * sizeof(values[0]));
-      streams[b.device].synchronize();
-      each_mode(b.grid, [&](int i, int j, int k) {
-        const int kx = b.grid.kx(j), ky = b.grid.ky(k), kz = b.grid.kz(i);
-        if (!b.grid.kept(kx, ky, kz)) return;
-        const auto at = static_cast<std::size_t>(b.grid.at(i, j, k));
-        double square = 0;
-        for (std::size_t c = 0; c < 3; ++c) square += std::norm(std::complex<double>(values[at + c * count]));
-        mine[static_cast<std::size_t>(shell_of(kx, ky, kz))] += 0.5 * b.grid.weight(kx) * square;
-      });
+      Stream& stream = streams[b.device];
+      const std::vector<double> found = from_device(
+          stream, count * static_cast<std::size_t>(b.grid.extent[2]),
+          [&](double* to) { queue_shell_sums(stream, b.grid, data<T>(modes, b.id), static_cast<int>(count), to); });
+      for (std::size_t n = 0; n < found.size(); ++n) mine[n % count] += found[n];
     }
   });
   return over_ranks(std::move(mine));

@@ -38,7 +38,7 @@ struct StageNumbers {
 template <class T>
 void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arrays, const StageFactors& factors,
                  const StageNumbers& numbers);
-/// curl = i k x u.
+/// curl = i k x u; modes that are not kept count as zero.
 template <class T>
 void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl);
 /// Of each component the derivative along its own axis: gradient_a = i k_a u_a.
@@ -55,6 +55,10 @@ void queue_truncate(Stream& stream, const ModeGrid& grid, T* u, double factor);
 constexpr int line_sums = 3;
 template <class T>
 void queue_line_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums);
+/// Of each plane k and each shell s < shells: energy of the modes with s - 1/2 <= |k| < s + 1/2, whose squares are
+/// whole numbers from s^2 - s + 1 to s^2 + s. sums[k * shells + s].
+template <class T>
+void queue_shell_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums);
 /// Of each line along x and each component g: sums of g^2, g^3 and g^4, component by component. line = k * cells[1] +
 /// j.
 constexpr int line_moments = 9;

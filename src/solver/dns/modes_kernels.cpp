@@ -71,7 +71,9 @@ struct Stage {
     store(arrays.next, at, Complex<T>{of_u * u.re + of_n * n.re, of_u * u.im + of_n * n.im});
   }
 
+  /// Stages between the first and the last find zeros in `next`.
   SLIP_FN void nothing(std::int64_t at, std::int64_t step) const {
+    if (!factors.first && !factors.last) return;
     for (int c = 0; c < 3; ++c) store(factors.last ? arrays.u : arrays.next, at + c * step, Complex<T>{0, 0});
   }
 };
@@ -83,7 +85,12 @@ struct Curl {
   T* curl;
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t at = grid.at(i, j, k), step = grid.volume();
-    const T x = T(grid.kx(j)), y = T(grid.ky(k)), z = T(grid.kz(i));
+    const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
+    if (!grid.kept(kx, ky, kz)) {  // transforms leave what they like there
+      for (int c = 0; c < 3; ++c) store(curl, at + c * step, Complex<T>{0, 0});
+      return;
+    }
+    const T x = T(kx), y = T(ky), z = T(kz);
     const Complex<T> a = load(u, at), b = load(u, at + step), c = load(u, at + 2 * step);
     store(curl, at, Complex<T>{z * b.im - y * c.im, y * c.re - z * b.re});
     store(curl, at + step, Complex<T>{x * c.im - z * a.im, z * a.re - x * c.re});
@@ -161,6 +168,48 @@ struct LineSums {
     to[0] = half * energy;
     to[1] = half * squares;
     to[2] = half * low;
+  }
+};
+
+/// The largest whole number whose square is at most n.
+SLIP_FN int root_of(int n) {
+  int root = static_cast<int>(std::sqrt(static_cast<double>(n)));
+  while (root * root > n) --root;
+  while ((root + 1) * (root + 1) <= n) ++root;
+  return root;
+}
+
+/// Neighbours in `shell` read neighbours along z.
+template <class T>
+struct ShellSums {
+  ModeGrid grid;
+  const T* u;
+  int shells;
+  double* sums;
+
+  SLIP_FN double square(int kz, int j, int k) const {
+    const int i = kz - grid.first[2] + (kz < grid.first[2] ? grid.cells[2] : 0);
+    double sum = 0;
+    for (int c = 0; c < 3; ++c) {
+      const Complex<T> value = load(u, grid.at(i, j, k) + c * grid.volume());
+      sum += static_cast<double>(value.re) * value.re + static_cast<double>(value.im) * value.im;
+    }
+    return sum;
+  }
+  SLIP_FN void operator()(int shell, int k, int) const {
+    const int ky = grid.ky(k), least = shell > 0 ? shell * shell - shell + 1 : 0, most = shell * shell + shell;
+    double energy = 0;
+    for (int j = 0; j < grid.extent[1]; ++j) {
+      const int kx = grid.kx(j), flat = kx * kx + ky * ky;
+      if (flat > most || !grid.kept(kx, ky, 0)) continue;
+      int last = root_of(most - flat);
+      if (last > grid.highest[2]) last = grid.highest[2];
+      double of_line = 0;
+      for (int kz = flat < least ? root_of(least - flat - 1) + 1 : 0; kz <= last; ++kz)
+        of_line += kz == 0 ? square(0, j, k) : square(kz, j, k) + square(-kz, j, k);
+      energy += 0.5 * grid.weight(kx) * of_line;
+    }
+    sums[static_cast<std::int64_t>(k) * shells + shell] = energy;
   }
 };
 
@@ -248,6 +297,11 @@ void queue_line_sums(Stream& stream, const ModeGrid& grid, const T* u, int shell
 }
 
 template <class T>
+void queue_shell_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums) {
+  launch(stream, {{0, 0, 0}, {shells, grid.extent[2], 1}}, ShellSums<T>{grid, u, shells, sums});
+}
+
+template <class T>
 void queue_line_moments(Stream& stream, const Extent& cells, const T* gradient, double* moments) {
   launch(stream, {{0, 0, 0}, {cells[1], cells[2], 1}},
          LineMoments<T>{static_cast<int>(cells[0]), static_cast<int>(cells[1]), volume(cells), gradient, moments});
@@ -278,6 +332,8 @@ template void queue_truncate<float>(Stream&, const ModeGrid&, float*, double);
 template void queue_truncate<double>(Stream&, const ModeGrid&, double*, double);
 template void queue_line_sums<float>(Stream&, const ModeGrid&, const float*, int, double*);
 template void queue_line_sums<double>(Stream&, const ModeGrid&, const double*, int, double*);
+template void queue_shell_sums<float>(Stream&, const ModeGrid&, const float*, int, double*);
+template void queue_shell_sums<double>(Stream&, const ModeGrid&, const double*, int, double*);
 template void queue_line_moments<float>(Stream&, const Extent&, const float*, double*);
 template void queue_line_moments<double>(Stream&, const Extent&, const double*, double*);
 template void queue_line_speeds<float>(Stream&, const Extent&, const float*, const double (&)[3], double*);

@@ -28,6 +28,8 @@ FftOptions transform_options(const Options& o) {
   FftOptions options;
   options.type = o.type;
   options.process_grid = o.process_grid;
+  options.tune_process_grid = o.tune_process_grid;
+  options.store = o.store;
   options.scaled = false;
   options.overlap = o.overlap;
   for (std::size_t a = 0; a < 3; ++a) options.highest[a] = (o.cells[a] - 1) / 3;
@@ -42,6 +44,19 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
   grid.periodic = {true, true, true};
   grid.boxes = cut.blocks(fft::Stage::physical, true);
   return Grid(options.cells, machine, rank, grid);
+}
+
+std::vector<MessageInfo> messages_needed(const Machine& machine, const Options& options) {
+  const int stages = options.scheme == Scheme::rk4 ? 4 : 2;
+  std::vector<MessageInfo> all;
+  for (const bool forward : {true, false})
+    for (MessageInfo message : Fft::messages(machine, options.cells, transform_options(options), forward)) {
+      const int transforms = stages * 3 * (forward ? 1 : 2);
+      message.bytes *= transforms;
+      message.transfers *= transforms;
+      all.push_back(message);
+    }
+  return all;
 }
 
 std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& options) {

@@ -24,6 +24,18 @@ def test_rows_stand_beside_the_least_time(tmp_path: Path, cli: Cli, monkeypatch:
         assert row["device_bytes"] > 6 * fields * dns.BYTES[row["dtype"]]
 
 
+def test_rows_tell_how_results_travel(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(dns.REPEATS, "host", 1)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = ["--sizes", "8", "--decompositions", "measured", "--store", "yes", "no"]
+    result = cli("bench", "dns", "--backend", "host", "--devices", "2", *words, "--folder", str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "dns").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    assert [row["store"] for row in rows] == ["yes", "no"]
+    assert all(row["process_grid"] in ([1, 2], [2, 1]) for row in rows)
+
+
 def test_sizes_are_checked(cli: Cli) -> None:
     result = cli("bench", "dns", "--backend", "host", "--no-write", "--sizes", "2")
     assert result.returncode == 2 and "--sizes are 4 or more" in result.stderr

@@ -155,7 +155,10 @@ def test_transposes_are_measured_reported_and_remembered(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     words = ("exchange.tune=measure", "machine.devices_per_rank=2", "run.steps=2", "output.pictures=false")
-    result = here("run", case(tmp_path), *words, "--report", "messages.json")
+    stored = here("run", case(tmp_path), *words)
+    assert stored.returncode == 0 and "measured" not in stored.stdout, "stored results have no choice of routes"
+    words += ("dns.store=false",)
+    result = here("run", case(tmp_path), *words, "--overwrite", "--report", "messages.json")
     assert result.returncode == 0, result.stderr
     assert "routes: measured in" in result.stdout
     report = json.loads((tmp_path / "messages.json").read_text())
@@ -169,6 +172,22 @@ def test_transposes_are_measured_reported_and_remembered(
     assert findings(tmp_path)["device_bytes"] > 8 * 24 * 20 * 16 * 6 / 2
     again = here("run", "a.toml", *words, "--overwrite")
     assert again.returncode == 0 and "routes: measured before" in again.stdout
+
+
+def test_the_fastest_process_grid_is_measured_and_results_may_be_packed(
+    here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = ("machine.devices_per_rank=4", "run.steps=2", "output.pictures=false")
+    found = []
+    for more in (("dns.process_grid=measured",), ("dns.store=false",), ("dns.process_grid=[2,2]", "dns.store=true")):
+        result = here("run", case(tmp_path), *words, *more, "--overwrite")
+        assert result.returncode == 0, result.stderr
+        grid = re.search(r"process grid (\d) x (\d)", result.stdout)
+        assert grid and int(grid[1]) * int(grid[2]) == 4
+        found.append(findings(tmp_path)["findings"]["energy"])
+    assert found[1:] == pytest.approx([found[0]] * 2, rel=1e-13)
+    assert list((tmp_path / "cache").rglob("*")), "the measured grid is not remembered"
 
 
 def test_forcing_holds_what_it_puts_in(cli: Cli, tmp_path: Path) -> None:
@@ -207,6 +226,18 @@ def test_plan_and_check_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
     assert "pseudo-spectral, rotational form, 2/3 rule, rk4, f64" in said
     said = " ".join(here("plan", "a.toml", "machine.devices_per_rank=2").stdout.split())
     assert "modes, four fields" in said and "largest grid that fits" in said
+
+
+def test_the_way_of_the_modes_is_predicted(tmp_path: Path) -> None:
+    case(tmp_path)
+    options = load(tmp_path / "a.toml").options()
+    two = core().Machine.discover("host", devices_per_rank=2)
+    messages = core().plan_dns(two, options)["messages"]
+    between = [message for message in messages if message["source"] != message["target"]]
+    # Of 13 modes along x 8 are used, of 20 along y 13; a device has 8 of the 16 planes. Four stages of three forward
+    # and six backward transforms, in f64.
+    assert sum(message["bytes"] for message in between) == 4 * 9 * 16 * 8 * 13 * 8
+    assert core().plan_dns(core().Machine.discover("host", devices_per_rank=1), options)["messages"] == []
 
 
 def test_the_resolved_vortex_is_planned_for_two_gpus(here: Cli, tmp_path: Path) -> None:

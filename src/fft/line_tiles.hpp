@@ -1,0 +1,373 @@
+#pragma once
+// Lines whose length is a power of two, by a team in its shared memory: transforms that store their results where they
+// must go.
+//
+// A tile is as many lines side by side as 128 bytes hold values, which is what a store over a link wants to fill. Where
+// it would take more than 64 KB, it is done in `parts`: with N = S M and w = exp(-2 pi i / N), the modes k = q + S k'
+// of part q are the transform, of M values, of
+//
+//     s(n) = w^(n q) sum over i < S of x(n + i M) exp(-2 pi i i q / S),    0 <= n < M,
+//
+// so that a team for each part reads the line again (from L2, for they run side by side) and several teams share a
+// multiprocessor: one loads while another stores. Lines of real values x are transformed as z_n = x_(2n) + i x_(2n+1),
+// half as many; with p = N / 2 - k their modes are E_k + exp(-2 pi i k / N) O_k for k <= N / 2, where
+// E = (Z_k + conj Z_p) / 2 and O = -i (Z_k - conj Z_p) / 2.
+//
+// A backward transform is the forward one of values whose parts are exchanged, before and after.
+//
+// Two passes may go together: lines along x, left turned in an array, and lines along y, stored through windows. Teams
+// take items by number; those of the second pass follow those of the first that they read, `lead` chunks of planes
+// later, so that the link is busy while lines along x are transformed.
+#include <slipstream/window.hpp>
+
+#include <complex>
+
+#include "fft/radix.hpp"
+
+namespace slipstream::fft {
+
+/// Lines of a pass lie side by side along the axis `across`, cut into tiles, and again and again along `third`. Each
+/// lies in memory without gaps.
+template <class T>
+struct LinePass {
+  const T* from = nullptr;                                                         ///< numbers: of a complex value two
+  std::int64_t step_across = 0, step_third = 0;                                    ///< numbers
+  std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;  ///< what is asked for of them
+  // Into an array, where there is one.
+  Pair<T>* to = nullptr;
+  std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< values
+  std::int32_t modes = 0;                                  ///< that are stored: 0 .. modes - 1
+  // Or through windows.
+  std::int32_t windows = 0;
+  const Window* list = nullptr;
+  Windows<std::complex<T>> out;
+  std::int32_t line_axis = 0, tile_axis = 0;  ///< of the source
+};
+
+/// Items of two passes: a chunk of the second has `deep` tiles for each of its thirds, whose lines the first leaves in
+/// the planes of that chunk.
+struct TwoPasses {
+  std::int32_t chunks = 0;  ///< 0: there is one pass
+  std::int32_t deep = 0, lead = 0;
+  std::uint32_t* ticket = nullptr;  ///< and behind it a counter for each chunk, zero at the start
+};
+
+/// Two butterflies of eight a thread, and 64 registers of 4 bytes or of 8 for it: as many blocks as these allow.
+template <class T, int length>
+struct Tiling {
+  static constexpr int wide = 128 / static_cast<int>(sizeof(Pair<T>));
+  static constexpr int most = 512;  ///< values of a line that a tile holds
+  static constexpr int parts(int n) { return n > most ? n / most : 1; }
+  static constexpr int sought = (length < most ? length : most) * wide / 16;
+  static constexpr int threads = sought < 64 ? 64 : sought;
+  static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
+};
+
+/// Where a tile's values go: modes lo .. lo + modes - 1 of lines first .. first + lines - 1.
+struct Outlet {
+  std::byte* at;
+  std::int64_t along, across;  // bytes
+  std::int32_t lo, modes, first, lines;
+};
+
+template <class T, int length, bool real_first, class Tiles = Tiling<T, length>>
+struct LineTiles {
+  static constexpr int threads = Tiles::threads, resident = Tiles::resident;
+  static constexpr int wide = Tiles::wide;
+  static constexpr int held = 32;  ///< outlets in shared memory
+  static constexpr int first_half = real_first ? length / 2 : length;
+  static constexpr int first_parts = Tiles::parts(first_half), second_parts = Tiles::parts(length);
+
+  LinePass<T> pass[2];
+  TwoPasses two;
+  bool forward;
+  const Pair<T>* roots;  // exp(-2 pi i k / length)
+  std::int64_t cost = 8 * wide * length;
+
+  static constexpr std::size_t shared_bytes() {
+    constexpr int a = first_half / first_parts, b = length / second_parts;
+    return sizeof(Pair<T>) * wide * (a > b ? a : b) + sizeof(Head);
+  }
+  /// Of one pass.
+  std::int64_t teams() const { return static_cast<std::int64_t>(pass[0].thirds) * pass[0].tiles * first_parts; }
+  /// Of both.
+  SLIP_FN std::int64_t items(int which) const {  // of a chunk
+    return which == 0 ? static_cast<std::int64_t>(two.deep) * wide * pass[0].tiles * first_parts
+                      : static_cast<std::int64_t>(two.deep) * pass[1].thirds * second_parts;
+  }
+  std::int64_t teams_of_both() const { return two.chunks * (items(0) + items(1)); }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    constexpr int a = first_half / first_parts, b = length / second_parts;
+    auto* const tile = team.template shared<Pair<T>>();
+    auto& head = *reinterpret_cast<Head*>(tile + wide * (a > b ? a : b));
+    if (two.chunks == 0) {
+      Item item;
+      std::int64_t index = team.index();
+      item.part = static_cast<std::int32_t>(index % first_parts), index /= first_parts;
+      item.tile = static_cast<std::int32_t>(index % pass[0].tiles) + pass[0].first_tile;
+      item.third = static_cast<std::int32_t>(index / pass[0].tiles) + pass[0].first_third;
+      return lines<first_half, first_parts, real_first>(team, pass[0], item, tile, head);
+    }
+    team.each([&](int thread) {
+      if (thread == 0) head.item = item_of(atomic_add(two.ticket, 1));
+    });
+    const Item item = head.item;
+    if (item.second) {
+      lines<length, second_parts, false>(team, pass[1], item, tile, head);
+    } else {
+      if (item.third < pass[0].thirds) lines<first_half, first_parts, real_first>(team, pass[0], item, tile, head);
+      team.each([&](int thread) {
+        if (thread != 0) return;
+        fence_device();
+        atomic_add(two.ticket + 1 + item.chunk, 1);
+      });
+    }
+  }
+
+ private:
+  struct Item {
+    std::int32_t second = 0, chunk = 0, part = 0, tile = 0, third = 0;
+  };
+  struct Head {
+    Item item;
+    std::int32_t open;
+    Outlet outlets[held];
+  };
+
+  /// First those of the first pass for `lead` chunks, last those of the second for as many, in between both in turn.
+  SLIP_FN Item item_of(std::int64_t number) const {
+    const std::int64_t a = items(0), b = items(1), begin = a * two.lead, both = (a + b) * (two.chunks - two.lead);
+    std::int64_t index = number;  // among those of its pass
+    Item item;
+    if (number >= begin + both) {
+      item.second = 1;
+      index = number - a * two.chunks;
+    } else if (number >= begin) {
+      const std::int64_t round = (number - begin) / (a + b), n = (number - begin) % (a + b);
+      const std::int64_t before = n * a / (a + b);
+      item.second = (n + 1) * a / (a + b) == before;
+      index = item.second ? round * b + n - before : (round + two.lead) * a + before;
+    }
+    item.chunk = static_cast<std::int32_t>(index / (item.second ? b : a));
+    auto rest = static_cast<std::int32_t>(index % (item.second ? b : a));
+    if (item.second) {
+      item.part = rest % second_parts, rest /= second_parts;
+      item.tile = item.chunk * two.deep + rest % two.deep;
+      item.third = rest / two.deep + pass[1].first_third;
+    } else {
+      item.part = rest % first_parts, rest /= first_parts;
+      item.tile = rest % pass[0].tiles;
+      item.third = rest / pass[0].tiles + item.chunk * two.deep * wide;
+    }
+    return item;
+  }
+
+  /// Neither what runs along a line nor what runs across meets itself in a bank.
+  SLIP_FN static int at(int e, int line) { return e * wide + ((line + e) & (wide - 1)); }
+
+  template <int n, int parts, bool real, class Team>
+  SLIP_FN void lines(const Team& team, const LinePass<T>& p, const Item& item, Pair<T>* tile, Head& head) const {
+    constexpr int held_values = n / parts;
+    using R = Radices<held_values>;
+    const int first = item.tile * wide;
+    if (first >= p.lines) return;
+    const int count = p.lines - first < wide ? p.lines - first : wide;
+    team.each([&](int thread) {
+      if (thread == 0) {
+        bool go = true;
+        if (item.second) wait_for_chunk(item.chunk);
+        if (!p.to) go = p.out.open();
+        head.open = go;
+      }
+      if (p.to) {
+        if (thread == 0)
+          head.outlets[0] = {reinterpret_cast<std::byte*>(p.to + first * p.to_across + item.third * p.to_third),
+                             p.to_along * static_cast<std::int64_t>(sizeof(Pair<T>)),
+                             p.to_across * static_cast<std::int64_t>(sizeof(Pair<T>)),
+                             0,
+                             p.modes,
+                             0,
+                             count};
+      } else {
+        for (int w = thread; w < p.windows && w < held; w += team.threads())
+          head.outlets[w] = outlet(p, w, first, item.third);
+      }
+    });
+    if (!head.open || !some(p, head)) return;
+    const T* const rows = p.from + first * p.step_across + item.third * p.step_third;
+    team.each(
+        [&](int thread) { begin<n, parts, R::first, real>(thread, team.threads(), tile, rows, p, count, item.part); });
+    if constexpr (R::count == 3) team.each([&](int thread) { middle<R, parts, real>(thread, team.threads(), tile); });
+    if constexpr (!real) {
+      team.each([&](int thread) {
+        finish<R>(thread, team.threads(), tile, count,
+                  [&](int place, int line, const auto& x) { put<R, parts>(p, head, first, item, place, line, x); });
+      });
+    } else {
+      team.each([&](int thread) {
+        finish<R>(thread, team.threads(), tile, count, [&](int place, int line, const auto& x) {
+          for (int j = 0; j < R::last; ++j) tile[at(place + j, line)] = x[j];
+        });
+      });
+      team.each([&](int thread) { part<R, n, parts>(thread, team.threads(), tile, p, head, first, item, count); });
+    }
+  }
+
+  /// Whether anything of the tile goes anywhere.
+  SLIP_FN static bool some(const LinePass<T>& p, const Head& head) {
+    if (p.to || p.windows > held) return true;
+    bool any = false;
+    for (int n = 0; n < p.windows; ++n) any = any || head.outlets[n].lines > 0;
+    return any;
+  }
+
+  SLIP_FN void wait_for_chunk(int chunk) const {
+    const auto all = static_cast<std::uint32_t>(items(0));
+    for (int round = 0; atomic_add(two.ticket + 1 + chunk, 0) < all; ++round) backoff(round);
+    fence_device();
+  }
+
+  SLIP_FN static Outlet outlet(const LinePass<T>& p, int number, int first, int third) {
+    const Window& w = p.list[number];
+    const int third_axis = 3 - p.line_axis - p.tile_axis;
+    const std::int64_t begin = w.lo[p.tile_axis] > first ? w.lo[p.tile_axis] : first;
+    const std::int64_t end = w.hi[p.tile_axis] < first + wide ? w.hi[p.tile_axis] : first + wide;
+    if (end <= begin || third < w.lo[third_axis] || third >= w.hi[third_axis]) return {nullptr, 0, 0, 0, 0, 0, 0};
+    const auto cell = [&](int axis) {
+      return axis == p.line_axis ? w.lo[axis] : axis == p.tile_axis ? begin : std::int64_t{third};
+    };
+    return {reinterpret_cast<std::byte*>(p.out.place(number, cell(0), cell(1), cell(2))),
+            w.stride[p.line_axis],
+            w.stride[p.tile_axis],
+            static_cast<std::int32_t>(w.lo[p.line_axis]),
+            static_cast<std::int32_t>(w.hi[p.line_axis] - w.lo[p.line_axis]),
+            static_cast<std::int32_t>(begin - first),
+            static_cast<std::int32_t>(end - begin)};
+  }
+
+  template <int n, int parts, int radix, bool real>
+  SLIP_FN void begin(int thread, int size, Pair<T>* tile, const T* rows, const LinePass<T>& p, int count, int q) const {
+    constexpr int values = n / parts, m = values / radix, fine = length / n;
+    for (int b = thread; b < m * count; b += size) {
+      const int i = b % m, line = b / m;
+      const auto* const row = reinterpret_cast<const Pair<T>*>(rows + line * p.step_across);
+      Pair<T> x[radix];
+      if constexpr (parts == 1) {
+        for (int j = 0; j < radix; ++j) x[j] = row[i + j * m];
+      } else if constexpr (parts == 2) {
+        const T sign = q == 0 ? T(1) : T(-1);
+        for (int j = 0; j < radix; ++j) {
+          const Pair<T> u = row[i + j * m], v = row[i + j * m + values];
+          x[j] = {fused(sign, v.re, u.re), fused(sign, v.im, u.im)};
+        }
+      } else {
+        static_assert(parts == 4);
+        const T sign = q % 2 == 0 ? T(1) : T(-1), other = q < 2 ? T(1) : T(-1);
+        // (-i)^q is 1, -i, -1, i; with parts exchanged i takes the place of -i after the exchange, as everywhere.
+        for (int j = 0; j < radix; ++j) {
+          const Pair<T>* const v = row + i + j * m;
+          Pair<T> a = v[0], c = v[2 * values], b1 = v[values], d = v[3 * values];
+          if (!forward) a = a.exchanged(), b1 = b1.exchanged(), c = c.exchanged(), d = d.exchanged();
+          const Pair<T> even = {fused(sign, c.re, a.re), fused(sign, c.im, a.im)};
+          Pair<T> odd = {fused(sign, d.re, b1.re), fused(sign, d.im, b1.im)};
+          if (q % 2 != 0) odd = odd.turned();
+          x[j] = {fused(other, odd.re, even.re), fused(other, odd.im, even.im)};
+        }
+      }
+      if (parts != 4 && !real && !forward)
+        for (int j = 0; j < radix; ++j) x[j] = x[j].exchanged();
+      if constexpr (parts > 1) {
+        if (q != 0)
+          for (int j = 1; j < radix; ++j) x[j] = x[j] * roots[j * q * m * fine];
+      }
+      butterfly<radix>(x);
+      turn<radix>(x, roots[i * parts * fine]);
+      if constexpr (parts > 1) {
+        const Pair<T> w = roots[i * q * fine];
+        if (q != 0)
+          for (int j = 0; j < radix; ++j) x[j] = x[j] * w;
+      }
+      for (int j = 0; j < radix; ++j) tile[at(i + j * m, line)] = x[j];
+    }
+  }
+
+  template <class R, int parts, bool real>
+  SLIP_FN void middle(int thread, int size, Pair<T>* tile) const {
+    constexpr int radix = R::second, group = R::values / R::first, m = group / radix;
+    for (int b = thread; b < R::values / radix * wide; b += size) {
+      const int line = b % wide, i = b / wide % m, place = b / wide / m * group + i;
+      Pair<T> x[radix];
+      for (int j = 0; j < radix; ++j) x[j] = tile[at(place + j * m, line)];
+      butterfly<radix>(x);
+      turn<radix>(x, roots[i * (length / group)]);
+      for (int j = 0; j < radix; ++j) tile[at(place + j * m, line)] = x[j];
+    }
+  }
+
+  template <class R, class Put>
+  SLIP_FN void finish(int thread, int size, const Pair<T>* tile, int count, const Put& put) const {
+    constexpr int radix = R::last;
+    for (int b = thread; b < R::values / radix * wide; b += size) {
+      const int line = b % wide, place = b / wide * radix;
+      if (line >= count) continue;
+      Pair<T> x[radix];
+      for (int j = 0; j < radix; ++j) x[j] = tile[at(place + j, line)];
+      butterfly<radix>(x);
+      put(place, line, x);
+    }
+  }
+
+  template <class Store>
+  SLIP_FN void each_outlet(const LinePass<T>& p, const Head& head, int first, const Item& item, int line,
+                           const Store& store) const {
+    const int all = p.to ? 1 : p.windows;
+    for (int n = 0; n < all; ++n) {
+      const Outlet o = n < held ? head.outlets[n] : outlet(p, n, first, item.third);
+      if (line < o.first || line >= o.first + o.lines) continue;
+      store(o, o.at + (line - o.first) * o.across);
+    }
+  }
+
+  /// The values of a butterfly are modes N / radix apart.
+  template <class R, int parts, int radix>
+  SLIP_FN void put(const LinePass<T>& p, const Head& head, int first, const Item& item, int place, int line,
+                   const Pair<T> (&x)[radix]) const {
+    constexpr int step = R::values / radix * parts;
+    const int mode = item.part + R::mode(place) * parts;
+    each_outlet(p, head, first, item, line, [&](const Outlet& o, std::byte* at) {
+      at += (mode - o.lo) * o.along;
+      for (int j = 0; j < radix; ++j) {
+        const int k = mode + j * step - o.lo;
+        if (k >= 0 && k < o.modes)
+          *reinterpret_cast<Pair<T>*>(at + j * step * o.along) = forward ? x[j] : x[j].exchanged();
+      }
+    });
+  }
+
+  /// From the transform of z to that of the real values.
+  template <class R, int n, int parts>
+  SLIP_FN void part(int thread, int size, const Pair<T>* tile, const LinePass<T>& p, const Head& head, int first,
+                    const Item& item, int count) const {
+    static_assert(parts <= 2, "a mode and its mirror image belong to the same part");
+    constexpr int values = n / parts;
+    const int q = item.part, pairs = values / 2 + (q == 0 ? 1 : 0);
+    for (int b = thread; b < pairs * wide; b += size) {
+      const int line = b % wide, i = b / wide, mirrored = q == 0 ? (values - i) % values : values - 1 - i;
+      if (line >= count) continue;
+      const int mode = q + parts * i;
+      const Pair<T> z = tile[at(R::place(i), line)], other = tile[at(R::place(mirrored), line)].conjugate();
+      const Pair<T> sum = z + other, odd = (z - other).turned() * roots[mode];
+      const Pair<T> low = {T(0.5) * (sum.re + odd.re), T(0.5) * (sum.im + odd.im)};
+      const Pair<T> high = {T(0.5) * (sum.re - odd.re), T(-0.5) * (sum.im - odd.im)};
+      each_outlet(p, head, first, item, line, [&](const Outlet& o, std::byte* at) {
+        const int a = mode - o.lo, b = n - mode - o.lo;
+        if (a >= 0 && a < o.modes) *reinterpret_cast<Pair<T>*>(at + a * o.along) = low;
+        if (b >= 0 && b < o.modes && a != b) *reinterpret_cast<Pair<T>*>(at + b * o.along) = high;
+      });
+    }
+  }
+};
+
+}  // namespace slipstream::fft

@@ -1,0 +1,10 @@
+#include "fft/line_launch.hpp"
+
+namespace slipstream::fft {
+
+template <>
+void launch_line_tiles<float, true>(Stream& stream, int length, const LineJob<float>& job) {
+  launch_line_tiles_from<float, true, 2 * shortest_line>(stream, length, job);
+}
+
+}  // namespace slipstream::fft

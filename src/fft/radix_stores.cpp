@@ -1,0 +1,168 @@
+// Transforms of a device that store their results by themselves: tiles of lines in the shared memory of teams.
+#include "fft/radix_stores.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <numbers>
+
+#include "device/upload.hpp"
+#include "fft/line_launch.hpp"
+
+namespace slipstream::fft {
+namespace {
+
+/// Of two passes: tiles of a chunk side by side, so that what one of the second's lines leaves lies together, and
+/// chunks by which the first is ahead.
+constexpr int deep = 2, lead = 1;
+
+template <class T>
+Buffer<Pair<T>> roots_of_one(Device device, std::int64_t length) {
+  std::vector<Pair<T>> roots;
+  for (std::int64_t k = 0; k < length; ++k) {
+    const double angle = -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(length);
+    roots.push_back({static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))});
+  }
+  return upload(device, roots);
+}
+
+bool is_length(std::int64_t n, std::int64_t shortest) {
+  return n >= shortest && n <= longest_line && (n & (n - 1)) == 0;
+}
+
+template <class T>
+class RadixStoredLines final : public StoredLines {
+ public:
+  RadixStoredLines(Device device, const LineBatch& batch, const Extent& block)
+      : device_(device),
+        block_(block),
+        real_(batch.kind == Kind::real_to_complex),
+        forward_(batch.kind != Kind::backward),
+        length_{static_cast<int>(batch.sizes.back()), static_cast<int>(batch.sizes.front())} {
+    roots_[0] = roots_of_one<T>(device, length_[0]);
+    if (batch.sizes.size() == 1) return;
+    roots_[1] = roots_of_one<T>(device, length_[1]);
+    const std::int64_t chunk = deep * wide, chunks = (block[2] + chunk - 1) / chunk;
+    counters_ = Buffer<std::uint32_t>(device, static_cast<std::size_t>(1 + chunks));
+  }
+
+  void prepare(const Exchange& exchange) override { windows_ = upload(device_, exchange.window_list(0, device_)); }
+
+  void run(Stream& stream, const void* from, void* work, const Exchange& exchange) override {
+    const std::vector<Window>& list = exchange.window_list(0, device_);
+    if (list.empty()) return;
+    require(reinterpret_cast<std::uintptr_t>(from) % sizeof(Pair<T>) == 0,
+            "lines that are stored where they must go are read at addresses that are multiples of " +
+                std::to_string(sizeof(Pair<T>)) + " bytes: begin the array there");
+    const auto [nx, ny, nz] = block_;
+    LinePass<T> x;
+    x.from = static_cast<const T*>(from);
+    const std::int64_t row = real_ ? length_[0] : 2 * nx;
+    if (!counters_.bytes()) {
+      // Stores run along the axis on which the target has the smaller steps.
+      const int across = list[0].stride[1] < list[0].stride[2] ? 1 : 2;
+      return launch(stream, 0, through_windows(x, list, exchange, 0, across, {1, row, row * ny}));
+    }
+    // Lines along x are left as [z][x][y], so that those along y lie in memory.
+    LinePass<T> y;
+    y.from = static_cast<const T*>(work);
+    y = through_windows(y, list, exchange, 1, list[0].stride[0] < list[0].stride[2] ? 0 : 2, {2 * ny, 2, 2 * nx * ny});
+    x.step_across = row;
+    x.step_third = row * ny;
+    x.lines = static_cast<std::int32_t>(ny);
+    x.thirds = static_cast<std::int32_t>(nz);
+    x.to = static_cast<Pair<T>*>(work);
+    x.to_along = ny;
+    x.to_across = 1;
+    x.to_third = nx * ny;
+    x.modes = static_cast<std::int32_t>(range(list, 0).second);
+    x.tiles = tiles(x.lines);
+    if (length_[0] == length_[1] && y.tile_axis == 2) {
+      launch_both(stream, x, y);
+    } else {
+      launch(stream, 0, x);
+      launch(stream, 1, y);
+    }
+  }
+
+ private:
+  static constexpr int wide = Tiling<T, shortest_line>::wide;
+  static std::int32_t tiles(std::int64_t lines) { return static_cast<std::int32_t>((lines + wide - 1) / wide); }
+
+  /// Cells along an axis of the source that some window takes.
+  static std::pair<std::int64_t, std::int64_t> range(const std::vector<Window>& list, int axis) {
+    std::pair<std::int64_t, std::int64_t> all{list[0].lo[axis], list[0].hi[axis]};
+    for (const Window& w : list) all = {std::min(all.first, w.lo[axis]), std::max(all.second, w.hi[axis])};
+    return all;
+  }
+
+  /// `steps` along the axes of the source, in numbers.
+  LinePass<T> through_windows(LinePass<T> pass, const std::vector<Window>& list, const Exchange& exchange,
+                              int line_axis, int tile_axis, const Extent& steps) const {
+    const int third_axis = 3 - line_axis - tile_axis;
+    pass.step_across = steps[static_cast<std::size_t>(tile_axis)];
+    pass.step_third = steps[static_cast<std::size_t>(third_axis)];
+    pass.lines = static_cast<std::int32_t>(block_[static_cast<std::size_t>(tile_axis)]);
+    const auto [begin, end] = range(list, third_axis);
+    pass.first_third = static_cast<std::int32_t>(begin);
+    pass.thirds = static_cast<std::int32_t>(end - begin);
+    const auto [first, behind] = range(list, tile_axis);
+    pass.first_tile = static_cast<std::int32_t>(first / wide);
+    pass.tiles = tiles(behind) - pass.first_tile;
+    pass.windows = static_cast<std::int32_t>(list.size());
+    pass.list = windows_.data();
+    pass.out = exchange.windows<std::complex<T>>(0, device_);
+    pass.line_axis = line_axis;
+    pass.tile_axis = tile_axis;
+    return pass;
+  }
+
+  void launch(Stream& stream, std::size_t axis, const LinePass<T>& pass) const {
+    const LineJob<T> job{{pass, {}}, {}, forward_, roots_[axis].data()};
+    if (axis == 0 && real_) {
+      launch_line_tiles<T, true>(stream, length_[axis], job);
+    } else {
+      launch_line_tiles<T, false>(stream, length_[axis], job);
+    }
+  }
+
+  void launch_both(Stream& stream, const LinePass<T>& x, const LinePass<T>& y) const {
+    LineJob<T> job{{x, y}, {}, forward_, roots_[0].data()};
+    job.two.deep = deep;
+    job.two.chunks = static_cast<std::int32_t>(counters_.size()) - 1;
+    job.two.lead = std::min(lead, job.two.chunks);
+    job.two.ticket = counters_.data();
+    fill(stream, counters_.data(), 0, counters_.bytes());
+    if (real_) {
+      launch_line_tiles<T, true>(stream, length_[0], job);
+    } else {
+      launch_line_tiles<T, false>(stream, length_[0], job);
+    }
+  }
+
+  Device device_;
+  Extent block_;
+  bool real_, forward_;
+  std::array<int, 2> length_;
+  std::array<Buffer<Pair<T>>, 2> roots_;
+  Buffer<std::uint32_t> counters_;  // of two passes
+  Buffer<Window> windows_;
+};
+
+}  // namespace
+
+bool radix_holds(const LineBatch& batch) {
+  if (batch.kind == Kind::complex_to_real || batch.sizes.size() > 2) return false;
+  if (batch.sizes.size() == 2 && !is_length(batch.sizes.front(), shortest_line)) return false;
+  return is_length(batch.sizes.back(), batch.kind == Kind::real_to_complex ? 2 * shortest_line : shortest_line);
+}
+
+std::unique_ptr<StoredLines> make_radix_stored_lines(Device device, const LineBatch& batch, const Extent& block) {
+  require(radix_holds(batch), "lines of " + std::to_string(batch.sizes.back()) +
+                                  " values cannot be stored where they must go: they are powers of two from " +
+                                  std::to_string(shortest_line) + " to " + std::to_string(longest_line));
+  if (batch.twice) return std::make_unique<RadixStoredLines<double>>(device, batch, block);
+  return std::make_unique<RadixStoredLines<float>>(device, batch, block);
+}
+
+}  // namespace slipstream::fft
