@@ -28,12 +28,17 @@ stencil::Values values_of(const nb::object& function) {
 stencil::Options stencil_options(const nb::dict& dict) {
   stencil::Options o;
   Reader reader(dict, "the solver");
-  std::string equation = "heat", sides = "fixed", precision = "f32";
+  std::string equation = "heat", scheme = "explicit", sides = "fixed", precision = "f32";
+  bool go_on = false;
   nb::object speeds = nb::none();
   std::vector<nb::dict> sources, receivers;
   reader.read("cells", o.cells);
   reader.read("periodic", o.periodic);
   reader.read("equation", equation);
+  reader.read("scheme", scheme);
+  reader.read("tolerance", o.krylov.tolerance);
+  reader.read("most_iterations", o.krylov.most_iterations);
+  reader.read("go_on", go_on);
   reader.read("points", o.points);
   reader.read("order", o.order);
   reader.read("precision", precision);
@@ -53,6 +58,8 @@ stencil::Options stencil_options(const nb::dict& dict) {
       equation, {{"heat", stencil::Equation::heat}, {"wave", stencil::Equation::wave}}, "equation");
   o.sides = one_of<stencil::Sides>(sides, {{"fixed", stencil::Sides::fixed}, {"insulated", stencil::Sides::insulated}},
                                    "kind of sides");
+  o.scheme = stencil::scheme_from_string(scheme);
+  o.krylov.must_converge = !go_on;
   o.precision = dtype_from_string(precision);
   o.speeds = values_of(speeds);
   for (const nb::dict& given : sources) {
@@ -77,16 +84,10 @@ stencil::Options stencil_options(const nb::dict& dict) {
   return o;
 }
 
-GridOptions grid_options(const stencil::Options& o) {
-  GridOptions grid = o.grid;
-  grid.periodic = o.periodic;
-  return grid;
-}
-
 nb::dict plan(const Machine& machine, const nb::dict& dict) {
   const stencil::Options o = stencil_options(dict);
   stencil::check(o);
-  const Grid grid(o.cells, machine, 0, grid_options(o));
+  const Grid grid = stencil::plan_grid(machine, o);
   stencil::check_blocks(grid, o);
   return plan_dict(grid, stencil::memory_needed(grid, o), stencil::messages_needed(grid, o), Layout::soa,
                    stencil::bytes_per_cell(o));
@@ -96,8 +97,7 @@ nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
   stencil::Options o = stencil_options(dict);
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
-    const Grid grid(cells, machine, 0, grid_options(o));
-    return fullness(machine, stencil::memory_needed(grid, o));
+    return fullness(machine, stencil::memory_needed(stencil::plan_grid(machine, o), o));
   }));
 }
 
@@ -142,6 +142,7 @@ void bind_stencil(nb::module_& m) {
       .def_prop_ro("time", [](Stencil& self) { return self.state().time; })
       .def_prop_ro("time_step", [](Stencil& self) { return self.options().time_step; })
       .def("largest_change", &Stencil::largest_change, Release())
+      .def("effort", [](Stencil& self) { return effort_dict(self.effort()); })
       .def("seismogram", &Stencil::seismogram, nb::arg("receiver"), Release())
       .def(
           "gather",

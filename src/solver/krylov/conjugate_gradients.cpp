@@ -29,7 +29,8 @@ std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout) {
 /// A device's workspace. Sums of two iterations lie side by side: (r, z) of the last one makes the next direction.
 struct Side {
   Range range;
-  Buffer<double> r, p, q, parts, sums, host;
+  double* p = nullptr;
+  Buffer<double> r, q, parts, sums, host, own_p;
   Buffer<double> z, d;  ///< where they are needed: what the preconditioner makes of r, and its last change
 };
 enum Place : std::size_t { first_pair = 0, second_pair = 2, direction_sum = 4, mean_pair = 6, places = 8 };
@@ -67,8 +68,8 @@ std::string likely_cause(const std::vector<double>& history, const Options& opti
   } else if (last < 1e-9) {
     text << "it no longer falls: rounding keeps it there; ask for " << 10 * last << " or more";
   } else {
-    text << "it hardly falls: elements that are thin or much deformed make a system that is hard to solve; take better "
-            "shaped ones, a lower order, or many more iterations";
+    text << "it hardly falls: the system is hard to solve; " << options.hard << (options.hard.empty() ? "" : ", or ")
+         << "allow many more iterations";
   }
   return text.str();
 }
@@ -91,15 +92,22 @@ struct ConjugateGradients::Impl {
       const Device device = machine.device(devices[d]).local;
       const Range range{layout.points[d], layout.block};
       const auto points = static_cast<std::size_t>(range.points), blocks = static_cast<std::size_t>(range.blocks());
+      const bool given = !layout.directions.empty();
       sides.push_back({range,
-                       Buffer<double>(device, points),
+                       given ? layout.directions[d] : nullptr,
                        Buffer<double>(device, points),
                        Buffer<double>(device, points),
                        Buffer<double>(device, 2 * blocks + 1),
                        Buffer<double>(device, places),
                        Buffer<double>(device, 2, Memory::pinned),
+                       Buffer<double>(device, given ? 0 : points),
                        {},
                        {}});
+      if (!given) sides.back().p = sides.back().own_p.data();
+      if (!given || points == 0) continue;
+      Stream stream(device);
+      fill(stream, sides.back().q.data(), 0, sides.back().q.bytes());
+      stream.synchronize();
     }
   }
 
@@ -124,6 +132,12 @@ struct ConjugateGradients::Impl {
     one.check();
     two.check();
     return {side.host.data()[0], side.host.data()[1]};
+  }
+
+  Vectors directions() const {
+    Vectors found;
+    for (const Side& side : sides) found.push_back(side.p);
+    return found;
   }
 
   template <class Get>
@@ -179,7 +193,7 @@ struct ConjugateGradients::Impl {
   /// operator a point is read and written with 88 B: r, q, w and D for the residual, p, x, r and D for the direction.
   void iterate(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now,
                std::size_t next) {
-    const Vectors p = all([](Side & side) -> auto& { return side.p; });
+    const Vectors p = directions();
     const Vectors q = all([](Side & side) -> auto& { return side.q; });
     if (system.apply_with_parts) {
       system.apply_with_parts(p, q, all([](Side & side) -> auto& { return side.parts; }));
@@ -202,7 +216,7 @@ struct ConjugateGradients::Impl {
   void turn(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now, std::size_t before) {
     const auto turn_of = [&](Side& side, std::size_t d) {
       const double* sums = side.sums.data();
-      return Turn{sums + now, sums + before, sums + direction_sum, x[d], side.p.data()};
+      return Turn{sums + now, sums + before, sums + direction_sum, x[d], side.p};
     };
     if (!polynomial) {
       for (std::size_t d = 0; d < sides.size(); ++d) {
@@ -260,8 +274,7 @@ struct ConjugateGradients::Impl {
     constexpr int steps = 12;
     polynomial.reset();
     make_room();
-    const Vectors p = all([](Side & side) -> auto& { return side.p; }),
-                  x = all([](Side & side) -> auto& { return side.z; });
+    const Vectors p = directions(), x = all([](Side & side) -> auto& { return side.z; });
     for (std::size_t d = 0; d < sides.size(); ++d)
       noise(streams[d], sides[d].range, layout.first_block[d] * layout.block, p[d]);
     // r = A noise is alike in all copies, zero where x is fixed, and has no part in the null space.
@@ -294,7 +307,7 @@ struct ConjugateGradients::Impl {
                         std::size_t next) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
-      if (side.p.size() > 0) fill(streams[d], side.p.data(), 0, side.p.bytes());
+      if (side.range.points > 0) fill(streams[d], side.p, 0, side.r.bytes());
       for (const std::size_t place : {next, std::size_t{direction_sum}})
         fill(streams[d], side.sums.data() + place, 0, 2 * sizeof(double));
     }
@@ -337,6 +350,13 @@ struct ConjugateGradients::Impl {
     return result;
   }
 };
+
+void Effort::add(Result result) {
+  ++solutions;
+  iterations += result.iterations;
+  unconverged += result.converged ? 0 : 1;
+  last = std::move(result);
+}
 
 ConjugateGradients::ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout)
     : impl_(std::make_unique<Impl>(comm, machine, std::move(layout))) {}
