@@ -95,6 +95,18 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 /// The messages of one exchange; computed without allocating.
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
 
+/// How many steps one exchange should serve.
+struct StepsTuning {
+  int steps = 1;
+  std::vector<std::pair<int, double>> tried;  ///< seconds a step of each number
+  std::string source;                         ///< "measured" or "cache"
+  std::string file;                           ///< of the cache; empty where there is none
+  std::vector<std::string> notes;             ///< a cache that was not read or not written; on rank 0
+};
+/// Measures a step with several numbers of steps for one exchange, those for which blocks are too thin left out; what
+/// was found is remembered on disk by machine, version, equation and shape. Collective; rank 0 decides.
+StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options options, const TuneOptions& how = {});
+
 /// Finite differences on a box of cells. Bits depend on none of: cuts, devices, routes, overlap, steps for one
 /// exchange.
 class Stencil final : public Simulation {

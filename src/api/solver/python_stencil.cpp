@@ -4,6 +4,8 @@
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
 
+#include <nanobind/stl/pair.h>
+
 namespace slipstream::python {
 namespace {
 
@@ -101,6 +103,22 @@ nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
   }));
 }
 
+nb::dict tune_steps(const Machine& machine, const nb::dict& dict) {
+  const stencil::Options o = stencil_options(dict);
+  stencil::StepsTuning t;
+  {
+    nb::gil_scoped_release release;
+    t = stencil::tune_steps(world(), machine, o, o.tune.value_or(TuneOptions{}));
+  }
+  nb::dict found;
+  found["steps"] = t.steps;
+  found["tried"] = t.tried;
+  found["source"] = t.source;
+  found["file"] = t.file;
+  found["notes"] = t.notes;
+  return found;
+}
+
 void set_guard(Stencil& self, std::int64_t every, double spacing) {
   GuardOptions options;
   options.every = every;
@@ -116,6 +134,8 @@ void bind_stencil(nb::module_& m) {
   m.def(
       "stable_time_step", [](const nb::dict& dict) { return stencil::stable_time_step(stencil_options(dict)); },
       nb::arg("options"));
+
+  m.def("tune_steps", &tune_steps, nb::arg("machine"), nb::arg("options"));
 
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Stencil, Simulation>(m, "Stencil", "Finite differences in time and space.")

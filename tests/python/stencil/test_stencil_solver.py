@@ -194,10 +194,32 @@ def test_a_run_that_becomes_steady_ends(cli: Cli, tmp_path: Path) -> None:
     assert result.returncode == 0 and "steady at step" in result.stdout
 
 
-def test_steps_an_exchange_are_measured(cli: Cli, tmp_path: Path) -> None:
-    result = cli("run", case(tmp_path, HEAT), "stencil.steps_per_exchange=auto", "machine.devices_per_rank=2")
-    assert result.returncode == 0, result.stderr
-    assert "steps an exchange: " in result.stdout and "1: " in result.stdout
+def test_steps_an_exchange_are_measured_once(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = [
+        "run",
+        case(tmp_path, HEAT),
+        "--overwrite",
+        "stencil.steps_per_exchange=auto",
+        "machine.devices_per_rank=2",
+    ]
+    words += ["grid.cells=[8,6,4]"]
+
+    def said(*more: str) -> str:
+        result = cli(*words, *more)
+        assert result.returncode == 0, result.stderr
+        return " ".join(result.stdout.split())
+
+    first = said()
+    assert "steps an exchange: " in first and ", measured (1: " in first
+    files = list((tmp_path / "cache" / "slipstream").iterdir())
+    assert len(files) == 1
+    assert f"from {files[0]} (1: " in said()
+    assert ", measured (1: " in said("stencil.points=27"), "another stencil has another answer"
+    assert ", measured (1: " in said("exchange.retune=true")
+    files[0].write_text(files[0].read_text()[:-5])
+    again = said()
+    assert ", measured (1: " in again and "is damaged; measured again" in again
 
 
 @pytest.mark.parametrize(
