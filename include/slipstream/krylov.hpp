@@ -9,6 +9,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
+#include <slipstream/trace.hpp>
 
 /// Krylov methods. They know no element and no stencil: vectors are values on devices, cut into blocks of sums.
 namespace slipstream::krylov {
@@ -43,6 +44,10 @@ struct Options {
   std::string hard = {};      ///< for messages: what makes such a system hard to solve, and what to do about it
   Preconditioner preconditioner = Preconditioner::jacobi;
   int degree = 4;  ///< of Chebyshev's polynomial
+  /// For comparison: the host waits for the parts of each sum, adds them up, and all ranks' by MPI, and hands back the
+  /// result. The bits then depend on the ranks.
+  bool sums_on_host = false;
+  Trace* trace = nullptr;  ///< records sums, passes over vectors and the host's looks
 };
 
 struct Result {

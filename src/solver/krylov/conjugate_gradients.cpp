@@ -31,7 +31,8 @@ struct Side {
   Range range;
   double* p = nullptr;
   Buffer<double> r, q, parts, sums, host, own_p;
-  Buffer<double> z, d;  ///< where they are needed: what the preconditioner makes of r, and its last change
+  Buffer<double> host_parts;  ///< where sums are the host's
+  Buffer<double> z, d;        ///< where they are needed: what the preconditioner makes of r, and its last change
 };
 enum Place : std::size_t { first_pair = 0, second_pair = 2, direction_sum = 4, mean_pair = 6, places = 8 };
 
@@ -79,14 +80,20 @@ std::string of(const Options& options) { return options.field.empty() ? "" : " f
 }  // namespace
 
 struct ConjugateGradients::Impl {
+  Communicator comm;
   Layout layout;
   BlockSums one, two;
   std::vector<Side> sides;
   std::optional<double> polynomial;  ///< Chebyshev's: up to which eigenvalue
   int degree = 1;
+  bool on_host = false;
+  Trace* trace = nullptr;
 
-  Impl(const Communicator& comm, const Machine& machine, Layout l)
-      : layout(std::move(l)), one(comm, machine, blocks_of(layout), 1), two(comm, machine, blocks_of(layout), 2) {
+  Impl(const Communicator& c, const Machine& machine, Layout l)
+      : comm(c),
+        layout(std::move(l)),
+        one(comm, machine, blocks_of(layout), 1),
+        two(comm, machine, blocks_of(layout), 2) {
     const std::vector<int> devices = machine.devices_of_rank(comm.rank());
     for (std::size_t d = 0; d < devices.size(); ++d) {
       const Device device = machine.device(devices[d]).local;
@@ -101,6 +108,7 @@ struct ConjugateGradients::Impl {
                        Buffer<double>(device, places),
                        Buffer<double>(device, 2, Memory::pinned),
                        Buffer<double>(device, given ? 0 : points),
+                       {},
                        {},
                        {}});
       if (!given) sides.back().p = sides.back().own_p.data();
@@ -117,15 +125,41 @@ struct ConjugateGradients::Impl {
     std::vector<const double*> parts;
     std::vector<double*> results;
     for (std::size_t d = 0; d < sides.size(); ++d) {
+      const DeviceSpan span(trace, streams[d], "solver", "vectors", "compute");
       f(sides[d], d);
       parts.push_back(sides[d].parts.data());
       results.push_back(sides[d].sums.data() + place);
     }
+    if (on_host) return sum_on_host(streams, &sums == &two ? 2 : 1, place);
+    const DeviceSpans spans(trace, streams, "solver", "sum", "reduction");
     sums.run(streams, parts, results);
+  }
+
+  void sum_on_host(std::vector<Stream>& streams, std::size_t count, std::size_t place) {
+    const HostSpan span(trace, "sum on the host", "wait");
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      Side& side = sides[d];
+      if (side.host_parts.size() == 0)
+        side.host_parts = Buffer<double>(side.parts.device(), side.parts.size(), Memory::pinned);
+      copy(streams[d], side.host_parts.data(), side.parts.data(), side.parts.bytes());
+    }
+    double sum[2] = {0, 0};
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      streams[d].synchronize();
+      const auto blocks = static_cast<std::size_t>(sides[d].range.blocks());
+      for (std::size_t s = 0; s < count; ++s)
+        for (std::size_t n = 0; n < blocks; ++n) sum[s] += sides[d].host_parts.data()[s * blocks + n];
+    }
+    MPI_Allreduce(MPI_IN_PLACE, sum, static_cast<int>(count), MPI_DOUBLE, MPI_SUM, comm.mpi());
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      std::copy_n(sum, count, sides[d].host_parts.data());
+      copy(streams[d], sides[d].sums.data() + place, sides[d].host_parts.data(), count * sizeof(double));
+    }
   }
 
   /// Two sums, read by the host, which waits.
   std::array<double, 2> read(std::vector<Stream>& streams, std::size_t place) {
+    const HostSpan span(trace, "look", "wait");
     Side& side = sides.front();
     copy(streams.front(), side.host.data(), side.sums.data() + place, 2 * sizeof(double));
     streams.front().synchronize();
@@ -221,6 +255,7 @@ struct ConjugateGradients::Impl {
     if (!polynomial) {
       for (std::size_t d = 0; d < sides.size(); ++d) {
         Side& side = sides[d];
+        const DeviceSpan span(trace, streams[d], "solver", "vectors", "compute");
         direction(streams[d], side.range, turn_of(side, d), system.inverse_diagonal[d], side.r.data());
       }
       return;
@@ -316,6 +351,9 @@ struct ConjugateGradients::Impl {
 
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options) {
+    on_host = options.sums_on_host;
+    trace = options.trace;
+    const HostSpan whole(trace, "conjugate gradients");
     const double square = right_side(streams, system, b, options), size = square > 0 ? std::sqrt(square) : 1;
     std::size_t now = first_pair, next = second_pair;
     set_preconditioner(streams, system, options);

@@ -123,6 +123,7 @@ void Sem::Impl::right_side() {
 krylov::Options Sem::Impl::options_for(std::string field) const {
   krylov::Options how = options.krylov;
   how.field = std::move(field);
+  how.trace = options.exchange.trace;
   how.hard = "elements are thin or much deformed, or of high order: take better shaped ones, a lower order";
   return how;
 }

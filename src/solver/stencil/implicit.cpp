@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <slipstream/trace.hpp>
+
 #include "machine/agree.hpp"
 #include "solver/stencil/impl.hpp"
 
@@ -129,6 +131,8 @@ krylov::Layout Implicit::layout() {
 
 void Implicit::compute(std::vector<Stream>& streams, const krylov::Vectors& in, const krylov::Vectors& out, double rate,
                        Part part) {
+  const char* const name = part == Part::all ? "operator" : part == Part::interior ? "interior" : "rim";
+  const DeviceSpans spans(options_.exchange.trace, streams, "solver", name, "compute");
   Numbers numbers = numbers_;
   numbers.rate = rate;
   for (std::size_t d = 0; d < sides_.size(); ++d) {
@@ -180,6 +184,7 @@ void Implicit::step(std::vector<Stream>& streams, const std::vector<const void*>
   };
   krylov::Options how = options_.krylov;
   how.field = unknown;
+  how.trace = options_.exchange.trace;
   how.hard = "take a smaller time step";
   effort_.add(method_->solve(streams, system_, right, x, how));
   each([&](std::size_t d, const Side& side) {
