@@ -3,8 +3,9 @@
 The least time is that of the bytes that a point needs, at the rate that a copy has in the same run: those of the
 operator (64 B, with affine or trilinear factors 16), of the gather-scatter (18 B) and of the vectors (80 B).
 
-`--sums device`: sums stay on the devices, and the host only queues; `awaited`: the same, and the host waits for those of
-each iteration; `host`: it fetches the parts of each sum, adds them up, by MPI those of all ranks, and hands the sum back.
+`--sums device`: sums stay on the devices, and the host only queues; `awaited`: the same, and the host waits for those
+of each iteration; `host`: it fetches the parts of each sum, adds them up, by MPI those of all ranks, and hands the sum
+back.
 
 `--trace FOLDER` records iterations instead, a file a rank, and prints the time of the gather-scatter that the elements
 do not hide: on each device from the end of the elements within to the end of the sums.
@@ -89,10 +90,8 @@ def _trace(arguments: argparse.Namespace, console: Console) -> None:
     size = f"order {order}, {n**3} elements a device, {factors} factors, sums: {arguments.sums[0]}"
     console.print(f"{TRACED} iterations of conjugate gradients, {size}")
     for device, times in sorted((name, times) for rank in found for name, times in rank["exposed"].items()):
-        console.print(
-            f"{device}: gather-scatter exposed for {statistics.median(times):.3g} us (median of {len(times)} operators; "
-            f"least {min(times):.3g}, most {max(times):.3g})"
-        )
+        spread = f"median of {len(times)} operators; least {min(times):.3g}, most {max(times):.3g}"
+        console.print(f"{device}: gather-scatter exposed for {statistics.median(times):.3g} us ({spread})")
     console.print(f"the host waited {max(rank['waits'] for rank in found)} times")
     console.print(f"{folder}: a file a rank, for chrome://tracing and `slipstream trace`")
 
