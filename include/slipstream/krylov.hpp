@@ -9,6 +9,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
+#include <slipstream/trace.hpp>
 
 /// Krylov methods. They know no element and no stencil: vectors are values on devices, cut into blocks of sums.
 namespace slipstream::krylov {
@@ -21,6 +22,9 @@ struct Layout {
   std::vector<std::int64_t> points;       ///< of each device of this rank
   std::vector<std::int64_t> first_block;  ///< number of its first block among those of all devices
   std::int64_t block = 1;                 ///< points of a block; the last of a device may be shorter
+  /// Memory of the caller for the direction of search, which the operator is applied to: for operators that want ghosts
+  /// among the values. Where the operator writes nothing, its image is then 0. None: it is made.
+  Vectors directions = {};
 };
 
 /// jacobi: z = D r, with D the inverse diagonal. chebyshev: z = p(D A) D r with the polynomial of a degree by which
@@ -37,8 +41,13 @@ struct Options {
   bool null_space = false;    ///< A 1 = 0: (1, b) must be zero, and x gets the mean zero
   double imbalance = 1e-6;    ///< with null_space: the greatest |(1, b)| / sqrt((1, 1) (b, b)) that passes
   std::string field = {};     ///< the unknown's name, for messages
+  std::string hard = {};      ///< for messages: what makes such a system hard to solve, and what to do about it
   Preconditioner preconditioner = Preconditioner::jacobi;
   int degree = 4;  ///< of Chebyshev's polynomial
+  /// For comparison: the host waits for the parts of each sum, adds them up, and all ranks' by MPI, and hands back the
+  /// result. The bits then depend on the ranks.
+  bool sums_on_host = false;
+  Trace* trace = nullptr;  ///< records sums, passes over vectors and the host's looks
 };
 
 struct Result {
@@ -47,6 +56,13 @@ struct Result {
   double reported = 0;          ///< sqrt((r, r) / (b, b)) of the recurrence
   double true_residual = 0;     ///< the same of b - A x
   std::vector<double> history;  ///< of the recurrence, at each look, the start first
+};
+
+/// What the solutions so far have taken.
+struct Effort {
+  std::int64_t solutions = 0, iterations = 0, unconverged = 0;
+  Result last;
+  void add(Result result);
 };
 
 /// What is solved: A x = b, A symmetric and positive in the inner product

@@ -64,12 +64,6 @@ struct Statistics {
   double largest_off = 0;  ///< greatest |u - e| at a point
 };
 
-/// What the linear solutions of all steps so far have taken; a restart begins anew.
-struct Effort {
-  std::int64_t solutions = 0, iterations = 0, unconverged = 0;
-  krylov::Result last;
-};
-
 /// Poisson's, Helmholtz's and the diffusion equation on spectral elements.
 ///
 /// Diffusion goes by backward differences of order k with the step dt, b_0 = 1 / 3/2 / 11/6:
@@ -104,7 +98,8 @@ class Sem final : public Simulation {
   Statistics statistics(const Function& exact = {});
   /// The greatest |du/dt| of the last step; of the other equations the true residual.
   double largest_change();
-  const Effort& effort() const;
+  /// Of the linear solutions of all steps so far; a restart begins anew.
+  const krylov::Effort& effort() const;
 
   /// u, and of diffusion of order 2 and 3 u1 and u2, of one and two steps ago. On the grid of plan_grid().
   State& state() override;

@@ -8,17 +8,23 @@
 #include <vector>
 
 #include <slipstream/communicator.hpp>
+#include <slipstream/krylov.hpp>
 #include <slipstream/simulation.hpp>
 #include <slipstream/tuner.hpp>
 
 namespace slipstream::stencil {
 
-/// `heat`: du/dt = kappa Lap u, explicit Euler. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 but in
+/// `heat`: du/dt = kappa Lap u. `wave`: d2u/dt2 + sigma du/dt = c^2 Lap u, leapfrog; sigma is 0 but in
 /// the absorbing layer.
 enum class Equation : std::uint8_t { heat, wave };
 /// What lies beyond sides that are not periodic. `fixed`: zeros, at the centres of the cells beyond; `insulated`: the
 /// outermost cell's own value, so that nothing flows out (heat alone).
 enum class Sides : std::uint8_t { fixed, insulated };
+
+/// Of the heat equation in time. `backward_euler` (order 1) and `crank_nicolson` (order 2) solve a linear system a step
+/// by conjugate gradients, and are stable for all time steps.
+enum class Scheme : std::uint8_t { forward_euler, backward_euler, crank_nicolson };
+Scheme scheme_from_string(const std::string& name);
 
 /// Ricker's wavelet at a cell: adds (1 - 2 a) exp(-a) amplitude, a = (pi frequency (t - delay))^2, to d2u/dt2.
 struct Source {
@@ -43,10 +49,12 @@ struct Options {
   /// Of the heat equation in three dimensions: 7, or 27, the isotropic stencil (1/30 of -128, 14 to faces, 3 to edges,
   /// 1 to corners), which with one cell along an axis is that of two dimensions (-20, 4, 1)/6.
   int points = 7;
+  Scheme scheme = Scheme::forward_euler;
+  krylov::Options krylov{.look_every = 5};  ///< of implicit schemes
   int order = 2;  ///< of the wave equation in space: 2, 4, 6 or 8, central differences of radius order / 2
   DType precision = DType::f32;
   double spacing = 1;      ///< edge of a cell
-  double time_step = 0;    ///< 0: 0.9 of the largest stable one
+  double time_step = 0;    ///< 0: 0.9 of the largest stable one; of implicit schemes it must be given
   double diffusivity = 1;  ///< kappa
   double speed = 1;        ///< c, everywhere, or where `speeds` is given the largest value of it
   /// c of each cell. Asked for boxes that reach beyond the grid: over periodic sides to the other end, over others to
@@ -60,7 +68,7 @@ struct Options {
   std::vector<Receiver> receivers;
   /// Steps for one exchange: ghosts are so many times as wide, and what lies between is computed by all who need it.
   int steps_per_exchange = 1;
-  GridOptions grid;  ///< `periodic` is taken from above
+  GridOptions grid;  ///< `periodic` is taken from above; implicit runs cut slabs, and take nothing else
   ExchangeOptions exchange;
   Coding coding = {};               ///< of values that travel between blocks; but raw, the bits depend on the cuts
   std::optional<TuneOptions> tune;  ///< given: the exchange's routes are measured, or taken from the cache
@@ -72,10 +80,13 @@ int radius(const Options& options);
 /// The largest time step for which no wave on the grid grows: 2 / (kappa m) and 2 / (c sqrt(m)), m the largest
 /// eigenvalue of the stencil of -Lap.
 double stable_time_step(const Options& options);
-/// Bytes that one cell update must move: heat reads and writes u; wave reads u, the u before and c, and writes u.
+/// Bytes that one cell update must move: heat reads and writes u; wave reads u, the u before and c, and writes u; an
+/// iteration of an implicit scheme has 16 B of the operator and 104 B of the vectors of conjugate gradients.
 int bytes_per_cell(const Options& options);
 /// Throws Error where the options cannot make a run.
 void check(const Options& options);
+/// How a run cuts its cells.
+Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
 /// Throws Error where a block is shorter than its neighbours' ghosts.
 void check_blocks(const Grid& grid, const Options& options);
 
@@ -84,7 +95,19 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options);
 /// The messages of one exchange; computed without allocating.
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options);
 
-/// Explicit finite differences on a box of cells. Bits depend on none of: cuts, devices, routes, overlap, steps for one
+/// How many steps one exchange should serve.
+struct StepsTuning {
+  int steps = 1;
+  std::vector<std::pair<int, double>> tried;  ///< seconds a step of each number
+  std::string source;                         ///< "measured" or "cache"
+  std::string file;                           ///< of the cache; empty where there is none
+  std::vector<std::string> notes;             ///< a cache that was not read or not written; on rank 0
+};
+/// Measures a step with several numbers of steps for one exchange, those for which blocks are too thin left out; what
+/// was found is remembered on disk by machine, version, equation and shape. Collective; rank 0 decides.
+StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options options, const TuneOptions& how = {});
+
+/// Finite differences on a box of cells. Bits depend on none of: cuts, devices, routes, overlap, steps for one
 /// exchange.
 class Stencil final : public Simulation {
  public:
@@ -101,7 +124,8 @@ class Stencil final : public Simulation {
 
   /// Sets u, and of the wave equation u one time step before. Collective.
   void start_from(const Values& u, const Values& before = {});
-  /// Runs steps and waits for them.
+  /// Runs steps and waits for them. Throws krylov::NotSolved where conjugate gradients do not converge, unless
+  /// options.krylov says to go on.
   void advance(std::int64_t steps);
   /// The largest |u - u of the step before| / time step over all cells. Collective.
   double largest_change();
@@ -115,6 +139,8 @@ class Stencil final : public Simulation {
   Field& field(const std::string& name);
   Exchange& exchange();
   const Tuning& tuning() const;
+  /// Of the linear solutions since the start, or the last restart.
+  const krylov::Effort& effort() const;
   TimeLoop& time_loop();
 
  private:

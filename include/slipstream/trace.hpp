@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <slipstream/stream.hpp>
 
@@ -74,6 +75,26 @@ class DeviceSpan {
   Trace* trace_;
   Stream& stream_;
   std::int64_t span_ = -1;
+};
+
+/// The same on several streams at once.
+class DeviceSpans {
+ public:
+  DeviceSpans(Trace* trace, std::vector<Stream>& streams, const char* row, const char* name, const char* category)
+      : trace_(trace), streams_(streams) {
+    for (std::size_t d = 0; trace_ && d < streams.size(); ++d)
+      spans_.push_back(trace_->open(to_string(streams[d].device()) + " " + row, name, category, streams[d]));
+  }
+  ~DeviceSpans() {
+    for (std::size_t d = 0; d < spans_.size(); ++d) trace_->close(spans_[d], streams_[d]);
+  }
+  DeviceSpans(const DeviceSpans&) = delete;
+  DeviceSpans& operator=(const DeviceSpans&) = delete;
+
+ private:
+  Trace* trace_;
+  std::vector<Stream>& streams_;
+  std::vector<std::int64_t> spans_;
 };
 
 }  // namespace slipstream

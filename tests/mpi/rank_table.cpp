@@ -49,6 +49,10 @@ const std::vector<Row>& table() {
       {"StencilPoints.*OverItsEnd", "1", none, "1 2", "the table of a device; thousands of steps"},
       {"StencilPoints*", to_four, "2", to_four, "points that several ranks compute"},
       {"StencilOrders*", "1", none, "1 2", "errors of the scheme itself"},
+      {"Scenarios/ImplicitHeat*", "1 2", "2", to_four, "solutions across cuts within a rank and between"},
+      {"ImplicitHeatOrders*", "1", none, "1 2", "errors of the scheme itself"},
+      {"ImplicitHeatFormats*", "1", none, "1 2", "rounding of the format itself"},
+      {"ImplicitHeatRefuses*", "1 2", "1", to_four, "refused and told alike on all ranks"},
       {"StencilRefuses*", "1 2", "1", to_four, "refused before ranks speak"},
       // Other patterns
       {"Chaos/Toys*nodes*", "4", "4", to_four, "delays between nodes of two ranks"},

@@ -49,6 +49,12 @@ def options_of_elements(parser: argparse.ArgumentParser, orders: Sequence[int]) 
     parser.add_argument("--factors", choices=FACTORS, nargs="+", default=list(FACTORS), help="default: all")
 
 
+def check(name: str, arguments: argparse.Namespace) -> None:
+    if min(arguments.orders) < 1 or max(arguments.orders) > 11:
+        raise CaseError(f"bench {name}: --orders are from 1 to 11")
+    need(name, 1, elements=arguments.elements)
+
+
 Time = Callable[[Any, tuple[int, int, int], int, str, int], float]
 #: Ways to compute, each by what it adds to the inputs of a row.
 Ways = Sequence[tuple[record.Row, Time]]
@@ -58,9 +64,7 @@ def measure(
     arguments: argparse.Namespace, console: Console, name: str, clock: str, ways: Ways, bytes_of: dict[str, int]
 ) -> None:
     """One row an order, size, kind of factors and way. Collective."""
-    if min(arguments.orders) < 1 or max(arguments.orders) > 11:
-        raise CaseError(f"bench {name}: --orders are from 1 to 11")
-    need(name, 1, elements=arguments.elements)
+    check(name, arguments)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
         return _rows(arguments, machine, backend, clock, ways, bytes_of)

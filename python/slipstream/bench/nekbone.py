@@ -3,20 +3,29 @@
 The least time is that of the bytes that a point needs, at the rate that a copy has in the same run: those of the
 operator (64 B, with affine or trilinear factors 16), of the gather-scatter (18 B) and of the vectors (80 B).
 
-`--sums host`: the host waits for the sums of each iteration, as it must where coefficients are computed there;
-`device`: it only queues.
+`--sums device`: sums stay on the devices, and the host only queues; `awaited`: the same, and the host waits for those
+of each iteration; `host`: it fetches the parts of each sum, adds them up, by MPI those of all ranks, and hands the sum
+back.
+
+`--trace FOLDER` records iterations instead, a file a rank, and prints the time of the gather-scatter that the elements
+do not hide: on each device from the end of the elements within to the end of the sums.
 """
 
 import argparse
+import json
+import statistics
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from slipstream.base.core import core
-from slipstream.bench import axhelm, options
+from slipstream.base.core import as_case_error, core
+from slipstream.bench import axhelm, options, whole_machine
 
 ITERATIONS = {"host": 5, "cuda": 100}
-SUMS = ("device", "host")
+SUMS = ("device", "awaited", "host")
+#: Iterations of a trace.
+TRACED = 20
 _BYTES = {"stored": 64 + 18 + 80, "trilinear": 16 + 18 + 80, "affine": 16 + 18 + 80}
 
 
@@ -27,11 +36,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overlap", choices=("on", "off"), default="on", help="whether sums travel while elements are computed (on)"
     )
+    parser.add_argument(
+        "--trace", type=Path, metavar="FOLDER", help=f"record {TRACED} iterations of the first order, size and kind"
+    )
     options.devices(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Measures, prints and, on rank 0, writes. Collective."""
+    """Measures, or records, prints and, on rank 0, writes. Collective."""
+
+    if arguments.trace:
+        return _trace(arguments, console)
 
     def time_by(sums: str) -> axhelm.Time:
         def time_us(machine: Any, elements: tuple[int, int, int], order: int, factors: str, repeats: int) -> float:
@@ -40,7 +55,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             return float(
                 core().bench_nekbone(
                     machine, elements, order, factors, exchange, iterations, max(3, repeats // 6),
-                    arguments.overlap == "on", sums == "host",
+                    arguments.overlap == "on", sums,
                 )
             )  # fmt: skip
 
@@ -48,3 +63,59 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     ways = [({"sums": sums, "overlap": arguments.overlap}, time_by(sums)) for sums in arguments.sums]
     axhelm.measure(arguments, console, "nekbone", "host", ways, _BYTES)
+
+
+def _trace(arguments: argparse.Namespace, console: Console) -> None:
+    """Files of the ranks' traces with the last solution alone, and what they show. Collective."""
+    module, folder = core(), arguments.trace
+    axhelm.check("nekbone", arguments)
+    backend, machine = whole_machine.discover(arguments)
+    order, factors = arguments.orders[0], arguments.factors[0]
+    n = (arguments.elements or [axhelm.ELEMENTS[backend]])[0]
+    elements = (n, n, n * len(machine.devices()))
+    trace = module.Trace()
+    with as_case_error():
+        module.trace_nekbone(
+            machine, elements, order, factors, options.routes_of(arguments), TRACED, arguments.overlap == "on",
+            arguments.sums[0], trace,
+        )  # fmt: skip
+        folder.mkdir(parents=True, exist_ok=True)
+        trace.write(str(folder))
+    path = folder / f"rank{module.rank()}.json"
+    whole = json.loads(path.read_text())
+    whole["traceEvents"] = last_solution(whole["traceEvents"])
+    path.write_text(json.dumps(whole, separators=(",", ":")) + "\n")
+    mine = {"exposed": exposed(whole["traceEvents"]), "waits": waits(whole["traceEvents"])}
+    found = [json.loads(text) for text in module.Communicator.world().all_gather(json.dumps(mine))]
+    size = f"order {order}, {n**3} elements a device, {factors} factors, sums: {arguments.sums[0]}"
+    console.print(f"{TRACED} iterations of conjugate gradients, {size}")
+    for device, times in sorted((name, times) for rank in found for name, times in rank["exposed"].items()):
+        spread = f"median of {len(times)} operators; least {min(times):.3g}, most {max(times):.3g}"
+        console.print(f"{device}: gather-scatter exposed for {statistics.median(times):.3g} us ({spread})")
+    console.print(f"the host waited {max(rank['waits'] for rank in found)} times")
+    console.print(f"{folder}: a file a rank, for chrome://tracing and `slipstream trace`")
+
+
+def last_solution(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What began with the last solution or later, and names of rows."""
+    began = max(event["ts"] for event in events if event["name"] == "conjugate gradients")
+    return [event for event in events if event["ph"] == "M" or event["ts"] >= began]
+
+
+def exposed(events: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """Microseconds of each device's "end of sums": its stream has nothing else to do meanwhile."""
+    rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    found: dict[str, list[float]] = {}
+    for event in events:
+        if event["ph"] == "X" and event["name"] == "end of sums":
+            found.setdefault(rows[event["tid"]].removesuffix(" solver"), []).append(event["dur"])
+    return found
+
+
+def waits(events: list[dict[str, Any]]) -> int:
+    """Of the host, on the devices."""
+    return sum(event["ph"] == "X" and event.get("cat") == "wait" and event["tid"] == _host(events) for event in events)
+
+
+def _host(events: list[dict[str, Any]]) -> int:
+    return next(event["tid"] for event in events if event["name"] == "thread_name" and event["args"]["name"] == "host")

@@ -27,14 +27,19 @@ def need(name: str, least: int, **given: int | Sequence[int] | None) -> None:
             raise CaseError(f"bench {name}: --{option} {are} {least} or more")
 
 
+def discover(arguments: argparse.Namespace) -> tuple[str, Any]:
+    """The backend and the machine. Collective."""
+    backend = discovery.choose_backend(arguments.backend)
+    with as_case_error():
+        return backend, core().Machine.discover(backend, devices_per_rank=arguments.devices)
+
+
 def measure(
     name: str, arguments: argparse.Namespace, console: Console, rows: Rows, columns: Columns, figures: frozenset[str]
 ) -> None:
     """Measures, prints and, on rank 0, writes. `figures`: columns of a row that are results and not inputs.
     Collective."""
-    backend = discovery.choose_backend(arguments.backend)
-    with as_case_error():
-        machine = core().Machine.discover(backend, devices_per_rank=arguments.devices)
+    backend, machine = discover(arguments)
     found = list(rows(machine, backend))
     shown = [[show(row) for show in columns.values()] for row in found]
     console.print(terminal.table(f"{name.replace('_', '-')}, {counts(machine)}", list(columns), shown))

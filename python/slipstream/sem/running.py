@@ -10,16 +10,14 @@ from rich.console import Console
 from slipstream.base.core import as_case_error, core
 from slipstream.case.solver import Fields, Monitor
 from slipstream.flow import expected
+from slipstream.run import solutions
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
-from slipstream.run.plain import History, PlainRun, write_findings
+from slipstream.run.plain import PlainRun, write_findings
 from slipstream.run.report import expected as expected_table
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
 from slipstream.sem.case import SemCase
-
-#: Columns of solutions.csv behind step and time: of the linear solution of that step.
-COLUMNS = ("iterations", "residual", "true_residual")
 
 
 class SemRun(PlainRun):
@@ -45,11 +43,7 @@ class SemRun(PlainRun):
         return found
 
     def drift(self, before: float) -> tuple[str, str]:
-        effort = self.engine.effort()
-        if not effort["unconverged"]:
-            return "", ""
-        wanted = f"{self._case.sem.tolerance:g} of the right side"
-        return "", f"{effort['unconverged']} of {effort['solutions']} linear solutions did not reach {wanted}"
+        return "", solutions.unsolved(self.engine.effort(), self._case.sem.tolerance)
 
     def advice(self) -> str:
         return "look at sources and values of sides that grow without bound"
@@ -58,14 +52,7 @@ class SemRun(PlainRun):
         return FieldSeries(self.engine, self._case, path, ["u"])
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
-        path = self._case.folder / "solutions.csv"
-        history = History(path, self.engine, self._case, goes_on, COLUMNS)
-
-        def take() -> None:
-            effort = self.engine.effort()
-            history.add({**effort, "iterations": effort["last_iterations"]})
-
-        return [Monitor(path, take)]
+        return solutions.monitors(self.engine, self._case, goes_on)
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.sem
@@ -77,20 +64,15 @@ class SemRun(PlainRun):
         figures["findings"], figures["expected"] = {}, []
         if core().rank() != 0:
             return
-        solutions = max(1, effort["solutions"])
         figures["findings"] = findings = {
             **{f"u.{name}": float(found[name]) for name in ("mean", "least", "largest")},
             "volume": float(found["volume"]),
-            "iterations.mean": effort["iterations"] / solutions,
-            "residual.true": float(effort["true_residual"]),
+            **solutions.findings(effort),
         }
         if case.exact:
             findings |= {"exact.distance": found["distance"], "exact.largest_off": found["largest_off"]}
         figures["expected"] = expected.against(case, findings)
-        console.print(
-            f"conjugate gradients: {effort['iterations'] / solutions:.4g} iterations a solution; residual of the last "
-            f"{effort['residual']:.3g} by the recurrence, {effort['true_residual']:.3g} in truth"
-        )
+        console.print(solutions.line(effort))
         if case.exact:
             distance, most = found["distance"], found["largest_off"]
             console.print(f"distance from the exact solution: {distance:.4g}, at a point {most:.4g} at most")

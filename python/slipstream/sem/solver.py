@@ -6,6 +6,7 @@ from typing import Any
 from slipstream.base.core import as_case_error, core
 from slipstream.case.sides import SIDES
 from slipstream.case.solver import Plan, Run
+from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.sem.case import SemCase
 from slipstream.sem.checks import problems
 
@@ -52,7 +53,7 @@ def facts(case: SemCase) -> list[tuple[str, str]]:
         found.append(("time step", f"{table.time_step:g}, backward differences of order {table.time_order}"))
     by = "Jacobi" if table.preconditioner == "jacobi" else f"Chebyshev-Jacobi of degree {table.degree}"
     found.append(("solves", f"conjugate gradients, {by}, to {table.tolerance:g} of the right side"))
-    found.append(("predictions", "bytes and times below are those of one iteration, and a step has many"))
+    found.append(("predictions", OF_AN_ITERATION))
     return found
 
 

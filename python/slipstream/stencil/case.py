@@ -63,7 +63,11 @@ class StencilCase(Case):
 
     @classmethod
     def is_free(cls, key: str) -> bool:
-        return super().is_free(key) or key == "stencil.steps_per_exchange"
+        return super().is_free(key) or key in (
+            "stencil.steps_per_exchange",
+            "stencil.most_iterations",
+            "stencil.not_converged",
+        )
 
     @property
     def spacing(self) -> float:
@@ -78,6 +82,15 @@ class StencilCase(Case):
     def stable_time_step(self) -> float:
         """The largest for which no wave on the grid grows."""
         return _stable_time_step(tuple(self._equation().items()))
+
+    @property
+    def implicit(self) -> bool:
+        return self.stencil.time != "explicit"
+
+    @property
+    def tolerance(self) -> float:
+        """Of conjugate gradients."""
+        return self.stencil.tolerance or (1e-10 if self.stencil.precision == "f64" else 1e-7)
 
     @property
     def time_step(self) -> float:
@@ -109,7 +122,8 @@ class StencilCase(Case):
         return (x, y, z)
 
     def resolved(self, backend: str | None = None) -> Self:
-        return super().resolved(backend).changed(stencil={"time_step": self.time_step})
+        found = {"time_step": self.time_step} | ({"tolerance": self.tolerance} if self.implicit else {})
+        return super().resolved(backend).changed(stencil=found)
 
     def options(self) -> dict[str, Any]:
         table = self.stencil
@@ -125,8 +139,11 @@ class StencilCase(Case):
         ]
         receivers = [{"name": name, "cell": self.cell_of(one.at)} for name, one in self.receivers.items()]
         together = table.steps_per_exchange
+        solved = {"tolerance": self.tolerance, "most_iterations": table.most_iterations}
         return {
             **self._equation(),
+            "scheme": table.time,
+            **(solved | {"go_on": table.not_converged == "go on"} if self.implicit else {}),
             "time_step": self.time_step,
             "steps_per_exchange": together if together != "auto" else 1,
             **({"speeds": self._speeds} if isinstance(table.speed, str) else {}),

@@ -4,15 +4,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from slipstream.base.keys import Table
 from slipstream.base.toml_text import Path
 from slipstream.case.blocks import counts_problems
 from slipstream.stencil.case import StencilCase
 
 Problem = tuple[Path, str]
 
+#: Of [exchange]: an implicit run is cut into slabs, and its values travel as they are.
+_NOT_OF_SLABS = ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "coding")
+
 
 def problems(case: StencilCase) -> list[Problem]:
-    found = [*_shapes(case), *_run(case), *_belongs(case), *_points(case)]
+    found = [*_shapes(case), *_run(case), *_belongs(case), *_implicit(case), *_points(case)]
     return found or [*_expressions(case)] or [*_time_step(case)]
 
 
@@ -38,20 +42,39 @@ def _run(case: StencilCase) -> Iterator[Problem]:
         yield ("run",), "give steps or time, so that the run ends"
 
 
+def _changed(table: Table, key: str) -> bool:
+    return getattr(table, key) != type(table).model_fields[key].default
+
+
+def _implicit(case: StencilCase) -> Iterator[Problem]:
+    table = case.stencil
+    if not case.implicit:
+        for key in ("tolerance", "most_iterations", "not_converged"):
+            if _changed(table, key):
+                yield ("stencil", key), 'belongs to time = "backward_euler" and "crank_nicolson"'
+        return
+    if table.time_step is None:
+        yield ("stencil", "time_step"), f'is missing: time = "{table.time}" is stable for all; say which it shall take'
+    if table.steps_per_exchange != 1:
+        yield ("stencil", "steps_per_exchange"), "implicit steps exchange in each iteration; leave the key out"
+    for key in _NOT_OF_SLABS:
+        if _changed(case.exchange, key):
+            yield ("exchange", key), "implicit runs are cut into slabs, and values travel as they are; leave it out"
+
+
 def _belongs(case: StencilCase) -> Iterator[Problem]:
     table = case.stencil
-    given = table.model_fields_set
     if table.equation == "heat":
         for key in ("order", "speed", "absorbing"):
-            if key in given and getattr(table, key) != type(table).model_fields[key].default:
+            if _changed(table, key):
                 yield ("stencil", key), 'belongs to equation = "wave"'
         if case.sources:
             yield ("sources",), 'belong to equation = "wave"'
         if case.initial and case.initial.rate != 0:
             yield ("initial", "rate"), 'belongs to equation = "wave"'
         return
-    for key in ("points", "diffusivity"):
-        if key in given and getattr(table, key) != type(table).model_fields[key].default:
+    for key in ("points", "diffusivity", "time"):
+        if _changed(table, key):
             yield ("stencil", key), 'belongs to equation = "heat"'
     if table.sides == "insulated":
         yield (
@@ -88,9 +111,10 @@ def _expressions(case: StencilCase) -> Iterator[Problem]:
 
 def _time_step(case: StencilCase) -> Iterator[Problem]:
     given, limit = case.stencil.time_step, case.stable_time_step
-    if given is not None and given > limit * (1 + 1e-12):
+    if given is not None and given > limit * (1 + 1e-12) and not case.implicit:
+        other = ', or time = "backward_euler" or "crank_nicolson", which have no limit'
         yield (
             ("stencil", "time_step"),
             f"{given:g} is above {limit:.6g}, the largest for which the scheme is stable; take at most that, or larger "
-            "cells",
+            f"cells{other if case.stencil.equation == 'heat' else ''}",
         )

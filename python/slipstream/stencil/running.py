@@ -10,9 +10,10 @@ from rich.console import Console
 
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core, on_all_ranks
-from slipstream.case.solver import Fields
+from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import expected
+from slipstream.run import solutions
 from slipstream.run.engine import Setup
 from slipstream.run.march import Outcome
 from slipstream.run.plain import PlainRun, write_findings
@@ -92,6 +93,14 @@ class StencilRun(PlainRun):
         found: float = self.engine.largest_change()
         return found
 
+    def drift(self, before: float) -> tuple[str, str]:
+        if not self._case.implicit:
+            return "", ""
+        return "", solutions.unsolved(self.engine.effort(), self._case.tolerance)
+
+    def monitors(self, goes_on: bool) -> Sequence[Monitor]:
+        return solutions.monitors(self.engine, self._case, goes_on) if self._case.implicit else []
+
     def advice(self) -> str:
         limit = self._case.stable_time_step
         return f"time step {self._case.time_step:.4g} of at most {limit:.4g}; take a smaller stencil.time_step"
@@ -104,6 +113,7 @@ class StencilRun(PlainRun):
         return {
             "equation": case.stencil.equation,
             "precision": case.stencil.precision,
+            **({"scheme": case.stencil.time} if case.implicit else {}),
             "time_step": case.time_step,
             "spacing": case.spacing,
         }
@@ -115,12 +125,16 @@ class StencilRun(PlainRun):
         if core().rank() != 0:
             figures["findings"], figures["expected"] = {}, []
             return
+        if case.implicit:
+            found |= solutions.findings(self.engine.effort())
         for name, trace in heard.items():
             if trace:
                 found[f"{name}.largest"] = float(np.abs(trace).max())
         figures["findings"], figures["expected"] = found, expected.against(case, found)
         for name, value in found.items():
             console.print(f"{name}: {value:.6g}")
+        if case.implicit:
+            console.print(solutions.line(self.engine.effort()))
         write_findings(case, figures, troubles)
         if any(heard.values()):
             self._write_seismograms(heard, troubles, figures["steps"])

@@ -5,6 +5,7 @@ from typing import Any
 
 from slipstream.base.core import as_case_error, core
 from slipstream.case.solver import Plan, Run
+from slipstream.run.solutions import OF_AN_ITERATION
 from slipstream.stencil.case import StencilCase
 from slipstream.stencil.checks import problems
 
@@ -14,7 +15,9 @@ Tiles = list[tuple[str, str]]
 
 case_type = StencilCase
 unit_of_rate = "Mcell/s"
-files = ("findings.json", "seismograms.csv", "seismograms.png")
+files = ("findings.json", "seismograms.csv", "seismograms.png", "solutions.csv")
+
+_SCHEMES = {"explicit": "explicit Euler", "backward_euler": "backward Euler", "crank_nicolson": "Crank-Nicolson"}
 
 
 def complete(data: dict[str, Any]) -> dict[str, Any]:
@@ -46,36 +49,48 @@ def facts(case: StencilCase) -> list[tuple[str, str]]:
     table = case.stencil
     limit = case.stable_time_step
     if table.equation == "heat":
-        method = f"heat, {table.points} points, explicit Euler, {table.precision}"
+        method = f"heat, {table.points} points, {_SCHEMES[table.time]}, {table.precision}"
     else:
         method = f"waves of order {table.order} in space, leapfrog, {table.precision}"
     together = table.steps_per_exchange
+    against = f"{100 * case.time_step / limit:.3g} % of the largest that is stable"
+    if case.implicit:
+        against = f"{case.time_step / limit:.3g} times the largest of explicit steps"
     return [
         ("method", method),
-        ("time step", f"{case.time_step:.6g}, {100 * case.time_step / limit:.3g} % of the largest that is stable"),
+        ("time step", f"{case.time_step:.6g}, {against}"),
+        *(
+            [("solves", f"conjugate gradients in f64, to {case.tolerance:g} of the right side")]
+            if case.implicit
+            else []
+        ),
         *([("exchange", f"one in {together} steps")] if together != 1 else []),
         *([("absorbing layer", f"{table.absorbing} cells")] if table.absorbing else []),
         *([("sources", ", ".join(case.sources))] if case.sources else []),
         *([("receivers", ", ".join(case.receivers))] if case.receivers else []),
+        *([("predictions", OF_AN_ITERATION)] if case.implicit else []),
     ]
 
 
 def inputs(case: StencilCase) -> dict[str, str | int]:
     table = case.stencil
     size = {"points": table.points} if table.equation == "heat" else {"order": table.order}
-    return {"equation": table.equation, **size, "precision": table.precision}
+    scheme = {"time": table.time} if case.implicit else {}
+    return {"equation": table.equation, **size, **scheme, "precision": table.precision}
 
 
 def title(case: StencilCase) -> str:
     table = case.stencil
     what = f"{table.points} points" if table.equation == "heat" else f"order {table.order}"
-    return f"{table.equation}, {what}, {table.precision}"
+    scheme = f", {_SCHEMES[table.time]}" if case.implicit else ""
+    return f"{table.equation}, {what}{scheme}, {table.precision}"
 
 
 def tiles(case: StencilCase, figures: Mapping[str, Any], compared: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     found = figures.get("findings") or {}
-    off = [("distance from the exact solution", f"{found['exact.distance']:.3g}")] if "exact.distance" in found else []
-    return [("time step", f"{case.time_step:.4g}")], off
+    names = {"exact.distance": "distance from the exact solution", "iterations.mean": "iterations a solution"}
+    shown = [(said, f"{found[key]:.3g}") for key, said in names.items() if key in found]
+    return [("time step", f"{case.time_step:.4g}")], shown
 
 
 def conversions(case: StencilCase) -> Sequence[Any]:

@@ -14,13 +14,20 @@ class StencilTable(Table):
     """[stencil]: the equation and how it is computed. Lengths and times are in any units that fit together."""
 
     equation: Literal["heat", "wave"] = Field(
-        description="du/dt = diffusivity Lap u by explicit Euler, or d2u/dt2 = speed^2 Lap u by leapfrog."
+        description="du/dt = diffusivity Lap u, or d2u/dt2 = speed^2 Lap u by leapfrog."
+    )
+    time: Literal["explicit", "backward_euler", "crank_nicolson"] = Field(
+        "explicit",
+        description="heat: explicit Euler, whose step has a limit; or by a linear system a step, without one: of order "
+        "1, or of order 2, where what is rough oscillates with steps far above that limit.",
     )
     points: Literal[7, 27] = Field(7, description="heat: of the stencil in three dimensions; 27 is the isotropic one.")
     order: Literal[2, 4, 6, 8] = Field(2, description="wave: in space, central differences of radius order / 2.")
     precision: Literal["f32", "f64"] = Field("f32", description="Number format.")
     spacing: Positive = Field(1.0, description="Edge of a cell.")
-    time_step: Positive | None = Field(None, description="Left out: 0.9 of the largest that is stable.")
+    time_step: Positive | None = Field(
+        None, description="Left out: 0.9 of the largest that is stable; implicit steps want it given."
+    )
     diffusivity: Positive = Field(1.0, description="heat: in spacing^2 a unit of time.")
     speed: Positive | str = Field(1.0, description=f"wave: in lengths a unit of time. {_NAMES}.")
     sides: Literal["fixed", "insulated"] = Field(
@@ -35,6 +42,16 @@ class StencilTable(Table):
         1,
         description="Ghosts so many times as wide, and an exchange after so many steps; auto: the fastest by "
         "measurement. The same bits.",
+    )
+    tolerance: Positive | None = Field(
+        None,
+        description="implicit: conjugate gradients end at this residual over the right side. Left out: 1e-10, with f32 "
+        "1e-7.",
+    )
+    most_iterations: Count = Field(1000, description="implicit: of conjugate gradients a step.")
+    not_converged: Literal["stop", "go on"] = Field(
+        "stop",
+        description="implicit: what becomes of a run whose conjugate gradients do not reach the tolerance.",
     )
 
 

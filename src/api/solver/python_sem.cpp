@@ -1,6 +1,7 @@
 // What `slipstream bench axhelm` and `slipstream bench nekbone` time: an operator of spectral elements alone, and
 // iterations of conjugate gradients.
 #include <slipstream/sem.hpp>
+#include <slipstream/trace.hpp>
 
 #include "api/bench/timed_loops.hpp"
 #include "api/python_common.hpp"
@@ -9,12 +10,13 @@ namespace slipstream::python {
 namespace {
 
 sem::Space space_of(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
-                    const std::string& factors, const nb::dict& exchange, bool overlap = true) {
+                    const std::string& factors, const nb::dict& exchange, bool overlap = true, Trace* trace = nullptr) {
   sem::ElementBox box;
   box.elements = elements;
   sem::SpaceOptions options;
   options.factors = sem::factors_from_string(factors);
   options.exchange = exchange_options(exchange);
+  options.exchange.trace = trace;
   options.overlap = overlap;
   // Elements whose factors are stored are deformed ones, those of trilinear ones too: nothing is zero.
   box.straight = options.factors == sem::Factors::trilinear;
@@ -42,32 +44,60 @@ double bench_axhelm(const Machine& machine, const std::array<std::int64_t, 3>& e
   return events_us(space.streams(), 10, repeats, [&] { space.helmholtz(in, out, 1, 0); });
 }
 
-double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
-                     const std::string& factors, const nb::dict& exchange, int iterations, int repeats, bool overlap,
-                     bool looks) {
-  sem::Space space = space_of(machine, elements, order, factors, exchange, overlap);
-  sem::Vector b = space.vector(), x = space.vector(), f = space.vector();
-  fill_smoothly(space, f);
-  space.mass(f, b);
-  space.assemble(b);
-  const auto time = [&](int count) {
+/// Poisson's equation, and so many iterations of conjugate gradients for it.
+struct Nekbone {
+  sem::Space space;
+  sem::Vector b, x;
+  std::string sums;
+
+  Nekbone(sem::Space s, std::string by) : space(std::move(s)), b(space.vector()), x(space.vector()), sums(by) {
+    sem::Vector f = space.vector();
+    fill_smoothly(space, f);
+    space.mass(f, b);
+    space.assemble(b);
+    synchronize(space.streams());
+  }
+  void solve(int iterations, Trace* trace = nullptr) {
     krylov::Options options;
     options.tolerance = 0;
     options.must_converge = false;
-    options.most_iterations = count;
-    options.look_every = looks ? 1 : count;
+    options.most_iterations = iterations;
+    options.look_every = sums == "awaited" ? 1 : iterations;
+    options.sums_on_host = sums == "host";
+    options.trace = trace;
+    sem::solve(space, b, x, 1, 0, options);
+  }
+  void begin_again() {
+    for (std::size_t d = 0; d < x.size(); ++d)
+      if (x[d].size() > 0) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
+    synchronize(space.streams());
+  }
+};
+
+double bench_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
+                     const std::string& factors, const nb::dict& exchange, int iterations, int repeats, bool overlap,
+                     const std::string& sums) {
+  Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap), sums);
+  const auto time = [&](int count) {
     return host_us(
-        repeats, [&] { sem::solve(space, b, x, 1, 0, options); },
-        [&] {
-          for (std::size_t d = 0; d < x.size(); ++d)
-            if (x[d].size() > 0) fill(space.streams()[d], x[d].data(), 0, x[d].bytes());
-          synchronize(space.streams());
-        });
+        repeats, [&] { nekbone.solve(count); }, [&] { nekbone.begin_again(); });
   };
   // What every solve begins and ends with is in both.
   constexpr int few = 2;
   const double short_solve = time(few), long_solve = time(few + iterations);
   return (long_solve - short_solve) / iterations;
+}
+
+/// The second of two solutions: the first one loads what is needed.
+void trace_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& elements, int order,
+                   const std::string& factors, const nb::dict& exchange, int iterations, bool overlap,
+                   const std::string& sums, Trace& trace) {
+  Nekbone nekbone(space_of(machine, elements, order, factors, exchange, overlap, &trace), sums);
+  for (int n = 0; n < 2; ++n) {
+    nekbone.solve(iterations, &trace);
+    nekbone.begin_again();
+    world().barrier();
+  }
 }
 
 }  // namespace
@@ -77,10 +107,14 @@ void bind_sem(nb::module_& m) {
         nb::arg("repeats"),
         "Microseconds of the stiffness of all elements, not summed, by device events: slowest rank. Collective.");
   m.def("bench_nekbone", &bench_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
-        nb::arg("exchange"), nb::arg("iterations"), nb::arg("repeats"), nb::arg("overlap"), nb::arg("looks"),
+        nb::arg("exchange"), nb::arg("iterations"), nb::arg("repeats"), nb::arg("overlap"), nb::arg("sums"),
         "Microseconds of an iteration of conjugate gradients for Poisson's equation, by the host's clock: the "
         "difference of a long and a short solve over that of their iterations. `overlap`: elements at the border of a "
-        "device first; `looks`: the host reads the sums of each iteration. Collective.");
+        "device first; `sums`: device, awaited (the host waits for those of each iteration) or host (it adds them up). "
+        "Collective.");
+  m.def("trace_nekbone", &trace_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
+        nb::arg("exchange"), nb::arg("iterations"), nb::arg("overlap"), nb::arg("sums"), nb::arg("trace"),
+        "Records two solutions of so many iterations. Collective.");
 }
 
 }  // namespace slipstream::python

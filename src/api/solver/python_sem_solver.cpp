@@ -119,19 +119,6 @@ nb::dict statistics_dict(Sem& self, const nb::object& exact) {
   return found;
 }
 
-nb::dict effort_dict(Sem& self) {
-  const sem::Effort& e = self.effort();
-  nb::dict found;
-  found["solutions"] = e.solutions;
-  found["iterations"] = e.iterations;
-  found["unconverged"] = e.unconverged;
-  found["last_iterations"] = e.last.iterations;
-  found["residual"] = e.last.reported;
-  found["true_residual"] = e.last.true_residual;
-  found["history"] = e.last.history;
-  return found;
-}
-
 /// u over time as Lagrange hexahedra.
 class ElementSeries {
  public:
@@ -189,7 +176,9 @@ void bind_sem_solver(nb::module_& m) {
       .def("largest_change", &Sem::largest_change, Release())
       .def("statistics", &statistics_dict, nb::arg("exact") = nb::none(),
            "exact: function of places [point][x y z] and the time.")
-      .def("effort", &effort_dict, "What the linear solutions have taken, and how the last one went.")
+      .def(
+          "effort", [](Sem& self) { return effort_dict(self.effort()); },
+          "What the linear solutions have taken, and how the last one went.")
       .def("cautions", &Sem::cautions)
       .def(
           "gather",

@@ -96,6 +96,18 @@ nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner) {
   return all;
 }
 
+nb::dict effort_dict(const krylov::Effort& e) {
+  nb::dict found;
+  found["solutions"] = e.solutions;
+  found["iterations"] = e.iterations;
+  found["unconverged"] = e.unconverged;
+  found["last_iterations"] = e.last.iterations;
+  found["residual"] = e.last.reported;
+  found["true_residual"] = e.last.true_residual;
+  found["history"] = e.last.history;
+  return found;
+}
+
 nb::list phases(const TimeLoop& loop) {
   nb::list all;
   for (const auto& phase : loop.phases()) {

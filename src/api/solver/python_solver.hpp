@@ -2,6 +2,7 @@
 // What the bindings of all solvers have in common.
 #include <functional>
 
+#include <slipstream/krylov.hpp>
 #include <slipstream/simulation.hpp>
 #include <slipstream/vtkhdf.hpp>
 
@@ -50,6 +51,7 @@ nb::object gathered(const Communicator& comm, const std::function<const Field&()
 /// This rank's blocks with their interiors [z][y][x][component], without copies: NumPy on the host, else DLPack.
 nb::list block_arrays(const Grid& grid, const Field& field, nb::handle owner);
 nb::list phases(const TimeLoop& loop);
+nb::dict effort_dict(const krylov::Effort& effort);
 
 /// Fields over time in one VTKHDF file, as they stand. What is given must outlive it.
 class FieldSeries {

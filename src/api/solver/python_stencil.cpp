@@ -4,6 +4,8 @@
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
 
+#include <nanobind/stl/pair.h>
+
 namespace slipstream::python {
 namespace {
 
@@ -28,12 +30,17 @@ stencil::Values values_of(const nb::object& function) {
 stencil::Options stencil_options(const nb::dict& dict) {
   stencil::Options o;
   Reader reader(dict, "the solver");
-  std::string equation = "heat", sides = "fixed", precision = "f32";
+  std::string equation = "heat", scheme = "explicit", sides = "fixed", precision = "f32";
+  bool go_on = false;
   nb::object speeds = nb::none();
   std::vector<nb::dict> sources, receivers;
   reader.read("cells", o.cells);
   reader.read("periodic", o.periodic);
   reader.read("equation", equation);
+  reader.read("scheme", scheme);
+  reader.read("tolerance", o.krylov.tolerance);
+  reader.read("most_iterations", o.krylov.most_iterations);
+  reader.read("go_on", go_on);
   reader.read("points", o.points);
   reader.read("order", o.order);
   reader.read("precision", precision);
@@ -53,6 +60,8 @@ stencil::Options stencil_options(const nb::dict& dict) {
       equation, {{"heat", stencil::Equation::heat}, {"wave", stencil::Equation::wave}}, "equation");
   o.sides = one_of<stencil::Sides>(sides, {{"fixed", stencil::Sides::fixed}, {"insulated", stencil::Sides::insulated}},
                                    "kind of sides");
+  o.scheme = stencil::scheme_from_string(scheme);
+  o.krylov.must_converge = !go_on;
   o.precision = dtype_from_string(precision);
   o.speeds = values_of(speeds);
   for (const nb::dict& given : sources) {
@@ -77,16 +86,10 @@ stencil::Options stencil_options(const nb::dict& dict) {
   return o;
 }
 
-GridOptions grid_options(const stencil::Options& o) {
-  GridOptions grid = o.grid;
-  grid.periodic = o.periodic;
-  return grid;
-}
-
 nb::dict plan(const Machine& machine, const nb::dict& dict) {
   const stencil::Options o = stencil_options(dict);
   stencil::check(o);
-  const Grid grid(o.cells, machine, 0, grid_options(o));
+  const Grid grid = stencil::plan_grid(machine, o);
   stencil::check_blocks(grid, o);
   return plan_dict(grid, stencil::memory_needed(grid, o), stencil::messages_needed(grid, o), Layout::soa,
                    stencil::bytes_per_cell(o));
@@ -96,9 +99,24 @@ nb::tuple largest_grid(const Machine& machine, const nb::dict& dict) {
   stencil::Options o = stencil_options(dict);
   return triple(largest_extent(machine, o.cells, [&](const Extent& cells) {
     o.cells = cells;
-    const Grid grid(cells, machine, 0, grid_options(o));
-    return fullness(machine, stencil::memory_needed(grid, o));
+    return fullness(machine, stencil::memory_needed(stencil::plan_grid(machine, o), o));
   }));
+}
+
+nb::dict tune_steps(const Machine& machine, const nb::dict& dict) {
+  const stencil::Options o = stencil_options(dict);
+  stencil::StepsTuning t;
+  {
+    nb::gil_scoped_release release;
+    t = stencil::tune_steps(world(), machine, o, o.tune.value_or(TuneOptions{}));
+  }
+  nb::dict found;
+  found["steps"] = t.steps;
+  found["tried"] = t.tried;
+  found["source"] = t.source;
+  found["file"] = t.file;
+  found["notes"] = t.notes;
+  return found;
 }
 
 void set_guard(Stencil& self, std::int64_t every, double spacing) {
@@ -116,6 +134,8 @@ void bind_stencil(nb::module_& m) {
   m.def(
       "stable_time_step", [](const nb::dict& dict) { return stencil::stable_time_step(stencil_options(dict)); },
       nb::arg("options"));
+
+  m.def("tune_steps", &tune_steps, nb::arg("machine"), nb::arg("options"));
 
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Stencil, Simulation>(m, "Stencil", "Finite differences in time and space.")
@@ -142,6 +162,7 @@ void bind_stencil(nb::module_& m) {
       .def_prop_ro("time", [](Stencil& self) { return self.state().time; })
       .def_prop_ro("time_step", [](Stencil& self) { return self.options().time_step; })
       .def("largest_change", &Stencil::largest_change, Release())
+      .def("effort", [](Stencil& self) { return effort_dict(self.effort()); })
       .def("seismogram", &Stencil::seismogram, nb::arg("receiver"), Release())
       .def(
           "gather",

@@ -29,8 +29,10 @@ std::vector<std::vector<std::int64_t>> blocks_of(const Layout& layout) {
 /// A device's workspace. Sums of two iterations lie side by side: (r, z) of the last one makes the next direction.
 struct Side {
   Range range;
-  Buffer<double> r, p, q, parts, sums, host;
-  Buffer<double> z, d;  ///< where they are needed: what the preconditioner makes of r, and its last change
+  double* p = nullptr;
+  Buffer<double> r, q, parts, sums, host, own_p;
+  Buffer<double> host_parts;  ///< where sums are the host's
+  Buffer<double> z, d;        ///< where they are needed: what the preconditioner makes of r, and its last change
 };
 enum Place : std::size_t { first_pair = 0, second_pair = 2, direction_sum = 4, mean_pair = 6, places = 8 };
 
@@ -67,8 +69,8 @@ std::string likely_cause(const std::vector<double>& history, const Options& opti
   } else if (last < 1e-9) {
     text << "it no longer falls: rounding keeps it there; ask for " << 10 * last << " or more";
   } else {
-    text << "it hardly falls: elements that are thin or much deformed make a system that is hard to solve; take better "
-            "shaped ones, a lower order, or many more iterations";
+    text << "it hardly falls: the system is hard to solve; " << options.hard << (options.hard.empty() ? "" : ", or ")
+         << "allow many more iterations";
   }
   return text.str();
 }
@@ -78,28 +80,42 @@ std::string of(const Options& options) { return options.field.empty() ? "" : " f
 }  // namespace
 
 struct ConjugateGradients::Impl {
+  Communicator comm;
   Layout layout;
   BlockSums one, two;
   std::vector<Side> sides;
   std::optional<double> polynomial;  ///< Chebyshev's: up to which eigenvalue
   int degree = 1;
+  bool on_host = false;
+  Trace* trace = nullptr;
 
-  Impl(const Communicator& comm, const Machine& machine, Layout l)
-      : layout(std::move(l)), one(comm, machine, blocks_of(layout), 1), two(comm, machine, blocks_of(layout), 2) {
+  Impl(const Communicator& c, const Machine& machine, Layout l)
+      : comm(c),
+        layout(std::move(l)),
+        one(comm, machine, blocks_of(layout), 1),
+        two(comm, machine, blocks_of(layout), 2) {
     const std::vector<int> devices = machine.devices_of_rank(comm.rank());
     for (std::size_t d = 0; d < devices.size(); ++d) {
       const Device device = machine.device(devices[d]).local;
       const Range range{layout.points[d], layout.block};
       const auto points = static_cast<std::size_t>(range.points), blocks = static_cast<std::size_t>(range.blocks());
+      const bool given = !layout.directions.empty();
       sides.push_back({range,
-                       Buffer<double>(device, points),
+                       given ? layout.directions[d] : nullptr,
                        Buffer<double>(device, points),
                        Buffer<double>(device, points),
                        Buffer<double>(device, 2 * blocks + 1),
                        Buffer<double>(device, places),
                        Buffer<double>(device, 2, Memory::pinned),
+                       Buffer<double>(device, given ? 0 : points),
+                       {},
                        {},
                        {}});
+      if (!given) sides.back().p = sides.back().own_p.data();
+      if (!given || points == 0) continue;
+      Stream stream(device);
+      fill(stream, sides.back().q.data(), 0, sides.back().q.bytes());
+      stream.synchronize();
     }
   }
 
@@ -109,21 +125,53 @@ struct ConjugateGradients::Impl {
     std::vector<const double*> parts;
     std::vector<double*> results;
     for (std::size_t d = 0; d < sides.size(); ++d) {
+      const DeviceSpan span(trace, streams[d], "solver", "vectors", "compute");
       f(sides[d], d);
       parts.push_back(sides[d].parts.data());
       results.push_back(sides[d].sums.data() + place);
     }
+    if (on_host) return sum_on_host(streams, &sums == &two ? 2 : 1, place);
+    const DeviceSpans spans(trace, streams, "solver", "sum", "reduction");
     sums.run(streams, parts, results);
+  }
+
+  void sum_on_host(std::vector<Stream>& streams, std::size_t count, std::size_t place) {
+    const HostSpan span(trace, "sum on the host", "wait");
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      Side& side = sides[d];
+      if (side.host_parts.size() == 0)
+        side.host_parts = Buffer<double>(side.parts.device(), side.parts.size(), Memory::pinned);
+      copy(streams[d], side.host_parts.data(), side.parts.data(), side.parts.bytes());
+    }
+    double sum[2] = {0, 0};
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      streams[d].synchronize();
+      const auto blocks = static_cast<std::size_t>(sides[d].range.blocks());
+      for (std::size_t s = 0; s < count; ++s)
+        for (std::size_t n = 0; n < blocks; ++n) sum[s] += sides[d].host_parts.data()[s * blocks + n];
+    }
+    MPI_Allreduce(MPI_IN_PLACE, sum, static_cast<int>(count), MPI_DOUBLE, MPI_SUM, comm.mpi());
+    for (std::size_t d = 0; d < sides.size(); ++d) {
+      std::copy_n(sum, count, sides[d].host_parts.data());
+      copy(streams[d], sides[d].sums.data() + place, sides[d].host_parts.data(), count * sizeof(double));
+    }
   }
 
   /// Two sums, read by the host, which waits.
   std::array<double, 2> read(std::vector<Stream>& streams, std::size_t place) {
+    const HostSpan span(trace, "look", "wait");
     Side& side = sides.front();
     copy(streams.front(), side.host.data(), side.sums.data() + place, 2 * sizeof(double));
     streams.front().synchronize();
     one.check();
     two.check();
     return {side.host.data()[0], side.host.data()[1]};
+  }
+
+  Vectors directions() const {
+    Vectors found;
+    for (const Side& side : sides) found.push_back(side.p);
+    return found;
   }
 
   template <class Get>
@@ -179,7 +227,7 @@ struct ConjugateGradients::Impl {
   /// operator a point is read and written with 88 B: r, q, w and D for the residual, p, x, r and D for the direction.
   void iterate(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now,
                std::size_t next) {
-    const Vectors p = all([](Side & side) -> auto& { return side.p; });
+    const Vectors p = directions();
     const Vectors q = all([](Side & side) -> auto& { return side.q; });
     if (system.apply_with_parts) {
       system.apply_with_parts(p, q, all([](Side & side) -> auto& { return side.parts; }));
@@ -202,11 +250,12 @@ struct ConjugateGradients::Impl {
   void turn(std::vector<Stream>& streams, const System& system, const Vectors& x, std::size_t now, std::size_t before) {
     const auto turn_of = [&](Side& side, std::size_t d) {
       const double* sums = side.sums.data();
-      return Turn{sums + now, sums + before, sums + direction_sum, x[d], side.p.data()};
+      return Turn{sums + now, sums + before, sums + direction_sum, x[d], side.p};
     };
     if (!polynomial) {
       for (std::size_t d = 0; d < sides.size(); ++d) {
         Side& side = sides[d];
+        const DeviceSpan span(trace, streams[d], "solver", "vectors", "compute");
         direction(streams[d], side.range, turn_of(side, d), system.inverse_diagonal[d], side.r.data());
       }
       return;
@@ -260,8 +309,7 @@ struct ConjugateGradients::Impl {
     constexpr int steps = 12;
     polynomial.reset();
     make_room();
-    const Vectors p = all([](Side & side) -> auto& { return side.p; }),
-                  x = all([](Side & side) -> auto& { return side.z; });
+    const Vectors p = directions(), x = all([](Side & side) -> auto& { return side.z; });
     for (std::size_t d = 0; d < sides.size(); ++d)
       noise(streams[d], sides[d].range, layout.first_block[d] * layout.block, p[d]);
     // r = A noise is alike in all copies, zero where x is fixed, and has no part in the null space.
@@ -294,7 +342,7 @@ struct ConjugateGradients::Impl {
                         std::size_t next) {
     for (std::size_t d = 0; d < sides.size(); ++d) {
       Side& side = sides[d];
-      if (side.p.size() > 0) fill(streams[d], side.p.data(), 0, side.p.bytes());
+      if (side.range.points > 0) fill(streams[d], side.p, 0, side.r.bytes());
       for (const std::size_t place : {next, std::size_t{direction_sum}})
         fill(streams[d], side.sums.data() + place, 0, 2 * sizeof(double));
     }
@@ -303,6 +351,9 @@ struct ConjugateGradients::Impl {
 
   Result solve(std::vector<Stream>& streams, const System& system, const Values& b, const Vectors& x,
                const Options& options) {
+    on_host = options.sums_on_host;
+    trace = options.trace;
+    const HostSpan whole(trace, "conjugate gradients");
     const double square = right_side(streams, system, b, options), size = square > 0 ? std::sqrt(square) : 1;
     std::size_t now = first_pair, next = second_pair;
     set_preconditioner(streams, system, options);
@@ -337,6 +388,13 @@ struct ConjugateGradients::Impl {
     return result;
   }
 };
+
+void Effort::add(Result result) {
+  ++solutions;
+  iterations += result.iterations;
+  unconverged += result.converged ? 0 : 1;
+  last = std::move(result);
+}
 
 ConjugateGradients::ConjugateGradients(const Communicator& comm, const Machine& machine, Layout layout)
     : impl_(std::make_unique<Impl>(comm, machine, std::move(layout))) {}

@@ -74,7 +74,7 @@ struct Sem::Impl {
   std::array<std::array<std::vector<SidePoints>, 2>, 3> sides;
   State state;
   Tasks tasks;
-  Effort effort;
+  krylov::Effort effort;
   std::vector<std::string> cautions;
   std::optional<TimeLoop> loop;
 };

@@ -123,15 +123,14 @@ void Sem::Impl::right_side() {
 krylov::Options Sem::Impl::options_for(std::string field) const {
   krylov::Options how = options.krylov;
   how.field = std::move(field);
+  how.trace = options.exchange.trace;
+  how.hard = "elements are thin or much deformed, or of high order: take better shaped ones, a lower order";
   return how;
 }
 
 void Sem::Impl::solve() {
   const krylov::Options how = options_for("u at step " + std::to_string(state.step + 1));
-  effort.last = solver.solve(b, x, options.diffusivity, shift(), how);
-  ++effort.solutions;
-  effort.iterations += effort.last.iterations;
-  effort.unconverged += effort.last.converged ? 0 : 1;
+  effort.add(solver.solve(b, x, options.diffusivity, shift(), how));
   const std::vector<double*> now = pointers_of(u);
   if (steps() && options.time_order > 2) combine(pointers_of(u2), {{1, pointers_of(u1)}});
   if (steps()) combine(pointers_of(u1), {{1, now}});
@@ -199,7 +198,7 @@ TimeLoop& Sem::time_loop() { return *impl_->loop; }
 Space& Sem::space() { return impl_->space; }
 const Grid& Sem::grid() const { return impl_->grid; }
 const Options& Sem::options() const { return impl_->options; }
-const Effort& Sem::effort() const { return impl_->effort; }
+const krylov::Effort& Sem::effort() const { return impl_->effort; }
 const std::vector<std::string>& Sem::cautions() const { return impl_->cautions; }
 
 }  // namespace slipstream::sem

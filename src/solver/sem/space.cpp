@@ -4,6 +4,7 @@
 
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
+#include <slipstream/trace.hpp>
 
 #include "device/upload.hpp"
 #include "machine/agree.hpp"
@@ -197,16 +198,26 @@ struct Space::Impl {
     };
     std::vector<GatherScatter::Array> arrays;
     for (double* values : out) arrays.push_back({values, 0});
+    Trace* const trace = options.exchange.trace;
+    const auto compute = [&](const char* name, const auto& run) {
+      const DeviceSpans spans(trace, streams, "solver", name, "compute");
+      for (std::size_t d = 0; d < parts.size(); ++d) run(d);
+    };
     if (overlaps) {
-      for (std::size_t d = 0; d < parts.size(); ++d) apply_to(parts[d].border, d, call_of(d));
+      compute("elements at borders", [&](std::size_t d) { apply_to(parts[d].border, d, call_of(d)); });
+      const DeviceSpans spans(trace, streams, "solver", "start of sums", "exchange");
       sums->start(streams, arrays);
-      for (std::size_t d = 0; d < parts.size(); ++d) apply_to(parts[d].interior, d, call_of(d));
+    }
+    if (overlaps) {
+      compute("elements", [&](std::size_t d) { apply_to(parts[d].interior, d, call_of(d)); });
     } else {
-      for (std::size_t d = 0; d < parts.size(); ++d) order_kernels(rule.order).helmholtz(streams[d], call_of(d));
+      compute("elements", [&](std::size_t d) { order_kernels(rule.order).helmholtz(streams[d], call_of(d)); });
     }
     const std::int64_t block = elements_of_a_block(box.count());
     for (std::size_t d = 0; d < block_parts.size(); ++d)
       krylov::sum(streams[d], {parts[d].elements, block}, parts[d].energies.data(), block_parts[d]);
+    // What the elements do not hide.
+    const DeviceSpans spans(trace, streams, "solver", "end of sums", "exchange");
     if (overlaps) {
       sums->finish(streams);
     } else {

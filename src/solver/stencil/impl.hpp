@@ -9,7 +9,9 @@
 #include <slipstream/pattern.hpp>
 #include <slipstream/stencil_solver.hpp>
 
+#include "solver/stencil/implicit.hpp"
 #include "solver/stencil/kernels.hpp"
+#include "solver/stencil/pieces.hpp"
 
 namespace slipstream::stencil {
 
@@ -18,20 +20,11 @@ Extent ghosts(const Options& options);
 FieldOptions field_options(const Options& options, bool shared, const std::string& name);
 Halo halo_of(const Options& options);
 Numbers numbers_of(const Options& options);
+inline bool is_implicit(const Options& o) { return o.scheme != Scheme::forward_euler; }
+/// How an implicit run cuts its cells.
+std::vector<Block> slabs(const Machine& machine, const Options& options);
 /// Whether the u before needs ghosts, too: between exchanges it is computed with.
 inline bool exchanges_both(const Options& o) { return o.equation == Equation::wave && o.steps_per_exchange > 1; }
-
-/// A box of a block, and whether its cells lie beside sides that have kernels of their own.
-struct Piece {
-  Box box;
-  bool sides = false;
-};
-using Pieces = std::vector<Piece>;
-
-/// What a block computes in a step, by how many steps the exchange is ago.
-struct Work {
-  Pieces all, interior, rim;
-};
 
 struct Stencil::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options options);
@@ -59,6 +52,9 @@ struct Stencil::Impl {
   Work work_of(const Block& block, int ago) const;
   Pieces pieces_of(const Block& block, const Box& box) const;
   bool ghosts_at(const Block& block, int axis, bool high) const;
+  void make_exchanges();
+  void make_implicit(const Machine& machine);
+  void solve(std::vector<Stream>& streams);
   void compute(Stream& stream, std::size_t device, Part part, std::size_t ago);
   void at_points(Stream& stream, std::size_t device);
   void set(Field& field, const Values& values);
@@ -84,7 +80,8 @@ struct Stencil::Impl {
   Field first, second;
   std::optional<Field> courant;
   Tuning tuning;
-  std::vector<std::unique_ptr<Exchange>> exchanges;  ///< of the first field and of the second, or of both
+  std::vector<std::unique_ptr<Exchange>> exchanges;  ///< of the first field and of the second, or of both; explicit
+  std::unique_ptr<Implicit> implicit;
   std::vector<Device> devices;
   std::vector<Stream> waited;
   std::vector<OnDevice> on_devices;

@@ -30,17 +30,17 @@ struct Numbers {
   double damping = 0;  ///< sigma time_step / 2 at the side
 };
 
-/// Computes the cells of a box, of which none lies in a layer that `beside_sides` computes.
-void update(Stream& stream, const Options& options, const Numbers& numbers, const BlockArrays& block, const Box& box);
-/// Computes cells of insulated sides, or of the absorbing layer; both for the heat and the wave equation.
-void update_beside_sides(Stream& stream, const Options& options, const Numbers& numbers, const BlockArrays& block,
-                         const Box& box);
-
-/// The heat equation's kernels and the wave equation's: update() and update_beside_sides() of each.
+/// The heat equation's kernels and the wave equation's, for the cells of a box; `sides`: which lie beside insulated
+/// sides, or in the absorbing layer. Heat: next = u + rate spacing^2 Lap u.
 template <class T>
 void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
 template <class T>
 void wave(Stream& stream, int radius, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
+
+/// Of each cell of a box, in f32 or f64.
+void convert(Stream& stream, DType from_type, const void* from, const Strides& there, DType to_type, void* to,
+             const Strides& here, const Box& box);
+void set_ones(Stream& stream, double* to, const Strides& strides, const Box& box);
 
 /// A source in a block that computes its cell.
 struct Shot {

@@ -62,6 +62,13 @@ std::string number(double value) {
 
 }  // namespace
 
+Scheme scheme_from_string(const std::string& name) {
+  if (name == "explicit") return Scheme::forward_euler;
+  if (name == "backward_euler") return Scheme::backward_euler;
+  if (name == "crank_nicolson") return Scheme::crank_nicolson;
+  throw Error("no scheme in time is called '" + name + "': choose explicit, backward_euler or crank_nicolson");
+}
+
 int radius(const Options& options) { return options.equation == Equation::heat ? 1 : options.order / 2; }
 
 double stable_time_step(const Options& options) {
@@ -71,6 +78,7 @@ double stable_time_step(const Options& options) {
 }
 
 int bytes_per_cell(const Options& options) {
+  if (is_implicit(options)) return 16 + 104;
   const int size = static_cast<int>(size_of(options.precision));
   return options.equation == Equation::heat ? 2 * size : 4 * size;
 }
@@ -99,10 +107,28 @@ void check(const Options& o) {
     require(o.periodic[a] || o.cells[a] == 1 || 2 * o.absorbing <= o.cells[a],
             "an absorbing layer of " + std::to_string(o.absorbing) + " cells at both sides does not fit into " +
                 std::to_string(o.cells[a]) + " cells along " + std::string(1, "xyz"[a]));
+  require(!is_implicit(o) || o.equation == Equation::heat, "implicit schemes belong to the heat equation");
+  require(!is_implicit(o) || (std::isfinite(o.time_step) && o.time_step > 0),
+          "an implicit scheme is stable for all time steps: say which it shall take");
+  require(!is_implicit(o) || o.steps_per_exchange == 1,
+          "an implicit scheme exchanges in each iteration: leave the steps for one exchange at 1");
+  require(!is_implicit(o) || o.coding.kind == Coding{}.kind, "the values of an implicit scheme travel as they are");
+  if (is_implicit(o)) return;
   const double limit = stable_time_step(o);
   require(o.time_step >= 0 && o.time_step <= limit * (1 + 1e-12),
           "the time step " + number(o.time_step) + " is above " + number(limit) +
-              ", the largest for which the scheme is stable: take a smaller one, or larger cells");
+              ", the largest for which the scheme is stable: take a smaller one, or larger cells" +
+              (o.equation == Equation::heat ? ", or an implicit scheme" : ""));
+}
+
+Grid plan_grid(const Machine& machine, const Options& options, int rank) {
+  GridOptions grid = options.grid;
+  if (is_implicit(options)) {
+    grid = {};
+    grid.boxes = slabs(machine, options);
+  }
+  grid.periodic = options.periodic;
+  return Grid(options.cells, machine, rank, std::move(grid));
 }
 
 void check_blocks(const Grid& grid, const Options& options) {
@@ -159,6 +185,8 @@ Numbers numbers_of(const Options& o) {
 
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
   const Halo halo = halo_of(options);
+  if (is_implicit(options))
+    return plan_messages(grid, {{&halo, system_field(options, true, "direction")}}, options.exchange);
   std::vector<PlannedItem> items{{&halo, field_options(options, true, "u"), {}, false, options.coding}};
   if (exchanges_both(options))
     items.push_back({&halo, field_options(options, true, "before"), {}, false, options.coding});
@@ -166,9 +194,11 @@ std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& option
 }
 
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
-  std::vector<std::int64_t> fields(grid.machine().devices(), 0), slots = fields;
-  for (const Block& block : grid.blocks())
+  std::vector<std::int64_t> fields(grid.machine().devices(), 0), slots = fields, systems = fields;
+  for (const Block& block : grid.blocks()) {
     fields[block.device] += Field::bytes_needed(block.box.extents(), field_options(options, false, "u"));
+    systems[block.device] += Field::bytes_needed(block.box.extents(), system_field(options, false, ""));
+  }
   for (const auto& m : messages_needed(grid, options)) {
     if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;
     slots[m.target] += 2 * 2 * m.bytes;
@@ -178,6 +208,8 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
   for (int device = 0; device < grid.machine().devices(); ++device) {
     arrays.push_back({device, "u, two arrays", 2 * fields[device]});
     if (options.equation == Equation::wave) arrays.push_back({device, "speed of waves", fields[device]});
+    // The right side, weights, the solution, and r, p, q.
+    if (is_implicit(options)) arrays.push_back({device, "conjugate gradients", 6 * systems[device]});
     arrays.push_back({device, "message slots", slots[device]});
   }
   return arrays;

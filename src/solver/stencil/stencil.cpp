@@ -19,12 +19,6 @@ Options with_time_step(Options options) {
   return options;
 }
 
-GridOptions grid_options(const Options& options) {
-  GridOptions grid = options.grid;
-  grid.periodic = options.periodic;
-  return grid;
-}
-
 template <class T>
 std::vector<T> as(const std::vector<double>& values) {
   return {values.begin(), values.end()};
@@ -35,7 +29,7 @@ std::vector<T> as(const std::vector<double>& values) {
 Stencil::Impl::Impl(const Communicator& comm, const Machine& machine, Options wanted)
     : comm(comm),
       options(with_time_step(std::move(wanted))),
-      grid(options.cells, machine, comm.rank(), grid_options(options)),
+      grid(plan_grid(machine, options, comm.rank())),
       numbers(numbers_of(options)),
       halo((check_blocks(grid, options), halo_of(options))),
       first(grid, field_options(options, comm.size() > 1, "u")),
@@ -45,6 +39,17 @@ Stencil::Impl::Impl(const Communicator& comm, const Machine& machine, Options wa
     waited.emplace_back(devices.back());
   }
   if (options.equation == Equation::wave) fill_speeds();
+  if (!is_implicit(options)) make_exchanges();
+  seismograms.resize(options.receivers.size());
+  make_blocks();
+  if (is_implicit(options)) make_implicit(machine);
+  list_tasks();
+  set_done();
+  state.fields["u"] = &first;
+  if (options.equation == Equation::wave) state.fields["before"] = &second;
+}
+
+void Stencil::Impl::make_exchanges() {
   tuning.options = options.exchange;
   tuning.source = "rules";
   const bool both = exchanges_both(options);
@@ -54,12 +59,29 @@ Stencil::Impl::Impl(const Communicator& comm, const Machine& machine, Options wa
   if (options.tune) tuning = tune(comm, grid, items, options.exchange, *options.tune);
   exchanges.push_back(std::make_unique<Exchange>(comm, grid, items, tuning.options));
   if (!both) exchanges.push_back(std::make_unique<Exchange>(comm, grid, std::vector{item(second)}, tuning.options));
-  seismograms.resize(options.receivers.size());
-  make_blocks();
-  list_tasks();
-  set_done();
-  state.fields["u"] = &first;
-  if (options.equation == Equation::wave) state.fields["before"] = &second;
+}
+
+/// A device has one block, or none.
+void Stencil::Impl::make_implicit(const Machine& machine) {
+  std::vector<Implicit::Slab> slabs;
+  for (const OnDevice& on : on_devices) {
+    Implicit::Slab& slab = slabs.emplace_back();
+    if (on.blocks.empty()) continue;
+    const LocalBlock& block = on.blocks.front();
+    slab = {block.id, block.steps.front(), block.arrays[0], {{0, 0, 0}, grid.block(block.id).box.extents()}};
+  }
+  implicit = std::make_unique<Implicit>(comm, machine, grid, options, numbers, std::move(slabs));
+  tuning = implicit->tuning();
+}
+
+void Stencil::Impl::solve(std::vector<Stream>& streams) {
+  std::vector<const void*> u;
+  std::vector<void*> next;
+  for (const OnDevice& on : on_devices) {
+    u.push_back(on.blocks.empty() ? nullptr : on.blocks.front().arrays[turn()].u);
+    next.push_back(on.blocks.empty() ? nullptr : on.blocks.front().arrays[turn()].next);
+  }
+  implicit->step(streams, u, next, "u at step " + std::to_string(state.step + 1));
 }
 
 /// (c time_step / spacing)^2 of each cell, ghosts included: those of periodic sides have the other end's.
@@ -230,7 +252,12 @@ void Stencil::Impl::list_tasks() {
   for (int phase = 0; phase < period(); ++phase) {
     const auto ago = static_cast<std::size_t>(phase % options.steps_per_exchange);
     Tasks list;
-    if (ago == 0) {
+    if (implicit) {
+      Collective solution;
+      solution.run = [this](std::vector<Stream>& streams) { solve(streams); };
+      solution.check = [this] { implicit->check(); };
+      list.push_back(collective_task("conjugate gradients", std::move(solution)));
+    } else if (ago == 0) {
       // Which field is u alternates, and with it the exchange.
       Exchange& exchange =
           exchanges.size() == 1 ? *exchanges[0] : *exchanges[static_cast<std::size_t>((base + phase) % 2)];
@@ -239,7 +266,7 @@ void Stencil::Impl::list_tasks() {
     const auto kernel = [this, ago](Stream& stream, std::size_t device, Part part) {
       compute(stream, device, part, ago);
     };
-    list.push_back(ago == 0 ? split_kernel_task("compute", kernel) : kernel_task("compute", kernel));
+    if (!implicit) list.push_back(ago == 0 ? split_kernel_task("compute", kernel) : kernel_task("compute", kernel));
     if (points)
       list.push_back(kernel_task("sources and receivers",
                                  [this](Stream& stream, std::size_t device, Part) { at_points(stream, device); }));
@@ -250,7 +277,7 @@ void Stencil::Impl::list_tasks() {
 void Stencil::Impl::compute(Stream& stream, std::size_t device, Part part, std::size_t ago) {
   for (const LocalBlock& block : on_devices[device].blocks) {
     const Work& work = block.steps[ago];
-    for (const Piece& piece : part == Part::all ? work.all : part == Part::interior ? work.interior : work.rim) {
+    for (const Piece& piece : work.of(part)) {
       const BlockArrays& arrays = block.arrays[turn()];
       const bool single = options.precision == DType::f32;
       if (options.equation == Equation::heat) {
@@ -436,8 +463,12 @@ std::vector<double> Stencil::seismogram(std::size_t receiver) {
 const Grid& Stencil::grid() const { return impl_->grid; }
 const Options& Stencil::options() const { return impl_->options; }
 const Communicator& Stencil::communicator() const { return impl_->comm; }
-Exchange& Stencil::exchange() { return *impl_->exchanges.front(); }
+Exchange& Stencil::exchange() { return impl_->implicit ? impl_->implicit->exchange() : *impl_->exchanges.front(); }
 const Tuning& Stencil::tuning() const { return impl_->tuning; }
+const krylov::Effort& Stencil::effort() const {
+  static const krylov::Effort none;
+  return impl_->implicit ? impl_->implicit->effort() : none;
+}
 TimeLoop& Stencil::time_loop() { return *impl_->loop; }
 Field& Stencil::field(const std::string& name) { return impl_->state[name]; }
 

@@ -29,15 +29,36 @@ def test_rows_hold_inputs_and_times(
         assert row["gpoints_per_s"] == pytest.approx(points / row["time_us"] / 1e3, rel=1e-2)
 
 
-def test_iterations_are_timed_with_sums_on_device_and_host(cli: Cli, tmp_path: Path) -> None:
+def test_iterations_are_timed_with_sums_on_device_and_host(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So many that a busy machine does not make a long solution the shorter one.
+    monkeypatch.setitem(nekbone.ITERATIONS, "host", 100)
     words = ("--backend", "host", "--devices", "2", "--orders", "1", "--elements", "2", "--factors", "affine")
-    more = ("--sums", "device", "host", "--overlap", "off", "--folder", "out")
+    more = ("--sums", "device", "awaited", "host", "--overlap", "off", "--folder", "out")
     result = cli("bench", "nekbone", *words, *more)
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "out" / "nekbone").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
-    assert [(row["sums"], row["overlap"]) for row in rows] == [("device", "off"), ("host", "off")]
+    assert [(row["sums"], row["overlap"]) for row in rows] == [(way, "off") for way in ("device", "awaited", "host")]
     assert all(row["time_us"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(("sums", "waits"), [("device", 4), ("host", 4 + 3 + 2 * nekbone.TRACED)])
+def test_a_trace_shows_what_sums_expose_and_when_the_host_waits(
+    cli: Cli, tmp_path: Path, sums: str, waits: int
+) -> None:
+    words = ("--backend", "host", "--orders", "3", "--elements", "4", "--factors", "stored", "--trace", "t", "-n", "2")
+    result = cli("bench", "nekbone", *words, "--sums", sums)
+    assert result.returncode == 0, result.stderr
+    assert "20 iterations of conjugate gradients" in result.stdout
+    assert result.stdout.count("gather-scatter exposed for") == 2, "a line a device"
+    for rank in (0, 1):
+        events = json.loads((tmp_path / "t" / f"rank{rank}.json").read_text())["traceEvents"]
+        (times,) = nekbone.exposed(events).values()
+        assert len(times) == nekbone.TRACED + 2, "each iteration's, the first residual's and the last one's"
+        assert nekbone.waits(events) == waits
+    assert f"the host waited {waits} times" in result.stdout
 
 
 @pytest.mark.parametrize("name", ["axhelm", "nekbone"])

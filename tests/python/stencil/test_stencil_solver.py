@@ -65,7 +65,10 @@ def last_u(folder: Path, name: str) -> np.ndarray:
     return shown.read(shown.frame(), "u")
 
 
-@pytest.mark.parametrize("name", ["heat", "standing_wave", "point_source"])
+IMPLICIT = HEAT.replace("[initial]", 'time = "backward_euler"\ntime_step = 0.7\n[initial]').replace("warm", "slow")
+
+
+@pytest.mark.parametrize("name", ["heat", "heat_implicit", "standing_wave", "point_source"])
 def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str) -> None:
     result = cli("run", str(ROOT / "cases" / f"{name}.toml"))
     assert result.returncode == 0, result.stderr
@@ -102,6 +105,50 @@ def test_check_and_plan_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
     assert "heat, 7 points, explicit Euler, f64" in said and "90 % of the largest that is stable" in said
     said = " ".join(here("plan", path, "machine.devices_per_rank=2").stdout.split())
     assert "u, two arrays" in said and "largest grid that fits" in said and "Mcell/s" in said
+
+
+@pytest.mark.parametrize("variant", ["half", "euler", "euler_half"])
+def test_implicit_steps_have_the_errors_of_their_orders(cli: Cli, tmp_path: Path, variant: str) -> None:
+    assert cli("run", str(ROOT / "cases" / "heat_implicit.toml"), "--variant", variant).returncode == 0
+    expected = findings(tmp_path, f"heat_implicit_{variant}")["expected"]
+    assert expected and all(entry["met"] for entry in expected), expected
+
+
+def test_an_implicit_run_tells_of_its_solutions(here: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, IMPLICIT)
+    said = " ".join(here("check", path).stdout.split())
+    assert "backward Euler" in said and "4.2 times the largest of explicit steps" in said
+    assert "conjugate gradients" in " ".join(here("plan", path).stdout.split())
+    result = here("run", path, "run.steps=6", "run.check_every=2", "stencil.precision=f32")
+    assert result.returncode == 0 and "iterations a solution" in result.stdout, result.stderr
+    rows = (tmp_path / "results" / "slow" / "solutions.csv").read_text().splitlines()
+    assert rows[0] == "step,time,iterations,residual,true_residual" and [r.split(",")[0] for r in rows[1:]] == list(
+        "246"
+    )
+    found = findings(tmp_path, "slow")["findings"]
+    assert found["iterations.mean"] > 1 and 0 < found["residual.true"] < 1e-6
+
+
+def test_solutions_that_do_not_converge_end_the_run_or_are_told(cli: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, IMPLICIT)
+    result = cli("run", path, "stencil.most_iterations=2")
+    assert result.returncode == 3 and "u at step 1 did not converge in 2 iterations" in result.stderr + result.stdout
+    again = ["stencil.most_iterations=2", "stencil.not_converged=go on", "run.steps=3", "--overwrite"]
+    result = cli("run", path, *again)
+    assert result.returncode == 0
+    assert "3 of 3 linear solutions did not reach 1e-10" in " ".join((result.stdout + result.stderr).split())
+
+
+def test_restart_of_implicit_steps_goes_on_with_the_same_bits_on_other_devices(cli: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, IMPLICIT)
+    assert cli("run", path, "run.steps=9").returncode == 0
+    straight = last_u(tmp_path, "slow")
+    assert cli("run", path, "run.steps=4", "--overwrite", "machine.devices_per_rank=3").returncode == 0
+    result = cli("run", path, "--restart", "last", "run.steps=9", "machine.devices_per_rank=2", "-n", "2")
+    assert result.returncode == 0, result.stderr
+    assert "restarted at step 4" in result.stdout
+    np.testing.assert_array_equal(last_u(tmp_path, "slow"), straight)
+    assert np.ptp(straight) > 0
 
 
 @pytest.mark.parametrize(("text", "name"), [(HEAT, "warm"), (WAVE, "shot")])
@@ -147,10 +194,32 @@ def test_a_run_that_becomes_steady_ends(cli: Cli, tmp_path: Path) -> None:
     assert result.returncode == 0 and "steady at step" in result.stdout
 
 
-def test_steps_an_exchange_are_measured(cli: Cli, tmp_path: Path) -> None:
-    result = cli("run", case(tmp_path, HEAT), "stencil.steps_per_exchange=auto", "machine.devices_per_rank=2")
-    assert result.returncode == 0, result.stderr
-    assert "steps an exchange: " in result.stdout and "1: " in result.stdout
+def test_steps_an_exchange_are_measured_once(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = [
+        "run",
+        case(tmp_path, HEAT),
+        "--overwrite",
+        "stencil.steps_per_exchange=auto",
+        "machine.devices_per_rank=2",
+    ]
+    words += ["grid.cells=[8,6,4]"]
+
+    def said(*more: str) -> str:
+        result = cli(*words, *more)
+        assert result.returncode == 0, result.stderr
+        return " ".join(result.stdout.split())
+
+    first = said()
+    assert "steps an exchange: " in first and ", measured (1: " in first
+    files = list((tmp_path / "cache" / "slipstream").iterdir())
+    assert len(files) == 1
+    assert f"from {files[0]} (1: " in said()
+    assert ", measured (1: " in said("stencil.points=27"), "another stencil has another answer"
+    assert ", measured (1: " in said("exchange.retune=true")
+    files[0].write_text(files[0].read_text()[:-5])
+    again = said()
+    assert ", measured (1: " in again and "is damaged; measured again" in again
 
 
 @pytest.mark.parametrize(
@@ -160,6 +229,20 @@ def test_steps_an_exchange_are_measured(cli: Cli, tmp_path: Path) -> None:
             ["stencil.time_step=0.2"],
             "stencil.time_step: 0.2 is above 0.166667, the largest for which the scheme is stable",
         ),
+        (
+            ["stencil.time_step=0.2"],
+            'or larger cells, or time = "backward_euler" or "crank_nicolson", which have no limit',
+        ),
+        (["stencil.time=crank_nicolson"], 'stencil.time_step: is missing: time = "crank_nicolson" is stable for all'),
+        (
+            ["stencil.time=backward_euler", "stencil.time_step=1", "stencil.steps_per_exchange=2"],
+            "stencil.steps_per_exchange: implicit steps exchange in each iteration",
+        ),
+        (
+            ["stencil.time=backward_euler", "stencil.time_step=1", "exchange.blocks_per_device=[2,1,1]"],
+            "exchange.blocks_per_device: implicit runs are cut into slabs",
+        ),
+        (["stencil.tolerance=1e-8"], 'stencil.tolerance: belongs to time = "backward_euler" and "crank_nicolson"'),
         (["stencil.order=4"], 'stencil.order: belongs to equation = "wave"'),
         (["stencil.equation=wave"], 'stencil.sides: "insulated" belongs to equation = "heat"'),
         (

@@ -2,45 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numbers>
-
-#include <slipstream/gather.hpp>
-#include <slipstream/stencil_solver.hpp>
 
 #include "support/machine_rig.hpp"
+#include "support/stencil_rig.hpp"
 
 namespace slipstream::stencil {
 namespace {
-
-constexpr double pi = std::numbers::pi;
-
-double scrambled(std::int64_t i, std::int64_t j, std::int64_t k) {
-  const auto n = static_cast<std::uint32_t>(i * 73856093 ^ j * 19349663 ^ k * 83492791);
-  return static_cast<double>((n * 2654435761u) >> 16 & 4095) / 4096;
-}
-
-Values of(const std::function<double(std::int64_t, std::int64_t, std::int64_t)>& value) {
-  return [value](const Box& box) {
-    std::vector<double> all;
-    for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
-      for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j)
-        for (std::int64_t i = box.lo[0]; i < box.hi[0]; ++i) all.push_back(value(i, j, k));
-    return all;
-  };
-}
-
-/// The whole field as f64, on all ranks.
-std::vector<double> whole(Stencil& run) {
-  const Field& field = run.field("u");
-  const std::vector<std::byte> bytes = gather(run.communicator(), field, run.grid().box());
-  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  text = run.communicator().broadcast(text, 0);
-  std::vector<double> values(static_cast<std::size_t>(run.grid().box().volume()));
-  for (std::size_t n = 0; n < values.size(); ++n)
-    values[n] = field.options().type == DType::f32 ? reinterpret_cast<const float*>(text.data())[n]
-                                                   : reinterpret_cast<const double*>(text.data())[n];
-  return values;
-}
 
 std::vector<double> result(const Options& options, int devices, std::int64_t steps, Backend backend = Backend::host) {
   const Communicator comm = Communicator::world();
@@ -49,16 +16,6 @@ std::vector<double> result(const Options& options, int devices, std::int64_t ste
   run.advance(steps / 3);
   run.advance(steps - steps / 3);
   return whole(run);
-}
-
-Options heat(Extent cells, std::array<bool, 3> periodic) {
-  Options options;
-  options.cells = cells;
-  options.periodic = periodic;
-  options.precision = DType::f64;
-  options.diffusivity = 0.7;
-  options.spacing = 0.5;
-  return options;
 }
 
 Options wave(Extent cells, std::array<bool, 3> periodic, int order) {
@@ -125,12 +82,6 @@ std::vector<double> brute_force(const Options& options, std::int64_t steps) {
     u = next;
   }
   return u;
-}
-
-double largest_off(const std::vector<double>& a, const std::vector<double>& b) {
-  double off = 0;
-  for (std::size_t n = 0; n < a.size(); ++n) off = std::max(off, std::abs(a[n] - b[n]));
-  return off;
 }
 
 struct Scenario {

@@ -1,0 +1,45 @@
+"""What runs say whose steps end in a linear system, solved by conjugate gradients."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from slipstream.case.case import Case
+from slipstream.case.solver import Monitor
+from slipstream.run.plain import History
+
+#: Columns of solutions.csv behind step and time: of the linear solution of that step.
+COLUMNS = ("iterations", "residual", "true_residual")
+OF_AN_ITERATION = "bytes and times below are those of one iteration, and a step has many"
+
+
+def monitors(engine: Any, case: Case, goes_on: bool) -> Sequence[Monitor]:
+    """solutions.csv."""
+    path = case.folder / "solutions.csv"
+    history = History(path, engine, case, goes_on, COLUMNS)
+
+    def take() -> None:
+        effort = engine.effort()
+        history.add({**effort, "iterations": effort["last_iterations"]})
+
+    return [Monitor(path, take)]
+
+
+def unsolved(effort: Mapping[str, Any], tolerance: float) -> str:
+    """A warning, or nothing."""
+    if not effort["unconverged"]:
+        return ""
+    wanted = f"{tolerance:g} of the right side"
+    return f"{effort['unconverged']} of {effort['solutions']} linear solutions did not reach {wanted}"
+
+
+def findings(effort: Mapping[str, Any]) -> dict[str, float]:
+    mean = effort["iterations"] / max(1, effort["solutions"])
+    return {"iterations.mean": mean, "residual.true": float(effort["true_residual"])}
+
+
+def line(effort: Mapping[str, Any]) -> str:
+    mean = effort["iterations"] / max(1, effort["solutions"])
+    return (
+        f"conjugate gradients: {mean:.4g} iterations a solution; residual of the last {effort['residual']:.3g} by the "
+        f"recurrence, {effort['true_residual']:.3g} in truth"
+    )

@@ -1,0 +1,45 @@
+// Between u and the vectors of its system.
+#include <slipstream/launch.hpp>
+
+#include "solver/stencil/kernels.hpp"
+
+namespace slipstream::stencil {
+namespace {
+
+template <class From, class To>
+struct Convert {
+  const From* from;
+  To* to;
+  Strides there, here;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    to[here.at(i, j, k)] = static_cast<To>(from[there.at(i, j, k)]);
+  }
+};
+
+struct Ones {
+  double* to;
+  Strides strides;
+  SLIP_FN void operator()(int i, int j, int k) const { to[strides.at(i, j, k)] = 1; }
+};
+
+template <class From, class To>
+void convert(Stream& stream, const void* from, const Strides& there, void* to, const Strides& here, const Box& box) {
+  launch(stream, box, Convert<From, To>{static_cast<const From*>(from), static_cast<To*>(to), there, here});
+}
+
+}  // namespace
+
+void convert(Stream& stream, DType from_type, const void* from, const Strides& there, DType to_type, void* to,
+             const Strides& here, const Box& box) {
+  const bool from_single = from_type == DType::f32, to_single = to_type == DType::f32;
+  if (from_single && !to_single) return convert<float, double>(stream, from, there, to, here, box);
+  if (!from_single && to_single) return convert<double, float>(stream, from, there, to, here, box);
+  if (!from_single) return convert<double, double>(stream, from, there, to, here, box);
+  convert<float, float>(stream, from, there, to, here, box);
+}
+
+void set_ones(Stream& stream, double* to, const Strides& strides, const Box& box) {
+  launch(stream, box, Ones{to, strides});
+}
+
+}  // namespace slipstream::stencil

@@ -1,0 +1,192 @@
+// Implicit steps of the heat equation: each solves its equation, whatever the cuts; orders in time.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/machine_rig.hpp"
+#include "support/stencil_rig.hpp"
+
+namespace slipstream::stencil {
+namespace {
+
+Options implicit_heat(Extent cells, std::array<bool, 3> periodic, Scheme scheme) {
+  Options options = heat(cells, periodic);
+  options.scheme = scheme;
+  options.time_step = 4 * stable_time_step(options);
+  options.krylov.tolerance = 1e-13;
+  return options;
+}
+
+/// u + rate spacing^2 Lap u by one loop over one array.
+std::vector<double> with_laplacian(const Options& options, const std::vector<double>& u, double rate) {
+  const Extent n = options.cells;
+  const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k) {
+    std::int64_t p[3] = {i, j, k};
+    for (int a = 0; a < 3; ++a) {
+      if (n[a] == 1) p[a] = 0;
+      if (options.periodic[a]) p[a] = (p[a] + n[a]) % n[a];
+      if (p[a] >= 0 && p[a] < n[a]) continue;
+      if (options.sides == Sides::fixed) return 0.0;
+      p[a] = p[a] < 0 ? 0 : n[a] - 1;
+    }
+    return u[static_cast<std::size_t>((p[2] * n[1] + p[1]) * n[0] + p[0])];
+  };
+  const double cube[] = {-128. / 30, 14. / 30, 3. / 30, 1. / 30}, star[] = {-6, 1, 0, 0};
+  std::vector<double> found;
+  for (std::int64_t k = 0; k < n[2]; ++k)
+    for (std::int64_t j = 0; j < n[1]; ++j)
+      for (std::int64_t i = 0; i < n[0]; ++i) {
+        double sum = 0;
+        for (int m = 0; m < 27; ++m) {
+          const int d[3] = {m % 3 - 1, m / 3 % 3 - 1, m / 9 - 1};
+          sum += (options.points == 27 ? cube : star)[d[0] * d[0] + d[1] * d[1] + d[2] * d[2]] *
+                 at(i + d[0], j + d[1], k + d[2]);
+        }
+        found.push_back(at(i, j, k) + rate * sum);
+      }
+  return found;
+}
+
+struct Scenario {
+  const char* name;
+  Options options;
+};
+
+std::vector<Scenario> scenarios() {
+  std::vector<Scenario> all;
+  all.push_back({"euler_of_7_points", implicit_heat({18, 11, 13}, {true, false, true}, Scheme::backward_euler)});
+  all.push_back({"euler_of_27_points", implicit_heat({13, 12, 11}, {false, true, false}, Scheme::backward_euler)});
+  all.back().options.points = 27;
+  all.push_back({"crank_nicolson", implicit_heat({13, 12, 11}, {false, true, false}, Scheme::crank_nicolson)});
+  all.push_back({"insulated_7_points", implicit_heat({14, 9, 12}, {false, false, true}, Scheme::crank_nicolson)});
+  all.back().options.sides = Sides::insulated;
+  all.push_back({"insulated_27_points", implicit_heat({14, 9, 12}, {false, true, false}, Scheme::backward_euler)});
+  all.back().options.points = 27;
+  all.back().options.sides = Sides::insulated;
+  all.push_back({"a_plane", implicit_heat({21, 17, 1}, {true, false, false}, Scheme::crank_nicolson)});
+  all.push_back({"a_line", implicit_heat({40, 1, 1}, {false, false, false}, Scheme::backward_euler)});
+  return all;
+}
+
+class ImplicitHeat : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {
+ protected:
+  static inline const std::vector<Scenario> all = scenarios();
+  Backend backend = std::get<0>(GetParam());
+  Options options = all[std::get<1>(GetParam())].options;
+};
+
+TEST_P(ImplicitHeat, SolvesItsEquationWithTheSameBitsWhateverTheCuts) {
+  const Communicator comm = Communicator::world();
+  const double theta = options.scheme == Scheme::backward_euler ? 1 : 0.5;
+  const double rate = options.diffusivity * options.time_step / (options.spacing * options.spacing);
+  std::optional<std::vector<double>> first;
+  for (const int devices : {1, 2, 3})
+    for (const Overlap overlap : {Overlap::off, Overlap::on}) {
+      if (!unavailable(backend, devices).empty()) continue;
+      options.overlap = overlap;
+      Stencil run(comm, machine_here(backend, devices), options);
+      run.start_from(of(scrambled));
+      run.advance(2);
+      const std::vector<double> before = whole(run);
+      run.advance(1);
+      const std::vector<double> after = whole(run);
+      EXPECT_LT(largest_off(with_laplacian(options, after, -theta * rate),
+                            with_laplacian(options, before, (1 - theta) * rate)),
+                1e-12)
+          << devices << " devices";
+      EXPECT_GT(largest_off(after, before), 1e-4);
+      EXPECT_EQ(run.effort().solutions, 3);
+      EXPECT_GT(run.effort().last.iterations, 0);
+      if (!first) first = after;
+      EXPECT_EQ(after, *first) << devices << " devices";
+    }
+  ASSERT_TRUE(first.has_value());
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, ImplicitHeat,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Range<std::size_t>(0, scenarios().size())),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_" + scenarios()[std::get<1>(info.param)].name;
+                         });
+
+/// A wave of the grid decays by exp(-kappa m t), m its eigenvalue: what is off is the error in time.
+double error_in_time(Scheme scheme, int points, int steps) {
+  constexpr std::int64_t n = 16;
+  Options options = implicit_heat({n, 8, 8}, {true, true, true}, scheme);
+  options.points = points;
+  options.spacing = 1.0 / n;
+  options.diffusivity = 1;
+  constexpr double end = 0.1;
+  options.time_step = end / steps;
+  Stencil run(Communicator::world(), machine_here(Backend::host, 1), options);
+  const auto x = [](std::int64_t i) { return (static_cast<double>(i) + 0.5) / n; };
+  run.start_from(of([&](auto i, auto, auto) { return std::sin(2 * pi * x(i)); }));
+  run.advance(steps);
+  const std::vector<double> found = whole(run);
+  const double m = 4 * n * n * std::pow(std::sin(pi / n), 2);
+  double error = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+    error =
+        std::max(error, std::abs(found[static_cast<std::size_t>(i)] - std::exp(-m * end) * std::sin(2 * pi * x(i))));
+  return error;
+}
+
+TEST(ImplicitHeatOrders, AreThoseOfTheSchemes) {
+  struct Row {
+    Scheme scheme;
+    int points;
+    double order, error;
+  };
+  for (const Row& row : {Row{Scheme::backward_euler, 7, 1, 2.6e-3}, Row{Scheme::backward_euler, 27, 1, 2.6e-3},
+                         Row{Scheme::crank_nicolson, 7, 2, 3e-5}, Row{Scheme::crank_nicolson, 27, 2, 3e-5}}) {
+    const double errors[] = {error_in_time(row.scheme, row.points, 32), error_in_time(row.scheme, row.points, 64)};
+    EXPECT_LT(errors[1], row.error);
+    EXPECT_GT(errors[1], 0.5 * row.error);
+    EXPECT_NEAR(std::log2(errors[0] / errors[1]), row.order, 0.06);
+  }
+}
+
+TEST(ImplicitHeatFormats, SinglePrecisionKeepsUToItsRounding) {
+  const auto found = [](DType type) {
+    Options options = implicit_heat({18, 11, 13}, {true, false, true}, Scheme::crank_nicolson);
+    options.precision = type;
+    Stencil run(Communicator::world(), machine_here(Backend::host, 2), options);
+    run.start_from(of(scrambled));
+    run.advance(5);
+    return whole(run);
+  };
+  const std::vector<double> wanted = found(DType::f64), single = found(DType::f32);
+  EXPECT_LT(largest_off(single, wanted), 3e-7);
+  EXPECT_GT(largest_off(single, wanted), 0);
+}
+
+TEST(ImplicitHeatRefuses, WhatItCannotSolve) {
+  const auto said = [](Options options) {
+    return error_of([&] {
+      Stencil run(Communicator::world(), machine_here(Backend::host, 2), std::move(options));
+      run.start_from(of(scrambled));
+      run.advance(3);
+    });
+  };
+  const Options fine = implicit_heat({16, 16, 16}, {true, true, true}, Scheme::backward_euler);
+  EXPECT_EQ(said(fine), "");
+  Options options = fine;
+  options.krylov.most_iterations = 3;
+  const std::string text = said(options);
+  EXPECT_NE(text.find("for u at step 1 did not converge in 3 iterations"), std::string::npos) << text;
+  options.krylov.must_converge = false;
+  EXPECT_EQ(said(options), "");
+  options = fine;
+  options.time_step = 0;
+  EXPECT_NE(said(options).find("say which it shall take"), std::string::npos);
+  options = fine;
+  options.steps_per_exchange = 2;
+  EXPECT_NE(said(options).find("exchanges in each iteration"), std::string::npos);
+  options = fine;
+  options.equation = Equation::wave;
+  EXPECT_NE(said(options).find("belong to the heat equation"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace slipstream::stencil
