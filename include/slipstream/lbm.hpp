@@ -137,7 +137,13 @@ struct Options {
   GridOptions grid;                     ///< `periodic` is taken from above
   ExchangeOptions exchange;             ///< its trace records the steps, too
   Coding coding = {};                   ///< of populations that travel between blocks
-  std::optional<TuneOptions> tune;      ///< given: the exchange's routes are measured, or taken from the cache
+  /// By moments: the cells along x and y that a team of threads takes, {64, 4} or {32, 8}, and the planes along z that
+  /// it goes through at most. On the host a team takes whole rows, as many as the tile is high. 0: what suits the
+  /// number format, or where `tune` is given the fastest. Where cells are skipped a GPU takes the usual tile. The same
+  /// bits.
+  std::array<int, 2> tile{0, 0};
+  int chunk = 0;
+  std::optional<TuneOptions> tune;  ///< given: the exchange's routes are measured, or taken from the cache
   Overlap overlap = Overlap::automatic;
   /// Width of the rim per axis, where a neighbour is. 0: one layer; on GPUs along rows as many cells as fill 32 bytes,
   /// which memory moves at least.
@@ -155,6 +161,16 @@ struct Split {
   bool overlap = false;
   Extent rim{1, 1, 1};
   int rim_processors = 0;
+  std::string source = "options";  ///< or "measured", "cache"
+  std::string file;                ///< of the cache; empty where there is none
+  double seconds = 0;
+  std::vector<std::string> notes;  ///< on rank 0
+};
+
+/// How a step by moments is shared out to teams, and where that is from.
+struct Teams {
+  std::array<int, 2> tile{0, 0};  ///< 0: as suits the number format
+  int chunk = 0;
   std::string source = "options";  ///< or "measured", "cache"
   std::string file;                ///< of the cache; empty where there is none
   double seconds = 0;
@@ -256,6 +272,7 @@ class Lbm final : public Simulation {
   const Tuning& tuning() const;
   /// How steps are split round the exchange.
   const Split& split() const;
+  const Teams& teams() const;
   /// How blocks with solid cells are kept; its source is "rules" where nothing was measured.
   const SolidBlocks& solid_blocks() const;
   TimeLoop& time_loop();

@@ -147,6 +147,20 @@ def split_lines(split: Mapping[str, Any]) -> list[str]:
     return lines + [f"rim: {note}" for note in split["notes"]]
 
 
+def team_lines(teams: Mapping[str, Any]) -> list[str]:
+    """How a step by moments was shared out to teams, for the terminal; none where the case or the rules say it."""
+    lines = []
+    if teams["source"] != "options":
+        what = (
+            " x ".join(map(str, teams["tile"])) + f" cells, {teams['chunk']} planes" if teams["chunk"] else "as usual"
+        )
+        how = f"from {teams['file']}"
+        if teams["source"] == "measured":
+            how = f"measured in {teams['seconds']:.2f} s" + (f", kept in {teams['file']}" if teams["file"] else "")
+        lines.append(f"tile: {what}, {how}")
+    return lines + [f"tile: {note}" for note in teams["notes"]]
+
+
 def solid_lines(blocks: Mapping[str, Any]) -> list[str]:
     """How blocks with solid cells are kept, for the terminal; none where the rules say it."""
     lines = []

@@ -6,6 +6,11 @@ from slipstream.case.case import Conversion
 from slipstream.case.flow_case import FlowCase
 from slipstream.lbm.tables import LbmTable
 
+#: What changes no bit of a flow.
+FREE_KEYS = frozenset(
+    {"lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment", "lbm.tile", "lbm.chunk"},
+)
+
 
 class LbmCase(FlowCase):
     """A case file of a flow that lattice Boltzmann computes."""
@@ -16,7 +21,7 @@ class LbmCase(FlowCase):
 
     @classmethod
     def is_free(cls, key: str) -> bool:
-        return super().is_free(key) or key in ("lbm.streaming", "lbm.solids", "lbm.layout", "lbm.alignment")
+        return super().is_free(key) or key in FREE_KEYS
 
     @classmethod
     def conversion(cls, before: dict[str, Any], now: dict[str, Any]) -> Conversion | None:
@@ -40,6 +45,8 @@ class LbmCase(FlowCase):
             "periodic": self.grid.periodic,
             **lbm.model_dump(),
             "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
+            "tile": (0, 0) if lbm.tile == "auto" else lbm.tile,
+            "chunk": 0 if lbm.chunk == "auto" else lbm.chunk,
             "viscosity": scales.viscosity,
             "force": self.force,
             "density_drop": self.density_drop,

@@ -11,10 +11,6 @@ from slipstream.lbm.scales import MACH_HIGH, rounded, top_speed
 #: Cavities at this Reynolds number per cell were seen to diverge or to oscillate.
 GRID_REYNOLDS_HIGH = 20.0
 
-#: Cavities by moments were right below this one; at 7.8 (128^3, Reynolds number 1000) one did not come to rest and was
-#: wrong by 29 % of the lid speed.
-WALLED_MOMENTS_HIGH = 5.0
-
 #: Inlets became unstable above this one, with magic = 3/16 and not with the second.
 INLET_REYNOLDS_HIGH = 10.0
 INLET_MAGIC = 0.05
@@ -28,7 +24,6 @@ def warnings(case: LbmCase) -> list[str]:
     """Before the first step."""
     return [
         *_fine_scales(case),
-        *_walled_moments(case),
         *_inlet(case),
         *_driven_speed(case),
         *_slow_force(case),
@@ -49,18 +44,6 @@ def _fine_scales(case: LbmCase) -> Iterator[str]:
         f"grid Reynolds number {scales.grid_reynolds:.1f} is above {GRID_REYNOLDS_HIGH:g}: the run may be unstable; "
         f"{cells} cells along the length would bring it down"
     )
-
-
-def _walled_moments(case: LbmCase) -> Iterator[str]:
-    """What walls send back alternates from cell to cell and from step to step, and little damps it."""
-    reynolds = case.scales.grid_reynolds
-    walled = not all(case.grid.periodic) or bool(case.bodies)
-    if case.lbm.representation == "moments" and walled and reynolds > WALLED_MOMENTS_HIGH:
-        yield (
-            f"grid Reynolds number {reynolds:.1f} is above {WALLED_MOMENTS_HIGH:g}: beside walls and bodies "
-            "moments were seen to oscillate and to be wrong; take more cells, or "
-            'lbm.representation = "populations"'
-        )
 
 
 def _restless(case: LbmCase) -> Iterator[str]:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from slipstream.base.core import core, on_all_ranks
 from slipstream.case.solver import Monitor
-from slipstream.exchange.report import solid_lines, split_lines, tuning_lines
+from slipstream.exchange.report import solid_lines, split_lines, team_lines, tuning_lines
 from slipstream.flow import energy, initial, loads, permeability, profiles, steadiness
 from slipstream.geometry import bodies
 from slipstream.lbm import cautions, findings, report
@@ -57,7 +57,12 @@ class LbmRun:
 
     def notes(self) -> list[str]:
         lbm = self.engine
-        return tuning_lines(lbm.tuning()) + solid_lines(lbm.solid_blocks()) + split_lines(lbm.split())
+        return [
+            *tuning_lines(lbm.tuning()),
+            *solid_lines(lbm.solid_blocks()),
+            *team_lines(lbm.teams()),
+            *split_lines(lbm.split()),
+        ]
 
     def look(self) -> None:
         self.engine.residual()

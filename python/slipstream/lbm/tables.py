@@ -52,6 +52,17 @@ class LbmTable(Table):
         "64 on the host.",
     )
 
+    tile: tuple[Literal[64], Literal[4]] | tuple[Literal[32], Literal[8]] | Literal["auto"] = Field(
+        "auto",
+        description="By moments: cells along x and y that a team of threads takes, [64, 4] or [32, 8]; on the host "
+        "whole rows, as many as the tile is high. auto: what suits the precision, or the fastest where exchange.tune "
+        "measures. The same bits.",
+    )
+    chunk: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto",
+        description="By moments: planes along z that a team goes through at most; auto: as for tile. The same bits.",
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _collision_of_moments(cls, given: Any) -> Any:

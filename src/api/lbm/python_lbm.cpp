@@ -72,6 +72,8 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("walls_in_step", o.walls_in_step);
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
+  reader.read("tile", o.tile);
+  reader.read("chunk", o.chunk);
   reader.read("walls", walls);
   reader.read("boundaries", boundaries);
   read_cut_and_exchange(reader, o);
@@ -162,6 +164,17 @@ nb::dict split_dict(const lbm::Split& split) {
   d["file"] = split.file;
   d["seconds"] = split.seconds;
   d["notes"] = nb::cast(split.notes);
+  return d;
+}
+
+nb::dict teams_dict(const lbm::Teams& teams) {
+  nb::dict d;
+  d["tile"] = nb::make_tuple(teams.tile[0], teams.tile[1]);
+  d["chunk"] = teams.chunk;
+  d["source"] = teams.source;
+  d["file"] = teams.file;
+  d["seconds"] = teams.seconds;
+  d["notes"] = nb::cast(teams.notes);
   return d;
 }
 
@@ -328,6 +341,7 @@ void bind_lbm(nb::module_& m) {
       .def("overlapped", [](Lbm& self) { return self.time_loop().overlapped(); })
       .def("tuning", [](Lbm& self) { return tuning_dict(self.tuning()); })
       .def("split", [](Lbm& self) { return split_dict(self.split()); })
+      .def("teams", [](Lbm& self) { return teams_dict(self.teams()); })
       .def("solid_blocks", [](Lbm& self) { return solid_blocks_dict(self.solid_blocks()); })
       .def("report", [](Lbm& self) {
         std::vector<ReportRow> rows;

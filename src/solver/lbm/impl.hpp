@@ -201,6 +201,8 @@ struct Lbm::Impl {
         a.skip_solids || by_moments() || (gpu && work.kept == Kept::all && layout_of(grid, options) != Layout::aos);
     a.boundary = work.boundary.arrays();
     a.recursive = options.collision == Collision::recursive;
+    a.tile = options.tile;
+    a.chunk = options.chunk;
     a.flags_by_word = options.flags_by_word;
     return a;
   }
@@ -319,6 +321,7 @@ struct Lbm::Impl {
   std::string split_key() const;
   /// Measures how to split the step, on steps of a fluid that is put to rest again.
   void tune_rim(Lbm& owner);
+  void tune_teams(Lbm& owner);
   /// As it was before the first step.
   void rest();
   std::pair<std::int64_t, std::int64_t> now() const { return {state.step, state.restarts}; }
@@ -377,6 +380,7 @@ struct Lbm::Impl {
   PartSums sums;
   Tuning tuning;
   Split split;
+  Teams teams;
   std::vector<std::unique_ptr<Exchange>> exchanges;
   std::vector<BlockWork> blocks;
   std::vector<Tasks> tasks;  // without an exchange, and with each

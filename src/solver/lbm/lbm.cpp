@@ -73,6 +73,7 @@ void Lbm::Impl::list_tasks() {
 
 Lbm::Lbm(const Communicator& comm, const Machine& machine, Options options, Surfaces bodies)
     : impl_(std::make_unique<Impl>(comm, machine, std::move(options), std::move(bodies))) {
+  impl_->tune_teams(*this);
   if (impl_->options.tune_rim) impl_->tune_rim(*this);
   const Options& o = impl_->options;
   const bool by_devices = impl_->exchange().capturable();
@@ -102,6 +103,7 @@ const Communicator& Lbm::communicator() const { return impl_->comm; }
 Exchange& Lbm::exchange() { return *impl_->exchanges.front(); }
 const Tuning& Lbm::tuning() const { return impl_->tuning; }
 const Split& Lbm::split() const { return impl_->split; }
+const Teams& Lbm::teams() const { return impl_->teams; }
 const SolidBlocks& Lbm::solid_blocks() const { return impl_->solid_blocks; }
 TimeLoop& Lbm::time_loop() { return *impl_->loop; }
 void Lbm::advance(std::int64_t steps) { impl_->loop->run(steps); }

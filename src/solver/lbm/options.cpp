@@ -96,8 +96,23 @@ void check_representation(const Options& o) {
   require(!o.walls_in_step.value_or(false), "by moments a step knows no walls: leave walls_in_step out");
 }
 
+void check_teams(const Options& o) {
+  const std::array<int, 2> none{0, 0};
+  if (o.tile == none && o.chunk == 0) return;
+  require(o.representation == Representation::moments,
+          "tile and chunk share out a step by moments: take that representation, or leave them out");
+  const std::string tile = "a tile of " + std::to_string(o.tile[0]) + " x " + std::to_string(o.tile[1]) + " cells";
+  require(o.tile == none || o.tile == std::array{64, 4} || o.tile == std::array{32, 8},
+          "there is no " + tile.substr(2) + ": take 64 x 4 or 32 x 8");
+  require(o.tile[0] <= o.cells[0] && o.tile[1] <= o.cells[1],
+          tile + " does not fit a grid of " + to_string(o.cells) + ": leave the tile out");
+  require(o.chunk >= 0 && o.chunk <= o.cells[2], "a team goes through 1 to " + std::to_string(o.cells[2]) +
+                                                     " planes of this grid; the chunk is " + std::to_string(o.chunk));
+}
+
 void check_model(const Options& o) {
   check_representation(o);
+  check_teams(o);
   require(o.collision != Collision::cumulant || o.lattice == Lattice::d3q27,
           "the cumulant collision runs on D3Q27, not on " + to_string(o.lattice) +
               ": take that lattice, or SRT, TRT or MRT, which run on every lattice");

@@ -342,6 +342,10 @@ def test_moments_move_twenty_numbers_a_cell_and_are_recursive_unless_told(small:
         (["lbm.representation=moments", "lbm.streaming=in_place"], "moments cannot be had with 'in_place'"),
         (["lbm.representation=moments", "lbm.solids=sparse"], "moments cannot be had with 'sparse'"),
         (["lbm.representation=moments", "lbm.layout=soa_z"], "moments cannot be had with 'soa_z'"),
+        (["lbm.representation=moments", "lbm.tile=[64,4]"], "64 x 4 cells do not fit a grid of 16 x 16 x 16"),
+        (["lbm.representation=moments", "lbm.tile=[16,4]"], "lbm.tile"),
+        (["lbm.representation=moments", "lbm.chunk=17"], "the grid has 16 planes along z, fewer than 17"),
+        (["lbm.chunk=8"], "lbm.chunk: shares out a step by moments"),
     ],
 )
 def test_what_ten_moments_cannot_do_is_an_error(small: Path, words: list[str], told: str) -> None:

@@ -158,15 +158,3 @@ def test_published_decay_of_another_reynolds_number_is_not_compared_with() -> No
     assert energy.reference_for(same) is not None and not warned(same)
     assert energy.reference_for(other) is None and warned(other)
     assert not warned(load(CASES / "taylor_green.toml", ["physics.reynolds=800", "output.reference=none"]))
-
-
-def test_moments_beside_walls_are_warned_of_at_high_grid_reynolds_numbers() -> None:
-    def cavity(representation: str, reynolds: float, **tables: Any) -> list[str]:
-        data = {"grid": {"cells": [16, 16, 16]}, "lbm": {"representation": representation}, "run": {"steps": 100}}
-        return cautions.warnings(parse(data | {"physics": {"reynolds": reynolds}} | tables, Source("test")))
-
-    assert any("moments were seen to oscillate" in said for said in cavity("moments", 128))
-    assert not any("moments" in said for said in cavity("moments", 64))
-    assert not any("moments" in said for said in cavity("populations", 128))
-    periodic = {"grid": {"cells": [16, 16, 16], "periodic": [True, True, True]}}
-    assert not any("moments" in said for said in cavity("moments", 128, **periodic))

@@ -35,9 +35,9 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
       // A team goes up along z in rows of some length, or it is not worth its memory.
       if (stream.device().backend == Backend::host)
         return box.extent(0) < 8 || box.extent(2) < 2 ? launch_on_host(stream, box, step)
-                                                      : launch_rows(stream, box, step);
+                                                      : launch_rows(stream, box, step, b.tile[1], b.chunk);
       if (box.extent(0) >= 32 && box.extent(1) >= 4 && box.extent(2) >= 4)
-        return step.skips() ? launch_march<true>(stream, box, step) : launch_march<false>(stream, box, step);
+        return launch_march(stream, box, step, b.tile[0], b.chunk);
       b.together ? b.together->add_on_gpu(box, step) : launch_on_gpu(stream, box, step);
     });
   }

@@ -11,7 +11,6 @@
 
 namespace slipstream::lbm {
 
-/// What was fastest on an H100, by the bytes of a stored moment; docs/notes/performance.md has the others.
 struct MarchShape {
   int width, height;  ///< of a tile
   int deepest;        ///< planes of a team: teams that drift apart no longer share the ring in the second cache
@@ -19,19 +18,23 @@ struct MarchShape {
   bool ring_early;    ///< the ring's, too; in f64 it does not fit into registers
   int ahead;          ///< planes that the second cache fetches beforehand: where few bytes are under way
 };
-constexpr MarchShape march_shape(std::size_t bytes) {
-  if (bytes == 8) return {32, 8, 32, true, false, 0};
-  if (bytes == 4) return {64, 4, 128, true, true, 0};
-  return {64, 4, 48, false, false, 2};
+/// By the bytes of a stored moment and the width of a tile, what was fastest on an H100; docs/notes/performance.md has
+/// the others.
+constexpr MarchShape march_shape(std::size_t bytes, int width) {
+  const int height = 256 / width;
+  if (bytes == 8) return {width, height, 32, true, false, 0};
+  if (bytes == 4) return {width, height, 128, true, true, 0};
+  return {width, height, 48, false, false, width == 64 ? 2 : 0};
 }
+constexpr int usual_tile_width(std::size_t bytes) { return bytes == 8 ? 32 : 64; }
 
 /// `skips`: the step's, known to the compiler, since flags take registers.
-template <class S, class Collision, bool skips>
+template <class S, class Collision, int tile_width, bool skips>
 struct MarchTiles {
   using T = typename S::Number;
   using Word = typename S::Word;
   static constexpr bool recursive = Collision::third_order;
-  static constexpr MarchShape shape = march_shape(sizeof(Word));
+  static constexpr MarchShape shape = march_shape(sizeof(Word), tile_width);
   static constexpr int width = shape.width, height = shape.height, threads = width * height;
   static constexpr int resident = sizeof(T) == 8 ? 2 : 3;
   static constexpr int row = width + 2, cells = row * (height + 2), ring = 2 * row + 2 * height;
@@ -107,7 +110,7 @@ struct MarchTiles {
 
   /// Threads share out the lines of a plane's tile, in all ten moments: that of one of them in plane 0, or null.
   SLIP_FN const Word* line_of(int base_x, int base_y, int thread) const {
-    constexpr int lines = width * static_cast<int>(sizeof(Word)) / 128, tile = lines * height;
+    constexpr int lines = std::max(1, width * static_cast<int>(sizeof(Word)) / 128), tile = lines * height;
     static_assert(shape.ahead == 0 || 10 * tile <= threads, "a thread fetches one line");
     const int x = base_x + thread % lines * (width / lines), y = base_y + thread / lines % height;
     if (thread >= 10 * tile || x >= high[0] || y >= high[1]) return nullptr;
@@ -215,13 +218,15 @@ inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_
   return static_cast<int>(best);
 }
 
-template <bool skips, class S, class Collision>
-void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step) {
-  using March = MarchTiles<S, Collision, skips>;
+/// `deepest`: planes of a team at most; 0: as many as suit the shape.
+template <int width, bool skips, class S, class Collision>
+void launch_tiles(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int deepest) {
+  using March = MarchTiles<S, Collision, width, skips>;
   const auto tiles = [&](int axis, int size) { return static_cast<int>((box.extent(axis) + size - 1) / size); };
   const int x = tiles(0, March::width), y = tiles(1, March::height);
-  const int depth = march_depth(std::int64_t{x} * y, box.extent(2),
-                                std::int64_t{info(stream.device()).processors} * March::resident, March::shape.deepest);
+  const int depth =
+      march_depth(std::int64_t{x} * y, box.extent(2), std::int64_t{info(stream.device()).processors} * March::resident,
+                  deepest > 0 ? deepest : March::shape.deepest);
   const auto corner = [](const Extent& p, int axis) { return static_cast<int>(p[axis]); };
   launch_teams_on_gpu(stream, std::int64_t{x} * y * ((box.extent(2) + depth - 1) / depth), March::threads,
                       March::shared_bytes,
@@ -231,6 +236,15 @@ void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>&
                             x,
                             y,
                             depth});
+}
+
+/// `tile`: its width, 64 or 32; 0: what suits the numbers, as where cells are skipped.
+template <class S, class Collision>
+void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int tile, int deepest) {
+  constexpr int usual = usual_tile_width(sizeof(typename S::Word)), other = 96 - usual;
+  if (step.skips()) return launch_tiles<usual, true>(stream, box, step, deepest);
+  tile == other ? launch_tiles<other, false>(stream, box, step, deepest)
+                : launch_tiles<usual, false>(stream, box, step, deepest);
 }
 
 }  // namespace slipstream::lbm

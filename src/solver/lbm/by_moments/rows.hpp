@@ -101,13 +101,15 @@ struct MarchRows {
   }
 };
 
+/// `height`: rows of a team, `deepest`: planes of one at most; 0: as many as suit a cache.
 template <class S, class Collision>
-void launch_rows(Stream& stream, const Box& box, const StepCells<S, Collision>& step) {
+void launch_rows(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int height, int deepest) {
   using T = typename S::Number;
   constexpr std::int64_t cache = 512 << 10;  // of what a core has to itself
   const std::int64_t row = 3 * D3Q19::q * (box.extent(0) + 2) * static_cast<std::int64_t>(sizeof(T));
-  const auto rows = static_cast<int>(std::min(std::clamp<std::int64_t>(cache / row - 2, 2, 16), box.extent(1)));
-  const int depth = static_cast<int>(std::min<std::int64_t>(32, box.extent(2)));
+  const std::int64_t suited = std::clamp<std::int64_t>(cache / row - 2, 2, 16);
+  const auto rows = static_cast<int>(std::min(height > 0 ? height : suited, box.extent(1)));
+  const int depth = static_cast<int>(std::min<std::int64_t>(deepest > 0 ? deepest : 32, box.extent(2)));
   const int slabs = static_cast<int>((box.extent(1) + rows - 1) / rows);
   const auto corner = [](const Extent& p, int axis) { return static_cast<int>(p[axis]); };
   launch_teams_on_host(stream, slabs * ((box.extent(2) + depth - 1) / depth), 1,

@@ -77,6 +77,8 @@ struct BlockArrays {
   bool skip_solids = false;   ///< then it does not read them, either
   BoundaryArrays boundary;    ///< by moments
   bool recursive = false;     ///< by moments: what cells send has terms of third order
+  std::array<int, 2> tile{};  ///< by moments, of Options
+  int chunk = 0;
 };
 
 /// A flow in and beside some cells of a block: density less 1 and velocity, [z][y][x][4], on the device.

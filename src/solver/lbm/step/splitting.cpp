@@ -1,7 +1,11 @@
-// How a step is split round its exchange, by measurement.
+// How a step is split round its exchange, and by moments shared out to teams, by measurement.
 #include <algorithm>
+#include <limits>
+#include <sstream>
 
+#include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
+#include "machine/clock.hpp"
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/step/split_tuner.hpp"
 
@@ -37,6 +41,62 @@ std::string Lbm::Impl::split_key() const {
                            std::to_string(static_cast<int>(options.overlap)) + " processors " +
                            std::to_string(options.rim_processors) + (options.tune ? " tuned" : "");
   return tuner_key(grid, {{patterns.front().get(), populations->options()}}, options.exchange) + step;
+}
+
+/// The usual one first; tiles no larger than a block, chunks that differ for it. On the host tiles are as high as the
+/// rows of a team.
+std::vector<Teams> team_candidates(const Extent& block, bool gpu) {
+  std::vector<Teams> found(1);
+  for (const std::array<int, 2> tile : {std::array{64, 4}, std::array{32, 8}})
+    for (const int chunk : {16, 32, 64, 128})
+      if (tile[0] <= block[0] && tile[1] <= block[1] && chunk <= block[2] && (gpu || chunk < 128))
+        found.push_back({tile, chunk, {}, {}, 0, {}});
+  return found;
+}
+
+void Lbm::Impl::tune_teams(Lbm& owner) {
+  teams.tile = options.tile;
+  teams.chunk = options.chunk;
+  if (!by_moments() || !options.tune || teams.tile[0] > 0 || teams.chunk > 0) return;
+  if (options.exchange.trace) {
+    teams.notes.push_back("tiles are not measured while a trace is recorded: it would be full of that");
+    return;
+  }
+  const double start = seconds_now();
+  const TuneOptions& how = *options.tune;
+  const auto try_out = [&](const Teams& candidate) {
+    options.tile = candidate.tile;
+    options.chunk = candidate.chunk;
+    TimeLoop steps(owner, Overlap::off);
+    return seconds_a_step(comm, how, [&](std::int64_t n) { steps.run(n); });
+  };
+  const auto read = [&](const std::string& lines) {
+    std::istringstream text(lines);
+    std::string word;
+    return (text >> word >> teams.tile[0] >> teams.tile[1] >> teams.chunk) && word == "teams";
+  };
+  Remembered memory({"the tile of a step by moments", "slipstream tuned teams 1"}, "teams " + split_key(), how);
+  memory.find(comm, read, [&] {
+    Extent smallest = grid.extent();
+    for (const Block& block : grid.blocks())
+      for (int a = 0; a < 3; ++a) smallest[a] = std::min(smallest[a], block.box.extent(a));
+    Teams best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Teams& candidate : team_candidates(smallest, devices.front().backend != Backend::host))
+      if (const double time = try_out(candidate); time < least) {
+        best = candidate;
+        least = time;
+      }
+    rest();
+    return "teams " + std::to_string(best.tile[0]) + ' ' + std::to_string(best.tile[1]) + ' ' +
+           std::to_string(best.chunk) + '\n';
+  });
+  options.tile = teams.tile;
+  options.chunk = teams.chunk;
+  teams.source = memory.measured() ? "measured" : "cache";
+  teams.file = memory.file();
+  teams.seconds = seconds_now() - start;
+  teams.notes = std::move(memory.notes());
 }
 
 void Lbm::Impl::tune_rim(Lbm& owner) {

@@ -246,6 +246,51 @@ TEST_P(MeasuredSolids, AreMeasuredAnewForAnotherKernel) {
   EXPECT_EQ(source(), "cache");
 }
 
+/// Tiles of a step by moments, measured with a cache of their own.
+class MeasuredTiles : public MeasuredRim {
+ protected:
+  Options boxes() const {
+    Options o = by_moments(channel(DType::f32), Collision::recursive);
+    o.cells = {2 * 64, 8, 32};
+    o.grid.partition.blocks_per_device = {2, 1, 1};
+    o.tune.emplace().cache_folder = folder;
+    return o;
+  }
+};
+
+TEST_P(MeasuredTiles, AreTheSameOnAllRanksAndRememberedAndChangeNoBit) {
+  const Machine machine = machine_here(GetParam(), 1);
+  const auto shown = [](const Teams& t) {
+    return std::to_string(t.tile[0]) + " x " + std::to_string(t.tile[1]) + ", " + std::to_string(t.chunk);
+  };
+  Options plain = boxes();
+  plain.tune.reset();
+  Lbm untuned(world, machine, plain), first(world, machine, boxes()), second(world, machine, boxes());
+  EXPECT_EQ(untuned.teams().source, "options");
+  EXPECT_EQ(first.teams().source, "measured");
+  EXPECT_EQ(second.teams().source, "cache");
+  EXPECT_EQ(shown(first.teams()), shown(second.teams()));
+  EXPECT_EQ(first.state().step, 0);
+  for (const std::string& other : world.all_gather(shown(first.teams()))) EXPECT_EQ(other, shown(first.teams()));
+  Options given = boxes();
+  given.tile = {32, 8};
+  given.chunk = 7;
+  Lbm asked(world, machine, given);
+  EXPECT_EQ(asked.teams().source, "options");
+  EXPECT_EQ(shown(asked.teams()), "32 x 8, 7");
+  const auto bits = [&](Lbm& lbm) {
+    set(lbm, Obstacles::cells);
+    lbm.advance(12);
+    return gather(world, lbm.field("moments"), lbm.grid().box());
+  };
+  const auto right = bits(untuned);
+  EXPECT_EQ(bits(first), right);
+  EXPECT_EQ(bits(asked), right);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredTiles, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
+
 INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredSolids, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 

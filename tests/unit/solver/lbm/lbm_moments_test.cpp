@@ -303,7 +303,16 @@ TEST(Moments10Refuse, WhatTenMomentsCannotDo) {
   has(told([](Options& o) { o.streaming = Streaming::in_place; }), "two arrays");
   has(told([](Options& o) { o.layout = Layout::aos; }), "rows along x");
   has(told([](Options& o) { o.solids = Solids::sparse; }), "all cells are stored");
-  EXPECT_EQ(told([](Options&) {}), "");
+  has(told([](Options& o) { o.tile = {64, 4}; }), "a tile of 64 x 4 cells does not fit a grid of 8 x 8 x 8");
+  has(told([](Options& o) { o.tile = {16, 16}; }), "there is no tile of 16 x 16 cells: take 64 x 4 or 32 x 8");
+  has(told([](Options& o) { o.chunk = 9; }), "1 to 8 planes of this grid; the chunk is 9");
+  has(told([](Options& o) {
+        o.representation = Representation::populations;
+        o.collision = Collision::trt;
+        o.chunk = 4;
+      }),
+      "share out a step by moments");
+  EXPECT_EQ(told([](Options& o) { o.chunk = 4; }), "");
 }
 
 }  // namespace
