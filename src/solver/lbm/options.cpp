@@ -105,7 +105,7 @@ void check_teams(const Options& o) {
   require(o.tile == none || o.tile == std::array{64, 4} || o.tile == std::array{32, 8},
           "there is no " + tile.substr(2) + ": take 64 x 4 or 32 x 8");
   require(o.tile[0] <= o.cells[0] && o.tile[1] <= o.cells[1],
-          tile + " does not fit a grid of " + to_string(o.cells) + ": leave the tile out");
+          tile + " does not fit a grid of " + slipstream::to_string(o.cells) + ": leave the tile out");
   require(o.chunk >= 0 && o.chunk <= o.cells[2], "a team goes through 1 to " + std::to_string(o.cells[2]) +
                                                      " planes of this grid; the chunk is " + std::to_string(o.chunk));
 }

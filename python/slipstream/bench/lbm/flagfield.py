@@ -20,7 +20,7 @@ FIGURES = frozenset(
 )
 #: The same of the rows of counters.
 COUNTED = frozenset(counters.METRICS) | {"profiled_ratio", "paper_ratio"}
-WAYS = ("dense", "flags", "sparse")
+WAYS = ("dense", "flags", "sparse")  #: by moments all cells are stored: not the last
 #: Updates of fluid cells with flags over those without, of table 1.6: alone, and under the profiler.
 PAPER_FLAGS, PAPER_FLAGS_PROFILED = 884.688 / 734.668, 702.689 / 629.713
 #: Sides of the cubes, beside the paper's cells, and shares of solid cells.
@@ -42,7 +42,7 @@ class Choice(solids.Choice):
 def flagfield(choice: Choice, backend: str) -> list[Row]:
     """The empty box, then solid cells computed, skipped, left out; ratios of updates of fluid cells to those of the
     first way and to those of the empty box."""
-    rows = []
+    rows, ways = [], WAYS[:2] if solids.by_moments(choice.collision) else WAYS
     grids = [PAPER_CELLS, *((n, n, n) for n in choice.cells or CUBES[backend])]
     for cells in grids:
         empty = measure("flagfield", choice, cells, None, "dense")
@@ -50,9 +50,9 @@ def flagfield(choice: Choice, backend: str) -> list[Row]:
         shares = SHARES if cells == PAPER_CELLS else CUBE_SHARES
         for share, walls in [*((share, False) for share in shares), (WALLED_SHARE, True)]:
             mask = solids.solids(cells, share)
-            found.append([measure("flagfield", choice, cells, mask, way, walls) for way in WAYS])
+            found.append([measure("flagfield", choice, cells, mask, way, walls) for way in ways])
             if cells == PAPER_CELLS and share == PAPER_SHARE:
-                found[-1][WAYS.index("flags")]["paper_ratio"] = record.digits(PAPER_FLAGS)
+                found[-1][ways.index("flags")]["paper_ratio"] = record.digits(PAPER_FLAGS)
         for alike in found:
             rows += [{"paper_ratio": None} | row | _ratios(row, alike[0], empty) for row in alike]
     return rows
@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     rows = flagfield(choice, backend)
     console.print(_table(choice, machine.name, rows))
     record.keep(folder, "lbm_flagfield", described, rows, FIGURES, console)
-    if backend != "cuda":
+    if backend != "cuda" or solids.by_moments(choice.collision):
         return
     if not counters.profiler():
         console.print("no counters: Nsight Compute's ncu is not on the path")

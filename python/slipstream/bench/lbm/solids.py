@@ -39,6 +39,11 @@ class Choice:
     streaming: str
 
 
+def by_moments(collision: str) -> bool:
+    """Whether a collision runs by moments, and by them alone."""
+    return collision in ("regularised", "recursive")
+
+
 def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
     """A ball in the middle, or from a third on a pack of beads."""
     if share < 0.3:
@@ -57,6 +62,7 @@ def case_of(choice: Choice, cells: tuple[int, int, int], way: str, walls: bool =
             "lbm": {
                 "precision": choice.precision,
                 "lattice": choice.lattice,
+                "representation": "moments" if by_moments(choice.collision) else "populations",
                 "collision": choice.collision,
                 "streaming": choice.streaming,
                 "solids": way,
