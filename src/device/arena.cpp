@@ -176,7 +176,8 @@ class ArenaMemory : public std::enable_shared_from_this<ArenaMemory> {
     const std::size_t wanted = std::max(least, std::min(Arena::most_growth, use(kind).bytes));
     try {
       return chunk_of(wanted, kind);
-    } catch (const OutOfMemory&) {
+    } catch (const Error&) {
+      // Not the room, or a limit on pinned memory.
       if (wanted == least) throw;
     }
     return chunk_of(least, kind);

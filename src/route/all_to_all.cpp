@@ -174,8 +174,12 @@ void AllToAll::allocate(const RouteSetup& setup, bool staged) {
 AllToAll::~AllToAll() {
   int ended = 0;
   MPI_Finalized(&ended);
-  // A window is freed by all ranks together or by none.
-  if (ended || abandoned_ || comm_ == MPI_COMM_NULL || !all_are_clean()) return;
+  // A window is freed by all ranks together or by none; then it still names this rank's memory.
+  if (ended || abandoned_ || comm_ == MPI_COMM_NULL) return;
+  if (!all_are_clean()) {
+    keep_memory();
+    return;
+  }
   if (window_ != MPI_WIN_NULL) {
     if (calls_ == MpiCalls::put_fence) MPI_Win_fence(0, window_);
     MPI_Win_free(&window_);
