@@ -174,7 +174,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     for (const auto& stored : move.stored)
       if (stored) stored->prepare(*move.exchange);
   });
-  move.clears = to < from && cut.truncates(to);
+  if (to < from && cut.truncates(to)) move.clears = to;
   Step step;
   step.from = source;
   step.to = target;
