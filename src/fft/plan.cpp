@@ -164,7 +164,8 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     on_all_ranks(comm, [&] {
       for (std::size_t i = 0; i < devices.size(); ++i) {
         const fft::Batch& b = steps.back().batches[i];
-        move.stored.push_back(b.lines.count ? fft::make_stored_lines(local[i], b.lines, b.block) : nullptr);
+        move.stored.push_back(b.lines.count ? fft::make_stored_lines(local[i], options.gpu_lines, b.lines, b.block)
+                                            : nullptr);
       }
     });
     steps.pop_back();
@@ -186,7 +187,8 @@ bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem
   if (!options.store.value_or(true) || !before || before->lines.empty()) return false;
   bool able = true;
   for (std::size_t i = 0; i < devices.size(); ++i)
-    able = able && (!before->batches[i].lines.count || fft::can_store(local[i].backend, before->batches[i].lines));
+    able = able && (!before->batches[i].lines.count ||
+                    fft::can_store(local[i].backend, options.gpu_lines, before->batches[i].lines));
   if (comm.max(able ? 0 : 1) > 0) return false;
   PlannedItem planned{item.pattern, item.source->options(), item.target->options()};
   planned.produced = true;

@@ -12,9 +12,9 @@
 namespace slipstream::fft {
 namespace {
 
-/// Of two passes: tiles of a chunk side by side, so that what one of the second's lines leaves lies together, and
-/// chunks by which the first is ahead.
-constexpr int deep = 2, lead = 1;
+/// Of two passes: tiles of a chunk side by side, and chunks by which the first is ahead. One chunk would be too few:
+/// the first of the second's teams would wait for the last of the first's.
+constexpr int deep = 1, lead = 2;
 
 template <class T>
 Buffer<Pair<T>> roots_of_one(Device device, std::int64_t length) {
