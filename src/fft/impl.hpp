@@ -116,6 +116,8 @@ struct Fft::Impl {
                 fft::Array source);
   /// Whether the lines before a move may store their results: routes and sizes of all ranks allow it.
   bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item) const;
+  /// Whether a slab does lines along x before its move backward, too, so that the link is busy meanwhile.
+  bool ends_with_y() const;
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
   void share_workspace();
