@@ -37,7 +37,7 @@ void clear_as(Stream& stream, void* values, const Box& box, const Within (&along
 }  // namespace
 
 void clear_outside(Stream& stream, void* values, const Box& box, bool twice,
-                   const std::array<std::vector<Transpose::Range>, 3>& ranges) {
+                   const std::array<std::vector<std::pair<std::int64_t, std::int64_t>>, 3>& ranges) {
   Within along[3];
   for (std::size_t a = 0; a < 3; ++a) {
     const auto& of_axis = ranges[a];
