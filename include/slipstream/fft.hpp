@@ -40,6 +40,9 @@ struct FftOptions {
   /// Elsewhere the engine packs. The host has one for all lines, whose results have the same bits either way; GPUs for
   /// lines of 2^4 to 2^11 complex or 2^5 to 2^11 real values. None: as true.
   std::optional<bool> store = {};
+  /// Results are stored by the kernels that GPUs have, on the host too, for those lines that they hold: to compare
+  /// both.
+  bool gpu_lines = false;
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure the routes of every transpose that the engine packs
 };

@@ -180,6 +180,20 @@ LineBatch Decomposition::in_place(const Extent& block, bool forward) const {
   return batch;
 }
 
+LineBatch Decomposition::first_two(const Extent& block) const {
+  LineBatch batch = complex(false);
+  batch.sizes = {block[1], block[0]};
+  batch.count = block[2];
+  batch.from = batch.to = {block[0], 1, block[0] * block[1]};
+  return batch;
+}
+
+LineBatch Decomposition::turned(const Extent& block) const {
+  LineBatch batch = last(block, false);
+  batch.turned = true;
+  return batch;
+}
+
 LineBatch Decomposition::alone_along_z(bool forward) const {
   LineBatch batch = complex(forward);
   const std::int64_t lines = modes[0] * modes[1];

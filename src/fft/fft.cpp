@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fft/choose.hpp"
+#include "fft/clear_kernels.hpp"
 #include "fft/impl.hpp"
 #include "fft/scale_kernels.hpp"
 
@@ -56,7 +57,7 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
   for (std::size_t c = 0; c < from.size(); ++c)
     for (Step& step : forward ? lane.forward : lane.backward) {
       if (step.move && step.move->stored.empty()) {
-        if (step.move->clears) clear(lane, step.to, streams);
+        if (step.move->clears) clear(lane, step, streams);
         step.move->exchange->run(streams);
       } else if (step.move) {
         begin_move(lane, step, from[c], streams);
@@ -98,7 +99,7 @@ void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to,
 /// With the transform before it, where that stores.
 void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams) {
   fft::Move& move = *step.move;
-  if (move.clears) clear(lane, step.to, streams);
+  if (move.clears) clear(lane, step, streams);
   if (move.stored.empty()) return move.exchange->begin(streams);
   move.exchange->open(streams);
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -128,10 +129,14 @@ void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const
   }
 }
 
-void Fft::Impl::clear(const Lane& lane, Array array, std::vector<Stream>& streams) const {
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const Buffer<std::byte>& buffer = lane.work[i][static_cast<std::size_t>(array)];
-    if (buffer.bytes()) fill(streams[i], buffer.data(), 0, buffer.bytes());
+/// What travels is written by the move itself.
+void Fft::Impl::clear(const Lane& lane, const Step& step, std::vector<Stream>& streams) const {
+  const Stage stage = *step.move->clears;
+  for (const std::int64_t id : grid(stage).local()) {
+    const Block& block = grid(stage).block(id);
+    const std::size_t i = place_of(block.device);
+    fft::clear_outside(streams[i], lane.work[i][static_cast<std::size_t>(step.to)].data(), block.box, cut.twice,
+                       cut.kept(stage));
   }
 }
 

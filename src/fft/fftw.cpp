@@ -4,6 +4,7 @@
 
 #include "fft/cufft.hpp"
 #include "fft/fftw_plan.hpp"
+#include "fft/radix_stores.hpp"
 
 namespace slipstream::fft {
 namespace {
@@ -41,6 +42,7 @@ class FftwLines final : public Lines {
 std::string missing(Backend backend) { return backend == Backend::cuda ? cufft_missing() : std::string(); }
 
 std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch) {
+  if (batch.turned) return make_radix_lines(device, batch);
   if (device.backend == Backend::cuda) return make_cufft_lines(device, batch);
   if (batch.twice) return std::make_unique<FftwLines<true>>(batch);
   return std::make_unique<FftwLines<false>>(batch);

@@ -89,10 +89,12 @@ class FftwStoredLines final : public StoredLines {
 
 }  // namespace
 
-bool can_store(Backend backend, const LineBatch& batch) { return backend == Backend::host || radix_holds(batch); }
+bool can_store(Backend backend, bool own, const LineBatch& batch) {
+  return (backend == Backend::host && !own) || radix_holds(batch);
+}
 
-std::unique_ptr<StoredLines> make_stored_lines(Device device, const LineBatch& batch, const Extent& block) {
-  if (device.backend != Backend::host) return make_radix_stored_lines(device, batch, block);
+std::unique_ptr<StoredLines> make_stored_lines(Device device, bool own, const LineBatch& batch, const Extent& block) {
+  if (device.backend != Backend::host || own) return make_radix_stored_lines(device, batch, block);
   if (batch.twice) return std::make_unique<FftwStoredLines<true>>(device, batch, block);
   return std::make_unique<FftwStoredLines<false>>(device, batch, block);
 }

@@ -26,7 +26,7 @@ using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
 /// rank, null where it has nothing, the transform before the move is a part of it: it reads the step's `before`, works
 /// in the source's array and stores into the target's place.
 struct Move {
-  bool clears = false;  ///< what does not travel must be zero at the target
+  std::optional<Stage> clears;  ///< what does not travel must be zero at the target, which is of this stage
   std::unique_ptr<Transpose> pattern;
   std::unique_ptr<Field> source, target;
   std::unique_ptr<Exchange> exchange;
@@ -116,12 +116,14 @@ struct Fft::Impl {
                 fft::Array source);
   /// Whether the lines before a move may store their results: routes and sizes of all ranks allow it.
   bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item) const;
+  /// Whether a slab does lines along x before its move backward, too, so that the link is busy meanwhile.
+  bool ends_with_y() const;
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
   void share_workspace();
   template <class F>
   void each_lines(std::size_t device, const F& f);
-  void clear(const fft::Lane& lane, fft::Array array, std::vector<Stream>& streams) const;
+  void clear(const fft::Lane& lane, const fft::Step& step, std::vector<Stream>& streams) const;
   void one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
   void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
   void begin_move(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams);

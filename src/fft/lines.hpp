@@ -28,6 +28,9 @@ struct LineBatch {
   std::int64_t rows = 0;  ///< lines of a plane, of one axis alone: what is done at once ends with it; 0: count
   Side from, to;
   bool in_place = false;  ///< from and to are the same array
+  /// Of one axis: value k of line i of a plane goes to k * rows + i of the plane, side by side with its neighbours'. By
+  /// the kernels of GPUs, for the lines that these hold.
+  bool turned = false;
 };
 
 class Lines {

@@ -44,6 +44,11 @@ std::array<std::vector<Transpose::Range>, 3> kept(const Decomposition& cut, Stag
   return ranges;
 }
 
+/// Whether a producer's stores reach the target.
+bool is_straight(const MessageInfo& message) {
+  return message.route == RouteKind::kernel || message.route == RouteKind::direct;
+}
+
 Step copied(Array from, Array to) {
   Step step;
   step.from = from;
@@ -164,7 +169,8 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     on_all_ranks(comm, [&] {
       for (std::size_t i = 0; i < devices.size(); ++i) {
         const fft::Batch& b = steps.back().batches[i];
-        move.stored.push_back(b.lines.count ? fft::make_stored_lines(local[i], b.lines, b.block) : nullptr);
+        move.stored.push_back(b.lines.count ? fft::make_stored_lines(local[i], options.gpu_lines, b.lines, b.block)
+                                            : nullptr);
       }
     });
     steps.pop_back();
@@ -174,7 +180,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     for (const auto& stored : move.stored)
       if (stored) stored->prepare(*move.exchange);
   });
-  move.clears = to < from && cut.truncates(to);
+  if (to < from && cut.truncates(to)) move.clears = to;
   Step step;
   step.from = source;
   step.to = target;
@@ -186,14 +192,26 @@ bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem
   if (!options.store.value_or(true) || !before || before->lines.empty()) return false;
   bool able = true;
   for (std::size_t i = 0; i < devices.size(); ++i)
-    able = able && (!before->batches[i].lines.count || fft::can_store(local[i].backend, before->batches[i].lines));
+    able = able && (!before->batches[i].lines.count ||
+                    fft::can_store(local[i].backend, options.gpu_lines, before->batches[i].lines));
   if (comm.max(able ? 0 : 1) > 0) return false;
   PlannedItem planned{item.pattern, item.source->options(), item.target->options()};
   planned.produced = true;
   const std::vector<MessageInfo> messages = plan_messages(on, {planned}, options.exchange);
-  return std::all_of(messages.begin(), messages.end(), [](const MessageInfo& message) {
-    return message.route == RouteKind::kernel || message.route == RouteKind::direct;
-  });
+  return std::all_of(messages.begin(), messages.end(), is_straight);
+}
+
+bool Fft::Impl::ends_with_y() const {
+  if (cut.alone() || cut.pencils() || cut.real || !cut.transposed || cut.truncates(Stage::physical)) return false;
+  if (!options.store.value_or(true)) return false;
+  bool able = true;
+  for (const Device device : local)
+    able = able && fft::can_store(device.backend, true, cut.first_two({cut.cells[2], cut.cells[0], 1})) &&
+           fft::can_store(device.backend, true, cut.turned({cut.cells[1], cut.cells[0], 1})) &&
+           (device.backend != Backend::host || options.gpu_lines);
+  if (comm.max(able ? 0 : 1) > 0) return false;
+  const std::vector<MessageInfo> messages = Fft::messages(machine, cut.cells, options, false);
+  return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
 void Fft::Impl::plan_forward(Lane& lane) {
@@ -232,6 +250,13 @@ void Fft::Impl::plan_backward(Lane& lane) {
   }
   std::vector<Stage> path = cut.path();
   Array place = path.size() % 2 ? Array::second : Array::first;
+  if (ends_with_y()) {
+    add_lines(backward, Stage::spectral, Array::from, place, [&](const Extent& block) { return cut.first_two(block); });
+    add_move(lane, backward, Stage::spectral, Stage::middle, place);
+    add_lines(backward, Stage::middle, backward.back().to, Array::to,
+              [&](const Extent& block) { return cut.turned(block); });
+    return;
+  }
   if (cut.transposed) {
     add_lines(backward, Stage::spectral, Array::from, place,
               [&](const Extent& block) { return cut.last(block, false); });

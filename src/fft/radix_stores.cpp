@@ -12,9 +12,9 @@
 namespace slipstream::fft {
 namespace {
 
-/// Of two passes: tiles of a chunk side by side, so that what one of the second's lines leaves lies together, and
-/// chunks by which the first is ahead.
-constexpr int deep = 2, lead = 1;
+/// Of two passes: tiles of a chunk side by side, and chunks by which the first is ahead. One chunk would be too few:
+/// the first of the second's teams would wait for the last of the first's.
+constexpr int deep = 1, lead = 2;
 
 template <class T>
 Buffer<Pair<T>> roots_of_one(Device device, std::int64_t length) {
@@ -29,6 +29,51 @@ Buffer<Pair<T>> roots_of_one(Device device, std::int64_t length) {
 bool is_length(std::int64_t n, std::int64_t shortest) {
   return n >= shortest && n <= longest_line && (n & (n - 1)) == 0;
 }
+
+template <class T>
+void require_aligned(const void* values) {
+  require(reinterpret_cast<std::uintptr_t>(values) % sizeof(Pair<T>) == 0,
+          "lines are transformed at addresses that are multiples of " + std::to_string(sizeof(Pair<T>)) +
+              " bytes: begin the array there");
+}
+
+template <class T>
+std::int32_t tiles_of(std::int64_t lines) {
+  constexpr int wide = Tiling<T, shortest_line>::wide;
+  return static_cast<std::int32_t>((lines + wide - 1) / wide);
+}
+
+/// From planes of lines to planes across them.
+template <class T>
+class RadixLines final : public Lines {
+ public:
+  RadixLines(Device device, const LineBatch& batch)
+      : batch_(batch), roots_(roots_of_one<T>(device, batch.sizes.back())) {}
+
+  void run(Stream& stream, const void* from, void* to) override {
+    require_aligned<T>(from);
+    require_aligned<T>(to);
+    const std::int64_t length = batch_.sizes.back(), plane = length * batch_.rows;
+    LinePass<T> pass;
+    pass.from = static_cast<const T*>(from);
+    pass.step_across = 2 * length;
+    pass.step_third = 2 * plane;
+    pass.lines = static_cast<std::int32_t>(batch_.rows);
+    pass.thirds = static_cast<std::int32_t>(batch_.count / batch_.rows);
+    pass.tiles = tiles_of<T>(batch_.rows);
+    pass.to = static_cast<Pair<T>*>(to);
+    pass.to_along = batch_.rows;
+    pass.to_across = 1;
+    pass.to_third = plane;
+    pass.modes = static_cast<std::int32_t>(length);
+    launch_line_tiles<T, false>(stream, static_cast<int>(length),
+                                {{pass, {}}, {}, batch_.kind == Kind::forward, roots_.data()});
+  }
+
+ private:
+  LineBatch batch_;
+  Buffer<Pair<T>> roots_;
+};
 
 template <class T>
 class RadixStoredLines final : public StoredLines {
@@ -51,9 +96,7 @@ class RadixStoredLines final : public StoredLines {
   void run(Stream& stream, const void* from, void* work, const Exchange& exchange) override {
     const std::vector<Window>& list = exchange.window_list(0, device_);
     if (list.empty()) return;
-    require(reinterpret_cast<std::uintptr_t>(from) % sizeof(Pair<T>) == 0,
-            "lines that are stored where they must go are read at addresses that are multiples of " +
-                std::to_string(sizeof(Pair<T>)) + " bytes: begin the array there");
+    require_aligned<T>(from);
     const auto [nx, ny, nz] = block_;
     LinePass<T> x;
     x.from = static_cast<const T*>(from);
@@ -76,7 +119,7 @@ class RadixStoredLines final : public StoredLines {
     x.to_across = 1;
     x.to_third = nx * ny;
     x.modes = static_cast<std::int32_t>(range(list, 0).second);
-    x.tiles = tiles(x.lines);
+    x.tiles = tiles_of<T>(x.lines);
     if (length_[0] == length_[1] && y.tile_axis == 2) {
       launch_both(stream, x, y);
     } else {
@@ -87,7 +130,6 @@ class RadixStoredLines final : public StoredLines {
 
  private:
   static constexpr int wide = Tiling<T, shortest_line>::wide;
-  static std::int32_t tiles(std::int64_t lines) { return static_cast<std::int32_t>((lines + wide - 1) / wide); }
 
   /// Cells along an axis of the source that some window takes.
   static std::pair<std::int64_t, std::int64_t> range(const std::vector<Window>& list, int axis) {
@@ -108,7 +150,7 @@ class RadixStoredLines final : public StoredLines {
     pass.thirds = static_cast<std::int32_t>(end - begin);
     const auto [first, behind] = range(list, tile_axis);
     pass.first_tile = static_cast<std::int32_t>(first / wide);
-    pass.tiles = tiles(behind) - pass.first_tile;
+    pass.tiles = tiles_of<T>(behind) - pass.first_tile;
     pass.windows = static_cast<std::int32_t>(list.size());
     pass.list = windows_.data();
     pass.out = exchange.windows<std::complex<T>>(0, device_);
@@ -155,6 +197,11 @@ bool radix_holds(const LineBatch& batch) {
   if (batch.kind == Kind::complex_to_real || batch.sizes.size() > 2) return false;
   if (batch.sizes.size() == 2 && !is_length(batch.sizes.front(), shortest_line)) return false;
   return is_length(batch.sizes.back(), batch.kind == Kind::real_to_complex ? 2 * shortest_line : shortest_line);
+}
+
+std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch) {
+  if (batch.twice) return std::make_unique<RadixLines<double>>(device, batch);
+  return std::make_unique<RadixLines<float>>(device, batch);
 }
 
 std::unique_ptr<StoredLines> make_radix_stored_lines(Device device, const LineBatch& batch, const Extent& block) {

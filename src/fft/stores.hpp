@@ -19,9 +19,9 @@ class StoredLines {
   virtual void run(Stream& stream, const void* from, void* work, const Exchange& exchange) = 0;
 };
 
-/// Whether a device of the backend can.
-bool can_store(Backend backend, const LineBatch& batch);
+/// Whether a device of the backend can; `own`: by the kernels of GPUs.
+bool can_store(Backend backend, bool own, const LineBatch& batch);
 /// Of a block of this extent, whose first axis is that of the lines.
-std::unique_ptr<StoredLines> make_stored_lines(Device device, const LineBatch& batch, const Extent& block);
+std::unique_ptr<StoredLines> make_stored_lines(Device device, bool own, const LineBatch& batch, const Extent& block);
 
 }  // namespace slipstream::fft

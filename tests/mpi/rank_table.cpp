@@ -86,6 +86,8 @@ const std::vector<Row>& table() {
       {"TransposesInOneCallRefuse*", "2", "2", all, "told on the other rank"},
       {"Backends/TransposesOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"TransposeRefuses*", "1 2", "1", all, "refused before ranks speak, and told on the other"},
+      {"Devices/FourierTransforms*KernelsOfGpus*by_2", "1 2", none, all, "stores within a process and between two"},
+      {"Devices/FourierTransforms*KernelsOfGpus*", "1", none, all, "the counts of devices that differ"},
       {"Devices/FourierTransforms*by_1", to_four, "2", all,
        "slabs and pencils between processes, ranks without planes"},
       {"Devices/FourierTransforms*by_2", "1 2", "2", all, "the same with devices of a process"},

@@ -1,0 +1,17 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <slipstream/box.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream::fft {
+
+/// Sets the complex values of a block to zero that lie outside of the ranges along some axis; an axis without ranges is
+/// within. A range is of the whole grid, whose cells the block counts from box.lo on; an axis has at most two.
+void clear_outside(Stream& stream, void* values, const Box& box, bool twice,
+                   const std::array<std::vector<std::pair<std::int64_t, std::int64_t>>, 3>& ranges);
+
+}  // namespace slipstream::fft
