@@ -15,6 +15,16 @@ struct Strides {
   SLIP_FN std::int64_t along(int axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
 };
 
+/// Of an axis without ghosts, along which a block holds the whole periodic grid: its cells; else 0. Neighbours beyond a
+/// side are then those at the other end.
+struct Turns {
+  int cells[3] = {0, 0, 0};
+  SLIP_FN int at(int axis, int n) const {
+    const int all = cells[axis];
+    return n < 0 ? n + all : all > 0 && n >= all ? n - all : n;
+  }
+};
+
 /// Of central differences along an axis: the centre for all three axes, then by distance.
 template <class T>
 struct StarWeights {

@@ -1,44 +1,11 @@
+#include "solver/stencil/columns.hpp"
 #include "solver/stencil/kernels.hpp"
-#include "solver/stencil/marching.hpp"
 
 namespace slipstream::stencil {
 namespace {
 
 template <class T>
-struct HeatStar {
-  static constexpr int threads = 256, tile = 256;
-  const T* u;
-  T* next;
-  Strides strides;
-  StarWeights<T> weights;
-  T rate;
-
-  SLIP_FN void operator()(int i, int j, int k) const {
-    const T* here = u + strides.at(i, j, k);
-    const T laplacian = star<1>(weights, *here, [&](int axis, int d) { return here[d * strides.along(axis)]; });
-    next[strides.at(i, j, k)] = *here + rate * laplacian;
-  }
-  SLIP_FN void march(int i, int j, int first, int end) const {
-    const T* here = u + strides.at(i, j, first);
-    T* to = next + strides.at(i, j, first);
-    T below = here[-strides.z], centre = *here;
-    for (int k = first; k < end; ++k) {
-      const T above = here[strides.z];
-      const T laplacian = star<1>(weights, centre, [&](int axis, int d) {
-        return axis == 2 ? (d < 0 ? below : above) : here[d * (axis == 0 ? strides.x : strides.y)];
-      });
-      *to = centre + rate * laplacian;
-      below = centre;
-      centre = above;
-      here += strides.z;
-      to += strides.z;
-    }
-  }
-};
-
-template <class T>
 struct HeatCube {
-  static constexpr int threads = 256, tile = 256;
   const T* u;
   T* next;
   Strides strides;
@@ -51,23 +18,41 @@ struct HeatCube {
         cube(weights, [&](int dx, int dy, int dz) { return here[dx * strides.x + dy * strides.y + dz * strides.z]; });
     next[strides.at(i, j, k)] = *here + rate * laplacian;
   }
-  SLIP_FN void march(int i, int j, int first, int end) const {
-    for (int k = first; k < end; ++k) (*this)(i, j, k);
+};
+
+/// The same, where neighbours may be those at the other end.
+template <class T>
+struct HeatCubeTurning {
+  HeatCube<T> cells;
+  Turns turns;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    std::int64_t x[3], y[3], z[3];
+    for (int d = 0; d < 3; ++d) {
+      x[d] = turns.at(0, i + d - 1) * cells.strides.x;
+      y[d] = turns.at(1, j + d - 1) * cells.strides.y;
+      z[d] = turns.at(2, k + d - 1) * cells.strides.z;
+    }
+    const T laplacian =
+        cube(cells.weights, [&](int dx, int dy, int dz) { return cells.u[x[dx + 1] + y[dy + 1] + z[dz + 1]]; });
+    const std::int64_t here = cells.strides.at(i, j, k);
+    cells.next[here] = cells.u[here] + cells.rate * laplacian;
   }
 };
 
-/// Of a cell at a side through which nothing flows: a neighbour beyond has the value of the outermost cell.
+/// Of a cell at a side through which nothing flows, where a neighbour beyond has the value of the outermost cell, or at
+/// one beyond which is the other end.
 template <class T>
 struct HeatBesideSides {
   BlockArrays block;
   StarWeights<T> star_weights;
   CubeWeights<T> cube_weights;
   T rate;
-  bool by_cube;
+  bool by_cube, insulated;
 
   SLIP_FN int inside(int axis, int at, int d) const {
+    if (block.turns.cells[axis] > 0) return block.turns.at(axis, at + d);
     const int there = block.low[axis] + at + d;
-    return block.open[axis] && (there < 0 || there >= block.cells[axis]) ? at : at + d;
+    return insulated && block.open[axis] && (there < 0 || there >= block.cells[axis]) ? at : at + d;
   }
   SLIP_FN void operator()(int i, int j, int k) const {
     const T* const u = static_cast<const T*>(block.u);
@@ -98,9 +83,15 @@ void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays&
   const T* const u = static_cast<const T*>(block.u);
   T* const next = static_cast<T*>(block.next);
   const T rate = static_cast<T>(numbers.rate);
-  if (sides) return launch(stream, box, HeatBesideSides<T>{block, star_weights, cube_weights, rate, points == 27});
-  if (points == 27) return launch_columns(stream, box, HeatCube<T>{u, next, block.strides, cube_weights, rate});
-  launch_columns(stream, box, HeatStar<T>{u, next, block.strides, star_weights, rate});
+  if (sides)
+    return launch(stream, box,
+                  HeatBesideSides<T>{block, star_weights, cube_weights, rate, points == 27, numbers.insulated});
+  if (points == 27) {
+    const HeatCube<T> cells{u, next, block.strides, cube_weights, rate};
+    if (stream.device().backend == Backend::host) return launch_on_host(stream, box, cells);
+    return launch_on_gpu(stream, box, HeatCubeTurning<T>{cells, block.turns});
+  }
+  launch_columns(stream, box, StarColumns<T, 1, Diffuse<T>>{u, block.strides, star_weights, block.turns, {next, rate}});
 }
 
 template void heat<float>(Stream&, int, const Numbers&, const BlockArrays&, const Box&, bool);

@@ -15,10 +15,12 @@
 
 namespace slipstream::stencil {
 
+/// The periodic axes along which each block holds the whole grid: there are no ghosts, neighbours are at the other end.
+Turns turns_of(const Grid& grid, const Options& options);
 /// Width of the ghosts per axis.
-Extent ghosts(const Options& options);
-FieldOptions field_options(const Options& options, bool shared, const std::string& name);
-Halo halo_of(const Options& options);
+Extent ghosts(const Grid& grid, const Options& options);
+FieldOptions field_options(const Grid& grid, const Options& options, bool shared, const std::string& name);
+Halo halo_of(const Grid& grid, const Options& options);
 Numbers numbers_of(const Options& options);
 inline bool is_implicit(const Options& o) { return o.scheme != Scheme::forward_euler; }
 /// How an implicit run cuts its cells.
@@ -75,6 +77,7 @@ struct Stencil::Impl {
   Communicator comm;
   Options options;
   Grid grid;
+  Turns turns;
   Numbers numbers;
   Halo halo;
   Field first, second;

@@ -21,12 +21,12 @@ std::int64_t planes_of_a_unit(const Options& options) {
 }
 
 /// Values of a block of a sum: a unit, or an equal part of it, whole rows.
-std::int64_t block_of_a_sum(const Options& options, std::int64_t plane) {
+std::int64_t block_of_a_sum(const Grid& grid, const Options& options, std::int64_t plane) {
   const int axis = slab_axis(options.cells);
   const std::int64_t planes = planes_of_a_unit(options), unit = planes * plane;
   const std::int64_t units = (options.cells[axis] + planes - 1) / planes;
   if (axis < 2) return unit;
-  const std::int64_t rows = planes * (options.cells[1] + 2 * ghosts(options)[1]);
+  const std::int64_t rows = planes * (options.cells[1] + 2 * ghosts(grid, options)[1]);
   std::int64_t parts = std::max<std::int64_t>(1, most_blocks / units);
   while (rows % parts != 0) --parts;
   return unit / parts;
@@ -36,8 +36,8 @@ std::int64_t block_of_a_sum(const Options& options, std::int64_t plane) {
 
 int slab_axis(const Extent& cells) { return cells[2] > 1 ? 2 : cells[1] > 1 ? 1 : 0; }
 
-FieldOptions system_field(const Options& options, bool shared, const std::string& name) {
-  FieldOptions field = field_options(options, shared, name);
+FieldOptions system_field(const Grid& grid, const Options& options, bool shared, const std::string& name) {
+  FieldOptions field = field_options(grid, options, shared, name);
   field.type = DType::f64;
   return field;
 }
@@ -64,9 +64,9 @@ Implicit::Implicit(const Communicator& comm, const Machine& machine, const Grid&
       options_(options),
       numbers_(numbers),
       theta_(options.scheme == Scheme::backward_euler ? 1.0 : 0.5),
-      halo_(halo_of(options)),
-      solution_(grid, system_field(options, comm.size() > 1, "solution")),
-      direction_(grid, system_field(options, comm.size() > 1, "direction")) {
+      halo_(halo_of(grid, options)),
+      solution_(grid, system_field(grid, options, comm.size() > 1, "solution")),
+      direction_(grid, system_field(grid, options, comm.size() > 1, "direction")) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
   sides_.resize(slabs.size());
   on_all_ranks(comm, "the system of an implicit step could not be made", [&] {
@@ -86,7 +86,7 @@ Implicit::Implicit(const Communicator& comm, const Machine& machine, const Grid&
   const bool cuda = machine.devices() > 0 && machine.device(0).local.backend == Backend::cuda;
   overlap_ = options.overlap == Overlap::on ||
              (options.overlap == Overlap::automatic && cuda && !of_directions_->capturable());
-  method_ = std::make_unique<krylov::ConjugateGradients>(comm, machine, layout());
+  method_ = std::make_unique<krylov::ConjugateGradients>(comm, machine, layout(grid));
   for (const Side& side : sides_) system_.weights.push_back(side.weights.data());
   // The diagonal is the same in all cells but those beside insulated sides, and a factor changes no iterate.
   system_.inverse_diagonal = system_.weights;
@@ -114,13 +114,13 @@ krylov::Vectors Implicit::vectors(Field& field) {
   return all;
 }
 
-krylov::Layout Implicit::layout() {
+krylov::Layout Implicit::layout(const Grid& grid) {
   const int axis = slab_axis(options_.cells);
   Box one{{0, 0, 0}, options_.cells};
   one.hi[axis] = 1;
-  const std::int64_t plane = block_shape(one.extents(), system_field(options_, false, "")).stride[axis];
+  const std::int64_t plane = block_shape(one.extents(), system_field(grid, options_, false, "")).stride[axis];
   krylov::Layout layout;
-  layout.block = block_of_a_sum(options_, plane);
+  layout.block = block_of_a_sum(grid, options_, plane);
   for (const Side& side : sides_) {
     layout.points.push_back(side.points);
     layout.first_block.push_back(side.slab.block < 0 ? 0 : side.slab.arrays.low[axis] * plane / layout.block);

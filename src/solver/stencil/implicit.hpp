@@ -18,7 +18,7 @@ namespace slipstream::stencil {
 /// The axis across which an implicit run cuts: the last that has more than one cell.
 int slab_axis(const Extent& cells);
 /// Of the fields that a system is solved in.
-FieldOptions system_field(const Options& options, bool shared, const std::string& name);
+FieldOptions system_field(const Grid& grid, const Options& options, bool shared, const std::string& name);
 
 /// With theta = 1 (backward Euler) or 1/2 (Crank and Nicolson), L the stencil of -Lap spacing^2 and
 /// s = diffusivity time_step / spacing^2,
@@ -57,7 +57,7 @@ class Implicit {
     Buffer<double> b, weights;
   };
   void lay_out(Side& side, const BlockShape& shape, Stream& stream);
-  krylov::Layout layout();
+  krylov::Layout layout(const Grid& grid);
   krylov::Vectors vectors(Field& field);
   /// out = in + rate spacing^2 Lap in.
   void apply(std::vector<Stream>& streams, Exchange& exchange, const krylov::Vectors& in, const krylov::Vectors& out,

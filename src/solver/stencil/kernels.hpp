@@ -15,6 +15,7 @@ struct BlockArrays {
   void* next = nullptr;           ///< of the wave equation, it holds the u before
   const void* courant = nullptr;  ///< (c time_step / spacing)^2 of each cell
   Strides strides;
+  Turns turns;
   int low[3] = {0, 0, 0};                ///< global cell of interior cell (0, 0, 0)
   int cells[3] = {1, 1, 1};              ///< of the whole grid
   bool open[3] = {false, false, false};  ///< axes that are not periodic
@@ -31,7 +32,7 @@ struct Numbers {
 };
 
 /// The heat equation's kernels and the wave equation's, for the cells of a box; `sides`: which lie beside insulated
-/// sides, or in the absorbing layer. Heat: next = u + rate spacing^2 Lap u.
+/// sides, in the absorbing layer, or, on the host, beside sides that turn. Heat: next = u + rate spacing^2 Lap u.
 template <class T>
 void heat(Stream& stream, int points, const Numbers& numbers, const BlockArrays& block, const Box& box, bool sides);
 template <class T>

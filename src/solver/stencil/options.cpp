@@ -132,7 +132,11 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
 }
 
 void check_blocks(const Grid& grid, const Options& options) {
-  const Extent width = ghosts(options);
+  const Extent width = ghosts(grid, options);
+  for (int a = 0; a < 3; ++a)
+    require(options.cells[a] == 1 || !options.periodic[a] || options.cells[a] >= radius(options),
+            "a step reaches " + std::to_string(radius(options)) + " cells, and the axis " + std::string(1, "xyz"[a]) +
+                " has " + std::to_string(options.cells[a]));
   for (const Block& block : grid.blocks())
     for (int a = 0; a < 3; ++a)
       require(block.box.extent(a) >= width[a],
@@ -143,25 +147,36 @@ void check_blocks(const Grid& grid, const Options& options) {
                   " reach: take fewer or longer blocks, fewer steps an exchange, or a lower order");
 }
 
-Extent ghosts(const Options& options) {
+Turns turns_of(const Grid& grid, const Options& options) {
+  Turns turns;
+  for (int a = 0; a < 3; ++a)
+    if (options.periodic[a] && options.cells[a] > 1 && !grid.cuts_blocks(a))
+      turns.cells[a] = static_cast<int>(options.cells[a]);
+  return turns;
+}
+
+Extent ghosts(const Grid& grid, const Options& options) {
+  const Turns turns = turns_of(grid, options);
   Extent width{0, 0, 0};
   for (int a = 0; a < 3; ++a)
-    if (options.cells[a] > 1) width[a] = radius(options) * options.steps_per_exchange;
+    if (options.cells[a] > 1 && turns.cells[a] == 0) width[a] = radius(options) * options.steps_per_exchange;
   return width;
 }
 
-FieldOptions field_options(const Options& options, bool shared, const std::string& name) {
+FieldOptions field_options(const Grid& grid, const Options& options, bool shared, const std::string& name) {
   FieldOptions field;
   field.name = name;
   field.type = options.precision;
-  field.ghost = ghosts(options);
+  field.ghost = ghosts(grid, options);
+  // Rows that begin with lines of memory: on an H100 9 % of a wave of order 8 in f32.
+  field.alignment = options.equation == Equation::heat ? 64 : 128;
   field.shared = shared;
   return field;
 }
 
-Halo halo_of(const Options& options) {
+Halo halo_of(const Grid& grid, const Options& options) {
   const bool star = options.equation == Equation::wave || options.points == 7;
-  const Extent width = ghosts(options);
+  const Extent width = ghosts(grid, options);
   Halo::Options halo;
   halo.reach = star && options.steps_per_exchange == 1 ? Reach::faces : Reach::all;
   halo.low = halo.high = width;
@@ -184,20 +199,20 @@ Numbers numbers_of(const Options& o) {
 }
 
 std::vector<MessageInfo> messages_needed(const Grid& grid, const Options& options) {
-  const Halo halo = halo_of(options);
+  const Halo halo = halo_of(grid, options);
   if (is_implicit(options))
-    return plan_messages(grid, {{&halo, system_field(options, true, "direction")}}, options.exchange);
-  std::vector<PlannedItem> items{{&halo, field_options(options, true, "u"), {}, false, options.coding}};
+    return plan_messages(grid, {{&halo, system_field(grid, options, true, "direction")}}, options.exchange);
+  std::vector<PlannedItem> items{{&halo, field_options(grid, options, true, "u"), {}, false, options.coding}};
   if (exchanges_both(options))
-    items.push_back({&halo, field_options(options, true, "before"), {}, false, options.coding});
+    items.push_back({&halo, field_options(grid, options, true, "before"), {}, false, options.coding});
   return plan_messages(grid, items, options.exchange);
 }
 
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
   std::vector<std::int64_t> fields(grid.machine().devices(), 0), slots = fields, systems = fields;
   for (const Block& block : grid.blocks()) {
-    fields[block.device] += Field::bytes_needed(block.box.extents(), field_options(options, false, "u"));
-    systems[block.device] += Field::bytes_needed(block.box.extents(), system_field(options, false, ""));
+    fields[block.device] += Field::bytes_needed(block.box.extents(), field_options(grid, options, false, "u"));
+    systems[block.device] += Field::bytes_needed(block.box.extents(), system_field(grid, options, false, ""));
   }
   for (const auto& m : messages_needed(grid, options)) {
     if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;

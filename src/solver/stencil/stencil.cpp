@@ -30,10 +30,11 @@ Stencil::Impl::Impl(const Communicator& comm, const Machine& machine, Options wa
     : comm(comm),
       options(with_time_step(std::move(wanted))),
       grid(plan_grid(machine, options, comm.rank())),
+      turns(turns_of(grid, options)),
       numbers(numbers_of(options)),
-      halo((check_blocks(grid, options), halo_of(options))),
-      first(grid, field_options(options, comm.size() > 1, "u")),
-      second(grid, field_options(options, comm.size() > 1, "before")) {
+      halo((check_blocks(grid, options), halo_of(grid, options))),
+      first(grid, field_options(grid, options, comm.size() > 1, "u")),
+      second(grid, field_options(grid, options, comm.size() > 1, "before")) {
   for (const int index : machine.devices_of_rank(comm.rank())) {
     devices.push_back(machine.device(index).local);
     waited.emplace_back(devices.back());
@@ -86,9 +87,9 @@ void Stencil::Impl::solve(std::vector<Stream>& streams) {
 
 /// (c time_step / spacing)^2 of each cell, ghosts included: those of periodic sides have the other end's.
 void Stencil::Impl::fill_speeds() {
-  courant.emplace(grid, field_options(options, false, "courant"));
+  courant.emplace(grid, field_options(grid, options, false, "courant"));
   const double scale = options.time_step / options.spacing;
-  const Extent width = ghosts(options);
+  const Extent width = ghosts(grid, options);
   on_all_ranks(comm, "the speeds of waves could not be set", [&] {
     for (const std::int64_t id : grid.local()) {
       const Box box = grown(grid.block(id).box, width);
@@ -123,7 +124,7 @@ void Stencil::Impl::fill_speeds() {
 
 /// Whether ghosts beyond a side of a block are a neighbour's cells.
 bool Stencil::Impl::ghosts_at(const Block& block, int axis, bool high) const {
-  if (options.cells[axis] == 1) return false;
+  if (options.cells[axis] == 1 || turns.cells[axis] > 0) return false;
   const bool at_side = high ? block.box.hi[axis] == grid.extent()[axis] : block.box.lo[axis] == 0;
   return options.periodic[axis] || !at_side;
 }
@@ -131,13 +132,16 @@ bool Stencil::Impl::ghosts_at(const Block& block, int axis, bool high) const {
 /// A box in the block's own cells, cut where sides begin that have kernels of their own.
 Pieces Stencil::Impl::pieces_of(const Block& block, const Box& box) const {
   if (box.empty()) return {};
-  const std::int64_t layers = numbers.insulated ? 1 : numbers.layers;
+  // On a GPU columns turn by themselves.
+  const bool on_host = devices.front().backend == Backend::host;
   Margins margins;
-  for (int a = 0; a < 3 && layers > 0; ++a) {
-    if (options.periodic[a] || options.cells[a] == 1) continue;
+  for (int a = 0; a < 3; ++a) {
+    if (options.cells[a] == 1) continue;
+    const std::int64_t turning = turns.cells[a] > 0 && on_host ? radius(options) : 0;
+    const std::int64_t layers = options.periodic[a] ? turning : numbers.insulated ? 1 : numbers.layers;
     const std::int64_t low = layers - block.box.lo[a], high = grid.extent()[a] - layers - block.box.lo[a];
     margins.low[a] = std::clamp<std::int64_t>(low - box.lo[a], 0, box.extent(a));
-    margins.high[a] = std::clamp<std::int64_t>(box.hi[a] - high, 0, box.extent(a));
+    margins.high[a] = std::clamp<std::int64_t>(box.hi[a] - high, 0, box.extent(a) - margins.low[a]);
   }
   const InteriorAndRim split = split_rim(box, margins);
   Pieces pieces;
@@ -196,6 +200,7 @@ void Stencil::Impl::make_blocks() {
           if (courant) arrays.courant = origin(*courant);
           const auto stride = [&](int a) { return options.cells[a] > 1 ? shape.stride[a] : 0; };
           arrays.strides = {stride(0), stride(1), stride(2)};
+          arrays.turns = turns;
           for (int a = 0; a < 3; ++a) {
             arrays.low[a] = static_cast<int>(grid.block(id).box.lo[a]);
             arrays.cells[a] = static_cast<int>(grid.extent()[a]);
@@ -216,7 +221,7 @@ void Stencil::Impl::make_blocks() {
 void Stencil::Impl::place_points(LocalBlock& block, OnDevice& on, Stream& stream) {
   const Box& box = grid.block(block.id).box;
   const Strides& strides = block.arrays[0].strides;
-  const Extent width = ghosts(options);
+  const Extent width = ghosts(grid, options);
   std::vector<Shot> shots;
   for (const Source& source : options.sources)
     for (int n = 0; n < 27; ++n) {

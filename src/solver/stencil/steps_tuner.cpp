@@ -21,8 +21,8 @@ constexpr double trial_seconds = 0.1;
 /// All that the answer depends on.
 std::string key_of(const Machine& machine, int rank, const Options& options) {
   const Grid grid = plan_grid(machine, options, rank);
-  const Halo halo = halo_of(options);
-  std::vector<PlannedItem> items{{&halo, field_options(options, true, "u"), {}, false, options.coding}};
+  const Halo halo = halo_of(grid, options);
+  std::vector<PlannedItem> items{{&halo, field_options(grid, options, true, "u"), {}, false, options.coding}};
   std::ostringstream text;
   text << (options.equation == Equation::heat ? "heat " : "wave ") << options.points << ' ' << options.order
        << " overlap " << static_cast<int>(options.overlap) << " | " << tuner_key(grid, items, options.exchange);
