@@ -1,4 +1,7 @@
 #pragma once
+#include <cstring>
+#include <type_traits>
+
 #include <slipstream/device/function.hpp>
 
 namespace slipstream {
@@ -8,6 +11,21 @@ template <class T>
 SLIP_FN T load_once(const T* from) {
 #if defined(__CUDA_ARCH__)
   return __ldcs(from);
+#else
+  return *from;
+#endif
+}
+
+/// Reads 4, 8 or 16 bytes that nobody writes while the kernel runs: a GPU may read them before stores that come first.
+template <class T>
+SLIP_FN T load_constant(const T* from) {
+#if defined(__CUDA_ARCH__)
+  using Word = std::conditional_t<sizeof(T) == 16, float4, std::conditional_t<sizeof(T) == 8, float2, float>>;
+  static_assert(sizeof(T) == sizeof(Word));
+  const Word word = __ldg(reinterpret_cast<const Word*>(from));
+  T value;
+  memcpy(&value, &word, sizeof(T));
+  return value;
 #else
   return *from;
 #endif

@@ -1,6 +1,5 @@
 #pragma once
-// out = (h1 A + h2 B) in, element by element.
-#include <bit>
+// out = (h1 A + h2 B) in, element by element, where the factors differ from point to point.
 #include <cmath>
 
 #include <slipstream/device/caches.hpp>
@@ -24,6 +23,7 @@ namespace slipstream::sem {
 /// Along t rows of D are the launch's arguments, which cost no reads.
 template <int n, Factors form>
 struct HelmholtzKernel {
+  static_assert(form != Factors::affine, "parallelepipeds have a kernel of their own");
   static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
   /// Teams that a multiprocessor holds at once: with order 7 ten need no more than 96 registers a thread, and without
   /// being asked the compiler takes 104.
@@ -59,14 +59,12 @@ struct HelmholtzKernel {
     const double *d, *w, *inverse, *x;  ///< D by columns: neighbours read neighbours
   };
 
-  /// w |J| grad a . grad b at a point; in the order rr rs rt ss st tt. Affine: without w_k.
+  /// w |J| grad a . grad b at a point; in the order rr rs rt ss st tt.
   SLIP_FN Products read(std::int64_t element, const Place<n>& at, int k, const Tables& tables) const {
     Products p;
     const double w = tables.w[at.i] * tables.w[at.j];
     if constexpr (form == Factors::trilinear) {
       trilinear_products(factors + element * 24, tables.x[at.i], tables.x[at.j], tables.x[k], w * tables.w[k], p.g);
-    } else if constexpr (form == Factors::affine) {
-      for (int c = 0; c < 6; ++c) p.g[c] = w * factors[element * 6 + c];
     } else {
       const std::int64_t point = element * 6 * (n * n * n) + k * (n * n) + at.j * n + at.i;
       for (int c = 0; c < 6; ++c) p.g[c] = load_once(factors + point + c * (n * n * n));
@@ -140,16 +138,9 @@ struct HelmholtzKernel {
           ut = fma(basis.d[k * n + m], column.u[m], ut);
         }
         const double* g = products(t).g;
-        double r = fma(g[0], ur, fma(g[1], us, g[2] * ut));
-        double s = fma(g[1], ur, fma(g[3], us, g[4] * ut));
-        double along_t = fma(g[2], ur, fma(g[4], us, g[5] * ut));
-        if constexpr (form == Factors::affine) {
-          r *= basis.w[k];
-          s *= basis.w[k];
-          along_t *= basis.w[k];
-        }
-        r *= tables.inverse[at.i];
-        s *= tables.inverse[at.j];
+        const double r = tables.inverse[at.i] * fma(g[0], ur, fma(g[1], us, g[2] * ut));
+        const double s = tables.inverse[at.j] * fma(g[1], ur, fma(g[3], us, g[4] * ut));
+        const double along_t = fma(g[2], ur, fma(g[4], us, g[5] * ut));
         along_r[cell(at)] = r;
         along_s[cell(at)] = s;
         column.sum[k] = fma(end(at.i), r, fma(end(at.j), s, column.sum[k]));
@@ -160,7 +151,7 @@ struct HelmholtzKernel {
         Column& column = columns(t);
         if (column.element < 0) return;
         // The next plane's factors are on their way while this one is summed.
-        if (form != Factors::affine && k + 1 < n) products(t) = read(column.element, at, k + 1, tables);
+        if (k + 1 < n) products(t) = read(column.element, at, k + 1, tables);
         const double *row = along_r + cell(at) - at.i, *file = along_s + cell(at) - at.j * stride;
         double r = 0, s = 0;
         for (int m = 0; m < n; ++m) {
@@ -186,15 +177,9 @@ struct HelmholtzKernel {
       plane[t] = energy;
     });
     if (energies == nullptr) return;
-    // Threads of an element are added up by halves.
-    constexpr int square = n * n;
-    for (int half = static_cast<int>(std::bit_ceil(static_cast<unsigned>(square))) / 2; half > 0; half /= 2)
-      team.each([&](int t) {
-        const int at = t % square;
-        if (at < half && at + half < square) plane[t] += plane[t + half];
-      });
+    add_by_halves<n>(team, [&](int t) -> double& { return plane[t]; });
     team.each([&](int t) {
-      if (t % square == 0 && columns(t).element >= 0) energies[columns(t).element] = plane[t];
+      if (t % (n * n) == 0 && columns(t).element >= 0) energies[columns(t).element] = plane[t];
     });
   }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "solver/sem/advection.hpp"
+#include "solver/sem/affine.hpp"
 #include "solver/sem/derivatives.hpp"
 #include "solver/sem/helmholtz.hpp"
 
@@ -34,8 +35,19 @@ void launch_elements(Stream& stream, const Kernel& kernel, std::int64_t elements
 }
 
 template <int n, Factors form>
-void run_helmholtz(Stream& stream, const HelmholtzCall& call) {
+struct OperatorOf {
   using Kernel = HelmholtzKernel<n, form>;
+};
+template <int n>
+struct OperatorOf<n, Factors::affine> {
+  using Kernel = AffineKernel<n>;
+};
+template <int n, Factors form>
+using OperatorKernel = typename OperatorOf<n, form>::Kernel;
+
+template <int n, Factors form>
+void run_helmholtz(Stream& stream, const HelmholtzCall& call) {
+  using Kernel = OperatorKernel<n, form>;
   const double* mass = call.h2 == 0 ? nullptr : call.mass;
   const int words = (form == Factors::stored ? 8 : 2) * Kernel::threads * n;
   launch_elements(stream,

@@ -1,6 +1,7 @@
 #pragma once
 // What the kernels of an element share: a team has a thread for each (i, j) of the planes of its elements and marches
 // along k. Derivatives along r and s read a plane in shared memory, those along t the thread's own column.
+#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -60,5 +61,16 @@ struct Seat : Place<n> {
   using Place<n>::point;
   SLIP_FN std::int64_t point(int k) const { return point(element, k); }
 };
+
+/// Adds up what at(t) names of the threads of each element, by halves; it ends at the element's first.
+template <int n, class Team, class At>
+SLIP_FN void add_by_halves(const Team& team, const At& at) {
+  constexpr int square = n * n;
+  for (int half = static_cast<int>(std::bit_ceil(static_cast<unsigned>(square))) / 2; half > 0; half /= 2)
+    team.each([&](int t) {
+      const int place = t % square;
+      if (place < half && place + half < square) at(t) += at(t + half);
+    });
+}
 
 }  // namespace slipstream::sem

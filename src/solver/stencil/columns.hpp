@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <slipstream/device/caches.hpp>
 #include <slipstream/launch.hpp>
 
 #include "solver/stencil/formulas.hpp"
@@ -17,7 +18,7 @@ struct alignas(sizeof(T) * cells) Pack {
 };
 template <int cells, class T>
 SLIP_FN Pack<T, cells> load_pack(const T* from) {
-  return *reinterpret_cast<const Pack<T, cells>*>(from);
+  return load_constant(reinterpret_cast<const Pack<T, cells>*>(from));
 }
 
 /// What becomes of a cell of the heat equation, and what it reads but u.
@@ -50,7 +51,7 @@ struct Propagate {
   };
   template <int cells>
   SLIP_FN Read<cells> read(std::int64_t at) const {
-    return {load_pack<cells>(next + at), load_pack<cells>(courant + at)};
+    return {*reinterpret_cast<const Pack<T, cells>*>(next + at), load_pack<cells>(courant + at)};
   }
   template <int cells>
   SLIP_FN T value(const Read<cells>& read, int n, T u, T laplacian) const {
@@ -126,8 +127,8 @@ struct StarColumns {
       for (int n = 0; n < cells; ++n) line[middle + n] = own.of[n];
       if constexpr (radius == 1) {
         for (int r = 1; r <= radius; ++r) {
-          line[middle - r] = here[along(-r, 1)];
-          line[middle + cells + r - 1] = here[along(cells + r - 1, 1)];
+          line[middle - r] = load_constant(here + along(-r, 1));
+          line[middle + cells + r - 1] = load_constant(here + along(cells + r - 1, 1));
         }
       } else {
         for (int s = 1; s <= sides; ++s) {

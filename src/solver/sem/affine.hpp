@@ -1,0 +1,137 @@
+#pragma once
+// out = (h1 A + h2 B) in on parallelepipeds, element by element.
+#include "solver/sem/kernels.hpp"
+#include "solver/sem/plane.hpp"
+
+namespace slipstream::sem {
+
+/// Six numbers an element, and nothing to wait for but values and results: what costs is the shared memory. A thread
+/// takes whole lines, one along each axis in turn: it reads the n values of a line, makes all n derivatives with D from
+/// the launch's arguments, and puts them back. That is 17 values of shared memory a point, where a thread a point of a
+/// plane reads 4 n. Lines along t stay in registers.
+template <int n>
+struct AffineKernel {
+  static constexpr int per_team = elements_of_a_team<n>, threads = per_team * n * n;
+  static constexpr int resident = n == 8 ? 10 : 1;
+  /// Rows an odd number of values apart: lines along r lie on different banks.
+  static constexpr int stride = n | 1, plane = n * stride, cube = n * plane;
+  static constexpr std::size_t shared_bytes = sizeof(double) * 2 * per_team * cube;
+
+  Basis<n> basis;
+  const double* in;
+  const double* factors;  ///< |J| grad a . grad b of each element; in the order rr rs rt ss st tt
+  const double* mass;     ///< null: without its term
+  double* out;
+  double h1, h2;
+  std::int64_t elements;
+  const std::int32_t* list;  ///< numbers of so many elements; null: the first so many
+  double* energies;          ///< of each element the sum of in times out; null: without
+  int cost;
+
+  struct Column {
+    double u[n], sum[n];
+    std::int32_t element;  ///< of the thread; -1: it has none
+  };
+  struct Line {
+    double of[n];
+  };
+
+  /// to[i] = sum over m of D_im, or of D_mi, times from[m].
+  template <bool transposed, bool unroll>
+  SLIP_FN Line derivative(const Line& from) const {
+    Line to;
+    for_planes<n, unroll>([&](int i) {
+      double sum = 0;
+      for (int m = 0; m < n; ++m) sum = fma(basis.d[transposed ? m * n + i : i * n + m], from.of[m], sum);
+      to.of[i] = sum;
+    });
+    return to;
+  }
+  static SLIP_FN Line load(const double* from, int step) {
+    Line line;
+    for (int m = 0; m < n; ++m) line.of[m] = from[m * step];
+    return line;
+  }
+  static SLIP_FN void store(const Line& line, double* to, int step) {
+    for (int m = 0; m < n; ++m) to[m * step] = line.of[m];
+  }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    constexpr bool one = Team::sequential;
+    double *const along_r = team.template shared<double>(), *const along_s = along_r + per_team * cube;
+    OfThread<Column, threads, one> columns;
+    OfThread<Line, threads, one> rows;
+    // Where lines of a thread begin: along t at (i, j), along r at (j, k), along s at (i, k).
+    const auto column_at = [](const Place<n>& at) { return at.slot * cube + at.j * stride + at.i; };
+    const auto row_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i * stride; };
+    const auto file_at = [](const Place<n>& at) { return at.slot * cube + at.j * plane + at.i; };
+    team.each([&](int t) {
+      const Seat<n> seat(team.index(), t);
+      Column& column = columns(t);
+      column.element = seat.element < elements ? static_cast<std::int32_t>(seat.element) : -1;
+      if (column.element < 0) return;
+      if (list) column.element = list[column.element];
+      for (int k = 0; k < n; ++k) {
+        column.u[k] = in[seat.point(column.element, k)];
+        column.sum[k] = 0;
+      }
+      for (int k = 0; k < n; ++k) along_r[column_at(seat) + k * plane] = column.u[k];
+    });
+    team.each([&](int t) {
+      const Place<n> at(t);
+      if (columns(t).element < 0) return;
+      store(derivative<false, !one>(load(along_r + file_at(at), stride)), along_s + file_at(at), stride);
+      rows(t) = derivative<false, !one>(load(along_r + row_at(at), 1));
+    });
+    team.each([&](int t) {
+      if (columns(t).element >= 0) store(rows(t), along_r + row_at(Place<n>(t)), 1);
+    });
+    team.each([&](int t) {
+      const Place<n> at(t);
+      Column& column = columns(t);
+      if (column.element < 0) return;
+      double g[6];
+      for (int c = 0; c < 6; ++c) g[c] = basis.w[at.i] * basis.w[at.j] * factors[column.element * 6 + c];
+      for_planes<n, !one>([&](int k) {
+        double &r = along_r[column_at(at) + k * plane], &s = along_s[column_at(at) + k * plane];
+        const double ur = basis.w[k] * r, us = basis.w[k] * s;
+        double ut = 0;
+        for (int m = 0; m < n; ++m) ut = fma(basis.d[k * n + m], column.u[m], ut);
+        ut *= basis.w[k];
+        r = fma(g[0], ur, fma(g[1], us, g[2] * ut));
+        s = fma(g[1], ur, fma(g[3], us, g[4] * ut));
+        const double along_t = fma(g[2], ur, fma(g[4], us, g[5] * ut));
+        for (int m = 0; m < n; ++m) column.sum[m] = fma(basis.d[k * n + m], along_t, column.sum[m]);
+      });
+    });
+    team.each([&](int t) {
+      const Place<n> at(t);
+      if (columns(t).element < 0) return;
+      store(derivative<true, !one>(load(along_r + row_at(at), 1)), along_r + row_at(at), 1);
+      store(derivative<true, !one>(load(along_s + file_at(at), stride)), along_s + file_at(at), stride);
+    });
+    team.each([&](int t) {
+      const Place<n> at(t);
+      const Column& column = columns(t);
+      if (column.element < 0) return;
+      double energy = 0;
+      for (int k = 0; k < n; ++k) {
+        const std::int64_t point = at.point(column.element, k);
+        const int here = column_at(at) + k * plane;
+        double value = h1 * (column.sum[k] + (along_r[here] + along_s[here]));
+        if (mass != nullptr) value = fma(h2 * mass[point], column.u[k], value);
+        out[point] = value;
+        energy = fma(value, column.u[k], energy);
+      }
+      along_r[column_at(at)] = energy;
+    });
+    if (energies == nullptr) return;
+    add_by_halves<n>(team, [&](int t) -> double& { return along_r[column_at(Place<n>(t))]; });
+    team.each([&](int t) {
+      if (t % (n * n) == 0 && columns(t).element >= 0) energies[columns(t).element] = along_r[column_at(Place<n>(t))];
+    });
+  }
+};
+
+}  // namespace slipstream::sem
