@@ -6,6 +6,7 @@
 
 #include <slipstream/error.hpp>
 
+#include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "machine/clock.hpp"
 #include "solver/stencil/impl.hpp"
@@ -13,7 +14,6 @@
 namespace slipstream::stencil {
 namespace {
 
-constexpr const char* header = "slipstream tuned steps of an exchange 1";
 constexpr int candidates[] = {1, 2, 3, 4, 6, 8};
 /// A measurement lasts about so long.
 constexpr double trial_seconds = 0.1;
@@ -29,21 +29,17 @@ std::string key_of(const Machine& machine, int rank, const Options& options) {
   return text.str();
 }
 
-std::string to_text(const std::string& key, const StepsTuning& found) {
+std::string to_lines(const StepsTuning& found) {
   std::ostringstream text;
-  text << header << "\nkey " << key << "\nsteps " << found.steps;
+  text << "steps " << found.steps;
   for (const auto& [steps, seconds] : found.tried) text << ' ' << steps << ' ' << seconds;
   text << '\n';
-  return sealed(text.str());
+  return text.str();
 }
 
-std::optional<StepsTuning> from_text(const std::string& key, const std::string& text) {
-  const std::optional<std::string> whole = unsealed(text);
-  if (!whole) return {};
-  std::istringstream lines(*whole);
-  std::string first, second, word;
-  if (!std::getline(lines, first) || first != header) return {};
-  if (!std::getline(lines, second) || second != "key " + key) return {};
+std::optional<StepsTuning> from_lines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string word;
   StepsTuning found;
   if (!(lines >> word >> found.steps) || word != "steps" || found.steps < 1) return {};
   std::pair<int, double> one;
@@ -81,21 +77,14 @@ StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options
   check(options);
   require(!is_implicit(options), "implicit steps exchange in each iteration");
   options.tune.reset();
-  const std::string key = comm.broadcast(key_of(machine, comm.rank(), options), 0);
-  const std::string folder = how.cache_folder.empty() ? tuner_cache_folder() : how.cache_folder;
-  const std::string file = folder.empty() ? "" : cache_file(folder, key);
-  std::vector<std::string> notes;
-  std::string text;
-  if (comm.rank() == 0 && !how.retune && !file.empty()) {
-    text = read_cache(file).value_or("");
-    if (!text.empty() && !from_text(key, text)) {
-      notes.push_back("warning: " + file + " is damaged; measured again");
-      text.clear();
-    }
-  }
-  text = comm.broadcast(text, 0);
-  const bool measured = text.empty();
-  if (measured) {
+  Remembered memory({"the steps of an exchange", "slipstream tuned steps of an exchange 2"},
+                    key_of(machine, comm.rank(), options), how);
+  std::optional<StepsTuning> found;
+  const auto read = [&](const std::string& lines) {
+    found = from_lines(lines);
+    return found.has_value();
+  };
+  memory.find(comm, read, [&] {
     StepsTuning best;
     double least = std::numeric_limits<double>::infinity();
     for (const int steps : candidates) {
@@ -106,17 +95,11 @@ StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options
       least = best.tried.back().second;
       best.steps = steps;
     }
-    text = comm.broadcast(to_text(key, best), 0);
-    if (comm.rank() == 0) {
-      const std::string failure = file.empty() ? "neither XDG_CACHE_HOME nor HOME is set" : write_cache(file, text);
-      if (!failure.empty()) notes.push_back("the steps of an exchange are not kept: " + failure);
-    }
-  }
-  std::optional<StepsTuning> found = from_text(key, text);
-  require(found.has_value(), "the ranks do not agree on the steps of an exchange: they run different builds");
-  found->source = measured ? "measured" : "cache";
-  found->file = file;
-  found->notes = std::move(notes);
+    return to_lines(best);
+  });
+  found->source = memory.measured() ? "measured" : "cache";
+  found->file = memory.file();
+  found->notes = std::move(memory.notes());
   return *found;
 }
 
