@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <deque>
-#include <filesystem>
 #include <optional>
 #include <thread>
 
@@ -278,25 +277,20 @@ TEST(Copies, OfSevenFieldsThatSwapAreToBePutIntoTwo) {
   EXPECT_NE(error.find("put fields that swap into two exchanges"), std::string::npos) << error;
 }
 
-/// Memory files of this process.
-int memory_files() {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    count += std::filesystem::read_symlink(entry, gone).string().find("memfd:slipstream") != std::string::npos;
-  }
-  return count;
+/// Bytes that exchanges hold on this rank's device.
+std::size_t held(const Pieces& p) {
+  return p.comm.arena(p.machine.device(p.machine.devices_of_rank(p.comm.rank()).front()).local).use().used;
 }
 
 TEST(End, WaitsForRanksThatComeLate) {
   Pieces p(1);
   if (p.comm.size() == 1) GTEST_SKIP() << "needs two ranks";
   Field u(p.grid, Pieces::named("u"));
-  const int before = memory_files();
+  const std::size_t before = held(p);
   std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}});
   if (p.comm.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(6));
   exchange.reset();
-  EXPECT_EQ(memory_files(), before);
+  EXPECT_EQ(held(p), before);
 }
 
 TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
@@ -305,11 +299,11 @@ TEST(End, KeepsTheMemoryThatRanksWhoDoNotComeMayStoreTo) {
   Field u(p.grid, Pieces::named("u"));
   ExchangeOptions options;
   options.wait_limit = 0.3;
-  const int before = memory_files();
+  const std::size_t before = held(p);
   std::optional<Exchange> exchange(std::in_place, p.comm, p.grid, std::vector<ExchangeItem>{{&p.halo, &u}}, options);
-  EXPECT_GT(memory_files(), before);
+  EXPECT_GT(held(p), before);
   if (p.comm.rank() == 0) exchange.reset();
-  EXPECT_GT(memory_files(), before);
+  EXPECT_GT(held(p), before);
   p.comm.barrier();
 }
 
