@@ -140,7 +140,7 @@ class SolidsTuner {
 
  private:
   Remembered memory_of(const std::string& key) const {
-    return {{"the way in which solid cells are kept", "slipstream tuned solids 1"}, key, how_};
+    return {{"the choice for solid cells", "slipstream tuned solids 1"}, key, how_};
   }
   void note(Remembered& memory) { notes.insert(notes.end(), memory.notes().begin(), memory.notes().end()); }
 
