@@ -86,8 +86,8 @@ struct FftProcessGrids {
 /// u lies on physical(): x whole, y and z cut. v lies on spectral(), whose axes are z, x, y in this order (z fastest):
 /// z whole, x and y cut; or as u where FftOptions::transposed is false. Arrays are packed: no ghosts, rows without
 /// gaps. Sizes may be any; a device that gets nothing holds no block. Lines on a device are transformed by FFTW on the
-/// host and by cuFFT, and whatever moves between devices moves by Transposes. The same decomposition gives the same
-/// bits.
+/// host and by cuFFT, or by kernels of its own that store their results, and whatever moves between devices moves by
+/// Transposes. The same decomposition gives the same bits.
 ///
 /// One object may be used by one host thread at a time. Construction, use and end are collective.
 class Fft {

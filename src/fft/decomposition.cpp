@@ -135,6 +135,8 @@ std::array<std::int64_t, 2> Decomposition::work_bytes(int device) const {
     at = 1 - at;
     bytes[at] = std::max(bytes[at], 2 * word() * volume_on(device, stage));
   }
+  // Slabs of real values go back from one to the other as they are in physical space.
+  if (real && !alone() && !pencils()) bytes[1] = std::max(bytes[1], bytes[0]);
   return bytes;
 }
 
@@ -191,6 +193,19 @@ LineBatch Decomposition::first_two(const Extent& block) const {
 LineBatch Decomposition::turned(const Extent& block) const {
   LineBatch batch = last(block, false);
   batch.turned = true;
+  // Complex values are no modes along x any more.
+  batch.highest = {highest[1], real ? highest[0] : -1};
+  return batch;
+}
+
+LineBatch Decomposition::back_along_x(const Extent& block) const {
+  LineBatch batch = complex(false);
+  batch.kind = Kind::complex_to_real;
+  batch.sizes = {cells[0]};
+  batch.rows = block[1];
+  batch.count = block[1] * block[2];
+  batch.from = {0, 1, modes[0]};
+  batch.to = {0, 1, cells[0]};
   return batch;
 }
 

@@ -57,9 +57,11 @@ struct Decomposition {
   /// block's first axis in place; and along z where one device holds all.
   LineBatch first(const Extent& block, bool forward) const;
   LineBatch in_place(const Extent& block, bool forward) const;
-  /// Of a slab of complex values, backward: along z and x of its spectrum, and then along y from y, x, z to x, y, z.
+  /// Of a slab, backward: of complex values along z and x of its spectrum; along y from y, x, z to x, y, z; and of real
+  /// values along x.
   LineBatch first_two(const Extent& block) const;
   LineBatch turned(const Extent& block) const;
+  LineBatch back_along_x(const Extent& block) const;
   LineBatch last(const Extent& block, bool forward) const;  ///< not in place
   LineBatch alone_along_z(bool forward) const;
 

@@ -112,12 +112,14 @@ struct Fft::Impl {
   void add_lines(std::vector<fft::Step>& steps, fft::Stage stage, fft::Array from, fft::Array to, const BatchOf& batch);
   /// Options of the next move of a lane that is packed, measured where that is asked for.
   ExchangeOptions options_of_move(const fft::Lane& lane, const Grid& on, const ExchangeItem& item);
-  void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to,
-                fft::Array source);
+  /// `clears`: what does not travel must be zero at the target.
+  void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
+                bool clears = false);
   /// Whether the lines before a move may store their results: routes and sizes of all ranks allow it.
   bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item) const;
-  /// Whether a slab does lines along x before its move backward, too, so that the link is busy meanwhile.
-  bool ends_with_y() const;
+  /// Whether a slab goes back to y, x, z, by the kernels of GPUs: complex values with lines along x before the move, so
+  /// that the link is busy meanwhile; real ones reading the modes that have come alone.
+  bool goes_back_turned() const;
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
   void share_workspace();

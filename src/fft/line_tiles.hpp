@@ -33,6 +33,8 @@ struct LinePass {
   const T* from = nullptr;                                                         ///< numbers: of a complex value two
   std::int64_t step_across = 0, step_third = 0;                                    ///< numbers
   std::int32_t lines = 0, first_third = 0, thirds = 0, first_tile = 0, tiles = 0;  ///< what is asked for of them
+  /// Read are the values below `low` and from `high` on, of lines below `used_lines`: others count as zero.
+  std::int32_t low = 0x7fffffff, high = 0x7fffffff, used_lines = 0x7fffffff;
   // Into an array, where there is one.
   Pair<T>* to = nullptr;
   std::int64_t to_along = 0, to_across = 0, to_third = 0;  ///< values
@@ -197,8 +199,9 @@ struct LineTiles {
     });
     if (!head.open || !some(p, head)) return;
     const T* const rows = p.from + first * p.step_across + item.third * p.step_third;
-    team.each(
-        [&](int thread) { begin<n, parts, R::first, real>(thread, team.threads(), tile, rows, p, count, item.part); });
+    team.each([&](int thread) {
+      begin<n, parts, R::first, real>(thread, team.threads(), tile, rows, p, first, count, item.part);
+    });
     if constexpr (R::count == 3) team.each([&](int thread) { middle<R, parts, real>(thread, team.threads(), tile); });
     if constexpr (!real) {
       team.each([&](int thread) {
@@ -248,18 +251,21 @@ struct LineTiles {
   }
 
   template <int n, int parts, int radix, bool real>
-  SLIP_FN void begin(int thread, int size, Pair<T>* tile, const T* rows, const LinePass<T>& p, int count, int q) const {
+  SLIP_FN void begin(int thread, int size, Pair<T>* tile, const T* rows, const LinePass<T>& p, int first, int count,
+                     int q) const {
     constexpr int values = n / parts, m = values / radix, fine = length / n;
     for (int b = thread; b < m * count; b += size) {
       const int i = b % m, line = b / m;
       const auto* const row = reinterpret_cast<const Pair<T>*>(rows + line * p.step_across);
+      const int low = line < p.used_lines - first ? p.low : 0, high = low > 0 ? p.high : 0x7fffffff;
+      const auto value = [&](int k) { return k < low || k >= high ? row[k] : Pair<T>{T(0), T(0)}; };
       Pair<T> x[radix];
       if constexpr (parts == 1) {
-        for (int j = 0; j < radix; ++j) x[j] = row[i + j * m];
+        for (int j = 0; j < radix; ++j) x[j] = value(i + j * m);
       } else if constexpr (parts == 2) {
         const T sign = q == 0 ? T(1) : T(-1);
         for (int j = 0; j < radix; ++j) {
-          const Pair<T> u = row[i + j * m], v = row[i + j * m + values];
+          const Pair<T> u = value(i + j * m), v = value(i + j * m + values);
           x[j] = {fused(sign, v.re, u.re), fused(sign, v.im, u.im)};
         }
       } else {
@@ -267,8 +273,8 @@ struct LineTiles {
         const T sign = q % 2 == 0 ? T(1) : T(-1), other = q < 2 ? T(1) : T(-1);
         // (-i)^q is 1, -i, -1, i; with parts exchanged i takes the place of -i after the exchange, as everywhere.
         for (int j = 0; j < radix; ++j) {
-          const Pair<T>* const v = row + i + j * m;
-          Pair<T> a = v[0], c = v[2 * values], b1 = v[values], d = v[3 * values];
+          const int k = i + j * m;
+          Pair<T> a = value(k), c = value(k + 2 * values), b1 = value(k + values), d = value(k + 3 * values);
           if (!forward) a = a.exchanged(), b1 = b1.exchanged(), c = c.exchanged(), d = d.exchanged();
           const Pair<T> even = {fused(sign, c.re, a.re), fused(sign, c.im, a.im)};
           Pair<T> odd = {fused(sign, d.re, b1.re), fused(sign, d.im, b1.im)};

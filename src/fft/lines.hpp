@@ -1,6 +1,7 @@
 #pragma once
 // Fourier transforms of one device's own values, by the library that its backend has. The only thing here that backends
 // do differently.
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,6 +32,9 @@ struct LineBatch {
   /// Of one axis: value k of line i of a plane goes to k * rows + i of the plane, side by side with its neighbours'. By
   /// the kernels of GPUs, for the lines that these hold.
   bool turned = false;
+  /// Of what is turned: the highest |k| whose values are read, and the last line of a plane; -1: all. Others count as
+  /// zero.
+  std::array<std::int64_t, 2> highest{-1, -1};
 };
 
 class Lines {

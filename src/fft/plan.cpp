@@ -146,7 +146,7 @@ ExchangeOptions Fft::Impl::options_of_move(const Lane& lane, const Grid& on, con
   return found.options;
 }
 
-void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from, Stage to, Array source) {
+void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from, Stage to, Array source, bool clears) {
   const Array target = source == Array::first ? Array::second : Array::first;
   Move move;
   const auto field = [&](Stage stage, Array place, const char* name) {
@@ -180,7 +180,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     for (const auto& stored : move.stored)
       if (stored) stored->prepare(*move.exchange);
   });
-  if (to < from && cut.truncates(to)) move.clears = to;
+  if (clears && cut.truncates(to)) move.clears = to;
   Step step;
   step.from = source;
   step.to = target;
@@ -201,12 +201,14 @@ bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
-bool Fft::Impl::ends_with_y() const {
-  if (cut.alone() || cut.pencils() || cut.real || !cut.transposed || cut.truncates(Stage::physical)) return false;
+bool Fft::Impl::goes_back_turned() const {
+  if (cut.alone() || cut.pencils() || !cut.transposed || (!cut.real && cut.truncates(Stage::physical))) return false;
   if (!options.store.value_or(true)) return false;
   bool able = true;
   for (const Device device : local)
-    able = able && fft::can_store(device.backend, true, cut.first_two({cut.cells[2], cut.cells[0], 1})) &&
+    able = able &&
+           (cut.real ? fft::can_store(device.backend, true, cut.last({cut.cells[2], 1, 1}, false))
+                     : fft::can_store(device.backend, true, cut.first_two({cut.cells[2], cut.cells[0], 1}))) &&
            fft::can_store(device.backend, true, cut.turned({cut.cells[1], cut.cells[0], 1})) &&
            (device.backend != Backend::host || options.gpu_lines);
   if (comm.max(able ? 0 : 1) > 0) return false;
@@ -250,11 +252,15 @@ void Fft::Impl::plan_backward(Lane& lane) {
   }
   std::vector<Stage> path = cut.path();
   Array place = path.size() % 2 ? Array::second : Array::first;
-  if (ends_with_y()) {
-    add_lines(backward, Stage::spectral, Array::from, place, [&](const Extent& block) { return cut.first_two(block); });
+  if (goes_back_turned()) {
+    add_lines(backward, Stage::spectral, Array::from, place,
+              [&](const Extent& block) { return cut.real ? cut.last(block, false) : cut.first_two(block); });
     add_move(lane, backward, Stage::spectral, Stage::middle, place);
-    add_lines(backward, Stage::middle, backward.back().to, Array::to,
+    add_lines(backward, Stage::middle, backward.back().to, cut.real ? place : Array::to,
               [&](const Extent& block) { return cut.turned(block); });
+    if (cut.real)
+      add_lines(backward, Stage::physical, place, Array::to,
+                [&](const Extent& block) { return cut.back_along_x(block); });
     return;
   }
   if (cut.transposed) {
@@ -265,7 +271,7 @@ void Fft::Impl::plan_backward(Lane& lane) {
   }
   path.insert(path.begin(), Stage::physical);
   for (std::size_t i = path.size() - 1; i > 0; --i) {
-    add_move(lane, backward, path[i], path[i - 1], place);
+    add_move(lane, backward, path[i], path[i - 1], place, path[i - 1] < path[i]);
     place = backward.back().to;
     if (path[i - 1] != Stage::physical)
       add_lines(backward, path[i - 1], place, place, [&](const Extent& block) { return cut.in_place(block, false); });

@@ -61,6 +61,11 @@ class RadixLines final : public Lines {
     pass.lines = static_cast<std::int32_t>(batch_.rows);
     pass.thirds = static_cast<std::int32_t>(batch_.count / batch_.rows);
     pass.tiles = tiles_of<T>(batch_.rows);
+    if (const std::int64_t most = batch_.highest[0]; most >= 0 && 2 * most + 1 < length) {
+      pass.low = static_cast<std::int32_t>(most + 1);
+      pass.high = static_cast<std::int32_t>(length - most);
+    }
+    if (batch_.highest[1] >= 0) pass.used_lines = static_cast<std::int32_t>(batch_.highest[1] + 1);
     pass.to = static_cast<Pair<T>*>(to);
     pass.to_along = batch_.rows;
     pass.to_across = 1;

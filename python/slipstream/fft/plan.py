@@ -41,8 +41,8 @@ class Plan:
     overlap: of several components, one's values travel while the lines of the next are transformed; takes work arrays
         and messages twice.
     store: True where the last transform before a move stores its results where they must go, and nothing packs them:
-        on devices that have such a transform, where all messages travel by the routes kernel or direct: the host has one
-        for all sizes, with the same bits either way, GPUs for powers of two. None: as True.
+        on devices that have such a transform, where all messages travel by the routes kernel or direct. The host has
+        one for all sizes, with the same bits either way, GPUs for powers of two. None: as True.
     routes, options: as Exchange has them.
 
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
