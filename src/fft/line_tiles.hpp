@@ -110,16 +110,17 @@ struct LineTiles {
       item.part = static_cast<std::int32_t>(index % first_parts), index /= first_parts;
       item.tile = static_cast<std::int32_t>(index % pass[0].tiles) + pass[0].first_tile;
       item.third = static_cast<std::int32_t>(index / pass[0].tiles) + pass[0].first_third;
-      return lines<first_half, first_parts, real_first>(team, pass[0], item, tile, head);
+      return lines<first_half, first_parts, real_first, !real_first>(team, pass[0], item, tile, head);
     }
     team.each([&](int thread) {
       if (thread == 0) head.item = item_of(atomic_add(two.ticket, 1));
     });
     const Item item = head.item;
     if (item.second) {
-      lines<length, second_parts, false>(team, pass[1], item, tile, head);
+      lines<length, second_parts, false, false>(team, pass[1], item, tile, head);
     } else {
-      if (item.third < pass[0].thirds) lines<first_half, first_parts, real_first>(team, pass[0], item, tile, head);
+      if (item.third < pass[0].thirds)
+        lines<first_half, first_parts, real_first, false>(team, pass[0], item, tile, head);
       team.each([&](int thread) {
         if (thread != 0) return;
         fence_device();
@@ -169,7 +170,8 @@ struct LineTiles {
   /// Neither what runs along a line nor what runs across meets itself in a bank.
   SLIP_FN static int at(int e, int line) { return e * wide + ((line + e) & (wide - 1)); }
 
-  template <int n, int parts, bool real, class Team>
+  /// `ranges`: the values that are read may be some of them alone; to ask that of each takes a tenth of the time.
+  template <int n, int parts, bool real, bool ranges, class Team>
   SLIP_FN void lines(const Team& team, const LinePass<T>& p, const Item& item, Pair<T>* tile, Head& head) const {
     constexpr int held_values = n / parts;
     using R = Radices<held_values>;
@@ -200,7 +202,10 @@ struct LineTiles {
     if (!head.open || !some(p, head)) return;
     const T* const rows = p.from + first * p.step_across + item.third * p.step_third;
     team.each([&](int thread) {
-      begin<n, parts, R::first, real>(thread, team.threads(), tile, rows, p, first, count, item.part);
+      if constexpr (ranges)
+        if (p.low < n || p.used_lines < p.lines)
+          return begin<n, parts, R::first, real, true>(thread, team.threads(), tile, rows, p, first, count, item.part);
+      begin<n, parts, R::first, real, false>(thread, team.threads(), tile, rows, p, first, count, item.part);
     });
     if constexpr (R::count == 3) team.each([&](int thread) { middle<R, parts, real>(thread, team.threads(), tile); });
     if constexpr (!real) {
@@ -250,7 +255,7 @@ struct LineTiles {
             static_cast<std::int32_t>(end - begin)};
   }
 
-  template <int n, int parts, int radix, bool real>
+  template <int n, int parts, int radix, bool real, bool ranges>
   SLIP_FN void begin(int thread, int size, Pair<T>* tile, const T* rows, const LinePass<T>& p, int first, int count,
                      int q) const {
     constexpr int values = n / parts, m = values / radix, fine = length / n;
@@ -258,7 +263,7 @@ struct LineTiles {
       const int i = b % m, line = b / m;
       const auto* const row = reinterpret_cast<const Pair<T>*>(rows + line * p.step_across);
       const int low = line < p.used_lines - first ? p.low : 0, high = low > 0 ? p.high : 0x7fffffff;
-      const auto value = [&](int k) { return k < low || k >= high ? row[k] : Pair<T>{T(0), T(0)}; };
+      const auto value = [&](int k) { return !ranges || k < low || k >= high ? row[k] : Pair<T>{T(0), T(0)}; };
       Pair<T> x[radix];
       if constexpr (parts == 1) {
         for (int j = 0; j < radix; ++j) x[j] = value(i + j * m);

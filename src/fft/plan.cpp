@@ -202,7 +202,8 @@ bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem
 }
 
 bool Fft::Impl::goes_back_turned() const {
-  if (cut.alone() || cut.pencils() || !cut.transposed || (!cut.real && cut.truncates(Stage::physical))) return false;
+  // Of real values of which all modes are used it would take longer.
+  if (cut.alone() || cut.pencils() || !cut.transposed || cut.real != cut.truncates(Stage::physical)) return false;
   if (!options.store.value_or(true)) return false;
   bool able = true;
   for (const Device device : local)
