@@ -133,32 +133,29 @@ def tuning_lines(tuning: Mapping[str, Any]) -> list[str]:
     return lines + [f"routes: {note}" for note in tuning["notes"]]
 
 
-def split_lines(split: Mapping[str, Any]) -> list[str]:
-    """How the width of the rim was found, for the terminal; none where the case gives it."""
+def _found(name: str, what: str, tuned: Mapping[str, Any]) -> list[str]:
+    """What was found by measurement, and how; none where the options or the rules say it."""
     lines = []
-    if split["source"] != "options":
-        what = " x ".join(map(str, split["rim"])) + " cells" if split["overlap"] else "none, no overlap"
-        if split["overlap"] and split["rim_processors"]:
-            what += f" on {split['rim_processors']} multiprocessors"
-        how = f"from {split['file']}"
-        if split["source"] == "measured":
-            how = f"measured in {split['seconds']:.2f} s" + (f", kept in {split['file']}" if split["file"] else "")
-        lines.append(f"rim: {what}, {how}")
-    return lines + [f"rim: {note}" for note in split["notes"]]
+    if tuned["source"] != "options":
+        how = f"from {tuned['file']}"
+        if tuned["source"] == "measured":
+            how = f"measured in {tuned['seconds']:.2f} s" + (f", kept in {tuned['file']}" if tuned["file"] else "")
+        lines.append(f"{name}: {what}, {how}")
+    return lines + [f"{name}: {note}" for note in tuned["notes"]]
+
+
+def split_lines(split: Mapping[str, Any]) -> list[str]:
+    """How the width of the rim was found, for the terminal."""
+    what = " x ".join(map(str, split["rim"])) + " cells" if split["overlap"] else "none, no overlap"
+    if split["overlap"] and split["rim_processors"]:
+        what += f" on {split['rim_processors']} multiprocessors"
+    return _found("rim", what, split)
 
 
 def team_lines(teams: Mapping[str, Any]) -> list[str]:
-    """How a step by moments was shared out to teams, for the terminal; none where the case or the rules say it."""
-    lines = []
-    if teams["source"] != "options":
-        what = (
-            " x ".join(map(str, teams["tile"])) + f" cells, {teams['chunk']} planes" if teams["chunk"] else "as usual"
-        )
-        how = f"from {teams['file']}"
-        if teams["source"] == "measured":
-            how = f"measured in {teams['seconds']:.2f} s" + (f", kept in {teams['file']}" if teams["file"] else "")
-        lines.append(f"tile: {what}, {how}")
-    return lines + [f"tile: {note}" for note in teams["notes"]]
+    """How a step by moments was shared out to teams, for the terminal."""
+    tile = " x ".join(map(str, teams["tile"])) + f" cells, {teams['chunk']} planes"
+    return _found("tile", tile if teams["chunk"] else "as usual", teams)
 
 
 def solid_lines(blocks: Mapping[str, Any]) -> list[str]:

@@ -43,10 +43,10 @@ class LbmCase(FlowCase):
         return {
             "cells": self.grid.cells,
             "periodic": self.grid.periodic,
-            **lbm.model_dump(),
+            **lbm.model_dump(exclude={"chunk"}),  # the exchange has another
             "alignment": 0 if lbm.alignment == "auto" else lbm.alignment,
-            "tile": (0, 0) if lbm.tile == "auto" else lbm.tile,
-            "chunk": 0 if lbm.chunk == "auto" else lbm.chunk,
+            "tile": lbm.tile_cells,
+            "tile_planes": 0 if lbm.chunk == "auto" else lbm.chunk,
             "viscosity": scales.viscosity,
             "force": self.force,
             "density_drop": self.density_drop,

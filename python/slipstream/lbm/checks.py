@@ -76,9 +76,8 @@ def _representation(case: LbmCase) -> Iterator[Problem]:
                 yield ("lbm", key), 'shares out a step by moments; take lbm.representation = "moments", or leave it out'
         return
     cells = case.grid.cells
-    if lbm.tile != "auto" and (lbm.tile[0] > cells[0] or lbm.tile[1] > cells[1]):
-        tile = f"{lbm.tile[0]} x {lbm.tile[1]}"
-        yield ("lbm", "tile"), f'{tile} cells do not fit a grid of {" x ".join(map(str, cells))}; take "auto"'
+    if lbm.tile_cells[0] > cells[0] or lbm.tile_cells[1] > cells[1]:
+        yield ("lbm", "tile"), f'{lbm.tile} cells do not fit a grid of {" x ".join(map(str, cells))}; take "auto"'
     if lbm.chunk != "auto" and lbm.chunk > cells[2]:
         yield ("lbm", "chunk"), f"the grid has {cells[2]} planes along z, fewer than {lbm.chunk}"
     suited = {

@@ -52,9 +52,9 @@ class LbmTable(Table):
         "64 on the host.",
     )
 
-    tile: tuple[Literal[64], Literal[4]] | tuple[Literal[32], Literal[8]] | Literal["auto"] = Field(
+    tile: Literal["auto", "64x4", "32x8"] = Field(
         "auto",
-        description="By moments: cells along x and y that a team of threads takes, [64, 4] or [32, 8]; on the host "
+        description="By moments: cells along x and y that a team of threads takes; on the host "
         "whole rows, as many as the tile is high. auto: what suits the precision, or the fastest where exchange.tune "
         "measures. The same bits.",
     )
@@ -62,6 +62,12 @@ class LbmTable(Table):
         "auto",
         description="By moments: planes along z that a team goes through at most; auto: as for tile. The same bits.",
     )
+
+    @property
+    def tile_cells(self) -> tuple[int, int]:
+        """Of a tile along x and y; zeros: auto."""
+        width, height = (0, 0) if self.tile == "auto" else map(int, self.tile.split("x"))
+        return width, height
 
     @model_validator(mode="before")
     @classmethod

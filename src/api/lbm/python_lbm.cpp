@@ -73,7 +73,7 @@ lbm::Options options_from(const nb::dict& dict) {
   reader.read("layout", layout);
   reader.read("alignment", o.alignment);
   reader.read("tile", o.tile);
-  reader.read("chunk", o.chunk);
+  reader.read("tile_planes", o.chunk);  // "chunk" is the exchange's
   reader.read("walls", walls);
   reader.read("boundaries", boundaries);
   read_cut_and_exchange(reader, o);
@@ -155,26 +155,29 @@ nb::list local_arrays(nb::object self, const std::string& name) {
   return block_arrays(run.grid(), field, self);
 }
 
-nb::dict split_dict(const lbm::Split& split) {
+/// How something was found.
+template <class Tuned>
+nb::dict source_of(const Tuned& tuned) {
   nb::dict d;
+  d["source"] = tuned.source;
+  d["file"] = tuned.file;
+  d["seconds"] = tuned.seconds;
+  d["notes"] = nb::cast(tuned.notes);
+  return d;
+}
+
+nb::dict split_dict(const lbm::Split& split) {
+  nb::dict d = source_of(split);
   d["overlap"] = split.overlap;
   d["rim"] = triple(split.rim);
   d["rim_processors"] = split.rim_processors;
-  d["source"] = split.source;
-  d["file"] = split.file;
-  d["seconds"] = split.seconds;
-  d["notes"] = nb::cast(split.notes);
   return d;
 }
 
 nb::dict teams_dict(const lbm::Teams& teams) {
-  nb::dict d;
+  nb::dict d = source_of(teams);
   d["tile"] = nb::make_tuple(teams.tile[0], teams.tile[1]);
   d["chunk"] = teams.chunk;
-  d["source"] = teams.source;
-  d["file"] = teams.file;
-  d["seconds"] = teams.seconds;
-  d["notes"] = nb::cast(teams.notes);
   return d;
 }
 

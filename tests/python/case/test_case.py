@@ -121,7 +121,7 @@ def test_walls_reach_the_solver_in_lattice_units(small: Path) -> None:
 
 def test_options_hold_every_key_of_the_solver(small: Path) -> None:
     keys = {"cells", "periodic", "lattice", "collision", "magic", "viscosity", "precision", "layout", "alignment"}
-    keys |= {"streaming", "solids", "density_drop", "coding", "representation"}
+    keys |= {"streaming", "solids", "density_drop", "coding", "representation", "tile", "tile_planes"}
     keys |= {
         "smagorinsky",
         "force",
@@ -143,6 +143,12 @@ def test_what_a_user_pins_of_an_exchange_reaches_the_solver(small: Path) -> None
     pins = {"pack": "memcpy3d", "streams": "one", "sync": True, "grouping": "nodes", "teams": 8, "chunk": 65536}
     options = load(small, [f"exchange.{key}={json.dumps(value)}" for key, value in pins.items()]).options()
     assert {key: options[key] for key in pins} == pins
+
+
+def test_tile_and_chunk_of_a_step_reach_the_solver_beside_the_chunk_of_an_exchange(small: Path) -> None:
+    words = ["lbm.representation=moments", "grid.cells=[64,16,16]", "lbm.tile=64x4", "lbm.chunk=8"]
+    options = load(small, [*words, "exchange.chunk=65536"]).options()
+    assert (options["tile"], options["tile_planes"], options["chunk"]) == ((64, 4), 8, 65536)
 
 
 def test_eddies_and_force_reach_the_solver(small: Path) -> None:
@@ -342,8 +348,8 @@ def test_moments_move_twenty_numbers_a_cell_and_are_recursive_unless_told(small:
         (["lbm.representation=moments", "lbm.streaming=in_place"], "moments cannot be had with 'in_place'"),
         (["lbm.representation=moments", "lbm.solids=sparse"], "moments cannot be had with 'sparse'"),
         (["lbm.representation=moments", "lbm.layout=soa_z"], "moments cannot be had with 'soa_z'"),
-        (["lbm.representation=moments", "lbm.tile=[64,4]"], "64 x 4 cells do not fit a grid of 16 x 16 x 16"),
-        (["lbm.representation=moments", "lbm.tile=[16,4]"], "lbm.tile"),
+        (["lbm.representation=moments", "lbm.tile=64x4"], "64x4 cells do not fit a grid of 16 x 16 x 16"),
+        (["lbm.representation=moments", "lbm.tile=16x4"], "lbm.tile: should be 'auto', '64x4' or '32x8'"),
         (["lbm.representation=moments", "lbm.chunk=17"], "the grid has 16 planes along z, fewer than 17"),
         (["lbm.chunk=8"], "lbm.chunk: shares out a step by moments"),
     ],
