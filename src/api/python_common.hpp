@@ -49,6 +49,17 @@ void bind_sem_solver(nb::module_& module);
 void bind_bench_exchange(nb::module_& module);
 void bind_doctor(nb::module_& module);
 
+/// How something was found that may have been measured: the first entries of its dictionary.
+template <class Tuned>
+nb::dict source_of(const Tuned& tuned) {
+  nb::dict found;
+  found["source"] = tuned.source;
+  found["file"] = tuned.file;
+  if constexpr (requires { tuned.seconds; }) found["seconds"] = tuned.seconds;
+  found["notes"] = nb::cast(tuned.notes);
+  return found;
+}
+
 inline nb::tuple triple(const Extent& e) { return nb::make_tuple(e[0], e[1], e[2]); }
 
 }  // namespace slipstream::python

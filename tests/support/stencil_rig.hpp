@@ -50,6 +50,21 @@ inline Options heat(Extent cells, std::array<bool, 3> periodic) {
   return options;
 }
 
+/// Of a whole grid in one array, a cell of it or one beyond its sides.
+inline double value_at(const Options& options, const std::vector<double>& u, Extent p) {
+  const Extent& n = options.cells;
+  for (int a = 0; a < 3; ++a) {
+    if (n[a] == 1) p[a] = 0;
+    if (options.periodic[a]) p[a] = (p[a] + n[a]) % n[a];
+    if (p[a] >= 0 && p[a] < n[a]) continue;
+    if (options.sides == Sides::fixed) return 0;
+    p[a] = p[a] < 0 ? 0 : n[a] - 1;
+  }
+  return u[static_cast<std::size_t>((p[2] * n[1] + p[1]) * n[0] + p[0])];
+}
+/// The Laplacian of 27 points times the square of the spacing: weights by the squared distance of a neighbour.
+constexpr double cube_weights[] = {-128. / 30, 14. / 30, 3. / 30, 1. / 30};
+
 inline double largest_off(const std::vector<double>& a, const std::vector<double>& b) {
   double off = 0;
   for (std::size_t n = 0; n < a.size(); ++n) off = std::max(off, std::abs(a[n] - b[n]));

@@ -29,20 +29,10 @@ FIGURES = frozenset({"ms_per_step", "mcells_per_s", "copy_gbs", "share", "device
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="boxes of N^3 cells")
+    options.sizes(parser, "boxes of N^3 cells")
     parser.add_argument("--types", nargs="+", default=["f64"], choices=sorted(BYTES), help="number formats")
     parser.add_argument("--schemes", nargs="+", default=["rk4"], choices=sorted(STAGES), help="of time")
-    parser.add_argument(
-        "--decompositions",
-        nargs="+",
-        default=["slab"],
-        choices=["slab", "pencil", "measured"],
-        help="how devices share the values",
-    )
-    parser.add_argument(
-        "--store", nargs="+", default=[], choices=["yes", "no"], help="transforms store their results themselves"
-    )
-    parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
+    options.transforms(parser)
     options.routes(parser)
     options.devices(parser)
 

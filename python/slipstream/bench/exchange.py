@@ -312,7 +312,7 @@ class _Session:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--part", nargs="+", choices=[*PARTS, "all"], default=["all"], help="what to measure")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 cells a device")
+    options.sizes(parser, "cubes of N^3 cells a device")
     options.devices(parser)
     options.halo(parser)
     parser.add_argument("--alignment", type=int, default=32,

@@ -42,27 +42,13 @@ FIGURES = frozenset(
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 values")
+    options.sizes(parser, "cubes of N^3 values")
     parser.add_argument(
         "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="of the values; f32 and f64: real to complex"
     )
-    parser.add_argument(
-        "--decompositions",
-        nargs="+",
-        default=["slab"],
-        choices=["slab", "pencil", "measured"],
-        help="how devices share the values; measured: the fastest process grid",
-    )
+    options.transforms(parser)
     parser.add_argument(
         "--components", type=int, default=1, metavar="C", help="arrays that are transformed in one call"
-    )
-    parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
-    parser.add_argument(
-        "--store",
-        nargs="+",
-        default=[],
-        choices=["yes", "no"],
-        help="the last transform before a move stores its results where they must go, or the engine packs them",
     )
     parser.add_argument(
         "--cufftxt", action="store_true", help="a row of cufftXt on all GPUs of one process beside each size and type"

@@ -58,6 +58,20 @@ def precision(parser: argparse.ArgumentParser, default: str, choices: Sequence[s
                         help=f"default: {default}")  # fmt: skip
 
 
+def sizes(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help=what)
+
+
+def transforms(parser: argparse.ArgumentParser) -> None:
+    """Of Fourier transforms, alone or in a flow: what devices hold, who stores, what overlaps."""
+    parser.add_argument("--decompositions", nargs="+", default=["slab"], choices=["slab", "pencil", "measured"],
+                        help="how devices share the values; measured: the fastest process grid")  # fmt: skip
+    parser.add_argument("--store", nargs="+", default=[], choices=["yes", "no"],
+                        help="the last transform before a move stores its results where they must go, or the engine "
+                        "packs them")  # fmt: skip
+    parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
+
+
 def method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lattice", choices=["D3Q19", "D3Q27"], default="D3Q19")
     parser.add_argument(

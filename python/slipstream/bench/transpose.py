@@ -42,7 +42,7 @@ FIGURES = frozenset({"time_us", "gbs", "copy_gbs", "link_gbs", "share", "setup_s
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sizes", type=int, nargs="+", default=[], metavar="N", help="cubes of N^3 values")
+    options.sizes(parser, "cubes of N^3 values")
     parser.add_argument(
         "--turns", nargs="+", default=["xyz", "zyx"], choices=sorted(TURNS), help="order of the target's axes"
     )

@@ -13,6 +13,7 @@ from slipstream.flow import initial
 from slipstream.lbm import scales
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.scales import MACH_HIGH, Problem, step_remedy
+from slipstream.lbm.tables import BY_MOMENTS
 
 #: Sides of given velocity balance where what they let in and out differs by no more than this, of both together.
 BALANCE = 1e-3
@@ -62,7 +63,7 @@ def _representation(case: LbmCase) -> Iterator[Problem]:
     """What ten moments cannot do, and what only they can."""
     lbm = case.lbm
     by_moments = lbm.representation == "moments"
-    if (lbm.collision in ("regularised", "recursive")) != by_moments:
+    if (lbm.collision in BY_MOMENTS) != by_moments:
         yield (
             ("lbm", "collision"),
             f'"{lbm.collision}" needs more than the ten moments that a cell holds; take "regularised" or "recursive", '

@@ -6,6 +6,9 @@ from pydantic import Field, model_validator
 
 from slipstream.base.keys import Positive, Table
 
+#: Collisions that run by moments, and by them alone.
+BY_MOMENTS = frozenset({"regularised", "recursive"})
+
 
 class LbmTable(Table):
     """[lbm]: the method."""

@@ -46,11 +46,7 @@ nb::list arena_list(const std::vector<ArenaRow>& rows) {
 }
 
 nb::dict tuning_dict(const Tuning& tuning) {
-  nb::dict d;
-  d["source"] = tuning.source;
-  d["file"] = tuning.file;
-  d["seconds"] = tuning.seconds;
-  d["notes"] = nb::cast(tuning.notes);
+  nb::dict d = source_of(tuning);
   const Knobs& k = tuning.options.knobs;
   nb::dict knobs;
   knobs["pack"] = to_string(k.pack);

@@ -155,17 +155,6 @@ nb::list local_arrays(nb::object self, const std::string& name) {
   return block_arrays(run.grid(), field, self);
 }
 
-/// How something was found.
-template <class Tuned>
-nb::dict source_of(const Tuned& tuned) {
-  nb::dict d;
-  d["source"] = tuned.source;
-  d["file"] = tuned.file;
-  d["seconds"] = tuned.seconds;
-  d["notes"] = nb::cast(tuned.notes);
-  return d;
-}
-
 nb::dict split_dict(const lbm::Split& split) {
   nb::dict d = source_of(split);
   d["overlap"] = split.overlap;

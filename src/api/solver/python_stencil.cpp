@@ -110,12 +110,9 @@ nb::dict tune_steps(const Machine& machine, const nb::dict& dict) {
     nb::gil_scoped_release release;
     t = stencil::tune_steps(world(), machine, o, o.tune.value_or(TuneOptions{}));
   }
-  nb::dict found;
+  nb::dict found = source_of(t);
   found["steps"] = t.steps;
   found["tried"] = t.tried;
-  found["source"] = t.source;
-  found["file"] = t.file;
-  found["notes"] = t.notes;
   return found;
 }
 

@@ -12,6 +12,7 @@ from slipstream.bench import options, record
 from slipstream.bench.lbm import common, counters, solids
 from slipstream.bench.lbm.solids import PAPER_CELLS, PAPER_SHARE, case_of, measure, number
 from slipstream.bench.record import Row
+from slipstream.lbm.tables import BY_MOMENTS
 from slipstream.machine import discovery
 
 #: Columns of a row that are results and not inputs.
@@ -42,7 +43,7 @@ class Choice(solids.Choice):
 def flagfield(choice: Choice, backend: str) -> list[Row]:
     """The empty box, then solid cells computed, skipped, left out; ratios of updates of fluid cells to those of the
     first way and to those of the empty box."""
-    rows, ways = [], WAYS[:2] if solids.by_moments(choice.collision) else WAYS
+    rows, ways = [], WAYS[:2] if choice.collision in BY_MOMENTS else WAYS
     grids = [PAPER_CELLS, *((n, n, n) for n in choice.cells or CUBES[backend])]
     for cells in grids:
         empty = measure("flagfield", choice, cells, None, "dense")
@@ -139,7 +140,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     rows = flagfield(choice, backend)
     console.print(_table(choice, machine.name, rows))
     record.keep(folder, "lbm_flagfield", described, rows, FIGURES, console)
-    if backend != "cuda" or solids.by_moments(choice.collision):
+    if backend != "cuda" or choice.collision in BY_MOMENTS:
         return
     if not counters.profiler():
         console.print("no counters: Nsight Compute's ncu is not on the path")

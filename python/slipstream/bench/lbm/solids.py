@@ -18,6 +18,7 @@ from slipstream.case.reader import Source, parse
 from slipstream.geometry import beads
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
+from slipstream.lbm.tables import BY_MOMENTS
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -39,11 +40,6 @@ class Choice:
     streaming: str
 
 
-def by_moments(collision: str) -> bool:
-    """Whether a collision runs by moments, and by them alone."""
-    return collision in ("regularised", "recursive")
-
-
 def solids(cells: tuple[int, int, int], share: float) -> np.ndarray:
     """A ball in the middle, or from a third on a pack of beads."""
     if share < 0.3:
@@ -62,7 +58,7 @@ def case_of(choice: Choice, cells: tuple[int, int, int], way: str, walls: bool =
             "lbm": {
                 "precision": choice.precision,
                 "lattice": choice.lattice,
-                "representation": "moments" if by_moments(choice.collision) else "populations",
+                "representation": "moments" if choice.collision in BY_MOMENTS else "populations",
                 "collision": choice.collision,
                 "streaming": choice.streaming,
                 "solids": way,

@@ -193,9 +193,8 @@ class SolidsTuner {
     note(memory);
     if (recalled) return found;
     const Machine machine = alone_on(block.device);
-    const auto differ = options_.representation == Representation::moments
-                            ? std::vector{Solids::dense, Solids::flags}
-                            : ways_that_differ(model_of(options_), on_gpus(grid_), layout_of(grid_, options_));
+    const auto differ =
+        ways_that_differ(model_of(options_), on_gpus(grid_), layout_of(grid_, options_), options_.representation);
     for (std::size_t i = 0; i < ways.size(); ++i)
       found.seconds[i] =
           std::find(differ.begin(), differ.end(), ways[i]) == differ.end() ? never : seconds(machine, block, ways[i]);
@@ -261,7 +260,8 @@ class SolidsTuner {
 
 }  // namespace
 
-std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout) {
+std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout, Representation representation) {
+  if (representation == Representation::moments) return {Solids::dense, Solids::flags};
   if (gpu && layout != Layout::aos && !model.plain()) return {Solids::flags, Solids::sparse};
   return {ways.begin(), ways.end()};
 }

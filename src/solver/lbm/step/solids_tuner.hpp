@@ -15,8 +15,9 @@ struct KeptBlocks {
 };
 
 /// Ways of keeping solid cells whose steps are not the same: by models that are not plain a GPU leaves solid cells
-/// alone at once, with `dense` as with `flags`, unless populations lie cell by cell.
-std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout);
+/// alone at once, with `dense` as with `flags`, unless populations lie cell by cell. By moments all cells are stored.
+std::vector<Solids> ways_that_differ(const Model& model, bool gpu, Layout layout,
+                                     Representation representation = Representation::populations);
 
 /// Runs steps of the fluid at rest in each block alone, as a periodic box on its own device, in all ways that differ,
 /// and takes the fastest. A rank measures blocks of one shape and like solidity once; where several do, the slowest of

@@ -20,18 +20,8 @@ Options implicit_heat(Extent cells, std::array<bool, 3> periodic, Scheme scheme)
 /// u + rate spacing^2 Lap u by one loop over one array.
 std::vector<double> with_laplacian(const Options& options, const std::vector<double>& u, double rate) {
   const Extent n = options.cells;
-  const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-    std::int64_t p[3] = {i, j, k};
-    for (int a = 0; a < 3; ++a) {
-      if (n[a] == 1) p[a] = 0;
-      if (options.periodic[a]) p[a] = (p[a] + n[a]) % n[a];
-      if (p[a] >= 0 && p[a] < n[a]) continue;
-      if (options.sides == Sides::fixed) return 0.0;
-      p[a] = p[a] < 0 ? 0 : n[a] - 1;
-    }
-    return u[static_cast<std::size_t>((p[2] * n[1] + p[1]) * n[0] + p[0])];
-  };
-  const double cube[] = {-128. / 30, 14. / 30, 3. / 30, 1. / 30}, star[] = {-6, 1, 0, 0};
+  const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k) { return value_at(options, u, {i, j, k}); };
+  const double star[] = {-6, 1, 0, 0};
   std::vector<double> found;
   for (std::int64_t k = 0; k < n[2]; ++k)
     for (std::int64_t j = 0; j < n[1]; ++j)
@@ -39,7 +29,7 @@ std::vector<double> with_laplacian(const Options& options, const std::vector<dou
         double sum = 0;
         for (int m = 0; m < 27; ++m) {
           const int d[3] = {m % 3 - 1, m / 3 % 3 - 1, m / 9 - 1};
-          sum += (options.points == 27 ? cube : star)[d[0] * d[0] + d[1] * d[1] + d[2] * d[2]] *
+          sum += (options.points == 27 ? cube_weights : star)[d[0] * d[0] + d[1] * d[1] + d[2] * d[2]] *
                  at(i + d[0], j + d[1], k + d[2]);
         }
         found.push_back(at(i, j, k) + rate * sum);

@@ -40,17 +40,7 @@ std::vector<double> brute_force(const Options& options, std::int64_t steps) {
                                                  {-205. / 72, 8. / 5, -1. / 5, 8. / 315, -1. / 560}};
   std::vector<double> u = of(scrambled)({{0, 0, 0}, n}), before = u, next = u;
   for (double& value : before) value *= 0.9;
-  const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-    std::int64_t p[3] = {i, j, k};
-    for (int a = 0; a < 3; ++a) {
-      if (n[a] == 1) p[a] = 0;
-      if (options.periodic[a]) p[a] = (p[a] + n[a]) % n[a];
-      if (p[a] >= 0 && p[a] < n[a]) continue;
-      if (options.sides == Sides::fixed) return 0.0;
-      p[a] = p[a] < 0 ? 0 : n[a] - 1;
-    }
-    return u[static_cast<std::size_t>((p[2] * n[1] + p[1]) * n[0] + p[0])];
-  };
+  const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k) { return value_at(options, u, {i, j, k}); };
   for (std::int64_t step = 0; step < steps; ++step) {
     for (std::int64_t k = 0; k < n[2]; ++k)
       for (std::int64_t j = 0; j < n[1]; ++j)
@@ -60,8 +50,7 @@ std::vector<double> brute_force(const Options& options, std::int64_t steps) {
           if (options.equation == Equation::heat && options.points == 27) {
             for (int m = 0; m < 27; ++m) {
               const int d[3] = {m % 3 - 1, m / 3 % 3 - 1, m / 9 - 1};
-              const double weights[] = {-128. / 30, 14. / 30, 3. / 30, 1. / 30};
-              laplacian += weights[d[0] * d[0] + d[1] * d[1] + d[2] * d[2]] * at(i + d[0], j + d[1], k + d[2]);
+              laplacian += cube_weights[d[0] * d[0] + d[1] * d[1] + d[2] * d[2]] * at(i + d[0], j + d[1], k + d[2]);
             }
           } else {
             const auto& w = central[static_cast<std::size_t>(radius(options)) - 1];
