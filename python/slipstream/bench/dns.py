@@ -13,7 +13,7 @@ from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
 from slipstream.bench import options, record
-from slipstream.bench.fft import process_grid
+from slipstream.bench.fft import cut
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
 
@@ -73,13 +73,8 @@ def _row(
         "time_step": 0.5 / n,
         "overlap": arguments.overlap,
         "exchange": options.routes_of(arguments),
+        **cut(decomposition, devices, store),
     }
-    if decomposition == "measured":
-        how["tune_process_grid"] = True
-    else:
-        how["process_grid"] = process_grid(decomposition, devices)
-    if store:
-        how["store"] = store == "yes"
     with as_case_error():
         dns = core().Dns(machine, how)
         dns.taylor_green()

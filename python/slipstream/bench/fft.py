@@ -78,6 +78,15 @@ def process_grid(decomposition: str, devices: int) -> tuple[int, int]:
     return (first, devices // first) if first > 1 else (devices, 1)
 
 
+def cut(decomposition: str, devices: int, store: str) -> dict[str, Any]:
+    """As options of a transform; `store` empty: as it likes."""
+    measured = decomposition == "measured"
+    how: dict[str, Any] = (
+        {"tune_process_grid": True} if measured else {"process_grid": process_grid(decomposition, devices)}
+    )
+    return how | ({"store": store == "yes"} if store else {})
+
+
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Console) -> Iterator[record.Row]:
     exchange = options.routes_of(arguments)
     devices = len(machine.devices())
@@ -100,13 +109,8 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
                         "scaled": False,
                         "overlap": arguments.overlap,
                         "exchange": exchange,
+                        **cut(decomposition, devices, store),
                     }
-                    if decomposition == "measured":
-                        how["tune_process_grid"] = True
-                    else:
-                        how["process_grid"] = process_grid(decomposition, devices)
-                    if store:
-                        how["store"] = store == "yes"
                     with as_case_error():
                         found = core().bench_fft(
                             machine, (size, size, size), how, arguments.components, CLOCKS, REPEATS[backend]
