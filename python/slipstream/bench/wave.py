@@ -6,6 +6,7 @@ which is fast: on a network floats gain more. --throttle gives the messages a sl
 """
 
 import argparse
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -56,10 +57,14 @@ FIGURES = frozenset({"step_us", "time_s", "wait_us"})
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.cells(parser, "cells a rank (default: 1000 10000 100000)")
     parser.add_argument(
-        "--lengths", type=int, nargs="*", default=[100000, 1000000, 10000000], metavar="N", help="values of a message"
-    )
+        "--lengths", type=int, nargs="*", default=sorted(WAITS), metavar="N",
+        help="values of a message (default: 1e5 to 1e8)"
+    )  # fmt: skip
     parser.add_argument("--throttle", default="none", metavar="'R GB/s, L us'", help="as exchange.throttle has it")
-    options.threads(parser)
+    parser.add_argument(
+        "--threads", type=int, nargs="+", default=[1, 4, 0], metavar="N",
+        help="threads of each rank's host kernels; 0: all its cores (default: 1 4 0)"
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -68,15 +73,24 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         raise CaseError(f"bench wave: it takes two ranks, -n 2; there are {core().size()}")
     if any(n < 16 for n in [*arguments.cells, *arguments.lengths]):
         raise CaseError("bench wave: --cells and --lengths are 16 or more")
-    machine = discovery.discover(discovery.MachineTable(backend="host", devices_per_rank=1, threads=arguments.threads))
-    steps = list(_steps(arguments))
+    if any(n < 0 for n in arguments.threads):
+        raise CaseError("bench wave: --threads are 0 or more")
+    machine = record.describe_machine(
+        discovery.discover(discovery.MachineTable(backend="host", devices_per_rank=1, threads=0))
+    )
+    steps = {
+        n: list(_steps(arguments, n)) for n in dict.fromkeys(n or core().host_threads() for n in arguments.threads)
+    }
+    core().set_host_threads(0)
     waits = list(_waits(arguments))
-    for table in (_table_of_steps(arguments, steps), _table_of_waits(waits)):
-        console.print(table)
+    for threads, rows in steps.items():
+        console.print(_table_of_steps(threads, rows))
+    if waits:
+        console.print(_table_of_waits(waits))
     console.print(
         "Both ranks are of this machine: messages go through its memory. The published ones crossed a network."
     )
-    record.keep(arguments.folder, "wave", record.describe_machine(machine), [*steps, *waits], FIGURES, console)
+    record.keep(arguments.folder, "wave", machine, [*itertools.chain(*steps.values()), *waits], FIGURES, console)
 
 
 def _exchange(cells: int, sent: int, coding: str, throttle: str) -> tuple[Exchange, np.ndarray]:
@@ -96,12 +110,16 @@ def _slowest(seconds: float) -> float:
     return max(float(text) for text in core().Communicator.world().all_gather(repr(seconds)))
 
 
-def _steps(arguments: argparse.Namespace) -> Iterator[record.Row]:
+def _steps(arguments: argparse.Namespace, threads: int) -> Iterator[record.Row]:
+    core().set_host_threads(0)
+    published = PUBLISHED.get(64 if threads == core().host_threads() and threads > 4 else threads, {})
+    core().set_host_threads(threads)
     for cells in arguments.cells or (1000, 10000, 100000):
         wave = {"cells": (cells, 1, 1), "equation": "wave", "precision": "f64"}
         alone = core().Communicator.alone()
         engine = core().Stencil(core().Machine.discover("host", devices_per_rank=1, comm=alone), wave, comm=alone)
         for share in SHARES:
+            theirs = dict(zip(CODINGS, published.get(cells, {}).get(share, ()), strict=False))
             for name, coding in CODINGS.items():
                 exchange, _ = _exchange(cells, cells // share, coding, arguments.throttle)
                 count = min(cells, MOST_STEPS)
@@ -118,7 +136,7 @@ def _steps(arguments: argparse.Namespace) -> Iterator[record.Row]:
                     "ranks": 2,
                     "devices": 2,
                     "experiment": "steps",
-                    "threads": arguments.threads,
+                    "threads": threads,
                     "ncell": cells,
                     "nhalo": cells // share,
                     "message": name,
@@ -126,11 +144,13 @@ def _steps(arguments: argparse.Namespace) -> Iterator[record.Row]:
                     "clock": "host",
                     "step_us": record.digits(spent * 1e6),
                     "time_s": record.digits(spent * cells),
+                    "published_s": theirs.get(name),
                 }
 
 
 def _waits(arguments: argparse.Namespace) -> Iterator[record.Row]:
     for length in arguments.lengths:
+        theirs = dict(zip(CODINGS, WAITS.get(length, ()), strict=False))
         for name, coding in CODINGS.items():
             exchange, _ = _exchange(length, length, coding, arguments.throttle)
             times = []
@@ -150,6 +170,7 @@ def _waits(arguments: argparse.Namespace) -> Iterator[record.Row]:
                 "throttle": arguments.throttle,
                 "clock": "host",
                 "wait_us": record.digits(min(times) * 1e6),
+                "published_us": record.digits(theirs[name] * 1e6) if theirs else None,
             }
 
 
@@ -157,28 +178,30 @@ def _pairs(rows: Sequence[record.Row]) -> Iterator[tuple[record.Row, record.Row]
     return zip(rows[::2], rows[1::2], strict=True)
 
 
-def _table_of_steps(arguments: argparse.Namespace, rows: Sequence[record.Row]) -> Any:
-    published = PUBLISHED.get(arguments.threads or 1, PUBLISHED[64])
-    shown = []
-    for single, double in _pairs(rows):
-        share = single["ncell"] // single["nhalo"]
-        theirs = published.get(single["ncell"], {}).get(share, (None, None))
-        ours = (single["time_s"], double["time_s"])
-        shown.append(
-            (single["ncell"], f"ncell/{share}", *(f"{t:.4g}" for t in ours), f"{ours[1] / ours[0]:.3f}",
-             *("-" if t is None else f"{t:.4g}" for t in theirs))
-        )  # fmt: skip
-    columns = ["ncell", "nhalo", "float, s", "double, s", "double / float", "published: float", "double"]
-    return terminal.table("a wave on two ranks, ncell steps", columns, shown)
+def _beside(single: record.Row, double: record.Row, time: str, published: str) -> tuple[str, ...]:
+    """Our two times and their ratio, and the published ones."""
+    ours, theirs = (single[time], double[time]), (single[published], double[published])
+    return (
+        *(f"{t:.4g}" for t in ours),
+        f"{ours[1] / ours[0]:.3f}",
+        *("-" if t is None else f"{t:.4g}" for t in theirs),
+    )
+
+
+def _columns(unit: str) -> list[str]:
+    return [f"float, {unit}", f"double, {unit}", "double / float", f"published: float, {unit}", f"double, {unit}"]
+
+
+def _table_of_steps(threads: int, rows: Sequence[record.Row]) -> Any:
+    shown = [
+        (single["ncell"], f"ncell/{single['ncell'] // single['nhalo']}",
+         *_beside(single, double, "time_s", "published_s"))
+        for single, double in _pairs(rows)
+    ]  # fmt: skip
+    title = f"a wave on two ranks, ncell steps; threads a rank: {threads}"
+    return terminal.table(title, ["ncell", "nhalo", *_columns("s")], shown)
 
 
 def _table_of_waits(rows: Sequence[record.Row]) -> Any:
-    shown = []
-    for single, double in _pairs(rows):
-        theirs = WAITS.get(single["values"], (None, None))
-        shown.append(
-            (single["values"], f"{single['wait_us']:.4g}", f"{double['wait_us']:.4g}",
-             f"{double['wait_us'] / single['wait_us']:.3f}", *("-" if t is None else f"{t * 1e6:.0f}" for t in theirs))
-        )  # fmt: skip
-    columns = ["values", "float, us", "double, us", "double / float", "published: float, us", "double, us"]
-    return terminal.table("waits for messages", columns, shown)
+    shown = [(single["values"], *_beside(single, double, "wait_us", "published_us")) for single, double in _pairs(rows)]
+    return terminal.table("waits for messages", ["values", *_columns("us")], shown)

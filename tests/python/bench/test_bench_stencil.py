@@ -44,12 +44,16 @@ def test_rows_say_what_was_computed_and_how_fast(here: Cli, tmp_path: Path, monk
 
 
 def test_waves_of_floats_and_doubles_stand_beside_the_published_ones(cli: Cli, tmp_path: Path) -> None:
-    words = ["-n", "2", "--cells", "1000", "--lengths", "100000", "--folder", "out"]
+    words = ["-n", "2", "--cells", "1000", "--lengths", "100000", "--threads", "1", "3", "--folder", "out"]
     result = cli("bench", "wave", *words)
     assert result.returncode == 0, result.stderr
     assert "0.02996" in result.stdout and "published" in result.stdout
     found = rows(tmp_path / "out", "wave")
-    assert len(found) == 2 * 4 + 2 and {r["message"] for r in found} == {"float", "double"}
+    assert len(found) == 2 * 2 * 4 + 2 and {r["message"] for r in found} == {"float", "double"}
+    steps = [r for r in found if r["experiment"] == "steps"]
+    assert [r["threads"] for r in steps] == 8 * [1] + 8 * [3]
+    # Nothing is published of three threads.
+    assert [r["published_s"] is None for r in steps] == 8 * [False] + 8 * [True]
 
 
 @pytest.mark.parametrize(
@@ -57,6 +61,7 @@ def test_waves_of_floats_and_doubles_stand_beside_the_published_ones(cli: Cli, t
     [
         (["stencil", "--cells", "0"], "--cells and --together are 1 or more"),
         (["wave"], "it takes two ranks, -n 2; there are 1"),
+        (["wave", "-n", "2", "--threads", "-1"], "--threads are 0 or more"),
     ],
 )
 def test_bad_input_is_said(here: Cli, words: list[str], said: str) -> None:
