@@ -15,7 +15,7 @@ import argparse
 import json
 import statistics
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -89,9 +89,12 @@ def _trace(arguments: argparse.Namespace, console: Console) -> None:
     found = [json.loads(text) for text in module.Communicator.world().all_gather(json.dumps(mine))]
     size = f"order {order}, {n**3} elements a device, {factors} factors, sums: {arguments.sums[0]}"
     console.print(f"{TRACED} iterations of conjugate gradients, {size}")
-    for device, times in sorted((name, times) for rank in found for name, times in rank["exposed"].items()):
-        spread = f"median of {len(times)} operators; least {min(times):.3g}, most {max(times):.3g}"
-        console.print(f"{device}: gather-scatter exposed for {statistics.median(times):.3g} us ({spread})")
+    for device, operators in sorted((name, sums) for rank in found for name, sums in rank["exposed"].items()):
+        spent = [statistics.median(times) for times in zip(*operators, strict=True)]
+        console.print(
+            f"{device}: gather-scatter exposed for {spent[0]:.3g} us, {spent[1]:.3g} of them by messages; "
+            f"local sums {spent[2]:.3g} us (medians of {len(operators)} operators)"
+        )
     console.print(f"the host waited {max(rank['waits'] for rank in found)} times")
     console.print(f"{folder}: a file a rank, for chrome://tracing and `slipstream trace`")
 
@@ -102,13 +105,38 @@ def last_solution(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event for event in events if event["ph"] == "M" or event["ts"] >= began]
 
 
-def exposed(events: list[dict[str, Any]]) -> dict[str, list[float]]:
-    """Microseconds of each device's "end of sums": its stream has nothing else to do meanwhile."""
+class Sums(NamedTuple):
+    """What a device's elements do not hide of one gather-scatter, in microseconds."""
+
+    #: From the last element to the local sums: the device has nothing else to do.
+    idle: float
+    #: From the last element to the last message received.
+    late: float
+    #: The local sums, after which the next kernel follows.
+    local: float
+
+
+def exposed(events: list[dict[str, Any]]) -> dict[str, list[Sums]]:
+    """Each operator's, by device."""
     rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    found: dict[str, list[float]] = {}
-    for event in events:
-        if event["ph"] == "X" and event["name"] == "end of sums":
-            found.setdefault(rows[event["tid"]].removesuffix(" solver"), []).append(event["dur"])
+    found: dict[str, list[Sums]] = {}
+    for name in rows.values():
+        device = name.removesuffix(" solver")
+        if device == name:
+            continue
+        computed, received = 0.0, 0.0
+        for event in sorted((e for e in events if e["ph"] == "X"), key=lambda e: e["ts"]):
+            row, start = rows[event["tid"]], event["ts"]
+            if row == f"{device} exchange" and event["name"] == "receive":
+                received = start + event["dur"]
+            elif row == name and event["name"] == "end of sums":
+                # A host's sums wait in their own bar for the last message.
+                begun, end = max(start, received), start + event["dur"]
+                sums = Sums(begun - computed, max(0.0, received - computed), end - begun)
+                found.setdefault(device, []).append(sums)
+                computed = end
+            elif row == name:
+                computed = start + event["dur"]
     return found
 
 

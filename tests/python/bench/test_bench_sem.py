@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli
@@ -55,10 +56,24 @@ def test_a_trace_shows_what_sums_expose_and_when_the_host_waits(
     assert result.stdout.count("gather-scatter exposed for") == 2, "a line a device"
     for rank in (0, 1):
         events = json.loads((tmp_path / "t" / f"rank{rank}.json").read_text())["traceEvents"]
-        (times,) = nekbone.exposed(events).values()
-        assert len(times) == nekbone.TRACED + 2, "each iteration's, the first residual's and the last one's"
+        (operators,) = nekbone.exposed(events).values()
+        assert len(operators) == nekbone.TRACED + 2, "each iteration's, the first residual's and the last one's"
+        assert all(sums.late <= sums.idle and sums.local > 0 for sums in operators), "sums wait for messages"
         assert nekbone.waits(events) == waits
     assert f"the host waited {waits} times" in result.stdout
+
+
+def test_what_elements_do_not_hide_is_idle_time() -> None:
+    names = [(0, "cuda:0 exchange"), (1, "cuda:0 solver"), (2, "host")]
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "thread_name", "tid": row, "args": {"name": name}} for row, name in names
+    ]
+    spans = [
+        (1, "start of sums", 0, 2), (1, "elements", 2, 10), (0, "receive", 5, 4), (1, "end of sums", 15, 6),
+        (1, "start of sums", 30, 2), (1, "elements", 32, 10), (0, "receive", 36, 8), (1, "end of sums", 43, 9),
+    ]  # fmt: skip
+    events += [{"ph": "X", "tid": row, "name": name, "ts": ts, "dur": dur} for row, name, ts, dur in spans]
+    assert nekbone.exposed(events) == {"cuda:0": [(3, 0, 6), (2, 2, 8)]}
 
 
 @pytest.mark.parametrize("name", ["axhelm", "nekbone"])
