@@ -174,7 +174,9 @@ class Exchange {
   /// True where some route blocks the host in end().
   bool needs_host() const;
   /// True where begin, end and run may be recorded into a graph of the caller's streams and replayed. The graph may
-  /// outlive the exchange, but must not be replayed after its end.
+  /// outlive the exchange, but must not be replayed after its end: it would store into memory that the arena has given
+  /// to another exchange, here and at the neighbours. Graph::launch throws Error then. What a caller records with
+  /// CUDA's own calls, and launches with them, nobody checks.
   bool capturable() const;
   /// True where in such a graph, too, a wait for a neighbour that has stopped ends with an error. What a library waits
   /// for has no limit there.

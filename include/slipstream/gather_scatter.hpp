@@ -81,7 +81,7 @@ class GatherScatter {
   };
 
   /// Q Q^T in place. streams[i] and arrays[i] belong to the i-th device of this rank. Other arrays may come with each
-  /// call: nothing is planned anew.
+  /// call: nothing is planned anew. The host is soonest done with arrays that come again.
   void run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   /// The same in two parts. start() sends what other devices need, of remote_points(); finish() combines. Between them
   /// the caller may queue work that writes other points, also such as are shared within a device.

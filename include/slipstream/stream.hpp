@@ -1,8 +1,11 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <slipstream/box.hpp>
 #include <slipstream/device.hpp>
@@ -13,6 +16,13 @@ class Graph;
 namespace detail {
 class StreamImpl;
 class EventImpl;
+
+/// Something that recorded work uses and that may end before the graph: whose memory may be another's then.
+struct Used {
+  explicit Used(std::string what) : what(std::move(what)) {}
+  const std::string what;
+  std::atomic<bool> over{false};
+};
 }  // namespace detail
 
 /// A point in a stream. Copies share the point.
@@ -60,6 +70,8 @@ class Stream {
   void begin_capture();
   Graph end_capture();
   bool capturing() const;
+  /// While the stream is captured: what is recorded uses this, and the graph is not launched once that is over.
+  void uses(const std::shared_ptr<const detail::Used>& used);
 
   detail::StreamImpl& impl() const { return *impl_; }
 
@@ -76,9 +88,11 @@ class Graph {
     virtual void launch(detail::StreamImpl& stream) = 0;
     virtual std::size_t nodes() const = 0;
     virtual std::shared_ptr<Impl> repeated(const std::shared_ptr<Impl>& self, const std::int32_t* again) const = 0;
+    std::vector<std::shared_ptr<const detail::Used>> used;  ///< by the recorded work
   };
   explicit Graph(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  void launch(Stream& stream) const { impl_->launch(stream.impl()); }
+  /// Throws Error, and launches nothing, where the recorded work uses an exchange or an all-reduce that is no more.
+  void launch(Stream& stream) const;
   std::size_t nodes() const { return impl_->nodes(); }
   const std::shared_ptr<Impl>& impl() const { return impl_; }
 

@@ -28,6 +28,7 @@ class StreamImpl {
   virtual bool idle() const = 0;
   virtual void begin_capture() = 0;
   virtual bool capturing() const = 0;
+  virtual void uses(const std::shared_ptr<const Used>& used) = 0;
   virtual std::shared_ptr<Graph::Impl> end_capture() = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   virtual void fill(void* to, unsigned char value, std::size_t bytes) = 0;

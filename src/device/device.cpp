@@ -117,11 +117,22 @@ void Stream::synchronize() { impl_->synchronize(); }
 bool Stream::idle() const { return impl_->idle(); }
 void Stream::begin_capture() { impl_->begin_capture(); }
 bool Stream::capturing() const { return impl_->capturing(); }
+void Stream::uses(const std::shared_ptr<const detail::Used>& used) { impl_->uses(used); }
 Graph repeat(Device device, const Graph& body, const std::int32_t* again) {
   require(again != nullptr, "a graph on " + to_string(device) + " was to be repeated without a number that ends it");
-  return Graph(body.impl()->repeated(body.impl(), again));
+  Graph loop(body.impl()->repeated(body.impl(), again));
+  loop.impl()->used = body.impl()->used;
+  return loop;
 }
 Graph Stream::end_capture() { return Graph(impl_->end_capture()); }
+
+void Graph::launch(Stream& stream) const {
+  for (const auto& used : impl_->used)
+    require(!used->over, "a graph that holds " + used->what +
+                             " was launched after the end of it, whose memory may be " +
+                             "another's by now: let graphs go before what they hold, or capture them anew");
+  impl_->launch(stream.impl());
+}
 
 void copy(Stream& stream, void* to, const void* from, std::size_t bytes) {
   if (bytes) stream.impl().copy(to, from, bytes);

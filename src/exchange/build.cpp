@@ -95,6 +95,8 @@ Exchange::Impl::~Impl() { unwind(false); }
 
 /// What was mapped goes before its owners free it, and they free it when all have let go. `failed`: it was never made.
 void Exchange::Impl::unwind(bool failed) noexcept {
+  // Its spans of the arena are another's soon: a graph that holds it would store there, and at its neighbours.
+  used->over = true;
   await_or_abandon();
   // All of the device: run() and graphs that replay work on the callers' streams.
   for (auto& side : sides) {

@@ -104,8 +104,12 @@ struct AllReduce::Impl {
                   ", not on " + to_string(machine.device(devices[i]).local));
     reduction->check();
     if (machine.devices() == 1) return;
+    for (Stream& stream : streams)
+      if (stream.capturing()) stream.uses(used);
     reduction->run(streams, values);
   }
+  /// As an exchange's: its memory is the arena's again.
+  ~Impl() { used->over = true; }
 
   Machine machine;
   int rank;
@@ -114,6 +118,7 @@ struct AllReduce::Impl {
   std::string reason;  ///< of what was tried
   ReduceMethod method = ReduceMethod::mpi;
   std::unique_ptr<Reduction> reduction;
+  std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("an all-reduce");  // by graphs of the caller
 };
 
 AllReduce::AllReduce(const Communicator& comm, const Machine& machine, int values, DType type, Op op,

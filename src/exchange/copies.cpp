@@ -156,7 +156,7 @@ class Compiler {
     for (const Mail& mail : copies_.mailbox.mail) next_incoming_[mail.device] = mail.incoming;
   }
 
-  /// In the order of their first points, so that neighbouring threads read neighbouring values.
+  /// In the order of their first points, so that a tile reads neighbouring values.
   void list_local() {
     struct Run {
       std::uint32_t index, first, count;  // of the first point, of its place in sorted_, of the copies
@@ -171,7 +171,7 @@ class Compiler {
           {sorted_[first].index, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)});
     });
     radix_sort(runs, [](const Run& run) { return run.index; });
-    Lists<std::uint32_t>& local = copies_.local;
+    Lists<std::uint32_t> local;
     local.starts.reserve(runs.size() + 1);
     std::uint32_t end = 0;
     for (const Run& run : runs) local.starts.push_back(end += run.count);
@@ -181,6 +181,7 @@ class Compiler {
         for (std::uint32_t n = 0; n < runs[r].count; ++n)
           local.items[local.starts[r] + n] = sorted_[runs[r].first + n].index;
     });
+    copies_.local = group_tiles(local, points_.block);
   }
 
   void list_shared(std::size_t first, std::size_t last) {

@@ -9,16 +9,10 @@
 #include <slipstream/gather_scatter.hpp>
 #include <slipstream/machine.hpp>
 
-namespace slipstream {
+#include "exchange/group_tiles.hpp"
+#include "exchange/lists.hpp"
 
-/// Rows of numbers, one after the other: row r is items[starts[r]] to items[starts[r + 1]].
-template <class Item>
-struct Lists {
-  std::vector<std::uint32_t> starts{0};
-  std::vector<Item> items;
-  std::size_t rows() const { return starts.size() - 1; }
-  void close() { starts.push_back(static_cast<std::uint32_t>(items.size())); }
-};
+namespace slipstream {
 
 /// One term of an id that several devices have: a copy here, or a value that another device has combined from the
 /// copies of one of its blocks.
@@ -67,7 +61,7 @@ struct Copies {
   int device = 0;
   std::int64_t block = 1;  ///< points of a block
   std::int64_t points = 0;
-  Lists<std::uint32_t> local;     ///< of ids that no other device has: two copies or more
+  GroupTiles local;               ///< of ids that no other device has: two copies or more
   Lists<Term> shared;             ///< of ids that others have too, in the order of blocks
   Lists<std::uint32_t> outgoing;  ///< of each value that is sent, the copies within one block
   Mailbox mailbox;

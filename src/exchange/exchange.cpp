@@ -32,12 +32,15 @@ void Exchange::Impl::check_streams(const std::vector<Stream>& streams) const {
                                                          to_string(sides[i]->device));
 }
 
-void Exchange::Impl::start(const std::vector<Stream>& streams) {
+void Exchange::Impl::start(std::vector<Stream>& streams) {
   check_streams(streams);
   check();
   require(!open && !opened, "an exchange was begun again before its end");
-  if (!capturable)
-    for (const Stream& stream : streams) require(!stream.capturing(), why_not_captured());
+  for (Stream& stream : streams) {
+    if (!stream.capturing()) continue;
+    require(capturable, why_not_captured());
+    stream.uses(used);
+  }
   ++sequence;
   combination = current_combination();
   for (auto& side : sides) side->arrays.combination = combination;

@@ -9,6 +9,7 @@
 #include "exchange/gather_scatter_kernels.hpp"
 #include "exchange/host_packed.hpp"
 #include "exchange/mailboxes.hpp"
+#include "exchange/recorded_calls.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/agree.hpp"
 #include "machine/hash.hpp"
@@ -61,7 +62,7 @@ struct GatherScatter::Impl {
       return comm.all(
           std::all_of(copies.begin(), copies.end(), [&](const Copies& c) { return size_of_own(c) <= few; }));
     };
-    both.small = small([](const Copies& c) { return c.local.items.size(); });
+    both.small = small([](const Copies& c) { return static_cast<std::size_t>(c.local.copies); });
     gather.small = scatter.small =
         small([](const Copies& c) { return c.unique ? c.unique->own.items.size() : std::size_t{0}; });
     if (!host) connect();
@@ -147,9 +148,9 @@ struct GatherScatter::Impl {
 
   static Counts counts_of(const Copies& c) {
     Counts counts;
-    counts.shared_points = static_cast<std::int64_t>(c.local.items.size());
+    counts.shared_points = c.local.copies;
     for (const Term& term : c.shared.items) counts.shared_points += !term.incoming;
-    counts.local_ids = static_cast<std::int64_t>(c.local.rows());
+    counts.local_ids = c.local.groups;
     counts.remote_ids = static_cast<std::int64_t>(c.shared.rows());
     counts.sent_values = static_cast<std::int64_t>(c.outgoing.rows());
     if (c.unique) {
@@ -214,6 +215,7 @@ struct GatherScatter::Impl {
     if (&chosen != &scatter) check_op(op);
     std::vector<Values> points = taken(streams, arrays, "", [&](std::size_t d) { return copies[d].points; });
     check_streams(streams);
+    uniques = {};
     if (unique)
       uniques = taken(streams, *unique, " of unique values", [&](std::size_t d) { return counts[d].unique_ids; });
     current = std::move(points);
@@ -264,7 +266,7 @@ struct GatherScatter::Impl {
   }
 
   /// Where the messages are small, the exchange is one launch on the caller's stream, and what lies on the device alone
-  /// is done beside it.
+  /// is done beside it. The host's launches would take longer than the devices: a call that comes again is one graph.
   void run(std::vector<Stream>& streams) {
     Exchange* const exchange = current_exchange();
     if (!exchange || !way->small) {
@@ -272,8 +274,56 @@ struct GatherScatter::Impl {
       finish(streams);
       return;
     }
-    run_with(*exchange, streams);
+    if (recordable(*exchange, streams)) {
+      exchange->check();
+      const auto record = [&] { return recorded(*exchange); };
+      if (const auto* graphs = calls.find({way, operation, current, uniques}, record, [&] { synchronize_devices(); })) {
+        for (std::size_t d = 0; d < copies.size(); ++d) (*graphs)[d].launch(streams[d]);
+        return;
+      }
+    }
+    run_small(*exchange, streams);
+  }
+
+  void run_small(Exchange& exchange, std::vector<Stream>& streams) {
+    run_with(exchange, streams);
     for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
+  }
+
+  /// Not what the caller records or traces, nor what Exchange::run records itself and watches.
+  bool recordable(const Exchange& exchange, const std::vector<Stream>& streams) const {
+    return exchange.loopable() && !options.exchange.trace &&
+           std::none_of(streams.begin(), streams.end(), [](const Stream& stream) { return stream.capturing(); });
+  }
+
+  std::vector<Graph> recorded(Exchange& exchange) {
+    std::vector<Stream> origins;
+    for (const Copies& c : copies) origins.emplace_back(machine.device(c.device).local, Priority::high);
+    std::vector<Graph> graphs;
+    try {
+      for (Stream& origin : origins) origin.begin_capture();
+      run_small(exchange, origins);
+      for (Stream& origin : origins) graphs.push_back(origin.end_capture());
+    } catch (...) {
+      stop(origins);
+      throw;
+    }
+    return graphs;
+  }
+
+  /// Nothing of what they recorded has run.
+  static void stop(std::vector<Stream>& origins) noexcept {
+    for (Stream& origin : origins) {
+      try {
+        if (origin.capturing()) origin.end_capture();
+      } catch (const Error&) {
+        // It has ended all the same; whoever recorded is told why.
+      }
+    }
+  }
+
+  void synchronize_devices() const {
+    for (const Copies& c : copies) synchronize(machine.device(c.device).local);
   }
 
   /// Up to the arrival of the messages, in one launch.
@@ -328,6 +378,14 @@ struct GatherScatter::Impl {
     Event before, after;
   };
   std::vector<Beside> besides;  // of run(), a device each
+  /// What one of them is called with.
+  struct Call {
+    const Way* way;
+    Op op;
+    std::vector<Values> values, uniques;
+    bool operator==(const Call&) const = default;
+  };
+  RecordedCalls<Call> calls;
   std::unique_ptr<HostPacked> host;
   Way both, gather, scatter;  // go first, with their exchanges
 };

@@ -4,8 +4,107 @@
 namespace slipstream {
 namespace {
 
+/// The groups of a tile: their copies are read in the order of addresses into the team's memory, combined there, and
+/// written in that order. So what lies together is asked for once and written once, however many groups have a part in
+/// it, and all of a tile is under way at once.
 template <class T, class Turn>
-struct CombineLocal {
+struct CombineTiles {
+  using Tiles = GroupTiles;
+  static constexpr int threads = 128;
+  static constexpr int resident = sizeof(T) > 8 ? 5 : 7;  // 72 registers; with 48 it is slower
+  static constexpr std::int64_t cost = Tiles::capacity;
+  static constexpr int each = Tiles::capacity / threads;  // entries of a thread
+  static constexpr std::size_t shared_bytes = Tiles::capacity * sizeof(T) + Tiles::header_words * sizeof(std::uint32_t);
+  T* values;
+  std::int64_t stride;
+  const std::uint32_t *entries, *bases, *headers, *starts;
+  int components;
+  Op op;
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const CombineTiles& self = *this;
+    T* const held = team.template shared<T>();
+    auto* const header = reinterpret_cast<std::uint32_t*>(held + Tiles::capacity);
+    const std::uint32_t first = static_cast<std::uint32_t>(team.index()) * Tiles::capacity;
+    [[maybe_unused]] std::uint32_t kept[each];  // of a thread of a GPU
+    for (int c = 0; c < components; ++c) {
+      T* const mine = values + c * stride;
+      team.each([&](int thread) {
+        if constexpr (Team::sequential) {
+          self.read_all(mine, held, first);
+        } else {
+          self.read(mine, held, kept, first, thread, c == 0);
+        }
+        if (c > 0) return;
+        const std::uint32_t start = self.starts[team.index()], words = self.starts[team.index() + 1] - start;
+        for (std::uint32_t w = thread; w < words; w += team.threads()) header[w] = load_once(self.headers + start + w);
+      });
+      team.each([&](int thread) { self.fold(held, header, thread, team.threads()); });
+      team.each([&](int thread) {
+        if constexpr (Team::sequential) {
+          self.write_all(mine, held, first);
+        } else {
+          self.write(mine, held, kept, first, thread);
+        }
+      });
+    }
+  }
+
+  SLIP_FN static std::uint32_t slot_of(std::uint32_t entry) { return entry >> Tiles::point_bits; }
+  SLIP_FN std::uint32_t point_of(std::uint32_t entry, std::uint32_t number) const {
+    return load_constant(bases + number / Tiles::chunk) + (entry & Tiles::most_point);
+  }
+
+  /// A thread's values, all under way at once: each step for all of them.
+  SLIP_FN void read(const T* mine, T* held, std::uint32_t (&kept)[each], std::uint32_t first, int thread,
+                    bool fetch) const {
+    T value[each];
+    if (fetch)
+      for (int n = 0; n < each; ++n) kept[n] = load_once(entries + first + thread + n * threads);
+    for (int n = 0; n < each; ++n)
+      if (kept[n] != Tiles::none) value[n] = mine[point_of(kept[n], first + thread + n * threads)];
+    for (int n = 0; n < each; ++n)
+      if (kept[n] != Tiles::none) held[slot_of(kept[n])] = value[n];
+  }
+  SLIP_FN void write(T* mine, const T* held, const std::uint32_t (&kept)[each], std::uint32_t first, int thread) const {
+    T value[each];
+    for (int n = 0; n < each; ++n)
+      if (kept[n] != Tiles::none) value[n] = held[slot_of(kept[n])];
+    for (int n = 0; n < each; ++n)
+      if (kept[n] != Tiles::none) mine[point_of(kept[n], first + thread + n * threads)] = value[n];
+  }
+
+  SLIP_FN void read_all(const T* mine, T* held, std::uint32_t first) const {
+    for (std::uint32_t n = first; n < first + Tiles::capacity; ++n)
+      if (entries[n] != Tiles::none) held[slot_of(entries[n])] = mine[point_of(entries[n], n)];
+  }
+  SLIP_FN void write_all(T* mine, const T* held, std::uint32_t first) const {
+    for (std::uint32_t n = first; n < first + Tiles::capacity; ++n)
+      if (entries[n] != Tiles::none) mine[point_of(entries[n], n)] = held[slot_of(entries[n])];
+  }
+
+  SLIP_FN void fold(T* held, const std::uint32_t* header, int thread, int team) const {
+    const std::uint32_t stretches = header[0];
+    const std::uint32_t* const marks = header + 1 + stretches;
+    std::uint32_t first = 0;
+    for (std::uint32_t s = 0; s < stretches; ++s) {
+      const std::uint32_t groups = header[1 + s] & 0xffff, last = first + groups * (header[1 + s] >> 16);
+      for (std::uint32_t g = thread; g < groups; g += team) {
+        Fold<T, Turn> all(op, held[first + g]);
+        for (std::uint32_t slot = first + g + groups; slot < last; slot += groups)
+          all.add(held[slot], (marks[slot / 32] >> (slot % 32) & 1) != 0);
+        const T result = all.result();
+        for (std::uint32_t slot = first + g; slot < last; slot += groups) held[slot] = result;
+      }
+      first = last;
+    }
+  }
+};
+
+/// Of groups that are larger than a tile.
+template <class T, class Turn>
+struct CombineRows {
   T* values;
   std::int64_t stride;
   RowsHere<std::uint32_t> rows;
@@ -99,7 +198,10 @@ struct ScatterRows {
 
 CopiesOnDevice::CopiesOnDevice(Device device, const Copies& copies) : block_(points_of_block(copies.block)) {
   Stream stream(device);
-  local_ = uploaded(stream, copies.local);
+  local_ = {upload(stream, copies.local.entries), upload(stream, copies.local.bases),
+            upload(stream, copies.local.headers), upload(stream, copies.local.starts),
+            static_cast<std::int64_t>(copies.local.tiles())};
+  large_ = uploaded(stream, copies.local.large);
   outgoing_ = uploaded(stream, copies.outgoing);
   shared_ = uploaded(stream, copies.shared);
 }
@@ -134,8 +236,13 @@ void CopiesOnDevice::pack(Stream& stream, const Values& values, const Values& ma
 void CopiesOnDevice::combine_local(Stream& stream, const Values& values, DType type, Wire wire, int components,
                                    Op op) const {
   with_turn(type, wire, [&]<class T, class Turn>(T, Turn) {
-    launch_rows(stream, local_.count,
-                CombineLocal<T, Turn>{as<T>(values.data), values.stride, here(local_), block_, components, op});
+    using Tiles = CombineTiles<T, Turn>;
+    launch_teams(stream, local_.count, stream.device().backend == Backend::host ? 1 : Tiles::threads,
+                 Tiles::shared_bytes,
+                 Tiles{as<T>(values.data), values.stride, local_.entries.data(), local_.bases.data(),
+                       local_.headers.data(), local_.starts.data(), components, op});
+    launch_rows(stream, large_.count,
+                CombineRows<T, Turn>{as<T>(values.data), values.stride, here(large_), block_, components, op});
   });
 }
 

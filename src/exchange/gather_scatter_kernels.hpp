@@ -16,6 +16,7 @@ namespace slipstream {
 struct Values {
   void* data = nullptr;
   std::int64_t stride = 0;
+  bool operator==(const Values&) const = default;
 };
 
 /// Lists in the memory of a device.
@@ -31,6 +32,13 @@ DeviceRows<Item> uploaded(Stream& stream, const Lists<Item>& lists) {
   if (lists.rows() == 0) return {};
   return {upload(stream, lists.starts), upload(stream, lists.items), static_cast<std::int64_t>(lists.rows())};
 }
+
+/// Tiles in the memory of a device.
+struct DeviceTiles {
+  Buffer<std::uint32_t> entries, bases, headers, starts;
+  std::int64_t count = 0;
+};
+
 /// Combines the values of each row, into the mailbox's first.
 void pack_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const Values& values, const Values& mailbox,
                DType type, int components, Op op);
@@ -58,7 +66,8 @@ class CopiesOnDevice {
 
  private:
   std::uint32_t block_;
-  DeviceRows<std::uint32_t> local_, outgoing_;
+  DeviceTiles local_;
+  DeviceRows<std::uint32_t> large_, outgoing_;
   DeviceRows<Term> shared_;
 };
 

@@ -36,15 +36,15 @@ struct Rounded {
 template <class T, class Turn>
 class Fold {
  public:
-  SLIP_FN explicit Fold(Op op) : op_(op) {}
-  SLIP_FN void add(T value, std::int64_t block) {
-    if (block == block_) {
+  SLIP_FN Fold(Op op, T first) : op_(op), partial_(first) {}
+  /// `another`: of another block than the value before it.
+  SLIP_FN void add(T value, bool another) {
+    if (another) {
+      close();
+      partial_ = value;
+    } else {
       partial_ = combine(op_, partial_, value);
-      return;
     }
-    if (block_ != none) close();
-    partial_ = value;
-    block_ = block;
   }
   SLIP_FN T result() {
     if (empty_) return partial_;  // of one block
@@ -58,11 +58,9 @@ class Fold {
     total_ = empty_ ? value : combine(op_, total_, value);
     empty_ = false;
   }
-  static constexpr std::int64_t none = -1;
   Op op_;
   bool empty_ = true;
-  std::int64_t block_ = none;
-  T total_{}, partial_{};
+  T total_{}, partial_;
 };
 
 /// Rows in device memory; a thread a row.
@@ -76,11 +74,6 @@ template <class Item>
 RowsHere<Item> here(const DeviceRows<Item>& rows) {
   return {rows.starts.data(), rows.items.data()};
 }
-/// Of copies, whose number a device may take for that of a point's block.
-inline std::uint32_t points_of_block(std::int64_t block) {
-  return static_cast<std::uint32_t>(std::min(block, std::int64_t{UINT32_MAX}));
-}
-
 /// Indices of a launch are int: rows lie along x and y.
 constexpr int row_bits = 20;
 SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_bits); }
@@ -89,10 +82,13 @@ SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_b
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t first, std::uint32_t last,
                  std::uint32_t block, Op op) {
-  Fold<T, Turn> fold(op);
-  for (std::uint32_t n = first; n < last; ++n) {
-    const std::uint32_t point = load_once(items + n);
-    fold.add(values[point], point / block);
+  std::uint32_t point = load_once(items + first), of = point / block;
+  Fold<T, Turn> fold(op, values[point]);
+  for (std::uint32_t n = first + 1; n < last; ++n) {
+    const std::uint32_t before = of;
+    point = load_once(items + n);
+    of = point / block;
+    fold.add(values[point], of != before);
   }
   return fold.result();
 }
@@ -101,16 +97,14 @@ SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t firs
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint32_t first, std::uint32_t last,
                  std::uint32_t block, Op op) {
-  // Above all blocks of this device: what comes from others has a block of its own each.
-  constexpr std::int64_t elsewhere = std::int64_t{1} << 40;
-  Fold<T, Turn> fold(op);
-  for (std::uint32_t n = first; n < last; ++n) {
+  const auto value = [&](const Term& term) { return term.incoming ? mailbox[term.index] : values[term.index]; };
+  Term before = items[first];
+  Fold<T, Turn> fold(op, value(before));
+  for (std::uint32_t n = first + 1; n < last; ++n) {
     const Term term = items[n];
-    if (term.incoming) {
-      fold.add(mailbox[term.index], elsewhere + n);
-    } else {
-      fold.add(values[term.index], term.index / block);
-    }
+    // What comes from other devices has a block of its own each.
+    fold.add(value(term), term.incoming || before.incoming || term.index / block != before.index / block);
+    before = term;
   }
   return fold.result();
 }

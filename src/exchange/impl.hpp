@@ -159,7 +159,7 @@ struct Exchange::Impl {
   int current_combination() const;
   Pulse pulse(const Side& side) const;
   void check_streams(const std::vector<Stream>& streams) const;
-  void start(const std::vector<Stream>& streams);
+  void start(std::vector<Stream>& streams);
   static bool captured(const Channel& channel);
   std::string why_not_captured() const;
   void measure_errors(Side& side, Stream& stream);
@@ -219,7 +219,8 @@ struct Exchange::Impl {
   bool open = false;
   std::string complaint;  // of the Timeout after which the host gave up
   std::uint64_t sequence = 0;
-  std::unique_ptr<Parting> own;  // goes first
+  std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("an exchange");  // by graphs of the caller
+  std::unique_ptr<Parting> own;                                                        // goes first
 };
 
 }  // namespace slipstream

@@ -1,5 +1,10 @@
 #include <slipstream/device/cuda/function.hpp>
 
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
 #include "device/cuda/common.hpp"
 
 namespace slipstream::cuda {
@@ -80,6 +85,35 @@ Region folded(Region r) {
   return r;
 }
 
+/// What the work of captures under way uses, by the capture's number: streams that joined one are known to the driver
+/// alone. Of captures that are ended elsewhere, as those of a caller's own stream may be, nothing stays once it is
+/// over.
+class CapturedUses {
+ public:
+  using Uses = std::vector<std::shared_ptr<const detail::Used>>;
+  static CapturedUses& all() {
+    static auto& one = *new CapturedUses;  // streams of static lifetime may go after everything else
+    return one;
+  }
+  void add(unsigned long long capture, const std::shared_ptr<const detail::Used>& used) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(uses_, [](const auto& entry) {
+      return std::all_of(entry.second.begin(), entry.second.end(), [](const auto& u) { return u->over.load(); });
+    });
+    Uses& mine = uses_[capture];
+    if (std::find(mine.begin(), mine.end(), used) == mine.end()) mine.push_back(used);
+  }
+  Uses taken(unsigned long long capture) {
+    const std::lock_guard lock(mutex_);
+    const auto found = uses_.extract(capture);
+    return found ? std::move(found.mapped()) : Uses{};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<unsigned long long, Uses> uses_;
+};
+
 class CudaStream final : public detail::StreamImpl {
  public:
   CudaStream(Device device, cudaStream_t stream, bool owned) : StreamImpl(device), stream_(stream), owned_(owned) {
@@ -96,12 +130,14 @@ class CudaStream final : public detail::StreamImpl {
   bool idle() const override;
   void begin_capture() override;
   bool capturing() const override;
+  void uses(const std::shared_ptr<const detail::Used>& used) override;
   std::shared_ptr<Graph::Impl> end_capture() override;
   void copy(void* to, const void* from, std::size_t bytes) override;
   void fill(void* to, unsigned char value, std::size_t bytes) override;
   void copy_box(void* to, Pitch to_pitch, const void* from, Pitch from_pitch, const Extent& extent) override;
 
  private:
+  unsigned long long capture_number() const;
   void copy_rows(char* to, std::size_t to_pitch, const char* from, std::size_t from_pitch, std::size_t width,
                  std::size_t rows);
   bool copy_planes(const Region& region);
@@ -170,12 +206,28 @@ bool CudaStream::capturing() const {
   return status != cudaStreamCaptureStatusNone;
 }
 
+/// The number of the capture that the stream takes part in; 0: none.
+unsigned long long CudaStream::capture_number() const {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long number = 0;
+  check(cudaStreamGetCaptureInfo(stream_, &status, &number), device, "asking for the number of a capture");
+  return status == cudaStreamCaptureStatusActive ? number : 0;
+}
+
+void CudaStream::uses(const std::shared_ptr<const detail::Used>& used) {
+  const DeviceScope scope(device);
+  if (const unsigned long long number = capture_number()) CapturedUses::all().add(number, used);
+}
+
 std::shared_ptr<Graph::Impl> CudaStream::end_capture() {
   const DeviceScope scope(device);
+  const auto used = CapturedUses::all().taken(capture_number());
   cudaGraph_t graph = nullptr;
   check(cudaStreamEndCapture(stream_, &graph), device,
         "ending a capture (every stream that joined it must be joined to this one by an event)");
-  return make_graph(device, graph, stream_);
+  auto made = make_graph(device, graph, stream_);
+  made->used = used;
+  return made;
 }
 
 void CudaStream::copy(void* to, const void* from, std::size_t bytes) {

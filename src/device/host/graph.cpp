@@ -108,6 +108,10 @@ void Capture::add_wait(HostStream& stream, const HostEvent& event) {
   ops_.push_back({Kind::wait, stream.lane_, event.recording, nullptr});
 }
 
+void Capture::add_used(const std::shared_ptr<const detail::Used>& used) {
+  if (std::find(used_.begin(), used_.end(), used) == used_.end()) used_.push_back(used);
+}
+
 std::vector<Capture::Op> Capture::finish(HostStream& origin) {
   for (HostStream* stream : streams_) stream->capture_.reset();
   require(streams_.front() == &origin, "a capture was ended on another stream than it was begun on");
@@ -129,11 +133,17 @@ void HostStream::begin_capture() {
   std::make_shared<Capture>()->begin(*this);
 }
 
+void HostStream::uses(const std::shared_ptr<const detail::Used>& used) {
+  if (capture_) capture_->add_used(used);
+}
+
 std::shared_ptr<Graph::Impl> HostStream::end_capture() {
   require(capture_ != nullptr, "a capture was ended that was not begun");
   const auto capture = capture_;
   auto ops = capture->finish(*this);
-  return std::make_shared<HostGraph>(std::move(ops), capture->lanes(), capture->recordings());
+  auto graph = std::make_shared<HostGraph>(std::move(ops), capture->lanes(), capture->recordings());
+  graph->used = capture->used();
+  return graph;
 }
 
 }  // namespace slipstream::host

@@ -67,6 +67,7 @@ class HostStream final : public detail::StreamImpl {
   bool idle() const override;
   void begin_capture() override;
   bool capturing() const override { return capture_ != nullptr; }
+  void uses(const std::shared_ptr<const detail::Used>& used) override;
   std::shared_ptr<Graph::Impl> end_capture() override;
   void copy(void* to, const void* from, std::size_t bytes) override;
   void fill(void* to, unsigned char value, std::size_t bytes) override;
@@ -108,16 +109,19 @@ class Capture : public std::enable_shared_from_this<Capture> {
   void add_task(HostStream& stream, Task task);
   void add_record(HostStream& stream, HostEvent& event);
   void add_wait(HostStream& stream, const HostEvent& event);
+  void add_used(const std::shared_ptr<const detail::Used>& used);
   /// Ends the capture for all its streams; throws where one of them was not joined to the origin.
   std::vector<Op> finish(HostStream& origin);
   std::vector<Device> lanes() const { return lanes_; }
   int recordings() const { return recordings_; }
+  const std::vector<std::shared_ptr<const detail::Used>>& used() const { return used_; }
 
  private:
   void join(HostStream& stream);
   std::vector<Op> ops_;
   std::vector<HostStream*> streams_;
   std::vector<Device> lanes_;
+  std::vector<std::shared_ptr<const detail::Used>> used_;
   int recordings_ = 0;
 };
 

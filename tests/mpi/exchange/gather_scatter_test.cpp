@@ -112,6 +112,59 @@ TEST_P(GatherScatterOn, LeavesDevicesWithoutPointsOrSharersAlone) {
   check_all<double>(apart, 1, {Op::add});
 }
 
+/// As one graph a device, where nothing else forbids it; between others, of other arrays and in two parts.
+TEST_P(GatherScatterOn, CombinesWithArraysThatComeAgain) {
+  const Domain domain = Domain::random(4 * machine->devices(), 15);
+  const Dealt dealt(domain, *machine, comm.rank());
+  const auto gs = made(dealt, {});
+  Arrays<double> one(dealt, streams, 1), other(dealt, streams, 1);
+  int round = 0;
+  const auto check = [&](Arrays<double>& arrays, Op op, bool split) {
+    arrays.fill(dealt, streams, ++round);
+    if (split) {
+      gs->start(streams, arrays.all, op);
+      gs->finish(streams);
+    } else {
+      gs->run(streams, arrays.all, op);
+    }
+    arrays.fetch(streams);
+    gs->check();
+    expect_right(domain, dealt, arrays, round, op);
+  };
+  for (int n = 0; n < 4; ++n) {
+    check(one, Op::add, false);
+    check(other, n % 2 ? Op::max : Op::add, false);
+    check(one, Op::min, true);
+  }
+}
+
+/// More arrays in turn than calls are kept, then some of them again.
+TEST_P(GatherScatterOn, CombinesWithManyArraysInTurn) {
+  if (way.name.find("rules") == std::string::npos) GTEST_SKIP() << "one set of routes shows it";
+  const Domain domain = Domain::random(2 * machine->devices(), 15);
+  const Dealt dealt(domain, *machine, comm.rank());
+  const auto gs = made(dealt, {});
+  std::vector<std::unique_ptr<Arrays<double>>> many;
+  for (int n = 0; n < 20; ++n) many.push_back(std::make_unique<Arrays<double>>(dealt, streams, 1));
+  int round = 0;
+  for (const int n : {0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 0, 0, 1, 19, 19}) {
+    Arrays<double>& arrays = *many[static_cast<std::size_t>(n)];
+    arrays.fill(dealt, streams, ++round);
+    gs->run(streams, arrays.all);
+    arrays.fetch(streams);
+    gs->check();
+    expect_right(domain, dealt, arrays, round, Op::add);
+  }
+}
+
+/// Of one id in a fifth of all blocks, which lie on one device or on few, between ids of few copies.
+TEST_P(GatherScatterOn, CombinesMoreCopiesThanATileHolds) {
+  Domain domain = Domain::random(320, 17);
+  for (std::size_t n = 0; n < domain.ids.size(); ++n)
+    if (n % 2) domain.ids[n] = 1000 + static_cast<std::int64_t>(n) / (64 * block_points);
+  check_all<double>(domain, 2, {Op::add, Op::min});
+}
+
 /// Order 1 on a grid of elements, periodic: the corner of a mesh one element wide meets itself.
 TEST_P(GatherScatterOn, CountsTheElementsAtEachVertex) {
   const Extent elements{5, 3, 1};

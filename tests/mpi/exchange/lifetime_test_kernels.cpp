@@ -100,6 +100,42 @@ TEST_P(Lifetime, AnotherExchangeRunsWhileGraphsOfTheFirstLiveAndWhenTheyAreGone)
   }
 }
 
+/// The memory that it would store to is the second exchange's.
+TEST_P(Lifetime, AGraphIsNotReplayedAfterTheEndOfItsExchange) {
+  if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
+  if (!exchange->capturable()) GTEST_SKIP() << "the host drives this route";
+  const std::vector<Graph> graphs = captured();
+  for (std::size_t i = 0; i < streams.size(); ++i) graphs[i].launch(streams[i]);
+  exchange.reset();
+  std::vector<Stream> first;
+  first.swap(streams);
+  ASSERT_EQ(make(), "");
+  for (std::size_t i = 0; i < first.size(); ++i)
+    EXPECT_NE(error_of([&] { graphs[i].launch(first[i]); }).find("holds an exchange was launched after the end of it"),
+              std::string::npos);
+  for (const Stream& stream : first) EXPECT_TRUE(stream.idle()) << to_string(stream.device());
+  for (const int round : {0, 1}) exchange_once(*exchange, streams, round);
+}
+
+/// Nor within a graph that repeats it.
+TEST_P(Lifetime, ALoopIsNotReplayedAfterTheEndOfItsExchange) {
+  if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
+  if (!exchange->loopable()) GTEST_SKIP() << "this route cannot be repeated";
+  std::vector<Buffer<std::int32_t>> again;
+  std::vector<Graph> loops;
+  const std::vector<Graph> graphs = captured();
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    again.emplace_back(streams[i].device(), 1);
+    fill(streams[i], again.back().data(), 0, again.back().bytes());
+    loops.push_back(repeat(streams[i].device(), graphs[i], again.back().data()));
+  }
+  for (std::size_t i = 0; i < streams.size(); ++i) loops[i].launch(streams[i]);
+  for (Stream& stream : streams) stream.synchronize();
+  exchange.reset();
+  for (std::size_t i = 0; i < streams.size(); ++i)
+    EXPECT_NE(error_of([&] { loops[i].launch(streams[i]); }).find("after the end of it"), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(Routes, Lifetime,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range<std::size_t>(0, all_ways().size())),

@@ -1,0 +1,122 @@
+// Tiles of groups: each copy stands in one of them once, where the team's memory has its group's.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "exchange/group_tiles.hpp"
+
+namespace slipstream {
+namespace {
+
+/// Groups of points that are nobody else's, by their first ones.
+Lists<std::uint32_t> random_rows(std::uint32_t points, unsigned seed, std::uint32_t most) {
+  std::mt19937 random(seed);
+  std::vector<std::uint32_t> all(points);
+  for (std::uint32_t n = 0; n < points; ++n) all[n] = n;
+  std::shuffle(all.begin(), all.end(), random);
+  std::vector<std::vector<std::uint32_t>> groups;
+  for (std::uint32_t at = 0; at + 2 <= points;) {
+    const std::uint32_t size = std::min<std::uint32_t>(points - at, 2 + random() % (random() % 50 ? 7 : most));
+    groups.emplace_back(all.begin() + at, all.begin() + at + size);
+    std::sort(groups.back().begin(), groups.back().end());
+    at += size;
+  }
+  std::sort(groups.begin(), groups.end());
+  Lists<std::uint32_t> rows;
+  for (const auto& group : groups) {
+    rows.items.insert(rows.items.end(), group.begin(), group.end());
+    rows.close();
+  }
+  return rows;
+}
+
+using Group = std::vector<std::uint32_t>;  // its points
+
+/// The groups of a tile; what marks their copies is looked at.
+std::set<Group> groups_of(const GroupTiles& tiles, std::size_t tile, std::int64_t block) {
+  std::vector<std::uint32_t> points, point_of_slot(GroupTiles::capacity, GroupTiles::none);
+  for (std::size_t n = tile * GroupTiles::capacity; n < (tile + 1) * GroupTiles::capacity; ++n) {
+    const std::uint32_t entry = tiles.entries.at(n);
+    if (entry == GroupTiles::none) continue;
+    points.push_back(tiles.bases.at(n / GroupTiles::chunk) + (entry & GroupTiles::most_point));
+    std::uint32_t& of_slot = point_of_slot.at(entry >> GroupTiles::point_bits);
+    EXPECT_EQ(of_slot, GroupTiles::none);
+    of_slot = points.back();
+  }
+  EXPECT_TRUE(std::is_sorted(points.begin(), points.end()));
+  EXPECT_LE(tiles.starts.at(tile + 1) - tiles.starts.at(tile), GroupTiles::header_words);
+  const std::uint32_t* const header = tiles.headers.data() + tiles.starts.at(tile);
+  const std::uint32_t* const marks = header + 1 + header[0];
+  std::set<Group> groups;
+  std::uint32_t first = 0;
+  for (std::uint32_t s = 0; s < header[0]; ++s) {
+    const std::uint32_t count = header[1 + s] & 0xffff, copies = header[1 + s] >> 16;
+    for (std::uint32_t g = 0; g < count; ++g) {
+      Group group;
+      for (std::uint32_t c = 0; c < copies; ++c) {
+        const std::uint32_t slot = first + c * count + g, point = point_of_slot.at(slot);
+        const bool marked = marks[slot / 32] >> (slot % 32) & 1;
+        EXPECT_EQ(marked, c > 0 && point / block != group.back() / block);
+        group.push_back(point);
+      }
+      groups.insert(group);
+    }
+    first += count * copies;
+  }
+  EXPECT_EQ(first, points.size());
+  return groups;
+}
+
+/// Each group once, in tiles or among the large ones. How many are these.
+std::size_t expect_each_once(const Lists<std::uint32_t>& rows) {
+  constexpr std::int64_t block = 37;
+  const GroupTiles tiles = group_tiles(rows, block);
+  std::set<Group> found, right;
+  std::size_t count = tiles.large.rows();
+  for (std::size_t tile = 0; tile < tiles.tiles(); ++tile) {
+    const std::set<Group> here = groups_of(tiles, tile, block);
+    count += here.size();
+    found.insert(here.begin(), here.end());
+  }
+  const auto row = [](const Lists<std::uint32_t>& lists, std::size_t r) {
+    return Group(lists.items.begin() + lists.starts[r], lists.items.begin() + lists.starts[r + 1]);
+  };
+  for (std::size_t r = 0; r < tiles.large.rows(); ++r) found.insert(row(tiles.large, r));
+  for (std::size_t r = 0; r < rows.rows(); ++r) right.insert(row(rows, r));
+  EXPECT_EQ(count, rows.rows());
+  EXPECT_EQ(found, right);
+  EXPECT_EQ(tiles.groups, static_cast<std::int64_t>(rows.rows()));
+  EXPECT_EQ(tiles.copies, static_cast<std::int64_t>(rows.items.size()));
+  return tiles.large.rows();
+}
+
+// The last so many that threads share them.
+TEST(GroupTiles, HoldEachGroupOnce) {
+  for (const std::uint32_t points : {0u, 1u, 2u, 3000u, 200000u, 1000000u})
+    EXPECT_EQ(expect_each_once(random_rows(points, 5, 100)), 0u) << points;
+}
+
+TEST(GroupTiles, LeaveOutWhatIsLargerThanATile) {
+  EXPECT_GT(expect_each_once(random_rows(200000, 7, 4 * GroupTiles::capacity)), 0u);
+}
+
+/// The second copy of every group lies farther from the first than an entry can say, and chunks have room for few.
+TEST(GroupTiles, HoldGroupsWhoseCopiesLieFarApart) {
+  constexpr std::uint32_t far = GroupTiles::most_point;
+  Lists<std::uint32_t> rows;
+  for (std::uint32_t n = 0; n < 3000; ++n) {
+    for (std::uint32_t c = 0; c < (n % 100 ? 2 + n % 3 : 60); ++c) rows.items.push_back(n * 3 + c * (far + n));
+    rows.close();
+  }
+  for (std::uint32_t n = 0; n < 40; ++n) {  // at the limit, and one before and after it
+    const std::uint32_t first = 20000 + n;
+    rows.items.insert(rows.items.end(), {first, first + far - 1 + n % 3});
+    rows.close();
+  }
+  EXPECT_GT(expect_each_once(rows), 0u);  // those of 60 copies
+}
+
+}  // namespace
+}  // namespace slipstream
