@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include <slipstream/error.hpp>
 
@@ -229,8 +230,9 @@ void Exchange::Impl::make_channels(const std::string& gpu_mpi_refusal) {
   for (Channel& channel : channels)
     channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
   std::stable_sort(channels.begin(), channels.end(), [](const Channel& a, const Channel& b) {
-    // Farthest first: other nodes, then by the slowest route.
-    return std::pair(a.pair.same_node, b.choice.route) < std::pair(b.pair.same_node, a.choice.route);
+    // Farthest first: other nodes, then other devices, then by the slowest route.
+    return std::tuple(a.pair.same_node, a.pair.same_device, b.choice.route) <
+           std::tuple(b.pair.same_node, b.pair.same_device, a.choice.route);
   });
   for (const MessageInfo& m : messages)
     for (std::size_t c = 0; c < channels.size(); ++c)

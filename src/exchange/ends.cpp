@@ -5,6 +5,7 @@
 
 #include "exchange/impl.hpp"
 #include "exchange/schedule.hpp"
+#include "route/coded_movers.hpp"
 
 namespace slipstream {
 namespace {
@@ -152,7 +153,7 @@ void Exchange::Impl::make_probes(Side& side) {
     std::vector<Mover> coded;
     const auto take = [&](const std::vector<Mover>& movers) {
       for (const Mover& mover : movers)
-        if (mover.recode == Recode::encode || mover.recode == Recode::round) coded.push_back(mover);
+        if (mover.recode == Recode::encode || mover.recode == Recode::round) coded.push_back(by_values(mover));
     };
     for (const Batch& batch : side.senders[s]->batches) take(batch.movers);
     take(side.senders[s]->apart);
