@@ -149,9 +149,7 @@ def _rows(
                 "clock": clock,
                 "bytes": int(figures["message_bytes"]),
                 **named,
-                "effective_gbs": record.digits(
-                    2 * figures["bytes"] / machine.nodes / figures["time_us"] / 1024**3 * 1e6
-                ),
+                "effective_gbs": record.digits(effective),
                 **_rates(figures, devices, *rates),
             }
 
