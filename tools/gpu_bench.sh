@@ -63,13 +63,22 @@ ladder | 4 | 180 | bench exchange --part ladder --sizes 64 256 512 --devices 4
 ladder | 4 | 180 | bench exchange --part ladder --sizes 64 256 512 -n 2
 exchange1 | 1 | 60 | bench exchange --part must
 pingpong | 2 | 300 | bench pingpong -n 2
-copy | 4 | 120 | bench copy
+copy | 2 | 120 | bench copy
+transpose | 1+ | 60 | bench transpose --turns xyz zyx yzx --types c64 f64 --sizes 512 1024
+transpose2 | 2 | 60 | bench transpose --turns xyz zyx yzx -n 2
+transpose2 | 2 | 60 | bench transpose --decompositions pencils bricks --sizes 64 256 512 -n 2
+transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,peer -n 2
+transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,colocated -n 2
+transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,nccl -n 2
+transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,nvshmem -n 2
+transpose_ways2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,staged --ways sends alltoallv ialltoallv put_fence put_lock nodes -n 2
 allreduce | 4 | 60 | bench allreduce -n 4
 allreduce | 4 | 60 | bench allreduce --devices 4
 placement | 4 | 60 | bench placement -n 4
 placement | 4 | 60 | bench placement --devices 4
 trace | 2 | 60 | tools/trace_exchange.py --routes direct staged
 EOF
+  echo 'transpose_mpi2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,gpu_mpi --ways sends alltoallv ialltoallv -n 2'
   for label in 'ob1, smcuda' ucx; do
     echo "device_buffers | 2 | 300 | OMPI_MCA_pml=${label%,*} bench pingpong --device-buffers --label '$label' -n 2"
   done
@@ -111,8 +120,8 @@ while IFS= read -r line; do
   if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
   if [ "${needed%+}" -gt "$gpus" ]; then
     summary+=("$(printf '%-8s %-14s %s' skipped "$name" "needs $needed GPUs")")
-  elif [ "$name" = device_buffers ] && [ "$aware" != True ]; then
-    summary+=("$(printf '%-8s %-14s %s' skipped "$name" "needs an MPI that says that it takes addresses in GPU memory")")
+  elif [[ $name = device_buffers || $name = transpose_mpi2 ]] && [ "$aware" != True ]; then
+    summary+=("$(printf '%-8s %-14s %s' skipped "$name" "needs an MPI that says that it takes addresses in GPU memory (GPU_MPI=yes)")")
   elif [ "$needed" = 1+ ]; then
     beside+=("$line")
   else

@@ -1,7 +1,8 @@
 # Sourced by gpu_test.sh, gpu_sanitize.sh, gpu_bench.sh and the kit's slipstream in the root of the tree. Where gpu-kit/ holds
 # what 'make gpu-kit' has built elsewhere, only the Python module is compiled, once, for the Python here. Elsewhere it builds
 # the preset cuda, all of it or the targets given. Touches no network: what the machine lacks comes from gpu-kit/, too.
-# GPU_TEST_ARCHITECTURES (default: this machine's) names what to compile for. Sets python and PYTHONPATH, and tests to the
+# GPU_TEST_ARCHITECTURES (default: this machine's) names what to compile for. GPU_MPI=yes runs with the kit's MPI that takes
+# device memory, for the route gpu_mpi. Sets python and PYTHONPATH, and tests to the
 # folder of the C++ tests.
 mkdir -p build
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -10,6 +11,18 @@ fail() {
   exit 1
 }
 
+# Its library is told where it lies now. Device memory travels by smcuda alone: UCX moves bytes that it takes for the host's.
+if [ "${GPU_MPI:-}" = yes ]; then
+  [ -e gpu-kit/gpu-mpi.tar.xz ] || fail "GPU_MPI=yes, and the kit has no gpu-mpi.tar.xz: fill it with KIT_GPU_MPI=... make gpu-kit."
+  if [ ! build/gpu-mpi -nt gpu-kit/gpu-mpi.tar.xz ]; then
+    rm -rf build/gpu-mpi && mkdir -p build/gpu-mpi && tar -C build/gpu-mpi -xJf gpu-kit/gpu-mpi.tar.xz
+    touch build/gpu-mpi
+  fi
+  OPAL_PREFIX=$(echo "$PWD"/build/gpu-mpi/*)
+  export OPAL_PREFIX PATH=$OPAL_PREFIX/bin:$PATH
+  export LD_LIBRARY_PATH=$OPAL_PREFIX/lib:$OPAL_PREFIX/lib/ucx${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export OMPI_MCA_pml=ob1 OMPI_MCA_btl=smcuda,self
+fi
 command -v nvidia-smi >/dev/null && nvidia-smi -L || fail "no GPU here: nvidia-smi lists none."
 python=$(tools/setup.sh --python)
 site=$PWD/build/gpu-site

@@ -5,7 +5,8 @@
 #
 # Usage: tools/gpu_kit.sh [--no-wheels]   --no-wheels: without what comes from the network
 # KIT_PYTHON (default: 3.12) is the Python over there, KIT_NVSHMEM (default: 3.4.5) its NVSHMEM, KIT_ARCHITECTURES (default:
-# 90-real) its GPUs, as CMAKE_CUDA_ARCHITECTURES has them.
+# 90-real) its GPUs, as CMAKE_CUDA_ARCHITECTURES has them. KIT_GPU_MPI (default: none) is an archive of an Open MPI that takes
+# device memory, one folder with bin/ and lib/: it goes along, and GPU_MPI=yes selects it over there (tools/gpu_build.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 most_mib=52 kit=gpu-kit build=build/kit
@@ -86,6 +87,14 @@ sed -e "s|$PWD/$build/tests/|\${CMAKE_CURRENT_LIST_DIR}/bin/|g" -e '/installed/d
   >$packed/CTestTestfile.cmake
 tar -C $packed -cJf $kit/built.tar.xz lib bin CTestTestfile.cmake
 install -m 755 tools/gpu_kit_slipstream.sh $kit/slipstream
+
+if [ -n "${KIT_GPU_MPI:-}" ]; then
+  tar -tf "$KIT_GPU_MPI" | grep -q '^[^/]*/bin/mpirun$' || {
+    echo "gpu_kit: $KIT_GPU_MPI holds no folder with bin/mpirun: pack the folder into which Open MPI was installed." >&2
+    exit 1
+  }
+  cp "$KIT_GPU_MPI" $kit/gpu-mpi.tar.xz
+fi
 
 size=$(du -sm $kit | cut -f1)
 echo "gpu-kit: $size MiB, of at most $most_mib"

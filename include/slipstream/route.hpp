@@ -231,6 +231,8 @@ struct Place {
   int array = -1;          ///< its number in Arrays, where it has one
 };
 
+struct Cut;
+
 /// Everything about one message (all transfers from one device to another) that the two ends agree on.
 struct Message {
   int source = 0;  ///< devices, in the machine's numbering
@@ -240,6 +242,9 @@ struct Message {
   int tag = 0;
   std::uint64_t plan = 0;
   std::size_t bytes = 0;  ///< packed, as it travels
+  /// Where the route packs it in parts, one behind the other: these, in which legs have other places than by
+  /// themselves.
+  std::shared_ptr<const Cut> parts;
   MPI_Comm comm = MPI_COMM_NULL;
   Knobs knobs;
   Throttle throttle;
@@ -348,6 +353,8 @@ class Sender {
  public:
   virtual ~Sender() = default;
   std::vector<Batch> batches;
+  /// What transfer() packs by launches of its own though Pack::fused was asked for; for who looks at what is sent.
+  std::vector<Mover> apart;
   std::vector<Window> windows;  ///< of legs that are produced; of arrays in Arrays, base is an address in the first
   virtual bool transfers() const { return false; }
   virtual void transfer(Stream&, std::uint64_t) {}
@@ -411,6 +418,8 @@ class Route {
   virtual Facts execution() const = 0;
   /// Empty where the route can serve the pair, else the reason why not.
   virtual std::string refusal(const Pair& pair) const = 0;
+  /// Message::parts of a message of these legs, of which all else is known.
+  virtual std::shared_ptr<const Cut> parts(const Message&, const std::vector<Leg>&) const { return nullptr; }
   virtual SlotNeed need(const Message&, const std::vector<Leg>&) const { return {}; }
   virtual bool needs_host() const = 0;
   /// Whether a graph may replay messages between these two.

@@ -1,10 +1,12 @@
 #pragma once
 // Options that arrive from Python as a dict, and names that stand for values.
 #include <algorithm>
+#include <optional>
 
 #include <slipstream/transfer.hpp>
 
 #include "api/python_common.hpp"
+#include "machine/agree.hpp"
 
 namespace slipstream::python {
 
@@ -16,6 +18,17 @@ Value one_of(const std::string& text, std::initializer_list<std::pair<const char
     names += (names.empty() ? "" : ", ") + std::string(name);
   }
   throw Error(std::string("no ") + what + " is named '" + text + "': choose among " + names);
+}
+
+/// What `read` makes of the options of a caller: one rank that refuses them is an error on all, so that none is left
+/// waiting. Collective.
+template <class Read>
+auto on_every_rank(const Communicator& comm, const Read& read) {
+  std::optional<decltype(read())> made;
+  const std::string refused = failure_of([&] { made.emplace(read()); });
+  const nb::gil_scoped_release release;
+  agree(comm, refused);
+  return std::move(*made);
 }
 
 /// What is done with values that meet.

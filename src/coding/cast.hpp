@@ -96,6 +96,28 @@ struct CastPairToF32 {
   }
 };
 
+/// Several values side by side, which memory moves as one word of 16 bytes.
+template <class Cast>
+struct Together {
+  static constexpr int count = 16 / static_cast<int>(sizeof(typename Cast::Value));
+  struct alignas(count * sizeof(typename Cast::Value)) Value {
+    typename Cast::Value of[count];
+  };
+  struct alignas(count * sizeof(typename Cast::Code)) Code {
+    typename Cast::Code of[count];
+  };
+  static SLIP_FN Code encode(const Value& value, bool& overflow) {
+    Code code;
+    for (int n = 0; n < count; ++n) code.of[n] = Cast::encode(value.of[n], overflow);
+    return code;
+  }
+  static SLIP_FN Value decode(const Code& code, bool& overflow) {
+    Value value;
+    for (int n = 0; n < count; ++n) value.of[n] = Cast::decode(code.of[n], overflow);
+    return value;
+  }
+};
+
 // What is done to a value between an end and the other; `overflow` says afterwards whether some value was too large.
 
 template <class Cast>

@@ -17,13 +17,13 @@ std::string described(const Grid& grid, const std::vector<PlannedItem>& items) {
   return text + " on " + to_string(grid.extent()) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
 }
 
-void agree(const Communicator& comm, std::uint64_t number, const std::string& text) {
+void agree(const Communicator& comm, std::uint64_t number, const std::string& text, const std::string& things) {
   const std::vector<std::int64_t> numbers = comm.all_gather(static_cast<std::int64_t>(number));
   const auto other = std::find_if(numbers.begin(), numbers.end(), [&](auto n) { return n != numbers.front(); });
   if (other == numbers.end()) return;
   const std::vector<std::string> texts = comm.all_gather(text);
   const auto rank = static_cast<std::size_t>(other - numbers.begin());
-  throw Error("the ranks construct different exchanges: rank 0 one of " + texts.front() + ", rank " +
+  throw Error("the ranks construct different " + things + ": rank 0 one of " + texts.front() + ", rank " +
               std::to_string(rank) + " one of " + texts[rank] +
               (texts[rank] == texts.front() ? ", with other ghosts, blocks, routes, knobs or throttle" : ""));
 }

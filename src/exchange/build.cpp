@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include <slipstream/error.hpp>
 
@@ -8,6 +9,7 @@
 #include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/records.hpp"
+#include "route/parts.hpp"
 
 namespace slipstream {
 Exchange::Impl::Impl(const Communicator& world, const Grid& grid, std::vector<ExchangeItem> wanted,
@@ -153,13 +155,15 @@ void Exchange::Impl::make_message(Channel& channel, int most_devices) {
   m.comm = own->mpi();
   m.knobs = options.knobs;
   m.throttle = options.throttle;
+  m.combines = channel.pair.combines;
+  m.parts = route(channel.choice.route).parts(m, b.legs);
+  if (m.parts) m.bytes = bytes_of_parts(*m.parts);
   const bool slowed = m.throttle.slows() && route(channel.choice.route).needs_host();
   require(!slowed || m.throttle.seconds(static_cast<double>(m.bytes)) < options.wait_limit,
           "a message of " + std::to_string(m.bytes) + " B takes " +
               std::to_string(m.throttle.seconds(static_cast<double>(m.bytes))) + " s by the throttle " +
               to_string(m.throttle) + ", and waits end after " + std::to_string(options.wait_limit) +
               " s: give a longer wait_limit or a faster throttle");
-  m.combines = channel.pair.combines;
   m.produced = std::any_of(b.legs.begin(), b.legs.end(), [](const Leg& leg) { return leg.produced; });
   m.host_shared = channel.pair.same_node;
   m.whole_lines = channel.pair.whole_lines;
@@ -228,8 +232,9 @@ void Exchange::Impl::make_channels(const std::string& gpu_mpi_refusal) {
   for (Channel& channel : channels)
     channel.need = route(channel.choice.route).need(channel.message, channel.bundle->legs);
   std::stable_sort(channels.begin(), channels.end(), [](const Channel& a, const Channel& b) {
-    // Farthest first: other nodes, then by the slowest route.
-    return std::pair(a.pair.same_node, b.choice.route) < std::pair(b.pair.same_node, a.choice.route);
+    // Farthest first: other nodes, then other devices, then by the slowest route.
+    return std::tuple(a.pair.same_node, a.pair.same_device, b.choice.route) <
+           std::tuple(b.pair.same_node, b.pair.same_device, a.choice.route);
   });
   for (const MessageInfo& m : messages)
     for (std::size_t c = 0; c < channels.size(); ++c)

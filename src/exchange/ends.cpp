@@ -5,6 +5,7 @@
 
 #include "exchange/impl.hpp"
 #include "exchange/schedule.hpp"
+#include "route/coded_movers.hpp"
 
 namespace slipstream {
 namespace {
@@ -150,9 +151,12 @@ Schedule Exchange::Impl::schedule_of(const Side& side, const Batch& opening) con
 void Exchange::Impl::make_probes(Side& side) {
   for (std::size_t s = 0; s < side.senders.size(); ++s) {
     std::vector<Mover> coded;
-    for (const Batch& batch : side.senders[s]->batches)
-      for (const Mover& mover : batch.movers)
-        if (mover.recode == Recode::encode || mover.recode == Recode::round) coded.push_back(mover);
+    const auto take = [&](const std::vector<Mover>& movers) {
+      for (const Mover& mover : movers)
+        if (mover.recode == Recode::encode || mover.recode == Recode::round) coded.push_back(by_values(mover));
+    };
+    for (const Batch& batch : side.senders[s]->batches) take(batch.movers);
+    take(side.senders[s]->apart);
     if (!coded.empty()) side.probes.try_emplace(s, side.device, coded, side.arrays);
   }
 }

@@ -7,11 +7,13 @@
 
 #include <slipstream/buffer.hpp>
 
+#include "exchange/agreement.hpp"
 #include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "fft/decomposition.hpp"
 #include "machine/agree.hpp"
 #include "machine/clock.hpp"
+#include "machine/hash.hpp"
 
 namespace slipstream::fft {
 namespace {
@@ -154,14 +156,39 @@ class Chooser {
 
 }  // namespace
 
+void agree_on_transform(const Communicator& comm, const Machine& machine, const Extent& cells,
+                        const FftOptions& options) {
+  const bool given = options.process_grid != std::array{0, 0};
+  std::string words;
+  const std::string refused = failure_of([&] {
+    require(!given || !options.tune_process_grid, "the process grid " + shown(options.process_grid) +
+                                                      " of a Fourier transform was given, and the fastest was asked "
+                                                      "for: do one of the two");
+    const Decomposition checked(machine, cells, options);
+    words = to_string(cells) + " cells of " + to_string(options.type) + " on " + std::to_string(checked.devices) +
+            " devices";
+    if (given) words += ", process grid " + shown(options.process_grid);
+    if (options.tune_process_grid) words += ", process grid to be measured";
+    words += ", highest modes (" + std::to_string(options.highest[0]) + ", " + std::to_string(options.highest[1]) +
+             ", " + std::to_string(options.highest[2]) + ")";
+    for (const auto& [on, name] : {std::pair{options.transposed, "transposed"},
+                                   {options.scaled, "scaled"},
+                                   {options.overlap, "overlapped"},
+                                   {options.store.value_or(true), "stored"},
+                                   {options.gpu_lines, "by the kernels of GPUs"},
+                                   {options.tune.has_value(), "tuned"}})
+      if (on) words += std::string(", ") + name;
+  });
+  agree(comm, refused);
+  slipstream::agree(comm, hash_of(words), words, "Fourier transforms");
+}
+
 FftProcessGrids choose_process_grid(const Communicator& comm, const Machine& machine, const Extent& cells,
                                     FftOptions& options) {
   FftProcessGrids found;
   const bool given = options.process_grid != std::array{0, 0};
   if (given) found.source = "given";
   if (!options.tune_process_grid) return found;
-  require(!given, "the process grid " + shown(options.process_grid) +
-                      " of a Fourier transform was given, and the fastest was asked for: do one of the two");
   const Decomposition cut(machine, cells, options);
   found = Chooser(comm, machine, cells, options).run(cut);
   const double least = least_of(found.times);

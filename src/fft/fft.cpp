@@ -196,6 +196,7 @@ std::vector<std::vector<Pointer>> Fft::Impl::arrays_of(const Field& field, const
 }
 
 Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options) {
+  fft::agree_on_transform(comm, machine, cells, options);
   FftProcessGrids tried = fft::choose_process_grid(comm, machine, cells, options);
   impl_ = std::make_unique<Impl>(comm, machine, cells, std::move(options));
   impl_->grids_tried = std::move(tried);

@@ -197,7 +197,8 @@ bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem
   if (comm.max(able ? 0 : 1) > 0) return false;
   PlannedItem planned{item.pattern, item.source->options(), item.target->options()};
   planned.produced = true;
-  const std::vector<MessageInfo> messages = plan_messages(on, {planned}, options.exchange);
+  std::vector<MessageInfo> messages;
+  on_all_ranks(comm, [&] { messages = plan_messages(on, {planned}, options.exchange); });
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 
@@ -213,7 +214,8 @@ bool Fft::Impl::goes_back_turned() const {
            fft::can_store(device.backend, true, cut.turned({cut.cells[1], cut.cells[0], 1})) &&
            (device.backend != Backend::host || options.gpu_lines);
   if (comm.max(able ? 0 : 1) > 0) return false;
-  const std::vector<MessageInfo> messages = Fft::messages(machine, cut.cells, options, false);
+  std::vector<MessageInfo> messages;
+  on_all_ranks(comm, [&] { messages = Fft::messages(machine, cut.cells, options, false); });
   return std::all_of(messages.begin(), messages.end(), is_straight);
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <thread>
 
 #include <slipstream/buffer.hpp>
@@ -16,6 +17,7 @@
 #include <slipstream/stream.hpp>
 
 #include "machine/agree.hpp"
+#include "machine/mpi_trials.hpp"
 
 namespace slipstream {
 namespace {
@@ -68,12 +70,7 @@ class Trial {
   }
   /// What went wrong here.
   std::string run(double limit, Liar liar) {
-    std::string problem;
-    {
-      const Guard guard;
-      const volatile int caught = sigsetjmp(way_out, 1);
-      problem = caught ? "the MPI library crashed on device memory" : exchange(limit, liar);
-    }
+    const std::string problem = without_crash([&] { return exchange(limit, liar); });
     return problem.empty() ? verify() : problem;
   }
 
@@ -151,14 +148,12 @@ int delete_answer(MPI_Comm, int, void* answer, void*) {
   return MPI_SUCCESS;
 }
 
-int answer_key(Backend backend) {
-  const auto make = [] {
-    int key = MPI_KEYVAL_INVALID;
-    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_answer, &key, nullptr), "make an attribute");
-    return key;
-  };
-  static const int host = make(), gpu = make();
-  return backend == Backend::host ? host : gpu;
+int answer_key(MpiQuestion question, Backend backend) {
+  static auto* const keys = new std::map<std::pair<MpiQuestion, Backend>, int>;
+  const auto [key, first] = keys->try_emplace({question, backend}, MPI_KEYVAL_INVALID);
+  if (first)
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_answer, &key->second, nullptr), "make an attribute");
+  return key->second;
 }
 
 /// Writes the bytes into a new file. No object here needs an end: a crash leaves by a jump.
@@ -227,15 +222,27 @@ std::string try_gpu_mpi(const Communicator& comm, const std::vector<Device>& dev
   return {};
 }
 
-std::string prove_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, Liar liar) {
-  const int key = answer_key(devices.front().backend);
+std::string without_crash(const std::function<std::string()>& trial) {
+  const Guard guard;
+  const volatile int caught = sigsetjmp(way_out, 1);
+  return caught ? "the MPI library crashed on device memory" : trial();
+}
+
+std::string answer_of(const Communicator& comm, MpiQuestion question, Backend backend,
+                      const std::function<std::string()>& ask) {
+  const int key = answer_key(question, backend);
   void* known = nullptr;
   int found = 0;
   check_mpi(MPI_Comm_get_attr(comm.mpi(), key, &known, &found), "read an attribute");
   if (found) return *static_cast<const std::string*>(known);
-  const std::string answer = try_gpu_mpi(comm, devices, gpu_mpi_seconds, liar);
+  const std::string answer = ask();
   check_mpi(MPI_Comm_set_attr(comm.mpi(), key, new std::string(answer)), "keep an attribute");
   return answer;
+}
+
+std::string prove_gpu_mpi(const Communicator& comm, const std::vector<Device>& devices, Liar liar) {
+  return answer_of(comm, MpiQuestion::messages, devices.front().backend,
+                   [&] { return try_gpu_mpi(comm, devices, gpu_mpi_seconds, liar); });
 }
 
 }  // namespace slipstream

@@ -123,10 +123,11 @@ void AllToAll::lay_out(const RouteSetup& setup, bool staged) {
     receives_ += ranks.second == rank_;
   }
   members_.assign(members.begin(), members.end());
-  for (const int rank : members_)
+  for (int rank = 0; rank < setup.comm.size(); ++rank)
     require(staged || setup.machine.devices_of_rank(rank).size() == 1,
             std::string("mpi = ") + to_string(calls_) + " with the route gpu_mpi takes one buffer a rank, and rank " +
-                std::to_string(rank) + " has several devices: use one device a rank, the route staged, or mpi = sends");
+                std::to_string(rank) + " has " + std::to_string(setup.machine.devices_of_rank(rank).size()) +
+                " devices: use one device a rank, the route staged, or mpi = sends");
   const auto block = [&](int from, int to) {
     const auto found = bytes.find({from, to});
     return found == bytes.end() ? std::int64_t{0} : found->second;
@@ -339,6 +340,13 @@ std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged
     return setup.machine.device(letter.source).rank != setup.machine.device(letter.target).rank;
   };
   if (std::none_of(setup.letters.begin(), setup.letters.end(), leaves)) return nullptr;
+  bool one_each = true;
+  for (int rank = 0; rank < setup.comm.size(); ++rank) one_each &= setup.machine.devices_of_rank(rank).size() == 1;
+  if (!staged && one_each) {
+    const std::string why = proof_of_calls(setup);
+    require(why.empty(), "mpi = " + to_string(setup.knobs.mpi) + " with the route gpu_mpi: " + why +
+                             ": choose mpi = sends or another call, or the route staged");
+  }
   return std::make_shared<AllToAll>(setup, staged);
 }
 

@@ -18,6 +18,7 @@
 
 #include <slipstream/arena.hpp>
 
+#include "machine/gpu_mpi.hpp"
 #include "route/mail.hpp"
 
 namespace slipstream {
@@ -84,6 +85,13 @@ class AllToAll final : public Mail {
   bool dirty_ = false;      // a call is still under way
   bool abandoned_ = false;  // other ranks did not part
 };
+
+/// Why calls for all ranks do not bring device memory to where it must go, the same on all ranks; empty where small and
+/// large messages arrived as they were sent. Libraries that move messages between devices may still move wrong bytes,
+/// or crash, in windows. Collective; asked once for a communicator.
+std::string proof_of_calls(const RouteSetup& setup);
+/// The proof itself, never remembered.
+std::string try_calls(const RouteSetup& setup, Liar liar = nullptr);
 
 /// Null where the knobs want sends, or nothing of the route leaves its rank. Collective.
 std::shared_ptr<RouteState> all_to_all_mail(const RouteSetup& setup, bool staged);

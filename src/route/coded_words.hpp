@@ -5,24 +5,35 @@
 
 namespace slipstream {
 
-/// Calls f with what a work does to its values, and tells of one that was too large.
+/// Calls f with what a work does to its words by a cast, and tells of a value that was too large.
+template <class Cast, class F>
+SLIP_FN void with_turn_of(const Work& w, const Watch& watch, F f) {
+  const auto turned = [&](auto turn) {
+    f(turn);
+    if (turn.overflow) watch.tell_of_overflow(w.item);
+  };
+  if (w.recode == Recode::encode) return turned(Encode<Cast>{});
+  if (w.recode == Recode::decode) return turned(Decode<Cast>{});
+  turned(RoundTrip<Cast>{});
+}
+
+/// Of words that hold one value.
 template <class F>
 SLIP_FN void with_turn(const Work& w, const Watch& watch, F f) {
-  with_cast(w.type, w.wire, [&]<class Cast>(Cast) {
-    const auto turned = [&](auto turn) {
-      f(turn);
-      if (turn.overflow) watch.tell_of_overflow(w.item);
-    };
-    if (w.recode == Recode::encode) return turned(Encode<Cast>{});
-    if (w.recode == Recode::decode) return turned(Decode<Cast>{});
-    turned(RoundTrip<Cast>{});
-  });
+  with_cast(w.type, w.wire, [&]<class Cast>(Cast) { with_turn_of<Cast>(w, watch, f); });
 }
 
 template <bool sequential>
 SLIP_FN void recode_words(const Work& w, const Part& part, const Watch& watch, Share share) {
-  with_turn(w, watch, [&]<class Turn>(const Turn& turn) {
-    copy_words<sequential, typename Turn::From, typename Turn::To>(w, part, watch, share, turn);
+  if (w.values == 1)
+    return with_turn(w, watch, [&]<class Turn>(const Turn& turn) {
+      copy_words<sequential, typename Turn::From, typename Turn::To>(w, part, watch, share, turn);
+    });
+  with_cast(w.type, w.wire, [&]<class Cast>(Cast) {
+    if constexpr (Together<Cast>::count > 1)
+      with_turn_of<Together<Cast>>(w, watch, [&]<class Turn>(const Turn& turn) {
+        copy_plain<sequential, typename Turn::From, typename Turn::To>(w, part, watch, share, turn);
+      });
   });
 }
 

@@ -65,6 +65,7 @@ HostSender::~HostSender() {
 }
 
 void HostSender::make_movers(const SendSite& site) {
+  if (message_.parts) return make_parts(site);
   const Slot slot = straight_ ? Slot{places_.base, places_.ring()} : Slot{packed_.data(), {}};
   auto movers = lowering_.to_slot(site.legs, site.sources, slot);
   windows = lowering_.windows();
@@ -76,12 +77,47 @@ void HostSender::make_movers(const SendSite& site) {
   }
 }
 
+void HostSender::make_parts(const SendSite& site) {
+  std::size_t at = 0;
+  // What the caller's kernels store is packed when the parts are.
+  if (message_.produced) batches.emplace_back();
+  for (const Chunk& chunk : message_.parts->chunks) {
+    auto movers = lowering_.to_slot(chunk.legs, places_of(chunk, site.sources), {packed_.data() + at, {}});
+    const std::size_t end = at + round_up(chunk.bytes, slot_alignment);
+    if (message_.produced) {
+      batches.back().movers.insert(batches.back().movers.end(), movers.begin(), movers.end());
+    } else {
+      apart.insert(apart.end(), movers.begin(), movers.end());
+      parts_.push_back(
+          {at, end, std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse),
+           Event(site.device)});
+    }
+    at = end;
+  }
+  windows = lowering_.windows();
+}
+
+std::int64_t HostSender::bytes() const {
+  std::int64_t bytes = bytes_of(lowering_, packed_) + (moves_ ? moves_->bytes() : 0);
+  for (const PartMoves& part : parts_) bytes += part.moves->bytes();
+  return bytes;
+}
+
 void HostSender::transfer(Stream& stream, std::uint64_t sequence) {
   stream_ = &stream;
+  packed_parts_ = 0;
   outlet_->begin(sequence);
   if (lane_) stream.record(ready_);
   state_ = State::waiting;
   if (outlet_->room(sequence)) start(sequence);
+  while (packed_parts_ < parts_.size()) pack_next(sequence);
+}
+
+void HostSender::pack_next(std::uint64_t sequence) {
+  const PartMoves& part = parts_[packed_parts_++];
+  const DeviceSpan span(trace_, *stream_, row_, "pack", "kernel");
+  part.moves->run(*stream_, sequence);
+  stream_->record(part.done);
 }
 
 void HostSender::start(std::uint64_t sequence) {
@@ -95,7 +131,12 @@ void HostSender::start(std::uint64_t sequence) {
   const DeviceSpan span(staged_ ? trace_ : nullptr, lane, row_, "download", "copy");
   faults::reach(faults::Lane::departure, lane);
   if (staged_ && !straight_) {
+    std::size_t part = 0;
     for (int piece = 0; piece < pieces_.count(); ++piece) {
+      for (; part < parts_.size() && parts_[part].begin < pieces_.at(piece) + pieces_.size(piece); ++part) {
+        if (part == packed_parts_) pack_next(sequence);
+        lane.wait(parts_[part].done);
+      }
       copy(lane, places_.of(sequence) + pieces_.at(piece), packed_.data() + pieces_.at(piece), pieces_.size(piece));
       lane.record(copied_[piece]);
     }
@@ -173,12 +214,26 @@ void HostReceiver::make_movers(const ReceiveSite& site) {
     arrived = arrived_at(site.legs, slot.base);
     return;
   }
+  if (message_.parts) return make_parts(site);
   auto movers = lowering_.from_slot(site.legs, site.targets, slot);
   if (message_.knobs.pack == Pack::fused) {
     batches.back().movers = std::move(movers);
   } else {
     moves_ = std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse);
   }
+}
+
+void HostReceiver::make_parts(const ReceiveSite& site) {
+  std::size_t at = 0;
+  for (const Chunk& chunk : message_.parts->chunks) {
+    auto movers = lowering_.from_slot(chunk.legs, places_of(chunk, site.targets), {packed_.data() + at, {}});
+    const std::size_t end = at + round_up(chunk.bytes, slot_alignment);
+    parts_.push_back({at, end,
+                      std::make_unique<Moves>(site.device, std::move(movers), site.arrays, message_.knobs, site.pulse),
+                      Event(site.device)});
+    at = end;
+  }
+  unpacking_ = std::make_unique<Stream>(site.device, Priority::high);
 }
 
 /// Its readers were those of the exchange `depth` before, which the next one's turn comes after.
@@ -196,6 +251,7 @@ void HostReceiver::open_places(std::uint64_t sequence) {
 void HostReceiver::post(Stream&, std::uint64_t sequence) {
   waiting_ = true;
   uploaded_ = 0;
+  unpacked_parts_ = 0;
   open_places(sequence);
 }
 
@@ -212,8 +268,8 @@ bool HostReceiver::progress(std::uint64_t sequence) {
   if (arrived_pieces < pieces_.count()) return false;
   waiting_ = false;
   if (lane_ && delivers()) {
-    unpack(*lane_, sequence);
-    lane_->record(landed_);
+    if (parts_.empty()) unpack(*lane_, sequence);
+    (unpacking_ ? *unpacking_ : *lane_).record(landed_);
   }
   return true;
 }
@@ -226,9 +282,24 @@ void HostReceiver::upload(Stream& lane, int to, std::uint64_t sequence) {
     return;
   }
   const DeviceSpan span(trace_, lane, row_, "upload", "copy");
-  for (; uploaded_ < to; ++uploaded_)
+  for (; uploaded_ < to; unpack_parts(lane, sequence)) {
     copy(lane, packed_.data() + pieces_.at(uploaded_), places_.of(sequence) + pieces_.at(uploaded_),
          pieces_.size(uploaded_));
+    ++uploaded_;
+  }
+}
+
+/// Those that have been brought to the device.
+void HostReceiver::unpack_parts(Stream& lane, std::uint64_t sequence) {
+  const std::size_t brought = std::min(pieces_.at(uploaded_), message_.bytes);
+  for (; unpacked_parts_ < parts_.size() && parts_[unpacked_parts_].end <= brought; ++unpacked_parts_) {
+    if (unpacked_parts_ == 0) faults::reach(faults::Lane::arrival, *unpacking_);
+    const PartMoves& part = parts_[unpacked_parts_];
+    lane.record(part.done);
+    unpacking_->wait(part.done);
+    const DeviceSpan span(trace_, *unpacking_, row_, "unpack", "kernel");
+    part.moves->run(*unpacking_, sequence);
+  }
 }
 
 void HostReceiver::unpack(Stream& lane, std::uint64_t sequence) {
@@ -254,7 +325,10 @@ std::string HostReceiver::waiting_for() const {
 }
 
 std::int64_t HostReceiver::bytes() const {
-  return bytes_of(lowering_, packed_) + (staged_ ? 0 : bytes_of(landing_)) + (moves_ ? moves_->bytes() : 0);
+  std::int64_t bytes =
+      bytes_of(lowering_, packed_) + (staged_ ? 0 : bytes_of(landing_)) + (moves_ ? moves_->bytes() : 0);
+  for (const PartMoves& part : parts_) bytes += part.moves->bytes();
+  return bytes;
 }
 
 }  // namespace slipstream

@@ -9,6 +9,7 @@
 #include "route/carriage.hpp"
 #include "route/lower.hpp"
 #include "route/moves.hpp"
+#include "route/parts.hpp"
 
 namespace slipstream {
 
@@ -20,12 +21,14 @@ class HostSender final : public Sender {
   void transfer(Stream& stream, std::uint64_t sequence) override;
   bool progress(std::uint64_t sequence) override;
   std::string waiting_for() const override;
-  std::int64_t bytes() const override { return bytes_of(lowering_, packed_) + (moves_ ? moves_->bytes() : 0); }
+  std::int64_t bytes() const override;
 
  private:
   enum class State { idle, waiting, copying };
   void make_movers(const SendSite& site);
+  void make_parts(const SendSite& site);
   void start(std::uint64_t sequence);
+  void pack_next(std::uint64_t sequence);
   const Event& copied(int piece) const { return copied_[copied_.size() == 1 ? 0 : static_cast<std::size_t>(piece)]; }
 
   Message message_;
@@ -37,7 +40,9 @@ class HostSender final : public Sender {
   PlaceRing places_;
   std::unique_ptr<Outlet> outlet_;
   std::unique_ptr<Moves> moves_;  // unless the launch for all messages packs
-  Event ready_;                   // the caller's values
+  std::vector<PartMoves> parts_;  // or these, on the stream of the exchange
+  std::size_t packed_parts_ = 0;
+  Event ready_;  // the caller's values
   std::vector<Event> copied_;
   std::unique_ptr<Stream> lane_;
   Stream* stream_ = nullptr;
@@ -65,8 +70,10 @@ class HostReceiver final : public Receiver {
   void make_movers(const ReceiveSite& site);
   bool place_is_free(std::uint64_t sequence) const;
   void open_places(std::uint64_t sequence);
+  void make_parts(const ReceiveSite& site);
   void upload(Stream& lane, int to, std::uint64_t sequence);
   void unpack(Stream& lane, std::uint64_t sequence);
+  void unpack_parts(Stream& lane, std::uint64_t sequence);
 
   Message message_;
   bool staged_, straight_, uploads_;
@@ -76,9 +83,11 @@ class HostReceiver final : public Receiver {
   PlaceRing places_;
   std::unique_ptr<Inlet> inlet_;
   std::unique_ptr<Moves> moves_;
+  std::vector<PartMoves> parts_;
+  std::size_t unpacked_parts_ = 0;
   Event turn_[2];  // of an exchange: everything that read the one before is over
   Event landed_;
-  std::unique_ptr<Stream> lane_;
+  std::unique_ptr<Stream> lane_, unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;
   int uploaded_ = 0;
   bool waiting_ = false;

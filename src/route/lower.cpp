@@ -7,6 +7,7 @@
 #include <slipstream/signal.hpp>
 
 #include "device/upload.hpp"
+#include "route/coded_movers.hpp"
 
 namespace slipstream {
 namespace {
@@ -146,6 +147,26 @@ const std::int64_t* Lowering::keep(const std::vector<std::int64_t>& ids) {
   return lists_.back().data();
 }
 
+int values_of(const Mover& mover) {
+  const bool codes = mover.recode == Recode::decode;
+  return mover.recode == Recode::none
+             ? 1
+             : mover.word / static_cast<int>(codes ? size_of(mover.wire, mover.type) : size_of(mover.type));
+}
+
+int target_word(const Mover& mover) { return mover.target_word() * values_of(mover); }
+
+Mover by_values(Mover mover) {
+  const int together = values_of(mover);
+  mover.extent[0] *= together;
+  for (int a = 1; a < 3; ++a) {
+    mover.source_stride[a] *= together;
+    mover.target_stride[a] *= together;
+  }
+  mover.word /= together;
+  return mover;
+}
+
 std::vector<Arrived> arrived_at(const std::vector<Leg>& legs, const std::byte* values) {
   std::vector<Arrived> arrived;
   for (const Leg& leg : legs) arrived.push_back({&leg, values + leg.offset});
@@ -228,38 +249,51 @@ bool divides(const std::byte* address, const std::int64_t* stride, const std::in
   return whole(ring.bytes);
 }
 
-/// Whether rows on both sides start on words of this size.
-bool starts_on(const Mover& mover, int word) {
-  return divides(mover.source, mover.source_stride, mover.extent, mover.source_ring, word, mover.word) &&
-         divides(mover.target, mover.target_stride, mover.extent, mover.target_ring, word, mover.word);
+/// Rows of so many bytes pay for moving their last bytes apart.
+constexpr std::int64_t long_row = 128;
+
+/// Whether words of so many values, or bytes of a value where nothing is encoded, serve both ends.
+bool serves(const Mover& mover, int factor) {
+  return divides(mover.source, mover.source_stride, mover.extent, mover.source_ring, factor * mover.word, mover.word) &&
+         divides(mover.target, mover.target_stride, mover.extent, mover.target_ring, factor * target_word(mover),
+                 target_word(mover));
 }
 
-void use_words(Mover& mover, int word) {
-  const int factor = word / mover.word;
+void use_words(Mover& mover, int factor) {
   mover.extent[0] /= factor;
   for (int a = 1; a < 3; ++a) {
     mover.source_stride[a] /= factor;
     mover.target_stride[a] /= factor;
   }
-  mover.word = word;
+  mover.word *= factor;
 }
 
-/// Rows of so many bytes pay for moving their last bytes apart.
-constexpr std::int64_t long_row = 128;
+/// How many times wider words may be, the widest first. Values that are encoded or decoded fill 16 bytes, or stand
+/// alone.
+std::vector<int> wider(const Mover& mover) {
+  if (mover.source_ids || mover.target_ids || mover.op != Op::copy) return {};
+  std::vector<int> factors;
+  if (mover.recode == Recode::none) {
+    for (const int word : {16, 8, 4, 2})
+      if (word > mover.word) factors.push_back(word / mover.word);
+  } else if (const int together = 16 / static_cast<int>(size_of(mover.type)); together > 1) {
+    factors.push_back(together);
+  }
+  return factors;
+}
 
 /// The widest words that rows start on; what is left over at the ends of long rows becomes a mover of its own.
 void widen(Mover mover, std::vector<Mover>& movers) {
-  const int size = mover.word;
-  const bool plain = !mover.source_ids && !mover.target_ids && mover.op == Op::copy && mover.recode == Recode::none;
-  for (const int word : {16, 8, 4, 2}) {
-    const std::int64_t bytes = mover.extent[0] * size, rest = bytes % word;
-    if (!plain || word <= size || (rest && bytes < long_row) || !starts_on(mover, word)) continue;
+  const std::int64_t values = mover.extent[0];
+  for (const int factor : wider(mover)) {
+    const std::int64_t rest = values % factor;
+    if ((rest && values * mover.word < long_row) || values < factor || !serves(mover, factor)) continue;
     Mover end = mover;
-    mover.extent[0] -= rest / size;
-    end.extent[0] = rest / size;
-    end.source += bytes - rest;
-    end.target += bytes - rest;
-    use_words(mover, word);
+    mover.extent[0] -= rest;
+    end.extent[0] = rest;
+    end.source += (values - rest) * mover.word;
+    end.target += (values - rest) * target_word(mover);
+    use_words(mover, factor);
     movers.push_back(mover);
     if (rest) widen(end, movers);
     return;

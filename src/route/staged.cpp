@@ -35,6 +35,9 @@ class StagedRoute final : public Route {
             {"after a time-out", "old ghost values; the exchange is unusable"}};
   }
   std::string refusal(const Pair&) const override { return ""; }
+  std::shared_ptr<const Cut> parts(const Message& message, const std::vector<Leg>& legs) const override {
+    return parts_of(message, legs);
+  }
   SlotNeed need(const Message& message, const std::vector<Leg>&) const override {
     const bool hands_over =
         message.host_shared && (message.knobs.mpi == MpiCalls::sends || message.source_rank == message.target_rank);

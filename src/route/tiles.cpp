@@ -8,6 +8,8 @@
 
 #include <slipstream/error.hpp>
 
+#include "route/coded_movers.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -31,6 +33,7 @@ constexpr std::int64_t least_side = 8;
 
 /// The axis along which words lie side by side at the target, where it is another one than at the source; else 0.
 int transposed_axis(const Mover& m) {
+  if (values_of(m) > 1) return 0;
   if (m.op != Op::copy || m.source_ids || m.target_ids || m.lines != Mover::Lines::none) return 0;
   if (m.source_stride[0] != 1 || m.target_stride[0] == 1 || m.extent[0] < least_side) return 0;
   for (const int axis : {1, 2})
@@ -46,7 +49,7 @@ struct Twin {
 
 /// Of thin rows, one after the other, that are copied.
 bool may_have_twin(const Mover& m) {
-  if (m.recode != Recode::none && m.word > 8) return false;
+  if (m.recode != Recode::none && (m.word > 8 || values_of(m) > 1)) return false;
   return m.op == Op::copy && !is_transpose(m) && !m.source_ids && !m.target_ids && m.lines == Mover::Lines::none &&
          m.extent[0] * m.word < thin_row && m.extent[1] * m.extent[2] >= 2;
 }
@@ -62,8 +65,8 @@ std::optional<Twin> twin(const Mover& a, const Mover& b) {
       return {};
   if (!equal(a.source_ring, b.source_ring) || !equal(a.target_ring, b.target_ring)) return {};
   const std::int64_t from = b.source - a.source, to = b.target - a.target;
-  if (from % a.word || to % a.target_word()) return {};
-  const Twin found{from / a.word, to / a.target_word()};
+  if (from % a.word || to % target_word(a)) return {};
+  const Twin found{from / a.word, to / target_word(a)};
   const auto near = [](std::int64_t delta, std::int64_t row) { return std::abs(delta) <= row; };
   if (!near(found.source, a.source_stride[1]) && !near(found.target, a.target_stride[1])) return {};
   return found;
@@ -91,7 +94,7 @@ class Twins {
     std::optional<Found> first;
     if (!may_have_twin(m)) return first;
     for (const int end : {0, 1}) {
-      const std::int64_t row = end == 0 ? m.word * m.source_stride[1] : m.target_word() * m.target_stride[1];
+      const std::int64_t row = end == 0 ? m.word * m.source_stride[1] : target_word(m) * m.target_stride[1];
       const std::int64_t at = address(n, end);
       auto other = std::lower_bound(begins_[end].begin(), begins_[end].end(), Begin{at - row, 0});
       for (; other != begins_[end].end() && other->first <= at + row; ++other) {
@@ -140,7 +143,7 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   const bool swapped = twin.target < 0;
   const std::int64_t gap = row - std::abs(twin.target);  // from the later box of a row to the earlier of the next
   const std::int64_t span = gap + thin;
-  if (gap < thin || span * a.target_word() > wide_seam) return false;
+  if (gap < thin || span * target_word(a) > wide_seam) return false;
   Work& w = piece.work;
   w.word = static_cast<std::uint8_t>(a.word / parts);
   w.form = Form::seam;
@@ -150,7 +153,7 @@ bool join_as_seam(const Mover& a, const Mover& b, const Twin& twin, Piece& piece
   w.height = Divisor(a.extent[1] + 1);
   if (swapped) w.source.base += twin.source * a.word;
   w.source.fold = (swapped ? -twin.source : twin.source) * parts;
-  w.target.base += ((swapped ? 0 : twin.target) - row) * a.target_word();
+  w.target.base += ((swapped ? 0 : twin.target) - row) * target_word(a);
   for (const int axis : {1, 2}) w.target.stride[axis] *= parts;
   piece.width = span * parts;
   piece.words = piece.width * (a.extent[1] + 1) * a.extent[2];
@@ -229,6 +232,7 @@ Piece piece_of(const Mover& given, const Arrays* arrays) {
   w.op = m.op;
   w.type = m.type;
   w.word = static_cast<std::uint8_t>(m.word);
+  w.values = static_cast<std::uint8_t>(values_of(m));
   w.recode = m.recode;
   w.wire = m.wire;
   require(m.item <= UINT16_MAX, "an exchange has more than 65536 items");

@@ -74,7 +74,8 @@ struct Work {
   std::int32_t contribution_count = 0, own = 0;
   Op op = Op::copy;
   DType type = DType::f32;
-  std::uint8_t word = 4;  ///< bytes, of what is read
+  std::uint8_t word = 4;    ///< bytes, of what is read
+  std::uint8_t values = 1;  ///< in a word, where they are encoded or decoded
   Recode recode = Recode::none;
   Wire wire = Wire::same;
   std::uint16_t item = 0;

@@ -266,6 +266,18 @@ struct Ends {
         to(reinterpret_cast<To*>(base_of(w.target, watch.pulse.arrays) + ring_offset(w.target_ring, watch.now))) {}
 };
 
+/// Of one box, by rows.
+template <bool sequential, class From, class To, class Turn>
+SLIP_FN void copy_plain(const Work& w, const Part& part, const Watch& watch, Share share, const Turn& turn) {
+  const Ends<From, To> ends(w, watch);
+  const Strides source(w.source), target(w.target);
+  if constexpr (sequential) {
+    copy_rows(Rows(w, part), source, target, part.count, ends.from, ends.to, turn);
+  } else {
+    copy_box(Rows(w, part), source, target, false, part.count, ends.from, ends.to, share, turn);
+  }
+}
+
 template <bool sequential, class From, class To, class Turn>
 SLIP_FN void copy_words(const Work& w, const Part& part, const Watch& watch, Share share, const Turn& turn) {
   const Ends<From, To> ends(w, watch);

@@ -1,15 +1,19 @@
-"""`slipstream bench transpose`: microseconds in which a cube of values goes from slabs to other slabs.
+"""`slipstream bench transpose`: microseconds in which a cube of values goes from one decomposition to another.
 
 The least time is that of what leaves a device, at the rate of its links, or of what moves within it, read and written
-once, at the rate of a copy, whichever is longer; both rates are measured in the same run.
+once, at the rate of a copy, whichever is longer; both rates are measured in the same run. `effective_gbs` is the
+effective bandwidth of Ravikumar, Appelhans and Yeung (2018): of a node, twice all that its ranks give to the transpose,
+what stays with them too, in 1024^3 bytes a second.
 
-On several ranks of the host there is a row, too, for each way in which MPI carries the messages of the route staged:
-sends and receives, one call for all ranks, and one message for each pair of nodes. Every rank is then a node of its
-own, or every half of the ranks, so that no message between nodes goes through memory that ranks share.
+On several ranks of the host there is a row, too, for each way in which MPI carries the messages of the route staged
+(or of those that --routes names): sends and receives, one call for all ranks, and one message for each pair of nodes.
+Every rank is then a node of its own, or every half of the ranks, so that no message between nodes goes through memory
+that ranks share.
 """
 
 import argparse
 from collections.abc import Iterator
+from itertools import product
 from operator import itemgetter
 from typing import Any
 
@@ -17,12 +21,13 @@ from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
-from slipstream.bench import options, record
+from slipstream.bench import exchange_setups, options, record
+from slipstream.bench.exchange_setups import Triple
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
 
-#: Cells along each axis.
-SIZES = {"host": (64,), "cuda": (128, 256, 512, 1024)}
+#: Cells along each axis: on two GPUs 16 KB to 2 GB a message.
+SIZES = {"host": (64,), "cuda": (20, 64, 128, 256, 512, 1024)}
 #: Bytes of a value.
 BYTES = {"f16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 16}
 #: Where the axes x, y and z go, and along which axis the target is cut; the source is cut along z.
@@ -36,9 +41,11 @@ WAYS: dict[str, tuple[dict[str, str], int | None]] = {
     "put_lock": ({"mpi": "put_lock"}, None),
     "nodes": ({"grouping": "nodes"}, 2),
 }
+#: Slabs along z become slabs along another axis, pencils along x others along y, and boxes slabs.
+DECOMPOSITIONS = ("slabs", "pencils", "bricks")
 REPEATS = {"host": 5, "cuda": 20}
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"time_us", "gbs", "copy_gbs", "link_gbs", "share", "setup_s"})
+FIGURES = frozenset({"time_us", "gbs", "effective_gbs", "copy_gbs", "link_gbs", "share", "setup_s"})
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +57,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="number formats (default: c64)"
     )
     parser.add_argument(
+        "--decompositions", nargs="+", default=["slabs"], choices=DECOMPOSITIONS,
+        help="what the source is cut into (default: slabs)",
+    )  # fmt: skip
+    parser.add_argument(
         "--ways", nargs="*", choices=sorted(WAYS),
-        help="how MPI carries messages of staged (default: all on several ranks of the host, none elsewhere)",
+        help="how MPI carries messages of staged, or of gpu_mpi where --routes names it (default: all on several ranks "
+        "of the host, none elsewhere)",
     )  # fmt: skip
     options.routes(parser)
     options.devices(parser)
@@ -85,6 +97,8 @@ def _ways(arguments: argparse.Namespace, machine: Any, backend: str) -> list[str
         return [way for way in WAYS if several and (way != "nodes" or machine.ranks % 4 == 0)]
     if machine.ranks == 1 and arguments.ways:
         raise CaseError("bench transpose: --ways are those of several ranks: start more with -n")
+    if "nodes" in arguments.ways and "gpu_mpi" in (arguments.routes or ""):
+        raise CaseError("bench transpose: --ways nodes is one of the route staged, and --routes names gpu_mpi")
     if "nodes" in arguments.ways and machine.ranks % 2:
         raise CaseError(f"bench transpose: --ways nodes makes two nodes, and {machine.ranks} ranks have no halves")
     return [way for way in WAYS if way in arguments.ways]
@@ -98,8 +112,10 @@ def _rows_by(
         apart = core().Machine.discover(
             backend, devices_per_rank=arguments.devices, ranks_per_node=machine.ranks // (nodes or machine.ranks)
         )
-    exchange = {"routes": ["kernel", "staged"], **asked}
-    yield from _rows(arguments, apart, backend, rates, exchange, {"routes": "kernel,staged", "mpi": way})
+    routes = arguments.routes or "kernel,staged"
+    yield from _rows(
+        arguments, apart, backend, rates, {"routes": routes.split(","), **asked}, {"routes": routes, "mpi": way}
+    )
 
 
 def _rows(
@@ -112,30 +128,47 @@ def _rows(
 ) -> Iterator[record.Row]:
     clocks = ("events", "host")
     devices = len(machine.devices())
-    for size in arguments.sizes or SIZES[backend]:
-        for turn in arguments.turns:
-            for dtype in arguments.types:
-                axes, cut = TURNS[turn]
-                target = [1, 1, 1]
-                target[cut] = devices
-                with as_case_error():
-                    found = core().bench_transpose(
-                        machine, (size, size, size), (1, 1, devices), tuple(target), axes, dtype, exchange, clocks,
-                        REPEATS[backend],
-                    )  # fmt: skip
-                for clock, figures in zip(clocks, found, strict=True):
-                    yield {
-                        "ranks": machine.ranks,
-                        "devices": devices,
-                        "n": [size, size, size],
-                        "dtype": dtype,
-                        "axes": turn,
-                        "routes": arguments.routes or "rules",
-                        "clock": clock,
-                        "bytes": int(figures["message_bytes"]),
-                        **named,
-                        **_rates(figures, devices, *rates),
-                    }
+    setups = product(arguments.sizes or SIZES[backend], arguments.decompositions, arguments.turns, arguments.types)
+    for size, decomposition, turn, dtype in setups:
+        axes, _ = TURNS[turn]
+        source, target = device_grids(decomposition, turn, devices)
+        with as_case_error():
+            found = core().bench_transpose(
+                machine, (size, size, size), source, target, axes, dtype, exchange, clocks, REPEATS[backend]
+            )
+        for clock, figures in zip(clocks, found, strict=True):
+            effective = 2 * figures["bytes"] / machine.nodes / figures["time_us"] * 1e6 / 1024**3
+            yield {
+                "ranks": machine.ranks,
+                "devices": devices,
+                "n": [size, size, size],
+                "dtype": dtype,
+                "axes": turn,
+                **({} if decomposition == "slabs" else {"decomposition": decomposition}),
+                "routes": arguments.routes or "rules",
+                "clock": clock,
+                "bytes": int(figures["message_bytes"]),
+                **named,
+                "effective_gbs": record.digits(effective),
+                **_rates(figures, devices, *rates),
+            }
+
+
+def device_grids(decomposition: str, turn: str, devices: int) -> tuple[Triple, Triple]:
+    """Devices along each axis of the source and of the target."""
+    axes, cut = TURNS[turn]
+    target = [1, 1, 1]
+    target[cut] = devices
+    if decomposition == "slabs":
+        return (1, 1, devices), (target[0], target[1], target[2])
+    if decomposition == "bricks":
+        source = exchange_setups.device_grid(devices)
+        return source, (target[0], target[1], target[2])
+    # As near to a square as there is, the longer side along y.
+    short = max(n for n in range(1, devices + 1) if devices % n == 0 and n * n <= devices)
+    for axis, count in zip(axes, (devices // short, 1, short), strict=True):
+        target[axis] = count
+    return (1, devices // short, short), (target[0], target[1], target[2])
 
 
 def _rates(figures: dict[str, float], devices: int, copy: float, link: float) -> record.Row:
@@ -162,10 +195,12 @@ COLUMNS = {
     "values": lambda row: f"{row['n'][0]}^3",
     "format": itemgetter("dtype"),
     "axes": itemgetter("axes"),
+    "from": lambda row: row.get("decomposition", "slabs"),
     "way": lambda row: row.get("mpi", row["routes"]),
     "MB a message": number("bytes", factor=1e-6),
     "clock": itemgetter("clock"),
     "us": number("time_us"),
     "GB/s a device": number("gbs"),
+    "effective GB/s a node": number("effective_gbs"),
     "% of the least time": number("share", ".3g", 100),
 }

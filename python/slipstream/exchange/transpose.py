@@ -1,6 +1,6 @@
 """Whole grids of values from one decomposition to another; NumPy, CuPy, PyTorch or other arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slipstream.base.core import core
@@ -43,18 +43,22 @@ class Transpose(Running):
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
-        layouts = (layout, layout) if isinstance(layout, str) else layout
-        self._ends = [
-            _End(source, "source", layouts[0], source.triple(ghost)),
-            _End(target, "target", layouts[1], target.triple(ghost)),
-        ]
-        items, problem = fields.described(
-            end.item(given) for end, given in zip(self._ends, (arrays, into), strict=True)
-        )
+        how: dict[str, Any] = {"coding": coding}
+
+        def described() -> Iterator[dict[str, Any]]:
+            layouts = (layout, layout) if isinstance(layout, str) else layout
+            options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+            how["axes"] = (*axes, 2)[:3]
+            how["kept"] = [list((kept or {}).get(axis, ())) for axis in range(3)]
+            self._ends = [
+                _End(source, "source", layouts[0], source.triple(ghost)),
+                _End(target, "target", layouts[1], target.triple(ghost)),
+            ]
+            for end, given in zip(self._ends, (arrays, into), strict=True):
+                yield end.item(given)
+
+        items, problem = fields.described(described())
         fields.agree(source.comm, problem, items)
-        options["routes"] = [routes] if isinstance(routes, str) else list(routes)
-        how = {"axes": (*axes, 2)[:3], "kept": [list((kept or {}).get(axis, ())) for axis in range(3)]}
-        how["coding"] = coding
         self._kind = [items[0][key] for key in fields.KIND]
         inner = core().ArrayExchange(source.comm, source._grid, target._grid, *items, how, options)
         super().__init__(source, inner, [arrays, into])

@@ -1,7 +1,7 @@
 """Three-dimensional Fourier transforms over all devices; NumPy, CuPy, PyTorch or other arrays."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from slipstream.base.core import core
@@ -64,13 +64,18 @@ class Plan:
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
-        self._type = _type_of(dtype)
         self._components = components
-        options["routes"] = [routes] if isinstance(routes, str) else list(routes)
-        how = _options(self._type, process_grid, transposed, overlap)
-        if store is not None:
-            how["store"] = store
-        how |= {"highest": tuple(highest), "scaled": scaled, "exchange": options}
+
+        def described() -> Iterator[dict[str, Any]]:
+            self._type = _type_of(dtype)
+            options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+            stored = {} if store is None else {"store": store}
+            how = {"highest": tuple(highest), "scaled": scaled, "exchange": options}
+            yield _options(self._type, process_grid, transposed, overlap) | stored | how
+
+        asked, problem = fields.described(described())
+        fields.agree(grid.comm, problem, [])
+        (how,) = asked
         self._plan = core().ArrayFft(grid.comm, grid.machine, grid.cells, how)
         self.cells = grid.cells
         self.physical = Grid._cut_as(grid, grid.cells, self._plan.physical())

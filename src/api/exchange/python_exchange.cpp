@@ -121,34 +121,42 @@ Wanted transposed_from(const nb::dict& source, const nb::dict& target, const nb:
   return w;
 }
 
+/// What an exchange is made of.
+struct Asked {
+  std::vector<Wanted> wanted;
+  ExchangeOptions options;
+  Watched watched;
+};
+
+Asked asked_from(std::vector<Wanted> wanted, const nb::dict& options) {
+  Asked asked{std::move(wanted), {}, {}};
+  asked.options = exchange_options(options, &asked.watched);
+  return asked;
+}
+
 /// Fields over the caller's arrays, their patterns and the exchange of all of them.
 class ArrayExchange {
  public:
   /// `target`: the grid that transposes bring values to.
-  ArrayExchange(const Communicator& comm, const Grid& grid, const Grid* target, std::vector<Wanted> wanted,
-                ExchangeOptions options, const Watched& watched)
+  ArrayExchange(const Communicator& comm, const Grid& grid, const Grid* target, Asked asked)
       : streams_(grid.machine(), grid.rank()), comm_(comm), machine_(grid.machine()) {
+    on_all_ranks(comm, [&] {
+      for (const Wanted& w : asked.wanted) patterns_.push_back(pattern_of(w, grid, target));
+    });
     std::vector<ExchangeItem> items;
-    for (Wanted& w : wanted) {
+    for (std::size_t n = 0; n < asked.wanted.size(); ++n) {
+      const Wanted& w = asked.wanted[n];
       fields_.push_back(Field::adopt(comm, grid, w.source.field, w.source.arrays));
       Field* const source = &fields_.back();
-      if (w.target) {
-        fields_.push_back(Field::adopt(comm, *target, w.target->field, w.target->arrays));
-        patterns_.push_back(std::make_unique<Transpose>(grid, *target, w.transpose));
-        items.push_back({patterns_.back().get(), source, &fields_.back(), true, w.coding});
-        continue;
-      }
-      if (w.op == Op::copy) {
-        patterns_.push_back(std::make_unique<Halo>(w.halo));
-      } else {
-        patterns_.push_back(std::make_unique<HaloAdjoint>(w.halo, w.op));
-      }
-      items.push_back({patterns_.back().get(), source, nullptr, false, w.coding});
+      if (w.target) fields_.push_back(Field::adopt(comm, *target, w.target->field, w.target->arrays));
+      Field* const to = w.target ? &fields_.back() : nullptr;
+      items.push_back({patterns_[n].get(), source, to, w.target.has_value(), w.coding});
     }
-    if (watched.trace) options.trace = &trace_.emplace();
+    ExchangeOptions& options = asked.options;
+    if (asked.watched.trace) options.trace = &trace_.emplace();
     tuning_.options = options;
     tuning_.source = "rules";
-    if (watched.tune) tuning_ = tune(comm, grid, items, options, *watched.tune);
+    if (asked.watched.tune) tuning_ = tune(comm, grid, items, options, *asked.watched.tune);
     exchange_.emplace(comm, grid, std::move(items), tuning_.options);
   }
 
@@ -198,6 +206,12 @@ class ArrayExchange {
   }
 
  private:
+  static std::unique_ptr<const Pattern> pattern_of(const Wanted& w, const Grid& grid, const Grid* target) {
+    if (w.target) return std::make_unique<Transpose>(grid, *target, w.transpose);
+    if (w.op == Op::copy) return std::make_unique<Halo>(w.halo);
+    return std::make_unique<HaloAdjoint>(w.halo, w.op);
+  }
+
   void finish() {
     if (streams_.finish()) exchange_->check();
   }
@@ -331,23 +345,22 @@ void bind_exchange(nb::module_& m) {
           "__init__",
           [](ArrayExchange* self, const Communicator& comm, const Grid& grid, const std::vector<nb::dict>& fields,
              const nb::dict& options) {
-            std::vector<Wanted> wanted;
-            for (const nb::dict& field : fields) wanted.push_back(wanted_from(field));
-            Watched watched;
-            ExchangeOptions chosen = exchange_options(options, &watched);
+            Asked asked = on_every_rank(comm, [&] {
+              std::vector<Wanted> wanted;
+              for (const nb::dict& field : fields) wanted.push_back(wanted_from(field));
+              return asked_from(std::move(wanted), options);
+            });
             nb::gil_scoped_release release;
-            new (self) ArrayExchange(comm, grid, nullptr, std::move(wanted), std::move(chosen), watched);
+            new (self) ArrayExchange(comm, grid, nullptr, std::move(asked));
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("fields"), nb::arg("options"), nb::keep_alive<1, 3>())
       .def(
           "__init__",
           [](ArrayExchange* self, const Communicator& comm, const Grid& grid, const Grid& target, const nb::dict& from,
              const nb::dict& into, const nb::dict& how, const nb::dict& options) {
-            std::vector<Wanted> wanted{transposed_from(from, into, how)};
-            Watched watched;
-            ExchangeOptions chosen = exchange_options(options, &watched);
+            Asked asked = on_every_rank(comm, [&] { return asked_from({transposed_from(from, into, how)}, options); });
             nb::gil_scoped_release release;
-            new (self) ArrayExchange(comm, grid, &target, std::move(wanted), std::move(chosen), watched);
+            new (self) ArrayExchange(comm, grid, &target, std::move(asked));
           },
           nb::arg("comm"), nb::arg("grid"), nb::arg("target"), nb::arg("arrays"), nb::arg("into"), nb::arg("how"),
           nb::arg("options"), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())

@@ -114,7 +114,7 @@ void bind_fft(nb::module_& m) {
           "__init__",
           [](ArrayFft* self, const Communicator& comm, const Machine& machine, const Extent& cells,
              const nb::dict& options) {
-            FftOptions chosen = fft_options(options);
+            FftOptions chosen = on_every_rank(comm, [&] { return fft_options(options); });
             nb::gil_scoped_release release;
             new (self) ArrayFft(comm, machine, cells, std::move(chosen));
           },

@@ -146,13 +146,16 @@ void bind_gather_scatter(nb::module_& m) {
           [](ArrayGatherScatter* self, const Communicator& comm, const Grid& grid, const ArrayGatherScatter::Ids& ids,
              const std::vector<std::int64_t>& first_blocks, std::int64_t block, const std::string& type, int components,
              const nb::dict& exchange, const std::string& coding, bool unique, bool host_packed) {
-            Watched watched;
-            GatherScatterOptions options{dtype_from_string(type), components, exchange_options(exchange, &watched),
+            const GatherScatterOptions options = on_every_rank(comm, [&] {
+              Watched watched;
+              GatherScatterOptions asked{dtype_from_string(type), components, exchange_options(exchange, &watched),
                                          coding_from_string(coding)};
-            require(!watched.trace, "a gather-scatter is not traced: leave trace out");
-            options.tune = watched.tune;
-            options.unique = unique;
-            options.host_packed = host_packed;
+              require(!watched.trace, "a gather-scatter is not traced: leave trace out");
+              asked.tune = watched.tune;
+              asked.unique = unique;
+              asked.host_packed = host_packed;
+              return asked;
+            });
             const nb::gil_scoped_release release;
             new (self) ArrayGatherScatter(comm, grid, ids, first_blocks, block, options);
           },

@@ -427,13 +427,16 @@ TEST(ProducedRefuses, CallsInAnotherOrder) {
   expect_words(error_of([&] { moved.open(s.streams); }), {"no item is produced", "ExchangeItem::produced"});
 }
 
-TEST(ProducedRefuses, ValuesThatAreCoded) {
+TEST(ProducedRefuses, ValuesThatAreCodedOnAllRanks) {
   Pair2 s;
-  expect_words(error_of([&] {
-                 Exchange(s.comm, s.grid,
-                          {{.pattern = &s.halo, .source = &s.u, .coding = {Coding::Kind::cast}, .produced = true}});
-               }),
-               {"stored by the caller's kernels, which do not know the coding cast", "choose the coding raw"});
+  const int last = s.comm.size() - 1;
+  for (const bool alone : {false, true}) {
+    const Coding coding{!alone || s.comm.rank() == last ? Coding::Kind::cast : Coding::Kind::raw};
+    expect_words(error_of([&] {
+                   Exchange(s.comm, s.grid, {{.pattern = &s.halo, .source = &s.u, .coding = coding, .produced = true}});
+                 }),
+                 {"stored by the caller's kernels, which do not know the coding cast", "choose the coding raw"});
+  }
 }
 
 struct Paint {

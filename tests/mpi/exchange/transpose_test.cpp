@@ -7,6 +7,8 @@
 
 #include <slipstream/transpose.hpp>
 
+#include "route/all_to_all.hpp"
+
 #include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
 
@@ -295,6 +297,27 @@ TEST(TransposesInOneCallRefuse, MessagesOfNodes) {
                  Exchange(comm, rig.source, {{&rig.transpose, &*rig.from, &*rig.to}}, options);
                }),
                {"grouping = nodes", "mpi = alltoallv", "choose one of them"});
+}
+
+/// What exchanges ask before device memory travels so; two sizes of messages, to itself and to the others.
+TEST(TransposesInOneCallRefuse, MpiThatBringsOtherBytes) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 1);
+  for (const MpiCalls calls : {MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock}) {
+    SCOPED_TRACE(to_string(calls));
+    if (const auto why = refusal_of(comm, calls); !why.empty()) {
+      std::cout << "left out: " << why << '\n';
+      continue;
+    }
+    RouteSetup setup{comm, machine, {}};
+    setup.knobs.mpi = calls;
+    setup.mpi = comm.mpi();
+    EXPECT_EQ(try_calls(setup), "");
+    const std::string why = try_calls(setup, [](std::byte* values, std::size_t bytes) {
+      if (bytes > 64) values[bytes - 1] ^= std::byte{1};
+    });
+    EXPECT_NE(why.find("messages of 1048576 bytes between device memories arrived changed"), std::string::npos) << why;
+  }
 }
 
 class TransposesOfSomeDevices : public testing::TestWithParam<Backend> {};

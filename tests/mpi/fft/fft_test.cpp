@@ -10,6 +10,7 @@
 
 #include <slipstream/fft.hpp>
 
+#include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
 
 namespace slipstream {
@@ -662,6 +663,30 @@ TEST(FourierTransformRefuses, WhatCannotBe) {
             }),
             "the process grid 3 x 1 of a Fourier transform does not have as many places as there are devices, " +
                 std::to_string(m.devices()) + ": give two numbers whose product that is, or none");
+}
+
+TEST(FourierTransformRefuses, OnAllRanksWhatOneCannotMakeOrMakesDifferently) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const Machine m = machine_here(Backend::host, 1);
+  const bool odd = comm.rank() == 1;
+  FftOptions options;
+  if (odd) options.type = DType::i32;
+  EXPECT_EQ(error_of([&] {
+              Fft(comm, m, {4, 8, 8}, options);
+            }),
+            "rank 1: values of i32 have no Fourier transform here: choose f32, f64, c64 or c128");
+  options = {};
+  if (odd) options.transposed = false;
+  expect_words(error_of([&] {
+                 Fft(comm, m, {4, 8, 8}, options);
+               }),
+               {"the ranks construct different Fourier transforms", "rank 0 one of 4 x 8 x 8 cells of c128",
+                "highest modes (-1, -1, -1), transposed, scaled", "rank 1 one of"});
+  options = {};
+  options.exchange.routes = odd ? std::vector{RouteKind::kernel} : all_routes();
+  const std::string said = error_of([&] { Fft(comm, m, {4, 8, 8}, options); });
+  EXPECT_NE(said.find("no allowed route joins two of the devices"), std::string::npos) << said;
 }
 
 TEST(FourierTransformRefuses, ArraysThatOverlap) {

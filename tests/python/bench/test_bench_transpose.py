@@ -21,6 +21,8 @@ def test_rows_say_what_moved_beside_its_least_time(tmp_path: Path, cli: Cli, mon
     for row in rows:
         assert row["bytes"] == 12**3 // 4 * transpose.BYTES[row["dtype"]], "a quarter goes each way"
         assert row["time_us"] > 0 and row["share"] > 0 and row["link_gbs"] > 0
+        sent_and_received = 2 * 12**3 * transpose.BYTES[row["dtype"]]
+        assert row["effective_gbs"] == pytest.approx(sent_and_received / row["time_us"] * 1e6 / 1024**3, rel=1e-2)
 
 
 def test_every_way_of_mpi_has_a_row(tmp_path: Path, cli: Cli) -> None:
@@ -31,6 +33,31 @@ def test_every_way_of_mpi_has_a_row(tmp_path: Path, cli: Cli) -> None:
     rows = json.loads(path.read_text())["rows"]
     assert {row.get("mpi") for row in rows} == {None, *transpose.WAYS}
     assert all(row["ranks"] == 4 and row["time_us"] > 0 for row in rows)
+
+
+def test_decompositions_have_rows_of_their_own(tmp_path: Path, cli: Cli) -> None:
+    words = ["--backend", "host", "--devices", "4", "--sizes", "8", "--turns", "yzx", "--folder", str(tmp_path)]
+    result = cli("bench", "transpose", *words, "--decompositions", "slabs", "pencils", "bricks")
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "transpose").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    # A message is what a piece of the source and one of the target have in common.
+    assert {row.get("decomposition"): row["bytes"] for row in rows} == {
+        None: 8**3 // 16 * 8, "pencils": 8**3 // 8 * 8, "bricks": 8**3 // 8 * 8
+    }  # fmt: skip
+
+
+def test_device_grids_follow_the_order_of_axes() -> None:
+    assert transpose.device_grids("slabs", "zyx", 2) == ((1, 1, 2), (1, 1, 2))
+    assert transpose.device_grids("pencils", "xyz", 2) == ((1, 2, 1), (2, 1, 1))
+    assert transpose.device_grids("pencils", "yzx", 8) == ((1, 4, 2), (1, 2, 4))
+    assert transpose.device_grids("bricks", "xyz", 4) == ((2, 2, 1), (1, 4, 1))
+
+
+def test_messages_of_nodes_are_those_of_staged(cli: Cli) -> None:
+    words = ["--ways", "nodes", "--routes", "kernel,gpu_mpi"]
+    result = cli("bench", "transpose", "-n", "2", "--backend", "host", "--no-write", *words)
+    assert result.returncode == 2 and "--routes names gpu_mpi" in result.stderr
 
 
 def test_sizes_and_orders_are_checked(cli: Cli) -> None:

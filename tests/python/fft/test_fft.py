@@ -201,6 +201,50 @@ def test_bad_input_is_one_error() -> None:
         plan.forward(u, v)
 
 
+def test_what_one_rank_refuses_is_an_error_on_all(tmp_path: Path) -> None:
+    program = tmp_path / "one_refuses.py"
+    program.write_text(ONE_REFUSES)
+    result = run_on(2, program)
+    assert result.returncode == 0 and result.stdout.count("all refused") == 2, result.stdout + result.stderr
+
+
+#: Each of these is asked for by rank 1 alone.
+ONE_REFUSES = """
+import numpy as np
+import slipstream as ss
+
+grid = ss.Grid((8, 8, 8), backend="host")
+odd = grid.comm.rank == 1
+u = np.zeros(grid.array_shape(0))
+
+def refused(words, make, right, wrong):
+    try:
+        make(**(wrong if odd else right))
+    except (ValueError, RuntimeError) as error:
+        assert words in str(error), error
+        return
+    raise AssertionError(f"not refused: {wrong}")
+
+def plan(**how):
+    ss.fft.Plan(grid, **how)
+
+def transpose(**how):
+    ss.Transpose(grid, grid, u, np.zeros_like(u), **how)
+
+refused("rank 1: dtype int32", plan, {}, {"dtype": "int32"})
+refused("rank 1: process_grid is 'best'", plan, {}, {"process_grid": "best"})
+refused("rank 1: the process grid 3 x 1", plan, {}, {"process_grid": (3, 1)})
+refused("rank 1: an exchange has no option named 'rings'", plan, {}, {"rings": 3})
+refused("different Fourier transforms", plan, {}, {"dtype": "float64"})
+refused("rank 1: the axes (0, 1, 1)", transpose, {}, {"axes": (0, 1, 1)})
+refused("rank 1: ", transpose, {}, {"coding": "zip"})
+refused("rank 1: field 'source', block 0", transpose, {}, {"ghost": 1})
+refused("rank 1: ", transpose, {}, {"layout": "zyx"})
+refused("different exchanges", transpose, {}, {"coding": "cast"})
+print("all refused\\n", end="", flush=True)
+"""
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_example(ranks: int) -> None:
     result = run_on(ranks, ROOT / "examples" / "fft.py")

@@ -1,0 +1,32 @@
+#include "route/parts.hpp"
+
+#include <algorithm>
+
+namespace slipstream {
+namespace {
+
+/// A launch costs what a link to the host takes for some hundred kilobytes.
+constexpr std::size_t smallest_part = 2 << 20, largest_part = 32 << 20;
+constexpr std::size_t most_parts = 16;
+
+bool is_listed(const Leg& leg) { return leg.transfer->source.ids || leg.transfer->target.ids; }
+
+}  // namespace
+
+std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Leg>& legs) {
+  const Knobs& knobs = message.knobs;
+  if (message.combines || knobs.pack != Pack::fused || knobs.streams != Lanes::per_direction || knobs.sync) return {};
+  std::size_t each = std::clamp(message.bytes / 8, smallest_part, largest_part);
+  if (knobs.chunk > 0) each = std::max(static_cast<std::size_t>(knobs.chunk), message.bytes / most_parts);
+  if (message.bytes < 2 * each || std::any_of(legs.begin(), legs.end(), is_listed)) return {};
+  auto parts = cut(legs, each);
+  return parts->chunks.size() > 1 ? parts : nullptr;
+}
+
+std::size_t bytes_of_parts(const Cut& parts) {
+  std::size_t bytes = 0;
+  for (const Chunk& chunk : parts.chunks) bytes += round_up(chunk.bytes, slot_alignment);
+  return bytes;
+}
+
+}  // namespace slipstream
