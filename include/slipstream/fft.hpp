@@ -40,6 +40,10 @@ struct FftOptions {
   /// Elsewhere the engine packs. The host has one for all lines, whose results have the same bits either way; GPUs for
   /// lines of 2^4 to 2^11 complex or 2^5 to 2^11 real values. None: as true.
   std::optional<bool> store = {};
+  /// A move that the engine packs goes in so many parts, planes by planes, so that the lines of one are transformed
+  /// while the values of another travel. 0: one on the host and with `overlap`, by size on GPUs. One, too, where real
+  /// lines have an odd number of values, or modes along the axis that would be cut do not travel.
+  int parts = 0;
   /// Results are stored by the kernels that GPUs have, on the host too, for those lines that they hold: to compare
   /// both.
   bool gpu_lines = false;

@@ -62,6 +62,7 @@ class Chooser {
     for (const std::int64_t most : options_.highest) key += ' ' + std::to_string(most);
     for (const bool choice : {options_.transposed, options_.scaled, options_.overlap, options_.tune.has_value()})
       key += choice ? " 1" : " 0";
+    if (options_.parts) key += " parts " + std::to_string(options_.parts);
     if (options_.store) key += *options_.store ? " stored" : " packed";
     return key;
   }

@@ -24,6 +24,7 @@ FftOptions fft_options(const nb::dict& dict) {
   reader.read("highest", options.highest);
   reader.read("scaled", options.scaled);
   reader.read("overlap", options.overlap);
+  reader.read("parts", options.parts);
   bool store = false;
   reader.read("store", store);
   if (dict.contains("store")) options.store = store;
