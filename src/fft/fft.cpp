@@ -249,6 +249,7 @@ Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, 
   FftProcessGrids tried = fft::choose_process_grid(comm, machine, cells, options);
   impl_ = std::make_unique<Impl>(comm, machine, cells, std::move(options));
   impl_->grids_tried = std::move(tried);
+  if (impl_->options.verify) fft::verify(comm, machine, *this, impl_->options);
 }
 Fft::~Fft() = default;
 Fft::Fft(Fft&&) noexcept = default;

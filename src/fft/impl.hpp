@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <slipstream/buffer.hpp>
+#include <slipstream/fft.hpp>
 #include <slipstream/transpose.hpp>
 
 #include "fft/decomposition.hpp"
@@ -64,6 +65,11 @@ struct Lane {
   std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< by device
   std::vector<Step> forward, backward;
 };
+
+/// Whether results may be stored: what is coded must be packed.
+bool stores(const FftOptions& options);
+/// Throws Error on all ranks where transforms of random values are wrong. Collective.
+void verify(const Communicator& comm, const Machine& machine, Fft& fft, const FftOptions& options);
 
 /// A field whose rows lie without gaps.
 FieldOptions packed(const std::string& name, DType type);

@@ -80,6 +80,10 @@ Step copied(Array from, Array to) {
 
 }  // namespace
 
+bool fft::stores(const FftOptions& options) {
+  return options.store.value_or(true) && options.coding.kind == Coding::Kind::raw;
+}
+
 FieldOptions fft::packed(const std::string& name, DType type) {
   FieldOptions options;
   options.name = name;
@@ -190,7 +194,7 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   move.source = field(from, source, "modes");
   move.target = field(to, target, "modes turned");
   const Transpose pattern(grid(from), grid(to), {turn(from, to), kept(cut, from, to)});
-  ExchangeItem item{&pattern, move.source.get(), move.target.get()};
+  ExchangeItem item{&pattern, move.source.get(), move.target.get(), false, options.coding};
   // Lines that store leave no choice of routes.
   const bool stores = may_store(steps.empty() ? nullptr : &steps.back(), grid(from), item);
   ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
@@ -298,7 +302,7 @@ void Fft::Impl::take_lines(Move& move, Step& lines) {
 }
 
 bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem& item) const {
-  if (!options.store.value_or(true) || !before || before->lines.empty()) return false;
+  if (!fft::stores(options) || !before || before->lines.empty()) return false;
   bool able = true;
   for (std::size_t i = 0; i < devices.size(); ++i)
     able = able && (!before->batches[i].lines.count ||
@@ -313,7 +317,7 @@ bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem
 bool Fft::Impl::goes_back_turned() const {
   // Of real values of which all modes are used it would take longer.
   if (cut.alone() || cut.pencils() || !cut.transposed || cut.real != cut.truncates(Stage::physical)) return false;
-  if (!options.store.value_or(true)) return false;
+  if (!fft::stores(options)) return false;
   bool able = true;
   for (const Device device : local)
     able = able &&
@@ -424,7 +428,8 @@ std::vector<MessageInfo> Fft::messages(const Machine& machine, const Extent& cel
         target(cut.extent(to), machine, 0, boxes(cut.blocks(to)));
     const Transpose pattern(source, target, {turn(from, to), kept(cut, from, to)});
     const FieldOptions field = packed("modes", cut.complex_type());
-    const std::vector<MessageInfo> some = plan_messages(source, {{&pattern, field, field}}, options.exchange);
+    const std::vector<MessageInfo> some =
+        plan_messages(source, {{&pattern, field, field, false, options.coding}}, options.exchange);
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
