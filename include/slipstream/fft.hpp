@@ -38,8 +38,20 @@ struct FftOptions {
   /// The last transform before a move stores its results where they must go (slipstream/window.hpp), and nothing packs
   /// them: where the device has such a transform, and all messages of the move travel by the routes kernel or direct.
   /// Elsewhere the engine packs. The host has one for all lines, whose results have the same bits either way; GPUs for
-  /// lines of 2^4 to 2^11 complex or 2^5 to 2^11 real values. None: as true.
+  /// complex lines of 2^k values from 16, 3 * 2^k from 48 and 5 * 2^k from 80, and real lines from twice as many, up to
+  /// 2048. None: as true.
   std::optional<bool> store = {};
+  /// A move that the engine packs goes in so many parts, planes by planes, so that the lines of one are transformed
+  /// while the values of another travel. 0: one on the host and with `overlap`, by size on GPUs. One, too, where real
+  /// lines have an odd number of values, or modes along the axis that would be cut do not travel.
+  int parts = 0;
+  /// How values travel between devices, and as which those that stay on one are rounded: as they are, or `cast`, f64
+  /// and c128 to f32. What is coded is packed.
+  Coding coding = {};
+  /// When the plan is made, random values are transformed there, back and there again: it throws Error where they do
+  /// not come back to rounding (or the coding's), or the sums of squares on both sides differ (Parseval). Takes an array
+  /// of each side a device meanwhile.
+  bool verify = false;
   /// Results are stored by the kernels that GPUs have, on the host too, for those lines that they hold: to compare
   /// both.
   bool gpu_lines = false;
@@ -93,7 +105,8 @@ struct FftProcessGrids {
 class Fft {
  public:
   /// Throws Error where an extent is below 1, the process grid does not have as many places as there are devices or is
-  /// both given and to be measured, the type has no Fourier transform, or the library for it is missing.
+  /// both given and to be measured, the type has no Fourier transform, the library for it is missing, or the transforms
+  /// are wrong where FftOptions::verify asks.
   Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options = {});
   ~Fft();
   Fft(Fft&&) noexcept;

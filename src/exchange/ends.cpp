@@ -11,11 +11,11 @@ namespace slipstream {
 namespace {
 
 /// Of begin and end, whose caller computes meanwhile: a team on every second multiprocessor leaves most of a device to
-/// it. No more where a number is asked for, which was measured of exchanges alone. 0, all, on the host.
+/// it; where a number is asked for, at most one on each. 0, all, on the host.
 int teams_beside(Device device, int asked, int users) {
   if (device.backend == Backend::host) return asked;
-  const int most = std::max(1, info(device).processors / (2 * users));
-  return asked > 0 ? std::min(asked, most) : most;
+  const int processors = info(device).processors / users;
+  return std::max(1, asked > 0 ? std::min(asked, processors) : processors / 2);
 }
 
 /// Devices of the machine that are this one: another rank's, too.

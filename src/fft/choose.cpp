@@ -34,7 +34,7 @@ class Chooser {
  public:
   Chooser(const Communicator& comm, const Machine& machine, const Extent& cells, const FftOptions& options)
       : comm_(comm), machine_(machine), cells_(cells), options_(options), how_(options.tune.value_or(TuneOptions{})) {
-    options_.tune_process_grid = false;
+    options_.tune_process_grid = options_.verify = false;
     options_.exchange.trace = nullptr;
     options_.exchange.measure_errors = false;
   }
@@ -64,6 +64,8 @@ class Chooser {
     for (const std::int64_t most : options_.highest) key += ' ' + std::to_string(most);
     for (const bool choice : {options_.transposed, options_.scaled, options_.overlap, options_.tune.has_value()})
       key += choice ? " 1" : " 0";
+    if (options_.coding.kind != Coding::Kind::raw) key += ' ' + to_string(options_.coding);
+    if (options_.parts) key += " parts " + std::to_string(options_.parts);
     if (options_.store) key += *options_.store ? " stored" : " packed";
     return key;
   }

@@ -21,6 +21,8 @@ Decomposition::Decomposition(const Machine& machine, const Extent& all, const Ff
   for (std::size_t a = 0; a < 3; ++a)
     require(highest[a] >= -1, "the highest mode of a Fourier transform along axis " + std::to_string(a) + " is " +
                                   std::to_string(highest[a]) + ": it is 0 or more, or -1 for all");
+  require(options.parts >= 0, "a move of a Fourier transform was asked for in " + std::to_string(options.parts) +
+                                  " parts: give 1 or more, or 0 for a number by size");
   modes = cells;
   if (real) modes[0] = cells[0] / 2 + 1;
   choose(options.process_grid);

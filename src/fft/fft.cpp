@@ -56,12 +56,14 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
   Lane& lane = lanes[0];
   for (std::size_t c = 0; c < from.size(); ++c)
     for (Step& step : forward ? lane.forward : lane.backward) {
-      if (step.move && step.move->stored.empty()) {
+      if (step.move && step.move->parts.size() > 1) {
+        in_parts(lane, step, from[c], to[c], streams);
+      } else if (step.move && step.move->stored.empty()) {
         if (step.move->clears) clear(lane, step, streams);
-        step.move->exchange->run(streams);
+        step.move->whole().run(streams);
       } else if (step.move) {
         begin_move(lane, step, from[c], streams);
-        step.move->exchange->end(streams);
+        step.move->whole().end(streams);
       } else {
         run_within(lane, step, from[c], to[c], streams);
       }
@@ -79,7 +81,7 @@ void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to,
   for (std::size_t turn = 0; next < from.size() || flights[0].active || flights[1].active; turn = 1 - turn) {
     Flight& flight = flights[turn];
     std::vector<Step>& steps = forward ? lanes[turn].forward : lanes[turn].backward;
-    if (flight.active) steps[flight.step++].move->exchange->end(streams);
+    if (flight.active) steps[flight.step++].move->whole().end(streams);
     for (;;) {
       if (!flight.active) {
         if (next == from.size()) break;
@@ -96,19 +98,67 @@ void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to,
   }
 }
 
+/// What is queued after this on `then` runs after what `first` holds.
+void Fft::Impl::meet(std::vector<Stream>& first, std::vector<Stream>& then) {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    first[i].record(reached[i]);
+    then[i].wait(reached[i]);
+  }
+}
+
+// A route that needs the host keeps it in end(): the lines beside it are queued before.
+void Fft::Impl::in_parts(Lane& lane, Step& step, const std::vector<const void*>& from, const std::vector<void*>& to,
+                         std::vector<Stream>& streams) {
+  fft::Move& move = *step.move;
+  const std::size_t parts = move.parts.size();
+  const auto lines = [&](std::size_t part) { run_part(lane, move, move.parts[part], from, to); };
+  if (move.clears) clear(lane, step, streams);
+  if (!move.behind) {
+    meet(streams, beside);
+    lines(0);
+  }
+  for (std::size_t n = 0; n < parts; ++n) {
+    Exchange& exchange = *move.parts[n].exchange;
+    if (!move.behind) meet(beside, streams);
+    exchange.begin(streams);
+    if (move.behind ? n > 0 : n + 1 < parts) lines(move.behind ? n - 1 : n + 1);
+    exchange.end(streams);
+    if (move.behind) meet(streams, beside);
+  }
+  if (!move.behind) return;
+  lines(parts - 1);
+  meet(beside, streams);
+}
+
+void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Part& part,
+                         const std::vector<const void*>& from, const std::vector<void*>& to) {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (!part.lines[i]) continue;
+    const auto at = [&](std::size_t end) {
+      const Array place = move.lines[end];
+      const void* const array = place == Array::from ? from[i]
+                                : place == Array::to ? to[i]
+                                                     : lane.work[i][static_cast<std::size_t>(place)].data();
+      return static_cast<const std::byte*>(array) + part.begin[i][end];
+    };
+    part.lines[i]->run(beside[i], at(0), const_cast<std::byte*>(at(1)));  // never what the caller gave to be read
+  }
+}
+
 /// With the transform before it, where that stores.
 void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams) {
   fft::Move& move = *step.move;
   if (move.clears) clear(lane, step, streams);
-  if (move.stored.empty()) return move.exchange->begin(streams);
-  move.exchange->open(streams);
+  Exchange& exchange = move.whole();
+  if (move.stored.empty()) return exchange.begin(streams);
+  exchange.open(streams);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (!move.stored[i]) continue;
     const auto work = [&](Array place) -> void* { return lane.work[i][static_cast<std::size_t>(place)].data(); };
     const void* const read = move.before == Array::from ? from[i] : work(move.before);
-    move.stored[i]->run(streams[i], read, work(step.from), *move.exchange);
+    move.stored[i]->run(streams[i], read, work(step.from), exchange);
   }
-  move.exchange->post(streams);
+  exchange.post(streams);
 }
 
 /// Lines or a copy.
@@ -200,6 +250,7 @@ Fft::Fft(const Communicator& comm, const Machine& machine, const Extent& cells, 
   FftProcessGrids tried = fft::choose_process_grid(comm, machine, cells, options);
   impl_ = std::make_unique<Impl>(comm, machine, cells, std::move(options));
   impl_->grids_tried = std::move(tried);
+  if (impl_->options.verify) fft::verify(comm, machine, *this, impl_->options);
 }
 Fft::~Fft() = default;
 Fft::Fft(Fft&&) noexcept = default;
@@ -283,20 +334,22 @@ std::pair<int, int> Fft::stored_moves() const {
 std::vector<MessageInfo> Fft::messages() const {
   std::vector<MessageInfo> all;
   for (const Step& step : impl_->lanes[0].forward)
-    if (step.move) {
-      const std::vector<MessageInfo>& some = step.move->exchange->messages();
-      all.insert(all.end(), some.begin(), some.end());
-    }
+    if (step.move)
+      for (const fft::Part& part : step.move->parts) {
+        const std::vector<MessageInfo>& some = part.exchange->messages();
+        all.insert(all.end(), some.begin(), some.end());
+      }
   return all;
 }
 
 std::vector<ReportRow> Fft::report() {
   std::vector<ReportRow> all;
   for (Step& step : impl_->lanes[0].forward)
-    if (step.move) {
-      const std::vector<ReportRow> some = step.move->exchange->report();
-      all.insert(all.end(), some.begin(), some.end());
-    }
+    if (step.move)
+      for (fft::Part& part : step.move->parts) {
+        const std::vector<ReportRow> some = part.exchange->report();
+        all.insert(all.end(), some.begin(), some.end());
+      }
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <slipstream/buffer.hpp>
+#include <slipstream/fft.hpp>
 #include <slipstream/transpose.hpp>
 
 #include "fft/decomposition.hpp"
@@ -22,22 +23,34 @@ enum class Array : std::uint8_t { first, second, from, to };
 /// One entry for each device of the rank, null where it has nothing to do.
 using LinesOfDevices = std::vector<std::unique_ptr<Lines>>;
 
-/// Between two transforms: a transpose between the two work arrays. Where `stored` has entries, for each device of the
-/// rank, null where it has nothing, the transform before the move is a part of it: it reads the step's `before`, works
-/// in the source's array and stores into the target's place.
-struct Move {
-  std::optional<Stage> clears;  ///< what does not travel must be zero at the target, which is of this stage
-  std::unique_ptr<Transpose> pattern;
-  std::unique_ptr<Field> source, target;
-  std::unique_ptr<Exchange> exchange;
-  std::vector<std::unique_ptr<StoredLines>> stored;
-  Array before{};
-};
-
 /// The lines of a device, and its block's extent.
 struct Batch {
   LineBatch lines;
   Extent block{};
+};
+
+/// Some planes of a move, with their lines: each device's begin at these bytes of the arrays.
+struct Part {
+  std::unique_ptr<Transpose> pattern;
+  std::unique_ptr<Exchange> exchange;
+  LinesOfDevices lines;
+  std::vector<std::array<std::int64_t, 2>> begin;
+};
+
+/// Between two transforms: a transpose between the two work arrays. Where `stored` has entries, for each device of the
+/// rank, null where it has nothing, the transform before the move is a part of it: it reads `before`, works in the
+/// source's array and stores into the target's place. Where there are several parts, their lines are a part of the
+/// move: those before it of a forward transform, those behind it of a backward one, between the arrays `lines`.
+struct Move {
+  std::optional<Stage> clears;  ///< what does not travel must be zero at the target, which is of this stage
+  std::unique_ptr<Field> source, target;
+  std::vector<Part> parts;  ///< one, or several
+  std::vector<std::unique_ptr<StoredLines>> stored;
+  Array before{};
+  std::array<Array, 2> lines{};
+  bool behind = false;
+
+  Exchange& whole() const { return *parts.at(0).exchange; }
 };
 
 struct Step {
@@ -52,6 +65,11 @@ struct Lane {
   std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< by device
   std::vector<Step> forward, backward;
 };
+
+/// Whether results may be stored: what is coded must be packed.
+bool stores(const FftOptions& options);
+/// Throws Error on all ranks where transforms of random values are wrong. Collective.
+void verify(const Communicator& comm, const Machine& machine, Fft& fft, const FftOptions& options);
 
 /// A field whose rows lie without gaps.
 FieldOptions packed(const std::string& name, DType type);
@@ -69,6 +87,8 @@ struct Fft::Impl {
   std::array<std::unique_ptr<Grid>, 4> grids;  // of modes, by stage
   std::vector<Buffer<std::byte>> workspace;    // by device
   std::vector<fft::Lane> lanes;                // two where components overlap
+  std::vector<Stream> beside;                  // by device: of lines in parts, while others travel
+  std::vector<Event> reached;                  // by device: where streams meet
   Tuning tuning;                               // of all moves together
   FftProcessGrids grids_tried;
   std::vector<ExchangeOptions> tuned;  // of the first lane's moves that are packed, in the order in which they are made
@@ -101,7 +121,8 @@ struct Fft::Impl {
     for (fft::Lane& lane : lanes)
       for (std::vector<fft::Step>* steps : {&lane.forward, &lane.backward})
         for (fft::Step& step : *steps)
-          if (step.move) f(*step.move->exchange);
+          if (step.move)
+            for (fft::Part& part : step.move->parts) f(*part.exchange);
   }
 
  private:
@@ -115,6 +136,14 @@ struct Fft::Impl {
   /// `clears`: what does not travel must be zero at the target.
   void add_move(const fft::Lane& lane, std::vector<fft::Step>& steps, fft::Stage from, fft::Stage to, fft::Array source,
                 bool clears = false);
+  /// Into how many parts a move that the engine packs is cut, across the planes of a stage.
+  int parts_of(fft::Stage stage) const;
+  /// Thread blocks of the message of a part, on a GPU.
+  int teams_beside_lines() const;
+  void make_parts(fft::Move& move, fft::Stage from, fft::Stage to, const ExchangeItem& item, const ExchangeOptions& how,
+                  int parts);
+  /// Takes the lines of the last step, cut into planes, into the move.
+  void take_lines(fft::Move& move, fft::Step& lines);
   /// Whether the lines before a move may store their results: routes and sizes of all ranks allow it.
   bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item) const;
   /// Whether a slab goes back to y, x, z, by the kernels of GPUs: complex values with lines along x before the move, so
@@ -128,6 +157,12 @@ struct Fft::Impl {
   void clear(const fft::Lane& lane, const fft::Step& step, std::vector<Stream>& streams) const;
   void one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
   void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
+  /// The lines of one part while the values of another travel.
+  void in_parts(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, const std::vector<void*>& to,
+                std::vector<Stream>& streams);
+  void run_part(const fft::Lane& lane, const fft::Move& move, const fft::Part& part,
+                const std::vector<const void*>& from, const std::vector<void*>& to);
+  void meet(std::vector<Stream>& first, std::vector<Stream>& then);
   void begin_move(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams);
   void run_within(const fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from,
                   const std::vector<void*>& to, std::vector<Stream>& streams);

@@ -1,6 +1,6 @@
 #pragma once
-// Lines whose length is a power of two, by a team in its shared memory: transforms that store their results where they
-// must go.
+// Lines of 2^k, 3 * 2^k or 5 * 2^k values, by a team in its shared memory: transforms that store their results where
+// they must go.
 //
 // A tile is as many lines side by side as 128 bytes hold values, which is what a store over a link wants to fill. Where
 // it would take more than 64 KB, it is done in `parts`: with N = S M and w = exp(-2 pi i / N), the modes k = q + S k'
@@ -54,13 +54,15 @@ struct TwoPasses {
   std::uint32_t* ticket = nullptr;  ///< and behind it a counter for each chunk, zero at the start
 };
 
-/// Two butterflies of eight a thread, and 64 registers of 4 bytes or of 8 for it: as many blocks as these allow.
+/// Two butterflies of eight a thread (of lines with an odd factor about three, as many threads as of the power of two
+/// below), and 64 registers of 4 bytes or of 8 for it: as many blocks as these allow.
 template <class T, int length>
 struct Tiling {
   static constexpr int wide = 128 / static_cast<int>(sizeof(Pair<T>));
   static constexpr int most = 512;  ///< values of a line that a tile holds
-  static constexpr int parts(int n) { return n > most ? n / most : 1; }
-  static constexpr int sought = (length < most ? length : most) * wide / 16;
+  static constexpr int parts(int n) { return n > most ? 2 * parts(n / 2) : 1; }
+  static constexpr int power_below(int n) { return n > 1 ? 2 * power_below(n / 2) : 1; }
+  static constexpr int sought = power_below(length / parts(length)) * wide / 16;
   static constexpr int threads = sought < 64 ? 64 : sought;
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
 };

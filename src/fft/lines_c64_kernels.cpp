@@ -1,10 +1,7 @@
-#include "fft/line_launch.hpp"
+#include "fft/line_kernels.hpp"
 
 namespace slipstream::fft {
 
-template <>
-void launch_line_tiles<float, false>(Stream& stream, int length, const LineJob<float>& job) {
-  launch_line_tiles_from<float, false, shortest_line>(stream, length, job);
-}
+template void launch_line_tiles_of_odd<float, false, 1>(Stream&, int, const LineJob<float>&);
 
 }  // namespace slipstream::fft

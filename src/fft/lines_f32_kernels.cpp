@@ -1,10 +1,7 @@
-#include "fft/line_launch.hpp"
+#include "fft/line_kernels.hpp"
 
 namespace slipstream::fft {
 
-template <>
-void launch_line_tiles<float, true>(Stream& stream, int length, const LineJob<float>& job) {
-  launch_line_tiles_from<float, true, 2 * shortest_line>(stream, length, job);
-}
+template void launch_line_tiles_of_odd<float, true, 1>(Stream&, int, const LineJob<float>&);
 
 }  // namespace slipstream::fft

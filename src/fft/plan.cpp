@@ -49,6 +49,28 @@ bool is_straight(const MessageInfo& message) {
   return message.route == RouteKind::kernel || message.route == RouteKind::direct;
 }
 
+/// Parts of a move, where nothing else was asked for: so many, of so many planes each, as a square of a transpose has,
+/// and so many bytes of a device.
+constexpr std::int64_t most_parts = 8, planes_of_part = 64, bytes_of_part = 64 << 20;
+
+/// The first plane of a part of a device's `planes`; of part `parts` one behind the last. Squares stay whole.
+std::int64_t plane_of(std::int64_t planes, int part, int parts) {
+  if (part == parts) return planes;
+  const std::int64_t grain = planes >= parts * planes_of_part ? planes_of_part : 1;
+  return planes * part / parts / grain * grain;
+}
+
+/// Those of all devices.
+std::vector<Transpose::Range> planes_of(const Decomposition& cut, Stage stage, int part, int parts) {
+  std::vector<Transpose::Range> ranges;
+  for (const Block& block : cut.blocks(stage)) {
+    const std::int64_t lo = block.box.lo[2], planes = block.box.extent(2);
+    const Transpose::Range range{lo + plane_of(planes, part, parts), lo + plane_of(planes, part + 1, parts)};
+    if (range.first < range.second && (ranges.empty() || ranges.back().first < range.first)) ranges.push_back(range);
+  }
+  return ranges;
+}
+
 Step copied(Array from, Array to) {
   Step step;
   step.from = from;
@@ -57,6 +79,10 @@ Step copied(Array from, Array to) {
 }
 
 }  // namespace
+
+bool fft::stores(const FftOptions& options) {
+  return options.store.value_or(true) && options.coding.kind == Coding::Kind::raw;
+}
 
 FieldOptions fft::packed(const std::string& name, DType type) {
   FieldOptions options;
@@ -83,7 +109,13 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
         std::make_unique<Grid>(cut.extent(stage), machine, comm.rank(), boxes(cut.blocks(stage)));
   make_lane();
   if (cut.lanes > 1) make_lane();
-  on_all_ranks(comm, [&] { share_workspace(); });
+  on_all_ranks(comm, [&] {
+    share_workspace();
+    for (const Device device : local) {
+      beside.emplace_back(device);
+      reached.emplace_back(device);
+    }
+  });
 }
 
 Fft::Impl::~Impl() {
@@ -125,7 +157,11 @@ void Fft::Impl::add_lines(std::vector<Step>& steps, Stage stage, Array from, Arr
       step.lines[i] = fft::make_lines(local[i], step.batches[i].lines);
     }
   });
-  steps.push_back(std::move(step));
+  if (!steps.empty() && steps.back().move && steps.back().move->behind) {
+    on_all_ranks(comm, [&] { take_lines(*steps.back().move, step); });
+  } else {
+    steps.push_back(std::move(step));
+  }
 }
 
 // The second lane's moves are those of the first: what was found holds for both.
@@ -157,12 +193,11 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   };
   move.source = field(from, source, "modes");
   move.target = field(to, target, "modes turned");
-  move.pattern =
-      std::make_unique<Transpose>(grid(from), grid(to), Transpose::Options{turn(from, to), kept(cut, from, to)});
-  ExchangeItem item{move.pattern.get(), move.source.get(), move.target.get()};
+  const Transpose pattern(grid(from), grid(to), {turn(from, to), kept(cut, from, to)});
+  ExchangeItem item{&pattern, move.source.get(), move.target.get(), false, options.coding};
   // Lines that store leave no choice of routes.
   const bool stores = may_store(steps.empty() ? nullptr : &steps.back(), grid(from), item);
-  const ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
+  ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
   if (stores) {
     item.produced = true;
     move.before = steps.back().from;
@@ -175,11 +210,18 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
     });
     steps.pop_back();
   }
-  move.exchange = std::make_unique<Exchange>(comm, grid(from), std::vector{item}, how);
+  const int parts = stores ? 1 : parts_of(std::min(from, to));
+  if (parts > 1) how.knobs.teams = teams_beside_lines();
+  make_parts(move, from, to, item, how, parts);
   on_all_ranks(comm, [&] {
     for (const auto& stored : move.stored)
-      if (stored) stored->prepare(*move.exchange);
+      if (stored) stored->prepare(move.whole());
+    if (parts > 1 && from < to) {
+      take_lines(move, steps.back());
+      steps.pop_back();
+    }
   });
+  move.behind = parts > 1 && from > to;
   if (clears && cut.truncates(to)) move.clears = to;
   Step step;
   step.from = source;
@@ -188,8 +230,79 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   steps.push_back(std::move(step));
 }
 
+// With fewer, messages take longer than the lines beside them; with more, those lines wait. What is best depends on
+// cuFFT's kernels (two H100s, docs/notes/performance.md). The same on all ranks.
+int Fft::Impl::teams_beside_lines() const {
+  int processors = 0;
+  for (const Device device : local)
+    if (device.backend != Backend::host) processors = std::max(processors, info(device).processors);
+  processors = static_cast<int>(comm.max(processors));
+  const bool powers_of_two =
+      std::all_of(cut.cells.begin(), cut.cells.end(), [](std::int64_t n) { return (n & (n - 1)) == 0; });
+  return powers_of_two && !cut.twice ? processors : 3 * processors / 4;
+}
+
+int Fft::Impl::parts_of(Stage stage) const {
+  std::int64_t planes = 0, values = 0;
+  for (const Block& block : cut.blocks(stage)) {
+    planes = std::max(planes, block.box.extent(2));
+    values = std::max(values, block.box.volume());
+  }
+  // Lanes overlap by themselves; parts are ranges of all planes; real planes of an odd number of values would begin
+  // between the addresses that cuFFT takes.
+  const bool odd = cut.real && stage == Stage::physical && cut.cells[0] % 2 != 0;
+  if (cut.lanes > 1 || !cut.kept(stage)[2].empty() || odd) return 1;
+  std::int64_t parts = options.parts;
+  if (parts == 0) {
+    const bool host = std::any_of(local.begin(), local.end(), [](Device d) { return d.backend == Backend::host; });
+    if (comm.max(host ? 1 : 0) > 0) return 1;
+    parts = std::min({most_parts, planes / planes_of_part, 2 * cut.word() * values / bytes_of_part});
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(parts, 1, std::max<std::int64_t>(1, planes)));
+}
+
+void Fft::Impl::make_parts(Move& move, Stage from, Stage to, const ExchangeItem& item, const ExchangeOptions& how,
+                           int parts) {
+  const auto axes = turn(from, to);
+  const std::size_t across =
+      from < to ? 2 : static_cast<std::size_t>(std::find(axes.begin(), axes.end(), 2) - axes.begin());
+  for (int n = 0; n < parts; ++n) {
+    fft::Part& part = move.parts.emplace_back();
+    Transpose::Options cells{axes, kept(cut, from, to)};
+    if (parts > 1) cells.kept[across] = planes_of(cut, std::min(from, to), n, parts);
+    part.pattern = std::make_unique<Transpose>(grid(from), grid(to), cells);
+    ExchangeItem some = item;
+    some.pattern = part.pattern.get();
+    part.exchange = std::make_unique<Exchange>(comm, grid(from), std::vector{some}, how);
+  }
+}
+
+void Fft::Impl::take_lines(Move& move, Step& lines) {
+  move.lines = {lines.from, lines.to};
+  const int parts = static_cast<int>(move.parts.size());
+  for (int n = 0; n < parts; ++n) {
+    fft::Part& part = move.parts[static_cast<std::size_t>(n)];
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const fft::Batch& all = lines.batches[i];
+      part.lines.emplace_back();
+      part.begin.push_back({0, 0});
+      if (!all.lines.count) continue;
+      const std::int64_t planes = all.block[2], lines_of_plane = all.lines.count / planes;
+      const std::int64_t first = plane_of(planes, n, parts), behind = plane_of(planes, n + 1, parts);
+      if (first == behind) continue;
+      fft::LineBatch batch = all.lines;
+      batch.count = lines_of_plane * (behind - first);
+      part.lines.back() = fft::make_lines(local[i], batch);
+      const std::int64_t from = batch.kind == fft::Kind::real_to_complex ? 1 : 2,
+                         to = batch.kind == fft::Kind::complex_to_real ? 1 : 2;
+      part.begin.back() = {first * lines_of_plane * batch.from.distance * from * cut.word(),
+                           first * lines_of_plane * batch.to.distance * to * cut.word()};
+    }
+  }
+}
+
 bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem& item) const {
-  if (!options.store.value_or(true) || !before || before->lines.empty()) return false;
+  if (!fft::stores(options) || !before || before->lines.empty()) return false;
   bool able = true;
   for (std::size_t i = 0; i < devices.size(); ++i)
     able = able && (!before->batches[i].lines.count ||
@@ -205,7 +318,7 @@ bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem
 bool Fft::Impl::goes_back_turned() const {
   // Of real values of which all modes are used it would take longer.
   if (cut.alone() || cut.pencils() || !cut.transposed || cut.real != cut.truncates(Stage::physical)) return false;
-  if (!options.store.value_or(true)) return false;
+  if (!fft::stores(options)) return false;
   bool able = true;
   for (const Device device : local)
     able = able &&
@@ -286,8 +399,12 @@ template <class F>
 void Fft::Impl::each_lines(std::size_t device, const F& f) {
   for (Lane& lane : lanes)
     for (std::vector<Step>* steps : {&lane.forward, &lane.backward})
-      for (Step& step : *steps)
+      for (Step& step : *steps) {
         if (!step.lines.empty() && step.lines[device]) f(*step.lines[device]);
+        if (!step.move) continue;
+        for (fft::Part& part : step.move->parts)
+          if (!part.lines.empty() && part.lines[device]) f(*part.lines[device]);
+      }
 }
 
 /// All plans of a device work in the same memory, one after the other on its stream.
@@ -313,7 +430,8 @@ std::vector<MessageInfo> Fft::messages(const Machine& machine, const Extent& cel
         target(cut.extent(to), machine, 0, boxes(cut.blocks(to)));
     const Transpose pattern(source, target, {turn(from, to), kept(cut, from, to)});
     const FieldOptions field = packed("modes", cut.complex_type());
-    const std::vector<MessageInfo> some = plan_messages(source, {{&pattern, field, field}}, options.exchange);
+    const std::vector<MessageInfo> some =
+        plan_messages(source, {{&pattern, field, field, false, options.coding}}, options.exchange);
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

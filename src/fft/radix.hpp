@@ -46,11 +46,47 @@ SLIP_FN void butterfly4(Pair<T>& a, Pair<T>& b, Pair<T>& c, Pair<T>& d) {
   b = c;
   c = second;
 }
+template <class T>
+SLIP_FN void butterfly3(Pair<T>& a, Pair<T>& b, Pair<T>& c) {
+  constexpr T sine = static_cast<T>(0.86602540378443864676);  // of 2 pi / 3, whose cosine is -1/2
+  const Pair<T> sum = b + c, difference = b - c;
+  const Pair<T> middle = {fused(T(-0.5), sum.re, a.re), fused(T(-0.5), sum.im, a.im)};
+  const Pair<T> across = Pair<T>{difference.re * sine, difference.im * sine}.turned();
+  a = a + sum;
+  b = middle + across;
+  c = middle - across;
+}
+template <class T>
+SLIP_FN void butterfly5(Pair<T> (&x)[5]) {
+  // Of 2 pi / 5 and twice as much.
+  constexpr T cosine = static_cast<T>(0.30901699437494742410), cosine2 = static_cast<T>(-0.80901699437494742410);
+  constexpr T sine = static_cast<T>(0.95105651629515357212), sine2 = static_cast<T>(0.58778525229247312917);
+  const Pair<T> near = x[1] + x[4], far = x[2] + x[3], a = x[1] - x[4], b = x[2] - x[3];
+  const auto both = [](T p, const Pair<T>& u, T q, const Pair<T>& v) {
+    return Pair<T>{fused(p, u.re, q * v.re), fused(p, u.im, q * v.im)};
+  };
+  const Pair<T> even = x[0] + both(cosine, near, cosine2, far), even2 = x[0] + both(cosine2, near, cosine, far);
+  const Pair<T> odd = both(sine, a, sine2, b).turned(), odd2 = both(sine2, a, -sine, b).turned();
+  x[0] = x[0] + (near + far);
+  x[1] = even + odd, x[4] = even - odd;
+  x[2] = even2 + odd2, x[3] = even2 - odd2;
+}
 template <int radix, class T>
 SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
-  static_assert(radix == 4 || radix == 8);
+  static_assert(radix == 4 || radix == 5 || radix == 6 || radix == 8);
   if constexpr (radix == 4) {
     butterfly4(x[0], x[1], x[2], x[3]);
+  } else if constexpr (radix == 5) {
+    butterfly5(x);
+  } else if constexpr (radix == 6) {
+    // x_(3 a + 2 b mod 6): no roots between two and three, which have no factor in common.
+    butterfly3(x[0], x[2], x[4]);
+    butterfly3(x[3], x[5], x[1]);
+    butterfly2(x[0], x[3]);  // q = 0 and 3
+    butterfly2(x[2], x[5]);  // q = 4 and 1
+    butterfly2(x[4], x[1]);  // q = 2 and 5
+    const Pair<T> one = x[5], two = x[4], four = x[2], five = x[1];
+    x[1] = one, x[2] = two, x[4] = four, x[5] = five;
   } else {
     butterfly4(x[0], x[2], x[4], x[6]);
     butterfly4(x[1], x[3], x[5], x[7]);
@@ -73,25 +109,32 @@ SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>& w) {
   x[1] = x[1] * w;
   x[2] = x[2] * w2;
   x[3] = x[3] * w3;
-  if constexpr (radix == 8) {
+  if constexpr (radix > 4) {
     const Pair<T> w4 = w2 * w2;
     x[4] = x[4] * w4;
-    x[5] = x[5] * (w4 * w);
-    x[6] = x[6] * (w4 * w2);
-    x[7] = x[7] * (w4 * w3);
+    if constexpr (radix > 5) x[5] = x[5] * (w4 * w);
+    if constexpr (radix == 8) x[6] = x[6] * (w4 * w2), x[7] = x[7] * (w4 * w3);
   }
 }
 
-/// The radices of a length of 16 to 512: eights, then fours, two or three of them.
+/// The largest odd factor.
+SLIP_FN constexpr int odd_factor(int n) { return n % 2 == 0 ? odd_factor(n / 2) : n; }
+
+/// The radices of a length of 16 to 512: a five, or a six in place of a three, then eights, then fours; two or three in
+/// all.
 template <int length>
 struct Radices {
-  static constexpr int values = length;
+  static constexpr int values = length, odd = odd_factor(length);
+  static_assert(length >= 16 && length <= 512 && (odd == 1 || odd == 3 || odd == 5));
   static constexpr int bits_of(int n) { return n > 1 ? 1 + bits_of(n / 2) : 0; }
-  static constexpr int bits = bits_of(length);
-  static_assert(bits >= 4 && bits <= 9 && 1 << bits == length);
-  static constexpr int count = (bits + 2) / 3;
-  static constexpr int eights = bits - 2 * count;
-  static constexpr int first = eights > 0 ? 8 : 4, second = eights > 1 ? 8 : 4, last = eights == count ? 8 : 4;
+  static constexpr int lead = odd == 1 ? 1 : odd == 3 ? 6 : 5;
+  static constexpr int bits = bits_of(length / lead);  // of fours and eights
+  static constexpr int rest = (bits + 2) / 3, count = rest + (lead > 1 ? 1 : 0);
+  static constexpr int eights = bits - 2 * rest;
+  static_assert(eights >= 0 && (count == 2 || count == 3));
+  static constexpr int of_rest(int n) { return n < eights ? 8 : 4; }
+  static constexpr int first = lead > 1 ? lead : of_rest(0), second = of_rest(lead > 1 ? 0 : 1),
+                       last = of_rest(rest - 1);
 
   SLIP_FN static int mode(int place) {
     constexpr int a = length / first, b = a / second;

@@ -26,10 +26,6 @@ Buffer<Pair<T>> roots_of_one(Device device, std::int64_t length) {
   return upload(device, roots);
 }
 
-bool is_length(std::int64_t n, std::int64_t shortest) {
-  return n >= shortest && n <= longest_line && (n & (n - 1)) == 0;
-}
-
 template <class T>
 void require_aligned(const void* values) {
   require(reinterpret_cast<std::uintptr_t>(values) % sizeof(Pair<T>) == 0,
@@ -39,7 +35,7 @@ void require_aligned(const void* values) {
 
 template <class T>
 std::int32_t tiles_of(std::int64_t lines) {
-  constexpr int wide = Tiling<T, shortest_line>::wide;
+  constexpr int wide = Tiling<T, 16>::wide;
   return static_cast<std::int32_t>((lines + wide - 1) / wide);
 }
 
@@ -134,7 +130,7 @@ class RadixStoredLines final : public StoredLines {
   }
 
  private:
-  static constexpr int wide = Tiling<T, shortest_line>::wide;
+  static constexpr int wide = Tiling<T, 16>::wide;
 
   /// Cells along an axis of the source that some window takes.
   static std::pair<std::int64_t, std::int64_t> range(const std::vector<Window>& list, int axis) {
@@ -200,8 +196,8 @@ class RadixStoredLines final : public StoredLines {
 
 bool radix_holds(const LineBatch& batch) {
   if (batch.kind == Kind::complex_to_real || batch.sizes.size() > 2) return false;
-  if (batch.sizes.size() == 2 && !is_length(batch.sizes.front(), shortest_line)) return false;
-  return is_length(batch.sizes.back(), batch.kind == Kind::real_to_complex ? 2 * shortest_line : shortest_line);
+  if (batch.sizes.size() == 2 && !is_line(batch.sizes.front(), false)) return false;
+  return is_line(batch.sizes.back(), batch.kind == Kind::real_to_complex);
 }
 
 std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch) {
@@ -211,8 +207,8 @@ std::unique_ptr<Lines> make_radix_lines(Device device, const LineBatch& batch) {
 
 std::unique_ptr<StoredLines> make_radix_stored_lines(Device device, const LineBatch& batch, const Extent& block) {
   require(radix_holds(batch), "lines of " + std::to_string(batch.sizes.back()) +
-                                  " values cannot be stored where they must go: they are powers of two from " +
-                                  std::to_string(shortest_line) + " to " + std::to_string(longest_line));
+                                  " values cannot be stored where they must go: they are 2^k from 16, " +
+                                  "3 * 2^k from 48 or 5 * 2^k from 80, up to " + std::to_string(longest_line));
   if (batch.twice) return std::make_unique<RadixStoredLines<double>>(device, batch, block);
   return std::make_unique<RadixStoredLines<float>>(device, batch, block);
 }

@@ -84,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--time", type=float, default=10.0, metavar="T", help="up to the time T (default: 10)")
     vortices = list(VORTICES)
     comparing.add_argument("--solvers", nargs="+", default=vortices, choices=vortices, help="default: all that have it")
+    comparing.add_argument("--precisions", nargs="+", default=[], choices=["f32", "f64"],
+                           help="each solver in each of them; default: that of its case")  # fmt: skip
     comparing.add_argument(
         "-o", dest="folder", type=Path, default=Path("results/compare"), metavar="FOLDER", help="default: %(default)s"
     )

@@ -42,7 +42,12 @@ class Plan:
         and messages twice.
     store: True where the last transform before a move stores its results where they must go, and nothing packs them:
         on devices that have such a transform, where all messages travel by the routes kernel or direct. The host has
-        one for all sizes, with the same bits either way, GPUs for powers of two. None: as True.
+        one for all sizes, with the same bits either way, GPUs for lines of 2^k, 3 * 2^k and 5 * 2^k values up to 2048.
+        None: as True.
+    parts: what the engine packs goes in so many parts, the lines of one while the values of another travel; 0: by size.
+    coding: "raw", or "cast": float64 and complex128 travel as 32 bits, and are packed.
+    verify: transforms random values there, back and there again when the plan is made, and raises RuntimeError where
+        they do not come back, or the sums of squares on both sides differ (Parseval).
     routes, options: as Exchange has them.
 
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
@@ -61,6 +66,9 @@ class Plan:
         components: int | None = None,
         overlap: bool = False,
         store: bool | None = None,
+        parts: int = 0,
+        coding: str = "raw",
+        verify: bool = False,
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -71,7 +79,8 @@ class Plan:
             options["routes"] = [routes] if isinstance(routes, str) else list(routes)
             stored = {} if store is None else {"store": store}
             how = {"highest": tuple(highest), "scaled": scaled, "exchange": options}
-            yield _options(self._type, process_grid, transposed, overlap) | stored | how
+            more = {"parts": parts, "coding": coding, "verify": verify}
+            yield _options(self._type, process_grid, transposed, overlap) | stored | how | more
 
         asked, problem = fields.described(described())
         fields.agree(grid.comm, problem, [])

@@ -82,6 +82,12 @@ class Decay:
         a, b, c = np.polyfit(self.time[n - 1 : n + 2] - self.time[n], self.decay[n - 1 : n + 2], 2)
         return float(self.time[n] - b / (2 * a)), float(c - b * b / (4 * a))
 
+    def distance(self, other: "Decay") -> float:
+        """Of the decay from another over all times until the first of both ends, relative in the L2 norm."""
+        inside = self.time <= other.time[-1]
+        wanted = np.interp(self.time[inside], other.time, other.decay)
+        return float(np.linalg.norm(self.decay[inside] - wanted) / np.linalg.norm(wanted))
+
 
 def read(path: Path, case: FlowCase) -> Decay:
     table = np.array([[float(value) for value in row] for row in rows.read(path)[1]])

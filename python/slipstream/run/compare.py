@@ -19,6 +19,7 @@ from slipstream.base.core import agree_on_error, core, on_all_ranks
 from slipstream.base.errors import CaseError, RunError
 from slipstream.case.case import Case
 from slipstream.case.reader import Source, parse
+from slipstream.case.solver import solver_of
 from slipstream.flow import energy
 from slipstream.machine import discovery
 from slipstream.results import record
@@ -56,24 +57,29 @@ class Entry:
 
 
 def cases(arguments: argparse.Namespace, overrides: Sequence[str]) -> dict[str, Case]:
-    """Of each solver. An override of a solver's own table is that solver's. Raises CaseError."""
+    """Of each solver in each precision that was asked for. An override of a solver's own table is that solver's. Raises
+    CaseError."""
     if not arguments.time > 0:
         raise CaseError(f"compare: --time must be above 0, it is {arguments.time:g}")
     given = [toml_text.parse_override(text) for text in overrides]
     found = {}
-    for name in dict.fromkeys(arguments.solvers):
-        vortex: Vortex = registry.vortex(name)
-        try:
-            data = vortex.tables(arguments.cells, arguments.time)
-        except CaseError as error:
-            raise CaseError(f"compare: --cells: {error}") from None
-        data["case"] = {"name": f"compare_{name}", "description": "Taylor-Green vortex"}
-        data["output"] = data.get("output", {}) | QUIET | {"folder": str(arguments.folder / name)}
-        data["checkpoint"] = {"final": False}
-        for key, value in given:
-            if key[0] not in registry.SOLVERS or key[0] == name:
-                toml_text.apply_override(data, key, value)
-        found[name] = parse(data, Source(f"compare, {name}", "", overrides))
+    for solver in dict.fromkeys(arguments.solvers):
+        vortex: Vortex = registry.vortex(solver)
+        for precision in dict.fromkeys(arguments.precisions) or [""]:
+            name = f"{solver}_{precision}" if precision else solver
+            try:
+                data = vortex.tables(arguments.cells, arguments.time)
+            except CaseError as error:
+                raise CaseError(f"compare: --cells: {error}") from None
+            data["case"] = {"name": f"compare_{name}", "description": "Taylor-Green vortex"}
+            data["output"] = data.get("output", {}) | QUIET | {"folder": str(arguments.folder / name)}
+            data["checkpoint"] = {"final": False}
+            for key, value in given:
+                if key[0] not in registry.SOLVERS or key[0] == solver:
+                    toml_text.apply_override(data, key, value)
+            if precision:
+                data[solver] = data.get(solver, {}) | {"precision": precision}
+            found[name] = parse(data, Source(f"compare, {name}", "", overrides))
     return found
 
 
@@ -85,8 +91,8 @@ def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Co
         agree_on_error(output_problem(case, arguments.overwrite) if core().rank() == 0 else "")
         engine.prepare(case, discovery.discover(case.machine))
     entries = []
-    for name, case in chosen.items():
-        vortex: Vortex = registry.vortex(name)
+    for case in chosen.values():
+        vortex: Vortex = registry.vortex(case.solver)
         console.print(f"\n{vortex.title}: {case.last_step} steps", soft_wrap=True)
         run.run(case, console, arguments.overwrite)
         entry = _entry(vortex, case)
@@ -95,7 +101,7 @@ def command(arguments: argparse.Namespace, overrides: Sequence[str], console: Co
     if core().rank() != 0:
         return
     reference = energy.taylor_green_1600()
-    found = [row(entry, reference) for entry in entries]
+    found = [row(entry, reference, entries[0]) for entry in entries]
     console.print()
     console.print(_table(found, reference))
     rows.replace(arguments.folder / TABLE, list(found[0]), [list(one.values()) for one in found])
@@ -113,21 +119,26 @@ def _entry(vortex: Vortex, case: Case) -> Entry | None:
     whole = bool(kept and "findings" in kept.figures)
     if not json.loads(core().broadcast(json.dumps(whole), 0)):
         raise RunError(f"compare: stopped during {case.case.name}")
-    return Entry(vortex.title, case, vortex.decay(case), float(kept.figures["seconds"])) if kept else None
+    if not kept:
+        return None
+    title = f"{vortex.title}, {solver_of(case).inputs(case)['precision']}"
+    return Entry(title, case, vortex.decay(case), float(kept.figures["seconds"]))
 
 
-def row(entry: Entry, reference: energy.Reference) -> dict[str, Any]:
+def row(entry: Entry, reference: energy.Reference, first: Entry) -> dict[str, Any]:
     """Of the table; errors of the peak in percent of the published one, and of the dissipation up to the end relative
-    in the L2 norm."""
+    in the L2 norm, from the published one and from that of the first row."""
     found = energy.compare(entry.decay, reference)
     return {
         "solver": entry.case.solver,
+        "precision": solver_of(entry.case).inputs(entry.case)["precision"],
         "cells": entry.case.grid.cells[0],
         "steps": entry.case.last_step,
         "peak_dissipation": f"{found['peak_dissipation']:.6g}",
         "peak_time": f"{found['peak_time']:.4g}",
         "peak_error_percent": f"{found['peak_error_percent']:.3g}",
         "dissipation_error": f"{found['dissipation_error']:.4g}",
+        "from_first": f"{entry.decay.distance(first.decay):.4g}",
         "largest_energy_error": f"{found['largest_energy_error']:.3g}",
         "seconds": f"{entry.seconds:.4g}",
     }
@@ -136,7 +147,8 @@ def row(entry: Entry, reference: energy.Reference) -> dict[str, Any]:
 def _table(found: Sequence[Mapping[str, Any]], reference: energy.Reference) -> Any:
     peak = reference.dissipation.argmax()
     shown = [list(one.values()) for one in found]
-    published = ["published", "512", "", f"{reference.dissipation[peak]:.6g}", f"{reference.time[peak]:.4g}"]
+    published = ["published", "", "512", "", f"{reference.dissipation[peak]:.6g}", f"{reference.time[peak]:.4g}"]
     shown.append([*published, *[""] * (len(shown[0]) - len(published))])
-    columns = ["", "cells^(1/3)", "steps", "peak dissipation", "at time", "error %", "L2 error", "energy error", "s"]
+    columns = ["", "precision", "cells^(1/3)", "steps", "peak dissipation", "at time", "error %", "L2 error"]
+    columns += ["L2 from the first", "energy error", "s"]
     return terminal.table("Taylor-Green vortex, Re 1600", columns, shown)

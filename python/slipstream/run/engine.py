@@ -63,7 +63,9 @@ def memory_problem(setup: Setup) -> str:
     needed = needed_per_device(setup.plan, len(available))
     remedies = [f"the largest grid that fits is {show_extent(solver.largest_grid(machine, setup.options))}"]
     for change in solver.smaller(case):
-        if fits(solver.plan(case, machine, setup.options | change), machine):
+        table = getattr(case, case.solver).model_copy(update=change)
+        smaller = case.model_copy(update={case.solver: table})
+        if fits(solver.plan(smaller, machine, setup.options | smaller.options()), machine):
             said = " and ".join(f'{case.solver}.{key} = "{value}"' for key, value in change.items())
             remedies.append(f"{said} would fit")
             break

@@ -24,6 +24,11 @@ FftOptions fft_options(const nb::dict& dict) {
   reader.read("highest", options.highest);
   reader.read("scaled", options.scaled);
   reader.read("overlap", options.overlap);
+  reader.read("parts", options.parts);
+  reader.read("verify", options.verify);
+  std::string coding = "raw";
+  reader.read("coding", coding);
+  options.coding = coding_from_string(coding);
   bool store = false;
   reader.read("store", store);
   if (dict.contains("store")) options.store = store;

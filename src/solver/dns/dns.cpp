@@ -180,16 +180,19 @@ double Dns::Impl::courant() {
 
 template <std::size_t count, class Blocks, class Lines, class Queue>
 std::array<double, count> Dns::Impl::summed(const Blocks& blocks, const Lines& lines, const Queue& queue) {
-  std::array<double, count> all{};
+  std::map<std::int64_t, std::vector<double>> mine;
   with_type([&](auto t) {
     for (const auto& b : blocks) {
       const auto numbers_of_lines = count * static_cast<std::size_t>(lines(b));
       const std::vector<double> found =
           from_device(streams[b.device], numbers_of_lines, [&](double* to) { queue(b, t, to); });
-      for (std::size_t n = 0; n < found.size(); ++n) all[n % count] += found[n];
+      std::vector<double>& sums = mine[b.id];
+      sums.resize(count);
+      for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
     }
   });
-  for (double& one : all) one = comm.sum_in_rank_order(one);
+  std::array<double, count> all{};
+  std::ranges::copy(over_blocks(mine, count), all.begin());
   return all;
 }
 

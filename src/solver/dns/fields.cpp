@@ -1,5 +1,6 @@
 // Initial fields, made on the host, and the spectrum.
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include <slipstream/error.hpp>
@@ -59,14 +60,32 @@ int Dns::Impl::shells() const {
   return shell_of(most[0], most[1], most[2]) + 1;
 }
 
-std::vector<double> Dns::Impl::over_ranks(std::vector<double> mine) const {
-  for (double& value : mine) value = comm.sum_in_rank_order(value);
-  return mine;
+std::vector<double> Dns::Impl::over_blocks(const std::map<std::int64_t, std::vector<double>>& mine,
+                                           std::size_t count) const {
+  std::string packed;
+  for (const auto& [id, values] : mine) {
+    packed.append(reinterpret_cast<const char*>(&id), sizeof id);
+    packed.append(reinterpret_cast<const char*>(values.data()), count * sizeof(double));
+  }
+  std::map<std::int64_t, std::vector<double>> all;
+  const std::size_t size = sizeof(std::int64_t) + count * sizeof(double);
+  for (const std::string& of_rank : comm.all_gather(packed))
+    for (std::size_t at = 0; at < of_rank.size(); at += size) {
+      std::int64_t id = 0;
+      std::memcpy(&id, of_rank.data() + at, sizeof id);
+      std::vector<double>& values = all[id];
+      values.resize(count);
+      std::memcpy(values.data(), of_rank.data() + at + sizeof id, count * sizeof(double));
+    }
+  std::vector<double> sums(count, 0.0);
+  for (const auto& [id, values] : all)
+    for (std::size_t n = 0; n < count; ++n) sums[n] += values[n];
+  return sums;
 }
 
 std::vector<double> Dns::Impl::spectrum() {
   const auto count = static_cast<std::size_t>(shells());
-  std::vector<double> mine(count, 0.0);
+  std::map<std::int64_t, std::vector<double>> mine;
   with_type([&](auto t) {
     using T = decltype(t);
     for (const ModeBlock& b : spectral) {
@@ -74,10 +93,12 @@ std::vector<double> Dns::Impl::spectrum() {
       const std::vector<double> found = from_device(
           stream, count * static_cast<std::size_t>(b.grid.extent[2]),
           [&](double* to) { queue_shell_sums(stream, b.grid, data<T>(modes, b.id), static_cast<int>(count), to); });
-      for (std::size_t n = 0; n < found.size(); ++n) mine[n % count] += found[n];
+      std::vector<double>& sums = mine[b.id];
+      sums.resize(count);
+      for (std::size_t n = 0; n < found.size(); ++n) sums[n % count] += found[n];
     }
   });
-  return over_ranks(std::move(mine));
+  return over_blocks(mine, count);
 }
 
 void Dns::Impl::begin_from_modes() {
@@ -128,7 +149,7 @@ void Dns::random(const std::vector<double>& spectrum, std::uint64_t seed) {
       const int kx = b.grid.kx(j), ky = b.grid.ky(k), kz = b.grid.kz(i);
       if (b.grid.kept(kx, ky, kz)) in_shell[static_cast<std::size_t>(shell_of(kx, ky, kz))] += b.grid.weight(kx);
     });
-  in_shell = d.over_ranks(std::move(in_shell));  // whole numbers: exact
+  for (double& modes_in_shell : in_shell) modes_in_shell = d.comm.sum_in_rank_order(modes_in_shell);
   for (std::size_t k = 0; k < spectrum.size(); ++k) {
     require(std::isfinite(spectrum[k]) && spectrum[k] >= 0, "the energy of shell " + std::to_string(k) +
                                                                 " of a spectrum is " + std::to_string(spectrum[k]) +

@@ -2,6 +2,7 @@
 // What a pseudo-spectral flow holds.
 #include <array>
 #include <complex>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -72,10 +73,11 @@ struct Dns::Impl {
   std::array<double, 2> shape_of_gradients();
   /// Shells that some mode which is kept belongs to, from 0 on.
   int shells() const;
-  /// The sums over all ranks of what each has for the shells.
-  std::vector<double> over_ranks(std::vector<double> mine) const;
+  /// The sums over all blocks, in their order, of what this rank has for its own, by block: the same bits on any number
+  /// of ranks.
+  std::vector<double> over_blocks(const std::map<std::int64_t, std::vector<double>>& mine, std::size_t count) const;
   void begin_from_modes();
-  /// The sums over all ranks, in their order, of numbers that `queue(block, value of the type, to)` leaves for each
+  /// The sums over all blocks, in their order, of numbers that `queue(block, value of the type, to)` leaves for each
   /// line of a block: number n % count belongs to sum n % count. `lines(block)`: how many lines.
   template <std::size_t count, class Blocks, class Lines, class Queue>
   std::array<double, count> summed(const Blocks& blocks, const Lines& lines, const Queue& queue);

@@ -10,6 +10,7 @@
 
 #include <slipstream/fft.hpp>
 
+#include "fft/impl.hpp"
 #include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
 
@@ -236,7 +237,7 @@ std::vector<std::array<int, 2>> process_grids(int devices) {
 TEST_P(FourierTransforms, AreTheSumsOfAllCells) {
   const Machine m = machine();
   std::size_t number = 0;
-  for (const Extent cells : {Extent{8, 6, 10}, Extent{5, 7, 3}, Extent{13, 1, 9}, Extent{2, 11, 4}, Extent{1, 1, 1}})
+  for (const Extent cells : {Extent{8, 6, 10}, Extent{5, 7, 3}, Extent{13, 1, 9}, Extent{9, 8, 1}, Extent{1, 1, 1}})
     for (const auto& grid : process_grids(m.devices())) {
       const Scenario s{cells, types[number % 4], grid, number % 3 != 0, 1 + static_cast<int>(number % 2),
                        false, number % 4 == 2};
@@ -414,6 +415,64 @@ TEST_P(FourierTransforms, StoreTheirResultsWhereTheyMustGo) {
     }
 }
 
+/// Messages of a part travel while the lines of the next are transformed: the same values, in each way that a move can
+/// go.
+TEST_P(FourierTransforms, HaveTheSameBitsInParts) {
+  const Machine m = machine();
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices()))
+    for (int round = 0; round < (m.devices() <= 4 ? 2 : 1); ++round) {
+      const int parts = std::array{3, 100, 2}[number % 3];
+      FftOptions whole;
+      whole.type = types[number % 4];
+      whole.process_grid = grid;
+      whole.transposed = number % 5 != 3;
+      whole.store = false;
+      if (number % 3 == 1) whole.highest = {2, 4, 1};
+      if (number % 4 == 1) whole.exchange.routes = {RouteKind::kernel, RouteKind::staged};
+      whole.parts = 1;
+      FftOptions cut = whole;
+      cut.parts = parts;
+      ++number;
+      const Extent cells{number % 7 == 2 ? 9 : 8, 6, 11};
+      SCOPED_TRACE(to_string(whole.type) + " on " + std::to_string(grid[0]) + " x " + std::to_string(grid[1]) + " in " +
+                   std::to_string(parts) + " parts" + (whole.transposed ? ", transposed" : ""));
+      Fft a(comm, m, cells, whole), b(comm, m, cells, cut);
+      const auto of_whole = static_cast<double>(a.messages().size()), of_cut = static_cast<double>(b.messages().size());
+      const bool odd = is_real(whole.type) && cells[0] % 2 != 0;
+      if (m.devices() > 1 && m.devices() <= 4 && whole.transposed && !odd) {
+        EXPECT_GT(comm.max(of_cut - of_whole), 0);
+      }
+      FieldOptions physical = a.physical_field("u"), spectral = a.spectral_field("v");
+      physical.components = spectral.components = 2;
+      Field u(a.physical(), physical), v(a.spectral(), spectral), w(a.spectral(), spectral);
+      Field back(a.physical(), physical), again(a.physical(), physical);
+      std::vector<Stream> streams = streams_of(a.physical());
+      for (int use = 0; use < 2; ++use) {
+        std::vector<Whole> before;
+        for (int c = 0; c < 2; ++c) {
+          before.push_back(random_values(cells, whole.type, static_cast<std::uint64_t>(5 * use + c)));
+          set(u, c, before.back());
+        }
+        a.forward(u, v, streams);
+        b.forward(u, w, streams);
+        finish(streams);
+        b.check();
+        for (Field* field : {&v, &w}) clear_unused(*field, cells, whole.highest, a.spectral_axes());
+        ASSERT_EQ(bytes_of(v), bytes_of(w)) << "forward, use " << use;
+        a.backward(v, back, streams);
+        b.backward(w, again, streams);
+        b.backward(w, again, streams);
+        finish(streams);
+        b.check();
+        ASSERT_EQ(bytes_of(back), bytes_of(again)) << "backward, use " << use;
+        for (int c = 0; c < 2 && whole.highest[0] < 0; ++c)
+          ASSERT_LE(difference(again, c, before[static_cast<std::size_t>(c)]),
+                    tolerance({cells, whole.type}) / std::sqrt(static_cast<double>(volume(cells))));
+      }
+    }
+}
+
 /// What runs on GPUs alone, unless it is asked for.
 TEST_P(FourierTransforms, StoreTheirResultsByTheKernelsOfGpus) {
   const Machine m = machine();
@@ -479,6 +538,57 @@ TEST_P(FourierTransforms, ChooseTheFastestProcessGridOnce) {
   }
   comm.barrier();
   if (comm.rank() == 0) std::filesystem::remove_all(folder);
+}
+
+TEST_P(FourierTransforms, AreVerifiedWhereThatIsAskedFor) {
+  const Machine m = machine();
+  std::size_t number = 0;
+  for (const auto& grid : process_grids(m.devices())) {
+    FftOptions options;
+    options.type = types[number % 4];
+    options.process_grid = grid;
+    options.verify = true;
+    options.scaled = number % 2 == 0;
+    if (number % 3 == 1) options.highest = {2, 3, -1};
+    if (is_twice(options.type) && number % 4 > 0) options.coding.kind = Coding::Kind::cast;
+    ++number;
+    Fft fft(comm, m, {9, 8, 10}, options);
+    FftOptions other = options;
+    other.scaled = !other.scaled;
+    EXPECT_NE(error_of([&] { fft::verify(comm, m, fft, other); }).find("values come back with a relative error of"),
+              std::string::npos);
+  }
+}
+
+TEST_P(FourierTransforms, MayTravelAsNarrowerNumbers) {
+  const Machine m = machine();
+  for (const DType type : {DType::c128, DType::f64}) {
+    FftOptions options;
+    options.type = type;
+    options.coding.kind = Coding::Kind::cast;
+    const Extent cells{12, 10, 9};
+    Fft fft(comm, m, cells, options);
+    EXPECT_EQ(fft.stored_moves().first, 0);
+    Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+    std::vector<Stream> streams = streams_of(fft.physical());
+    const Whole before = random_values(cells, type);
+    set(u, 0, before);
+    fft.forward(u, v, streams);
+    finish(streams);
+    fft.check();
+    const double off = comm.max(difference(v, 0, by_sums(before), fft.spectral_axes()));
+    EXPECT_LE(off, tolerance({cells, DType::c64}));
+    EXPECT_EQ(off > tolerance({cells, type}), m.devices() > 1) << off;
+  }
+  FftOptions single;
+  single.type = DType::c64;
+  single.coding.kind = Coding::Kind::cast;
+  if (m.devices() > 1) {
+    EXPECT_NE(error_of([&] {
+                Fft(comm, m, {8, 8, 8}, single);
+              }).find("cast rounds f64 and c128 to f32"),
+              std::string::npos);
+  }
 }
 
 TEST_P(FourierTransforms, KnowTheirMessagesBeforehand) {
@@ -580,24 +690,33 @@ TEST_P(FourierTransforms, MayBeRecordedIntoAGraph) {
   const Extent cells{12, 10, 8};
   FftOptions options;
   options.type = DType::f64;
-  Fft fft(comm, m, cells, options);
-  if (!fft.capturable()) GTEST_SKIP() << "a route needs the host";
-  Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
-  std::vector<Stream> streams = streams_of(fft.physical());
-  fft.forward(u, v, streams);  // what is recorded at the first run
-  finish(streams);
-  for (Stream& stream : streams) stream.begin_capture();
-  fft.forward(u, v, streams);
-  std::vector<Graph> graphs;
-  for (Stream& stream : streams) graphs.push_back(stream.end_capture());
-  for (const std::uint64_t seed : {3, 4}) {
-    const Whole before = random_values(cells, DType::f64, seed);
-    set(u, 0, before);
-    comm.barrier();
-    for (std::size_t i = 0; i < streams.size(); ++i) graphs[i].launch(streams[i]);
+  for (const int parts : {0, 3}) {
+    options.parts = parts;
+    if (parts > 0) options.store = false;
+    Fft fft(comm, m, cells, options);
+    if (!fft.capturable()) GTEST_SKIP() << "a route needs the host";
+    Field u(fft.physical(), fft.physical_field("u")), v(fft.spectral(), fft.spectral_field("v"));
+    Field back(fft.physical(), fft.physical_field("back"));
+    std::vector<Stream> streams = streams_of(fft.physical());
+    fft.forward(u, v, streams);  // what is recorded at the first run
+    fft.backward(v, back, streams);
     finish(streams);
-    fft.check();
-    EXPECT_LE(difference(v, 0, by_sums(before), fft.spectral_axes()), tolerance({cells, DType::f64}));
+    for (Stream& stream : streams) stream.begin_capture();
+    fft.forward(u, v, streams);
+    fft.backward(v, back, streams);
+    std::vector<Graph> graphs;
+    for (Stream& stream : streams) graphs.push_back(stream.end_capture());
+    for (const std::uint64_t seed : {3, 4}) {
+      const Whole before = random_values(cells, DType::f64, seed);
+      set(u, 0, before);
+      comm.barrier();
+      for (std::size_t i = 0; i < streams.size(); ++i) graphs[i].launch(streams[i]);
+      finish(streams);
+      fft.check();
+      const double most = tolerance({cells, DType::f64});
+      EXPECT_LE(difference(v, 0, by_sums(before), fft.spectral_axes()), most);
+      EXPECT_LE(difference(back, 0, before), most / std::sqrt(static_cast<double>(volume(cells))));
+    }
   }
 }
 
@@ -607,6 +726,8 @@ TEST_P(FourierTransforms, TakeNoMoreMemoryThanWasSaid) {
     FftOptions options;
     options.transposed = transposed;
     options.overlap = transposed;
+    options.parts = 3;
+    options.store = transposed;
     const Extent cells{24, 20, 18};
     const std::vector<FftMemory> said = Fft::memory(m, cells, options);
     ASSERT_EQ(said.size(), static_cast<std::size_t>(m.devices()));
@@ -657,6 +778,12 @@ TEST(FourierTransformRefuses, WhatCannotBe) {
             }),
             "the highest mode of a Fourier transform along axis 1 is -2: it is 0 or more, or -1 for all");
   options.highest = {-1, -1, -1};
+  options.parts = -2;
+  EXPECT_EQ(error_of([&] {
+              Fft(comm, m, {4, 4, 4}, options);
+            }),
+            "a move of a Fourier transform was asked for in -2 parts: give 1 or more, or 0 for a number by size");
+  options.parts = 0;
   options.process_grid = {3, 1};
   EXPECT_EQ(error_of([&] {
               Fft(comm, m, {4, 4, 4}, options);

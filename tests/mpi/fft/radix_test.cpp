@@ -185,6 +185,26 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{128, 16, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true, {-1, 5, -1}},
       {{2048, 2048, 1}, {1, 0}, Stage::physical, Stage::spectral, true, true},
       {{32, 16, 64}, {1, 0}, Stage::spectral, Stage::physical, false, true, {10, 5, -1}},
+      // Of an odd factor: each length.
+      {{48, 80, 5}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{96, 96, 38}, {1, 0}, Stage::physical, Stage::spectral, true, false, {31, 31, -1}},
+      {{160, 160, 19}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{192, 5, 18}, {2, 0}, Stage::physical, Stage::middle, true},
+      {{5, 320, 4}, {2, 0}, Stage::middle, Stage::spectral, true},
+      {{5, 3, 384}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 1, -1}},
+      {{3, 5, 640}, {1, 0}, Stage::spectral, Stage::physical, false},
+      {{768, 4, 3}, {2, 0}, Stage::physical, Stage::middle, true},
+      {{4, 3, 1280}, {1, 0}, Stage::spectral, Stage::physical, false},
+      {{3, 5, 1536}, {1, 0}, Stage::spectral, Stage::physical, false},
+      {{96, 96, 38}, {1, 0}, Stage::physical, Stage::spectral, true, true, {31, 31, -1}},
+      {{160, 160, 19}, {1, 0}, Stage::physical, Stage::spectral, true, true},
+      {{192, 48, 6}, {1, 0}, Stage::physical, Stage::spectral, true, true},
+      {{320, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true, true},
+      {{384, 4, 5}, {2, 0}, Stage::physical, Stage::middle, true, true, {127, -1, -1}},
+      {{640, 4, 5}, {2, 0}, Stage::physical, Stage::middle, true, true},
+      {{768, 768, 2}, {1, 0}, Stage::physical, Stage::spectral, true, true},
+      {{1280, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
+      {{1536, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(to_string(c.cells) + (c.forward ? ", forward" : ", backward") + (c.real ? ", real" : ""));
@@ -205,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, RadixLines,
 
 TEST(RadixLinesRefuse, OtherLengths) {
   fft::LineBatch batch;
-  for (const std::int64_t size : {8, 48, 4096}) {
+  for (const std::int64_t size : {8, 24, 40, 112, 144, 240, 2560, 4096}) {
     batch.sizes = {size};
     EXPECT_FALSE(fft::radix_holds(batch)) << size;
   }
@@ -213,8 +233,10 @@ TEST(RadixLinesRefuse, OtherLengths) {
   EXPECT_TRUE(fft::radix_holds(batch));
   batch.kind = fft::Kind::real_to_complex;
   EXPECT_TRUE(fft::radix_holds(batch));
-  batch.sizes = {16};
-  EXPECT_FALSE(fft::radix_holds(batch));
+  for (const std::int64_t size : {16, 48, 80, 144}) {
+    batch.sizes = {size};
+    EXPECT_FALSE(fft::radix_holds(batch)) << size;
+  }
   batch.sizes = {64};
   batch.kind = fft::Kind::complex_to_real;
   EXPECT_FALSE(fft::radix_holds(batch));

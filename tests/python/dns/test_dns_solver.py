@@ -80,6 +80,18 @@ def test_cuts_and_restarts_change_no_digit_that_counts(cli: Cli, tmp_path: Path)
     assert [int(row[0]) for row in table][:3] == [0, 5, 10] and int(table[-1][0]) == 30
 
 
+def test_the_same_decomposition_has_the_same_bits(cli: Cli, tmp_path: Path) -> None:
+    left = []
+    for name, ranks, devices in (("one", "1", 4), ("two", "2", 2), ("four", "4", 1)):
+        words = (f"case.name={name}", f"machine.devices_per_rank={devices}", "run.steps=5", "dns.process_grid=[2,2]")
+        result = cli("run", case(tmp_path), *words, "output.pictures=false", "-n", ranks)
+        assert result.returncode == 0, result.stderr
+        left.append((tmp_path / "results" / name / "spectrum.csv").read_text())
+        found = findings(tmp_path, name)["findings"]
+        left[-1] += repr([found[key] for key in ("energy", "skewness", "courant")])
+    assert left[0] == left[1] == left[2]
+
+
 def test_statistics_of_a_random_field_are_those_of_numpy() -> None:
     cells = (24, 20, 16)
     machine = core().Machine.discover("host", devices_per_rank=2)
@@ -215,6 +227,7 @@ def test_taylor_green_begins_as_published(cli: Cli, tmp_path: Path) -> None:
         (["stencil.order=2"], "[stencil] and [dns] are tables of two solvers"),
         (["initial.spectrum=a.toml"], "initial.peak: the file of initial.spectrum says it"),
         (["dns.viscosty=1"], "did you mean 'viscosity'?"),
+        (["grid.cells=[20000,20000,20000]"], "the largest grid that fits is"),
     ],
 )
 def test_bad_input_is_one_error(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:

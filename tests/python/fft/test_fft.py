@@ -145,6 +145,18 @@ def test_results_are_stored_where_they_must_go() -> None:
         assert all((a == b).all() for a, b in zip(spectra[0], other, strict=True))
 
 
+def test_values_travel_as_narrower_numbers_and_plans_are_verified() -> None:
+    grid = ss.Grid(CELLS, backend="host", devices_per_rank=2)
+    u, found = values(CELLS, "float64"), []
+    for coding in ("raw", "cast"):
+        with ss.fft.Plan(grid, "float64", coding=coding, parts=2, verify=True) as plan:
+            v = [np.empty(plan.spectral.array_shape(0, block=block), complex) for block in range(2)]
+            plan.forward(parts(plan.physical, u), v)
+            right = parts(plan.spectral, spectrum(u, True))
+            found.append(max(abs(a - b).max() for a, b in zip(v, right, strict=True)))
+    assert found[0] < 1e-11 < 1e-8 < found[1] < 1e-4
+
+
 def test_modes_are_wave_numbers_of_each_block() -> None:
     grid = ss.Grid(CELLS, backend="host", devices_per_rank=2)
     for dtype, transposed in (("float64", True), ("complex128", False)):

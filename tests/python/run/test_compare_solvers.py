@@ -38,6 +38,18 @@ def test_one_solver_on_two_ranks_with_a_key_of_its_own(tmp_path: Path) -> None:
     assert 'scheme = "rk2"' in (tmp_path / "here" / "dns" / "case.resolved.toml").read_text()
 
 
+def test_single_precision_follows_double(here: Cli, tmp_path: Path) -> None:
+    # The grid is too coarse for the turbulence that comes: rounding is no more than a thousandth of it all the same.
+    words = ("--solvers", "dns", "--precisions", "f64", "f32", "--cells", "24", "--time", "6", "dns.time_step=0.1")
+    result = here("compare", *words, "run.check_every=2")
+    assert result.returncode == 0, result.stderr
+    with (tmp_path / "results" / "compare" / "comparison.csv").open(encoding="utf-8") as file:
+        double, single = csv.DictReader(file)
+    assert (double["precision"], single["precision"]) == ("f64", "f32")
+    assert float(double["from_first"]) == 0
+    assert 0 < float(single["from_first"]) < 1e-3
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -46,6 +58,7 @@ def test_one_solver_on_two_ranks_with_a_key_of_its_own(tmp_path: Path) -> None:
         (["--time", "-1"], "compare: --time must be above 0, it is -1"),
         (["dns.time_stop=1"], "dns.time_stop: unknown key; did you mean 'time_step'?"),
         (["--solvers", "stencil"], "invalid choice: 'stencil'"),
+        (["--precisions", "f16"], "invalid choice: 'f16'"),
     ],
 )
 def test_bad_words_are_one_error_and_leave_nothing(here: Cli, tmp_path: Path, words: list[str], said: str) -> None:
