@@ -15,6 +15,7 @@ import argparse
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +41,8 @@ PYTHON_ROOMS = {
     "bench": ("bench", "case", "house"),
     "flow": ("dns", "flow", "geometry", "pictures", "results", "sem", "stencil"),
 }
+#: Ranks of Open MPI that wait let others have the core, also where there are enough for all of them.
+YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Shards of all cells at each number of ranks: each takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
 #: Ranks under the sanitizers: tests/mpi/rank_table.cpp says why.
@@ -117,20 +120,26 @@ def chosen(names: list[str], quick: bool) -> list[Part]:
     return [part for part in there if part in found]
 
 
-def run(part: Part, reports: Path) -> dict[str, Any]:
-    """Runs a part, prints what it said when it has ended, and tells what became of it."""
+def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str, Any]:
+    """Runs a part, prints what it said when it has ended, and tells what became of it. `running` holds its process
+    group meanwhile: Ctrl-C reaches this program alone, which ends all of them."""
     report, said = part.report(reports), reports / f"{part.name}.log"
     report.unlink(missing_ok=True)
     command = list(part.command)
     if report.suffix == ".xml":
         command.append(f"--junit-xml={report}")
-    environment = os.environ | {"GTEST_OUTPUT": f"json:{report}"} | part.environment
+    environment = os.environ | YIELDING | {"GTEST_OUTPUT": f"json:{report}"} | part.environment
     print(f"{part.name}: started", flush=True)
     began = time.monotonic()
     with said.open("wb") as log:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT, process_group=0
+        )
+        running = set() if running is None else running
+        running.add(process.pid)
         # Also the processor time of all that it has started and waited for.
         _, status, used = os.wait4(process.pid, 0)
+        running.discard(process.pid)
     process.returncode = os.waitstatus_to_exitcode(status)
     counts = test_reports.read(report) if report.exists() else Counts()
     good = process.returncode == 0 and counts.failed == 0
@@ -148,14 +157,18 @@ def run(part: Part, reports: Path) -> dict[str, Any]:
 
 
 def run_side_by_side(wanted: list[Part], lanes: int, reports: Path, ended: Callable[[dict[str, Any]], None]) -> None:
-    """Runs parts in their order, so many at a time, and calls `ended` with what became of each."""
+    """Runs parts in their order, so many at a time, and calls `ended` with what became of each. What is raised here,
+    Ctrl-C too, ends those that run and starts no other."""
+    running: set[int] = set()
     for alone, group in itertools.groupby(wanted, key=lambda part: part.alone):
         with ThreadPoolExecutor(1 if alone else lanes) as pool:
             try:
-                for done in as_completed([pool.submit(run, part, reports) for part in group]):
+                for done in as_completed([pool.submit(run, part, reports, running) for part in group]):
                     ended(done.result())
             except BaseException:
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
+                for head in tuple(running):
+                    os.killpg(head, signal.SIGINT)
                 raise
 
 

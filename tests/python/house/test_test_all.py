@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -128,6 +129,22 @@ def test_parts_run_side_by_side_but_for_those_that_need_all_cores(tool: ModuleTy
     tool.run_side_by_side([*both, last], 2, tmp_path, rows.append)
     assert [row["outcome"] for row in rows] == ["passed"] * 3
     assert sorted(str(row["part"]) for row in rows[:2]) == ["one", "two"] and rows[2]["part"] == "last"
+
+
+def test_ctrl_c_ends_the_parts_that_run_and_starts_no_other(tool: ModuleType, tmp_path: Path) -> None:
+    endless = tool.Part("endless", (sys.executable, "-c", "import time; time.sleep(300)"))
+    last = tool.Part("last", ("true",), alone=True)
+
+    def interrupt(row: dict[str, object]) -> None:
+        while not (tmp_path / "endless.log").exists():
+            time.sleep(0.01)
+        time.sleep(0.1)
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        tool.run_side_by_side([tool.Part("short", ("true",)), endless, last], 2, tmp_path, interrupt)
+    assert time.monotonic() - began < 200 and not (tmp_path / "last.log").exists()
 
 
 def test_slowest_units_of_a_build_are_named_as_their_sources() -> None:
