@@ -106,7 +106,6 @@ const std::vector<Row>& table() {
       {"RadixLinesRefuse*", "1", none, "1", "lengths alone"},
       {"Devices/PseudoSpectralFlow*by_1", to_four, "2", all, "a flow between processes"},
       {"Devices/PseudoSpectralFlow*by_2", "1 2", none, all, "the same with devices of a process"},
-      {"Devices/PseudoSpectralFlow*by_4", none, none, "1", "as two devices of two ranks, and one of four"},
       {"Devices/PseudoSpectralFlow*", "1", none, "1", "counts of devices that ranks do not have"},
       {"PseudoSpectralFlowRefined*", "1", none, "1", "seconds of transforms"},
       {"PseudoSpectralFlowRefuses*", "1", "1", all, "refused alike on all ranks"},
