@@ -1,20 +1,19 @@
-# Compiles *_kernels.cpp as CUDA in a CUDA build.
+# Compiles *_kernels.cpp as CUDA in a CUDA build, and elsewhere for this machine's processor. Nothing else is compiled for
+# it: so that builds with and without CUDA share what they compile of the rest, by way of ccache.
 function(slipstream_kernels)
-  if(NOT SLIPSTREAM_CUDA)
-    return()
+  list(FILTER ARGN INCLUDE REGEX "_kernels\\.cpp$")
+  if(SLIPSTREAM_CUDA)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
+  elseif(SLIPSTREAM_NATIVE)
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -march=native)
   endif()
-  foreach(file IN LISTS ARGN)
-    if(file MATCHES "_kernels\\.cpp$")
-      set_source_files_properties(${file} PROPERTIES LANGUAGE CUDA)
-    endif()
-  endforeach()
 endfunction()
 
 # Warnings, and the arithmetic that determinism asks for: no contraction to fused operations in either compiler.
 function(slipstream_compile_options target)
   set(host -ffp-contract=off -fno-math-errno -fno-trapping-math)
-  if(SLIPSTREAM_NATIVE)
-    list(APPEND host -march=native)
+  if(SLIPSTREAM_NATIVE AND SLIPSTREAM_CUDA)
+    set(native ,-march=native)
   endif()
   if(SLIPSTREAM_SANITIZE)
     list(APPEND host -fsanitize=${SLIPSTREAM_SANITIZE} -fno-omit-frame-pointer -g1)
@@ -26,5 +25,5 @@ function(slipstream_compile_options target)
   list(JOIN host "," forwarded)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:${host} -Wall -Wextra>
-    $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --Werror=cross-execution-space-call --extended-lambda -Xcompiler=${forwarded} --expt-relaxed-constexpr>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --Werror=cross-execution-space-call --extended-lambda -Xcompiler=${forwarded}${native} --expt-relaxed-constexpr>)
 endfunction()

@@ -1,23 +1,26 @@
 """Runs the tests by part, says how long each took, and prints the slowest ten last.
 
-Usage: python tools/test_all.py [PART...] [--quick] [--again] [--list] [--slowest]
+Usage: python tools/test_all.py [PART...] [--quick] [--again] [--lanes N] [--list] [--slowest]
 
 Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, the installed package, and the
 C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`, `every_mpi_4`. --quick: those of
-`make test`. Parts that passed at this commit are left out unless --again is given or files are changed. What became
-of each part is written to bench/results/tests when it ends, so that a run that was interrupted goes on where it was.
---quick writes nothing there. Exits with 1 unless all parts passed. Needs a build of the preset host; the others it
-builds itself.
+`make test`. As many parts run side by side as there are cores: most tests wait for each other, for files or for a time
+limit, and leave half of two cores idle. Parts that passed at this commit are left out unless --again is given or files
+are changed. What became of each part is written to bench/results/tests when it ends, so that a run that was interrupted
+goes on where it was. --quick writes nothing there. Exits with 1 unless all parts passed. Needs a build of the preset
+host; the others it builds itself.
 """
 
 import argparse
+import itertools
 import os
-import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,15 @@ BUDGET = 720
 SLOWEST = 10
 #: Two parts of the same inputs are one row.
 FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
+#: Rooms of tests/python that run in one process, by the part's name.
+PYTHON_ROOMS = {
+    "run": ("run",),
+    "exchange": ("exchange", "fft", "machine"),
+    "bench": ("bench", "case", "house"),
+    "flow": ("dns", "flow", "geometry", "pictures", "results", "sem", "stencil"),
+}
+#: Ranks of Open MPI that wait let others have the core, also where there are enough for all of them.
+YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Shards of all cells at each number of ranks: each takes some minutes.
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
 #: Ranks under the sanitizers: tests/mpi/rank_table.cpp says why.
@@ -39,7 +51,7 @@ SANITIZED = (1, 2, 4)
 
 @dataclass(frozen=True)
 class Part:
-    """Tests that run in one go."""
+    """Tests that run in one process, or under one launcher of ranks."""
 
     name: str
     command: tuple[str, ...]
@@ -47,6 +59,8 @@ class Part:
     environment: dict[str, str] = field(default_factory=dict)
     quick: bool = False
     thorough: bool = True
+    #: What needs all cores, or what those behind it need: nothing runs beside it.
+    alone: bool = False
 
     def report(self, folder: Path) -> Path:
         """Where its tests write how each ended."""
@@ -57,29 +71,33 @@ def ctest(preset: str, pattern: str) -> tuple[str, ...]:
     return ("ctest", "--preset", preset, "-R", f"^{pattern}$")
 
 
-def python_part(name: str, marked: str, quick: bool) -> Part:
-    command = (sys.executable, "-m", "pytest", "-q", "tests/python", "-m", marked)
-    return Part(name, command, quick=quick)
+def python_part(name: str, marked: str, quick: bool, rooms: tuple[str, ...] = ()) -> Part:
+    folders = [f"tests/python/{room}" for room in rooms] or ["tests/python"]
+    return Part(name, (sys.executable, "-m", "pytest", "-q", "-m", marked, *folders), quick=quick)
 
 
 def build_part(preset: str) -> Part:
-    return Part(
-        f"{preset}_build", ("bash", "-c", f"cmake --preset {preset} && cmake --build --preset {preset}"), preset
-    )
+    command = ("bash", "-c", f"cmake --preset {preset} && cmake --build --preset {preset}")
+    return Part(f"{preset}_build", command, preset, alone=True)
+
+
+def quick_parts() -> list[Part]:
+    """Those of `make test`, the longest first, so that the lanes end together."""
+    python = {name: python_part(f"python_{name}", "not thorough", True, rooms) for name, rooms in PYTHON_ROOMS.items()}
+    mpi = {n: Part(f"mpi_{n}", ctest("host", f"mpi_{n}"), quick=True, thorough=False) for n in SHARDS}
+    unit = Part("unit", ctest("host", "unit"), quick=True)
+    return [mpi[2], python["run"], mpi[4], python["exchange"], mpi[1], mpi[8], python["bench"], python["flow"], unit]
 
 
 def parts() -> Iterator[Part]:
-    yield Part("unit", ctest("host", "unit"), quick=True)
-    for ranks in SHARDS:
-        yield Part(f"mpi_{ranks}", ctest("host", f"mpi_{ranks}"), quick=True, thorough=False)
-    yield python_part("python", "not thorough", quick=True)
+    yield from quick_parts()
     yield python_part("python_thorough", "thorough", quick=False)
     for ranks, shards in SHARDS.items():
         for shard in range(shards):
             chosen = {"SLIPSTREAM_TESTS": "every", "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
             name = f"every_mpi_{ranks}" + (f"_{shard + 1}of{shards}" if shards > 1 else "")
             yield Part(name, ctest("host", f"mpi_{ranks}"), environment=chosen)
-    yield Part("installed", ctest("host", "installed"))
+    yield Part("installed", ctest("host", "installed"), alone=True)
     for preset in ("asan", "tsan"):
         yield build_part(preset)
         yield Part(f"{preset}_unit", ctest(preset, "unit"), preset)
@@ -102,33 +120,56 @@ def chosen(names: list[str], quick: bool) -> list[Part]:
     return [part for part in there if part in found]
 
 
-def run(part: Part, reports: Path) -> dict[str, Any]:
-    """Runs a part, and tells what became of it."""
-    report = part.report(reports)
+def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str, Any]:
+    """Runs a part, prints what it said when it has ended, and tells what became of it. `running` holds its process
+    group meanwhile: Ctrl-C reaches this program alone, which ends all of them."""
+    report, said = part.report(reports), reports / f"{part.name}.log"
     report.unlink(missing_ok=True)
     command = list(part.command)
     if report.suffix == ".xml":
         command.append(f"--junit-xml={report}")
-    environment = os.environ | {"GTEST_OUTPUT": f"json:{report}"} | part.environment
-    print(f"\n=== {part.name} ===", flush=True)
-    began, used = time.monotonic(), _processor_seconds()
-    status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    environment = os.environ | YIELDING | {"GTEST_OUTPUT": f"json:{report}"} | part.environment
+    print(f"{part.name}: started", flush=True)
+    began = time.monotonic()
+    with said.open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT, process_group=0
+        )
+        running = set() if running is None else running
+        running.add(process.pid)
+        # Also the processor time of all that it has started and waited for.
+        _, status, used = os.wait4(process.pid, 0)
+        running.discard(process.pid)
+    process.returncode = os.waitstatus_to_exitcode(status)
     counts = test_reports.read(report) if report.exists() else Counts()
-    good = status == 0 and counts.failed == 0
+    good = process.returncode == 0 and counts.failed == 0
+    text = said.read_text(encoding="utf-8", errors="replace").rstrip()
+    print(f"\n=== {part.name} ===\n{text}\n", flush=True)
     return {
         "part": part.name,
         "passed": counts.passed,
         "failed": counts.failed if good or counts.failed else 1,
         "skipped": counts.skipped,
         "seconds": round(time.monotonic() - began),
-        "cpu_seconds": round(_processor_seconds() - used),
+        "cpu_seconds": round(used.ru_utime + used.ru_stime),
         "outcome": "passed" if good else "FAILED",
     }
 
 
-def _processor_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def run_side_by_side(wanted: list[Part], lanes: int, reports: Path, ended: Callable[[dict[str, Any]], None]) -> None:
+    """Runs parts in their order, so many at a time, and calls `ended` with what became of each. What is raised here,
+    Ctrl-C too, ends those that run and starts no other."""
+    running: set[int] = set()
+    for alone, group in itertools.groupby(wanted, key=lambda part: part.alone):
+        with ThreadPoolExecutor(1 if alone else lanes) as pool:
+            try:
+                for done in as_completed([pool.submit(run, part, reports, running) for part in group]):
+                    ended(done.result())
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for head in tuple(running):
+                    os.killpg(head, signal.SIGINT)
+                raise
 
 
 def git(*words: str) -> str:
@@ -175,6 +216,7 @@ def slowest(reports: Path, names: list[str]) -> list[str]:
         (seconds, name, part)
         for part in names
         for path in reports.glob(f"{part}.*")
+        if path.suffix in (".json", ".xml")
         for name, seconds in test_reports.read(path).seconds.items()
     ]
     return [f"{seconds:7.1f} s  {part}  {name}" for seconds, name, part in sorted(timed, reverse=True)[:SLOWEST]]
@@ -195,6 +237,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="PART")
     parser.add_argument("--quick", action="store_true", help="the parts of `make test`")
     parser.add_argument("--again", action="store_true", help="those that passed at this commit, too")
+    parser.add_argument(
+        "--lanes", type=int, default=len(os.sched_getaffinity(0)), help="parts side by side (default: as cores)"
+    )
     parser.add_argument("--list", action="store_true", help="print the parts and run nothing")
     parser.add_argument("--slowest", action="store_true", help="print the slowest tests of the last `make test`")
     parser.add_argument("--folder", type=Path, default=ROOT / "bench" / "results")
@@ -216,18 +261,23 @@ def _run_all(wanted: list[Part], reports: Path, arguments: argparse.Namespace) -
 
     machine, commit = this_machine(), commit_of_the_tree()
     before = set() if arguments.quick or arguments.again else passed_before(arguments.folder, machine, commit)
-    rows = []
     for part in wanted:
         if part.name in before:
             print(f"{part.name}: passed at {commit} before")
-            continue
-        rows.append(run(part, reports))
+    rows: list[dict[str, Any]] = []
+
+    def ended(row: dict[str, Any]) -> None:
+        rows.append(row)
         if not arguments.quick:
             typed = " ".join(["tools/test_all.py", *arguments.names])
-            record.write(arguments.folder, "tests", machine, commit, rows[-1:], FIGURES, command=typed)
-    print("\n" + "\n".join(summary(rows)))
+            record.write(arguments.folder, "tests", machine, commit, [row], FIGURES, command=typed)
+
+    began = time.monotonic()
+    left = [part for part in wanted if part.name not in before]
+    run_side_by_side(left, max(1, arguments.lanes), reports, ended)
+    print("\n".join(summary(rows)))
     if arguments.quick and not arguments.names:
-        (reports / "quick_seconds").write_text(str(sum(row["seconds"] for row in rows)), encoding="utf-8")
+        (reports / "quick_seconds").write_text(str(round(time.monotonic() - began)), encoding="utf-8")
         print("\n".join(quick_times(reports)))
     else:
         print("\n".join([f"the slowest {SLOWEST} tests:", *slowest(reports, [row["part"] for row in rows])]))

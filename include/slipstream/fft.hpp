@@ -24,6 +24,7 @@ struct FftOptions {
   /// routes where `tune` is given, on an array a device of the larger of both sides; where memory does not hold it the
   /// rule above decides.
   bool tune_process_grid = false;
+  std::string tuner_cache;  ///< where it is remembered when `tune` is not given; empty: where the tuner does
   /// The spectrum stays where the last transform leaves it, its axes in the order z, x, y. False: it comes back to the
   /// order x, y, z, which costs as much as another transpose, and on several devices a copy.
   bool transposed = true;

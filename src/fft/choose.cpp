@@ -35,6 +35,7 @@ class Chooser {
   Chooser(const Communicator& comm, const Machine& machine, const Extent& cells, const FftOptions& options)
       : comm_(comm), machine_(machine), cells_(cells), options_(options), how_(options.tune.value_or(TuneOptions{})) {
     options_.tune_process_grid = options_.verify = false;
+    if (!options.tune) how_.cache_folder = options.tuner_cache;
     options_.exchange.trace = nullptr;
     options_.exchange.measure_errors = false;
   }

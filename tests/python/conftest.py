@@ -17,6 +17,9 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
 
+# Tables are as wide as a pipe has them, whatever the terminal or whoever starts the tests says.
+os.environ.pop("COLUMNS", None)
+
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "cases"
 

@@ -38,6 +38,7 @@ FftOptions fft_options(const nb::dict& dict) {
   Watched watched;
   options.exchange = exchange_options(exchange, &watched);
   options.tune = watched.tune;
+  options.tuner_cache = watched.tuner_cache;
   return options;
 }
 

@@ -45,6 +45,7 @@ void read_knobs(Reader& reader, Knobs& knobs) {
 /// The options of an exchange that say whether it is measured, and recorded.
 struct Watched {
   std::optional<TuneOptions> tune;
+  std::string tuner_cache;
   bool trace = false;
 };
 
@@ -58,7 +59,8 @@ Watched read_watched(Reader& reader) {
   reader.read("retune", how.retune);
   std::pair<std::string, std::function<void(const std::vector<std::uintptr_t>&)>> beside;
   reader.read("tune_beside", beside);
-  reader.read("tuner_cache", how.cache_folder);
+  reader.read("tuner_cache", watched.tuner_cache);
+  how.cache_folder = watched.tuner_cache;
   reader.read("trace", watched.trace);
   require(tune == "rules" || tune == "measure", "tune is '" + tune + "': choose rules or measure");
   if (beside.second) {

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -66,8 +67,14 @@ def test_parts_hold_every_test_of_cmake_and_pytest(tool: ModuleType) -> None:
     names = ["unit", "installed", *(f"mpi_{ranks}" for ranks in counts)]
     assert len(re.findall(r"add_test\(NAME", text)) == 4, "a new kind of test needs a part in tools/test_all.py"
     assert all(any(re.match(pattern, name) for pattern in patterns) for name in names)
-    marks = [part.command[-1] for part in tool.parts() if "pytest" in part.command and not part.name.endswith("build")]
-    assert sorted(marks) == ["not thorough", "thorough"]
+    marked: dict[str, list[str]] = {"thorough": [], "not thorough": []}
+    for part in tool.parts():
+        if "pytest" in part.command:
+            mark, *folders = part.command[part.command.index("-q") + 2 :]
+            marked[mark] += folders
+    rooms = sorted(f"tests/python/{path.parent.name}" for path in (ROOT / "tests" / "python").glob("*/test_*.py"))
+    assert sorted(marked["not thorough"]) == sorted(set(rooms)), "each room once"
+    assert marked["thorough"] == ["tests/python"]
 
 
 def test_shards_hold_all_cells_once(tool: ModuleType) -> None:
@@ -79,7 +86,7 @@ def test_shards_hold_all_cells_once(tool: ModuleType) -> None:
 
 def test_part_is_chosen_by_how_its_name_begins(tool: ModuleType) -> None:
     assert [part.name for part in tool.chosen(["asan_mpi"], quick=False)] == [f"asan_mpi_{n}" for n in tool.SANITIZED]
-    assert [part.name for part in tool.chosen(["python"], quick=True)] == ["python"], "not python_thorough"
+    assert [part.name for part in tool.chosen(["mpi_1"], quick=True)] == ["mpi_1"]
     with pytest.raises(SystemExit, match="no part is called smoke"):
         tool.chosen(["smoke"], quick=False)
 
@@ -109,6 +116,35 @@ def test_program_reports_how_its_tests_ended(tool: ModuleType, tmp_path: Path) -
     row = tool.run(tool.Part("good", (sys.executable, "-c", script)), tmp_path)
     assert (row["passed"], row["failed"], row["outcome"]) == (1, 0, "passed")
     assert tool.slowest(tmp_path, ["good"]) == ["    0.2 s  good  Box.Holds"]
+
+
+def test_parts_run_side_by_side_but_for_those_that_need_all_cores(tool: ModuleType, tmp_path: Path) -> None:
+    # A part waits until the other one has come; the last finds both gone.
+    meet = "import pathlib, sys, time; me, other = map(pathlib.Path, sys.argv[1:]); me.touch()\n"
+    meet += "for _ in range(3000):\n  if other.exists(): sys.exit(0)\n  time.sleep(0.01)\nsys.exit(1)"
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    both = [tool.Part(name, (sys.executable, "-c", meet, *files)) for name, files in (("one", (a, b)), ("two", (b, a)))]
+    last = tool.Part("last", ("rm", a, b), alone=True)
+    rows: list[dict[str, object]] = []
+    tool.run_side_by_side([*both, last], 2, tmp_path, rows.append)
+    assert [row["outcome"] for row in rows] == ["passed"] * 3
+    assert sorted(str(row["part"]) for row in rows[:2]) == ["one", "two"] and rows[2]["part"] == "last"
+
+
+def test_ctrl_c_ends_the_parts_that_run_and_starts_no_other(tool: ModuleType, tmp_path: Path) -> None:
+    endless = tool.Part("endless", (sys.executable, "-c", "import time; time.sleep(300)"))
+    last = tool.Part("last", ("true",), alone=True)
+
+    def interrupt(row: dict[str, object]) -> None:
+        while not (tmp_path / "endless.log").exists():
+            time.sleep(0.01)
+        time.sleep(0.1)
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        tool.run_side_by_side([tool.Part("short", ("true",)), endless, last], 2, tmp_path, interrupt)
+    assert time.monotonic() - began < 200 and not (tmp_path / "last.log").exists()
 
 
 def test_slowest_units_of_a_build_are_named_as_their_sources() -> None:
