@@ -228,6 +228,17 @@ def test_values_that_overflow_are_one_error(here: Cli, tmp_path: Path) -> None:
     )
 
 
+def test_what_becomes_infinite_later_ends_the_run_there(cli: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, DIFFUSION)
+    result = cli("run", path, "boundaries.y-.value=x/(t-0.04)", "run.check_every=1", "-n", "2")
+    assert result.returncode == 3 and result.stderr.count("error:") == 1, result.stderr
+    assert "what is given for u at time 0.04: 'x/(t-0.04)' is not finite everywhere" in result.stderr
+    assert [row[0] for row in rows.read(tmp_path / "results" / "spread" / "solutions.csv")[1]] == ["1"]
+    result = cli("run", path, "exact.value=1/(t-0.12)", "--overwrite", "-n", "2")
+    assert result.returncode == 2 and result.stderr.count("error:") == 1, result.stderr
+    assert "exact.value: what is given for u at time 0.12: '1/(t-0.12)' is not finite everywhere" in result.stderr
+
+
 def test_results_before_a_step_that_was_not_solved_are_kept(cli: Cli, tmp_path: Path) -> None:
     # All is zero until the fifth step.
     still = ["initial.value=0", "boundaries.y-.value=0", "boundaries.y+.flux=0", "sem.most_iterations=9"]
