@@ -22,7 +22,7 @@ from rich.console import Console
 from slipstream.base.core import as_case_error, core
 from slipstream.bench import axhelm, options, whole_machine
 
-ITERATIONS = {"host": 5, "cuda": 100}
+ITERATIONS = {"host": 5, "cuda": 400}
 SUMS = ("device", "awaited", "host")
 #: Iterations of a trace.
 TRACED = 20
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             exchange = options.routes_of(arguments)
             return float(
                 core().bench_nekbone(
-                    machine, elements, order, factors, exchange, iterations, max(3, repeats // 6),
+                    machine, elements, order, factors, exchange, iterations, max(5, repeats // 6),
                     arguments.overlap == "on", sums,
                 )
             )  # fmt: skip
