@@ -253,6 +253,39 @@ TEST_P(OperatorsOf, AdvectionOnDeformedElementsIsTheSumOverTheFinerPoints) {
   }
 }
 
+TEST_P(OperatorsOf, InterpolationToOtherOrdersTakesThePolynomialToTheirPoints) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  Space from(comm, machine, small(0.05), order);
+  const std::vector<double> u = random_values(from.points(0));
+  Vector in = from.vector();
+  set(from, in, u);
+  const Rule rule = gauss_lobatto(order);
+  const std::size_t n = rule.points.size(), cube = n * n * n, e = 4;
+  for (const int other : {1, 4, 11}) {
+    Space to(comm, machine, small(0.05), other);
+    Vector out = to.vector();
+    to.interpolate(in, from, out);
+    const std::vector<double> found = get(to, out);
+    const Rule finer = gauss_lobatto(other);
+    const std::size_t m = finer.points.size(), there = m * m * m;
+    const std::vector<double> expected =
+        at_finer(interpolation(rule, finer.points), n, m, {&u[e * cube], &u[e * cube] + cube});
+    for (std::size_t p = 0; p < there; ++p) ASSERT_NEAR(found[e * there + p], expected[p], 1e-12) << other << ": " << p;
+    // To a higher order and back: nothing is lost.
+    if (other < order) continue;
+    Vector back = from.vector();
+    from.interpolate(out, to, back);
+    const std::vector<double> again = get(from, back);
+    for (std::size_t p = 0; p < u.size(); ++p) ASSERT_NEAR(again[p], u[p], 1e-12) << other << ": " << p;
+  }
+  Space fewer(comm, machine, ElementBox{}, 2);
+  Vector none = fewer.vector();
+  EXPECT_NE(error_of([&] { fewer.interpolate(in, from, none); }).find("spaces of the same elements"),
+            std::string::npos);
+}
+
 TEST_P(OperatorsOf, DivergenceAndCurlAreSumsOfGradients) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
@@ -340,6 +373,10 @@ std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int o
   space.carry({&three[0], &three[1], &three[2]}, {&fine[0], &fine[1], &fine[2]});
   space.advect({&fine[0], &fine[1], &fine[2]}, u, out);
   all.push_back(get(space, out));
+  Space other(comm, machine, box, 3);
+  Vector there = other.vector();
+  other.interpolate(u, space, there);
+  all.push_back(get(other, there));
   Vector parts;
   parts.emplace_back(space.streams()[0].device(), static_cast<std::size_t>(space.elements(0)));
   space.apply(pointers(u), pointers(out), 0.7, 2.5, pointers(parts));
