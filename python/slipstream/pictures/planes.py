@@ -204,7 +204,7 @@ def where(plane: Plane) -> str:
     """The cut and the time."""
     unit = results.units(plane.case)
     parts = [] if plane.case.dimensions < 3 else [unit.at(plane.cut.normal, plane.cut.at)]
-    parts += [] if plane.time is None else [unit.time(plane.time)]
+    parts += [] if plane.time is None or not plane.case.marches else [unit.time(plane.time)]
     return ", ".join(parts)
 
 
