@@ -7,14 +7,21 @@
 namespace slipstream {
 namespace {
 
-// After everything else.
-constexpr double last = 1e13;
+// Places on either line, beyond all that has bytes or a round: what combines, which comes after everything else, and
+// before it what only waits for rows that others store in place, which no neighbour waits for.
+constexpr double last = 1e13, landing = 1e12;
 
-// After all that a neighbour may wait for: what only waits for rows that others store in place.
-constexpr double landing = 1e12;
-
-// Of more bytes, packing is bound by memory and rows in place by the link.
+// Bytes: of more of them packing is bound by memory, and rows in place by the link.
 constexpr double large_traffic = 8e6;
+
+// Shares, the fastest of those that were tried on H100s and H200s.
+// Of all rounds: before rows are stored in place, chunks are packed alone.
+constexpr double rounds_before_rows = 0.3;
+// Of the first part of large traffic, in which chunks are packed: where rows in place begin, and how much longer than
+// its bytes packing takes.
+constexpr double packed_before_rows = 0.6, packing_takes = 1.2;
+// Of all bytes: from the sending of a round to the unpacking of what neighbours sent in theirs.
+constexpr double large_on_its_way = 0.3, small_on_its_way = 0.2;
 
 double bytes_of(const Batch& batch) {
   double bytes = 0;
@@ -61,7 +68,7 @@ class Rounds final : public Order {
 
   Interval place_sent(const Batch& batch) override {
     if (is_local(batch)) return {0, 0.5 * rounds_};
-    if (is_in_place(batch)) return {0.3 * rounds_, rounds_ + depth_};
+    if (is_in_place(batch)) return {rounds_before_rows * rounds_, rounds_ + depth_};
     return {double(batch.round), double(batch.round)};
   }
 
@@ -97,7 +104,7 @@ class Line final : public Order {
   double place_received(const Batch& batch) const override {
     const auto sent = round_sent_.find(batch.round);
     if (batch.movers.empty() || sent == round_sent_.end()) return 2 * span_;
-    return sent->second + (large() ? 0.3 : 0.2) * span_;
+    return sent->second + (large() ? large_on_its_way : small_on_its_way) * span_;
   }
 
  private:
@@ -109,7 +116,7 @@ class Line final : public Order {
   Interval place_local() const { return large() ? Interval{0, (1 - share_) * span_} : Interval{span_, span_}; }
 
   Interval place_rows(const Batch& batch) {
-    if (large()) return {0.6 * share_ * span_, span_};
+    if (large()) return {packed_before_rows * share_ * span_, span_};
     const double from = at_;
     at_ += bytes_of(batch);
     return {from, at_};
@@ -119,7 +126,7 @@ class Line final : public Order {
     const double from = at_;
     if (large()) {
       packed_at_ += bytes_of(batch);
-      at_ = 1.2 * share_ * span_ * packed_at_ / std::max(packed_, 1.0);
+      at_ = packing_takes * share_ * span_ * packed_at_ / std::max(packed_, 1.0);
     } else {
       at_ += bytes_of(batch);
     }

@@ -106,7 +106,8 @@ def plan(arguments: argparse.Namespace, console: Console) -> None:
     if setup.plan["messages"]:
         console.print(report.messages(setup.plan["messages"], "messages of one step"))
     console.print(report.memory(setup.plan, machine))
-    console.print(report.prediction(setup, predict.predict(machine, setup.plan, case.exchange.overlap)))
+    predicted = predict.predict(machine, setup.plan, case.exchange.overlap, case.exchange.throttle)
+    console.print(report.prediction(setup, predicted))
     largest = solver_of(case).largest_grid(machine, setup.options)
     console.print(f"largest grid that fits: {terminal.show_extent(largest)}")
     if problem := engine.memory_problem(setup):

@@ -7,6 +7,8 @@ from slipstream.base.core import core
 
 #: Large enough not to fit a cache.
 PROBE_BYTES = 256_000_000
+#: Routes that a throttle slows.
+SLOWED = frozenset({"staged", "gpu_mpi"})
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,11 @@ def measure_memory(devices: list[dict[str, Any]], probe_bytes: int = PROBE_BYTES
     return float(module.broadcast(repr(rate / shared_by), 0))
 
 
-def predict(machine: Any, plan: dict[str, Any], overlap: str) -> Prediction:
-    """Bytes over rates, for the slowest device. Collective where a memory rate has to be measured."""
+def predict(machine: Any, plan: dict[str, Any], overlap: str, throttle: str | None = None) -> Prediction:
+    """Bytes over rates, for the slowest device. Collective where a memory rate has to be measured.
+
+    A throttle slows the messages of the routes that the host sends; those of other pairs of devices travel beside them.
+    """
     devices = machine.devices()
     rates = [device["memory_gb_per_s"] for device in devices]
     measured = machine.discovered and not all(rates)
@@ -59,9 +64,15 @@ def predict(machine: Any, plan: dict[str, Any], overlap: str) -> Prediction:
     cells = cells_per_device(plan, len(devices))
     compute = max((c * plan["bytes_per_cell"] / (r * 1e9) for c, r in zip(cells, rates, strict=True) if r), default=0.0)
     outgoing = [0.0] * len(devices)
+    slowed: dict[tuple[int, int], float] = {}
     for message in plan["messages"]:
+        if throttle and message["route"] in SLOWED:
+            pair = (message["source"], message["target"])
+            slowed[pair] = slowed.get(pair, 0) + message["bytes"]
+            continue
         rate = machine.link(message["source"], message["target"])["gb_per_s"]
         if rate:
             outgoing[message["source"]] += message["bytes"] / (rate * 1e9)
     overlaps = overlap != "off" and plan.get("overlaps", True)
-    return Prediction(compute, max(outgoing, default=0.0), overlaps, measured)
+    exchange = max([*outgoing, *(core().throttled_seconds(throttle, b) for b in slowed.values())], default=0.0)
+    return Prediction(compute, exchange, overlaps, measured)

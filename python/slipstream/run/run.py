@@ -79,7 +79,7 @@ def _whole(
     module, solver = core(), solver_of(case)
     machine = discovery.discover(case.machine)
     setup = engine.prepare(case, machine)
-    prediction = predict.predict(machine, setup.plan, case.exchange.overlap)
+    prediction = predict.predict(machine, setup.plan, case.exchange.overlap, case.exchange.throttle)
     build = module.build_info()
     facts = report.facts(setup, prediction, build)
     console.print(terminal.banner(facts))

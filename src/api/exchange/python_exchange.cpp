@@ -319,6 +319,10 @@ void bind_exchange(nb::module_& m) {
   m.def("array_facts", &array_facts, nb::arg("array"));
   m.def("scheme", &scheme_dict, nb::arg("name"));
   m.def(
+      "throttled_seconds",
+      [](const std::string& throttle, double bytes) { return throttle_from_string(throttle).seconds(bytes); },
+      nb::arg("throttle"), nb::arg("bytes"), "Of messages of one pair of devices, of so many bytes in all.");
+  m.def(
       "refusal_of_mpi", [](const std::string& calls) { return refusal_of(world(), mpi_calls_from_string(calls)); },
       nb::arg("calls"), nb::call_guard<nb::gil_scoped_release>(),
       "Why this MPI cannot carry messages by these calls; empty where it can. Collective.");

@@ -11,7 +11,7 @@ import slipstream._core as core
 from conftest import CASES, ROOT, SMALL, TETRAHEDRON, Cli, command, words
 from slipstream.bench.lbm import updates
 from slipstream.case.reader import load
-from slipstream.machine import discovery
+from slipstream.machine import discovery, predict
 
 ALWAYS = {"case.resolved.toml", "run.json", "report.html", "profiles.csv", "comparison.json", "checkpoints"}
 RESULTS = ALWAYS | {"profiles.png", "streamlines.png", "fields.vtkhdf"}
@@ -155,6 +155,19 @@ def test_plan_prints_the_dry_run_and_writes_nothing(cli: Cli, small: Path) -> No
         assert name in said
     assert "largest grid that fits:" in said
     assert [path.name for path in small.parent.iterdir()] == ["small.toml"]
+
+
+def test_a_throttle_is_in_the_predicted_step(small: Path) -> None:
+    case = load(small, ["machine.backend=host", "machine.devices_per_rank=2"])
+    machine = discovery.discover(case.machine)
+    plan = core.plan(machine, case.options() | {"throttle": "0.001 GB/s, 1000 us"})
+    pairs: dict[tuple[int, int], int] = {}
+    for message in plan["messages"]:
+        pair = (message["source"], message["target"])
+        pairs[pair] = pairs.get(pair, 0) + message["bytes"]
+    slowed = predict.predict(machine, plan, "off", "0.001 GB/s, 1000 us")
+    assert slowed.exchange == pytest.approx(1e-3 + max(pairs.values()) / 1e6)
+    assert slowed.step == slowed.compute + slowed.exchange
 
 
 @pytest.mark.parametrize("cells", [(16, 16, 16), (120, 80, 80), (660, 123, 1)])
