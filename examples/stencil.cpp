@@ -19,26 +19,13 @@ int main(int argc, char** argv) {
   {
     const ss::Communicator comm(MPI_COMM_WORLD);
     const ss::Machine machine = ss::Machine::discover(comm, {ss::Backend::host, 2, 0, false, false});
-    ss::GridOptions periodic;
-    periodic.periodic = {true, true, true};
-    const ss::Grid grid({48, 32, 32}, machine, comm.rank(), periodic);
+    const ss::Grid grid({48, 32, 32}, machine, comm.rank(), {.periodic = {true, true, true}});
     ss::PointUpdate<double, Heat> heat(comm, grid, Heat{0.1});
-    const auto wave = [](std::int64_t i) { return std::sin(2 * M_PI * (i + 0.5) / 48); };
-    for (const std::int64_t id : grid.local()) {
-      const ss::Box& box = grid.block(id).box;
-      std::vector<double> start(box.volume());  // [z][y][x]
-      for (std::size_t n = 0; n < start.size(); ++n) start[n] = wave(box.lo[0] + n % box.extent(0));
-      heat.field().write(box, start.data());
-    }
+    const auto wave = [](const ss::Extent& at) { return std::sin(2 * M_PI * (at[0] + 0.5) / 48); };
+    heat.fill(wave);
     heat.advance(100);
     const double decay = std::pow(1 - 4 * 0.1 * std::pow(std::sin(M_PI / 48), 2), 100);
-    for (const std::int64_t id : grid.local()) {
-      const ss::Box& box = grid.block(id).box;
-      std::vector<double> found(box.volume());
-      heat.field().read(box, found.data());
-      for (std::size_t n = 0; n < found.size(); ++n)
-        off = std::max(off, std::abs(found[n] - decay * wave(box.lo[0] + n % box.extent(0))));
-    }
+    heat.each([&](const ss::Extent& at, double u) { off = std::max(off, std::abs(u - decay * wave(at))); });
     std::printf("rank %d: the wave decays, off by at most %.1e\n", comm.rank(), off);
   }  // the library's objects end before MPI does
   MPI_Finalize();

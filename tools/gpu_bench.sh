@@ -53,9 +53,11 @@ fft | 1+ | 120 | bench fft --types c64 f64
 fft2 | 2 | 120 | bench fft --types c64 f64 --devices 2 --cufftxt
 dns | 1+ | 180 | bench dns
 dns2 | 2 | 180 | bench dns --devices 2
-axhelm | 1+ | 180 | bench axhelm --elements 16
-nekbone | 1+ | 120 | bench nekbone --elements 16
-nekbone2 | 2 | 120 | bench nekbone --elements 16 --devices 2
+gather_scatter | 1+ | 180 | bench gather_scatter
+gather_scatter2 | 2 | 420 | bench gather_scatter --calls 1000 -n 2
+axhelm | 1+ | 240 | bench axhelm --elements 16 32
+nekbone | 1+ | 420 | bench nekbone --elements 16 32 --sums device awaited host
+nekbone2 | 2 | 240 | bench nekbone --elements 16 32 --devices 2
 exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4

@@ -27,9 +27,10 @@ Snapshot snapshot_from_string(const std::string& name);
 ///
 /// The file, checkpoint-<step>.h5, holds
 ///   first 4096 bytes   lines of text: version, who wrote it, size, checksum of all that is not values
-///   /                  step, time, extent, written_by: attributes
+///   /                  step, time, extent (cells of the first field's grid), written_by: attributes
 ///   /case, /notes      texts of the caller, as bytes with a zero behind them
-///   /fields/F          the values of field F, piece after piece, each piece as [component][z][y][x] of its box
+///   /fields/F          the values of field F, piece after piece, each piece as [component][z][y][x] of its box;
+///                      attributes: components and, where it is not that of /, extent
 ///   /pieces/F          a row per piece: its box of global cells (low x, y, z, then high), its first value in /fields/F
 ///   /checksums/F       per piece the CRC-32C of that row and the values
 /// and nothing that depends on the clock: the same State, cut alike, gives the same bytes.
@@ -95,7 +96,7 @@ struct CheckpointInfo {
   std::string path;
   std::int64_t step = 0;
   double time = 0;
-  Extent extent{0, 0, 0};
+  Extent extent{0, 0, 0};  ///< of the grid of all fields that say no other
   std::vector<std::string> fields;
   std::string case_text, notes, written_by;
 };

@@ -17,6 +17,19 @@ struct Around {
   SLIP_FN T operator()(int dx, int dy, int dz) const { return here[dx * stride[0] + dy * stride[1] + dz * stride[2]]; }
 };
 
+namespace detail {
+/// A step of an update on a box of cells. At namespace scope: nvcc takes no private types for kernels.
+template <class T, class Update>
+struct UpdateCells {
+  View<T> from, to;
+  Update update;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const std::int64_t at = i * from.stride[0] + j * from.stride[1] + k * from.stride[2];
+    to.origin[at] = update(Around<T>{from.origin + at, {from.stride[0], from.stride[1], from.stride[2]}});
+  }
+};
+}  // namespace detail
+
 /// Your own stencil: steps of a point-wise update on the blocks of a grid, with the halo exchange, the overlap and the
 /// graphs done for you. `Update` is a trivially copyable functor with
 ///
@@ -60,6 +73,24 @@ class PointUpdate final : public Simulation {
 
   /// One component, interior cells of the current values: read and write it between steps.
   Field& field() { return field_; }
+  /// Sets each cell of this rank to value(place), a cell of the whole grid.
+  template <class Value>
+  void fill(Value value) {
+    each_block([&](const Box& box, std::vector<T>& values) {
+      std::size_t n = 0;
+      each_place(box, [&](const Extent& place) { values[n++] = value(place); });
+      field_.write(box, values.data());
+    });
+  }
+  /// Calls look(place, value) for each cell of this rank.
+  template <class Look>
+  void each(Look look) const {
+    each_block([&](const Box& box, std::vector<T>& values) {
+      field_.read(box, values.data());
+      std::size_t n = 0;
+      each_place(box, [&](const Extent& place) { look(place, values[n++]); });
+    });
+  }
   /// Runs steps and waits for them.
   void advance(std::int64_t steps) { loop_->run(steps); }
 
@@ -74,14 +105,21 @@ class PointUpdate final : public Simulation {
   Recording recording() const override { return {2, field_.physical(0), 0}; }
 
  private:
-  struct Cells {
-    View<T> from, to;
-    Update update;
-    SLIP_FN void operator()(int i, int j, int k) const {
-      const std::int64_t at = i * from.stride[0] + j * from.stride[1] + k * from.stride[2];
-      to.origin[at] = update(Around<T>{from.origin + at, {from.stride[0], from.stride[1], from.stride[2]}});
+  /// With room for a block's values on the host, [z][y][x].
+  template <class Work>
+  void each_block(Work work) const {
+    for (const std::int64_t id : grid_.local()) {
+      const Box& box = grid_.block(id).box;
+      std::vector<T> values(static_cast<std::size_t>(box.volume()));
+      work(box, values);
     }
-  };
+  }
+  template <class Work>
+  static void each_place(const Box& box, Work work) {
+    for (std::int64_t z = box.lo[2]; z < box.hi[2]; ++z)
+      for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y)
+        for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x) work(Extent{x, y, z});
+  }
 
   static FieldOptions field_options(const Communicator& comm, const Grid& grid, const Options& options) {
     FieldOptions field;
@@ -101,7 +139,7 @@ class PointUpdate final : public Simulation {
 
   void queue(Stream& stream, std::int64_t id, Part part) {
     const Box all{{0, 0, 0}, grid_.block(id).box.extents()};
-    const Cells cells{field_.template view<T>(id), field_.template view<T>(id, 1), update_};
+    const detail::UpdateCells<T, Update> cells{field_.template view<T>(id), field_.template view<T>(id, 1), update_};
     const Extent& width = field_.options().ghost;
     const InteriorAndRim split = split_rim(all, {width, width});
     if (part == Part::all) launch(stream, all, cells);

@@ -164,6 +164,10 @@ class Space {
   Vector fine_vector() const;  ///< zeros, fine_points()^3 an element
   void carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine);
   void advect(const std::array<const Vector*, 3>& fine, const Vector& v, Vector& out);
+  /// out = at the points of this space, what the polynomials of another order have there: `in` is of a space of the
+  /// same elements on the same devices, whose streams are waited for. To a higher order nothing is lost. Throws Error
+  /// where the spaces do not fit.
+  void interpolate(const Vector& in, Space& from, Vector& out);
   /// u = M Q Q^T u, or without M.
   void assemble(Vector& u, bool masked = true);
   void assemble(const std::vector<double*>& u, bool masked = true);

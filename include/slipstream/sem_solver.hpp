@@ -84,8 +84,8 @@ class Sem final : public Simulation {
   Sem(const Communicator& comm, const Machine& machine, Options options);
   ~Sem() override;
 
-  /// Throws Error where conjugate gradients do not converge (unless options.krylov says to go on) or meet what they
-  /// cannot, Diverged where a guard finds what is no number.
+  /// Throws krylov::NotSolved where conjugate gradients do not converge (unless options.krylov says to go on) or meet
+  /// what they cannot, and where what is given throws; Diverged where a guard finds what is no number.
   void advance(std::int64_t steps);
   /// From now on u is inspected every so many steps.
   void guard(std::int64_t every);

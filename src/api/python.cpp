@@ -151,7 +151,7 @@ NB_MODULE(_core, m) {
   bind_bench_transpose(m);
   bind_fft(m);
   bind_bench_fft(m);
-  bind_sem(m);
+  bind_bench_sem(m);
   bind_sem_solver(m);
   bind_bench_exchange(m);
   bind_doctor(m);

@@ -44,7 +44,7 @@ void bind_bench_transpose(nb::module_& module);
 void bind_fft(nb::module_& module);
 void bind_dns(nb::module_& module);
 void bind_bench_fft(nb::module_& module);
-void bind_sem(nb::module_& module);
+void bind_bench_sem(nb::module_& module);
 void bind_sem_solver(nb::module_& module);
 void bind_bench_exchange(nb::module_& module);
 void bind_doctor(nb::module_& module);

@@ -53,6 +53,8 @@ const std::vector<Row>& table() {
       {"ImplicitHeatOrders*", "1", none, "1 2", "errors of the scheme itself"},
       {"ImplicitHeatFormats*", "1", none, "1 2", "rounding of the format itself"},
       {"ImplicitHeatRefuses*", "1 2", "1", to_four, "refused and told alike on all ranks"},
+      {"Backends/OwnUpdate*", "1 2", "2", to_four, "steps across cuts within a rank and between"},
+      {"OwnUpdateRefuses*", "1", "1", to_four, "refused before ranks speak"},
       {"StencilRefuses*", "1 2", "1", to_four, "refused before ranks speak"},
       // Other patterns
       {"Chaos/Toys*nodes*", "4", "4", to_four, "delays between nodes of two ranks"},

@@ -7,12 +7,13 @@ Between several devices there is a row, too, for each route alone (beside kernel
 `host_packed`: what devices share is copied to the host, packed there, sent by MPI, combined there and copied back, as
 in the baseline of J. Wahlgren's thesis (KTH, 2022).
 
-`--calls N` adds a row by the protocol of Wahlgren 2022, figure 5.4: the mean of N calls in a loop (1000 there; 20 of
-what the host packs), which the host waits for once. `--routes staged` is that through the host.
+`--calls N` adds a row by the protocol of Wahlgren 2022, figure 5.4: the mean of N calls in a loop (1000 there), which
+the host waits for once; of what the host packs, a fiftieth of them. Rows that `host_packed` stands beside tell how many
+times as fast they are, and what was published: buffers on the device over buffers on the host.
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -40,9 +41,13 @@ WAYS: dict[str, list[str] | None] = {
     "peer": ["peer", "kernel"],
     "direct": ["direct", "kernel"],
 }
+#: How many times as fast as buffers on the host those on the device were there, by order: least and most of 4 to 128
+#: A100s. Order 1 lost on 8 to 32 of them and won on 4; order 3 lost on 64.
+PUBLISHED = {1: (1 / 6.73, None), 3: (1 / 2.88, 4.06), 7: (1.34, 3.59), 11: (1.23, 3.65)}
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
     {"time_us", "setup_s", "points", "shared_points", "sent_values", "gpoints_per_s", "copy_gbs", "share"}
+    | {"times_host_packed", "published_least", "published_most"}
 )
 
 
@@ -55,7 +60,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="also by one way alone, host_packed or a route (default: all that can be used between several devices, "
         "none where --routes is given)",
     )  # fmt: skip
-    parser.add_argument("--calls", type=int, metavar="N", help="one more row: the mean of N calls in a loop")
+    parser.add_argument(
+        "--calls",
+        type=int,
+        metavar="N",
+        help="one more row: the mean of N calls in a loop, of what the host packs N/50",
+    )
     parser.add_argument("--components", type=int, default=1, help="values a point (default: 1)")
     options.precision(parser, "f64")
     options.devices(parser)
@@ -68,9 +78,26 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     need("gather_scatter", 1, elements=arguments.elements, components=arguments.components, calls=arguments.calls)
 
     def rows(machine: Any, backend: str) -> Iterator[record.Row]:
-        return _all(arguments, machine, backend, console)
+        return _beside_host_packed(list(_all(arguments, machine, backend, console)))
 
     measure("gather_scatter", arguments, console, rows, COLUMNS, FIGURES)
+
+
+def _beside_host_packed(rows: Sequence[record.Row]) -> Iterator[record.Row]:
+    def what(row: record.Row) -> tuple[int, int, str]:
+        return row["elements"], row["order"], row["clock"]
+
+    packed = {what(row): row["time_us"] for row in rows if row["routes"] == "host_packed"}
+    for row in rows:
+        if what(row) in packed and row["routes"] != "host_packed":
+            least, most = PUBLISHED.get(row["order"], (None, None))
+            yield row | {
+                "times_host_packed": record.digits(packed[what(row)] / row["time_us"]),
+                "published_least": least and record.digits(least),
+                "published_most": most,
+            }
+        else:
+            yield row
 
 
 def _all(arguments: argparse.Namespace, machine: Any, backend: str, console: Console) -> Iterator[record.Row]:
@@ -106,16 +133,17 @@ def _rows(
     host_packed: bool = False,
 ) -> Iterator[record.Row]:
     clocks = ("events", "host", "calls") if arguments.calls else ("events", "host")
+    calls = max(1, (arguments.calls or 1) // (50 if host_packed else 1))
     for elements in arguments.elements or [ELEMENTS[backend]]:
         for order in arguments.orders:
             rate = predict.measure_memory(machine.devices())
             with as_case_error():
                 found = core().bench_gather_scatter(
                     machine, elements, order, arguments.precision, arguments.components, exchange, host_packed,
-                    clocks, REPEATS[backend], arguments.calls or 1,
+                    clocks, REPEATS[backend], calls,
                 )  # fmt: skip
             for clock, figures in zip(clocks, found, strict=True):
-                yield _row(arguments, machine, name, elements, order, clock, rate, figures)
+                yield _row(arguments, machine, name, elements, order, clock, calls, rate, figures)
 
 
 def _row(
@@ -125,6 +153,7 @@ def _row(
     elements: int,
     order: int,
     clock: str,
+    calls: int,
     rate: float,
     figures: dict[str, float],
 ) -> record.Row:
@@ -141,7 +170,7 @@ def _row(
         "components": arguments.components,
         "routes": name,
         "clock": clock,
-        **({"calls": arguments.calls} if clock == "calls" else {}),
+        **({"calls": calls} if clock == "calls" else {}),
         "points": int(points),
         "shared_points": int(shared),
         "sent_values": int(figures["sent_values"]),
@@ -151,6 +180,11 @@ def _row(
         "share": record.digits(least_us / figures["time_us"]),
         "setup_s": record.digits(figures["setup_s"]),
     }
+
+
+def _published(row: record.Row) -> str:
+    least, most = row.get("published_least"), row.get("published_most")
+    return "-" if least is None else f"from {least:.3g}" if most is None else f"{least:.3g} to {most:.3g}"
 
 
 COLUMNS = {
@@ -163,5 +197,7 @@ COLUMNS = {
     "us": number("time_us"),
     "Gpoint/s": number("gpoints_per_s", ".3g"),
     "% of the copy": number("share", ".3g", 100),
+    "x host-packed": lambda row: f"{row['times_host_packed']:.3g}" if "times_host_packed" in row else "-",
+    "published": _published,
     "set-up s": number("setup_s", ".3g"),
 }

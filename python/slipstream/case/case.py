@@ -105,6 +105,11 @@ class Case(Table):
         """Of the times in files and messages."""
         return 1.0
 
+    @property
+    def marches(self) -> bool:
+        """Whether it goes over time; else one step finds a state without a time."""
+        return True
+
     def time_of(self, step: int) -> float:
         """As files and messages have it."""
         return step * self.time_step

@@ -160,7 +160,8 @@ def look(case: Case, cut: Cut, field: str, values: Sequence[Array]) -> Look:
     label = quantity.label(cut.normal)
     sizes = [np.ma.compressed(np.ma.abs(part)) for part in values]
     largest = max((float(part.max()) for part in sizes if part.size), default=0.0)
-    if not quantity.signed:
+    least = min((float(np.ma.min(part)) for part in values if np.ma.count(part)), default=0.0)
+    if not quantity.signed or least >= -1e-6 * largest:
         colours = matplotlib.colormaps[palette.SEQUENTIAL].with_extremes(bad=palette.SOLID)
         return Look(Normalize(0.0, largest or 1.0), colours, label, "neither")
     most = max((float(np.percentile(part, _WITHIN)) for part in sizes if part.size), default=0.0) or largest or 1.0
@@ -203,7 +204,7 @@ def where(plane: Plane) -> str:
     """The cut and the time."""
     unit = results.units(plane.case)
     parts = [] if plane.case.dimensions < 3 else [unit.at(plane.cut.normal, plane.cut.at)]
-    parts += [] if plane.time is None else [unit.time(plane.time)]
+    parts += [] if plane.time is None or not plane.case.marches else [unit.time(plane.time)]
     return ", ".join(parts)
 
 

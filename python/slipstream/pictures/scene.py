@@ -346,7 +346,8 @@ def framed(flow: Shown, picture: Picture) -> Figure:
         figure, axes = plt.subplots(figsize=(width + 1.1, width * rows / columns + 0.6), layout="constrained")
         axes.imshow(picture.image, interpolation="antialiased")
         axes.axis("off")
-        what = f"{picture.title}, {unit.time(flow.frame.time)}; box {unit.box(flow.shown.size)}"
+        time = f", {unit.time(flow.frame.time)}" if flow.case.marches else ""
+        what = f"{picture.title}{time}; box {unit.box(flow.shown.size)}"
         figure.suptitle(f"{case_title(flow.case)}\n{what}", x=0.01, ha="left", fontsize=10.5, parse_math=False)
         mapped = ScalarMappable(picture.norm, picture.colours)
         bar = figure.colorbar(

@@ -53,10 +53,10 @@ class Restart:
     mass: float  #: before the first step of all
     lost: str = ""  #: what the checkpoint held and this run does not
 
-    def fill(self, lbm: Any) -> None:
+    def fill(self, engine: Any) -> None:
         """Sets the fields, time and step of a solver. Collective."""
         with as_case_error("--restart: "):
-            core().restore(lbm, self.path)
+            core().restore(engine, self.path)
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -146,14 +146,14 @@ def _notes(marks: Marks, mass: float, flow: Flow) -> str:
     return json.dumps({"marks": asdict(marks), "mass": mass, "meshes": flow.meshes})
 
 
-def save(lbm: Any, flow: Flow, folder: Path) -> str:
+def save(engine: Any, flow: Flow, folder: Path) -> str:
     """Makes a checkpoint of a solver now, beside those in the folder, and returns its path. Collective."""
-    ring = core().Checkpoints(lbm, str(folder), 1 + len(files_in(folder)), flow.text)
-    ring.begin(_notes(Marks(lbm.step), lbm.mass(), flow))
+    ring = core().Checkpoints(engine, str(folder), 1 + len(files_in(folder)), flow.text)
+    ring.begin(_notes(Marks(engine.step), engine.mass(), flow))
     ring.finish()
     ((_, path, error),) = ring.results()
     if error:
-        raise RunError(f"the checkpoint at step {lbm.step} was not written: {error}")
+        raise RunError(f"the checkpoint at step {engine.step} was not written: {error}")
     return path
 
 
@@ -186,7 +186,7 @@ class Keeper:
         self._locks = locks or Locks(case.case.name)  #: the run's, which gives them back, or its own
         self._owns_locks = locks is None
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
-        self._lbm: Any = None
+        self._engine: Any = None
         self._ring: Any = None
         self._mass = 0.0
         self._began_from = ""
@@ -197,9 +197,9 @@ class Keeper:
         #: Where the loop over time goes on from.
         self.marks: Marks | None = None
 
-    def watch(self, lbm: Any, mass: float, resumed: Restart | None) -> None:
+    def watch(self, engine: Any, mass: float, resumed: Restart | None) -> None:
         """From now on checkpoints are of this solver. `mass`: before the first step of all."""
-        self._lbm, self._mass = lbm, mass
+        self._engine, self._mass = engine, mass
         if resumed:
             self._began_from, self.marks, self._begun = resumed.path, resumed.marks, resumed.step
         # A folder that cannot be used is better known now than when the time has run out.
@@ -235,7 +235,7 @@ class Keeper:
 
     def _begin(self, step: int) -> None:
         # What is not sound is not worth keeping: the guard raises.
-        self._lbm.inspect()
+        self._engine.inspect()
         self._checkpoints().begin(_notes(self._now or Marks(step), self._mass, self._flow))
         self._begun = step
 
@@ -287,7 +287,7 @@ class Keeper:
         if self._ring is None:
             wanted, folder = self._case.checkpoint, self._case.checkpoint_folder
             self._locks.take(folder, "checkpoint.folder")
-            self._ring = core().Checkpoints(self._lbm, str(folder), wanted.keep, self._flow.text, wanted.snapshot)
+            self._ring = core().Checkpoints(self._engine, str(folder), wanted.keep, self._flow.text, wanted.snapshot)
         return self._ring
 
     def _tell(self) -> list[tuple[int, str, str]]:

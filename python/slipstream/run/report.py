@@ -24,7 +24,9 @@ def problem(case: Case) -> list[tuple[str, str]]:
 
 
 def _ending(case: Case) -> str:
-    last = f"step {case.last_step} (time {case.show_time(case.last_step)})"
+    last = f"step {case.last_step}"
+    if case.marches:
+        last += f" (time {case.show_time(case.last_step)})"
     return f"residual below {case.run.residual:g}, or {last}" if case.run.residual else last
 
 

@@ -70,7 +70,6 @@ class SemCase(Case):
 
     @property
     def marches(self) -> bool:
-        """Whether it goes over time."""
         return self.sem.equation == "diffusion"
 
     @property

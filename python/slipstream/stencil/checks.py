@@ -110,7 +110,12 @@ def _expressions(case: StencilCase) -> Iterator[Problem]:
 
 
 def _time_step(case: StencilCase) -> Iterator[Problem]:
-    given, limit = case.stencil.time_step, case.stable_time_step
+    given = case.stencil.time_step
+    try:
+        limit = case.stable_time_step
+    except ValueError as error:  # of the speed, in a cell that was not tried
+        yield ("stencil", "speed"), str(error)
+        return
     if given is not None and given > limit * (1 + 1e-12) and not case.implicit:
         other = ', or time = "backward_euler" or "crank_nicolson", which have no limit'
         yield (

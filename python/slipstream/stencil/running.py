@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from slipstream.base import rows
-from slipstream.base.core import as_case_error, core, on_all_ranks
+from slipstream.base.core import agree_on_error, as_case_error, core
 from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import expected
@@ -82,7 +82,7 @@ class StencilRun(PlainRun):
             differences = _differences(case, start.value, here)
             return case.values(start.value, here) - dt * case.values(start.rate, here) + 0.5 * courant * differences
 
-        with on_all_ranks():
+        with as_case_error("initial: "):
             self.engine.start_from(now, before if case.stencil.equation == "wave" else None)
 
     def notes(self) -> list[str]:
@@ -164,6 +164,7 @@ class StencilRun(PlainRun):
         nx, ny, nz = case.grid.cells
         planes = max(1, SLAB // (nx * ny))
         largest = total = off = size = 0.0
+        problem = ""
         for low in range(0, nz, planes):
             high = min(low + planes, nz)
             u = engine.gather("u", (0, 0, low), (nx, ny, high))
@@ -171,10 +172,15 @@ class StencilRun(PlainRun):
                 continue
             u = u[..., 0].astype(np.float64)
             largest, total = max(largest, float(np.abs(u).max())), total + float(u.sum())
-            if case.exact:
+            if case.exact and not problem:
                 cells = [np.arange(nx), np.arange(ny), np.arange(low, high)]
-                wanted = case.values(case.exact.value, cells, t=case.time_of(engine.step))
+                try:
+                    wanted = case.values(case.exact.value, cells, t=case.time_of(engine.step))
+                except ValueError as error:
+                    problem = f"exact.value: {error}"
+                    continue
                 off, size = off + float(((u - wanted) ** 2).sum()), size + float((wanted**2).sum())
+        agree_on_error(problem)
         if core().rank() != 0:
             return {}
         found = {"u.largest": largest, "u.mean": total / case.cell_count}

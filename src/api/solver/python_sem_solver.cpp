@@ -17,18 +17,13 @@ using sem::Sem;
 /// Calls a Python function with places, an array [point][x y z], and the time; it gives an array [point].
 sem::Function function_of(const nb::object& function) {
   if (function.is_none()) return {};
-  // Held by what may be let go of without the interpreter.
-  const std::shared_ptr<nb::object> kept(new nb::object(function), [](nb::object* p) {
-    const nb::gil_scoped_acquire acquire;
-    delete p;
-  });
-  return [kept](std::span<const sem::Point> places, double time) -> std::vector<double> {
+  return [asked = Asked(function)](std::span<const sem::Point> places, double time) -> std::vector<double> {
     if (places.empty()) return {};
     const nb::gil_scoped_acquire acquire;
     using Places = nb::ndarray<nb::numpy, const double, nb::ndim<2>>;
     using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
     const Places given(places.data()->data(), {places.size(), std::size_t{3}}, nb::none());
-    const auto values = nb::cast<Values>((*kept)(given, time));
+    const auto values = nb::cast<Values>(asked(given, time));
     return {values.data(), values.data() + values.size()};
   };
 }

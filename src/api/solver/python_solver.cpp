@@ -16,6 +16,12 @@ struct nanobind::detail::dtype_traits<slipstream::Half> {
 
 namespace slipstream::python {
 
+Asked::Asked(const nb::object& function)
+    : function_(new nb::object(function), [](nb::object* p) {
+        const nb::gil_scoped_acquire acquire;
+        delete p;
+      }) {}
+
 nb::dict block_dict(const Block& block) {
   nb::dict d;
   d["id"] = block.id;

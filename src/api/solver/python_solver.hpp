@@ -1,7 +1,10 @@
 #pragma once
 // What the bindings of all solvers have in common.
 #include <functional>
+#include <memory>
+#include <utility>
 
+#include <slipstream/error.hpp>
 #include <slipstream/krylov.hpp>
 #include <slipstream/simulation.hpp>
 #include <slipstream/vtkhdf.hpp>
@@ -37,6 +40,25 @@ void read_cut_and_exchange(Reader& reader, Options& o) {
   o.exchange.throttle = throttle_from_string(throttle);
   o.exchange.routes = routes_from(routes);
 }
+
+/// A Python function that a solver calls; it may be let go of without the interpreter.
+class Asked {
+ public:
+  explicit Asked(const nb::object& function);
+  /// With the interpreter. A ValueError is an Error of its words, which other ranks are told.
+  template <class... Arguments>
+  nb::object operator()(Arguments&&... arguments) const {
+    try {
+      return (*function_)(std::forward<Arguments>(arguments)...);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_ValueError)) throw;
+      throw Error(nb::str(error.value()).c_str());
+    }
+  }
+
+ private:
+  std::shared_ptr<nb::object> function_;
+};
 
 /// The largest share of its memory that any device needs: above 1 the grid does not fit.
 double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed);

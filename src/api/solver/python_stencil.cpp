@@ -14,15 +14,10 @@ using stencil::Stencil;
 /// Calls a Python function with the corners of a box, which gives [z][y][x].
 stencil::Values values_of(const nb::object& function) {
   if (function.is_none()) return {};
-  // Held by what may be let go of without the interpreter.
-  const std::shared_ptr<nb::object> kept(new nb::object(function), [](nb::object* p) {
-    const nb::gil_scoped_acquire acquire;
-    delete p;
-  });
-  return [kept](const Box& box) {
+  return [asked = Asked(function)](const Box& box) {
     const nb::gil_scoped_acquire acquire;
     using Array = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-    const auto array = nb::cast<Array>((*kept)(triple(box.lo), triple(box.hi)));
+    const auto array = nb::cast<Array>(asked(triple(box.lo), triple(box.hi)));
     return std::vector<double>(array.data(), array.data() + array.size());
   };
 }

@@ -193,11 +193,9 @@ struct Checkpoints::Impl {
     require(!state.fields.empty(), "a checkpoint of a State without fields");
     require(state.step >= 0, "a checkpoint of a negative step");
     std::vector<CheckpointArray> arrays;
-    const Extent extent = state.fields.begin()->second->grid().extent();
     for (const auto& [name, field] : state.fields) {
       require(!name.empty() && name != "." && name.find('/') == std::string::npos,
               "the field '" + name + "' has a name that HDF5 cannot hold: leave out slashes");
-      require(field->grid().extent() == extent, "the fields of a State lie on grids of different sizes");
       arrays.push_back(cut_field(name, *field, options.piece_bytes));
     }
     return arrays;

@@ -78,11 +78,12 @@ void write_text(const Hdf5Handle& file, const std::string& name, const std::stri
   write_all(dataset, H5T_NATIVE_UINT8, text.c_str(), name);
 }
 
-void create_array(const Hdf5Handle& file, CheckpointArray& array) {
+void create_array(const Hdf5Handle& file, CheckpointArray& array, const Extent& usual) {
   const std::string name = fields_path(array.name);
   const Hdf5Handle values = create_plain(file, name, hdf5_type(array.type), {static_cast<hsize_t>(array.values)});
   const std::int64_t components = array.components;
   write_attribute(values, "components", H5T_NATIVE_INT64, {1}, &components);
+  if (array.extent != usual) write_attribute(values, "extent", H5T_NATIVE_INT64, {3}, array.extent.data());
   array.values_at = place_of(values, name);
 
   std::vector<std::array<std::int64_t, 7>> rows;
@@ -169,7 +170,7 @@ void check_piece(const CheckpointArray& array, const CheckpointPiece& piece, con
 }  // namespace
 
 CheckpointArray cut_field(const std::string& name, const Field& field, std::int64_t piece_bytes) {
-  CheckpointArray array{name, field.options().type, field.options().components, {}};
+  CheckpointArray array{name, field.options().type, field.options().components, field.grid().extent(), {}};
   const std::int64_t per_page = page / static_cast<std::int64_t>(size_of(array.type));
   for (const Block& block : field.grid().blocks())
     for (const Box& box : cut_into_pieces(block.box, array.bytes_per_cell(), piece_bytes)) {
@@ -204,7 +205,7 @@ void create_checkpoint(const CheckpointInfo& info, std::vector<CheckpointArray>&
   for (const char* group : {"/fields", "/pieces", "/checksums"}) create_group(file, group);
   std::vector<ByteRange> values;
   for (CheckpointArray& array : arrays) {
-    create_array(file, array);
+    create_array(file, array, info.extent);
     values.emplace_back(array.values_at, array.values_at + bytes_of(array));
     values.emplace_back(array.checksums_at, array.checksums_at + checksum_bytes(array));
   }
@@ -253,9 +254,24 @@ std::string CheckpointReader::text(const std::string& name) const {
   }
 }
 
+Extent CheckpointReader::extent(const std::string& name) const {
+  const std::string at = fields_path(name);
+  try {
+    const Hdf5Handle values = open_dataset(file_, at);
+    const htri_t own = H5Aexists(values.get(), "extent");
+    require(own >= 0, "looking for its extent");
+    Extent extent = info_.extent;
+    if (own > 0) read_attribute(values, "extent", H5T_NATIVE_INT64, extent.data(), 3);
+    return extent;
+  } catch (const Error& error) {
+    damaged(at, error.what());
+  }
+}
+
 CheckpointArray CheckpointReader::array(const std::string& name) const {
   CheckpointArray array;
   array.name = name;
+  array.extent = extent(name);
   std::string at = fields_path(name);
   try {
     const Hdf5Handle values = open_dataset(file_, at);
@@ -276,10 +292,10 @@ CheckpointArray CheckpointReader::array(const std::string& name) const {
     std::int64_t cells = 0;
     for (const auto& r : rows) {
       array.pieces.push_back({{{r[0], r[1], r[2]}, {r[3], r[4], r[5]}}, r[6]});
-      check_piece(array, array.pieces.back(), {{0, 0, 0}, info_.extent});
+      check_piece(array, array.pieces.back(), {{0, 0, 0}, array.extent});
       cells += array.pieces.back().box.volume();
     }
-    require(cells <= volume(info_.extent), "its pieces overlap");
+    require(cells <= volume(array.extent), "its pieces overlap");
   } catch (const Error& error) {
     damaged(at, error.what());
   }

@@ -26,6 +26,7 @@ struct CheckpointArray {
   std::string name;
   DType type = DType::f32;
   int components = 1;
+  Extent extent{0, 0, 0};  ///< cells of its grid
   std::vector<CheckpointPiece> pieces;
   std::int64_t values = 0;        ///< of the dataset, gaps between pieces among them
   std::int64_t values_at = 0;     ///< byte of the file
@@ -49,6 +50,8 @@ class CheckpointReader {
   /// Throws Error that names the file, and the dataset where one is at fault.
   explicit CheckpointReader(const std::string& path);
   const CheckpointInfo& info() const { return info_; }
+  /// Cells of the grid of an array.
+  Extent extent(const std::string& name) const;
   /// An array with its pieces, which lie inside the grid.
   CheckpointArray array(const std::string& name) const;
   /// The values of a piece, [component][z][y][x], if its checksum is right.

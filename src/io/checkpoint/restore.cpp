@@ -108,18 +108,21 @@ std::string target_of(const CheckpointInfo& info, const State& state, const std:
 }
 
 /// Makes the fields of the checkpoint that this State has not made yet.
-void make_missing(const Communicator& comm, const CheckpointInfo& info, State& state) {
+void make_missing(const Communicator& comm, const CheckpointReader& reader, State& state) {
+  const CheckpointInfo& info = reader.info();
+  const std::string other = "the checkpoint '" + info.path + "' is of another case: ";
   on_all_ranks(comm, [&] {
     for (const auto& [name, field] : state.fields) {
-      require(holds(info, name) || state.made_when_asked.contains(name) || translation_of(info, state, name),
-              "the checkpoint '" + info.path + "' is of another case: it has no field '" + name + "'");
-      require(field->grid().extent() == info.extent, "the checkpoint '" + info.path + "' is of another case: it has " +
-                                                         to_string(info.extent) + " cells, this run " +
-                                                         to_string(field->grid().extent()));
+      const Translation* const translation = translation_of(info, state, name);
+      require(holds(info, name) || state.made_when_asked.contains(name) || translation,
+              other + "it has no field '" + name + "'");
+      if (!holds(info, name) && !translation) continue;
+      const Extent there = reader.extent(translation ? translation->from : name), here = field->grid().extent();
+      require(there == here, other + "its field '" + name + "' has " + to_string(there) + " cells, that of this run " +
+                                 to_string(here));
     }
     for (const std::string& name : info.fields)
-      require(!target_of(info, state, name).empty(),
-              "the checkpoint '" + info.path + "' is of another case: this run has no field '" + name + "'");
+      require(!target_of(info, state, name).empty(), other + "this run has no field '" + name + "'");
   });
   for (const std::string& name : info.fields)
     if (const std::string own = target_of(info, state, name); !state.fields.contains(own))
@@ -132,7 +135,7 @@ void restore(const Communicator& comm, const std::string& path, State& state) {
   const QuietHdf5 quiet;
   std::optional<CheckpointReader> reader;
   on_all_ranks(comm, [&] { reader.emplace(path); });
-  make_missing(comm, reader->info(), state);
+  make_missing(comm, *reader, state);
   on_all_ranks(comm, [&] {
     for (const std::string& name : reader->info().fields) {
       const std::string own = target_of(reader->info(), state, name);

@@ -30,9 +30,17 @@ void Sem::Impl::put(const std::vector<double*>& to, const std::vector<std::vecto
   wait();
 }
 
+void Sem::Impl::ask(double time, const std::function<void()>& work) {
+  const std::string failure = first_failure(comm, failure_of(work));
+  if (failure.empty()) return;
+  char at[32];
+  std::snprintf(at, sizeof at, "%.6g", time);
+  throw krylov::NotSolved(std::string("what is given for u at time ") + at + ": " + failure);
+}
+
 void Sem::Impl::put(const std::vector<double*>& to, const Function& function, double time) {
   std::vector<std::vector<double>> values(to.size());
-  on_all_ranks(comm, [&] {
+  ask(time, [&] {
     for (std::size_t d = 0; d < to.size(); ++d) values[d] = asked(function, space.places(d), time);
   });
   put(to, values);
@@ -78,7 +86,7 @@ void Sem::Impl::list_sides() {
 std::vector<std::vector<double>> Sem::Impl::of_sides(Condition condition, double time) {
   std::vector<std::vector<double>> all(devices.size());
   std::string caution;
-  on_all_ranks(comm, [&] {
+  ask(time, [&] {
     for (std::size_t d = 0; d < all.size(); ++d) {
       all[d].assign(static_cast<std::size_t>(space.points(d)), 0.0);
       std::vector<const char*> by(condition == Condition::value ? all[d].size() : 0);
@@ -180,7 +188,7 @@ Statistics Sem::statistics(const Function& exact) {
   const auto u = s.get(s.pointers_of(s.u)), mass = s.get(pointers(s.space.mass_matrix()));
   std::vector<std::vector<double>> known(u.size());
   if (exact)
-    on_all_ranks(s.comm, [&] {
+    s.ask(s.state.time, [&] {
       for (std::size_t d = 0; d < u.size(); ++d) known[d] = asked(exact, s.space.places(d), s.state.time);
     });
   double volume = 0, sum = 0, sum_known = 0;

@@ -1,6 +1,7 @@
 #pragma once
 // What a Sem holds.
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct Sem::Impl {
   krylov::Options options_for(std::string field) const;
   /// Mean of all copies of a point: places that are one and the same may differ in their last digits.
   void make_continuous(const std::vector<double*>& u);
+  /// Work that asks what is given at this time; throws NotSolved on all ranks where one fails.
+  void ask(double time, const std::function<void()>& work);
   void put(const std::vector<double*>& to, const Function& function, double time);
   void put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values);
   std::vector<std::vector<double>> get(const std::vector<double*>& from);

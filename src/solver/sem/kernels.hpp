@@ -87,6 +87,15 @@ inline constexpr std::int64_t largest_parts = 256;
 void largest_difference(Stream& stream, const double* a, const double* b, double* out, std::int64_t points);
 /// Element by element: the diagonal of h1 A + h2 B.
 void diagonal(Stream& stream, const HelmholtzCall& call);
+/// Element by element, along each axis: from `n` points to `m` by the m x n matrix.
+struct InterpolateCall {
+  const std::vector<double>& matrix;
+  int n, m;
+  const double* in;
+  double* out;
+  std::int64_t elements;
+};
+void interpolate(Stream& stream, const InterpolateCall& call);
 /// u = mask / u, where the mask is 0: `otherwise`.
 void invert(Stream& stream, double* u, const double* mask, double otherwise, std::int64_t points);
 

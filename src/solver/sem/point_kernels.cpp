@@ -77,6 +77,40 @@ struct LargestDifference {
   }
 };
 
+/// Along r, then s, then t; between them an element's values lie in shared memory.
+struct Interpolate {
+  static constexpr int most = most_order + 1, threads = 256;
+  double e[most * most];
+  int n, m;
+  const double* in;
+  double* out;
+  std::int64_t cost;
+
+  std::size_t shared_bytes() const { return sizeof(double) * static_cast<std::size_t>(m * n * (n + m)); }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    double *along_r = team.template shared<double>(), *along_s = along_r + m * n * n;
+    const double* const here = in + team.index() * n * n * n;
+    double* const there = out + team.index() * m * m * m;
+    team.each([&](int t) {
+      for (int p = t; p < m * n * n; p += threads) along_r[p] = summed(p % m, here + p / m * n, 1);
+    });
+    team.each([&](int t) {
+      for (int p = t; p < m * m * n; p += threads)
+        along_s[p] = summed(p / m % m, along_r + p / (m * m) * (n * m) + p % m, m);
+    });
+    team.each([&](int t) {
+      for (int p = t; p < m * m * m; p += threads) there[p] = summed(p / (m * m), along_s + p % (m * m), m * m);
+    });
+  }
+  SLIP_FN double summed(int f, const double* values, int stride) const {
+    double sum = 0;
+    for (int l = 0; l < n; ++l) sum = fma(e[f * n + l], values[l * stride], sum);
+    return sum;
+  }
+};
+
 /// The basis function of point (i, j, k) has derivatives along r on its row, along s and t on its files: with g at the
 /// points of these, sum_m D_mi^2 G_rr + ..., and at the point itself the mixed products.
 struct Diagonal {
@@ -131,6 +165,12 @@ void largest_difference(Stream& stream, const double* a, const double* b, double
   using Kernel = LargestDifference;
   launch_teams(stream, largest_parts, Kernel::threads, sizeof(double) * Kernel::threads,
                Kernel{a, b, out, points, 2 * points / largest_parts});
+}
+
+void interpolate(Stream& stream, const InterpolateCall& call) {
+  Interpolate kernel{{}, call.n, call.m, call.in, call.out, 2 * call.m * call.m * call.m};
+  std::copy(call.matrix.begin(), call.matrix.end(), kernel.e);
+  launch_teams(stream, call.elements, Interpolate::threads, kernel.shared_bytes(), kernel);
 }
 
 void diagonal(Stream& stream, const HelmholtzCall& call) {

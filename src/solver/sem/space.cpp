@@ -337,6 +337,24 @@ void Space::curl(const std::array<const Vector*, 3>& u, const std::array<Vector*
   impl_->derivatives({u[0], u[1], u[2]}, out, of);
 }
 
+void Space::interpolate(const Vector& in, Space& from, Vector& out) {
+  const Impl &a = *from.impl_, &b = *impl_;
+  require(a.box.elements == b.box.elements && a.parts.size() == b.parts.size(),
+          "values are interpolated between spaces of the same elements on the same devices");
+  const std::vector<double> matrix = interpolation(a.rule, b.rule.points);
+  for (std::size_t d = 0; d < b.parts.size(); ++d) {
+    const auto follow = [&](Stream& first, Stream& then) {
+      const Event done(first.device());
+      first.record(done);
+      then.wait(done);
+    };
+    follow(a.streams[d], b.streams[d]);
+    slipstream::sem::interpolate(b.streams[d], {matrix, a.rule.order + 1, b.rule.order + 1, in.at(d).data(),
+                                                out.at(d).data(), b.parts[d].elements});
+    follow(b.streams[d], a.streams[d]);
+  }
+}
+
 void Space::assemble(const std::vector<double*>& u, bool masked) {
   impl_->run_sums(u);
   for (std::size_t d = 0; masked && d < impl_->parts.size(); ++d)

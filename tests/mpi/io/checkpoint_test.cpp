@@ -158,6 +158,47 @@ TEST_F(CheckpointOnRanks, IsRestartedWithTheSameBitsHoweverEitherRunIsCut) {
   }
 }
 
+/// Fields on two grids: values of a box, and half as many modes and one.
+struct TwoGrids {
+  TwoGrids(const Communicator& comm, int devices, const Extent& blocks, std::int64_t modes = 8)
+      : machine(machine_here(Backend::host, devices, 0, comm)),
+        box({14, 11, 9}, machine, comm.rank(), cut(blocks)),
+        half({modes, 11, 9}, machine, comm.rank(), cut(blocks)),
+        u(box, {.name = "u", .type = DType::f64, .components = 3}),
+        v(half, {.name = "v", .type = DType::f32, .components = 2, .layout = Layout::aos}) {
+    state.fields = {{"u", &u}, {"v", &v}};
+  }
+  static GridOptions cut(const Extent& blocks) {
+    GridOptions options;
+    options.partition.blocks_per_device = blocks;
+    return options;
+  }
+  Machine machine;
+  Grid box, half;
+  Field u, v;
+  State state;
+};
+
+TEST_F(CheckpointOnRanks, HoldsFieldsOfDifferentExtents) {
+  TwoGrids before(world, 2, {1, 2, 1}), after(world, 1, {2, 1, 1}), other(world, 1, {1, 1, 1}, 9);
+  for (Field* field : {&before.u, &before.v}) testing_support::fill(*field, 3);
+  Checkpoints checkpoints(world, in("two_grids"));
+  checkpoints.begin(before.state);
+  checkpoints.finish();
+  const std::string path = checkpoints.last();
+  restore(world, path, after.state);
+  for (const char* name : {"u", "v"}) {
+    const Box whole = before.state[name].grid().box();
+    const auto right = gather(world, before.state[name], whole), found = gather(world, after.state[name], whole);
+    EXPECT_TRUE(found == right) << name;
+    if (world.rank() == 0) {
+      EXPECT_NE(right, std::vector<std::byte>(right.size())) << name;
+    }
+  }
+  expect_one_message(error_of([&] { restore(world, path, other.state); }),
+                     {path, "its field 'v' has 8 x 11 x 9 cells, that of this run 9 x 11 x 9"});
+}
+
 TEST_F(CheckpointOnRanks, HasTheSameBytesWhereverItsValuesWaited) {
   std::map<Snapshot, std::string> contents;
   for (const Snapshot snapshot : {Snapshot::pinned, Snapshot::device, Snapshot::mpi}) {
@@ -345,7 +386,7 @@ TEST_F(CheckpointOnRanks, OfAnotherGridOrFormatIsRefusedOnAllRanks) {
   o.cells[0] += 2;
   const auto other_grid = make(ways[0], false, o);
   expect_one_message(error_of([&] { restore(world, path, other_grid->state()); }),
-                     {"14 x 11 x 9 cells, this run 16 x 11 x 9"});
+                     {"14 x 11 x 9 cells, that of this run 16 x 11 x 9"});
 }
 
 TEST_F(CheckpointOnRanks, WithOneByteFlippedIsRefusedOnAllRanksNamingTheDataset) {

@@ -43,14 +43,22 @@ def test_rows_hold_counts_and_times(cli: Cli, tmp_path: Path, monkeypatch: pytes
 
 def test_ways_of_messages_stand_beside_one_another(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(gather_scatter.REPEATS, "host", 1)
-    words = "--backend host --devices 2 --orders 2 --elements 8 --folder out --ways host_packed staged nccl direct"
-    result = cli("bench", "gather-scatter", *words.split())
+    words = "--backend host --devices 2 --orders 1 2 --elements 8 --folder out --ways host_packed staged nccl direct"
+    result = cli("bench", "gather-scatter", *words.split(), "--calls", "100")
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "out" / "gather_scatter").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
-    found = {row["routes"]: row for row in rows if row["clock"] == "host"}
-    assert {"rules", "host_packed", "staged,kernel", "direct,kernel"} <= set(found)
-    assert len({row["sent_values"] for row in rows}) == 1  # as many travel by every way
+    found = {row["routes"]: row for row in rows if row["clock"] == "calls" and row["order"] == 1}
+    assert {"rules", "host_packed", "staged,kernel", "direct,kernel"} == set(found)
+    assert len({row["sent_values"] for row in rows if row["order"] == 1}) == 1  # as many travel by every way
+    # As published: 20 calls of what the host packs where there are 1000 of others.
+    assert {name: row["calls"] for name, row in found.items()} == dict.fromkeys(found, 100) | {"host_packed": 2}
+    packed = found.pop("host_packed")
+    assert "times_host_packed" not in packed
+    for row in found.values():
+        assert row["times_host_packed"] == pytest.approx(packed["time_us"] / row["time_us"], rel=1e-3)
+        assert row["published_least"] == pytest.approx(1 / 6.73, rel=1e-3) and row["published_most"] is None
+    assert {row.get("published_least") for row in rows if row["order"] == 2} == {None}
     assert "nccl: left out: " in result.stdout and "it joins GPUs" in result.stdout
 
 

@@ -64,6 +64,31 @@ def test_cupy_arrays_are_exchanged_on_their_stream() -> None:
     np.testing.assert_array_equal(found, wrapped(grid, 1, 0))
 
 
+def test_own_update_in_python_gives_on_the_gpu_what_it_gives_on_the_host() -> None:
+    cupy = pytest.importorskip("cupy", reason="needs cupy")
+
+    def update(u, before):
+        around = u[1, 0, 0] + u[-1, 0, 0] + u[0, 2, 0] + u[0, -2, 0] + u[0, 0, 1] + u[0, 0, -1]
+        return 2 * u[0, 0, 0] - before[0, 0, 0] + 0.05 * (around - 6 * u[0, 0, 0]), u[0, 0, 0]
+
+    start = np.random.default_rng(1).random((9, 10, 12))
+    found = []
+    for backend in ("cuda", "host"):
+        grid = ss.Grid((12, 10, 9), periodic=(True, False, True), backend=backend, blocks_per_device=(1, 2, 1))
+        with ss.Stencil(grid, update, ("u", "before"), radius=2) as stencil:
+            for name in stencil.names:
+                for block, part in stencil.blocks(name):
+                    places = tuple(slice(a, b) for a, b in zip(block["lo"], block["hi"], strict=True))
+                    there = start[places[::-1]]
+                    part[...] = cupy.asarray(there) if backend == "cuda" else there
+            stencil.run(5)
+            blocks = [part for _, part in stencil.blocks("u")]
+            found.append([cupy.asnumpy(part) for part in blocks] if backend == "cuda" else blocks)
+    for gpu, host in zip(*found, strict=True):
+        np.testing.assert_allclose(gpu, host, rtol=1e-13)
+        assert np.ptp(host) > 0.1
+
+
 ON_TWO = """
 import sys, numpy as np, slipstream as ss
 from arrays import numbered, wrapped

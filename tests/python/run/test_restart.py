@@ -392,6 +392,20 @@ def test_cases_differ_in_what_changes_the_flow_alone(small: Path) -> None:
     assert [line.split(":")[0] for line in differences(before, changed)] == ["grid.cells", "lbm.precision"]
 
 
+def test_key_that_a_checkpoint_does_not_know_yet_has_its_default(small: Path) -> None:
+    now = Flow.of(load(small), "host")
+    lines = now.text.splitlines()
+    # As a version would have written it that had no lbm.streaming yet.
+    older = "\n".join(line for line in lines if not line.startswith("streaming"))
+    assert older != now.text
+    before = Flow(older, {})
+    assert differences(before, now) == []
+    changed = Flow.of(load(small, ["lbm.collision=SRT"]), "host")
+    without = "\n".join(line for line in lines if not line.startswith(("streaming", "collision")))
+    (difference,) = differences(Flow(without, {}), changed)
+    assert difference.startswith("lbm.collision: ") and '"SRT" in the case' in difference
+
+
 def with_mesh(folder: Path, area: str = "") -> Path:
     """The small case round a tetrahedron, whose file lies beside it."""
     folder.mkdir()

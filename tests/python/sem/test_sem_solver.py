@@ -11,6 +11,7 @@ from conftest import ROOT, Cli, needs_pyvista
 from PIL import Image
 from slipstream.base import rows
 from slipstream.case.reader import load
+from slipstream.pictures import planes
 from slipstream.results.results import Results
 from slipstream.sem import sampling
 
@@ -165,6 +166,20 @@ def test_run_on_two_devices_tells_of_the_messages_of_its_sums(cli: Cli, tmp_path
         assert any(word.isdigit() and int(word) > 0 and int(word) % 8 == 0 for word in words[3:]), words
 
 
+def test_pictures_of_a_state_without_time_tell_none(here: Cli, tmp_path: Path) -> None:
+    assert here("run", case(tmp_path, POISSON), "sem.deformation=0", "output.report=false").returncode == 0
+    said = " ".join(here("check", "a.toml").stdout.split())
+    assert "ends step 1" in said and "time 1" not in said
+    shown = Results(tmp_path / "results" / "still")
+    cut = planes.Cut("z", 0.5)
+    plane = planes.cut_plane(shown, shown.frame(), cut)
+    assert planes.where(plane) == "z = 0.5"
+    # u = x - 1 is below zero on the left: alike to both sides. u + 1 is not: from zero on.
+    u = plane.values("u")
+    ends = [planes.look(shown.case, cut, "u", [values]).norm for values in (u, u + 1.01)]
+    assert ends[0].vmin == -ends[0].vmax and ends[1].vmin == 0 and ends[1].vmax == pytest.approx(2, rel=0.1)
+
+
 def test_samples_of_a_picture_lie_in_the_elements_where_they_belong(cli: Cli, tmp_path: Path) -> None:
     assert cli("run", case(tmp_path, POISSON)).returncode == 0
     shown = Results(tmp_path / "results" / "still")
@@ -226,6 +241,17 @@ def test_values_that_overflow_are_one_error(here: Cli, tmp_path: Path) -> None:
     assert (
         result.returncode == 3 and "for u at step 1: the right side holds values that are not finite" in result.stderr
     )
+
+
+def test_what_becomes_infinite_later_ends_the_run_there(cli: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, DIFFUSION)
+    result = cli("run", path, "boundaries.y-.value=x/(t-0.04)", "run.check_every=1", "-n", "2")
+    assert result.returncode == 3 and result.stderr.count("error:") == 1, result.stderr
+    assert "what is given for u at time 0.04: 'x/(t-0.04)' is not finite everywhere" in result.stderr
+    assert [row[0] for row in rows.read(tmp_path / "results" / "spread" / "solutions.csv")[1]] == ["1"]
+    result = cli("run", path, "exact.value=1/(t-0.12)", "--overwrite", "-n", "2")
+    assert result.returncode == 2 and result.stderr.count("error:") == 1, result.stderr
+    assert "exact.value: what is given for u at time 0.12: '1/(t-0.12)' is not finite everywhere" in result.stderr
 
 
 def test_results_before_a_step_that_was_not_solved_are_kept(cli: Cli, tmp_path: Path) -> None:

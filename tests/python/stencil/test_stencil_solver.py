@@ -250,6 +250,7 @@ def test_steps_an_exchange_are_measured_once(cli: Cli, tmp_path: Path, monkeypat
             "less than the 9 that 9 steps of radius 1 reach",
         ),
         (["initial.value=1/0*x"], "initial.value: "),
+        (["initial.value=1/(x-1.5)"], "initial: '1/(x-1.5)' is not finite everywhere"),
         (["exchange.rim=auto"], "exchange.rim: the rim of a stencil is what a step reaches"),
         (["lbm.precision=f32"], "[lbm] and [stencil] are tables of two solvers"),
         (
@@ -272,6 +273,7 @@ def test_bad_input_is_one_error_and_leaves_nothing(cli: Cli, tmp_path: Path, wor
         (["receivers.far.at=[1,-1,0]"], "receivers.far.at: lies outside"),
         (["stencil.absorbing=26"], "26 layers at both sides do not fit into 50 cells along y"),
         (["stencil.speed=x-10"], "waves need a speed above 0"),
+        (["stencil.speed=1.5+0.1/(x-2.5)", "stencil.time_step=0.1"], "stencil.speed: '1.5+0.1/(x-2.5)' is not finite"),
         (["stencil.points=27"], 'stencil.points: belongs to equation = "heat"'),
     ],
 )

@@ -253,6 +253,39 @@ TEST_P(OperatorsOf, AdvectionOnDeformedElementsIsTheSumOverTheFinerPoints) {
   }
 }
 
+TEST_P(OperatorsOf, InterpolationToOtherOrdersTakesThePolynomialToTheirPoints) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  Space from(comm, machine, small(0.05), order);
+  const std::vector<double> u = random_values(from.points(0));
+  Vector in = from.vector();
+  set(from, in, u);
+  const Rule rule = gauss_lobatto(order);
+  const std::size_t n = rule.points.size(), cube = n * n * n, e = 4;
+  for (const int other : {1, 4, 11}) {
+    Space to(comm, machine, small(0.05), other);
+    Vector out = to.vector();
+    to.interpolate(in, from, out);
+    const std::vector<double> found = get(to, out);
+    const Rule finer = gauss_lobatto(other);
+    const std::size_t m = finer.points.size(), there = m * m * m;
+    const std::vector<double> expected =
+        at_finer(interpolation(rule, finer.points), n, m, {&u[e * cube], &u[e * cube] + cube});
+    for (std::size_t p = 0; p < there; ++p) ASSERT_NEAR(found[e * there + p], expected[p], 1e-12) << other << ": " << p;
+    // To a higher order and back: nothing is lost.
+    if (other < order) continue;
+    Vector back = from.vector();
+    from.interpolate(out, to, back);
+    const std::vector<double> again = get(from, back);
+    for (std::size_t p = 0; p < u.size(); ++p) ASSERT_NEAR(again[p], u[p], 1e-12) << other << ": " << p;
+  }
+  Space fewer(comm, machine, ElementBox{}, 2);
+  Vector none = fewer.vector();
+  EXPECT_NE(error_of([&] { fewer.interpolate(in, from, none); }).find("spaces of the same elements"),
+            std::string::npos);
+}
+
 TEST_P(OperatorsOf, DivergenceAndCurlAreSumsOfGradients) {
   const auto [backend, order] = GetParam();
   const Communicator comm = Communicator::world();
@@ -314,6 +347,65 @@ TEST_P(HighOrdersOf, StiffnessHasTheEnergyOfAPolynomialAndNoneOfAConstant) {
 
 INSTANTIATE_TEST_SUITE_P(Orders, HighOrdersOf,
                          testing::Combine(testing::ValuesIn(backends_here()), testing::Range(2, most_order + 1)));
+
+class OnHostAndGpu : public testing::TestWithParam<std::tuple<Factors, int>> {};
+
+/// What a backend makes of the same values: operators, and what a dot product sums.
+std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int order) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(backend, 1);
+  ElementBox box = small(factors == Factors::affine ? 0 : 0.05);
+  box.straight = factors == Factors::trilinear;
+  box.natural = {{{true, true}, {true, true}, {true, true}}};
+  Space space(comm, machine, box, order, {factors, true, {}});
+  Vector u = space.vector(), out = space.vector();
+  Vector three[3] = {space.vector(), space.vector(), space.vector()};
+  Vector fine[3] = {space.fine_vector(), space.fine_vector(), space.fine_vector()};
+  set(space, u, random_values(space.points(0)));
+  space.assemble(u);
+  std::vector<std::vector<double>> all{get(space, u)};
+  space.helmholtz(u, out, 0.7, 2.5);
+  all.push_back(get(space, out));
+  space.mass(u, out);
+  all.push_back(get(space, out));
+  space.gradient(u, {&three[0], &three[1], &three[2]});
+  for (const Vector& one : three) all.push_back(get(space, one));
+  space.carry({&three[0], &three[1], &three[2]}, {&fine[0], &fine[1], &fine[2]});
+  space.advect({&fine[0], &fine[1], &fine[2]}, u, out);
+  all.push_back(get(space, out));
+  Space other(comm, machine, box, 3);
+  Vector there = other.vector();
+  other.interpolate(u, space, there);
+  all.push_back(get(other, there));
+  Vector parts;
+  parts.emplace_back(space.streams()[0].device(), static_cast<std::size_t>(space.elements(0)));
+  space.apply(pointers(u), pointers(out), 0.7, 2.5, pointers(parts));
+  space.gather_scatter().check();
+  all.push_back(get(space, out));
+  all.push_back(get(space, parts));
+  return all;
+}
+
+TEST_P(OnHostAndGpu, OperatorsAndPartsOfDotProductsAgree) {
+  if (!available(Backend::cuda)) GTEST_SKIP() << "needs a GPU";
+  const auto [factors, order] = GetParam();
+  const auto host = made_by(Backend::host, factors, order), gpu = made_by(Backend::cuda, factors, order);
+  ASSERT_EQ(host.size(), gpu.size());
+  for (std::size_t n = 0; n < host.size(); ++n) {
+    ASSERT_EQ(host[n].size(), gpu[n].size());
+    double largest = 0, off = 0;
+    for (std::size_t p = 0; p < host[n].size(); ++p) {
+      largest = std::max(largest, std::abs(host[n][p]));
+      off = std::max(off, std::abs(gpu[n][p] - host[n][p]));
+    }
+    EXPECT_GT(largest, 0) << n;
+    EXPECT_LE(off, 1e-12 * largest) << n;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, OnHostAndGpu,
+                         testing::Combine(testing::Values(Factors::stored, Factors::affine, Factors::trilinear),
+                                          testing::Values(1, 2, 4, 7, 9, 11)));
 
 TEST(SemRefuses, GradientsWithoutAMetricAndOrdersThatThereAreNot) {
   const Communicator comm = Communicator::world();

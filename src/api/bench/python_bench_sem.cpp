@@ -103,7 +103,7 @@ void trace_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& el
 
 }  // namespace
 
-void bind_sem(nb::module_& m) {
+void bind_bench_sem(nb::module_& m) {
   m.def("bench_axhelm", &bench_axhelm, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
         nb::arg("repeats"),
         "Microseconds of the stiffness of all elements, not summed, by device events: slowest rank. Collective.");
