@@ -40,6 +40,7 @@ class Trial {
   }
   std::string run(Liar liar) {
     if (liar) liar(mail_->outgoing_place(letter(me_, me_)).base, bytes_);
+    mail_->progress(1);  // begins it
     for (int other = 0; other < setup_.machine.devices(); ++other) {
       mail_->packed();
       mail_->opened();
