@@ -50,8 +50,8 @@ struct FftOptions {
   /// and c128 to f32. What is coded is packed.
   Coding coding = {};
   /// When the plan is made, random values are transformed there, back and there again: it throws Error where they do
-  /// not come back to rounding (or the coding's), or the sums of squares on both sides differ (Parseval). Takes an array
-  /// of each side a device meanwhile.
+  /// not come back to rounding (or the coding's), or the sums of squares on both sides differ (Parseval). Takes an
+  /// array of each side a device meanwhile.
   bool verify = false;
   /// Results are stored by the kernels that GPUs have, on the host too, for those lines that they hold: to compare
   /// both.

@@ -65,7 +65,7 @@ struct Knobs {
   MpiCalls mpi = MpiCalls::sends;
   bool sync = false;  ///< the host waits after every packing and every unpacking
   int teams = 0;      ///< thread blocks of a launch; 0, and at most: as many as the device holds at once; of begin and
-                      ///< end on GPUs at most a half of its multiprocessors
+                      ///< end on GPUs half its multiprocessors, at most all
   std::int64_t in_place =
       -1;  ///< `direct` stores rows of at least so many bytes into ghosts, packs others; -1: by size
   /// Messages of `direct` of at most so many bytes travel in lines that carry the exchange's number, where the link

@@ -2,6 +2,9 @@
 
 The least time is that of its bytes at the rate of a copy: a right-hand side has 9 transforms of three passes over a
 component, read and written, and 30 reads and writes of one between them.
+
+Of a step, its transforms by themselves take `transforms_ms`, with their moves, packed or stored; what is left is
+point-wise. At the rate of its links what leaves a device would take `message_ms`.
 """
 
 import argparse
@@ -25,7 +28,19 @@ STAGES = {"rk2": 2, "rk4": 4}
 TRANSFORMS, MOVES = 9, 30
 REPEATS = {"host": 3, "cuda": 10}
 STEPS = {"host": 1, "cuda": 10}
-FIGURES = frozenset({"ms_per_step", "mcells_per_s", "copy_gbs", "share", "device_bytes"})
+FIGURES = frozenset(
+    {
+        "ms_per_step",
+        "mcells_per_s",
+        "transforms_ms",
+        "pointwise_ms",
+        "message_ms",
+        "copy_gbs",
+        "link_gbs",
+        "share",
+        "device_bytes",
+    }
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -46,19 +61,20 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _rows(arguments: argparse.Namespace, machine: Any, backend: str) -> Iterator[record.Row]:
     devices = len(machine.devices())
     copy = predict.measure_memory(machine.devices())
+    link = float(core().measure_rates(machine)[1]) if devices > 1 else 0.0
     for n in arguments.sizes or SIZES[backend]:
         for dtype in arguments.types:
             for scheme in arguments.schemes:
                 for decomposition in arguments.decompositions if devices > 1 else ["slab"]:
                     for store in arguments.store if arguments.store and devices > 1 else [""]:
-                        yield _row(arguments, machine, backend, copy, n, dtype, scheme, decomposition, store)
+                        yield _row(arguments, machine, backend, (copy, link), n, dtype, scheme, decomposition, store)
 
 
 def _row(
     arguments: argparse.Namespace,
     machine: Any,
     backend: str,
-    copy: float,
+    rates: tuple[float, float],
     n: int,
     dtype: str,
     scheme: str,
@@ -66,19 +82,24 @@ def _row(
     store: str,
 ) -> record.Row:
     devices = len(machine.devices())
-    how = {
-        "cells": (n, n, n),
+    copy, link = rates
+    transforms = {
         "type": dtype,
-        "scheme": scheme,
-        "time_step": 0.5 / n,
         "overlap": arguments.overlap,
         "exchange": options.routes_of(arguments),
         **cut(decomposition, devices, store),
     }
     with as_case_error():
-        dns = core().Dns(machine, how)
+        dns = core().Dns(machine, {"cells": (n, n, n), "scheme": scheme, "time_step": 0.5 / n, **transforms})
         dns.taylor_green()
         ms = dns.step_us(STEPS[backend], REPEATS[backend]) / 1e3
+        process_grid, held = list(dns.process_grid), max(dns.bytes())
+        del dns
+        own = {"scaled": False, "highest": ((n - 1) // 3,) * 3}
+        (three,) = core().bench_fft(machine, (n, n, n), transforms | own, 3, ["host"], REPEATS[backend])
+    # A right-hand side has one field of three components there and two back.
+    of_step = STAGES[scheme] * (three["forward_us"] + 2 * three["backward_us"]) / 1e3
+    sent = STAGES[scheme] * 3 * three["sent_bytes"] / devices
     component = n**3 * BYTES[dtype] / devices
     least = STAGES[scheme] * (TRANSFORMS * 3 * 2 + MOVES) * component / (copy * 1e6)
     return {
@@ -88,7 +109,7 @@ def _row(
         "dtype": dtype,
         "scheme": scheme,
         "decomposition": decomposition,
-        "process_grid": list(dns.process_grid),
+        "process_grid": process_grid,
         "overlap": arguments.overlap,
         **({"store": store} if store else {}),
         "mode": "resident",
@@ -96,9 +117,13 @@ def _row(
         "clock": "host",
         "ms_per_step": record.digits(ms),
         "mcells_per_s": record.digits(n**3 / ms / 1e3),
+        "transforms_ms": record.digits(of_step),
+        "pointwise_ms": record.digits(ms - of_step),
+        "message_ms": record.digits(sent / (link * 1e6)) if sent else 0.0,
         "copy_gbs": record.digits(copy),
+        "link_gbs": record.digits(link),
         "share": record.digits(least / ms),
-        "device_bytes": max(dns.bytes()),
+        "device_bytes": held,
     }
 
 
@@ -110,6 +135,9 @@ COLUMNS = {
     "stored": lambda row: row.get("store", ""),
     "ms a step": number("ms_per_step"),
     "Mcells/s": number("mcells_per_s"),
+    "transforms ms": number("transforms_ms"),
+    "point-wise ms": number("pointwise_ms"),
+    "messages ms": number("message_ms"),
     "MB a device": number("device_bytes", factor=1e-6),
     "% of the least time": number("share", ".3g", 100),
 }

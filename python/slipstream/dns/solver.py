@@ -138,6 +138,21 @@ def start(setup: Any, trace: Any = None) -> Run:
     return running.DnsRun(setup, trace)
 
 
+def _vorticity(plane: Any) -> Any:
+    """Normal to a plane, by its Fourier modes."""
+    import numpy as np
+
+    def along(values: Any, axis: int) -> Any:
+        n = values.shape[axis]
+        wave = np.fft.rfftfreq(n, 1 / n).reshape((1, -1) if axis == 1 else (-1, 1))
+        return np.fft.irfft(1j * wave * np.fft.rfft(values, axis=axis), n, axis)
+
+    first, second = ("xyz".index(axis) for axis in plane.axes)
+    velocity = plane.vectors("velocity")
+    turn = along(velocity[..., second], 1) - along(velocity[..., first], 0)
+    return -turn if plane.axes == "xz" else turn  # x to z turns against the right hand about y
+
+
 def quantities(case: DnsCase) -> Mapping[str, Any]:
     import numpy as np
 
@@ -147,4 +162,5 @@ def quantities(case: DnsCase) -> Mapping[str, Any]:
         lambda plane: np.linalg.norm(plane.vectors("velocity"), axis=-1), lambda _: "speed", signed=False, usual=True
     )
     parts = {name: of_field("velocity", name, n, usual=n == 0) for n, name in enumerate("uvw")}
-    return {"speed": speed, **parts}
+    vorticity = Quantity(_vorticity, lambda normal: rf"vorticity $\omega_{normal}$", usual=True)
+    return {"speed": speed, "vorticity": vorticity, **parts}

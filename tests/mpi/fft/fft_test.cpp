@@ -421,7 +421,7 @@ TEST_P(FourierTransforms, HaveTheSameBitsInParts) {
   const Machine m = machine();
   std::size_t number = 0;
   for (const auto& grid : process_grids(m.devices()))
-    for (int round = 0; round < (m.devices() <= 4 ? 2 : 1); ++round) {
+    for (int round = 0; round < (m.devices() <= 4 && comm.size() == 1 ? 2 : 1); ++round) {
       const int parts = std::array{3, 100, 2}[number % 3];
       FftOptions whole;
       whole.type = types[number % 4];
@@ -459,13 +459,24 @@ TEST_P(FourierTransforms, HaveTheSameBitsInParts) {
         finish(streams);
         b.check();
         for (Field* field : {&v, &w}) clear_unused(*field, cells, whole.highest, a.spectral_axes());
-        ASSERT_EQ(bytes_of(v), bytes_of(w)) << "forward, use " << use;
+        if (host) {
+          ASSERT_EQ(bytes_of(v), bytes_of(w)) << "forward, use " << use;
+        }
+        for (int c = 0; c < 2; ++c) {
+          Whole wanted = by_sums(before[static_cast<std::size_t>(c)]);
+          each_cell({{0, 0, 0}, cells}, [&](const Extent& k) {
+            if (!used(k, cells, whole.highest)) wanted.at(k) = 0;
+          });
+          ASSERT_LE(difference(w, c, wanted, a.spectral_axes()), tolerance({cells, whole.type}));
+        }
         a.backward(v, back, streams);
         b.backward(w, again, streams);
         b.backward(w, again, streams);
         finish(streams);
         b.check();
-        ASSERT_EQ(bytes_of(back), bytes_of(again)) << "backward, use " << use;
+        if (host) {
+          ASSERT_EQ(bytes_of(back), bytes_of(again)) << "backward, use " << use;
+        }
         for (int c = 0; c < 2 && whole.highest[0] < 0; ++c)
           ASSERT_LE(difference(again, c, before[static_cast<std::size_t>(c)]),
                     tolerance({cells, whole.type}) / std::sqrt(static_cast<double>(volume(cells))));

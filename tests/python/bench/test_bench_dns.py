@@ -22,6 +22,9 @@ def test_rows_stand_beside_the_least_time(tmp_path: Path, cli: Cli, monkeypatch:
     for row in rows:
         assert row["ms_per_step"] > 0 and row["share"] > 0
         assert row["device_bytes"] > 6 * fields * dns.BYTES[row["dtype"]]
+        assert row["transforms_ms"] > 0
+        assert row["pointwise_ms"] == pytest.approx(row["ms_per_step"] - row["transforms_ms"], abs=0.01)
+        assert row["message_ms"] > 0 and row["link_gbs"] > 0
 
 
 def test_rows_tell_how_results_travel(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from conftest import ROOT, Cli, is_one_error
 from slipstream.base import rows
 from slipstream.base.core import core
 from slipstream.case.reader import load
+from slipstream.dns import solver
 from slipstream.flow import energy
 
 DECAY = """
@@ -63,7 +65,8 @@ def test_run_leaves_statistics_spectrum_and_pictures(here: Cli, tmp_path: Path) 
     spectrum = np.array(rows.read(folder / "spectrum.csv")[1], dtype=float)
     assert spectrum[:, 1].sum() == pytest.approx(column["energy"][-1], rel=1e-7)
     assert here("plot", "results/decay", "--plane", "z").returncode == 0
-    assert any(path.name.startswith("speed") for path in (folder / "pictures").iterdir())
+    drawn = {path.name.split("_")[0].split("-")[0].split(".")[0] for path in (folder / "pictures").iterdir()}
+    assert {"speed", "vorticity"} <= drawn
 
 
 def test_cuts_and_restarts_change_no_digit_that_counts(cli: Cli, tmp_path: Path) -> None:
@@ -200,6 +203,17 @@ def test_the_fastest_process_grid_is_measured_and_results_may_be_packed(
         found.append(findings(tmp_path)["findings"]["energy"])
     assert found[1:] == pytest.approx([found[0]] * 2, rel=1e-13)
     assert list((tmp_path / "cache").rglob("*")), "the measured grid is not remembered"
+
+
+@pytest.mark.parametrize(("axes", "sign"), [("xy", 1), ("xz", -1), ("yz", 1)])
+def test_vorticity_of_a_plane_is_that_of_its_modes(axes: str, sign: int) -> None:
+    across, up = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in (12, 9)))
+    velocity = np.zeros((9, 12, 3))
+    first, second = ("xyz".index(axis) for axis in axes)
+    velocity[..., first], velocity[..., second] = np.sin(across) * np.cos(2 * up), -np.cos(across) * np.sin(2 * up)
+    plane = SimpleNamespace(axes=axes, vectors=lambda name: velocity)
+    found = solver._vorticity(plane)
+    np.testing.assert_allclose(found, sign * 3 * np.sin(across) * np.sin(2 * up), atol=1e-13)
 
 
 def test_forcing_holds_what_it_puts_in(cli: Cli, tmp_path: Path) -> None:
