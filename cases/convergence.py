@@ -1,7 +1,7 @@
 """The order with which a case comes nearer to its [exact] flow: python3 cases/convergence.py cases/couette.toml
 
-Runs it with 1, 2 and 4 times the cells along every axis that is not one cell deep. Speeds shrink as the cells do, so
-that the error of compressibility falls with that of the grid; forces follow, and the Reynolds number stays.
+Runs it with 1, 2 and 4 times the cells along every axis that is more than two cells deep. Speeds shrink as the cells
+do, so that the error of compressibility falls with that of the grid; forces follow, and the Reynolds number stays.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from slipstream.base import terminal
+from slipstream.bench.cases import QUICK, refinement
 from slipstream.case.reader import load
 from slipstream.run.run import run
 
@@ -22,18 +23,12 @@ def distances(path: str, overrides: list[str]) -> list[tuple[tuple[int, int, int
     coarse = load(path, overrides)
     found = []
     for n in FACTORS:
-        cells = tuple(c if c == 1 else n * c for c in coarse.grid.cells)
-        changes = [
-            f"grid.cells={list(cells)}",
-            f"physics.lid_speed={coarse.scales.lid_speed / n}",
-            f"physics.force={[part / n**3 for part in coarse.force]}",
-            f"run.check_every={coarse.check_every * n * n}",
-        ]
+        changes = refinement(coarse, n)
         with tempfile.TemporaryDirectory() as folder:
-            quick = ["output.fields=false", "output.pictures=false", "output.report=false", f"output.folder={folder}/r"]
-            run(load(path, [*overrides, *changes, *quick]), terminal.console(1))
+            case = load(path, [*overrides, *changes, *QUICK, f"output.folder={folder}/r"])
+            run(case, terminal.console(1))
             result = json.loads((Path(folder) / "r" / "comparison.json").read_text(encoding="utf-8"))
-        found.append((cells, result["run"]["findings"]["exact.distance"]))
+        found.append((case.grid.cells, result["run"]["findings"]["exact.distance"]))
     return found
 
 

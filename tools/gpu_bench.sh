@@ -46,6 +46,11 @@ cavity | 1+ | 180 | bench cavity --cells 192 --precision f16
 cases | 1+ | 300 | bench cases
 cases_fine | 1+ | 420 | bench cases --variant fine
 cases_finest | 1+ | 420 | bench cases --variant finest
+collisions | 1+ | 180 | bench cases taylor_green --variant fine --collision TRT regularised recursive --precision f32 f16
+collisions | 1+ | 180 | bench cases cavity --variant medium --collision TRT regularised recursive
+collisions | 1+ | 300 | bench cases sphere --variant fine --collision TRT regularised recursive
+collisions_fine | 1+ | 600 | bench cases cavity --variant fine --collision TRT regularised recursive
+collisions_fine | 1+ | 600 | bench cases taylor_green --variant finest --collision TRT regularised recursive --precision f32 f16
 stencil | 1+ | 120 | bench stencil --precision f32 --precision f64
 stencil2 | 2 | 60 | bench stencil --cells 512 --devices 2
 stencil2 | 2 | 60 | bench stencil --methods heat7 --cells 128 --together 1 2 4 8 --routes kernel,staged --devices 2

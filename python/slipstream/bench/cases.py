@@ -1,12 +1,17 @@
-"""`slipstream bench cases`: case files, run one after the other, and whether each finds what it expects."""
+"""`slipstream bench cases`: case files, run one after the other, and whether each finds what it expects.
+
+With `--collision` each is run by several collisions of lattice Boltzmann, and with `--refine` on finer grids, too: how
+accurate they are beside one another. Such rows have the comparison `collisions`.
+"""
 
 import argparse
 import json
+import math
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +20,68 @@ from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError, RunError
-from slipstream.bench import record
+from slipstream.bench import options, record
 from slipstream.case.case import Case
 from slipstream.case.reader import load, variant_names
 from slipstream.case.solver import solver_of
+from slipstream.lbm.case import LbmCase
+from slipstream.lbm.tables import BY_MOMENTS
 from slipstream.machine import discovery
 from slipstream.results import record as run_record
 
 #: Beside the package in the source tree; installed packages have none.
 CASES = Path(__file__).resolve().parents[3] / "cases"
 QUICK = ("output.fields=false", "output.pictures=false", "output.report=false")
+#: What was published of a quantity that a case of the source tree expects: Wang et al. 2013; Clift, Grace & Weber 1978.
+PUBLISHED: Mapping[tuple[str, str], float] = {
+    ("taylor_green", "energy.peak_dissipation"): 0.012858,
+    ("taylor_green", "energy.peak_time"): 8.97,
+    ("sphere", "ball.x.last"): 1.09,
+}
+#: Quantities that are errors themselves, and what makes them percent.
+ERRORS: Mapping[str, float] = {"exact.distance": 100.0, "reference.largest_error_percent": 1.0}
+#: An order is told of errors above this one: the rest is what a run that ends leaves of its start.
+RESOLVED_PERCENT = 1e-3
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A case file, or a variant of it."""
+    """A case file, or a variant of it, with keys that are given in place of the file's, and its grid so much finer."""
 
     path: Path
     variant: str | None = None
+    collision: str | None = None
+    precision: str | None = None
+    finer: int = 1
 
     def __str__(self) -> str:
-        return f"{self.path.stem} {self.variant}" if self.variant else self.path.stem
+        finer = f"{self.finer} times as fine" if self.finer > 1 else None
+        return " ".join(filter(None, [self.path.stem, self.variant, self.collision, self.precision, finer]))
+
+    def load(self, changes: Sequence[str]) -> Case:
+        """Raises CaseError."""
+        mine = list(changes)
+        if self.collision:
+            representation = "moments" if self.collision in BY_MOMENTS else "populations"
+            mine += [f"lbm.representation={representation}", f"lbm.collision={self.collision}"]
+        if self.precision:
+            mine += [f"lbm.precision={self.precision}"]
+        case = load(self.path, mine, self.variant)
+        return case if self.finer == 1 else load(self.path, [*mine, *refinement(case, self.finer)], self.variant)
+
+
+def refinement(case: Case, n: int) -> list[str]:
+    """Changes that give a case n times the cells along every axis of more than two cells. Speeds shrink as the cells
+    do, so that the error of compressibility falls with that of the grid; forces follow, and the Reynolds number stays.
+    Raises CaseError."""
+    if not isinstance(case, LbmCase) or case.bodies:
+        raise CaseError(f"bench cases: {case.case.name} cannot be refined: lattice Boltzmann without bodies can be")
+    return [
+        f"grid.cells={[cells if cells <= 2 else n * cells for cells in case.grid.cells]}",
+        f"physics.lid_speed={case.scales.lid_speed / n}",
+        f"physics.force={[part / n**3 for part in case.force]}",
+        f"run.check_every={case.check_every * n * n}",
+    ]
 
 
 def files(names: Sequence[str]) -> list[Path]:
@@ -96,7 +142,7 @@ def _run(entry: Entry, changes: Sequence[str]) -> dict[str, Any]:
 
     module = core()
     with _temporary_folder() as folder:
-        case = load(entry.path, [*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"], entry.variant)
+        case = entry.load([*changes, *QUICK, f"output.folder={json.dumps(folder + '/run')}"])
         run.run(case, Console(quiet=True))
         kept = run_record.read(case.folder) if module.rank() == 0 else None
         # A run that a signal or the clock has ended compares nothing.
@@ -117,6 +163,7 @@ def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[di
         "variant": entry.variant,
         **solver_of(case).inputs(case),
         "cells": list(case.grid.cells),
+        **({"comparison": "collisions"} if entry.collision else {}),
         "clock": "host",
     }
     speed = {
@@ -126,16 +173,38 @@ def rows(entry: Entry, case: Case, machine: Any, run: dict[str, Any]) -> list[di
     }
     found = {quantity["quantity"]: quantity for quantity in run.get("expected", ())}
     made = [
-        inputs | {"quantity": name, "low": low, "high": high} | speed | _finding(found.get(name))
+        inputs | {"quantity": name, "low": low, "high": high} | speed | _finding(entry, name, found.get(name))
         for name, (low, high) in case.expected.items()
     ]
     nothing = {"quantity": None, "low": None, "high": None, **speed, "found": None, "met": None if run else False}
     return made or [inputs | nothing]
 
 
-def _finding(quantity: dict[str, Any] | None) -> dict[str, Any]:
+def _finding(entry: Entry, name: str, quantity: dict[str, Any] | None) -> dict[str, Any]:
     value = quantity["value"] if quantity else None
-    return {"found": None if value is None else record.digits(value), "met": bool(quantity and quantity["met"])}
+    error = None
+    if value is not None and name in ERRORS:
+        error = ERRORS[name] * value
+    elif value is not None and (right := PUBLISHED.get((entry.path.stem, name))):
+        error = 100.0 * (value / right - 1.0)
+    return {
+        "found": None if value is None else record.digits(value),
+        "met": bool(quantity and quantity["met"]),
+        "error_percent": None if error is None else record.digits(error),
+    }
+
+
+def tell_orders(made: Sequence[tuple[Entry, dict[str, Any]]]) -> None:
+    """Adds to the rows of errors the order with which they fell since the next coarser grid of the same case."""
+    before: dict[tuple[Entry, str], tuple[int, float]] = {}
+    for entry, row in made:
+        if row["quantity"] not in ERRORS or row["error_percent"] is None:
+            continue
+        same, error = (replace(entry, finer=1), row["quantity"]), row["error_percent"]
+        if same in before and error > RESOLVED_PERCENT:
+            finer, coarse = before[same]
+            row["order"] = record.digits(math.log(coarse / error) / math.log(entry.finer / finer))
+        before[same] = entry.finer, error
 
 
 def _show(console: Console, all_rows: list[dict[str, Any]]) -> None:
@@ -156,6 +225,22 @@ def _show(console: Console, all_rows: list[dict[str, Any]]) -> None:
     console.print(terminal.table("cases and what they expect", columns, shown, left=3))
 
 
+def _show_errors(console: Console, all_rows: list[dict[str, Any]]) -> None:
+    shown = [
+        (
+            " ".join(filter(None, (row["case"], row["variant"]))),
+            terminal.show_extent(row["cells"]),
+            row["collision"],
+            row["precision"],
+            row["quantity"],
+            *(None if row.get(key) is None else f"{row[key]:.3g}" for key in ("error_percent", "order")),
+        )
+        for row in all_rows
+    ]
+    columns = ["case", "cells", "collision", "precision", "quantity", "error, %", "order"]
+    console.print(terminal.table("collisions beside one another", columns, shown, left=5))
+
+
 def _shortfall(entry: Entry, made: list[dict[str, Any]], problem: str) -> str:
     """What is wrong with a run; empty where nothing is."""
     missed = ", ".join(row["quantity"] for row in made if row["met"] is False and row["quantity"])
@@ -167,9 +252,10 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
     """Runs the cases, prints and, on rank 0, writes, after each what it found. Raises RunError that names those that
     failed or missed what they expect. Collective."""
     changes = [] if backend == "auto" else [f"machine.backend={backend}"]
-    cases = [(entry, load(entry.path, changes, entry.variant)) for entry in chosen]
+    cases = [(entry, entry.load(changes)) for entry in chosen]
     module, machine = core(), discovery.discover(cases[0][1].machine)
     all_rows: list[dict[str, Any]] = []
+    by_entry: list[tuple[Entry, dict[str, Any]]] = []
     short: list[str] = []
     written: Path | None = None
     for entry, case in cases:
@@ -185,10 +271,14 @@ def bench_cases(chosen: Sequence[Entry], backend: str, console: Console, folder:
             continue
         made = rows(entry, case, machine, run)
         all_rows += made
+        by_entry += [(entry, row) for row in made]
+        tell_orders(by_entry)
         short += filter(None, [_shortfall(entry, made, problem)])
         # Case by case, so that what comes later cannot take along what was found.
         written = record.keep(folder, "cases", record.describe_machine(machine), made, FIGURES, Console(quiet=True))
     _show(console, all_rows)
+    if any(entry.collision for entry in chosen):
+        _show_errors(console, all_rows)
     if written:
         console.print(f"written: {written}", soft_wrap=True)
     verdict = f"bench cases: {len(short)} of {len(cases)} did not find what they expect: {'; '.join(short)}"
@@ -200,12 +290,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="of a case, or path of a case file or folder")
     parser.add_argument("--variant", nargs="+", default=[], metavar="NAME",
                         help="variants to run in place of the cases, of those that have them")  # fmt: skip
+    parser.add_argument("--collision", nargs="+", default=[], choices=options.COLLISIONS, metavar="NAME",
+                        help="run each by these collisions, by moments where they are of moments")  # fmt: skip
+    parser.add_argument("--precision", nargs="+", default=[], choices=["f16", "f32", "f64"],
+                        help="run each in these number formats")  # fmt: skip
+    parser.add_argument("--refine", type=int, nargs="+", default=[1], metavar="N",
+                        help="run each with N times the cells along an axis, and slower (default: 1)")  # fmt: skip
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    chosen = entries(files(arguments.names), arguments.variant)
+    if min(arguments.refine) < 1:
+        raise CaseError("bench cases: --refine takes numbers from 1")
+    chosen = [
+        replace(entry, collision=collision, precision=precision, finer=finer)
+        for entry in entries(files(arguments.names), arguments.variant)
+        for collision in arguments.collision or [None]
+        for precision in arguments.precision or [None]
+        for finer in sorted(set(arguments.refine))
+    ]
     bench_cases(chosen, arguments.backend, console, arguments.folder)
 
 
 #: Columns of a row that are results and not inputs; ranges too, which a case may tighten.
-FIGURES = frozenset({"steps", "seconds", "mlups", "low", "high", "found", "met"})
+FIGURES = frozenset({"steps", "seconds", "mlups", "low", "high", "found", "met", "error_percent", "order"})

@@ -72,11 +72,13 @@ def transforms(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overlap", action="store_true", help="components travel while others are transformed")
 
 
+#: Of lattice Boltzmann; the last two are of moments.
+COLLISIONS = ("SRT", "TRT", "MRT", "cumulant", "regularised", "recursive")
+
+
 def method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lattice", choices=["D3Q19", "D3Q27"], default="D3Q19")
-    parser.add_argument(
-        "--collision", choices=["SRT", "TRT", "MRT", "cumulant", "regularised", "recursive"], default="TRT"
-    )
+    parser.add_argument("--collision", choices=COLLISIONS, default="TRT")
 
 
 def representation(parser: argparse.ArgumentParser) -> None:

@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <slipstream/lbm.hpp>
 
+#include "solver/lbm/by_moments/cells.hpp"
 #include "solver/lbm/storage/storage.hpp"
 #include "support/machine_rig.hpp"
 
@@ -16,29 +18,45 @@ namespace {
 
 using lbm::Lbm;
 
-class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, Layout, lbm::Streaming>> {
+/// How a flow is held. Of populations number 5 is spoiled, of moments the excess of density.
+struct Held {
+  const char* name;
+  Layout layout = Layout::soa;
+  lbm::Streaming streaming = lbm::Streaming::two;
+  bool moments = false;
+};
+
+class GuardOnRanks : public testing::TestWithParam<std::tuple<Backend, DType, Held>> {
  protected:
   GuardOnRanks() : comm(Communicator::world()) {
-    const auto& [backend, type, layout, streaming] = GetParam();
+    const auto& [backend, type, held] = GetParam();
     options.cells = {13, 12, 11};
     options.periodic = {true, true, true};
     options.viscosity = 0.02;
     options.precision = type;
-    options.layout = layout;
-    options.streaming = streaming;
+    options.layout = held.layout;
+    options.streaming = held.streaming;
+    if (held.moments) {
+      options.representation = lbm::Representation::moments;
+      options.collision = lbm::Collision::recursive;
+    }
     options.grid.partition.blocks_per_device = {2, 1, 2};
     run.emplace(comm, machine_here(backend, 1), options);
   }
 
-  /// Puts a number into population 5 of a cell.
+  /// Adds a number to the density of a cell at rest.
   void spoil(const Extent& cell, double value) {
-    Field& field = run->field("populations");
+    const bool moments = std::get<2>(GetParam()).moments;
+    Field& field = run->field(to_string(options.representation));
     const Box box{cell, {cell[0] + 1, cell[1] + 1, cell[2] + 1}};
-    std::vector<double> f64(19, 0);
-    f64[5] = value;
+    std::vector<double> f64(moments ? 10 : 19, 0);
+    f64[moments ? 0 : 5] = value;
     const std::vector<float> f32(f64.begin(), f64.end());
-    std::vector<Half> f16;
-    for (const float one : f32) f16.push_back(lbm::StoredF16::store(one));
+    std::vector<Half> f16(f32.size());
+    if (moments)
+      lbm::store_moments<lbm::StoredMomentsF16>(f16.data(), 1, {f32[0], 0, 0, 0, 0, 0, 0, 0, 0, 0});
+    else
+      std::transform(f32.begin(), f32.end(), f16.begin(), [](float one) { return lbm::StoredF16::store(one); });
     field.write(box, options.precision == DType::f16   ? static_cast<const void*>(f16.data())
                      : options.precision == DType::f32 ? static_cast<const void*>(f32.data())
                                                        : f64.data());
@@ -128,15 +146,18 @@ TEST_P(GuardOnRanks, ChangesNoBit) {
   EXPECT_EQ(sum(), without);
 }
 
-INSTANTIATE_TEST_SUITE_P(Guard, GuardOnRanks,
-                         testing::Combine(testing::ValuesIn(backends_here()),
-                                          testing::Values(DType::f16, DType::f32, DType::f64),
-                                          testing::Values(Layout::soa, Layout::aos, Layout::soa_z),
-                                          testing::Values(lbm::Streaming::two, lbm::Streaming::in_place)),
-                         [](const auto& info) {
-                           return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param)) + "_" +
-                                  to_string(std::get<2>(info.param)) + "_" + to_string(std::get<3>(info.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Guard, GuardOnRanks,
+    testing::Combine(testing::ValuesIn(backends_here()), testing::Values(DType::f16, DType::f32, DType::f64),
+                     testing::Values(Held{"soa_two"}, Held{"aos_two", Layout::aos}, Held{"soa_z_two", Layout::soa_z},
+                                     Held{"soa_in_place", Layout::soa, lbm::Streaming::in_place},
+                                     Held{"aos_in_place", Layout::aos, lbm::Streaming::in_place},
+                                     Held{"soa_z_in_place", Layout::soa_z, lbm::Streaming::in_place},
+                                     Held{.name = "moments", .moments = true})),
+    [](const auto& info) {
+      return to_string(std::get<0>(info.param)) + "_" + to_string(std::get<1>(info.param)) + "_" +
+             std::get<2>(info.param).name;
+    });
 
 TEST(Guard, RefusesRangesOfWhatNobodyWatches) {
   const Communicator comm = Communicator::world();

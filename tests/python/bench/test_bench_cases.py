@@ -98,6 +98,37 @@ def test_cheap_cases_find_what_they_expect(cli: Cli, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
 
 
+def test_collisions_are_run_beside_one_another_with_their_orders(cli: Cli, tmp_path: Path) -> None:
+    words = ["--variant", "tau100", "--collision", "TRT", "recursive", "--refine", "2", "1", "--folder", "out"]
+    result = cli("bench", "cases", "poiseuille", *words, "--backend", "host")
+    assert result.returncode == 0, result.stdout + result.stderr
+    rows = written(tmp_path)
+    assert [(row["collision"], row["cells"]) for row in rows] == [
+        ("TRT", [4, 8, 2]), ("TRT", [8, 16, 2]), ("recursive", [4, 8, 2]), ("recursive", [8, 16, 2])
+    ]  # fmt: skip
+    assert {row["comparison"] for row in rows} == {"collisions"}
+    coarse, fine = rows[2:]
+    assert coarse["error_percent"] == pytest.approx(100 * coarse["found"]) and "order" not in coarse
+    assert fine["order"] == pytest.approx(2, abs=0.05)
+    # Of TRT only rounding is left, whose order says nothing.
+    assert all(row["error_percent"] < 1e-4 and "order" not in row for row in rows[:2])
+
+
+def test_errors_are_told_of_what_was_published() -> None:
+    entry = Entry(CASES / "sphere.toml", "fine", "recursive")
+    quantity = {"quantity": "ball.x.last", "value": 1.1118, "met": True}
+    assert cases._finding(entry, "ball.x.last", quantity)["error_percent"] == pytest.approx(2.0)
+    assert cases._finding(entry, "ball.y.last", quantity)["error_percent"] is None
+
+
+@pytest.mark.parametrize("name", ["sphere", "heat"])
+def test_cases_that_cannot_be_refined_are_refused(cli: Cli, name: str) -> None:
+    result = cli("bench", "cases", name, "--refine", "2", "--backend", "host", "--no-write")
+    assert result.returncode == 2 and "cannot be refined: lattice Boltzmann without bodies can be" in result.stderr
+    result = cli("bench", "cases", name, "--refine", "0", "--backend", "host", "--no-write")
+    assert result.returncode == 2 and "--refine takes numbers from 1" in result.stderr
+
+
 @pytest.mark.parametrize("ranks", ["1", "2"])
 def test_what_falls_short_is_named_at_the_end(cli: Cli, tmp_path: Path, folder: Path, ranks: str) -> None:
     words = ["--variant", "strict", "--backend", "host", "--folder", "out", "mine", "-n", ranks]

@@ -11,9 +11,32 @@
 namespace slipstream::lbm {
 namespace {
 
-class Sides : public EveryLattice {};
-INSTANTIATE_TEST_SUITE_P(Lbm, Sides, testing::ValuesIn(EveryLattice::all),
-                         [](const auto& info) { return to_string(info.param); });
+class Sides : public EveryMethod {};
+INSTANTIATE_TEST_SUITE_P(Lbm, Sides, testing::ValuesIn(EveryMethod::all),
+                         [](const auto& info) { return info.param.name; });
+
+/// Flows of many steps, in f64 and in a plane: by populations of D2Q9, and by moments two cells deep.
+class FlowInAPlane : public testing::TestWithParam<Method> {
+ protected:
+  static Options options(double viscosity, std::int64_t x, std::int64_t y) {
+    Options o = GetParam().options();
+    o.precision = DType::f64;
+    o.viscosity = viscosity;
+    o.cells = GetParam().cells(x, y);
+    o.periodic[2] = !GetParam().flat();
+    return o;
+  }
+};
+class ConvectiveSide : public FlowInAPlane {
+ protected:
+  static double left_of_a_vortex(const Boundary& outlet);
+  static double excess_of_a_pushed_channel(const Boundary& outlet, int steps);
+};
+class PressureDrop : public FlowInAPlane {};
+INSTANTIATE_TEST_SUITE_P(Lbm, ConvectiveSide, testing::Values(populations_held, moments_held),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Lbm, PressureDrop, testing::Values(populations_held, moments_held),
+                         [](const auto& info) { return info.param.name; });
 
 /// A channel along x between walls in y, its inlet's velocity a parabola of the given top speed.
 Options channel(Options o, double top) {
@@ -87,13 +110,9 @@ TEST_P(Sides, CarriesAUniformFlowOutOfAConvectiveSide) {
 
 /// The largest difference from a uniform flow after a vortex has been carried through the side x+, over that of the
 /// vortex.
-double left_of_a_vortex(const Boundary& outlet) {
+double ConvectiveSide::left_of_a_vortex(const Boundary& outlet) {
   constexpr double speed = 0.05, strength = 0.01, size = 6;
-  Options o;
-  o.lattice = Lattice::d2q9;
-  o.precision = DType::f64;
-  o.viscosity = 0.005;
-  o.cells = {80, 48, 1};
+  Options o = options(0.005, 80, 48);
   o.boundaries[Side::x_low] = {BoundaryKind::velocity, {speed, 0, 0}};
   o.boundaries[Side::x_high] = outlet;
   o.boundaries[Side::y_low] = o.boundaries[Side::y_high] = {BoundaryKind::slip};
@@ -111,28 +130,24 @@ double left_of_a_vortex(const Boundary& outlet) {
   return largest / strength;
 }
 
-TEST(ConvectiveSide, LetsAVortexOut) {
+TEST_P(ConvectiveSide, LetsAVortexOut) {
   const double left = left_of_a_vortex({BoundaryKind::convective, {}, {}, 1, 0.05});
   EXPECT_LT(left, 0.05);
   EXPECT_LT(left, left_of_a_vortex({BoundaryKind::pressure}));
 }
 
 /// A channel of fluid at rest into which an inlet begins to push; density less 1, on average over all cells.
-double excess_of_a_pushed_channel(const Boundary& outlet, int steps) {
-  Options o;
-  o.lattice = Lattice::d2q9;
-  o.precision = DType::f64;
-  o.viscosity = 0.1;
-  o.cells = {40, 4, 1};
+double ConvectiveSide::excess_of_a_pushed_channel(const Boundary& outlet, int steps) {
+  Options o = options(0.1, 40, 4);
   o.boundaries[Side::x_low] = {BoundaryKind::velocity, {0.05, 0, 0}};
   o.boundaries[Side::x_high] = outlet;
   o.boundaries[Side::y_low] = o.boundaries[Side::y_high] = {BoundaryKind::slip};
   HostRun run(o);
   run.lbm.advance(steps);
-  return run.lbm.excess_mass() / 160;
+  return run.lbm.excess_mass() / static_cast<double>(run.lbm.fluid_cells());
 }
 
-TEST(ConvectiveSide, DrawsTheDensityToThatFarAway) {
+TEST_P(ConvectiveSide, DrawsTheDensityToThatFarAway) {
   Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
   EXPECT_NEAR(excess_of_a_pushed_channel(outlet, 3000), 0, 1e-5);
   outlet.density = 0.98;
@@ -140,7 +155,7 @@ TEST(ConvectiveSide, DrawsTheDensityToThatFarAway) {
 }
 
 // The push runs through the channel as a wave that leaves its density behind, u / c_s.
-TEST(ConvectiveSide, KeepsAnyDensityWithoutRelaxation) {
+TEST_P(ConvectiveSide, KeepsAnyDensityWithoutRelaxation) {
   Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
   outlet.relaxation = 0;
   EXPECT_GT(excess_of_a_pushed_channel(outlet, 3000), 0.05);
@@ -148,7 +163,7 @@ TEST(ConvectiveSide, KeepsAnyDensityWithoutRelaxation) {
 
 // A way of sound through the channel is 40 / c_s = 69 steps long; the wave comes back from the inlet, so that the
 // density may swing round the one far away.
-TEST(ConvectiveSide, TakesAsManyWaysOfSoundAsItSaysToRelaxTheDensity) {
+TEST_P(ConvectiveSide, TakesAsManyWaysOfSoundAsItSaysToRelaxTheDensity) {
   Boundary outlet{BoundaryKind::convective, {}, {}, 1, 0.05};
   outlet.relaxation = 0;
   const double unrelaxed = excess_of_a_pushed_channel(outlet, 3000);
@@ -163,9 +178,10 @@ TEST(ConvectiveSide, TakesAsManyWaysOfSoundAsItSaysToRelaxTheDensity) {
 }
 
 /// One of 1 % along the side, of which a step takes less than a digit of f16 out.
-TEST(ConvectiveSide, LetsAStepOfTheVelocityOutInF16) {
+TEST_P(ConvectiveSide, LetsAStepOfTheVelocityOutInF16) {
   const Vector u{0.02, 0.05, 0};
-  Options o;
+  Options o = GetParam().options();
+  o.lattice = Lattice::d3q19;
   o.precision = DType::f16;
   o.viscosity = 0.02;
   o.cells = {12, 8, 8};
@@ -182,7 +198,8 @@ TEST(ConvectiveSide, LetsAStepOfTheVelocityOutInF16) {
     const auto velocity = run.numbers("velocity");
     for (std::size_t cell = 11; 3 * cell < velocity.size(); cell += 12, ++count) sum += velocity[3 * cell + 1];
   }
-  EXPECT_NEAR(sum / static_cast<double>(count) / u[1], 1, 0.002);
+  // By moments the inlet does not know of the third order that cells send: 0.0011 less in any format.
+  EXPECT_NEAR(sum / static_cast<double>(count) / u[1], GetParam().moments() ? 0.9989 : 1, 0.002);
 }
 
 TEST_P(Sides, ADropOfThePressureDrivesTheParabolaOfAForce) {
@@ -192,7 +209,7 @@ TEST_P(Sides, ADropOfThePressureDrivesTheParabolaOfAForce) {
   o.density_drop[0] = 3 * gradient * 20;
   HostRun run(o);
   settle(run, top, 1e-7);
-  EXPECT_LT(error_of_parabola(run, top, 0), 0.005);
+  EXPECT_LT(error_of_parabola(run, top, 0), moments() ? 0.008 : 0.005);
   // The density falls evenly, and where it begins follows from the mass.
   const auto density = run.numbers("density");
   for (int x = 0; x < 20; ++x) EXPECT_NEAR(density[6 * 20 + x] - 1, 3 * gradient * (9.5 - x), 1e-3 * o.density_drop[0]);
@@ -200,9 +217,10 @@ TEST_P(Sides, ADropOfThePressureDrivesTheParabolaOfAForce) {
 }
 
 /// What is added at the seam is about one unit in the last digit of the populations there.
-TEST(PressureDrop, DrivesTheFlowThatItShallInF16) {
+TEST_P(PressureDrop, DrivesTheFlowThatItShallInF16) {
   constexpr double top = 0.02, height = 16, mean = 2 * top / 3;
-  Options o;
+  Options o = GetParam().options();
+  o.lattice = Lattice::d3q19;
   o.precision = DType::f16;
   o.viscosity = 0.02;
   o.cells = {2, 16, 4};
@@ -224,14 +242,10 @@ TEST(PressureDrop, DrivesTheFlowThatItShallInF16) {
   EXPECT_NEAR(sum / static_cast<double>(count) / mean, 1, 0.01);
 }
 
-TEST(PressureDrop, DrivesAFlowRoundABodyAsAForceDoes) {
+TEST_P(PressureDrop, DrivesAFlowRoundABodyAsAForceDoes) {
   const auto flow = [](bool drop) {
-    Options o;
-    o.lattice = Lattice::d2q9;
-    o.precision = DType::f64;
-    o.viscosity = 0.1;
-    o.cells = {24, 16, 1};
-    o.periodic = {true, true, false};
+    Options o = options(0.1, 24, 16);
+    o.periodic[0] = o.periodic[1] = true;
     (drop ? o.density_drop : o.force)[0] = drop ? 3 * 1e-6 * 24 : 1e-6;
     HostRun run(o);
     const Round across_the_seam{{23.2, 7.6, 0}, 4.3, false, false, {24, 0, 0}};
@@ -244,21 +258,23 @@ TEST(PressureDrop, DrivesAFlowRoundABodyAsAForceDoes) {
   for (std::size_t n = 0; n < driven.size(); ++n) ASSERT_NEAR(dropped[n], driven[n], 0.005 * top) << n;
 }
 
-// What flows along a slip side is half of what flows between two walls twice as far apart.
-TEST_P(Sides, MirrorsAFlowInASlipSideToTheLastBit) {
+// What flows along a slip side is half of what flows between two walls twice as far apart: to the last bit, but by
+// moments, which average beside sides what is beyond equilibrium, once the flow is steady.
+TEST_P(Sides, MirrorsAFlowInASlipSide) {
   const auto flow = [&](std::int64_t height, bool mirrored) {
     Options o = options({6, height, 4});
     o.periodic = {true, false, !flat()};
     o.force = {1e-5, 0, 0};
     if (mirrored) o.boundaries[Side::y_high] = {BoundaryKind::slip};
     HostRun run(o);
-    run.lbm.advance(150);
+    run.lbm.advance(moments() ? 6000 : 150);
     return run.numbers("velocity");
   };
   const auto half = flow(5, true), whole = flow(10, false);
   const std::int64_t layers = flat() ? 1 : 4;
   for (std::int64_t z = 0; z < layers; ++z)
-    for (std::int64_t n = 0; n < 5 * 6 * 3; ++n) ASSERT_EQ(half[z * 90 + n], whole[z * 180 + n]);
+    for (std::int64_t n = 0; n < 5 * 6 * 3; ++n)
+      ASSERT_NEAR(half[z * 90 + n], whole[z * 180 + n], moments() ? 1e-12 : 0);
   EXPECT_GT(half[4 * 18], 1e-4);
 }
 

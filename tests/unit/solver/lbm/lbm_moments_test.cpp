@@ -155,26 +155,27 @@ TEST_P(Moments10, StepBesideWallsAsPopulationsThatComeBack) { step_as_population
 
 /// Largest error of the velocity along x of a flow between plates, in shares of its greatest.
 double poiseuille(std::int64_t n, double tau, Collision collision) {
-  Options o = box({8, n, 3}, collision, (tau - 0.5) / 3);
+  Options o = box({4, n, 2}, collision, (tau - 0.5) / 3);
   o.periodic = {true, false, true};
   const double height = static_cast<double>(n), speed = 0.05 * 8 / height;
   o.force = {8 * o.viscosity * speed / (height * height), 0, 0};
+  const auto parabola = [&](double y) { return 4 * speed * (y + 0.5) / height * (1 - (y + 0.5) / height); };
   HostRun run(o);
-  settle(run, speed, 1e-9);
+  run.start_from([&](const Vector& x) { return Vector{parabola(x[1]), 0, 0}; });
+  // At tau 0.51 and 16 cells what is left to change is a hundred times this.
+  settle(run, speed, 1e-7);
   const auto u = run.numbers("velocity");
   double worst = 0;
-  for (std::int64_t y = 0; y < n; ++y) {
-    const double s = (static_cast<double>(y) + 0.5) / height;
-    worst = std::max(worst, std::abs(u[3 * (y * 8)] - 4 * speed * s * (1 - s)));
-  }
+  for (std::int64_t y = 0; y < n; ++y)
+    worst = std::max(worst, std::abs(u[3 * (y * 4)] - parabola(static_cast<double>(y))));
   return worst / speed;
 }
 
 TEST_P(Moments10, FlowBetweenPlatesWithAnErrorOfSecondOrder) {
-  for (const double tau : {0.6, 1.0}) {
+  for (const double tau : {0.51, 0.6, 1.0}) {
     const double coarse = poiseuille(8, tau, GetParam()), fine = poiseuille(16, tau, GetParam());
-    EXPECT_LT(fine, 0.01) << tau;
-    EXPECT_NEAR(coarse / fine, 4, 0.4) << tau << ' ' << coarse << ' ' << fine;
+    EXPECT_LT(fine, 0.006) << tau;
+    EXPECT_NEAR(coarse / fine, 4, 0.2) << tau << ' ' << coarse << ' ' << fine;
   }
 }
 
