@@ -1,5 +1,7 @@
 #pragma once
 // The kernels of one number format that hold ten moments a cell.
+#include <vector>
+
 #include "solver/lbm/by_moments/march.hpp"
 #include "solver/lbm/by_moments/rows.hpp"
 #include "solver/lbm/by_moments/start.hpp"
