@@ -77,6 +77,12 @@ inline Options by_moments(Options o, Collision collision) {
   return o;
 }
 
+/// Wide enough for the tiles that march on GPUs, the last of which is not full.
+inline Options wide(Options o) {
+  o.cells = {70, 10, 9};
+  return o;
+}
+
 /// Solid cells, or round ones that cut links, which blocks cut through.
 enum class Obstacles : std::uint8_t { none, cells, round };
 
@@ -107,6 +113,8 @@ inline const std::vector<Flow> flows = [] {
       {"dropping_d3q19_trt", [](DType t) { return dropping(t, L::d3q19, C::trt); }, Obstacles::cells},
       {"channel_d3q19_round", [](DType t) { return channel(t); }, Obstacles::round},
       {"cavity_moments", [](DType t) { return by_moments(cavity(L::d3q19, t), C::regularised); }, Obstacles::none},
+      {"wide_cavity_moments", [](DType t) { return wide(by_moments(cavity(L::d3q19, t), C::recursive)); },
+       Obstacles::none},
       {"driven_moments", [](DType t) { return by_moments(driven(t, L::d3q19, C::trt), C::recursive); },
        Obstacles::cells},
       {"open_moments", [](DType t) { return by_moments(open(t, L::d3q19, C::trt), C::recursive); }, Obstacles::round},
@@ -176,8 +184,7 @@ inline std::unique_ptr<Lbm> made(const Communicator& comm, Options o, const Way&
 /// Whether a flow can be run so: moments lie in two arrays by rows along x, and none is left out of them.
 inline bool suits(const Way& way, const Options& o) {
   return o.representation == Representation::populations ||
-         (way.layout == Layout::soa && way.streaming == Streaming::two && way.solids != Solids::sparse &&
-          !way.walls_in_step.value_or(false));
+         (way.layout == Layout::soa && way.streaming == Streaming::two && way.solids != Solids::sparse);
 }
 
 inline std::vector<std::byte> run(const Communicator& comm, const Options& o, const Way& way, Obstacles obstacles,

@@ -59,6 +59,13 @@ def _shapes(case: LbmCase) -> Iterator[Problem]:
     yield from counts_problems(case)
 
 
+#: Why lattices have no moment representation.
+NO_MOMENTS = {
+    "D2Q9": "in two dimensions six numbers would stand for nine, a third less to move where D3Q19 moves half",
+    "D3Q27": "ten moments say no more on it than on D3Q19, but for the one third-order term along all three axes",
+}
+
+
 def _representation(case: LbmCase) -> Iterator[Problem]:
     """What ten moments cannot do, and what only they can."""
     lbm = case.lbm
@@ -81,8 +88,13 @@ def _representation(case: LbmCase) -> Iterator[Problem]:
         yield ("lbm", "tile"), f'{lbm.tile} cells do not fit a grid of {" x ".join(map(str, cells))}; take "auto"'
     if lbm.chunk != "auto" and lbm.chunk > cells[2]:
         yield ("lbm", "chunk"), f"the grid has {cells[2]} planes along z, fewer than {lbm.chunk}"
+    if reason := NO_MOMENTS.get(lbm.lattice):
+        yield (
+            ("lbm", "lattice"),
+            f'moments cannot be had with "{lbm.lattice}": {reason}; take "D3Q19", or lbm.representation = '
+            '"populations"',
+        )
     suited = {
-        "lattice": ("D3Q19",),
         "streaming": ("two",),
         "layout": ("auto", "soa"),
         "solids": ("auto", "dense", "flags"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/work_items.hpp"
 #include "solver/lbm/by_moments/translate.hpp"
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/step/split_tuner.hpp"
@@ -153,8 +154,16 @@ void Lbm::set_solid(const std::vector<std::uint8_t>& mask) {
               std::to_string(domain.volume()) + " cells");
   impl_->set({{"solid"},
               [&](const Box& box) {
-                std::vector<std::uint16_t> solid;
-                for_each_cell(box, [&](const Extent& p) { solid.push_back(mask[index_in(domain, p)] != 0); });
+                std::vector<std::uint16_t> solid(box.volume());
+                const auto plane = [&](std::int64_t z) {
+                  for (std::int64_t y = box.lo[1]; y < box.hi[1]; ++y) {
+                    const Extent row{box.lo[0], y, box.lo[2] + z};
+                    const std::uint8_t* const from = mask.data() + index_in(domain, row);
+                    std::uint16_t* const to = solid.data() + index_in(box, row);
+                    for (std::int64_t x = 0; x < box.extent(0); ++x) to[x] = from[x] != 0;
+                  }
+                };
+                for_each_item(box.extent(2), plane, box.extent(0) * box.extent(1));
                 return solid;
               },
               {}});

@@ -86,14 +86,15 @@ void check_representation(const Options& o) {
   require(regular, collision +
                        " needs more than the ten moments that a cell holds: take regularised or recursive, or "
                        "the representation populations");
+  const std::string reason = o.lattice == Lattice::d2q9 ? "six numbers would stand for nine, where D3Q19 moves half"
+                                                        : "ten moments say no more on it than on D3Q19";
   require(o.lattice == Lattice::d3q19, "the representation moments runs on D3Q19, not on " + to_string(o.lattice) +
-                                           ": take that lattice, or the representation populations");
+                                           " (" + reason + "): take that lattice, or the representation populations");
   require(o.streaming == Streaming::two,
           "moments are read and written in two arrays: take the streaming pattern two, or populations in place");
   require(!o.layout || *o.layout == Layout::soa, "moments lie by rows along x: take the layout soa, or leave it out");
   require(o.solids != Solids::sparse,
           "by moments all cells are stored: take the solids dense, flags or auto, or the representation populations");
-  require(!o.walls_in_step.value_or(false), "by moments a step knows no walls: leave walls_in_step out");
 }
 
 void check_teams(const Options& o) {

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import Cli
 from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.bench import registry
@@ -15,10 +16,10 @@ from slipstream.bench.record import Row
 CHOICE = flagfield.Choice("host", 1, "D3Q19", "TRT", "f32", "in_place", [64])
 
 
-def measured(folder: Path, name: str, cells: int) -> list[Row]:
+def measured(folder: Path, name: str, cells: int, *more: str) -> list[Row]:
     """The rows of a benchmark that runs in this process."""
     words = ["--backend", "host", "--threads", "1", "--cells", str(cells), "--precision", "f32"]
-    arguments = registry.parse([name, *words, "--streaming", "in_place", "--folder", str(folder)])
+    arguments = registry.parse([name, *words, *more, "--streaming", "in_place", "--folder", str(folder)])
     arguments.action(arguments, Console(quiet=True))
     (path,) = (folder / name).glob("*.json")
     return json.loads(path.read_text())["rows"]
@@ -39,14 +40,14 @@ def test_flagfield_measures_each_way_at_each_share_of_solid_cells(
     monkeypatch.setattr(flagfield, "CUBE_SHARES", (0.1, 0.5))
     rows = measured(tmp_path, "lbm_flagfield", 32)
     ways = ["dense", "flags", "sparse"]
-    assert [row["solids"] for row in rows] == (["dense"] + ways * 3) * 2
-    assert [row["cells_per_device"] for row in rows[::10]] == [[64, 32, 32], [32, 32, 32]]
+    assert [row["solids"] for row in rows] == (["dense"] * 2 + ways * 3) * 2
+    assert [row["cells_per_device"] for row in rows[::11]] == [[64, 32, 32], [32, 32, 32]]
     for row in rows:
         assert row["mflups"] == pytest.approx(row["mlups"] * (1 - row["solid_share"]), rel=1e-3)
-    assert rows[1]["solid_share"] == pytest.approx(solids.PAPER_SHARE, abs=5e-4)
-    assert rows[4]["solid_share"] == pytest.approx(0.3, abs=0.02)
+    assert rows[2]["solid_share"] == pytest.approx(solids.PAPER_SHARE, abs=5e-4)
+    assert rows[5]["solid_share"] == pytest.approx(0.3, abs=0.02)
     # Of cubes more shares, between which `auto` chooses.
-    assert [row["solid_share"] for row in rows[11:17:3]] == pytest.approx([0.1, 0.5], abs=0.02)
+    assert [row["solid_share"] for row in rows[13:19:3]] == pytest.approx([0.1, 0.5], abs=0.02)
     # What the paper measured stands beside the one row that is its own.
     assert [row["paper_ratio"] for row in rows if row["paper_ratio"]] == [pytest.approx(1.2042, abs=1e-3)]
 
@@ -56,15 +57,38 @@ def test_flagfield_measures_fluid_cells_by_the_empty_box_of_the_same_run_and_cel
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flagfield, "SHARES", (0.05,))
-    monkeypatch.setattr(flagfield, "CUBE_SHARES", (0.05,))
-    rows = measured(tmp_path, "lbm_flagfield", 16)
-    for alike in (rows[:7], rows[7:]):
-        empty = alike[0]
+    rows = measured(tmp_path, "lbm_flagfield", 16, "--shares", "0.05")
+    for alike in (rows[:8], rows[8:]):
+        empty, walled = alike[:2]
         assert (empty["solid_share"], empty["walls"], empty["to_empty"]) == (0.0, False, 1.0)
-        assert [row["walls"] for row in alike[1:]] == [False] * 3 + [True] * 3
+        assert (walled["solid_share"], walled["walls"]) == (0.0, True)
+        assert [row["walls"] for row in alike[2:]] == [False] * 3 + [True] * 3
         for row in alike[1:]:
-            assert row["solid_share"] == pytest.approx(0.05, abs=0.01)
+            assert row is walled or row["solid_share"] == pytest.approx(0.05, abs=0.01)
             assert row["to_empty"] == pytest.approx(row["mflups"] / empty["mflups"], rel=1e-3)
+
+
+def test_a_row_takes_fewer_repeats_where_they_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Steps:
+        def __init__(self, seconds: float) -> None:
+            self.seconds, self.now = seconds, 0.0
+
+        def advance(self, steps: int) -> None:
+            self.now += self.seconds
+
+    def repeats(seconds: float) -> int:
+        lbm = Steps(seconds)
+        monkeypatch.setattr(common.time, "perf_counter", lambda: lbm.now)
+        best, count = common.smallest_time_within(lbm, 1.0)
+        assert best == pytest.approx(seconds)
+        return count
+
+    assert [repeats(seconds) for seconds in (0.05, 0.3, 4.0)] == [common.REPEATS, 4, 2]
+
+
+def test_flagfield_refuses_shares_that_no_pack_has(cli: Cli) -> None:
+    result = cli("bench", "lbm_flagfield", "--backend", "host", "--no-write", "--shares", "0.7")
+    assert result.returncode == 2 and "above 0 and below 0.64" in result.stderr and "Traceback" not in result.stderr
 
 
 @pytest.mark.usefixtures("short")

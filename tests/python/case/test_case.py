@@ -344,7 +344,14 @@ def test_moments_move_twenty_numbers_a_cell_and_are_recursive_unless_told(small:
     [
         (["lbm.representation=moments", "lbm.collision=TRT"], "'TRT' needs more than the ten moments"),
         (["lbm.collision=recursive"], "'recursive' runs with lbm.representation = 'moments'"),
-        (["lbm.representation=moments", "lbm.lattice=D3Q27"], "moments cannot be had with 'D3Q27'; take 'D3Q19'"),
+        (
+            ["lbm.representation=moments", "lbm.lattice=D3Q27"],
+            "with 'D3Q27': ten moments say no more on it than on D3Q19",
+        ),
+        (
+            ["lbm.representation=moments", "lbm.lattice=D2Q9", "grid.cells=[16,16,1]"],
+            "with 'D2Q9': in two dimensions six numbers would stand for nine",
+        ),
         (["lbm.representation=moments", "lbm.streaming=in_place"], "moments cannot be had with 'in_place'"),
         (["lbm.representation=moments", "lbm.solids=sparse"], "moments cannot be had with 'sparse'"),
         (["lbm.representation=moments", "lbm.layout=soa_z"], "moments cannot be had with 'soa_z'"),

@@ -68,6 +68,16 @@ def smallest_time(lbm: Any) -> float:
     return float(module.broadcast(repr(smallest_time_here(lbm, module.barrier)), 0))
 
 
+def smallest_time_within(lbm: Any, seconds: float) -> tuple[float, int]:
+    """The same of at most REPEATS times on one rank, and of how many: none but the second begins after so long."""
+    found: list[float] = []
+    while len(found) < min(2, REPEATS) or (len(found) < REPEATS and sum(found) < seconds):
+        began = time.perf_counter()
+        lbm.advance(STEPS)
+        found.append(time.perf_counter() - began)
+    return min(found), len(found)
+
+
 def smallest_time_here(lbm: Any, wait: Callable[[], None] = lambda: None) -> float:
     """The same by this rank's clock; `wait` comes before and after the steps."""
     best = float("inf")

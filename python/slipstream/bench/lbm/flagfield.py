@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from slipstream.base import terminal
+from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.lbm import common, counters, solids
 from slipstream.bench.lbm.solids import PAPER_CELLS, PAPER_SHARE, case_of, measure, number
@@ -17,7 +18,8 @@ from slipstream.machine import discovery
 
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
-    {"time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "to_empty", "paper_ratio"}
+    {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "to_empty"}
+    | {"paper_ratio"}
 )
 #: The same of the rows of counters.
 COUNTED = frozenset(counters.METRICS) | {"profiled_ratio", "paper_ratio"}
@@ -38,17 +40,18 @@ class Choice(solids.Choice):
     """What to measure."""
 
     cells: Sequence[int]  #: cubes
+    shares: Sequence[float] = ()  #: of them that are solid; none: CUBE_SHARES
 
 
 def flagfield(choice: Choice, backend: str) -> list[Row]:
-    """The empty box, then solid cells computed, skipped, left out; ratios of updates of fluid cells to those of the
-    first way and to those of the empty box."""
+    """The empty box, periodic and with walls on all sides, then solid cells computed, skipped, left out; ratios of
+    updates of fluid cells to those of the first way and to those of the empty periodic box."""
     rows, ways = [], WAYS[:2] if choice.collision in BY_MOMENTS else WAYS
     grids = [PAPER_CELLS, *((n, n, n) for n in choice.cells or CUBES[backend])]
     for cells in grids:
         empty = measure("flagfield", choice, cells, None, "dense")
-        found = [[empty]]
-        shares = SHARES if cells == PAPER_CELLS else CUBE_SHARES
+        found = [[empty], [measure("flagfield", choice, cells, None, "dense", walls=True)]]
+        shares = SHARES if cells == PAPER_CELLS else choice.shares or CUBE_SHARES
         for share, walls in [*((share, False) for share in shares), (WALLED_SHARE, True)]:
             mask = solids.solids(cells, share)
             found.append([measure("flagfield", choice, cells, mask, way, walls) for way in ways])
@@ -106,7 +109,7 @@ def _table(choice: Choice, machine: str, rows: Sequence[Row]) -> Any:
     columns = ["cells", "walls", "% solid", "solid cells", "MLUPS", "MFLUPS", "steps/s", "B a fluid cell",
                "to empty box", "to dense", "Zheng's"]  # fmt: skip
     title = f"solid cells, {choice.lattice} {choice.collision} {choice.precision}, {choice.streaming} on {machine}: "
-    title += f"{common.STEPS} steps, the smallest of {common.REPEATS} times"
+    title += f"{common.STEPS} steps, the smallest of at most {common.REPEATS} times"
     return terminal.table(title, columns, shown, left=4)
 
 
@@ -125,6 +128,8 @@ def _counter_table(choice: Choice, machine: str, rows: list[Row]) -> Any:
 def add_options(parser: argparse.ArgumentParser) -> None:
     options.precision(parser, "f32", ("f16", "f32", "f64"))
     options.cells(parser, "cubes of N^3 cells, beside the report's")
+    parser.add_argument("--shares", type=float, nargs="+", default=[], metavar="S",
+                        help="of the cubes' cells that are solid; default: eight from the report's to 0.6")  # fmt: skip
     options.threads(parser)
     options.method(parser)
     options.streaming(parser)
@@ -134,6 +139,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and writes. One rank with one device."""
     choice, folder = record.chosen(Choice, arguments), arguments.folder
     solids.check_ranks("lbm_flagfield")
+    if any(not 0 < share < 0.64 for share in choice.shares):
+        raise CaseError(f"bench lbm_flagfield: --shares takes numbers above 0 and below 0.64, not {choice.shares}")
     backend = discovery.choose_backend(choice.backend)
     machine = discovery.discover(case_of(choice, PAPER_CELLS, "dense").machine)
     described = record.describe_machine(machine)

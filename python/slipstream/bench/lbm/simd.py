@@ -17,7 +17,9 @@ from slipstream.bench.record import Row
 from slipstream.machine import discovery
 
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "paper_ratio"})
+FIGURES = frozenset(
+    {"repeats", "time_ms", "mlups", "mflups", "steps_per_second", "bytes_per_fluid_cell", "ratio", "paper_ratio"}
+)
 #: Tables 1.7, 1.8 and 1.13: time by words over time by flags, of the two toy kernels and of the step.
 PAPER_SIMD = {"outside": 20.707 / 20.719, "inside": 3.577 / 2.104, "step": 699.908 / 702.689}
 #: The toy kernels' words and rounds of the loop: the paper's on a GPU.

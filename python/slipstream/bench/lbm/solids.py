@@ -2,7 +2,7 @@
 
 Y. Zheng: Optimization of the GPU code of waLBerla, 2023, chapter 1: the flow round a car, whose inside a step skips by
 its flags (1.2), and flags that are compared four at a time by the instruction __vsetne4 (1.3). The protocol of the
-other experiments: the smallest of 10 times 200 steps.
+other experiments, the smallest of 10 times 200 steps; fewer times where they take more than a second in all.
 """
 
 from dataclasses import dataclass
@@ -26,6 +26,8 @@ from slipstream.run import engine
 PAPER_CELLS, PAPER_SHARE = (64, 32, 32), 1.0 - 734.668 / 739.293
 #: Radius of the beads of a pack over the side.
 BEAD = 0.1
+#: Seconds of steps for one row: repeats that begin later tell nothing new.
+ENOUGH = 1.0
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def measure(
     lbm = running.compiled(setup)
     if mask is not None:
         lbm.set_solid(mask)
-    seconds, steps = common.smallest_time_here(lbm), common.STEPS
+    (seconds, repeats), steps = common.smallest_time_within(lbm, ENOUGH), common.STEPS
     fluid = lbm.fluid_cells()
     return {
         "ranks": 1,
@@ -100,7 +102,7 @@ def measure(
         "streaming": choice.streaming,
         "solids": way,
         "steps": steps,
-        "repeats": common.REPEATS,
+        "repeats": repeats,
         "clock": "host",
         "time_ms": record.digits(1e3 * seconds),
         "mlups": record.digits(case.cell_count * steps / seconds / 1e6),

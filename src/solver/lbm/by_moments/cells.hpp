@@ -1,5 +1,6 @@
 #pragma once
 // The ten moments of a block's cells in memory, and what boundaries and readings see through them.
+#include "solver/lbm/by_moments/side_walls.hpp"
 #include "solver/lbm/by_moments/ten_moments.hpp"
 #include "solver/lbm/moments.hpp"
 #include "solver/lbm/step/kernels.hpp"
@@ -88,6 +89,7 @@ struct MomentCells {
   std::int64_t row, plane, component;
   Wrap wrap;
   bool recursive;
+  SideWalls walls;
   BoundaryArrays boundary;
 
   explicit MomentCells(const BlockArrays& b)
@@ -97,6 +99,7 @@ struct MomentCells {
         component(b.populations.shape.component_stride),
         wrap(b.wrap),
         recursive(b.recursive),
+        walls(b),
         boundary(b.boundary) {}
 
   SLIP_FN std::int64_t at(const Cell& cell) const { return cell.x + cell.y * row + cell.z * plane; }
@@ -115,7 +118,7 @@ struct MomentCells {
     });
     return found;
   }
-  /// A population comes from a fluid cell, from a wall at rest, or a link has brought it.
+  /// A population comes from a fluid cell, from a wall, or a link has brought it.
   SLIP_FN Number comes(const Cell& cell, const Heading& h) const {
     if (boundary.cells != nullptr) {
       const auto found = boundary.numbering.find(cell.x, cell.y, cell.z);
@@ -125,6 +128,7 @@ struct MomentCells {
         if ((beside.resting >> h.i & 1u) != 0) return sent(cell, opposite(h));
       }
     }
+    if (SideWalls::out_of(walls.beside(cell.x, cell.y, cell.z), h)) return sent(cell, opposite(h));
     return sent(behind(cell, h), h);
   }
   /// To a cell that links bring populations to.
@@ -142,15 +146,16 @@ struct MomentCells {
             part(std::integral_constant<int, 2>{}), part(std::integral_constant<int, 3>{})};
   }
 
-  /// What its neighbours sent; from walls at rest (bits of `resting`) what it sent itself. Where a link brings
-  /// something else, and cells beyond sides hold nothing, what is found here means nothing.
-  SLIP_FN void gather(const Cell& cell, std::uint32_t resting, Number (&g)[D3Q19::q]) const {
+  /// What its neighbours sent; from walls at rest (bits of `resting`) what it sent itself, and from those at sides
+  /// `beside` it. Where a link brings something else, and cells beyond sides hold nothing, what is found
+  /// here means nothing.
+  SLIP_FN void gather(const Cell& cell, std::uint32_t resting, unsigned beside, Number (&g)[D3Q19::q]) const {
     const Sending<Number> own = sending(cell);
     unrolled<0, D3Q19::q>([&](auto i) {
       constexpr Heading h = heading_of<D3Q19>(i());
       if constexpr (i() == 0) {
         g[0] = own.template population<0>();
-      } else if ((resting >> i() & 1u) != 0) {
+      } else if ((resting >> i() & 1u) != 0 || SideWalls::out_of(beside, h)) {
         g[i()] = own.template population<opposite_of(i())>();
       } else {
         g[i()] = sent<i()>(behind(cell, h));

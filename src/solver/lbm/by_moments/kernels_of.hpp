@@ -1,5 +1,7 @@
 #pragma once
 // The kernels of one number format that hold ten moments a cell.
+#include <vector>
+
 #include "solver/lbm/by_moments/march.hpp"
 #include "solver/lbm/by_moments/rows.hpp"
 #include "solver/lbm/by_moments/start.hpp"
@@ -16,7 +18,7 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
   using Cells = MomentCells<S>;
 
  public:
-  bool knows_walls(bool, Layout) const override { return false; }
+  bool knows_walls(bool, Layout) const override { return true; }
 
   void start(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) const override {
     launch(stream, box,
@@ -33,9 +35,13 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
     with_collision(model, [&](const auto& collision) {
       const auto step = step_of(b, collision);
       // A team goes up along z in rows of some length, or it is not worth its memory.
-      if (stream.device().backend == Backend::host)
-        return box.extent(0) < 8 || box.extent(2) < 2 ? launch_on_host(stream, box, step)
-                                                      : launch_rows(stream, box, step, b.tile[1], b.chunk);
+      if (stream.device().backend == Backend::host) {
+        if (box.extent(0) < 8 || box.extent(2) < 2) return launch_on_host(stream, box, step);
+        launch_rows(stream, box, step, b.tile[1], b.chunk);
+        // Its loops know no walls.
+        for (const Box& slab : beside_walls(box, b)) launch_on_host(stream, slab, step);
+        return;
+      }
       if (box.extent(0) >= 32 && box.extent(1) >= 4 && box.extent(2) >= 4)
         return launch_march(stream, box, step, b.tile[0], b.chunk);
       b.together ? b.together->add_on_gpu(box, step) : launch_on_gpu(stream, box, step);
@@ -69,6 +75,18 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
   static StepCells<S, Collision> step_of(const BlockArrays& b, const Collision& collision) {
     return {Cells(b), reinterpret_cast<Word*>(b.populations_out.origin), collision,
             b.has_solids && b.skip_solids ? Scalars<const std::uint8_t>(b.flags) : Scalars<const std::uint8_t>()};
+  }
+  /// Cells of a box beside walls that the step knows.
+  static std::vector<Box> beside_walls(const Box& box, const BlockArrays& b) {
+    std::vector<Box> slabs;
+    for (int side = 0; side < 6; ++side) {
+      const int a = side / 2;
+      Box slab = box;
+      side % 2 == 0 ? slab.hi[a] = std::min<std::int64_t>(box.hi[a], 1)
+                    : slab.lo[a] = std::max(box.lo[a], b.flags.shape.extent[a] - 1);
+      if ((b.walls >> side & 1u) != 0 && !slab.empty()) slabs.push_back(slab);
+    }
+    return slabs;
   }
   template <class F>
   static void with_collision(const Model& model, const F& f) {

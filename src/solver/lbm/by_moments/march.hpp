@@ -28,8 +28,9 @@ constexpr MarchShape march_shape(std::size_t bytes, int width) {
 }
 constexpr int usual_tile_width(std::size_t bytes) { return bytes == 8 ? 32 : 64; }
 
-/// `skips`: the step's, known to the compiler, since flags take registers.
-template <class S, class Collision, int tile_width, bool skips>
+/// Takes solid cells like all others: what asks for flags costs more than what it spares. `walls`: the step knows some
+/// at the block's sides.
+template <class S, class Collision, int tile_width, bool walls>
 struct MarchTiles {
   using T = typename S::Number;
   using Word = typename S::Word;
@@ -62,8 +63,13 @@ struct MarchTiles {
   static SLIP_FN T from(const T* own) {
     return own[place<index_of<D3Q19>(x, y, z)>()];
   }
+  /// Five populations that cross a plane, by how they move in it.
+  struct Five {
+    T across, px, mx, py, my;
+    SLIP_FN Crossing<T> sums() const { return {across, px, mx, py, my}; }
+  };
   template <int z>
-  static SLIP_FN Crossing<T> crossing(const T* own, T across) {
+  static SLIP_FN Five crossing(const T* own, T across) {
     return {across, from<1, 0, z>(own), from<-1, 0, z>(own), from<0, 1, z>(own), from<0, -1, z>(own)};
   }
   static SLIP_FN Staying<T> staying(const T* own, T rest) {
@@ -77,6 +83,28 @@ struct MarchTiles {
             from<1, -1, 0>(own),
             from<-1, 1, 0>(own)};
   }
+  /// What a wall sends back to a cell that lies beside it along x or y, (x, y) being the way out of the wall: put where
+  /// the cell will read it, from its own places in this plane and in the one before, where what it sent lies. What
+  /// comes from below has been read before and is returned.
+  template <int x, int y>
+  static SLIP_FN T put_back(const T* before, T* here) {
+    constexpr int tx = y != 0, ty = x != 0;
+    const T straight = from_place<-x, -y, 0>(here), one = from_place<-x - tx, -y - ty, 0>(here),
+            other = from_place<-x + tx, -y + ty, 0>(here), falling = from_place<-x, -y, 1>(before);
+    at_reader<x, y, 0>(here) = straight;
+    at_reader<x + tx, y + ty, 0>(here) = one;
+    at_reader<x - tx, y - ty, 0>(here) = other;
+    at_reader<x, y, -1>(here) = falling;
+    return from_place<-x, -y, -1>(here);
+  }
+  template <int x, int y, int z>
+  static SLIP_FN T from_place(const T* own) {
+    return own[slot<index_of<D3Q19>(x, y, z)>() * cells];
+  }
+  template <int x, int y, int z>
+  static SLIP_FN T& at_reader(T* own) {
+    return own[place<index_of<D3Q19>(x, y, z)>()];
+  }
   static SLIP_FN void put(const Sending<T>& s, T* own) {
     unrolled<1, D3Q19::q>([&](auto i) {
       if constexpr (D3Q19::velocity[i()][0] != 0 || D3Q19::velocity[i()][1] != 0)
@@ -87,18 +115,13 @@ struct MarchTiles {
   /// A cell of the tile or of its ring: its place in fast memory, -1 where no cell of the box reads it, and in memory.
   struct Seat {
     int place = -1;
-    std::int64_t column = 0;
-    std::int64_t flag = 0;  ///< where its column's flags lie, if cells are skipped
-    unsigned solid = 0;     ///< bit n: of the plane n before the one that was loaded last
-    std::uint8_t next = 0;  ///< the flag of the plane after it, on its way already
+    std::int32_t column = 0;  ///< within a plane
   };
   SLIP_FN Seat seat(int base_x, int base_y, int at_x, int at_y) const {
     const int x = base_x + at_x - 1, y = base_y + at_y - 1;
-    if (x > high[0] || y > high[1]) return {};
     const auto& in = step.in;
-    Seat found{at_y * row + at_x, in.wrapped(x, 0) + in.wrapped(y, 1) * in.row};
-    if constexpr (skips) found.flag = step.flags.at(in.wrapped(x, 0), in.wrapped(y, 1), 0);
-    return found;
+    if (x > high[0] || y > high[1] || (walls && (in.walls.behind(0, x) || in.walls.behind(1, y)))) return {};
+    return {at_y * row + at_x, static_cast<std::int32_t>(in.wrapped(x, 0) + in.wrapped(y, 1) * in.row)};
   }
   SLIP_FN Seat ring_seat(int base_x, int base_y, int thread) const {
     if (thread >= ring) return {};
@@ -129,65 +152,86 @@ struct MarchTiles {
     bool inside = false;
     TenMoments<T> next{}, next_beside{};
     T rest = 0, up = 0, down = 0;
-    Crossing<T> rising;
+    Five rising{};
     Arrived<T> arrived;
-
     const Word* line = nullptr;
+    unsigned beside_column = 0;  // sides along x and y
+    T kept[2][6];
 
+    const auto sides_of = [&](int k) { return beside_column | step.in.walls.along(2, k); };
     const auto plane_of = [&](int k) { return step.in.wrapped(k, 2) * step.in.plane; };
-    const auto flag_of = [&](const Seat& at, int k) -> std::uint8_t {
-      return at.place >= 0 && k <= end ? step.flags.origin[at.flag + step.in.wrapped(k, 2) * step.flags.plane] : 0;
-    };
     const auto load = [&](Seat& at, int k, TenMoments<T>& to) {
-      if constexpr (skips) {
-        at.solid = at.solid << 1 | (at.next != 0 ? 1u : 0u);
-        at.next = flag_of(at, k + 1);
-        if ((at.solid & 1u) != 0) return;
-      }
-      if (at.place >= 0 && k <= end) to = step.in.load(plane_of(k) + at.column);
+      if (at.place < 0 || k > end || (walls && step.in.walls.behind(2, k))) return;
+      const Word* const from = step.in.origin + plane_of(k) + at.column;
+      to = load_moments<S>(from, step.in.component);
     };
     const auto load_own = [&](int k) { load(own, k, next); };
     const auto load_ring = [&](int k) { load(beside, k, next_beside); };
     const auto fetch = [&](int k) {
       if (line != nullptr && k <= end) fetch_ahead(line + plane_of(k));
     };
+    // Beside walls, once a plane has been sent. What a cell sent lies where it was put until it puts another there.
+    const auto beside_walls = [&](int k, bool beyond, T* here) {
+      const T* const before = memory + ((k - 1 - first) & 1) * shared * cells + own.place;
+      if ((beside_column & side_bit(0, false)) != 0) rising.px = put_back<1, 0>(before, here);
+      if ((beside_column & side_bit(0, true)) != 0) rising.mx = put_back<-1, 0>(before, here);
+      if ((beside_column & side_bit(1, false)) != 0) rising.py = put_back<0, 1>(before, here);
+      if ((beside_column & side_bit(1, true)) != 0) rising.my = put_back<0, -1>(before, here);
+      if ((step.in.walls.along(2, k) & side_bit(2, false)) != 0)
+        rising = {down, from_place<-1, 0, -1>(here), from_place<1, 0, -1>(here), from_place<0, -1, -1>(here),
+                  from_place<0, 1, -1>(here)};
+      if (beyond && k > 0) {
+        down = up;
+        at_reader<1, 0, -1>(here) = from_place<-1, 0, 1>(before);
+        at_reader<-1, 0, -1>(here) = from_place<1, 0, 1>(before);
+        at_reader<0, 1, -1>(here) = from_place<0, -1, 1>(before);
+        at_reader<0, -1, -1>(here) = from_place<0, 1, 1>(before);
+      }
+    };
     // A plane that has been loaded, and the next one's load.
     const auto send = [&](int k) {
       T* const plane = memory + ((k - first) & 1) * shared * cells;
       const TenMoments<T> mine = next, theirs = next_beside;
+      if constexpr (walls)
+        if (inside && sides_of(k) != 0) step.collision.keep(mine, kept[k & 1]);
       if constexpr (shape.early) load_own(k + 1);
       if constexpr (shape.ring_early) load_ring(k + 1);
-      if (own.place >= 0) {
+      const bool beyond = walls && step.in.walls.behind(2, k);
+      if (own.place >= 0 && !beyond) {
         const Sending<T> s(mine, recursive);
         rest = s.template population<0>();
         up = s.template population<index_of<D3Q19>(0, 0, 1)>();
         down = s.template population<index_of<D3Q19>(0, 0, -1)>();
         put(s, plane + own.place);
       }
-      if (beside.place >= 0) put(Sending<T>(theirs, recursive), plane + beside.place);
+      if (beside.place >= 0 && !beyond) put(Sending<T>(theirs, recursive), plane + beside.place);
+      if constexpr (walls)
+        if (inside) beside_walls(k, beyond, plane + own.place);
       if constexpr (!shape.early) load_own(k + 1);
       if constexpr (!shape.ring_early) load_ring(k + 1);
     };
     const auto receive = [&](int k) {
       const T* const plane = memory + ((k - first) & 1) * shared * cells + own.place;
-      // The plane after k was loaded last.
-      if (k > first && (!skips || (own.solid >> 2 & 1u) == 0)) {
-        TenMoments<T> m = arrived.with(crossing<-1>(plane, down));
+      if (k > first) {
+        const std::int64_t at = (k - 1) * step.in.plane + own.column;
+        const Five falling = crossing<-1>(plane, down);
+        TenMoments<T> m = arrived.with(falling.sums());
         step.collision(m);
-        store_moments<S>(step.out + (k - 1) * step.in.plane + own.column, step.in.component, m);
+        if constexpr (walls)
+          if (sides_of(k - 1) != 0) step.collision.smooth(m, kept[(k - 1) & 1]);
+        store_moments<S>(step.out + at, step.in.component, m);
       }
-      arrived = Arrived<T>(rising, staying(plane, rest));
+      arrived = Arrived<T>(rising.sums(), staying(plane, rest));
       rising = crossing<1>(plane, up);
     };
     team.each([&](int thread) {
       own = seat(base_x, base_y, 1 + thread % width, 1 + thread / width);
       beside = ring_seat(base_x, base_y, thread);
       inside = base_x + thread % width < high[0] && base_y + thread / width < high[1];
+      if constexpr (walls)
+        beside_column =
+            step.in.walls.along(0, base_x + thread % width) | step.in.walls.along(1, base_y + thread / width);
       if constexpr (shape.ahead > 0) line = line_of(base_x, base_y, thread);
-      if constexpr (skips) {
-        own.next = flag_of(own, first - 1);
-        beside.next = flag_of(beside, first - 1);
-      }
       for (int n = 1; n <= shape.ahead; ++n) fetch(first + n);
       load_own(first - 1);
       load_ring(first - 1);
@@ -219,9 +263,9 @@ inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_
 }
 
 /// `deepest`: planes of a team at most; 0: as many as suit the shape.
-template <int width, bool skips, class S, class Collision>
+template <int width, bool walls, class S, class Collision>
 void launch_tiles(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int deepest) {
-  using March = MarchTiles<S, Collision, width, skips>;
+  using March = MarchTiles<S, Collision, width, walls>;
   const auto tiles = [&](int axis, int size) { return static_cast<int>((box.extent(axis) + size - 1) / size); };
   const int x = tiles(0, March::width), y = tiles(1, March::height);
   const int depth =
@@ -238,11 +282,11 @@ void launch_tiles(Stream& stream, const Box& box, const StepCells<S, Collision>&
                             depth});
 }
 
-/// `tile`: its width, 64 or 32; 0: what suits the numbers, as where cells are skipped.
+/// `tile`: its width, 64 or 32; 0: what suits the numbers, as where walls are known.
 template <class S, class Collision>
 void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int tile, int deepest) {
   constexpr int usual = usual_tile_width(sizeof(typename S::Word)), other = 96 - usual;
-  if (step.skips()) return launch_tiles<usual, true>(stream, box, step, deepest);
+  if (step.in.walls.sides != 0) return launch_tiles<usual, true>(stream, box, step, deepest);
   tile == other ? launch_tiles<other, false>(stream, box, step, deepest)
                 : launch_tiles<usual, false>(stream, box, step, deepest);
 }

@@ -21,9 +21,10 @@ struct StepCells {
   SLIP_FN bool solid(int i, int j, int k) const { return flags.origin[flags.at(i, j, k)] != 0; }
   SLIP_FN void operator()(int i, int j, int k) const {
     if (skips() && solid(i, j, k)) return;
+    const unsigned beside = in.walls.beside(i, j, k);
     T g[D3Q19::q];
-    in.gather({i, j, k}, 0, g);
-    finish({i, j, k}, g);
+    in.gather({i, j, k}, 0, beside, g);
+    beside == 0 ? finish({i, j, k}, g) : finish_beside({i, j, k}, g);
   }
   SLIP_FN void finish(const Cell& cell, const T (&g)[D3Q19::q]) const {
     TenMoments<T> m = moments_arrived(g);
@@ -46,7 +47,7 @@ struct GatherArrivals {
   SLIP_FN void operator()(std::int64_t n) const {
     const BoundaryCell beside = in.boundary.cells[list[n]];
     typename S::Number g[D3Q19::q];
-    in.gather(beside.cell, beside.resting, g);
+    in.gather(beside.cell, beside.resting, 0, g);
     unrolled<0, D3Q19::q>([&](auto i) { in.arrivals()[i() * in.boundary.count + beside.arrivals] = g[i()]; });
   }
 };
@@ -60,7 +61,7 @@ struct StepBoundary {
     const BoundaryCell beside = step.in.boundary.cells[list[n]];
     typename S::Number g[D3Q19::q];
     if (beside.arrivals < 0) {
-      step.in.gather(beside.cell, beside.resting, g);
+      step.in.gather(beside.cell, beside.resting, 0, g);
     } else {
       unrolled<0, D3Q19::q>(
           [&](auto i) { g[i()] = step.in.arrivals()[i() * step.in.boundary.count + beside.arrivals]; });

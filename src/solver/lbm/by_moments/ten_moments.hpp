@@ -236,16 +236,29 @@ struct Regularised {
   /// holds. A half-way wall sends back what the cell sent, third moments are lost, and above a grid Reynolds number of
   /// about 5 the rest alternates from step to step without an end; the mean ends that, and changes no steady flow.
   SLIP_FN void smooth(TenMoments<T>& m, const TenMoments<T>& last) const {
-    const TenMoments<T> now = at_equilibrium(m), then = at_equilibrium(last);
-    const auto mean = [](T a, T e, T a_last, T e_last) {
-      return e + (T(0.75) * (a - e) + T(0.25) * (a_last - e_last));
-    };
-    m.xx = mean(m.xx, now.xx, last.xx, then.xx);
-    m.yy = mean(m.yy, now.yy, last.yy, then.yy);
-    m.zz = mean(m.zz, now.zz, last.zz, then.zz);
-    m.xy = mean(m.xy, now.xy, last.xy, then.xy);
-    m.xz = mean(m.xz, now.xz, last.xz, then.xz);
-    m.yz = mean(m.yz, now.yz, last.yz, then.yz);
+    T kept[6];
+    keep(last, kept);
+    smooth(m, kept);
+  }
+  /// The same in two parts: what is taken of the last step's, and what is made of it.
+  SLIP_FN void keep(const TenMoments<T>& last, T (&kept)[6]) const {
+    const TenMoments<T> then = at_equilibrium(last);
+    kept[0] = T(0.25) * (last.xx - then.xx);
+    kept[1] = T(0.25) * (last.yy - then.yy);
+    kept[2] = T(0.25) * (last.zz - then.zz);
+    kept[3] = T(0.25) * (last.xy - then.xy);
+    kept[4] = T(0.25) * (last.xz - then.xz);
+    kept[5] = T(0.25) * (last.yz - then.yz);
+  }
+  SLIP_FN void smooth(TenMoments<T>& m, const T (&kept)[6]) const {
+    const TenMoments<T> now = at_equilibrium(m);
+    const auto mean = [](T a, T e, T last) { return e + (T(0.75) * (a - e) + last); };
+    m.xx = mean(m.xx, now.xx, kept[0]);
+    m.yy = mean(m.yy, now.yy, kept[1]);
+    m.zz = mean(m.zz, now.zz, kept[2]);
+    m.xy = mean(m.xy, now.xy, kept[3]);
+    m.xz = mean(m.xz, now.xz, kept[4]);
+    m.yz = mean(m.yz, now.yz, kept[5]);
   }
 
  private:

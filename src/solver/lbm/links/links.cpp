@@ -18,8 +18,8 @@ namespace {
 template <class L>
 class Maker {
  public:
-  Maker(const Grid& grid, const Block& block, const Options& options, const Surroundings& s)
-      : grid_(grid), block_(block), options_(options), s_(s), neighbours_(grid, block, s) {}
+  Maker(const Grid& grid, const Block& block, const Options& options, const Surroundings& s, unsigned known)
+      : grid_(grid), block_(block), options_(options), s_(s), known_(known), neighbours_(grid, block, s) {}
 
   Links links(std::int64_t z) {
     const Box& box = block_.box;
@@ -65,6 +65,7 @@ class Maker {
 
   void at_cell(const Extent& x) {
     if (flag(x) != fluid) return;
+    known_alone_ = known_ != 0 && has_known_alone(x);
     for (int i = 1; i < L::q; ++i) {
       const std::uint8_t there = flag(behind(x, i));
       if (there == fluid) {
@@ -75,6 +76,15 @@ class Maker {
         at_side(x, i, there - 1);
       }
     }
+  }
+
+  /// Whether all that does not come from fluid comes from walls that the step knows.
+  bool has_known_alone(const Extent& x) const {
+    for (int i = 1; i < L::q; ++i) {
+      const std::uint8_t there = flag(behind(x, i));
+      if (there == fluid ? seam_term(x, i) != 0 : there == solid || (known_ >> (there - 1) & 1u) == 0) return false;
+    }
+    return true;
   }
 
   /// What the density of a population changes by on its way into x: at the same momentum that of its equilibrium,
@@ -112,6 +122,7 @@ class Maker {
   }
 
   void half_way(const Extent& x, int i, const std::array<double, 3>& u) {
+    if (known_alone_) return;
     Link link{local(x), heading_of<L>(i), 0};
     for (int a = 0; a < 3; ++a) link.term += 6 * L::weight(i) * L::velocity[i][a] * u[a];
     LinkLists& to = lists(brought(behind(x, i)));
@@ -206,7 +217,9 @@ class Maker {
   const Block& block_;
   const Options& options_;
   const Surroundings& s_;
+  const unsigned known_;
   Neighbours neighbours_;
+  bool known_alone_ = false;  // of the cell at hand
   Links links_;
 };
 
@@ -263,11 +276,12 @@ void Neighbours::mark_others(std::int64_t y, std::int64_t z, std::vector<std::ui
   for (std::int64_t x = 0; x < n; ++x) out[x] = near[x] | near[x + 1] | near[x + 2];
 }
 
-Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings) {
+Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings,
+                 unsigned known) {
   std::vector<Links> planes(block.box.extent(2));
   with_lattice(options.lattice, [&]<class L>(L) {
     const auto plane = [&](std::int64_t z) {
-      planes[z] = Maker<L>(grid, block, options, surroundings).links(block.box.lo[2] + z);
+      planes[z] = Maker<L>(grid, block, options, surroundings, known).links(block.box.lo[2] + z);
     };
     for_each_item(block.box.extent(2), plane, block.box.extent(0) * block.box.extent(1));
   });

@@ -155,7 +155,10 @@ int convective_side(const Options& options);
 std::vector<std::int64_t> count_through(const Grid& grid, const Options& options, const Surroundings& surroundings,
                                         std::size_t bodies);
 
-Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings);
+/// `known`: bits of sides that are resting walls and that the step knows itself. A cell that has no other links has
+/// none then, but for loads.
+Links make_links(const Grid& grid, const Block& block, const Options& options, const Surroundings& surroundings,
+                 unsigned known = 0);
 
 inline std::int64_t index_in(const Box& box, const Extent& p) {
   return ((p[2] - box.lo[2]) * box.extent(1) + (p[1] - box.lo[1])) * box.extent(0) + (p[0] - box.lo[0]);

@@ -65,16 +65,16 @@ void Lbm::Impl::make_blocks() {
     work.fluid_cells = count_fluid(s, block.box);
     work.has_solids = work.fluid_cells < block.box.volume();
     work.through = count_through(grid, options, s, surfaces.names.size());
-    Links links = make_links(grid, block, options, s);
-    for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(stream, list));
     work.kept = keeping->of(id);
+    work.walls = known_walls(work);
+    Links links = make_links(grid, block, options, s, by_moments() ? work.walls : 0);
+    for (const auto& [bearer, list] : links.loads) work.loads.emplace(bearer, upload(stream, list));
     if (work.kept == Kept::packed) list_cells(work, s, links);
     if (by_moments()) {
       work.boundary = BoundaryCells(stream, work.cells, populations->options().ghost, margins(block),
                                     size_of(arithmetic(options.precision)), links);
       work.boundary.split(stream, work.split.interior);
     }
-    work.walls = known_walls(work);
     work.local = links_of(work, std::move(links.local));
     work.exchanged = links_of(work, std::move(links.exchanged));
     blocks.push_back(std::move(work));

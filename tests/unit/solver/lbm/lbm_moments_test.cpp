@@ -300,7 +300,13 @@ TEST(Moments10Refuse, WhatTenMomentsCannotDo) {
   for (const Collision c : {Collision::trt, Collision::mrt, Collision::cumulant, Collision::srt})
     has(told([&](Options& o) { o.collision = c; }), "needs more than the ten moments");
   has(told([](Options& o) { o.representation = Representation::populations; }), "runs by moments alone");
-  has(told([](Options& o) { o.lattice = Lattice::d3q27; }), "runs on D3Q19, not on D3Q27");
+  has(told([](Options& o) { o.lattice = Lattice::d3q27; }),
+      "not on D3Q27 (ten moments say no more on it than on D3Q19)");
+  has(told([](Options& o) {
+        o.lattice = Lattice::d2q9;
+        o.cells[2] = 1;
+      }),
+      "not on D2Q9 (six numbers would stand for nine");
   has(told([](Options& o) { o.streaming = Streaming::in_place; }), "two arrays");
   has(told([](Options& o) { o.layout = Layout::aos; }), "rows along x");
   has(told([](Options& o) { o.solids = Solids::sparse; }), "all cells are stored");
