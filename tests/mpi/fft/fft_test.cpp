@@ -417,8 +417,10 @@ TEST_P(FourierTransforms, StoreTheirResultsWhereTheyMustGo) {
 
 /// Messages of a part travel while the lines of the next are transformed: the same values, in each way that a move can
 /// go.
+// Of another number of lines cuFFT may have other bits.
 TEST_P(FourierTransforms, HaveTheSameBitsInParts) {
   const Machine m = machine();
+  const bool host = std::get<0>(GetParam()) == Backend::host;
   std::size_t number = 0;
   for (const auto& grid : process_grids(m.devices()))
     for (int round = 0; round < (m.devices() <= 4 && comm.size() == 1 ? 2 : 1); ++round) {
