@@ -27,18 +27,25 @@ struct CombineTiles {
     T* const held = team.template shared<T>();
     auto* const header = reinterpret_cast<std::uint32_t*>(held + Tiles::capacity);
     const std::uint32_t first = static_cast<std::uint32_t>(team.index()) * Tiles::capacity;
+    const std::uint32_t start = load_constant(starts + team.index()), end = load_constant(starts + team.index() + 1);
     [[maybe_unused]] std::uint32_t kept[each];  // of a thread of a GPU
     for (int c = 0; c < components; ++c) {
       T* const mine = values + c * stride;
       team.each([&](int thread) {
+        const auto read_header = [&] {
+          for (std::uint32_t w = start + thread; c == 0 && w < end; w += team.threads())
+            header[w - start] = load_once(self.headers + w);
+        };
         if constexpr (Team::sequential) {
           self.read_all(mine, held, first);
+          read_header();
         } else {
-          self.read(mine, held, kept, first, thread, c == 0);
+          // What the header waits for comes while the values do.
+          T value[each];
+          self.ask(mine, value, kept, first, thread, c == 0);
+          read_header();
+          self.hold(held, value, kept);
         }
-        if (c > 0) return;
-        const std::uint32_t start = self.starts[team.index()], words = self.starts[team.index() + 1] - start;
-        for (std::uint32_t w = thread; w < words; w += team.threads()) header[w] = load_once(self.headers + start + w);
       });
       team.each([&](int thread) { self.fold(held, header, thread, team.threads()); });
       team.each([&](int thread) {
@@ -57,13 +64,14 @@ struct CombineTiles {
   }
 
   /// A thread's values, all under way at once: each step for all of them.
-  SLIP_FN void read(const T* mine, T* held, std::uint32_t (&kept)[each], std::uint32_t first, int thread,
-                    bool fetch) const {
-    T value[each];
+  SLIP_FN void ask(const T* mine, T (&value)[each], std::uint32_t (&kept)[each], std::uint32_t first, int thread,
+                   bool fetch) const {
     if (fetch)
       for (int n = 0; n < each; ++n) kept[n] = load_once(entries + first + thread + n * threads);
     for (int n = 0; n < each; ++n)
       if (kept[n] != Tiles::none) value[n] = mine[point_of(kept[n], first + thread + n * threads)];
+  }
+  SLIP_FN static void hold(T* held, const T (&value)[each], const std::uint32_t (&kept)[each]) {
     for (int n = 0; n < each; ++n)
       if (kept[n] != Tiles::none) held[slot_of(kept[n])] = value[n];
   }
