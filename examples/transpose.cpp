@@ -25,11 +25,8 @@ int main(int argc, char** argv) {
     std::vector<ss::Stream> streams;
     streams.emplace_back(machine.device(machine.devices_of_rank(comm.rank())[0]).local);
 
-    ss::FieldOptions values;
-    values.name = "u";
-    values.type = ss::DType::c128;
-    ss::Field source = ss::Field::adopt(comm, from, values, {{u.data()}}),
-              target = ss::Field::adopt(comm, to, values, {{v.data()}});
+    ss::Field source = ss::Field::adopt(comm, from, {.name = "u", .type = ss::DType::c128}, {{u.data()}}),
+              target = ss::Field::adopt(comm, to, {.name = "v", .type = ss::DType::c128}, {{v.data()}});
     const ss::Transpose transpose(from, to, {.axes = {2, 1, 0}, .kept = {}});  // x goes to z, y to y, z to x
     ss::Exchange exchange(comm, from, {{&transpose, &source, &target}});       // once; runs a million times
     exchange.run(streams);

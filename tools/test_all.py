@@ -2,10 +2,10 @@
 
 Usage: python tools/test_all.py [PART...] [--quick] [--again] [--lanes N] [--list] [--slowest]
 
-Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, the installed package, and the
-C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`, `every_mpi_4`. --quick: those of
-`make test`. As many parts run side by side as there are cores: most tests wait for each other, for files or for a time
-limit, and leave half of two cores idle. Parts that passed at this commit are left out unless --again is given or files
+Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, exchanges with random pauses, the
+installed package, and the C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`,
+`every_mpi_4`. --quick: those of `make test`. As many parts run side by side as there are cores: most tests wait for
+each other, for files or for a time limit, and leave half of two cores idle. Parts that passed at this commit are left out unless --again is given or files
 are changed. What became of each part is written to bench/results/tests when it ends, so that a run that was interrupted
 goes on where it was. --quick writes nothing there. Exits with 1 unless all parts passed. Needs a build of the preset
 host; the others it builds itself.
@@ -47,6 +47,8 @@ YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 SHARDS = {1: 1, 2: 2, 4: 4, 8: 2}
 #: Ranks under the sanitizers: tests/mpi/rank_table.cpp says why.
 SANITIZED = (1, 2, 4)
+#: Ranks whose exchanges run with random pauses.
+CHAOTIC = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,10 @@ def parts() -> Iterator[Part]:
             chosen = {"SLIPSTREAM_TESTS": "every", "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
             name = f"every_mpi_{ranks}" + (f"_{shard + 1}of{shards}" if shards > 1 else "")
             yield Part(name, ctest("host", f"mpi_{ranks}"), environment=chosen)
+    for ranks in CHAOTIC:
+        # Random pauses before every piece of work that a stream does: what is ordered by luck alone comes apart.
+        chosen = {"SLIPSTREAM_CHAOS": "27", "GTEST_FILTER": "Routes/*:Backends/*"}
+        yield Part(f"chaos_mpi_{ranks}", ctest("host", f"mpi_{ranks}"), environment=chosen)
     yield Part("installed", ctest("host", "installed"), alone=True)
     for preset in ("asan", "tsan"):
         yield build_part(preset)

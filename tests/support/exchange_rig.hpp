@@ -49,7 +49,7 @@ inline std::vector<Way> all_ways() {
 inline std::vector<Way> ways_of_some_devices() {
   using R = RouteKind;
   std::vector<Way> ways;
-  for (const int devices : {1, 2, 3, 4, 8})
+  for (const int devices : {1, 2, 3, 4, 5, 8})
     for (const R kind : {R::direct, R::peer, R::staged})
       ways.push_back({to_string(kind) + "_by_" + std::to_string(devices), {R::kernel, kind}, devices});
   return ways;

@@ -18,7 +18,7 @@ def test_python_page_has_at_most_15_lines():
     assert len((ROOT / "cases" / "cavity.py").read_text(encoding="utf-8").splitlines()) <= 15
 
 
-@pytest.mark.parametrize("name", ["own_arrays.cu", "own_arrays.cpp"])
+@pytest.mark.parametrize("name", ["own_arrays.cu", "own_arrays.cpp", "gather_scatter.cpp", "transpose.cpp"])
 def test_what_a_cpp_program_writes_for_an_exchange_has_at_most_20_lines(name: str) -> None:
     text = (ROOT / "examples" / name).read_text(encoding="utf-8")
     parts = re.findall(r"// <slipstream>\n(.*?)// </slipstream>\n", text, re.DOTALL)
@@ -29,6 +29,14 @@ def test_what_a_cpp_program_writes_for_an_exchange_has_at_most_20_lines(name: st
     assert "ss::" not in outside and "slipstream/" not in outside
     statements = [line.partition("//")[0] for line in code]
     assert all(line.count(";") <= 1 or line.startswith("for (") for line in statements)
+
+
+@pytest.mark.parametrize("name", ["gather_scatter.py", "transpose.py"])
+def test_what_a_python_program_writes_for_an_exchange_has_at_most_10_lines(name: str) -> None:
+    body = (ROOT / "examples" / name).read_text(encoding="utf-8").partition('"""\n\n')[2]
+    lines = [line.strip() for line in body.splitlines()]
+    code = [line for line in lines if line and not line.startswith(("#", "import ", "from "))]
+    assert 5 < len(code) <= 10 and not any(";" in line for line in code)
 
 
 def test_files_that_readme_and_contributing_link_to_exist():
