@@ -4,9 +4,10 @@ Usage: python tools/test_all.py [PART...] [--quick] [--again] [--lanes N] [--lis
 
 Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, exchanges with random pauses, the
 installed package, and the C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`,
-`every_mpi_4`. --quick: those of `make test`. As many parts run side by side as there are cores: most tests wait for
-each other, for files or for a time limit, and leave half of two cores idle. Parts that passed at this commit are left out unless --again is given or files
-are changed. What became of each part is written to bench/results/tests when it ends, so that a run that was interrupted
+`every_mpi_4`. --quick: those of `make test`.
+As many parts run side by side as there are cores: most tests wait for each other, for files or for a time limit, and
+leave half of two cores idle. Parts that passed at this commit are left out unless --again is given or files are
+changed. What became of each part is written to bench/results/tests when it ends, so that a run that was interrupted
 goes on where it was. --quick writes nothing there. Exits with 1 unless all parts passed. Needs a build of the preset
 host; the others it builds itself.
 """
