@@ -1,7 +1,10 @@
 #include <slipstream/gather_scatter.hpp>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
+#include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
 #include "exchange/agreement.hpp"
@@ -184,10 +187,22 @@ struct GatherScatter::Impl {
     }
   }
 
+  /// What comes again is not looked at again.
+  void check_memory(std::size_t d, const Values& values, std::int64_t count, const char* what) {
+    if (count == 0 || sound.contains({d, values.data})) return;
+    const std::int64_t elements = (options.components - 1) * values.stride + count;
+    const std::string problem = memory_problem(machine.device(copies[d].device).local, values.data,
+                                               static_cast<std::size_t>(elements) * size_of(options.type));
+    require(problem.empty(), "array " + std::to_string(d) + what + " of a gather-scatter: " + problem);
+    constexpr std::size_t most = 256;
+    if (sound.size() == most) sound.clear();
+    sound.insert({d, values.data});
+  }
+
   /// Where the values of each device lie; `count(d)` of them.
   template <class Count>
   std::vector<Values> taken(const std::vector<Stream>& streams, const std::vector<Array>& arrays, const char* what,
-                            const Count& count) const {
+                            const Count& count) {
     require(streams.size() == copies.size() && arrays.size() == copies.size(),
             "a gather-scatter was given " + std::to_string(streams.size()) + " streams and " +
                 std::to_string(arrays.size()) + " arrays" + what + " for the " + std::to_string(copies.size()) +
@@ -196,6 +211,7 @@ struct GatherScatter::Impl {
     for (std::size_t d = 0; d < copies.size(); ++d) {
       require(arrays[d].values || count(d) == 0, "array " + std::to_string(d) + what + " of a gather-scatter is null");
       all.push_back({arrays[d].values, arrays[d].stride ? arrays[d].stride : count(d)});
+      check_memory(d, all.back(), count(d), what);
     }
     return all;
   }
@@ -386,6 +402,7 @@ struct GatherScatter::Impl {
     bool operator==(const Call&) const = default;
   };
   RecordedCalls<Call> calls;
+  std::set<std::pair<std::size_t, const void*>> sound;  // arrays whose memory was looked at
   std::unique_ptr<HostPacked> host;
   Way both, gather, scatter;  // go first, with their exchanges
 };

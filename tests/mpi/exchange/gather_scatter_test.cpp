@@ -323,5 +323,17 @@ TEST_F(GatherScatterRefuses, WhatDoesNotFitItsCalls) {
   EXPECT_NE(error_of([&] { gs.finish(streams); }).find("was not started"), std::string::npos);
 }
 
+TEST_F(GatherScatterRefuses, ArraysThatLieElsewhere) {
+  if (const auto why = unavailable(Backend::cuda, 1); !why.empty()) GTEST_SKIP() << why;
+  const Machine gpus = machine_here(Backend::cuda, 1);
+  const std::vector<std::int64_t> ids{1, 1, 2};
+  GatherScatter gs(comm, gpus, {{ids, comm.rank(), block_points}});
+  std::vector<Stream> streams;
+  streams.emplace_back(gpus.device(gpus.devices_of_rank(comm.rank())[0]).local);
+  std::vector<double> values(3);
+  const std::string said = error_of([&] { gs.run(streams, {{values.data(), 0}}); });
+  EXPECT_NE(said.find("array 0 of a gather-scatter: the array lies in host memory"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace slipstream::shared_points
