@@ -1,4 +1,24 @@
 #pragma once
+// Combines the values of points that several elements share.
+//
+// Let u hold a value for each of the n points of all devices, and let g(i) be the id of point i. Q, the scatter, is
+// the matrix of n rows with Q(i, g(i)) = 1 and 0 elsewhere; Q^T is the gather. With v = Q^T u, the sum of all copies
+// of each id, and w = Q v, which gives each copy the sum, run() replaces u by w = Q Q^T u; where g(i) = 0 it leaves
+// u(i) as it is. For other operations read their result for the sum.
+//
+// Bits: the copies of an id within a block are combined in the order of the points, then these values in the order of
+// the blocks' numbers. So all copies are equal bit for bit, and bits depend on what lies in which block, but not on
+// which device a block lies, on ranks, or on routes.
+//
+// Of each pair of devices one message travels, with one value for each id that both have and each block that has it.
+//
+// Q^T and Q alone, where GatherScatterOptions::unique asks for them: gather() computes v = Q^T u, scatter() u = Q v. A
+// device holds the part of v whose ids it owns, without gaps: an id belongs to the device of the first block that has
+// it, in blocks' order, and a device's ids lie in the order of their first points (unique_points()). So, where devices
+// hold ascending blocks, their parts of v one after the other are one and the same vector on any number of devices.
+// Ids of a single point are in v; points of id 0 are not, and scatter() leaves them as they are. The bits of v are
+// those that run() gives the copies, and scatter() copies bits: gather() and scatter() together are run(). Of an id
+// that several devices have, gather() sends a value for each block to the owner, scatter() one to each other device.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -42,26 +62,7 @@ struct GatherScatterOptions {
   bool host_packed = false;
 };
 
-/// Combines the values of points that several elements share.
-///
-/// Let u hold a value for each of the n points of all devices, and let g(i) be the id of point i. Q, the scatter, is
-/// the matrix of n rows with Q(i, g(i)) = 1 and 0 elsewhere; Q^T is the gather. With v = Q^T u, the sum of all copies
-/// of each id, and w = Q v, which gives each copy the sum, run() replaces u by w = Q Q^T u; where g(i) = 0 it leaves
-/// u(i) as it is. For other operations read their result for the sum.
-///
-/// Bits: the copies of an id within a block are combined in the order of the points, then these values in the order of
-/// the blocks' numbers. So all copies are equal bit for bit, and bits depend on what lies in which block, but not on
-/// which device a block lies, on ranks, or on routes.
-///
-/// Of each pair of devices one message travels, with one value for each id that both have and each block that has it.
-///
-/// Q^T and Q alone, where GatherScatterOptions::unique asks for them: gather() computes v = Q^T u, scatter() u = Q v. A
-/// device holds the part of v whose ids it owns, without gaps: an id belongs to the device of the first block that has
-/// it, in blocks' order, and a device's ids lie in the order of their first points (unique_points()). So, where devices
-/// hold ascending blocks, their parts of v one after the other are one and the same vector on any number of devices.
-/// Ids of a single point are in v; points of id 0 are not, and scatter() leaves them as they are. The bits of v are
-/// those that run() gives the copies, and scatter() copies bits: gather() and scatter() together are run(). Of an id
-/// that several devices have, gather() sends a value for each block to the owner, scatter() one to each other device.
+/// Combines the values of points that several elements share; the contract is at the top.
 class GatherScatter {
  public:
   /// Collective. `points`: of this rank's devices, in the machine's order; a device may have none. Blocks must have
