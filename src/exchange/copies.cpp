@@ -102,7 +102,7 @@ Mailbox laid_out(std::map<int, Mail>& mail) {
     box.size += one.incoming_count;
     box.mail.push_back(one);
   }
-  require(box.size < most_points, "a device shares too many points with others for one gather-scatter");
+  require(box.size < (std::int64_t{1} << 31), "a device shares too many points with others for one gather-scatter");
   return box;
 }
 

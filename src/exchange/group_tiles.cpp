@@ -1,5 +1,7 @@
 #include "exchange/group_tiles.hpp"
 
+#include <slipstream/error.hpp>
+
 #include "exchange/in_parallel.hpp"
 
 namespace slipstream {
@@ -33,6 +35,8 @@ class Tiler {
         room = std::min(held - 1, held * GroupTiles::capacity / wanted);
       }
     }
+    require(made_.entries.size() < std::size_t{UINT32_MAX},
+            "a device shares more points within itself than the lists of a gather-scatter hold: use more devices");
     return std::move(made_);
   }
 

@@ -12,8 +12,8 @@
 
 namespace slipstream {
 
-/// Of a device.
-constexpr std::int64_t most_points = std::int64_t{1} << 31;
+/// Of a device: lists hold indices of 32 bits.
+constexpr std::int64_t most_points = std::int64_t{1} << 32;
 
 struct Point {
   std::int64_t id;

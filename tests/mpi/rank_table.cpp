@@ -72,6 +72,7 @@ const std::vector<Row>& table() {
       {"Routes/GatherScatterOn*rules*", all, "2", all, "every rank has ids in common with every other"},
       {"Routes/GatherScatterOn*nodes*", "4", "4", all, "nodes of two ranks"},
       {"Routes/GatherScatterOn*", "2", "2", all, "values by a route within a process and between two"},
+      {"Backends/LargeGatherScatter*", "1", none, "1", "addresses within a process; takes gigabytes on a GPU"},
       {"GatherScatterRefuses*", "1 2 4", "2", all, "what one rank does wrong, told on the others"},
       {"Routes/UniqueValues.ThatCannotBeMade*nodes_by_1", "4", "4", all, "one rank without memory, in nodes of two"},
       {"Routes/UniqueValues.ThatCannotBeMade*nodes*", none, none, all, "each allocation in turn, on more devices"},

@@ -1,6 +1,8 @@
 // Gather-scatters of random ids, bit for bit against a fold over blocks on the host: on any devices, by every route.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <memory>
 #include <random>
 
 #include "support/failing_allocations.hpp"
@@ -322,6 +324,58 @@ TEST_F(GatherScatterRefuses, WhatDoesNotFitItsCalls) {
   EXPECT_NE(error_of([&] { gs.run(streams, arrays, Op::copy); }).find("needs an operation"), std::string::npos);
   EXPECT_NE(error_of([&] { gs.finish(streams); }).find("was not started"), std::string::npos);
 }
+
+TEST_F(GatherScatterRefuses, MorePointsThanIndicesHave) {
+  const std::int64_t id = 1;
+  const std::string said = error_of([&] {
+    // What is refused is not read.
+    GatherScatter(comm, machine, {{{&id, (std::size_t{1} << 32) + 1}, comm.rank(), block_points}});
+  });
+  EXPECT_NE(said.find("was given 4294967297 points on one device, and takes at most 4294967296"), std::string::npos)
+      << said;
+}
+
+/// Pages of zeros that nobody writes take no memory.
+class LargeGatherScatter : public testing::TestWithParam<Backend> {};
+
+TEST_P(LargeGatherScatter, TakesPointsBeyondTwoToThe31) {
+  if (const auto why = unavailable(GetParam(), 1); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(GetParam(), 1);
+  const Device device = machine.device(0).local;
+  constexpr std::size_t points = (std::size_t{1} << 31) + 100;
+  if (const auto free = info(device).memory_free; free < static_cast<std::int64_t>(5 * points))
+    GTEST_SKIP() << "needs " << 5 * points << " bytes, " << free << " are free";
+  const auto unmap = [](std::int64_t* pages) { munmap(pages, points * sizeof(std::int64_t)); };
+  void* const pages = mmap(nullptr, points * sizeof(std::int64_t), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  const std::unique_ptr<std::int64_t, decltype(unmap)> ids(static_cast<std::int64_t*>(pages), unmap);
+  const std::vector<std::pair<std::size_t, std::int64_t>> shared{{0, 9},          {5, 7},          {points / 2, 9},
+                                                                 {points - 3, 7}, {points - 2, 5}, {points - 1, 9}};
+  for (const auto& [point, id] : shared) ids.get()[point] = id;
+  GatherScatterOptions options;
+  options.type = DType::i32;
+  GatherScatter gs(comm, machine, {{{ids.get(), points}, 0, std::int64_t{1} << 20}}, options);
+  std::vector<Stream> streams;
+  streams.emplace_back(device);
+  Buffer<std::int32_t> values(device, points);
+  for (std::size_t n = 0; n < shared.size(); ++n) {
+    const auto value = static_cast<std::int32_t>(n + 1);
+    copy(streams[0], values.data() + shared[n].first, &value, sizeof(value));
+  }
+  gs.run(streams, {{values.data(), 0}});
+  const std::vector<std::int32_t> right{1 + 3 + 6, 2 + 4, 1 + 3 + 6, 2 + 4, 5, 1 + 3 + 6};
+  for (std::size_t n = 0; n < shared.size(); ++n) {
+    std::int32_t found = 0;
+    copy(streams[0], &found, values.data() + shared[n].first, sizeof(found));
+    streams[0].synchronize();
+    EXPECT_EQ(found, right[n]) << shared[n].first;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, LargeGatherScatter, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
 
 TEST_F(GatherScatterRefuses, ArraysThatLieElsewhere) {
   if (const auto why = unavailable(Backend::cuda, 1); !why.empty()) GTEST_SKIP() << why;
