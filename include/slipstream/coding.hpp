@@ -22,8 +22,8 @@ std::string to_string(Narrow type);
 ///     f32    | bf16                         | 2^-8 of the value
 ///
 /// (f32: below 2^-126 the error is 2^-150.) Infinities and NaN arrive as such. A finite value that the narrow format
-/// rounds to infinity is an overflow: an error of the exchange, on the rank that packed it and on the one that received
-/// it.
+/// rounds to infinity is an overflow: the same error of the exchange on all ranks, which Exchange::end() and run()
+/// throw where a host drives a route, and Exchange::check() elsewhere.
 struct Coding {
   enum class Kind : std::uint8_t { raw, cast };
   Kind kind = Kind::raw;

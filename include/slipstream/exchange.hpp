@@ -152,8 +152,8 @@ class Exchange {
   /// Drives routes that need the host, between begin and end; true when they need it no more.
   bool progress();
   /// Throws Timeout where a wait gave up on a device in what has run so far, and Overflow where a value was too large
-  /// for its item's coding. Call it after the streams have been synchronized behind the last exchange; begin(), end(),
-  /// run(), arrival_us() and report() call it too.
+  /// for its item's coding, on all ranks: collective where an item has one and no rank needs_host(). Call it after the
+  /// streams have been synchronized behind the last exchange. Other calls throw what is known by then, too.
   void check();
 
   /// begin and end on the caller's own streams, one exchange of a device at a time (see above). Routes that need

@@ -40,6 +40,9 @@ void Exchange::Impl::make() {
   agree(comm, unplanned.empty() ? hash : 0, unplanned.empty() ? words : "what cannot be planned: " + unplanned);
   require(unplanned.empty(), unplanned);
   own = std::make_unique<Parting>(comm, "an exchange");
+  coded = std::any_of(items.begin(), items.end(),
+                      [](const ExchangeItem& item) { return item.coding.kind != Coding::Kind::raw; });
+  if (coded) agreement = std::make_unique<Parting>(comm, "what ranks tell each other of coded values");
   bool asks = false;
   on_all_ranks(comm, what, [&] {
     make_sides();
@@ -117,7 +120,7 @@ void Exchange::Impl::unwind(bool failed) noexcept {
   for (const auto& [kind, state] : states) state->part();
   directory.release();
   // Memory that neighbours map outlives their last store.
-  if (own && !own->part(Parting::patience(options.wait_limit, failed || late()))) keep_memory();
+  if (own && !part(Parting::patience(options.wait_limit, failed || late()))) keep_memory();
 }
 
 /// Both ends of every message must list the same transfers.

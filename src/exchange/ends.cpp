@@ -167,6 +167,8 @@ void Exchange::Impl::make_programs() {
     if (std::any_of(side.received.begin(), side.received.end(), [&](auto c) { return channels[c].message.combines; }))
       in_room_for("the tables of what is combined", side, [&] { combine(side); });
     note_transfers(side);
+    for (const auto& sender : side.senders)
+      for (const Batch& batch : sender->batches) side.encodes_late |= batch.late;
     Batch opening, gates;
     for (const auto& receiver : side.receivers) {
       opening.after.insert(opening.after.end(), receiver->opened.begin(), receiver->opened.end());

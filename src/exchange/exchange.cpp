@@ -34,13 +34,15 @@ void Exchange::Impl::check_streams(const std::vector<Stream>& streams) const {
 
 void Exchange::Impl::start(std::vector<Stream>& streams) {
   check_streams(streams);
-  check();
+  check_waits();
+  check_values();
   require(!open && !opened, "an exchange was begun again before its end");
   for (Stream& stream : streams) {
     if (!stream.capturing()) continue;
     require(capturable, why_not_captured());
     stream.uses(used);
   }
+  agree_now_and_then(streams);
   ++sequence;
   combination = current_combination();
   for (auto& side : sides) side->arrays.combination = combination;
@@ -66,7 +68,11 @@ std::string Exchange::Impl::why_not_captured() const {
              to_string(c.choice.route) + ", which a graph cannot replay here (slipstream info routes says why): " +
              "capture the work around the exchange, or allow routes that can be captured (kernel, direct, peer, " +
              "colocated)";
-  return {};
+  return "an exchange was begun on a stream that is being captured, but some message of another rank cannot be "
+         "replayed "
+         "by a graph, and of values that are coded all ranks tell each other whether one was too large: capture the "
+         "work around the exchange, or allow routes that can be captured on all ranks (kernel, direct, peer, "
+         "colocated)";
 }
 
 /// Before anything of it changes a value.
@@ -159,6 +165,7 @@ void Exchange::Impl::send_all(std::vector<Stream>& streams, bool opens) {
   }
   wait_if_asked(own);
   transfer(own);
+  mark_encoded(own, false);
 }
 
 void Exchange::Impl::end(std::vector<Stream>& streams) {
@@ -178,23 +185,26 @@ void Exchange::Impl::end(std::vector<Stream>& streams) {
       streams[i].wait(side.after);
     }
   });
-  check_values();
+  mark_encoded(own, true);
+  agree_at_end();
 }
 
 void Exchange::Impl::run(std::vector<Stream>& streams) {
   const HostSpan span(options.trace, "run");
   require_unproduced("run");
   start(streams);
+  std::vector<Stream*> callers;
+  for (Stream& stream : streams) callers.push_back(&stream);
   if (!transfers) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
       measure_errors(*sides[i], streams[i]);
       const DeviceSpan whole(options.trace, streams[i], "exchange", "exchange", "kernel");
       sides[i]->whole.run(streams[i], pulse(*sides[i]), true);
     }
-    return;
+    mark_encoded(callers, false);
+    mark_encoded(callers, true);
+    return agree_at_end();
   }
-  std::vector<Stream*> callers;
-  for (Stream& stream : streams) callers.push_back(&stream);
   if (replayed(streams)) {
     const std::vector<Graph>& graphs = recording();
     watched(callers, [&] {
@@ -207,7 +217,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   if (!states.empty())
     for (std::size_t i = 0; i < sides.size(); ++i)
       if (!streams[i].capturing()) streams[i].record(sides[i]->ran);
-  check_values();
+  agree_at_end();
 }
 
 /// All of an exchange whose routes queue work between sending and arrival.
@@ -216,11 +226,13 @@ void Exchange::Impl::queue(const std::vector<Stream*>& streams) {
   for (std::size_t i = 0; i < sides.size(); ++i) send(*sides[i], *streams[i], true);
   wait_if_asked(streams);
   transfer(streams);
+  mark_encoded(streams, false);
   if (host_driven) drive_host_routes();
   open = false;
   deliver(streams, [&] {
     for (std::size_t i = 0; i < sides.size(); ++i) receive(*sides[i], *streams[i]);
   });
+  mark_encoded(streams, true);
 }
 
 /// A graph of the exchange's own, unless the caller records one or wants to see the parts.
@@ -338,27 +350,6 @@ void Exchange::Impl::check_waits() {
   }
 }
 
-/// All that was sent has arrived or will.
-void Exchange::Impl::check_values() const {
-  for (const auto& side : sides)
-    if (const Failure* told = side->failure.data(); told && load_acquire(&told->overflow))
-      throw Overflow(too_large(*told));
-}
-
-void Exchange::Impl::check() {
-  check_waits();
-  check_values();
-}
-
-/// What an Overflow says.
-std::string Exchange::Impl::too_large(const Failure& told) const {
-  const auto item = static_cast<std::size_t>(told.overflow - 1);
-  const PlannedItem& of = planned.at(item);
-  return name(sequence) + ": a finite value of item " + std::to_string(item) + " (" + of.source.name + " by " +
-         of.pattern->name() + ") is too large for its coding, " + to_string(of.coding) +
-         ", and arrived as infinite, in this exchange or before: choose the coding raw or scale the field";
-}
-
 std::vector<double> Exchange::Impl::arrival_us() {
   std::vector<double> times(messages.size(), -1);
   for (auto& pointer : sides) {
@@ -367,7 +358,8 @@ std::vector<double> Exchange::Impl::arrival_us() {
     synchronize(side.device);
     copy(side.stream, stamps.data(), side.stamps.data(), stamps.bytes());
     side.stream.synchronize();
-    check();
+    check_waits();
+    check_values();
     std::vector<double> by_channel(channels.size(), -1);
     for (std::size_t r = 0; r < side.received.size(); ++r) {
       const int stamp = side.message_stamp[r];

@@ -57,6 +57,7 @@ struct Side {
         stream(device, Priority::high),
         before(device),
         after(device),
+        encoded(device),
         ran(device) {}
 
   int index;  // in the machine's numbering
@@ -64,6 +65,7 @@ struct Side {
   Arena arena;  // of all memory below, but for tables
   Stream stream;
   Event before, after;
+  Event encoded;         // behind all that encodes values, where ranks say at end() whether one was too large
   Event ran;             // behind what the last run() queued on the caller's stream; never recorded in a capture
   Span<Signal> signals;  // the exchange's number and whether a wait gave up, then one per line
   Span<std::byte> slots, host_slots, mapped_host_slots;
@@ -83,6 +85,7 @@ struct Side {
   std::map<std::size_t, ErrorProbe> probes;        // of senders with coded values, where errors are measured
   std::map<std::size_t, ProducedWindows> windows;  // of items that are produced
   bool transfers = false, delivers = false;
+  bool encodes_late = false;  // among what begins at end()
 
   Signal* sequence() const { return signals.data(); }
   Signal* broken() const { return signals.data() + 1; }
@@ -183,13 +186,21 @@ struct Exchange::Impl {
   void trace_states() const;
   std::string name(std::uint64_t number) const;
   std::string too_late(std::uint64_t number, const std::string& who, const std::string& whom, double seconds) const;
-  std::string too_large(const Failure& told) const;
   std::string who_waits() const;
   void drive_host_routes();
   void check_waits();
+  std::vector<double> arrival_us();
+
+  // overflow.cpp
+  void agree_on_captures();
+  void mark_encoded(const std::vector<Stream*>& streams, bool late);
+  void agree_on_values();
+  void agree_at_end();
+  void agree_now_and_then(const std::vector<Stream>& streams);
+  std::string too_large(int item) const;
   void check_values() const;
   void check();
-  std::vector<double> arrival_us();
+  bool part(double seconds) noexcept;
 
   Communicator comm;
   const Grid& grid;
@@ -220,7 +231,13 @@ struct Exchange::Impl {
   std::string complaint;  // of the Timeout after which the host gave up
   std::uint64_t sequence = 0;
   std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("an exchange");  // by graphs of the caller
-  std::unique_ptr<Parting> own;                                                        // goes first
+  bool coded = false;                  // values of some item may be too large for its coding
+  bool told_at_end = false;            // and all ranks tell each other at end(): some rank's host drives a route
+  int too_large_of = 0;                // 1 + the item of such a value; the same on all ranks
+  bool unanswered = false;             // when this rank asked the others
+  int begun_unasked = 0;               // exchanges since the ranks last asked each other, where end() does not
+  std::unique_ptr<Parting> agreement;  // where they do
+  std::unique_ptr<Parting> own;        // goes first
 };
 
 }  // namespace slipstream

@@ -58,6 +58,7 @@ std::vector<ReportRow> Exchange::report() {
   on_all_ranks(impl_->comm, "an exchange cannot be reported", [&] {
     if (sequence()) times = arrival_us();
   });
+  impl_->check();
   std::string mine, errors;
   on_all_ranks(impl_->comm, "the errors of codings cannot be reported", [&] {
     for (const auto& side : impl_->sides)

@@ -88,6 +88,7 @@ const std::vector<Row>& table() {
       {"Routes/CastItems*rules*", to_four, "2", all, "rounded values within a device, a process and between"},
       {"Routes/CastItems*nodes*", "4", "4", all, "nodes of two ranks"},
       {"Routes/CastItems*", "2", "2", all, "a cast by a route within a process and between two"},
+      {"CastWithoutCheck*", "2 4", "2", all, "told to ranks that neither packed nor received; one that does not come"},
       {"Backends/CastBySomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"Host/Throttled*", "1 2", "2", all, "slowed within a process, and between nodes"},
       {"ThrottleRefuses*", "1 2", "1", all, "refused before ranks speak; one that asks for another"},

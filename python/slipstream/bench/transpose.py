@@ -41,8 +41,10 @@ WAYS: dict[str, tuple[dict[str, str], int | None]] = {
     "put_lock": ({"mpi": "put_lock"}, None),
     "nodes": ({"grouping": "nodes"}, 2),
 }
-#: Slabs along z become slabs along another axis, pencils along x others along y, and boxes slabs.
-DECOMPOSITIONS = ("slabs", "pencils", "bricks")
+#: Slabs along z become slabs along another axis, or pencils along y; pencils along x others along y, and boxes slabs.
+DECOMPOSITIONS = ("slabs", "slabs_to_pencils", "pencils", "bricks")
+#: Where none is asked for: those of them that differ on so many devices.
+USUAL = ("slabs", "slabs_to_pencils", "pencils")
 REPEATS = {"host": 5, "cuda": 20}
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset({"time_us", "gbs", "effective_gbs", "copy_gbs", "link_gbs", "share", "setup_s"})
@@ -57,8 +59,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--types", nargs="+", default=["c64"], choices=sorted(BYTES), help="number formats (default: c64)"
     )
     parser.add_argument(
-        "--decompositions", nargs="+", default=["slabs"], choices=DECOMPOSITIONS,
-        help="what the source is cut into (default: slabs)",
+        "--decompositions", nargs="+", choices=DECOMPOSITIONS,
+        help=f"what the source is cut into, and the target (default: {', '.join(USUAL)} where these differ)",
     )  # fmt: skip
     parser.add_argument(
         "--ways", nargs="*", choices=sorted(WAYS),
@@ -128,8 +130,10 @@ def _rows(
 ) -> Iterator[record.Row]:
     clocks = ("events", "host")
     devices = len(machine.devices())
-    setups = product(arguments.sizes or SIZES[backend], arguments.decompositions, arguments.turns, arguments.types)
-    for size, decomposition, turn, dtype in setups:
+    setups = product(arguments.sizes or SIZES[backend], arguments.turns, arguments.types)
+    for (size, turn, dtype), decomposition in (
+        (setup, one) for setup in setups for one in arguments.decompositions or _usual(setup[1], devices)
+    ):
         axes, _ = TURNS[turn]
         source, target = device_grids(decomposition, turn, devices)
         with as_case_error():
@@ -154,6 +158,13 @@ def _rows(
             }
 
 
+def _usual(turn: str, devices: int) -> list[str]:
+    by_grids: dict[tuple[Triple, Triple], str] = {}
+    for decomposition in USUAL:
+        by_grids.setdefault(device_grids(decomposition, turn, devices), decomposition)
+    return list(by_grids.values())
+
+
 def device_grids(decomposition: str, turn: str, devices: int) -> tuple[Triple, Triple]:
     """Devices along each axis of the source and of the target."""
     axes, cut = TURNS[turn]
@@ -168,7 +179,8 @@ def device_grids(decomposition: str, turn: str, devices: int) -> tuple[Triple, T
     short = max(n for n in range(1, devices + 1) if devices % n == 0 and n * n <= devices)
     for axis, count in zip(axes, (devices // short, 1, short), strict=True):
         target[axis] = count
-    return (1, devices // short, short), (target[0], target[1], target[2])
+    source = (1, 1, devices) if decomposition == "slabs_to_pencils" else (1, devices // short, short)
+    return source, (target[0], target[1], target[2])
 
 
 def _rates(figures: dict[str, float], devices: int, copy: float, link: float) -> record.Row:

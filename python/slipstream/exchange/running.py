@@ -46,8 +46,9 @@ class Running:
         """Raises TimeoutError where an earlier exchange gave up waiting for a neighbour, whose values are then not in
         the ghosts, OverflowError where a value was too large for its coding, and RuntimeError where a library failed.
         On GPUs call it when the stream has been synchronized and before the values count, also after replays of a graph
-        of your own that holds exchanges: begin() and run() call it too, but nobody looks at the last one. On the host
-        end() and run() have looked. The exchange is of no use after an error."""
+        of your own that holds exchanges: begin() and run() tell of what came before, but nobody looks at the last one.
+        On the host end() and run() have looked. Where values are coded all ranks must call it, and get the same
+        OverflowError. The exchange is of no use after an error."""
         self._exchange.check()
 
     def close(self) -> None:

@@ -345,8 +345,9 @@ TEST_P(CastItems, AreTransposed) {
   }
 }
 
-/// Of the numbers that do overflow one is enough. It is told where it was packed and where it arrived.
-TEST_P(CastItems, ThatAreTooLargeAreAnErrorWhereTheyLeaveAndArrive) {
+/// Of the numbers that do overflow one is enough. Where a rank's host drives a route, end() says so, and check()
+/// elsewhere: in the same words on ranks, too, that neither packed the number nor received it.
+TEST_P(CastItems, ThatAreTooLargeAreTheSameErrorOnAllRanks) {
   const Machine machine = machine_here(backend, way);
   const Grid grid = grid_of(machine, {12, 10, 8}, {2, 2, 2});
   const Halo halo({Reach::faces, {1, 1, 1}, {1, 1, 1}, {}});
@@ -355,6 +356,7 @@ TEST_P(CastItems, ThatAreTooLargeAreAnErrorWhereTheyLeaveAndArrive) {
   const std::vector<PlannedItem> planned{{&halo, of, {}, false, cast.coding}};
   if (const auto why = refusal_of(grid, planned, options); !why.empty()) GTEST_SKIP() << why;
   Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, cast.coding}}, options);
+  const bool at_end = !comm.all(!exchange.needs_host());
   const std::int64_t block = 0;
   const Extent cell{2, 2, 0};                                     // in one face
   const double huge = of.type == DType::f32 ? -3.4e38 : -3.4e39;  // bf16's largest is 3.39e38
@@ -363,13 +365,11 @@ TEST_P(CastItems, ThatAreTooLargeAreAnErrorWhereTheyLeaveAndArrive) {
       if (t.source_block == block && t.target_block == target && t.source.box.contains(cell)) return true;
     return false;
   };
-  bool involved = false;
   for (const std::int64_t id : grid.local()) {
     const BlockShape shape = field.shape(id);
     Numbers values(static_cast<std::size_t>(shape.elements * numbers_of(of.type)), 1.5);
     if (id == block) values[static_cast<std::size_t>(element(shape, 0, cell) * numbers_of(of.type))] = huge;
     set_numbers(field, id, values);
-    involved |= id == block || sent_to(id);
   }
   comm.barrier();
   std::vector<Stream> streams = streams_of(grid);
@@ -377,14 +377,13 @@ TEST_P(CastItems, ThatAreTooLargeAreAnErrorWhereTheyLeaveAndArrive) {
     exchange.begin(streams);
     exchange.end(streams);
   });
+  EXPECT_EQ(!said.empty(), at_end) << said;
   finish(streams);
-  if (said.empty()) said = error_of([&] { exchange.check(); });
-  EXPECT_EQ(!said.empty(), involved) << said;
-  if (involved) {
-    expect_words(said, {"item 0 (density by halo) is too large for its coding, cast", "arrived as infinite"});
-    EXPECT_THROW(exchange.check(), Overflow);
-    EXPECT_THROW(exchange.begin(streams), Overflow);
-  }
+  if (!at_end) said = error_of([&] { exchange.check(); });
+  expect_words(said, {"item 0 (density by halo) is too large for its coding, cast", "arrived as infinite"});
+  for (const std::string& elsewhere : comm.all_gather(said)) EXPECT_EQ(elsewhere, said);
+  EXPECT_THROW(exchange.check(), Overflow);
+  EXPECT_THROW(exchange.begin(streams), Overflow);
   for (const std::int64_t id : grid.local()) {
     int infinite = 0;
     for (const double number : numbers_in(field, id)) infinite += std::isinf(number);
@@ -401,6 +400,47 @@ INSTANTIATE_TEST_SUITE_P(Routes, CastItems,
                            return name_of(std::get<0>(info.param), std::get<1>(info.param),
                                           casts()[std::get<2>(info.param)].name);
                          });
+
+/// Nobody asks for an error of devices here: their hosts ask each other now and then.
+TEST(CastWithoutCheck, TellsAllRanksAtTheSameExchange) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, comm.size());
+  const Grid grid({12, 10, 8}, machine, comm.rank());
+  const Halo halo({Reach::faces, {1, 1, 1}, {1, 1, 1}, {}});
+  Field field(grid, field_of("density", DType::f64, Layout::soa, 1, {1, 1, 1}));
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, RouteKind::direct};
+  Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, {Coding::Kind::cast}}}, options);
+  for (const std::int64_t id : grid.local())
+    set_numbers(field, id, Numbers(static_cast<std::size_t>(field.shape(id).elements), comm.rank() == 0 ? 1e39 : 1));
+  comm.barrier();
+  std::vector<Stream> streams = streams_of(grid);
+  std::string said;
+  std::int64_t done = 0;
+  for (; said.empty() && done < 200; ++done) {
+    said = error_of([&] { exchange.run(streams); });
+    finish(streams);
+  }
+  expect_words(said, {"item 0 (density by halo) is too large for its coding, cast"});
+  for (const std::int64_t elsewhere : comm.all_gather(done)) EXPECT_EQ(elsewhere, 65);
+}
+
+/// A rank that does not come to check() keeps nobody for longer than the limit.
+TEST(CastWithoutCheck, OnOneRankIsATimeOutOfTheOthers) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, comm.size());
+  const Grid grid({12, 10, 8}, machine, comm.rank());
+  const Halo halo({Reach::faces, {1, 1, 1}, {1, 1, 1}, {}});
+  Field field(grid, field_of("density", DType::f64, Layout::soa, 1, {1, 1, 1}));
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, RouteKind::direct};
+  options.wait_limit = 0.5;
+  Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, {Coding::Kind::cast}}}, options);
+  if (comm.rank() > 0) {
+    expect_words(error_of([&] { exchange.check(); }), {"waited longer than 0.5", "a value was too large"});
+  }
+  comm.barrier();
+}
 
 class CastBySomeDevices : public testing::TestWithParam<std::size_t> {};
 

@@ -47,7 +47,21 @@ def test_decompositions_have_rows_of_their_own(tmp_path: Path, cli: Cli) -> None
     }  # fmt: skip
 
 
+def test_slabs_and_pencils_have_rows_unasked(tmp_path: Path, cli: Cli) -> None:
+    words = ["--backend", "host", "--devices", "4", "--sizes", "8", "--turns", "xyz", "--folder", str(tmp_path)]
+    result = cli("bench", "transpose", *words)
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "transpose").glob("*.json")
+    rows = json.loads(path.read_text())["rows"]
+    # Of two planes of the cube, a pencil along y takes a half in x of those that are its own in z.
+    assert {row.get("decomposition"): row["bytes"] for row in rows} == {
+        None: 8**3 // 16 * 8, "slabs_to_pencils": 8**3 // 8 * 8, "pencils": 8**3 // 8 * 8
+    }  # fmt: skip
+
+
 def test_device_grids_follow_the_order_of_axes() -> None:
+    assert transpose.device_grids("slabs_to_pencils", "xyz", 4) == ((1, 1, 4), (2, 1, 2))
+    assert transpose.device_grids("slabs_to_pencils", "yzx", 8) == ((1, 1, 8), (1, 2, 4))
     assert transpose.device_grids("slabs", "zyx", 2) == ((1, 1, 2), (1, 1, 2))
     assert transpose.device_grids("pencils", "xyz", 2) == ((1, 2, 1), (2, 1, 1))
     assert transpose.device_grids("pencils", "yzx", 8) == ((1, 4, 2), (1, 2, 4))
