@@ -306,9 +306,10 @@ struct GatherScatter::Impl {
     for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
   }
 
-  /// Not what the caller records or traces, nor what Exchange::run records itself and watches.
+  /// Not what the caller records or traces, nor what Exchange::run records itself and watches, nor codings, whose ranks
+  /// ask each other for values that were too large.
   bool recordable(const Exchange& exchange, const std::vector<Stream>& streams) const {
-    return exchange.loopable() && !options.exchange.trace &&
+    return exchange.loopable() && !options.exchange.trace && options.coding == Coding{} &&
            std::none_of(streams.begin(), streams.end(), [](const Stream& stream) { return stream.capturing(); });
   }
 
