@@ -40,7 +40,7 @@ PYTHON_ROOMS = {
     "run": ("run",),
     "exchange": ("exchange", "fft", "machine"),
     "bench": ("bench", "case", "house"),
-    "flow": ("dns", "flow", "geometry", "pictures", "results", "sem", "stencil"),
+    "flow": ("dns", "flow", "geometry", "lbm", "pictures", "results", "sem", "stencil"),
 }
 #: Ranks of Open MPI that wait let others have the core, also where there are enough for all of them.
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
