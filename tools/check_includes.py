@@ -7,8 +7,8 @@ C++:
 A file may include headers of its own room and of rooms further right. Rooms that share a place in the chain do not
 include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). Files of
 route/ do not include each other, but for the shared ones listed here.
-Every public header stands in PUBLIC_ROOMS. Macros, backend #if and symbols of CUDA, NCCL, NVML and cuFFT are allowed
-in device/ alone, the symbols also in files named *_cuda.*.
+Every public header stands in PUBLIC_ROOMS or bears a solver's name. Macros, backend #if and symbols of CUDA, NCCL, NVML
+and cuFFT are allowed in device/ alone, the symbols also in files named *_cuda.*.
 
 Python, the package python/slipstream:
 
@@ -35,6 +35,12 @@ RANKS = [
 ]  # fmt: skip
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
+#: A solver has its room in Python, and public headers that bear its name.
+SOLVERS = re.findall(
+    r'"(\w+)": "slipstream\.\1\.solver"',
+    (Path(__file__).parents[1] / "python" / "slipstream" / "base" / "registry.py").read_text(encoding="utf-8"),
+)
+
 SIDEWAYS = {("route", "pattern"), ("route", "coding")}
 
 PUBLIC_ROOMS = {
@@ -47,10 +53,12 @@ PUBLIC_ROOMS = {
     "route": "route mover throttle window",
     "exchange": "exchange arena_report collective block_sums gather_scatter tuner",
     "fft": "fft",
-    "solver": "simulation guard lbm stencil_solver point_update dns sem sem_solver krylov",
+    "solver": "simulation guard point_update krylov",
     "io": "gather vtkhdf vtkhdf_hexahedra output checkpoint",
 }
-ROOM_OF_HEADER = {f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()}
+ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("", "_solver")} | {
+    f"{name}.hpp": room for room, names in PUBLIC_ROOMS.items() for name in names.split()
+}
 
 # What any file of route/ may include from route/.
 SHARED_IN_ROUTE = {
@@ -75,7 +83,7 @@ MACRO = re.compile(r"^\s*#\s*define\b")
 PACKAGE = Path("python", "slipstream")
 PYTHON_RANKS = [
     ["base"], ["machine"], ["exchange", "case"], ["geometry", "fft"], ["results", "flow"], ["pictures"], ["run"],
-    ["lbm", "stencil", "dns", "sem"], ["bench"], ["cli"],
+    SOLVERS, ["bench"], ["cli"],
 ]  # fmt: skip
 PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room in rooms}
 #: Its table leads to rooms further left.

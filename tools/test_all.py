@@ -35,13 +35,19 @@ BUDGET = 720
 SLOWEST = 10
 #: Two parts of the same inputs are one row.
 FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
-#: Rooms of tests/python that run in one process, by the part's name.
+#: Rooms of tests/python that run in one process, by the part's name; "flow" has those that are named nowhere else.
 PYTHON_ROOMS = {
     "run": ("run",),
     "exchange": ("exchange", "fft", "machine"),
     "bench": ("bench", "case", "house"),
-    "flow": ("dns", "flow", "geometry", "lbm", "pictures", "results", "sem", "stencil"),
 }
+PYTHON_ROOMS["flow"] = tuple(
+    sorted(
+        {path.parent.name for path in (ROOT / "tests" / "python").glob("*/test_*.py")}.difference(
+            *PYTHON_ROOMS.values()
+        )
+    )
+)
 #: Ranks of Open MPI that wait let others have the core, also where there are enough for all of them.
 YIELDING = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 #: Shards of all cells at each number of ranks: each takes some minutes.
