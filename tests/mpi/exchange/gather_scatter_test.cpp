@@ -363,6 +363,7 @@ TEST_P(LargeGatherScatter, TakesPointsBeyondTwoToThe31) {
   for (std::size_t n = 0; n < shared.size(); ++n) {
     const auto value = static_cast<std::int32_t>(n + 1);
     copy(streams[0], values.data() + shared[n].first, &value, sizeof(value));
+    streams[0].synchronize();
   }
   gs.run(streams, {{values.data(), 0}});
   const std::vector<std::int32_t> right{1 + 3 + 6, 2 + 4, 1 + 3 + 6, 2 + 4, 5, 1 + 3 + 6};

@@ -338,6 +338,55 @@ TEST_P(TransposesOfSomeDevices, BringEveryCellToItsPlace) {
 INSTANTIATE_TEST_SUITE_P(Backends, TransposesOfSomeDevices, testing::ValuesIn(backends_here()),
                          [](const auto& info) { return to_string(info.param); });
 
+class LargeTranspose : public testing::TestWithParam<Backend> {};
+
+/// The outermost planes along z become the outermost cells along x, beyond element 2^31 of both fields.
+TEST_P(LargeTranspose, IsAddressedBeyondTwoToThe31) {
+  if (const auto why = unavailable(GetParam(), 1); !why.empty()) GTEST_SKIP() << why;
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(GetParam(), 1);
+  const std::int64_t free = info(machine.device(0).local).memory_free, needed = std::int64_t{5} << 30;
+  if (free < needed) GTEST_SKIP() << "needs " << needed << " bytes, " << free << " are free";
+  constexpr std::int64_t n = 1300;
+  const Grid grid({n, n, n}, machine, comm.rank());
+  Field from(grid, {.name = "from", .type = DType::u8}), to(grid, {.name = "to", .type = DType::u8});
+  const BlockShape& shape = from.shape(0);
+  ASSERT_GT(shape.elements, std::int64_t{1} << 31);
+  const Transpose transpose(grid, grid, {.axes = {2, 1, 0}, .kept = {}});
+  Exchange exchange(comm, grid, {{&transpose, &from, &to}});
+  std::vector<Stream> streams = streams_of(grid);
+  const auto value = [](bool high, std::int64_t x, std::int64_t y) {
+    return static_cast<std::uint8_t>((x * (high ? 7 : 11) + y * 13 + (high ? 100 : 1)) % 251);
+  };
+  const auto plane_of = [&](const Field& field, std::int64_t z) {
+    return field.data(0) + shape.origin + z * shape.stride[2];
+  };
+  std::vector<std::uint8_t> plane(static_cast<std::size_t>(n * shape.stride[1]));
+  for (const bool high : {false, true}) {
+    for (std::int64_t y = 0; y < n; ++y)
+      for (std::int64_t x = 0; x < n; ++x)
+        plane[static_cast<std::size_t>(y * shape.stride[1] + x * shape.stride[0])] = value(high, x, y);
+    copy(streams[0], plane_of(from, high ? n - 1 : 0), plane.data(), plane.size());
+    streams[0].synchronize();
+  }
+  exchange.run(streams);
+  finish(streams);
+  exchange.check();
+  int wrong = 0;
+  for (const std::int64_t z : {std::int64_t{0}, n / 2, n - 1}) {
+    copy(streams[0], plane.data(), plane_of(to, z), plane.size());
+    streams[0].synchronize();
+    for (std::int64_t y = 0; y < n; ++y)
+      for (const bool high : {false, true})
+        wrong += plane[static_cast<std::size_t>(y * shape.stride[1] + (high ? n - 1 : 0) * shape.stride[0])] !=
+                 value(high, z, y);
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, LargeTranspose, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
+
 /// Two slabs along z and, turned or not, along x.
 struct Slabs {
   Communicator comm = Communicator::world();
