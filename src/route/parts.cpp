@@ -7,7 +7,7 @@ namespace {
 
 /// A launch costs what a link to the host takes for some hundred kilobytes.
 constexpr std::size_t smallest_part = 2 << 20, largest_part = 32 << 20;
-constexpr std::size_t most_parts = 16;
+constexpr std::size_t most_parts = 16, most_parts_unasked = 64;
 
 bool is_listed(const Leg& leg) { return leg.transfer->source.ids || leg.transfer->target.ids; }
 
@@ -17,6 +17,7 @@ std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Le
   const Knobs& knobs = message.knobs;
   if (message.combines || knobs.pack != Pack::fused || knobs.streams != Lanes::per_direction || knobs.sync) return {};
   std::size_t each = std::clamp(message.bytes / 8, smallest_part, largest_part);
+  each = std::max(each, message.bytes / most_parts_unasked);
   if (knobs.chunk > 0) each = std::max(static_cast<std::size_t>(knobs.chunk), message.bytes / most_parts);
   if (message.bytes < 2 * each || std::any_of(legs.begin(), legs.end(), is_listed)) return {};
   auto parts = cut(legs, each);
