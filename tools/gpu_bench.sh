@@ -79,13 +79,13 @@ transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,
 transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,nccl -n 2
 transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,nvshmem -n 2
 transpose_ways2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,staged --ways sends alltoallv ialltoallv put_fence put_lock nodes -n 2
+transpose_mpi2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,gpu_mpi --ways sends alltoallv ialltoallv -n 2
 allreduce | 4 | 60 | bench allreduce -n 4
 allreduce | 4 | 60 | bench allreduce --devices 4
 placement | 4 | 60 | bench placement -n 4
 placement | 4 | 60 | bench placement --devices 4
 trace | 2 | 60 | tools/trace_exchange.py --routes direct staged
 EOF
-  echo 'transpose_mpi2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,gpu_mpi --ways sends alltoallv ialltoallv -n 2'
   for label in 'ob1, smcuda' ucx; do
     echo "device_buffers | 2 | 300 | OMPI_MCA_pml=${label%,*} bench pingpong --device-buffers --label '$label' -n 2"
   done

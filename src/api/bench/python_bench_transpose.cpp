@@ -53,15 +53,22 @@ class Bench {
   }
 
  private:
-  /// Nodes lie along the axis that is cut most.
+  /// Each prime factor of the number of nodes goes to the axis that is cut most and by it.
   static GridOptions devices(const Machine& machine, const Extent& counts) {
     GridOptions options;
-    options.partition.nodes = {1, 1, 1};
-    options.partition.devices = counts;
-    const auto most = static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-    if (counts[most] % machine.nodes() != 0) return options;
-    options.partition.nodes[most] = machine.nodes();
-    options.partition.devices[most] /= machine.nodes();
+    Extent &nodes = options.partition.nodes, &devices = options.partition.devices;
+    nodes = {1, 1, 1};
+    devices = counts;
+    int left = machine.nodes();
+    for (int factor = 2; left > 1; ++factor)
+      for (; left % factor == 0; left /= factor) {
+        std::size_t most = 3;
+        for (std::size_t a = 0; a < 3; ++a)
+          if (devices[a] % factor == 0 && (most == 3 || devices[a] > devices[most])) most = a;
+        require(most < 3, "no axis of this decomposition is cut by the nodes");
+        nodes[most] *= factor;
+        devices[most] /= factor;
+      }
     return options;
   }
   static Extent turned(const Extent& cells, const std::array<int, 3>& axes) {

@@ -59,6 +59,14 @@ struct Space::Impl {
     count_copies();
   }
 
+  /// What the streams hold still reads what goes now.
+  ~Impl() {
+    for (Stream& stream : streams) try {
+        stream.synchronize();
+      } catch (const Error&) {
+      }
+  }
+
   void add_part(int device) {
     const auto begin = [&](int d) { return first_of(box.count(), machine.devices(), d); };
     Stream& stream = streams.emplace_back(machine.device(device).local);
