@@ -152,6 +152,13 @@ struct Space::Impl {
     return made;
   }
 
+  /// For callers, who may let go of it without a word to the streams.
+  Vector cleared(std::int64_t values) const {
+    Vector made = zeros(values);
+    for (Stream& stream : streams) stream.synchronize();
+    return made;
+  }
+
   const FineRule& fine() {
     if (finer.points == 0) finer = fine_rule(rule, order_kernels(rule.order).fine_points);
     return finer;
@@ -273,13 +280,13 @@ const Communicator& Space::comm() const { return impl_->comm; }
 const Machine& Space::machine() const { return impl_->machine; }
 GatherScatter& Space::gather_scatter() { return *impl_->sums; }
 
-Vector Space::vector() const { return impl_->zeros(impl_->cube); }
+Vector Space::vector() const { return impl_->cleared(impl_->cube); }
 
 int Space::fine_points() const { return order_kernels(impl_->rule.order).fine_points; }
 
 Vector Space::fine_vector() const {
   const std::int64_t m = fine_points();
-  return impl_->zeros(m * m * m);
+  return impl_->cleared(m * m * m);
 }
 
 void Space::carry(const std::array<const Vector*, 3>& c, const std::array<Vector*, 3>& fine) {
