@@ -401,16 +401,22 @@ INSTANTIATE_TEST_SUITE_P(Routes, CastItems,
                                           casts()[std::get<2>(info.param)].name);
                          });
 
-/// Nobody asks for an error of devices here: their hosts ask each other now and then.
-TEST(CastWithoutCheck, TellsAllRanksAtTheSameExchange) {
+/// A field that is cast between ranks by the devices alone.
+class CastWithoutCheck : public testing::Test {
+ protected:
+  CastWithoutCheck() { options.routes = {RouteKind::kernel, RouteKind::direct}; }
+  ExchangeItem item() { return {&halo, &field, nullptr, false, {Coding::Kind::cast}}; }
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, comm.size());
-  const Grid grid({12, 10, 8}, machine, comm.rank());
-  const Halo halo({Reach::faces, {1, 1, 1}, {1, 1, 1}, {}});
-  Field field(grid, field_of("density", DType::f64, Layout::soa, 1, {1, 1, 1}));
+  const Grid grid{{12, 10, 8}, machine, comm.rank()};
+  const Halo halo{{Reach::faces, {1, 1, 1}, {1, 1, 1}, {}}};
+  Field field{grid, field_of("density", DType::f64, Layout::soa, 1, {1, 1, 1})};
   ExchangeOptions options;
-  options.routes = {RouteKind::kernel, RouteKind::direct};
-  Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, {Coding::Kind::cast}}}, options);
+};
+
+/// Nobody asks for an error of devices here: their hosts ask each other now and then.
+TEST_F(CastWithoutCheck, TellsAllRanksAtTheSameExchange) {
+  Exchange exchange(comm, grid, {item()}, options);
   for (const std::int64_t id : grid.local())
     set_numbers(field, id, Numbers(static_cast<std::size_t>(field.shape(id).elements), comm.rank() == 0 ? 1e39 : 1));
   comm.barrier();
@@ -426,16 +432,9 @@ TEST(CastWithoutCheck, TellsAllRanksAtTheSameExchange) {
 }
 
 /// A rank that does not come to check() keeps nobody for longer than the limit.
-TEST(CastWithoutCheck, OnOneRankIsATimeOutOfTheOthers) {
-  const Communicator comm = Communicator::world();
-  const Machine machine = machine_here(Backend::host, comm.size());
-  const Grid grid({12, 10, 8}, machine, comm.rank());
-  const Halo halo({Reach::faces, {1, 1, 1}, {1, 1, 1}, {}});
-  Field field(grid, field_of("density", DType::f64, Layout::soa, 1, {1, 1, 1}));
-  ExchangeOptions options;
-  options.routes = {RouteKind::kernel, RouteKind::direct};
+TEST_F(CastWithoutCheck, OnOneRankIsATimeOutOfTheOthers) {
   options.wait_limit = 0.5;
-  Exchange exchange(comm, grid, {{&halo, &field, nullptr, false, {Coding::Kind::cast}}}, options);
+  Exchange exchange(comm, grid, {item()}, options);
   if (comm.rank() > 0) {
     expect_words(error_of([&] { exchange.check(); }), {"waited longer than 0.5", "a value was too large"});
   }
