@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -115,6 +116,45 @@ void march_between_walls() {
 TYPED_TEST(MarchOf, ABlockBetweenWallsGivesTheBitsOfSingleCells) {
   march_between_walls<TypeParam, WallTiles::all>();
   march_between_walls<TypeParam, WallTiles::apart>();
+}
+
+/// Cells beside walls at rest, and such as links have brought populations to.
+TYPED_TEST(MarchOf, ListedCellsByTeamsGiveTheBitsOfThoseByOneThread) {
+  using S = TypeParam;
+  using T = typename S::Number;
+  using Collision = Regularised<T, true, true>;
+  const Domain domain{{13, 7, 5}, 1};
+  std::vector<BoundaryCell> cells;
+  std::vector<std::uint32_t> list;
+  std::mt19937 random(9);
+  int arriving = 0;
+  for (int k = 0; k < 5; ++k)
+    for (int j = 0; j < 7; ++j)
+      for (int i = 0; i < 13; ++i) {
+        if (random() % 3 == 0) continue;
+        list.push_back(static_cast<std::uint32_t>(cells.size()));
+        cells.push_back({{i, j, k}, static_cast<std::uint32_t>(random() & 0x7fffe)});
+        if (random() % 4 == 0) cells.back().arrivals = arriving++;
+      }
+  std::shuffle(list.begin(), list.end(), random);
+  list.resize(list.size() / 32 * 32 + 5);  // the last team has room
+  std::vector<T> brought(static_cast<std::size_t>(D3Q19::q * arriving));
+  std::uniform_real_distribution<T> number(T(-0.01), T(0.01));
+  for (T& one : brought) one = number(random);
+  const auto step = [&](Rig<S>& rig) {
+    rig.arrays.boundary = {cells.data(), {}, brought.data(), arriving, list};
+    return StepBoundary<S, Collision>{
+        {MomentCells<S>(rig.arrays), reinterpret_cast<typename S::Word*>(rig.arrays.populations_out.origin),
+         Collision(Model{}), Scalars<const std::uint8_t>()},
+        list.data()};
+  };
+  Rig<S> by_one(domain), by_teams(domain);
+  const auto right = step(by_one);
+  for (std::size_t n = 0; n < list.size(); ++n) right(static_cast<std::int64_t>(n));
+  const StepBoundaryByTeams<S, Collision> teams{step(by_teams), static_cast<std::int64_t>(list.size())};
+  run_threaded(teams.teams(), teams.threads, teams.shared_bytes, teams);
+  EXPECT_GT(arriving, 10);
+  EXPECT_EQ(bits_of(by_teams.after), bits_of(by_one.after));
 }
 
 }  // namespace
