@@ -137,10 +137,10 @@ struct Options {
   GridOptions grid;                     ///< `periodic` is taken from above
   ExchangeOptions exchange;             ///< its trace records the steps, too
   Coding coding = {};                   ///< of populations that travel between blocks
-  /// By moments: the cells along x and y that a team of threads takes, {64, 4} or {32, 8}, and the planes along z that
-  /// it goes through at most. On the host a team takes whole rows, as many as the tile is high. 0: what suits the
-  /// number format, or where `tune` is given the fastest. Where cells are skipped a GPU takes the usual tile. The same
-  /// bits.
+  /// By moments: the cells along x and y that a team of threads takes, {64, 4} or {32, 8}, in f16 {64, 8} or {32, 16},
+  /// and the planes along z that it goes through at most. On the host a team takes whole rows, as many as the tile is
+  /// high. 0: what suits the number format, or where `tune` is given the fastest. A GPU takes the usual tile where the
+  /// step knows walls. The same bits.
   std::array<int, 2> tile{0, 0};
   int chunk = 0;
   std::optional<TuneOptions> tune;  ///< given: the exchange's routes are measured, or taken from the cache

@@ -84,6 +84,12 @@ def _representation(case: LbmCase) -> Iterator[Problem]:
                 yield ("lbm", key), 'shares out a step by moments; take lbm.representation = "moments", or leave it out'
         return
     cells = case.grid.cells
+    tiles = ("64x8", "32x16") if lbm.precision == "f16" else ("64x4", "32x8")
+    if lbm.tile not in ("auto", *tiles):
+        yield (
+            ("lbm", "tile"),
+            f'{lbm.precision} has no tile of {lbm.tile} cells; take "{tiles[0]}", "{tiles[1]}" or "auto"',
+        )
     if lbm.tile_cells[0] > cells[0] or lbm.tile_cells[1] > cells[1]:
         yield ("lbm", "tile"), f'{lbm.tile} cells do not fit a grid of {" x ".join(map(str, cells))}; take "auto"'
     if lbm.chunk != "auto" and lbm.chunk > cells[2]:

@@ -55,11 +55,11 @@ class LbmTable(Table):
         "64 on the host.",
     )
 
-    tile: Literal["auto", "64x4", "32x8"] = Field(
+    tile: Literal["auto", "64x4", "32x8", "64x8", "32x16"] = Field(
         "auto",
-        description="By moments: cells along x and y that a team of threads takes; on the host "
-        "whole rows, as many as the tile is high. auto: what suits the precision, or the fastest where exchange.tune "
-        "measures. The same bits.",
+        description="By moments: cells along x and y that a team of threads takes, in f16 64x8 or 32x16, else 64x4 or "
+        "32x8; on the host whole rows, as many as the tile is high. auto: what suits the precision, or the fastest "
+        "where exchange.tune measures. The same bits.",
     )
     chunk: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto",

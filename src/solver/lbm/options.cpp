@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "solver/cell_rows.hpp"
+#include "solver/lbm/by_moments/tiles.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
 #include "solver/lbm/step/in_place_halo.hpp"
@@ -92,6 +93,9 @@ void check_representation(const Options& o) {
                                            " (" + reason + "): take that lattice, or the representation populations");
   require(o.streaming == Streaming::two,
           "moments are read and written in two arrays: take the streaming pattern two, or populations in place");
+  require(o.precision != DType::f16 || o.alignment % 4 == 0,
+          "moments of 16 bits are loaded by pairs: take an alignment of 4 bytes or a multiple, not of " +
+              std::to_string(o.alignment));
   require(!o.layout || *o.layout == Layout::soa, "moments lie by rows along x: take the layout soa, or leave it out");
   require(o.solids != Solids::sparse,
           "by moments all cells are stored: take the solids dense, flags or auto, or the representation populations");
@@ -102,9 +106,12 @@ void check_teams(const Options& o) {
   if (o.tile == none && o.chunk == 0) return;
   require(o.representation == Representation::moments,
           "tile and chunk share out a step by moments: take that representation, or leave them out");
-  const std::string tile = "a tile of " + std::to_string(o.tile[0]) + " x " + std::to_string(o.tile[1]) + " cells";
-  require(o.tile == none || o.tile == std::array{64, 4} || o.tile == std::array{32, 8},
-          "there is no " + tile.substr(2) + ": take 64 x 4 or 32 x 8");
+  const auto [wide, high] = tiles_of(size_of(o.precision));
+  const auto text = [](const std::array<int, 2>& t) { return std::to_string(t[0]) + " x " + std::to_string(t[1]); };
+  const std::string tile = "a tile of " + text(o.tile) + " cells";
+  require(
+      o.tile == none || o.tile == wide || o.tile == high,
+      "there is no " + tile.substr(2) + " in " + to_string(o.precision) + ": take " + text(wide) + " or " + text(high));
   require(o.tile[0] <= o.cells[0] && o.tile[1] <= o.cells[1],
           tile + " does not fit a grid of " + slipstream::to_string(o.cells) + ": leave the tile out");
   require(o.chunk >= 0 && o.chunk <= o.cells[2], "a team goes through 1 to " + std::to_string(o.cells[2]) +

@@ -356,7 +356,12 @@ def test_moments_move_twenty_numbers_a_cell_and_are_recursive_unless_told(small:
         (["lbm.representation=moments", "lbm.solids=sparse"], "moments cannot be had with 'sparse'"),
         (["lbm.representation=moments", "lbm.layout=soa_z"], "moments cannot be had with 'soa_z'"),
         (["lbm.representation=moments", "lbm.tile=64x4"], "64x4 cells do not fit a grid of 16 x 16 x 16"),
-        (["lbm.representation=moments", "lbm.tile=16x4"], "lbm.tile: should be 'auto', '64x4' or '32x8'"),
+        (
+            ["lbm.representation=moments", "lbm.tile=16x4"],
+            "lbm.tile: should be 'auto', '64x4', '32x8', '64x8' or '32x16'",
+        ),
+        (["lbm.representation=moments", "lbm.precision=f16", "lbm.tile=64x4"], "f16 has no tile of 64x4 cells"),
+        (["lbm.representation=moments", "lbm.tile=32x16"], "f32 has no tile of 32x16 cells"),
         (["lbm.representation=moments", "lbm.chunk=17"], "the grid has 16 planes along z, fewer than 17"),
         (["lbm.chunk=8"], "lbm.chunk: shares out a step by moments"),
     ],

@@ -49,34 +49,73 @@ struct StoredMomentsF16 {
   };
 };
 
-/// The moments of a cell, and where the others lie from the first: in the order of TenMoments.
+template <int n>
+using Nth = std::integral_constant<int, n>;
+/// In the order of TenMoments; word(n) is the n-th, put(n, word) takes it.
+template <class S, class F>
+SLIP_FN TenMoments<typename S::Number> moments_of_words(const F& word) {
+  const auto part = [&](auto n) { return S::template load<n()>(word(n)); };
+  return {part(Nth<0>{}), part(Nth<1>{}), part(Nth<2>{}), part(Nth<3>{}), part(Nth<4>{}),
+          part(Nth<5>{}), part(Nth<6>{}), part(Nth<7>{}), part(Nth<8>{}), part(Nth<9>{})};
+}
+template <class S, class F>
+SLIP_FN void words_of_moments(const TenMoments<typename S::Number>& m, const F& put) {
+  const typename S::Rounding rounded(m);
+  const auto part = [&](auto n, typename S::Number value) { put(n, rounded.template store<n()>(value)); };
+  part(Nth<0>{}, m.excess);
+  part(Nth<1>{}, m.x);
+  part(Nth<2>{}, m.y);
+  part(Nth<3>{}, m.z);
+  part(Nth<4>{}, m.xx);
+  part(Nth<5>{}, m.yy);
+  part(Nth<6>{}, m.zz);
+  part(Nth<7>{}, m.xy);
+  part(Nth<8>{}, m.xz);
+  part(Nth<9>{}, m.yz);
+}
+/// The moments of a cell, the first of which lies at `at`.
 template <class S>
 SLIP_FN TenMoments<typename S::Number> load_moments(const typename S::Word* at, std::int64_t component) {
-  return {S::template load<0>(at[0]),
-          S::template load<1>(at[component]),
-          S::template load<2>(at[2 * component]),
-          S::template load<3>(at[3 * component]),
-          S::template load<4>(at[4 * component]),
-          S::template load<5>(at[5 * component]),
-          S::template load<6>(at[6 * component]),
-          S::template load<7>(at[7 * component]),
-          S::template load<8>(at[8 * component]),
-          S::template load<9>(at[9 * component])};
+  return moments_of_words<S>([&](auto n) { return at[n() * component]; });
 }
 template <class S>
 SLIP_FN void store_moments(typename S::Word* at, std::int64_t component, const TenMoments<typename S::Number>& m) {
-  const typename S::Rounding rounded(m);
-  at[0] = rounded.template store<0>(m.excess);
-  at[component] = rounded.template store<1>(m.x);
-  at[2 * component] = rounded.template store<2>(m.y);
-  at[3 * component] = rounded.template store<3>(m.z);
-  at[4 * component] = rounded.template store<4>(m.xx);
-  at[5 * component] = rounded.template store<5>(m.yy);
-  at[6 * component] = rounded.template store<6>(m.zz);
-  at[7 * component] = rounded.template store<7>(m.xy);
-  at[8 * component] = rounded.template store<8>(m.xz);
-  at[9 * component] = rounded.template store<9>(m.yz);
+  words_of_moments<S>(m, [&](auto n, typename S::Word word) { at[n() * component] = word; });
 }
+
+/// Of cells that are neighbours along x, each moment's words loaded and stored at once.
+template <class S, int lanes>
+struct TenWords {
+  using T = typename S::Number;
+  using Word = typename S::Word;
+  struct alignas(lanes * sizeof(Word)) Words {
+    Word of[lanes];
+  };
+  Words words[10];
+
+  SLIP_FN void load(const Word* at, std::int64_t component) {
+    unrolled<0, 10>([&](auto n) { words[n()] = *reinterpret_cast<const Words*>(at + n() * component); });
+  }
+  SLIP_FN void store(Word* at, std::int64_t component) const {
+    unrolled<0, 10>([&](auto n) { *reinterpret_cast<Words*>(at + n() * component) = words[n()]; });
+  }
+  template <int lane>
+  SLIP_FN void load_one(const Word* at, std::int64_t component) {
+    unrolled<0, 10>([&](auto n) { words[n()].of[lane] = at[n() * component]; });
+  }
+  template <int lane>
+  SLIP_FN void store_one(Word* at, std::int64_t component) const {
+    unrolled<0, 10>([&](auto n) { at[n() * component] = words[n()].of[lane]; });
+  }
+  template <int lane>
+  SLIP_FN TenMoments<T> moments() const {
+    return moments_of_words<S>([&](auto n) { return words[n()].of[lane]; });
+  }
+  template <int lane>
+  SLIP_FN void set(const TenMoments<T>& m) {
+    words_of_moments<S>(m, [&](auto n, Word word) { words[n()].of[lane] = word; });
+  }
+};
 
 /// `S`: how they are stored. Moments are those that a cell left when it last collided.
 template <class S>

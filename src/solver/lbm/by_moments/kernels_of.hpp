@@ -56,8 +56,11 @@ class MomentKernelsOf final : public CellKernels<MomentCells<S>> {
 
   void step_boundary(Stream& stream, const BlockArrays& b, const Model& model) const override {
     with_collision(model, [&]<class Collision>(const Collision& collision) {
-      launch_per_link(stream, b.boundary.list.size(),
-                      StepBoundary<S, Collision>{step_of(b, collision), b.boundary.list.data()}, b.together);
+      const StepBoundary<S, Collision> step{step_of(b, collision), b.boundary.list.data()};
+      if (stream.device().backend == Backend::host || b.together)
+        return launch_per_link(stream, b.boundary.list.size(), step, b.together);
+      const StepBoundaryByTeams<S, Collision> teams{step, static_cast<std::int64_t>(b.boundary.list.size())};
+      launch_teams_on_gpu(stream, teams.teams(), teams.threads, teams.shared_bytes, teams);
     });
   }
 

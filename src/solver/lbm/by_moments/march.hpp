@@ -3,16 +3,20 @@
 // crosses through fast memory; cells of the ring round it are computed by both tiles that they lie between. So each
 // cell is read once, but for the ring, and written once.
 #include <algorithm>
+#include <array>
 
 #include <slipstream/device/caches.hpp>
 #include <slipstream/launch.hpp>
 
 #include "solver/lbm/by_moments/step.hpp"
+#include "solver/lbm/by_moments/tiles.hpp"
 
 namespace slipstream::lbm {
 
 struct MarchShape {
   int width, height;  ///< of a tile
+  int lanes;          ///< cells of a thread, neighbours along x: what they hold is loaded and stored at once
+  int resident;       ///< teams that a multiprocessor holds
   int deepest;        ///< planes of a team: teams that drift apart no longer share the ring in the second cache
   bool early;         ///< a plane's own cells are loaded while the one before is sent
   bool ring_early;    ///< the ring's, too; in f64 it does not fit into registers
@@ -21,114 +25,174 @@ struct MarchShape {
 /// By the bytes of a stored moment and the width of a tile, what was fastest on an H100; docs/notes/performance.md has
 /// the others.
 constexpr MarchShape march_shape(std::size_t bytes, int width) {
-  const int height = 256 / width;
-  if (bytes == 8) return {width, height, 32, true, false, 0};
-  if (bytes == 4) return {width, height, 128, true, true, 0};
-  return {width, height, 48, false, false, width == 64 ? 2 : 0};
+  const int height = tiles_of(bytes)[width == 64 ? 0 : 1][1];
+  if (bytes == 8) return {width, height, 1, 2, 32, true, false, 0};
+  if (bytes == 4) return {width, height, 1, 3, 128, true, true, 0};
+  return {width, height, 2, 2, 48, false, false, width == 64 ? 2 : 0};
 }
 constexpr int usual_tile_width(std::size_t bytes) { return bytes == 8 ? 32 : 64; }
 
+/// Which tiles look for walls: none, all, or those beside them, which are parts of their own.
+enum class WallTiles : std::uint8_t { none, all, apart };
+/// Where some are known.
+constexpr WallTiles wall_tiles(std::size_t bytes) { return bytes == 8 ? WallTiles::apart : WallTiles::all; }
+
+/// A box shared out to teams: columns of tiles, in layers of so many planes.
+struct MarchPart {
+  std::array<int, 3> low, high;
+  int tiles_x, tiles_y, depth;
+  SLIP_FN int teams() const { return tiles_x * tiles_y * ((high[2] - low[2] + depth - 1) / depth); }
+};
+
 /// Takes solid cells like all others: what asks for flags costs more than what it spares. `walls`: the step knows some
 /// at the block's sides.
-template <class S, class Collision, int tile_width, bool walls>
+template <class S, class Collision, MarchShape shape, bool walls>
 struct MarchTiles {
   using T = typename S::Number;
   using Word = typename S::Word;
   static constexpr bool recursive = Collision::third_order;
-  static constexpr MarchShape shape = march_shape(sizeof(Word), tile_width);
-  static constexpr int width = shape.width, height = shape.height, threads = width * height;
-  static constexpr int resident = sizeof(T) == 8 ? 2 : 3;
+  static constexpr int width = shape.width, height = shape.height, lanes = shape.lanes;
+  static constexpr int threads = width * height / lanes, resident = shape.resident;
   static constexpr int row = width + 2, cells = row * (height + 2), ring = 2 * row + 2 * height;
   static_assert(ring <= threads, "a thread takes one cell of the ring");
+  static_assert(lanes == 1 || lanes == 2);
   /// Populations that leave their column: all but those at rest and along z.
   static constexpr int shared = 16;
   static constexpr std::size_t shared_bytes = 2 * shared * cells * sizeof(T);
 
-  StepCells<S, Collision> step;
-  int low[3], high[3];  ///< of the box
-  int tiles_x, tiles_y, depth;
+  const StepCells<S, Collision>& step;
+  const MarchPart& part;
 
-  /// The number among those in fast memory of a population, and of its place there from a cell to the one that sent it.
+  /// Where a column of the tile or of its ring lies in fast memory. Of pairs the even columns of a row come first, so
+  /// that threads side by side find theirs side by side.
+  static SLIP_FN int column_place(int at_x, int at_y) {
+    return at_y * row + (lanes == 1 ? at_x : at_x % 2 * (row / 2) + at_x / 2);
+  }
+  /// From a thread's place, that of its first cell or of the even column before it, to one of its cells' neighbours.
+  template <int lane, int x, int y>
+  static constexpr int neighbour() {
+    constexpr int along = 1 + lane + x;
+    return y * row + (lanes == 1 ? x : along % 2 * (row / 2) + along / 2);
+  }
+  /// The number among those in fast memory of a population.
   template <int i>
   static constexpr int slot() {
     int n = 0;
     for (int p = 1; p < i; ++p) n += D3Q19::velocity[p][0] != 0 || D3Q19::velocity[p][1] != 0;
     return n;
   }
-  template <int i>
-  static constexpr int place() {
-    return slot<i>() * cells - D3Q19::velocity[i][0] - D3Q19::velocity[i][1] * row;
+  /// Where a cell of a thread puts the population that it sends, and where it reads the one that comes to it.
+  template <int lane, int x, int y, int z>
+  static SLIP_FN T& sent(T* place) {
+    return place[slot<index_of<D3Q19>(x, y, z)>() * cells + neighbour<lane, 0, 0>()];
   }
-  template <int x, int y, int z>
-  static SLIP_FN T from(const T* own) {
-    return own[place<index_of<D3Q19>(x, y, z)>()];
+  template <int lane, int x, int y, int z>
+  static SLIP_FN T& coming(T* place) {
+    return place[slot<index_of<D3Q19>(x, y, z)>() * cells + neighbour<lane, -x, -y>()];
   }
   /// Five populations that cross a plane, by how they move in it.
   struct Five {
     T across, px, mx, py, my;
     SLIP_FN Crossing<T> sums() const { return {across, px, mx, py, my}; }
   };
-  template <int z>
-  static SLIP_FN Five crossing(const T* own, T across) {
-    return {across, from<1, 0, z>(own), from<-1, 0, z>(own), from<0, 1, z>(own), from<0, -1, z>(own)};
+  template <int lane, int z>
+  static SLIP_FN Five crossing(T* p, T across) {
+    return {across, coming<lane, 1, 0, z>(p), coming<lane, -1, 0, z>(p), coming<lane, 0, 1, z>(p),
+            coming<lane, 0, -1, z>(p)};
   }
-  static SLIP_FN Staying<T> staying(const T* own, T rest) {
+  template <int lane>
+  static SLIP_FN Staying<T> staying(T* p, T rest) {
     return {rest,
-            from<1, 0, 0>(own),
-            from<-1, 0, 0>(own),
-            from<0, 1, 0>(own),
-            from<0, -1, 0>(own),
-            from<1, 1, 0>(own),
-            from<-1, -1, 0>(own),
-            from<1, -1, 0>(own),
-            from<-1, 1, 0>(own)};
+            coming<lane, 1, 0, 0>(p),
+            coming<lane, -1, 0, 0>(p),
+            coming<lane, 0, 1, 0>(p),
+            coming<lane, 0, -1, 0>(p),
+            coming<lane, 1, 1, 0>(p),
+            coming<lane, -1, -1, 0>(p),
+            coming<lane, 1, -1, 0>(p),
+            coming<lane, -1, 1, 0>(p)};
   }
   /// What a wall sends back to a cell that lies beside it along x or y, (x, y) being the way out of the wall: put where
   /// the cell will read it, from its own places in this plane and in the one before, where what it sent lies. What
   /// comes from below has been read before and is returned.
-  template <int x, int y>
-  static SLIP_FN T put_back(const T* before, T* here) {
+  template <int lane, int x, int y>
+  static SLIP_FN T put_back(T* before, T* here) {
     constexpr int tx = y != 0, ty = x != 0;
-    const T straight = from_place<-x, -y, 0>(here), one = from_place<-x - tx, -y - ty, 0>(here),
-            other = from_place<-x + tx, -y + ty, 0>(here), falling = from_place<-x, -y, 1>(before);
-    at_reader<x, y, 0>(here) = straight;
-    at_reader<x + tx, y + ty, 0>(here) = one;
-    at_reader<x - tx, y - ty, 0>(here) = other;
-    at_reader<x, y, -1>(here) = falling;
-    return from_place<-x, -y, -1>(here);
+    const T straight = sent<lane, -x, -y, 0>(here), one = sent<lane, -x - tx, -y - ty, 0>(here),
+            other = sent<lane, -x + tx, -y + ty, 0>(here), falling = sent<lane, -x, -y, 1>(before);
+    coming<lane, x, y, 0>(here) = straight;
+    coming<lane, x + tx, y + ty, 0>(here) = one;
+    coming<lane, x - tx, y - ty, 0>(here) = other;
+    coming<lane, x, y, -1>(here) = falling;
+    return sent<lane, -x, -y, -1>(here);
   }
-  template <int x, int y, int z>
-  static SLIP_FN T from_place(const T* own) {
-    return own[slot<index_of<D3Q19>(x, y, z)>() * cells];
+  template <int lane>
+  static SLIP_FN void put(const Sending<T>& s, T* place) {
+    unrolled<1, D3Q19::q>([&](auto i) {
+      constexpr int x = D3Q19::velocity[i()][0], y = D3Q19::velocity[i()][1], z = D3Q19::velocity[i()][2];
+      if constexpr (x != 0 || y != 0) sent<lane, x, y, z>(place) = s.template population<i()>();
+    });
   }
-  template <int x, int y, int z>
-  static SLIP_FN T& at_reader(T* own) {
-    return own[place<index_of<D3Q19>(x, y, z)>()];
-  }
-  static SLIP_FN void put(const Sending<T>& s, T* own) {
+  static SLIP_FN void put_of_ring(const Sending<T>& s, T* place) {
     unrolled<1, D3Q19::q>([&](auto i) {
       if constexpr (D3Q19::velocity[i()][0] != 0 || D3Q19::velocity[i()][1] != 0)
-        own[slot<i()>() * cells] = s.template population<i()>();
+        place[slot<i()>() * cells] = s.template population<i()>();
     });
   }
 
-  /// A cell of the tile or of its ring: its place in fast memory, -1 where no cell of the box reads it, and in memory.
+  /// Whether a cell of the box reads what a column sends, and where that lies in a plane.
+  SLIP_FN bool needed(int x, int y) const {
+    const auto& in = step.in;
+    return x >= part.low[0] - 1 && x <= part.high[0] && y <= part.high[1] &&
+           !(walls && (in.walls.behind(0, x) || in.walls.behind(1, y)));
+  }
+  SLIP_FN std::int32_t column(int x, int y) const {
+    return static_cast<std::int32_t>(step.in.wrapped(x, 0) + step.in.wrapped(y, 1) * step.in.row);
+  }
+
+  /// Cells of a thread in the tile.
+  struct Own {
+    int place = 0;
+    std::int32_t column[lanes] = {};
+    unsigned facts = 0;  ///< in one register: of each cell whether it is needed, inside, the sides along x and y
+    SLIP_FN bool needed(int lane) const { return (facts >> lane & 1u) != 0; }
+    SLIP_FN bool inside(int lane) const { return (facts >> (2 + lane) & 1u) != 0; }
+    SLIP_FN bool all_inside() const { return (facts >> 2 & 3u) == (1u << lanes) - 1; }
+    SLIP_FN bool any_inside() const { return (facts >> 2 & 3u) != 0; }
+    /// They are neighbours in memory.
+    SLIP_FN bool at_once() const { return lanes == 1 ? needed(0) : (facts & 16u) != 0; }
+    SLIP_FN unsigned sides(int lane) const { return facts >> (8 + 8 * lane) & 15u; }
+  };
+  SLIP_FN Own own_cells(int base_x, int base_y, int thread) const {
+    Own own;
+    const int at_x = thread % (width / lanes), at_y = thread / (width / lanes), y = base_y + at_y;
+    own.place = lanes == 1 ? column_place(1 + at_x, 1 + at_y) : (1 + at_y) * row + at_x;
+    bool all = true;
+    unrolled<0, lanes>([&](auto lane) {
+      const int x = base_x + lanes * at_x + lane();
+      if (needed(x, y)) {
+        own.facts |= 1u << lane();
+        own.column[lane()] = column(x, y);
+      }
+      all = all && needed(x, y) && own.column[lane()] == own.column[0] + lane();
+      if (x >= part.low[0] && x < part.high[0] && y < part.high[1]) own.facts |= 4u << lane();
+      if constexpr (walls) own.facts |= (step.in.walls.along(0, x) | step.in.walls.along(1, y)) << (8 + 8 * lane());
+    });
+    if (all) own.facts |= 16u;
+    return own;
+  }
+  /// A cell of the ring: its place in fast memory, -1 where no cell of the box reads it, and in a plane.
   struct Seat {
     int place = -1;
-    std::int32_t column = 0;  ///< within a plane
+    std::int32_t column = 0;
   };
-  SLIP_FN Seat seat(int base_x, int base_y, int at_x, int at_y) const {
-    const int x = base_x + at_x - 1, y = base_y + at_y - 1;
-    const auto& in = step.in;
-    if (x > high[0] || y > high[1] || (walls && (in.walls.behind(0, x) || in.walls.behind(1, y)))) return {};
-    return {at_y * row + at_x, static_cast<std::int32_t>(in.wrapped(x, 0) + in.wrapped(y, 1) * in.row)};
-  }
   SLIP_FN Seat ring_seat(int base_x, int base_y, int thread) const {
     if (thread >= ring) return {};
-    if (thread < row) return seat(base_x, base_y, thread, 0);
-    if (thread < 2 * row) return seat(base_x, base_y, thread - row, height + 1);
     const int n = thread - 2 * row;
-    return seat(base_x, base_y, n % 2 == 0 ? 0 : row - 1, 1 + n / 2);
+    const int at_x = n < 0 ? thread % row : n % 2 * (row - 1), at_y = n < 0 ? thread / row * (height + 1) : 1 + n / 2;
+    const int x = base_x + at_x - 1, y = base_y + at_y - 1;
+    if (!needed(x, y)) return {};
+    return {column_place(at_x, at_y), column(x, y)};
   }
 
   /// Threads share out the lines of a plane's tile, in all ten moments: that of one of them in plane 0, or null.
@@ -136,101 +200,133 @@ struct MarchTiles {
     constexpr int lines = std::max(1, width * static_cast<int>(sizeof(Word)) / 128), tile = lines * height;
     static_assert(shape.ahead == 0 || 10 * tile <= threads, "a thread fetches one line");
     const int x = base_x + thread % lines * (width / lines), y = base_y + thread / lines % height;
-    if (thread >= 10 * tile || x >= high[0] || y >= high[1]) return nullptr;
+    if (thread >= 10 * tile || x >= part.high[0] || y >= part.high[1]) return nullptr;
     return step.in.origin + thread / tile * step.in.component + x + y * step.in.row;
   }
 
+  /// `index`: of the team among those of the part.
   template <class Team>
-  SLIP_FN void operator()(const Team& team) const {
+  SLIP_FN void run(const Team& team, int index) const {
     T* const memory = team.template shared<T>();
-    const auto tile = static_cast<int>(team.index() % (tiles_x * tiles_y)),
-               layer = static_cast<int>(team.index() / (tiles_x * tiles_y));
-    const int base_x = low[0] + tile % tiles_x * width, base_y = low[1] + tile / tiles_x * height;
-    const int first = low[2] + layer * depth, end = first + depth < high[2] ? first + depth : high[2];
+    const int tiles_x = part.tiles_x, tiles = tiles_x * part.tiles_y, tile = index % tiles, layer = index / tiles;
+    const int base_x = part.low[0] / lanes * lanes + tile % tiles_x * width,
+              base_y = part.low[1] + tile / tiles_x * height;
+    const int first = part.low[2] + layer * part.depth,
+              end = first + part.depth < part.high[2] ? first + part.depth : part.high[2];
+    const auto& beside_walls = step.in.walls;
     // What a thread keeps from plane to plane.
-    Seat own, beside;
-    bool inside = false;
-    TenMoments<T> next{}, next_beside{};
-    T rest = 0, up = 0, down = 0;
-    Five rising{};
-    Arrived<T> arrived;
-    const Word* line = nullptr;
-    unsigned beside_column = 0;  // sides along x and y
-    T kept[2][6];
-
-    const auto sides_of = [&](int k) { return beside_column | step.in.walls.along(2, k); };
-    const auto plane_of = [&](int k) { return step.in.wrapped(k, 2) * step.in.plane; };
-    const auto load = [&](Seat& at, int k, TenMoments<T>& to) {
-      if (at.place < 0 || k > end || (walls && step.in.walls.behind(2, k))) return;
-      const Word* const from = step.in.origin + plane_of(k) + at.column;
-      to = load_moments<S>(from, step.in.component);
+    Own own;
+    Seat beside;
+    TenWords<S, lanes> next{};
+    TenWords<S, 1> next_beside{};
+    struct Lane {
+      T rest = 0, up = 0, down = 0;
+      Five rising{};
+      Arrived<T> arrived;
     };
-    const auto load_own = [&](int k) { load(own, k, next); };
-    const auto load_ring = [&](int k) { load(beside, k, next_beside); };
+    Lane lane[lanes];
+    const Word* line = nullptr;
+    T kept[2][lanes][6];
+
+    const auto plane_of = [&](int k) { return step.in.wrapped(k, 2) * step.in.plane; };
+    const auto plane_at = [&](int k) { return memory + ((k - first) & 1) * shared * cells; };
+    const auto nobody = [&](int k) { return k > end || (walls && beside_walls.behind(2, k)); };
+    const auto load_own = [&](int k) {
+      if (nobody(k)) return;
+      const Word* const from = step.in.origin + plane_of(k);
+      if (own.at_once()) return next.load(from + own.column[0], step.in.component);
+      if constexpr (lanes > 1)
+        unrolled<0, lanes>([&](auto l) {
+          if (own.needed(l())) next.template load_one<l()>(from + own.column[l()], step.in.component);
+        });
+    };
+    const auto load_ring = [&](int k) {
+      if (beside.place >= 0 && !nobody(k))
+        next_beside.load(step.in.origin + plane_of(k) + beside.column, step.in.component);
+    };
     const auto fetch = [&](int k) {
       if (line != nullptr && k <= end) fetch_ahead(line + plane_of(k));
     };
     // Beside walls, once a plane has been sent. What a cell sent lies where it was put until it puts another there.
-    const auto beside_walls = [&](int k, bool beyond, T* here) {
-      const T* const before = memory + ((k - 1 - first) & 1) * shared * cells + own.place;
-      if ((beside_column & side_bit(0, false)) != 0) rising.px = put_back<1, 0>(before, here);
-      if ((beside_column & side_bit(0, true)) != 0) rising.mx = put_back<-1, 0>(before, here);
-      if ((beside_column & side_bit(1, false)) != 0) rising.py = put_back<0, 1>(before, here);
-      if ((beside_column & side_bit(1, true)) != 0) rising.my = put_back<0, -1>(before, here);
-      if ((step.in.walls.along(2, k) & side_bit(2, false)) != 0)
-        rising = {down, from_place<-1, 0, -1>(here), from_place<1, 0, -1>(here), from_place<0, -1, -1>(here),
-                  from_place<0, 1, -1>(here)};
+    const auto put_all_back = [&](int k, bool beyond, auto l) {
+      T *const here = plane_at(k) + own.place, *const before = plane_at(k - 1) + own.place;
+      Lane& at = lane[l()];
+      const unsigned sides = own.sides(l());
+      if ((sides & side_bit(0, false)) != 0) at.rising.px = put_back<l(), 1, 0>(before, here);
+      if ((sides & side_bit(0, true)) != 0) at.rising.mx = put_back<l(), -1, 0>(before, here);
+      if ((sides & side_bit(1, false)) != 0) at.rising.py = put_back<l(), 0, 1>(before, here);
+      if ((sides & side_bit(1, true)) != 0) at.rising.my = put_back<l(), 0, -1>(before, here);
+      if ((beside_walls.along(2, k) & side_bit(2, false)) != 0)
+        at.rising = {at.down, sent<l(), -1, 0, -1>(here), sent<l(), 1, 0, -1>(here), sent<l(), 0, -1, -1>(here),
+                     sent<l(), 0, 1, -1>(here)};
       if (beyond && k > 0) {
-        down = up;
-        at_reader<1, 0, -1>(here) = from_place<-1, 0, 1>(before);
-        at_reader<-1, 0, -1>(here) = from_place<1, 0, 1>(before);
-        at_reader<0, 1, -1>(here) = from_place<0, -1, 1>(before);
-        at_reader<0, -1, -1>(here) = from_place<0, 1, 1>(before);
+        at.down = at.up;
+        coming<l(), 1, 0, -1>(here) = sent<l(), -1, 0, 1>(before);
+        coming<l(), -1, 0, -1>(here) = sent<l(), 1, 0, 1>(before);
+        coming<l(), 0, 1, -1>(here) = sent<l(), 0, -1, 1>(before);
+        coming<l(), 0, -1, -1>(here) = sent<l(), 0, 1, 1>(before);
       }
     };
     // A plane that has been loaded, and the next one's load.
     const auto send = [&](int k) {
-      T* const plane = memory + ((k - first) & 1) * shared * cells;
-      const TenMoments<T> mine = next, theirs = next_beside;
-      if constexpr (walls)
-        if (inside && sides_of(k) != 0) step.collision.keep(mine, kept[k & 1]);
+      T* const plane = plane_at(k);
+      const TenWords<S, lanes> mine = next;
+      const TenWords<S, 1> theirs = next_beside;
       if constexpr (shape.early) load_own(k + 1);
       if constexpr (shape.ring_early) load_ring(k + 1);
-      const bool beyond = walls && step.in.walls.behind(2, k);
-      if (own.place >= 0 && !beyond) {
-        const Sending<T> s(mine, recursive);
-        rest = s.template population<0>();
-        up = s.template population<index_of<D3Q19>(0, 0, 1)>();
-        down = s.template population<index_of<D3Q19>(0, 0, -1)>();
-        put(s, plane + own.place);
-      }
-      if (beside.place >= 0 && !beyond) put(Sending<T>(theirs, recursive), plane + beside.place);
+      const bool beyond = walls && beside_walls.behind(2, k);
+      unrolled<0, lanes>([&](auto l) {
+        if (own.needed(l()) && !beyond) {
+          const TenMoments<T> m = mine.template moments<l()>();
+          if constexpr (walls)
+            if (own.inside(l()) && (own.sides(l()) | beside_walls.along(2, k)) != 0)
+              step.collision.keep(m, kept[k & 1][l()]);
+          const Sending<T> s(m, recursive);
+          lane[l()].rest = s.template population<0>();
+          lane[l()].up = s.template population<index_of<D3Q19>(0, 0, 1)>();
+          lane[l()].down = s.template population<index_of<D3Q19>(0, 0, -1)>();
+          put<l()>(s, plane + own.place);
+        }
+      });
+      if (beside.place >= 0 && !beyond) put_of_ring({theirs.template moments<0>(), recursive}, plane + beside.place);
       if constexpr (walls)
-        if (inside) beside_walls(k, beyond, plane + own.place);
+        unrolled<0, lanes>([&](auto l) {
+          if (own.inside(l())) put_all_back(k, beyond, l);
+        });
       if constexpr (!shape.early) load_own(k + 1);
       if constexpr (!shape.ring_early) load_ring(k + 1);
     };
     const auto receive = [&](int k) {
-      const T* const plane = memory + ((k - first) & 1) * shared * cells + own.place;
-      if (k > first) {
-        const std::int64_t at = (k - 1) * step.in.plane + own.column;
-        const Five falling = crossing<-1>(plane, down);
-        TenMoments<T> m = arrived.with(falling.sums());
-        step.collision(m);
-        if constexpr (walls)
-          if (sides_of(k - 1) != 0) step.collision.smooth(m, kept[(k - 1) & 1]);
-        store_moments<S>(step.out + at, step.in.component, m);
-      }
-      arrived = Arrived<T>(rising.sums(), staying(plane, rest));
-      rising = crossing<1>(plane, up);
+      if (!own.any_inside()) return;
+      T* const plane = plane_at(k) + own.place;
+      TenWords<S, lanes> words;
+      unrolled<0, lanes>([&](auto l) {
+        Lane& at = lane[l()];
+        if (k > first) {
+          const Five falling = crossing<l(), -1>(plane, at.down);
+          TenMoments<T> m = at.arrived.with(falling.sums());
+          step.collision(m);
+          if constexpr (walls)
+            if ((own.sides(l()) | beside_walls.along(2, k - 1)) != 0) step.collision.smooth(m, kept[(k - 1) & 1][l()]);
+          if constexpr (lanes == 1) {
+            store_moments<S>(step.out + ((k - 1) * step.in.plane + own.column[0]), step.in.component, m);
+          } else {
+            words.template set<l()>(m);
+          }
+        }
+        at.arrived = Arrived<T>(at.rising.sums(), staying<l()>(plane, at.rest));
+        at.rising = crossing<l(), 1>(plane, at.up);
+      });
+      if (lanes == 1 || k <= first) return;
+      Word* const to = step.out + (k - 1) * step.in.plane;
+      if (own.all_inside()) return words.store(to + own.column[0], step.in.component);
+      unrolled<0, lanes>([&](auto l) {
+        if (own.inside(l())) words.template store_one<l()>(to + own.column[l()], step.in.component);
+      });
     };
     team.each([&](int thread) {
-      own = seat(base_x, base_y, 1 + thread % width, 1 + thread / width);
+      own = own_cells(base_x, base_y, thread);
       beside = ring_seat(base_x, base_y, thread);
-      inside = base_x + thread % width < high[0] && base_y + thread / width < high[1];
-      if constexpr (walls)
-        beside_column =
-            step.in.walls.along(0, base_x + thread % width) | step.in.walls.along(1, base_y + thread / width);
       if constexpr (shape.ahead > 0) line = line_of(base_x, base_y, thread);
       for (int n = 1; n <= shape.ahead; ++n) fetch(first + n);
       load_own(first - 1);
@@ -240,9 +336,47 @@ struct MarchTiles {
     for (int k = first - 1; k <= end; ++k)
       team.each([&](int) {
         if constexpr (shape.ahead > 0) fetch(k + 2 + shape.ahead);
-        if (inside) receive(k);
+        receive(k);
         if (k < end) send(k + 1);
       });
+  }
+};
+
+/// All of a box.
+template <class S, class Collision, MarchShape usual, MarchShape beside, WallTiles which>
+struct March {
+  using Usual = MarchTiles<S, Collision, usual, which == WallTiles::all>;
+  using BesideWalls = MarchTiles<S, Collision, beside, true>;
+  static constexpr bool apart = which == WallTiles::apart;
+  static constexpr int threads = Usual::threads, resident = usual.resident, most_parts = apart ? 7 : 1;
+  static constexpr std::size_t shared_bytes =
+      apart ? std::max(Usual::shared_bytes, BesideWalls::shared_bytes) : Usual::shared_bytes;
+  static_assert(threads == BesideWalls::threads);
+
+  StepCells<S, Collision> step;
+  MarchPart parts[most_parts];  ///< the last one is the usual
+  int ends[most_parts];         ///< of their teams
+
+  std::int64_t teams() const { return ends[most_parts - 1]; }
+
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    const auto index = static_cast<int>(team.index());
+    if constexpr (!apart) {
+      Usual{step, parts[0]}.run(team, index);
+    } else {
+      // Those beside walls take longer and go first.
+      if (const int those = ends[most_parts - 2]; index >= those)
+        return Usual{step, parts[most_parts - 1]}.run(team, index - those);
+      MarchPart part = parts[0];
+      int begin = 0;
+      unrolled<1, most_parts - 1>([&](auto n) {
+        if (index < ends[n() - 1]) return;
+        part = parts[n()];
+        begin = ends[n() - 1];
+      });
+      BesideWalls{step, part}.run(team, index - begin);
+    }
   }
 };
 
@@ -263,32 +397,68 @@ inline int march_depth(std::int64_t tiles, std::int64_t planes, std::int64_t at_
 }
 
 /// `deepest`: planes of a team at most; 0: as many as suit the shape.
-template <int width, bool walls, class S, class Collision>
+inline MarchPart part_of(const Box& box, const MarchShape& shape, int processors, int deepest) {
+  const auto corner = [](const Extent& p) {
+    return std::array{static_cast<int>(p[0]), static_cast<int>(p[1]), static_cast<int>(p[2])};
+  };
+  if (box.empty()) return {{}, {}, 0, 0, 1};
+  const auto tiles = [](std::int64_t extent, int size) { return static_cast<int>((extent + size - 1) / size); };
+  // What a thread loads at once begins at an even column.
+  const int x = tiles(box.extent(0) + box.lo[0] % shape.lanes, shape.width), y = tiles(box.extent(1), shape.height);
+  const int depth = march_depth(std::int64_t{x} * y, box.extent(2), std::int64_t{processors} * shape.resident,
+                                deepest > 0 ? deepest : shape.deepest);
+  return {corner(box.lo), corner(box.hi), x, y, depth};
+}
+
+/// Takes the first cells of a box off it, or the last, at one of its sides.
+inline Box cut_off(Box& box, int side, std::int64_t cells) {
+  const int a = side / 2;
+  Box off = box;
+  if (side % 2 == 0) {
+    box.lo[a] = off.hi[a] = std::min(box.lo[a] + cells, box.hi[a]);
+  } else {
+    box.hi[a] = off.lo[a] = std::max(box.hi[a] - cells, box.lo[a]);
+  }
+  return off;
+}
+
+template <MarchShape usual, MarchShape beside, WallTiles which, class S, class Collision>
+auto march_of(Box box, const StepCells<S, Collision>& step, int processors, int deepest) {
+  March<S, Collision, usual, beside, which> march{step, {}, {}};
+  int n = 0, teams = 0;
+  const auto add = [&](const Box& part, const MarchShape& shape) {
+    march.parts[n] = part_of(part, shape, processors, deepest);
+    march.ends[n] = teams += march.parts[n].teams();
+    ++n;
+  };
+  if constexpr (march.apart)
+    for (int side = 0; side < 6; ++side) {
+      const int a = side / 2;
+      const bool there = (step.in.walls.sides >> side & 1u) != 0 &&
+                         (side % 2 == 0 ? box.lo[a] == 0 : box.hi[a] == step.in.walls.extent[a]);
+      const int deep = a == 0 ? beside.width : a == 1 ? beside.height : 1;
+      add(there && !box.empty() ? cut_off(box, side, deep) : Box{}, beside);
+    }
+  add(box, usual);
+  return march;
+}
+
+template <int width, WallTiles which, class S, class Collision>
 void launch_tiles(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int deepest) {
-  using March = MarchTiles<S, Collision, width, walls>;
-  const auto tiles = [&](int axis, int size) { return static_cast<int>((box.extent(axis) + size - 1) / size); };
-  const int x = tiles(0, March::width), y = tiles(1, March::height);
-  const int depth =
-      march_depth(std::int64_t{x} * y, box.extent(2), std::int64_t{info(stream.device()).processors} * March::resident,
-                  deepest > 0 ? deepest : March::shape.deepest);
-  const auto corner = [](const Extent& p, int axis) { return static_cast<int>(p[axis]); };
-  launch_teams_on_gpu(stream, std::int64_t{x} * y * ((box.extent(2) + depth - 1) / depth), March::threads,
-                      March::shared_bytes,
-                      March{step,
-                            {corner(box.lo, 0), corner(box.lo, 1), corner(box.lo, 2)},
-                            {corner(box.hi, 0), corner(box.hi, 1), corner(box.hi, 2)},
-                            x,
-                            y,
-                            depth});
+  constexpr std::size_t bytes = sizeof(typename S::Word);
+  const auto march = march_of<march_shape(bytes, width), march_shape(bytes, 32), which>(
+      box, step, info(stream.device()).processors, deepest);
+  launch_teams_on_gpu(stream, march.teams(), march.threads, march.shared_bytes, march);
 }
 
 /// `tile`: its width, 64 or 32; 0: what suits the numbers, as where walls are known.
 template <class S, class Collision>
 void launch_march(Stream& stream, const Box& box, const StepCells<S, Collision>& step, int tile, int deepest) {
-  constexpr int usual = usual_tile_width(sizeof(typename S::Word)), other = 96 - usual;
-  if (step.in.walls.sides != 0) return launch_tiles<usual, true>(stream, box, step, deepest);
-  tile == other ? launch_tiles<other, false>(stream, box, step, deepest)
-                : launch_tiles<usual, false>(stream, box, step, deepest);
+  constexpr std::size_t bytes = sizeof(typename S::Word);
+  constexpr int usual = usual_tile_width(bytes), other = 96 - usual;
+  if (step.in.walls.sides != 0) return launch_tiles<usual, wall_tiles(bytes)>(stream, box, step, deepest);
+  tile == other ? launch_tiles<other, WallTiles::none>(stream, box, step, deepest)
+                : launch_tiles<usual, WallTiles::none>(stream, box, step, deepest);
 }
 
 }  // namespace slipstream::lbm

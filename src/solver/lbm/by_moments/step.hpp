@@ -63,10 +63,53 @@ struct StepBoundary {
     if (beside.arrivals < 0) {
       step.in.gather(beside.cell, beside.resting, 0, g);
     } else {
-      unrolled<0, D3Q19::q>(
-          [&](auto i) { g[i()] = step.in.arrivals()[i() * step.in.boundary.count + beside.arrivals]; });
+      unrolled<0, D3Q19::q>([&](auto i) { g[i()] = brought<i()>(beside); });
     }
     step.finish_beside(beside.cell, g);
+  }
+  template <int i>
+  SLIP_FN typename S::Number brought(const BoundaryCell& beside) const {
+    return step.in.arrivals()[i * step.in.boundary.count + beside.arrivals];
+  }
+  /// One population alone, as gather() finds it.
+  template <int i>
+  SLIP_FN typename S::Number coming(const BoundaryCell& beside) const {
+    if (beside.arrivals >= 0) return brought<i>(beside);
+    const bool back = i == 0 || (beside.resting >> i & 1u) != 0;
+    const auto s = step.in.sending(back ? beside.cell : step.in.behind(beside.cell, heading_of<D3Q19>(i)));
+    return back ? s.template population<opposite_of(i)>() : s.template population<i>();
+  }
+};
+
+/// The same on a GPU, where one thread that asked 18 neighbours would wait for one after the other: a warp asks one of
+/// each of its cells.
+template <class S, class Collision>
+struct StepBoundaryByTeams {
+  using T = typename S::Number;
+  static constexpr int cells = 32, threads = D3Q19::q * cells, resident = 2;
+  static constexpr std::size_t shared_bytes = threads * sizeof(T);
+  StepBoundary<S, Collision> boundary;
+  std::int64_t count;
+
+  std::int64_t teams() const { return (count + cells - 1) / cells; }
+  template <class Team>
+  SLIP_FN void operator()(const Team& team) const {
+    T* const arriving = team.template shared<T>();
+    const auto cell = [&](int thread) { return team.index() * cells + thread % cells; };
+    const auto beside = [&](int thread) { return boundary.step.in.boundary.cells[boundary.list[cell(thread)]]; };
+    team.each([&](int thread) {
+      if (cell(thread) >= count) return;
+      const BoundaryCell here = beside(thread);
+      unrolled<0, D3Q19::q>([&](auto i) {
+        if (thread / cells == i()) arriving[thread] = boundary.template coming<i()>(here);
+      });
+    });
+    team.each([&](int thread) {
+      if (thread >= cells || cell(thread) >= count) return;
+      T g[D3Q19::q];
+      unrolled<0, D3Q19::q>([&](auto i) { g[i()] = arriving[i() * cells + thread]; });
+      boundary.step.finish_beside(beside(thread).cell, g);
+    });
   }
 };
 

@@ -6,6 +6,7 @@
 #include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "machine/clock.hpp"
+#include "solver/lbm/by_moments/tiles.hpp"
 #include "solver/lbm/impl.hpp"
 #include "solver/lbm/step/split_tuner.hpp"
 
@@ -45,9 +46,9 @@ std::string Lbm::Impl::split_key() const {
 
 /// The usual one first; tiles no larger than a block, chunks that differ for it. On the host tiles are as high as the
 /// rows of a team.
-std::vector<Teams> team_candidates(const Extent& block, bool gpu) {
+std::vector<Teams> team_candidates(const Extent& block, DType precision, bool gpu) {
   std::vector<Teams> found(1);
-  for (const std::array<int, 2> tile : {std::array{64, 4}, std::array{32, 8}})
+  for (const std::array<int, 2> tile : tiles_of(size_of(precision)))
     for (const int chunk : {16, 32, 64, 128})
       if (tile[0] <= block[0] && tile[1] <= block[1] && chunk <= block[2] && (gpu || chunk < 128))
         found.push_back({tile, chunk, {}, {}, 0, {}});
@@ -75,14 +76,15 @@ void Lbm::Impl::tune_teams(Lbm& owner) {
     std::string word;
     return (text >> word >> teams.tile[0] >> teams.tile[1] >> teams.chunk) && word == "teams";
   };
-  Remembered memory({"the tile of a step by moments", "slipstream tuned teams 1"}, "teams " + split_key(), how);
+  Remembered memory({"the tile of a step by moments", "slipstream tuned teams 2"}, "teams " + split_key(), how);
   memory.find(comm, read, [&] {
     Extent smallest = grid.extent();
     for (const Block& block : grid.blocks())
       for (int a = 0; a < 3; ++a) smallest[a] = std::min(smallest[a], block.box.extent(a));
     Teams best;
     double least = std::numeric_limits<double>::infinity();
-    for (const Teams& candidate : team_candidates(smallest, devices.front().backend != Backend::host))
+    for (const Teams& candidate :
+         team_candidates(smallest, options.precision, devices.front().backend != Backend::host))
       if (const double time = try_out(candidate); time < least) {
         best = candidate;
         least = time;

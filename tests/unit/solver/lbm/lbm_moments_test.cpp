@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "solver/lbm/by_moments/cells.hpp"
 #include "support/error_text.hpp"
 #include "support/lbm_run.hpp"
 
@@ -233,6 +234,48 @@ TEST(Moments10AgainstPopulations, AgreeOnVelocitiesLoadsAndEnergyPastABall) {
   }
 }
 
+/// What one of the ten numbers becomes in memory and is read as again, in a cell whose others are zero.
+double kept_in_16_bits(int which, double value, float chance = 0) {
+  TenMoments<float> m{};
+  float* const all[] = {&m.excess, &m.x, &m.y, &m.z, &m.xx, &m.yy, &m.zz, &m.xy, &m.xz, &m.yz};
+  m.excess = chance;
+  *all[which] = static_cast<float>(value);
+  Half words[10];
+  store_moments<StoredMomentsF16>(words, 1, m);
+  m = load_moments<StoredMomentsF16>(words, 1);
+  return *all[which];
+}
+
+TEST(Moments10Of16Bits, AreScaledEachByItsOwnRange) {
+  const double ranges[] = {2, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
+  for (int n = 0; n < 10; ++n)
+    for (const double sign : {1.0, -1.0}) {
+      const double range = sign * ranges[n], largest = range * 65504 / 65536;
+      for (double value = range / 2; std::abs(value) > 1e-4; value /= 2)  // powers of two lose nothing
+        EXPECT_EQ(kept_in_16_bits(n, value), value) << n;
+      EXPECT_EQ(kept_in_16_bits(n, largest), largest) << n;
+      EXPECT_EQ(kept_in_16_bits(n, 1.5 * range), largest) << n << ": what is beyond its range stays finite";
+      EXPECT_EQ(kept_in_16_bits(n, range * std::ldexp(1, -40)), range * std::ldexp(1, -40)) << n;
+      EXPECT_EQ(kept_in_16_bits(n, range * std::ldexp(1, -42)), 0) << n << ": below the least";
+    }
+}
+
+TEST(Moments10Of16Bits, AreRoundedByChanceToANeighbourAndKeepTheMean) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> chance(-0.1f, 0.1f);
+  for (int n = 1; n < 10; ++n) {
+    const double value = n < 4 ? 0.0300123 : 0.0150062, unit = n < 4 ? std::ldexp(1, -16) : std::ldexp(1, -17);
+    double sum = 0;
+    constexpr int draws = 20000;
+    for (int draw = 0; draw < draws; ++draw) {
+      const double found = kept_in_16_bits(n, value, chance(random));
+      ASSERT_LT(std::abs(found - value), unit) << n;
+      sum += found;
+    }
+    EXPECT_NEAR(sum / draws, value, 4 * 0.5 * unit / std::sqrt(draws)) << n;
+  }
+}
+
 TEST(Moments10Of16Bits, KeepAFlowToAPartIn300) {
   const auto run_with = [](DType precision) {
     Options o = box({16, 16, 8}, Collision::recursive);
@@ -311,7 +354,17 @@ TEST(Moments10Refuse, WhatTenMomentsCannotDo) {
   has(told([](Options& o) { o.layout = Layout::aos; }), "rows along x");
   has(told([](Options& o) { o.solids = Solids::sparse; }), "all cells are stored");
   has(told([](Options& o) { o.tile = {64, 4}; }), "a tile of 64 x 4 cells does not fit a grid of 8 x 8 x 8");
-  has(told([](Options& o) { o.tile = {16, 16}; }), "there is no tile of 16 x 16 cells: take 64 x 4 or 32 x 8");
+  has(told([](Options& o) { o.tile = {16, 16}; }), "there is no tile of 16 x 16 cells in f64: take 64 x 4 or 32 x 8");
+  has(told([](Options& o) {
+        o.precision = DType::f16;
+        o.tile = {64, 4};
+      }),
+      "there is no tile of 64 x 4 cells in f16: take 64 x 8 or 32 x 16");
+  has(told([](Options& o) {
+        o.precision = DType::f16;
+        o.alignment = 6;
+      }),
+      "take an alignment of 4 bytes or a multiple, not of 6");
   has(told([](Options& o) { o.chunk = 9; }), "1 to 8 planes of this grid; the chunk is 9");
   has(told([](Options& o) {
         o.representation = Representation::populations;
