@@ -236,6 +236,10 @@ TEST_P(GatherScatterOfSomeDevices, CombinesAThousandCopies) {
   check_all<float>(of_many_copies(64, 23), 2, {Op::add});
 }
 
+TEST_P(GatherScatterOfSomeDevices, CombinesSoManyPointsThatThreadsShareTheSetUp) {
+  check_all<double>(Domain::random(9000, 29), 1, {Op::add});
+}
+
 INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOfSomeDevices,
                          testing::Combine(testing::Values(Backend::host),
                                           testing::Range<std::size_t>(0, ways_of_some_devices().size())),
