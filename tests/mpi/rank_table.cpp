@@ -66,6 +66,7 @@ const std::vector<Row>& table() {
       {"Routes/Toys*", "2", "2", all, "a tuning by a route between two processes"},
       {"Backends/IdLists*", "1 2 8", "2", all, "lists within a process, between two, and of many partners"},
       {"Routes/GatherScatterOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
+      {"Routes/GatherScatterOfManyPoints*", "1", "1", "1", "threads of the set-up of a process"},
       {"Routes/BricksOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"Routes/GatherScatterOn.ThatCannotBeMade*nodes_by_1", "4", "4", all, "one rank without memory, in nodes of two"},
       {"Routes/GatherScatterOn.ThatCannotBeMade*nodes*", none, none, all, "each allocation in turn, on more devices"},
