@@ -40,6 +40,7 @@ ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   reader.read("wait_limit", options.wait_limit);
   reader.read("throttle", throttle);
   reader.read("measure_errors", options.measure_errors);
+  reader.read("poison", options.poison);
   read_knobs(reader, options.knobs);
   if (watched) *watched = read_watched(reader);
   reader.finish();
