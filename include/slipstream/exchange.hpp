@@ -24,8 +24,8 @@ class Overflow : public Error {
   using Error::Error;
 };
 
-/// A place of a window that the caller's kernels did not store to (ExchangeOptions::poison); names it and the item. What
-/// was there has been sent.
+/// A place of a window that the caller's kernels did not store to (ExchangeOptions::poison); names it and the item.
+/// What was there has been sent.
 class Unwritten : public Error {
  public:
   using Error::Error;
@@ -46,8 +46,8 @@ struct ExchangeOptions {
   /// Every exchange also finds how far coded values are from what they were, for the report: as if they were read
   /// twice.
   bool measure_errors = false;
-  /// Finds who reads what has not arrived, and kernels that do not store all of their windows. Before every exchange all
-  /// bits of what it brings are set, in the targets, the messages and the windows: of floats that is no number, of
+  /// Finds who reads what has not arrived, and kernels that do not store all of their windows. Before every exchange
+  /// all bits of what it brings are set, in the targets, the messages and the windows: of floats that is no number, of
   /// integers -1. Nothing but what is produced reaches a target before end(). end() throws Unwritten on all ranks where
   /// a place of a window of floats still holds the poison. What the exchange itself reads is not poisoned. Slow.
   bool poison = false;

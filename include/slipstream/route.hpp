@@ -255,8 +255,8 @@ struct Message {
   bool host_shared = false;           ///< both ends can map the same host memory
   bool whole_lines = false;           ///< lines that the source stores reach the target in one piece
   bool produced = false;              ///< the caller's kernels store some of its legs
-  bool overlaps = false;              ///< targets of the exchange are sources, too: nothing is stored before all is packed
-  bool poison = false;                ///< nothing but what is produced reaches the target's arrays before end()
+  bool overlaps = false;  ///< targets of the exchange are sources, too: nothing is stored before all is packed
+  bool poison = false;    ///< nothing but what is produced reaches the target's arrays before end()
 
   /// All of its values lie in slots at once, which are freed by a counter.
   bool at_once() const { return combines || produced || overlaps || poison; }

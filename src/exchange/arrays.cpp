@@ -182,7 +182,8 @@ void Exchange::Impl::check_bound() {
         for (int c = 0; c < combinations; ++c) {
           const std::byte* const from = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + at)];
           const std::byte* const to = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + there)];
-          if (from >= to + bytes(*item.target, target.block) || to >= from + bytes(*item.source, source.block)) continue;
+          if (from >= to + bytes(*item.target, target.block) || to >= from + bytes(*item.source, source.block))
+            continue;
           bound_anew = true;
           throw Error("the source and the target of item " + std::to_string(source.item) + " (" +
                       item.source->options().name +

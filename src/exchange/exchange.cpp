@@ -71,7 +71,8 @@ std::string Exchange::Impl::why_not_captured() const {
              "colocated)";
   return "an exchange was begun on a stream that is being captured, but some message of another rank cannot be "
          "replayed by a graph, or all ranks tell each other of values that were too large for their coding or that "
-         "a caller's kernel did not store (poison = true): capture the work around the exchange, or allow routes that can be captured on all ranks (kernel, direct, peer, "
+         "a caller's kernel did not store (poison = true): capture the work around the exchange, or allow routes that "
+         "can be captured on all ranks (kernel, direct, peer, "
          "colocated)";
 }
 

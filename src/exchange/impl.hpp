@@ -86,10 +86,10 @@ struct Side {
   Span<Signal> packed;  // where values are combined: which of the senders' batches are done
   std::optional<Batch> combining;
   Program outgoing, incoming, whole, gates, opening;
-  Program release;                  // tells sources that their slots are poisoned and free
+  Program release;  // tells sources that their slots are poisoned and free
   std::vector<Buffer<std::int64_t>> poisoned_lists;
-  std::optional<Poison> targets;    // that are poisoned before values come
-  std::optional<Poison> produced;   // windows that are poisoned, and looked at
+  std::optional<Poison> targets;                   // that are poisoned before values come
+  std::optional<Poison> produced;                  // windows that are poisoned, and looked at
   std::map<std::size_t, ErrorProbe> probes;        // of senders with coded values, where errors are measured
   std::map<std::size_t, ProducedWindows> windows;  // of items that are produced
   bool transfers = false, delivers = false;
@@ -248,8 +248,8 @@ struct Exchange::Impl {
   bool opened = false;     // and may now
   bool open = false;
   bool bound_anew = false;  // since it was seen that arrays are apart
-  bool overlaps = false;   // values are moved onto others that are moved, too
-  std::string complaint;  // of the Timeout after which the host gave up
+  bool overlaps = false;    // values are moved onto others that are moved, too
+  std::string complaint;    // of the Timeout after which the host gave up
   std::uint64_t sequence = 0;
   std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("an exchange");  // by graphs of the caller
   bool coded = false;                  // values of some item may be too large for its coding

@@ -43,7 +43,8 @@ void Exchange::Impl::agree_on_values() {
   if (!found) {
     unanswered = true;
     complaint = too_late(sequence, "rank " + std::to_string(grid.rank()) + " waited",
-                         "the other ranks to tell whether a value was too large for its coding, or never stored", options.wait_limit);
+                         "the other ranks to tell whether a value was too large for its coding, or never stored",
+                         options.wait_limit);
     throw Timeout(complaint);
   }
   too_large_of = std::max(too_large_of, *found);

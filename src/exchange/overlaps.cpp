@@ -14,8 +14,8 @@ std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const L
   std::vector<Touched> all;
   for (int copy = 0; copy < field.options().copies; ++copy)
     if (const std::byte* const array = field.array(block, copy))
-      all.push_back({array, field.shape(block), field.options().type,
-                     at_source ? &leg.transfer->source : &leg.transfer->target});
+      all.push_back(
+          {array, field.shape(block), field.options().type, at_source ? &leg.transfer->source : &leg.transfer->target});
   return all;
 }
 
@@ -29,8 +29,7 @@ bool share_components(const IndexSet& a, const IndexSet& b) {
 template <class F>
 bool any_element(const Touched& t, F f) {
   if (t.set->ids)
-    return std::any_of(t.set->ids->begin(), t.set->ids->end(),
-                       [&](std::int64_t id) { return f(t.shape.origin + id); });
+    return std::any_of(t.set->ids->begin(), t.set->ids->end(), [&](std::int64_t id) { return f(t.shape.origin + id); });
   const Box& box = t.set->box;
   for (const int c : t.set->components)
     for (std::int64_t z = box.lo[2]; z < box.hi[2]; ++z)

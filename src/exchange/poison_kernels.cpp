@@ -48,8 +48,7 @@ SLIP_FN bool all_set(const std::byte* value, int bytes) {
   if (bytes == 1) return *reinterpret_cast<const std::uint8_t*>(value) == 0xff;
   if (bytes == 2) return *reinterpret_cast<const std::uint16_t*>(value) == 0xffff;
   bool all = true;
-  for (int part = 0; part < bytes / 4; ++part)
-    all &= reinterpret_cast<const std::uint32_t*>(value)[part] == 0xffffffff;
+  for (int part = 0; part < bytes / 4; ++part) all &= reinterpret_cast<const std::uint32_t*>(value)[part] == 0xffffffff;
   return all;
 }
 

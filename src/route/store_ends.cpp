@@ -28,7 +28,8 @@ std::size_t least_row_in_place(const Message& m, const Leg& leg) {
 /// Bytes of the lines of a message that travels in them, else 0.
 std::size_t bytes_in_lines(const Message& m, const std::vector<Leg>& legs) {
   const std::size_t most = m.knobs.sealed >= 0 ? static_cast<std::size_t>(m.knobs.sealed) : most_sealed;
-  if (m.through_slots() || m.produced || !m.answered || !m.whole_lines || m.bytes > std::min(most, ever_sealed)) return 0;
+  if (m.through_slots() || m.produced || !m.answered || !m.whole_lines || m.bytes > std::min(most, ever_sealed))
+    return 0;
   if (!std::all_of(legs.begin(), legs.end(), sealable)) return 0;
   std::size_t bytes = 0;
   for (const Leg& leg : legs) bytes += sealed_bytes(leg);

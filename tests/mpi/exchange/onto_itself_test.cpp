@@ -39,7 +39,8 @@ struct Shared {
     const bool second = apart && &grid == &target;
     for (const std::int64_t id : grid.local()) {
       const Extent n = grid.block(id).box.extents();
-      all.push_back({memory.at(grid.block(id).device).at(second ? 1 : 0).data(), {1, n[0], n[0] * n[1]}, n[0] * n[1] * n[2]});
+      all.push_back(
+          {memory.at(grid.block(id).device).at(second ? 1 : 0).data(), {1, n[0], n[0] * n[1]}, n[0] * n[1] * n[2]});
     }
     return all;
   }
@@ -184,9 +185,8 @@ TEST_P(OntoItself, MeasuringRoutesWouldChangeIt) {
   const Tuning tuning = tune(comm, grid, {{&transpose, &u}}, options(), {});
   EXPECT_EQ(tuning.source, "rules");
   const auto& notes = tuning.notes;
-  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
-    return note.find("moved onto itself") != std::string::npos;
-  }));
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(),
+                          [](const std::string& note) { return note.find("moved onto itself") != std::string::npos; }));
 }
 
 std::vector<std::size_t> numbers() {
@@ -207,7 +207,9 @@ TEST(OntoItselfRefuses, PackingApart) {
   Field u(grid, {.name = "u", .type = DType::f64, .shared = true});
   ExchangeOptions options;
   options.knobs.pack = Pack::per_direction;
-  expect_words(error_of([&] { Exchange(comm, grid, {{&transpose, &u}}, options); }),
+  expect_words(error_of([&] {
+                 Exchange(comm, grid, {{&transpose, &u}}, options);
+               }),
                {"a field is moved onto itself", "pack = per_direction", "choose pack = fused"});
 }
 

@@ -1,5 +1,5 @@
-// Poisoned exchanges (ExchangeOptions::poison): the same bits, ghosts that hold no number before end(), and kernels that
-// forget a value.
+// Poisoned exchanges (ExchangeOptions::poison): the same bits, ghosts that hold no number before end(), and kernels
+// that forget a value.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -105,7 +105,8 @@ TEST_P(Poisoned, GhostsHoldNoNumberBeforeTheEndAndTheSameBitsBehindIt) {
     finish(streams);
     poisoned.check();
     for (const std::int64_t id : grid.local())
-      ASSERT_TRUE(array_of<std::byte>(u, id) == array_of<std::byte>(clean, id)) << "block " << id << ", round " << round;
+      ASSERT_TRUE(array_of<std::byte>(u, id) == array_of<std::byte>(clean, id))
+          << "block " << id << ", round " << round;
     comm.barrier();
   }
 }
@@ -131,8 +132,8 @@ struct Producing {
     for (std::size_t b = 0; b < source.local().size(); ++b) {
       const std::int64_t id = source.local()[b];
       const Box& box = source.block(id).box;
-      const auto stream = std::find_if(streams.begin(), streams.end(),
-                                       [&](const Stream& s) { return s.device() == from.device(id); });
+      const auto stream =
+          std::find_if(streams.begin(), streams.end(), [&](const Stream& s) { return s.device() == from.device(id); });
       launch(*stream, {{0, 0, 0}, box.extents()},
              Forgetful{exchange.windows<double>(0, from.device(id)),
                        static_cast<int>(b),
@@ -158,8 +159,8 @@ TEST_P(Poisoned, AKernelThatForgetsAValueIsNamedOnAllRanks) {
     Producing p(*machine, comm.rank(), axes, of_from, of_to);
     if (const auto why = refusal_of(p.source, {{&p.transpose, of_from, of_to}}, options()); !why.empty())
       GTEST_SKIP() << why;
-    Exchange exchange(comm, p.source,
-                      {{.pattern = &p.transpose, .source = &p.from, .target = &p.to, .produced = true}}, options());
+    Exchange exchange(comm, p.source, {{.pattern = &p.transpose, .source = &p.from, .target = &p.to, .produced = true}},
+                      options());
     EXPECT_FALSE(exchange.capturable());
     const auto back = Transpose::inverse(axes);
     for (int round = 0; round < 3; ++round) {
@@ -184,8 +185,7 @@ TEST_P(Poisoned, AKernelThatForgetsAValueIsNamedOnAllRanks) {
     const auto owner = std::find_if(p.source.blocks().begin(), p.source.blocks().end(),
                                     [&](const Block& block) { return block.box.contains(forgotten); });
     std::string local;
-    for (std::size_t a = 0; a < 3; ++a)
-      local += (a ? ", " : "") + std::to_string(forgotten[a] - owner->box.lo[a]);
+    for (std::size_t a = 0; a < 3; ++a) local += (a ? ", " : "") + std::to_string(forgotten[a] - owner->box.lo[a]);
     const auto wrong = [&] { p.produce(exchange, forgotten); };
     EXPECT_THROW(wrong(), Unwritten);
     // It is told again at the next call, as the exchange is of no use any more.
