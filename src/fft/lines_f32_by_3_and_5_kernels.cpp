@@ -3,5 +3,6 @@
 namespace slipstream::fft {
 
 template void launch_line_tiles_of_odd<float, true, 3>(Stream&, int, const LineJob<float>&);
+template void launch_line_tiles_of_odd<float, true, 5>(Stream&, int, const LineJob<float>&);
 
 }  // namespace slipstream::fft

@@ -3,5 +3,6 @@
 namespace slipstream::fft {
 
 template void launch_line_tiles_of_odd<double, true, 3>(Stream&, int, const LineJob<double>&);
+template void launch_line_tiles_of_odd<double, true, 5>(Stream&, int, const LineJob<double>&);
 
 }  // namespace slipstream::fft

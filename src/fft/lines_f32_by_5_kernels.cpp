@@ -1,7 +1,0 @@
-#include "fft/line_kernels.hpp"
-
-namespace slipstream::fft {
-
-template void launch_line_tiles_of_odd<float, true, 5>(Stream&, int, const LineJob<float>&);
-
-}  // namespace slipstream::fft
