@@ -157,7 +157,7 @@ class SemCase(Case):
 
     def options(self) -> dict[str, Any]:
         table = self.sem
-        keys = ("routes", "wait_limit", "throttle", "pack", "streams", "sync", "grouping", "teams", "chunk")
+        keys = ("routes", "wait_limit", "throttle", "poison", "pack", "streams", "sync", "grouping", "teams", "chunk")
         same = ("lengths", "stretch", "deformation", "order", "equation", "diffusivity", "reaction", "tolerance")
         solved = ("most_iterations", "preconditioner", "degree")
         return {
