@@ -203,6 +203,9 @@ class Fft {
   std::int64_t bytes_on(Device device) const;
   /// Moves of one forward transform whose values are stored by the transform before them (FftOptions::store), and all.
   std::pair<int, int> stored_moves() const;
+  /// The moves of one transform that the engine packs, by themselves, on whatever the plan's own arrays hold: to time
+  /// them. Returns the bytes that they send from this rank's devices to others; 0 where lines store all. Collective.
+  std::int64_t run_packed_moves(bool forward, std::vector<Stream>& streams);
   /// Messages of one forward transform that leave or reach this rank's devices.
   std::vector<MessageInfo> messages() const;
   /// Those of all ranks with the times of the last forward transform, transpose by transpose (Exchange::report). Waits.
