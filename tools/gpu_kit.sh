@@ -85,7 +85,7 @@ ldd $build/libslipstream.so | awk '/lib(hdf5|sz|aec|fftw3)[^ ]*\.so/ {print $3}'
 # What ctest runs of it; the installed package is tested where it is built.
 sed -e "s|$PWD/$build/tests/|\${CMAKE_CURRENT_LIST_DIR}/bin/|g" -e '/installed/d' $build/tests/CTestTestfile.cmake \
   >$packed/CTestTestfile.cmake
-tar -C $packed -cJf $kit/built.tar.xz lib bin CTestTestfile.cmake
+XZ_OPT=-T0 tar -C $packed -cJf $kit/built.tar.xz lib bin CTestTestfile.cmake
 install -m 755 tools/gpu_kit_slipstream.sh $kit/slipstream
 
 if [ -n "${KIT_GPU_MPI:-}" ]; then

@@ -29,6 +29,7 @@ struct MachineDevice {
   std::string uuid;            ///< equal for two entries that share one physical device
   std::int64_t memory = 0;     ///< bytes
   double memory_gb_per_s = 0;  ///< read + write, rated; 0 where not known
+  bool takes_turns = false;    ///< processes use it one at a time, for some milliseconds each: a GPU without MPS
 };
 
 /// What one rank was bound to.

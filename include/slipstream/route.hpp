@@ -152,6 +152,7 @@ struct Pair {
   bool combines = false;     ///< some transfer does more than copy
   bool host = false;         ///< devices of the host backend
   bool unshared = true;      ///< neither device is used by a second rank
+  bool takes_turns = false;  ///< ranks that share one of the devices use it one at a time
   bool whole_lines = false;  ///< lines that kernels of the source store reach the target in one piece
   bool exclusive = true;     ///< no device of the machine is used by a second rank
   bool one_each = true;      ///< every rank drives one device

@@ -139,6 +139,7 @@ Pair Pairs::of(int source, int target) const {
   const LinkKind link = machine_.link(source, target).kind;
   pair.whole_lines = pair.host || pair.same_device || link == LinkKind::same || link == LinkKind::nvlink;
   pair.unshared = !shared_[source] && !shared_[target];
+  pair.takes_turns = (shared_[source] && a.takes_turns) || (shared_[target] && b.takes_turns);
   return pair;
 }
 
@@ -161,11 +162,18 @@ Choice choose(const Pair& pair, int source, int target, const ExchangeOptions& o
     if (why.empty()) return {given->second, reason == options.reasons.end() ? "chosen by measurement" : reason->second};
     refuse("chosen, but refused,", given->second, why);
   }
-  for (const RouteKind kind : all_routes()) {
-    const bool listed = std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
-    const std::string why = listed ? refusal(kind, pair, options) : "turned off";
-    if (why.empty()) return {kind, refused.empty() ? "first in the rules" : refused};
-    refuse("not", kind, why);
+  // A kernel that waits keeps the other ranks from a GPU until its turn is over: such routes come last there.
+  const bool turns = pair.takes_turns && !pair.same_device;
+  for (const bool last : {false, true}) {
+    if (last && !turns) break;
+    for (const RouteKind kind : all_routes()) {
+      const bool listed = std::find(allowed.begin(), allowed.end(), kind) != allowed.end();
+      std::string why = listed ? refusal(kind, pair, options) : "turned off";
+      if (why.empty() && turns && !last && !route(kind).needs_host())
+        why = "it waits on a GPU that ranks take turns at";
+      if (why.empty()) return {kind, refused.empty() ? "first in the rules" : refused};
+      if (!last) refuse("not", kind, why);
+    }
   }
   throw Error("no allowed route joins two of the devices (" + refused + "): allow more routes, staged serves any pair");
 }

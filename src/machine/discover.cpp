@@ -72,9 +72,9 @@ std::string to_text(const Record& record) {
                                                      b.bound ? "1" : "0", exact(record.network_gb_per_s)});
   for (std::size_t i = 0; i < record.devices.size(); ++i) {
     const MachineDevice& d = record.devices[i];
-    text +=
-        '\n' + joined(std::vector<std::string>{std::to_string(d.local.index), d.name, d.uuid, record.physical[i].bus_id,
-                                               std::to_string(d.memory), exact(d.memory_gb_per_s)});
+    text += '\n' + joined(std::vector<std::string>{std::to_string(d.local.index), d.name, d.uuid,
+                                                   record.physical[i].bus_id, std::to_string(d.memory),
+                                                   exact(d.memory_gb_per_s), d.takes_turns ? "1" : "0"});
   }
   return text;
 }
@@ -91,7 +91,8 @@ Record record_from(const std::string& text, int rank, Backend backend) {
     const auto d = fields(line);
     const Device local{backend, std::stoi(d.at(0))};
     record.physical.push_back({local, d.at(2), d.at(3)});
-    record.devices.push_back({0, rank, local, d.at(1), d.at(2), std::stoll(d.at(4)), std::stod(d.at(5))});
+    record.devices.push_back(
+        {0, rank, local, d.at(1), d.at(2), std::stoll(d.at(4)), std::stod(d.at(5)), d.at(6) == "1"});
   }
   return record;
 }
@@ -260,6 +261,7 @@ class Discovery {
     b.numa_node = affinity_->numa_node(my_bus_ids());
     b.network_card = affinity_->network_card(my_bus_ids(), index);
     mine_.network_gb_per_s = detail::network_gb_per_s(b.network_card);
+    const detail::LinkProbe& probe = detail::links_of(options_.backend);
     for (const PhysicalDevice& physical : mine_.physical) {
       // An event opens it, here where all ranks hear of one that cannot be opened: it is full, or another's alone.
       const Event opened(physical.local);
@@ -267,8 +269,8 @@ class Discovery {
       const std::size_t sharers = host_ranks_.size() * mine_.physical.size();
       const std::size_t memory = options_.backend == Backend::host ? found.memory_free / sharers : found.memory_total;
       mine_.devices.push_back({0, comm_.rank(), physical.local, found.name, physical.uuid,
-                               static_cast<std::int64_t>(memory),
-                               detail::links_of(options_.backend).memory_gb_per_s(physical.local)});
+                               static_cast<std::int64_t>(memory), probe.memory_gb_per_s(physical.local),
+                               probe.takes_turns(physical.local)});
     }
   }
 

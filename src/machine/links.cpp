@@ -18,6 +18,7 @@ class HostLinks final : public LinkProbe {
     return result;
   }
   double memory_gb_per_s(Device) const override { return 0; }
+  bool takes_turns(Device) const override { return false; }
   Link link(const PhysicalDevice& from, const PhysicalDevice& to) const override {
     return {from.uuid == to.uuid ? LinkKind::same : LinkKind::memory, host_copy_gb_per_s, true};
   }

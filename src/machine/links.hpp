@@ -21,6 +21,8 @@ class LinkProbe {
   virtual std::vector<PhysicalDevice> devices() const = 0;
   /// Rated, read + write; 0 where not known.
   virtual double memory_gb_per_s(Device device) const = 0;
+  /// Whether processes use it one at a time.
+  virtual bool takes_turns(Device device) const = 0;
   /// From a device of this process to another one of the same host, whose process need not be this one.
   virtual Link link(const PhysicalDevice& from, const PhysicalDevice& to) const = 0;
 };

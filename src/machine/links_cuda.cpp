@@ -167,6 +167,8 @@ class CudaLinks final : public LinkProbe {
     return 2 * kilohertz * 1e3 * bits / 8 / 1e9;  // two transfers a clock
   }
 
+  bool takes_turns(Device device) const override { return attribute(device.index, cudaDevAttrMpsEnabled) == 0; }
+
   Link link(const PhysicalDevice& from, const PhysicalDevice& to) const override {
     constexpr double unknown_gb_per_s = 16;
     if (from.uuid == to.uuid) {

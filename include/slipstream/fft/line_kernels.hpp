@@ -18,7 +18,8 @@ void launch_line_tiles_of(Stream& stream, const LineJob<T>& job, const Read& rea
 template <class T, bool real, int length, class Read>
 void launch_line_tiles_from(Stream& stream, int wanted, const LineJob<T>& job, const Read& read) {
   if (wanted == length) return launch_line_tiles_of<T, real, length>(stream, job, read);
-  if constexpr (2 * length <= longest_line) {
+  constexpr int longest = std::is_same_v<Read, AsTheyAre> ? longest_line : longest_line_through;
+  if constexpr (2 * length <= longest) {
     launch_line_tiles_from<T, real, 2 * length>(stream, wanted, job, read);
   } else {
     throw Error("no kernel transforms lines of " + std::to_string(wanted) + " values");

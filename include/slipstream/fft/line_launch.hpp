@@ -9,6 +9,8 @@ namespace slipstream::fft {
 
 /// Lengths that kernels exist for: 2^k, 3 * 2^k and 5 * 2^k, of real lines from twice the shortest on.
 constexpr int longest_line = 2048;
+/// Of those that are read through an operation: longer ones go in parts, each of which would do it for the whole line.
+constexpr int longest_line_through = 512;
 constexpr int shortest_line(int odd) { return odd == 1 ? 16 : odd == 3 ? 48 : 80; }
 constexpr bool is_line(std::int64_t length, bool real) {
   if (length < 1 || length > longest_line) return false;

@@ -81,7 +81,7 @@ struct Outlet {
 template <class T, int length, bool real_first, class Read = AsTheyAre, class Tiles = Tiling<T, length>>
 struct LineTiles {
   static constexpr bool plain = std::is_same_v<Read, AsTheyAre>;
-  static_assert(plain || !real_first);
+  static_assert(plain || (!real_first && Tiles::parts(length) == 1), "a part would read all of its line through it");
   static constexpr int threads = Tiles::threads, resident = Tiles::resident;
   static constexpr int wide = Tiles::wide;
   static constexpr int held = 32;  ///< outlets in shared memory
@@ -269,17 +269,6 @@ struct LineTiles {
             static_cast<std::int32_t>(end - begin)};
   }
 
-  /// f(0), f(1), ... Compilers leave a loop over long operations as it is, and the values in it in local memory.
-  template <int count, class F>
-  SLIP_FN static void each(const F& f) {
-    if constexpr (plain) {
-      for (int j = 0; j < count; ++j) f(j);
-    } else if constexpr (count > 0) {
-      each<count - 1>(f);
-      f(count - 1);
-    }
-  }
-
   template <int n, int parts, int radix, bool real, bool ranges>
   SLIP_FN void begin(int thread, int size, Pair<T>* tile, const T* rows, const LinePass<T>& p, int first, int count,
                      const Item& item) const {
@@ -289,27 +278,24 @@ struct LineTiles {
       const int i = b % m, line = b / m;
       const auto* const row = reinterpret_cast<const Pair<T>*>(rows + line * p.step_across);
       const int low = line < p.used_lines - first ? p.low : 0, high = low > 0 ? p.high : 0x7fffffff;
-      const auto value = [&](int k) {
-        if constexpr (!plain) {
-          return read(row[k], k, first + line, item.third);
-        } else {
-          return !ranges || k < low || k >= high ? row[k] : Pair<T>{T(0), T(0)};
-        }
-      };
+      const auto value = [&](int k) { return !ranges || k < low || k >= high ? row[k] : Pair<T>{T(0), T(0)}; };
       Pair<T> x[radix];
       if constexpr (parts == 1) {
         for (int j = 0; j < radix; ++j) x[j] = value(i + j * m);
+        // All are asked for before the first is changed.
+        if constexpr (!plain)
+          for (int j = 0; j < radix; ++j) x[j] = read(x[j], i + j * m, first + line, item.third);
       } else if constexpr (parts == 2) {
         const T sign = q == 0 ? T(1) : T(-1);
-        each<radix>([&](int j) {
+        for (int j = 0; j < radix; ++j) {
           const Pair<T> u = value(i + j * m), v = value(i + j * m + values);
           x[j] = {fused(sign, v.re, u.re), fused(sign, v.im, u.im)};
-        });
+        }
       } else {
         static_assert(parts == 4);
         const T sign = q % 2 == 0 ? T(1) : T(-1), other = q < 2 ? T(1) : T(-1);
         // (-i)^q is 1, -i, -1, i; with parts exchanged i takes the place of -i after the exchange, as everywhere.
-        each<radix>([&](int j) {
+        for (int j = 0; j < radix; ++j) {
           const int k = i + j * m;
           Pair<T> a = value(k), c = value(k + 2 * values), b1 = value(k + values), d = value(k + 3 * values);
           if (!forward) a = a.exchanged(), b1 = b1.exchanged(), c = c.exchanged(), d = d.exchanged();
@@ -317,7 +303,7 @@ struct LineTiles {
           Pair<T> odd = {fused(sign, d.re, b1.re), fused(sign, d.im, b1.im)};
           if (q % 2 != 0) odd = odd.turned();
           x[j] = {fused(other, odd.re, even.re), fused(other, odd.im, even.im)};
-        });
+        }
       }
       if (parts != 4 && !real && !forward)
         for (int j = 0; j < radix; ++j) x[j] = x[j].exchanged();

@@ -8,7 +8,7 @@
 namespace slipstream::fft {
 
 /// Lengths of lines along the first axis that kernels are made for, where an operation names them: those that
-/// is_line() knows.
+/// is_line() knows, up to longest_line_through.
 template <int... lengths>
 struct Lengths {
   static bool hold(std::int64_t length) { return ((length == lengths) || ...); }

@@ -46,10 +46,10 @@ def grid_of(per_device: int, counts: Sequence[int]) -> list[int]:
 def describe_machine(machine: Any) -> Row:
     """The `machine` of a result file; `card` is the model of its devices, or of the processor that stands in."""
     found, build = machine.devices(), core().build_info()
-    card, count = _card(found), len(found)
-    on_host = found[0]["backend"] == "host"
+    card = _card(found)
     # Host names say nothing to a reader.
-    name = f"{card}, {core().host_threads()} threads" if on_host else f"{count} x {card}" if count > 1 else card
+    on_host = found[0]["backend"] == "host"
+    name = f"{card}, {core().host_threads()} threads" if on_host else name_of_gpus(card, found)
     return {
         "name": name,
         "card": card,
@@ -61,6 +61,13 @@ def describe_machine(machine: Any) -> Row:
         "compiler": build["compiler"],
         **{key: build[key] for key in ("driver", "cuda_version") if key in build},
     }
+
+
+def name_of_gpus(card: str, devices: list[Row]) -> str:
+    """Ranks may share a GPU: it counts once, and the name says as how many devices it is used."""
+    count = len({(entry["node"], entry["uuid"]) for entry in devices})
+    several = f"{count} x {card}" if count > 1 else card
+    return several if count == len(devices) else f"{several} as {len(devices)} devices"
 
 
 def _card(devices: list[Row]) -> str:

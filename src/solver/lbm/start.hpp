@@ -4,6 +4,7 @@
 
 #include <slipstream/launch.hpp>
 
+#include "device/rolled.hpp"
 #include "solver/lbm/step/kernels.hpp"
 #include "solver/lbm/storage/access.hpp"
 #include "solver/lbm/storage/places.hpp"
@@ -77,8 +78,10 @@ struct StartFlow {
     if (flags.origin[flags.at(i, j, k)] != 0) return;
     const GivenFlow::Cell at = flow.cell(i, j, k);
     const double *u = at.u, uu = u[0] * u[0] + u[1] * u[1] + u[2] * u[2];
-    unrolled<0, L::q>([&](auto q) {
-      const double c[3] = {double(L::velocity[q()][0]), double(L::velocity[q()][1]), double(L::velocity[q()][2])};
+    SLIP_ROLLED
+    for (int q = 0; q < L::q; ++q) {
+      const Heading h = heading_at<L>(q);
+      const double c[3] = {double(h.x), double(h.y), double(h.z)};
       double cu = 0, ch = 0, qs = 0;
       for (int a = 0; a < 3; ++a) {
         cu += c[a] * u[a];
@@ -86,9 +89,8 @@ struct StartFlow {
         for (int b = 0; b < 3; ++b) qs += (c[a] * c[b] - (a == b ? 1.0 / 3 : 0.0)) * at.s[a][b];
       }
       const double g = at.excess + at.rho * (3 * cu + 4.5 * cu * cu - 1.5 * uu) - at.stress * qs + 3 * ch;
-      out[places.outgoing({i, j, k}, heading_of<L>(q()))] =
-          S::store(static_cast<typename S::Number>(L::weight(q()) * g));
-    });
+      out[places.outgoing({i, j, k}, h)] = S::store(static_cast<typename S::Number>(L::weight(q) * g));
+    }
   }
 };
 

@@ -40,6 +40,13 @@ def test_result_file_is_named_for_the_machine(tmp_path: Path) -> None:
     assert {"benchmark", "machine", "commit", "date", "command", "rows"} == set(json.loads(path.read_text()))
 
 
+@pytest.mark.parametrize(
+    ("gpus", "name"), [("a", "card"), ("ab", "2 x card"), ("aa", "card as 2 devices"), ("aabb", "2 x card as 4 devices")]
+)
+def test_gpus_that_ranks_share_count_once(gpus: str, name: str) -> None:
+    assert record.name_of_gpus("card", [{"node": 0, "uuid": uuid} for uuid in gpus]) == name
+
+
 def test_later_rows_replace_like_ones_and_join_others(tmp_path: Path) -> None:
     write(tmp_path, [row(64, 10.0), row(128, 20.0)])
     path = write(tmp_path, [row(64, 11.0)])

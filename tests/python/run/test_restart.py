@@ -169,7 +169,7 @@ def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bit
 
 
 #: Long enough to be stopped on its way.
-LONG = "run.steps=2500"
+LONG = "run.steps=1500"
 
 
 @pytest.fixture(scope="module")

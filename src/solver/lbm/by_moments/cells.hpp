@@ -120,16 +120,10 @@ struct MomentCells {
   }
   /// A population comes from a fluid cell, from a wall, or a link has brought it.
   SLIP_FN Number comes(const Cell& cell, const Heading& h) const {
-    if (boundary.cells != nullptr) {
-      const auto found = boundary.numbering.find(cell.x, cell.y, cell.z);
-      if (found.stored) {
-        const BoundaryCell& beside = boundary.cells[found.number];
-        if (beside.arrivals >= 0) return arrivals()[h.i * boundary.count + beside.arrivals];
-        if ((beside.resting >> h.i & 1u) != 0) return sent(cell, opposite(h));
-      }
-    }
-    if (SideWalls::out_of(walls.beside(cell.x, cell.y, cell.z), h)) return sent(cell, opposite(h));
-    return sent(behind(cell, h), h);
+    const BoundaryCell beside = boundary_at(cell);
+    if (beside.arrivals >= 0) return arrivals()[h.i * boundary.count + beside.arrivals];
+    const bool back = (beside.resting >> h.i & 1u) != 0 || SideWalls::out_of(walls.beside(cell.x, cell.y, cell.z), h);
+    return sent(back ? cell : behind(cell, h), back ? opposite(h) : h);
   }
   /// To a cell that links bring populations to.
   SLIP_FN void bring(const Cell& cell, const Heading& h, Number number) const {
@@ -137,7 +131,9 @@ struct MomentCells {
     arrivals()[h.i * boundary.count + beside.arrivals] = number;
   }
   SLIP_FN void all_coming(const Cell& cell, Number (&g)[D3Q19::q]) const {
-    unrolled<0, D3Q19::q>([&](auto i) { g[i()] = comes(cell, heading_of<D3Q19>(i())); });
+    const BoundaryCell beside = boundary_at(cell);
+    if (beside.arrivals < 0) return gather(cell, beside.resting, walls.beside(cell.x, cell.y, cell.z), g);
+    unrolled<0, D3Q19::q>([&](auto i) { g[i()] = arrivals()[i() * boundary.count + beside.arrivals]; });
   }
   SLIP_FN Moments<Number> moments_of(const Cell& cell) const {
     const std::int64_t element = at(cell);
@@ -164,6 +160,12 @@ struct MomentCells {
   }
   SLIP_FN Number* arrivals() const { return static_cast<Number*>(boundary.arrivals); }
 
+  /// What is known of a cell; of one that lies beside nothing, nothing.
+  SLIP_FN BoundaryCell boundary_at(const Cell& cell) const {
+    if (boundary.cells == nullptr) return {};
+    const auto found = boundary.numbering.find(cell.x, cell.y, cell.z);
+    return found.stored ? boundary.cells[found.number] : BoundaryCell{};
+  }
   SLIP_FN Cell behind(const Cell& cell, const Heading& h) const {
     return {wrapped(cell.x - h.x, 0), wrapped(cell.y - h.y, 1), wrapped(cell.z - h.z, 2)};
   }

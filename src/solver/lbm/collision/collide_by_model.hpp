@@ -1,8 +1,8 @@
 #pragma once
 // The step by every collision, with or without eddies, under a force. A force of zero changes no bit, so that only TRT
-// has kernels without: few kernels, and five for each collision, which may have eddies. Three take any strides, may
-// wrap round in x and leave solid cells alone, one of them in place, one knowing walls; two are for packed blocks. The
-// host has two more, one with eddies, whose neighbours in x are neighbours in memory: they become vector instructions.
+// has kernels without: few kernels, and four for each collision, which may have eddies. Two take any strides, may wrap
+// round in x, may know walls and leave solid cells alone, one of them in place; two are for packed blocks. The host has
+// two more, one with eddies, whose neighbours in x are neighbours in memory: they become vector instructions.
 #include "solver/lbm/collision/guo.hpp"
 #include "solver/lbm/collision/mrt.hpp"
 #include "solver/lbm/collision/smagorinsky.hpp"
@@ -33,7 +33,8 @@ void collide_anywhere(Stream& stream, const Box& box, BlockArrays block, const M
   const MaybeSmagorinsky<L, T, Collision> maybe(collision, model.viscosity, model.smagorinsky);
   if (block.numbering.words != nullptr)
     return launch_packed_step<L, S, in_place>(stream, block, forced<L, S>(model, maybe));
-  launch_any_step<L, S, in_place>(stream, box, block, forced<L, S>(model, maybe));
+  constexpr Sides sides = step_knows_walls<S>(in_place) ? Sides::walls : Sides::wrap;
+  launch_any_step<L, S, sides, in_place>(stream, box, block, forced<L, S>(model, maybe));
 }
 
 template <class L, class S, class Collision>
@@ -45,7 +46,7 @@ void collide_by(Stream& stream, const Box& box, const BlockArrays& block, Layout
   collide_anywhere<L, S, false>(stream, box, block, model, collision);
 }
 
-/// By cumulants, for a lattice of 27 velocities; instantiated in files of its own, too.
+/// By cumulants, for a lattice of 27 velocities; written in collide_by_cumulants.hpp.
 template <class L, class S>
 void collide_by_cumulants(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 

@@ -4,6 +4,7 @@
 
 #include <slipstream/launch.hpp>
 
+#include "device/rolled.hpp"
 #include "device/together.hpp"
 #include "solver/lbm/storage/populations.hpp"
 
@@ -132,12 +133,13 @@ struct Held {
     const HeldCell at = held[n];
     const T change = static_cast<T>(at.rate) * (static_cast<T>(at.excess) - cells.moments_of(at.cell).excess);
     T* const outlet = after.origin + in_outlet(after, axis, at.cell);
-    unrolled<1, L::q>([&](auto q) {
-      if ((at.in >> q() & 1u) == 0) return;
-      T& now = outlet[q() * after.component];
-      now += T(L::weight(q())) * change;
-      cells.bring(at.cell, heading_of<L>(q()), now);
-    });
+    SLIP_ROLLED
+    for (int q = 1; q < L::q; ++q) {
+      if ((at.in >> q & 1u) == 0) continue;
+      T& now = outlet[q * after.component];
+      now += T(L::weight(q)) * change;
+      cells.bring(at.cell, heading_at<L>(q), now);
+    }
   }
 };
 
@@ -158,13 +160,14 @@ struct Pressure {
     const T u[3] = {(m.x - half[0]) * inverse, (m.y - half[1]) * inverse, (m.z - half[2]) * inverse};
     const T uu = T(1.5) * (u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
     const T change = T(2) * (static_cast<T>(at.excess) - m.excess);
-    unrolled<1, L::q>([&](auto q) {
-      constexpr int cx = L::velocity[q()][0], cy = L::velocity[q()][1], cz = L::velocity[q()][2];
-      if ((at.in >> q() & 1u) == 0) return;
-      const T cu = T(cx) * u[0] + T(cy) * u[1] + T(cz) * u[2];
-      const T more = T(L::weight(q())) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu);
-      cells.bring(at.cell, heading_of<L>(q()), cells.comes(at.cell, heading_of<L>(q())) + more);
-    });
+    SLIP_ROLLED
+    for (int q = 1; q < L::q; ++q) {
+      if ((at.in >> q & 1u) == 0) continue;
+      const Heading h = heading_at<L>(q);
+      const T cu = T(h.x) * u[0] + T(h.y) * u[1] + T(h.z) * u[2];
+      const T more = T(L::weight(q)) * change * (T(1) + T(3) * cu + T(4.5) * cu * cu - uu);
+      cells.bring(at.cell, h, cells.comes(at.cell, h) + more);
+    }
   }
 };
 

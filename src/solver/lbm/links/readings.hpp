@@ -2,6 +2,7 @@
 // What is read out of the populations: velocity, density, mass and faults; and the populations of a fluid at rest.
 #include <slipstream/launch.hpp>
 
+#include "device/rolled.hpp"
 #include "solver/cell_rows.hpp"
 #include "solver/lbm/collision/flow.hpp"
 #include "solver/lbm/storage/populations.hpp"
@@ -19,9 +20,12 @@ struct Rest {
   SLIP_FN void operator()(int i, int j, int k) const {
     if (flags.origin[flags.at(i, j, k)] != 0) return;
     const auto put = [&](const Heading& h, T value) { out[places.outgoing({i, j, k}, h)] = S::store(value); };
-    put(heading_of<L>(0), T(0));
-    unrolled<1, L::q>(
-        [&](auto q) { put(heading_of<L>(q()), T(3 * L::weight(q())) * along<L, q()>(half[0], half[1], half[2])); });
+    put(Heading{}, T(0));
+    SLIP_ROLLED
+    for (int q = 1; q < L::q; ++q) {
+      const Heading h = heading_at<L>(q);
+      put(h, T(3 * L::weight(q)) * (T(h.x) * half[0] + T(h.y) * half[1] + T(h.z) * half[2]));
+    }
   }
 };
 

@@ -9,7 +9,7 @@
 
 namespace slipstream::lbm {
 
-/// The step by a model that is not plain; written in collide_by_model.hpp and instantiated in files of its own.
+/// The step by a model that is not plain; written in collide_by_model.hpp, which not every unit has time for.
 template <class L, class S>
 void collide_by_model(Stream& stream, const Box& box, const BlockArrays& block, Layout layout, const Model& model);
 

@@ -1,5 +1,7 @@
 #pragma once
 // Where the populations of fluid cells lie between two steps: all that boundaries know of the streaming pattern.
+#include <cstdint>
+
 #include "solver/lbm/lattice.hpp"
 #include "solver/lbm/step/kernels.hpp"
 
@@ -9,6 +11,23 @@ template <class L>
 constexpr Heading heading_of(int i) {
   return {static_cast<std::uint8_t>(i), static_cast<std::int8_t>(L::velocity[i][0]),
           static_cast<std::int8_t>(L::velocity[i][1]), static_cast<std::int8_t>(L::velocity[i][2])};
+}
+
+/// A part of each velocity plus 1, two bits each.
+template <class L>
+constexpr std::uint64_t velocity_bits(int axis) {
+  std::uint64_t bits = 0;
+  for (int i = 0; i < L::q; ++i) bits |= static_cast<std::uint64_t>(L::velocity[i][axis] + 1) << (2 * i);
+  return bits;
+}
+/// heading_of a population that only a running kernel knows.
+template <class L>
+SLIP_FN Heading heading_at(int i) {
+  constexpr std::uint64_t x = velocity_bits<L>(0), y = velocity_bits<L>(1), z = velocity_bits<L>(2);
+  const auto part = [i](std::uint64_t bits) {
+    return static_cast<std::int8_t>(static_cast<int>(bits >> (2 * i) & 3) - 1);
+  };
+  return {static_cast<std::uint8_t>(i), part(x), part(y), part(z)};
 }
 
 SLIP_FN Heading opposite(const Heading& h) {
@@ -49,16 +68,19 @@ struct Places {
   SLIP_FN std::int64_t incoming(const Cell& at, const Heading& h) const {
     return form == Form::apart || h.i % 2 == 0 ? element(behind(at, h), h) : element(at, h);
   }
-
- private:
-  SLIP_FN std::int64_t element(const Cell& at, const Heading& h) const {
-    const int i = form == Form::turned ? opposite(h).i : h.i;
-    if (numbering.words != nullptr) return i * component + numbering.find(at.x, at.y, at.z).number * stride[0];
-    return i * component + at.x * stride[0] + at.y * stride[1] + at.z * stride[2];
+  /// Of component 0.
+  SLIP_FN std::int64_t element(const Cell& at) const {
+    if (numbering.words != nullptr) return numbering.find(at.x, at.y, at.z).number * stride[0];
+    return at.x * stride[0] + at.y * stride[1] + at.z * stride[2];
   }
   /// The cell less a velocity.
   SLIP_FN Cell behind(const Cell& at, const Heading& h) const {
     return {behind(at.x, h.x, 0), behind(at.y, h.y, 1), behind(at.z, h.z, 2)};
+  }
+
+ private:
+  SLIP_FN std::int64_t element(const Cell& at, const Heading& h) const {
+    return (form == Form::turned ? opposite(h).i : h.i) * component + element(at);
   }
   /// A coordinate less one part of a velocity. Where the block is its own periodic neighbour, at its other end.
   SLIP_FN std::int32_t behind(std::int32_t at, int part, int axis) const {

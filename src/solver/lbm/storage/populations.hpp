@@ -28,35 +28,43 @@ struct Populations {
     origin[places.incoming(cell, h)] = typename S::Rounding(sent(cell, Heading{}) * number)(number);
   }
 
-  /// All that a cell sent, as Places::outgoing finds it, but asking for form and storage once and not for each
-  /// population: a GPU then has all of them under way at the same time.
-  SLIP_FN void all_sent(const Cell& cell, Number (&g)[L::q]) const {
-    const Places& p = places;
-    if (p.numbering.words != nullptr) {
-      unrolled<0, L::q>([&](auto q) { g[q()] = sent(cell, heading_of<L>(q())); });
-      return;
-    }
-    const Word* const own = origin + cell.x * p.stride[0] + cell.y * p.stride[1] + cell.z * p.stride[2];
-    const auto step = [&](int axis, int at) { return Step(p.stride[axis], at, p.wrap.extent[axis]); };
-    const Steps<L> steps{step(1, cell.y), step(2, cell.z)};
-    const Step x = step(0, cell.x);
-    const std::int64_t turn = p.form == Form::turned ? p.component : 0;
-    const bool ahead = p.form != Form::apart;
-    unrolled<0, L::q>([&](auto q) {
-      constexpr bool odd = q() % 2 == 1;
-      const std::int64_t place = ahead && odd ? steps.template upstream<opposite_of(q())>(x) : 0;
-      g[q()] = S::load(own[q() * p.component + place + (q() == 0 ? 0 : odd ? turn : -turn)]);
-    });
-  }
+  /// All that a cell sent.
+  SLIP_FN void all_sent(const Cell& cell, Number (&g)[L::q]) const { all<false>(cell, g); }
   /// All that it is about to read.
-  SLIP_FN void all_coming(const Cell& cell, Number (&g)[L::q]) const {
-    unrolled<0, L::q>([&](auto q) { g[q()] = comes(cell, heading_of<L>(q())); });
-  }
+  SLIP_FN void all_coming(const Cell& cell, Number (&g)[L::q]) const { all<true>(cell, g); }
   /// Density less 1 and momentum of what it sent.
   SLIP_FN Moments<Number> moments_of(const Cell& cell) const {
     Number g[L::q];
     all_sent(cell, g);
     return moments<L>(g);
+  }
+
+ private:
+  /// As Places::outgoing and incoming find them, but asking for form and storage once and not for each population: a
+  /// GPU then has all of them under way at the same time.
+  template <bool coming>
+  SLIP_FN void all(const Cell& cell, Number (&g)[L::q]) const {
+    const Places& p = places;
+    const std::int64_t own = p.element(cell), turn = p.form == Form::turned ? p.component : 0;
+    const bool ahead = p.form != Form::apart;
+    // `from(q)`: elements to the cell that population q comes from.
+    const auto load = [&](const auto& from) {
+      unrolled<0, L::q>([&](auto q) {
+        constexpr bool odd = q() % 2 == 1;
+        const bool here = q() == 0 || (odd && ahead) == coming;
+        const std::int64_t place =
+            here ? 0 : from(std::integral_constant < int, coming ? int{q()} : opposite_of(q()) > ());
+        g[q()] = S::load(origin[own + q() * p.component + place + (q() == 0 ? 0 : odd ? turn : -turn)]);
+      });
+    };
+    if (p.numbering.words != nullptr) {
+      load([&](auto q) { return p.element(p.behind(cell, heading_of<L>(q()))) - own; });
+      return;
+    }
+    const auto step = [&](int axis, int at) { return Step(p.stride[axis], at, p.wrap.extent[axis]); };
+    const Steps<L> steps{step(1, cell.y), step(2, cell.z)};
+    const Step x = step(0, cell.x);
+    load([&](auto q) { return steps.template upstream<q()>(x); });
   }
 };
 

@@ -3,6 +3,7 @@
 // array: pair by pair of opposite populations, the odd one by way of spare memory, since it moves to another cell.
 #include <slipstream/launch.hpp>
 
+#include "device/rolled.hpp"
 #include "solver/lbm/storage/access.hpp"
 #include "solver/lbm/storage/places.hpp"
 
@@ -40,10 +41,11 @@ struct Transcribe {
     const Cell cell{i, j, k};
     const bool solid = flags.origin[flags.at(i, j, k)] != 0;
     if (solid && to_places.numbering.words != nullptr) return;
-    unrolled<0, L::q>([&](auto q) {
-      constexpr Heading h = heading_of<L>(q());
+    SLIP_ROLLED
+    for (int q = 0; q < L::q; ++q) {
+      const Heading h = heading_at<L>(q);
       to[to_places.outgoing(cell, h)] = solid ? Word{} : from[from_places.outgoing(cell, h)];
-    });
+    }
   }
 };
 
@@ -55,7 +57,8 @@ struct RestSolids {
 
   SLIP_FN void operator()(int i, int j, int k) const {
     if (flags.origin[flags.at(i, j, k)] == 0) return;
-    unrolled<0, L::q>([&](auto q) { origin[places.outgoing({i, j, k}, heading_of<L>(q()))] = Word{}; });
+    SLIP_ROLLED
+    for (int q = 0; q < L::q; ++q) origin[places.outgoing({i, j, k}, heading_at<L>(q))] = Word{};
   }
 };
 

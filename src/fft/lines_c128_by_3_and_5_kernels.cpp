@@ -4,6 +4,9 @@
 
 namespace slipstream::fft {
 
+template void launch_line_tiles_of_odd<double, false, 3>(Stream&, int, const LineJob<double>&, const AsTheyAre&);
+template void launch_line_tiles_of_odd<double, false, 3>(Stream&, int, const LineJob<double>&,
+                                                         const ReadThrough<double, Factor<double>>&);
 template void launch_line_tiles_of_odd<double, false, 5>(Stream&, int, const LineJob<double>&, const AsTheyAre&);
 template void launch_line_tiles_of_odd<double, false, 5>(Stream&, int, const LineJob<double>&,
                                                          const ReadThrough<double, Factor<double>>&);

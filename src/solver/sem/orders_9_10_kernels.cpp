@@ -1,8 +1,0 @@
-#include "solver/sem/kernels_of.hpp"
-
-namespace slipstream::sem {
-
-template OrderKernels kernels_of<9>();
-template OrderKernels kernels_of<10>();
-
-}  // namespace slipstream::sem
