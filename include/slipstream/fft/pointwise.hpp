@@ -45,6 +45,18 @@ struct ReadThrough {
   }
 };
 
+/// A pass over a block.
+template <class T, class F>
+struct PassOver {
+  OnModes<T, F> on;
+  const Pair<T>* from;
+  Pair<T>* to;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const std::int64_t at = (static_cast<std::int64_t>(k) * on.block.extent[1] + j) * on.block.extent[0] + i;
+    to[at] = on(from[at], i, j, k);
+  }
+};
+
 /// No kernels but those of a pass.
 struct NoLengths {
   static bool hold(std::int64_t) { return false; }
@@ -63,7 +75,7 @@ class PointwiseOf final : public Pointwise {
   void pass(Stream& stream, const void* from, void* to) const override {
     const auto& extent = on_.block.extent;
     launch(stream, {{0, 0, 0}, {extent[0], extent[1], extent[2]}},
-           Pass{on_, static_cast<const Pair<T>*>(from), static_cast<Pair<T>*>(to)});
+           PassOver<T, F>{on_, static_cast<const Pair<T>*>(from), static_cast<Pair<T>*>(to)});
   }
   void lines(std::int64_t first, std::int64_t behind, void* values) const override {
     const std::int32_t length = on_.block.extent[0];
@@ -73,22 +85,13 @@ class PointwiseOf final : public Pointwise {
       for (int i = 0; i < length; ++i) at[i] = on_(at[i], i, j, k);
     }
   }
+  using Pointwise::ride;
   bool rides(std::int64_t length) const override { return Held::hold(length); }
   void ride(Stream& stream, int length, const LineJob<T>& job, const LineNumbers& numbers) const override {
     Held::launch(stream, length, job, ReadThrough<T, F>{on_, numbers});
   }
 
  private:
-  struct Pass {
-    OnModes<T, F> on;
-    const Pair<T>* from;
-    Pair<T>* to;
-    SLIP_FN void operator()(int i, int j, int k) const {
-      const std::int64_t at = (static_cast<std::int64_t>(k) * on.block.extent[1] + j) * on.block.extent[0] + i;
-      to[at] = on(from[at], i, j, k);
-    }
-  };
-
   OnModes<T, F> on_;
 };
 
