@@ -89,7 +89,7 @@ XZ_OPT=-T0 tar -C $packed -cJf $kit/built.tar.xz lib bin CTestTestfile.cmake
 install -m 755 tools/gpu_kit_slipstream.sh $kit/slipstream
 
 if [ -n "${KIT_GPU_MPI:-}" ]; then
-  tar -tf "$KIT_GPU_MPI" | grep -q '^[^/]*/bin/mpirun$' || {
+  tar -tf "$KIT_GPU_MPI" | grep '^[^/]*/bin/mpirun$' >/dev/null || {
     echo "gpu_kit: $KIT_GPU_MPI holds no folder with bin/mpirun: pack the folder into which Open MPI was installed." >&2
     exit 1
   }

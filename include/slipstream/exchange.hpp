@@ -24,6 +24,13 @@ class Overflow : public Error {
   using Error::Error;
 };
 
+/// A place of a window that the caller's kernels did not store to (ExchangeOptions::poison); names it and the item.
+/// What was there has been sent.
+class Unwritten : public Error {
+ public:
+  using Error::Error;
+};
+
 struct ExchangeOptions {
   /// Routes that may be used; for each pair of devices the first, in the order of RouteKind, that can serve it.
   std::vector<RouteKind> routes = all_routes();
@@ -39,6 +46,11 @@ struct ExchangeOptions {
   /// Every exchange also finds how far coded values are from what they were, for the report: as if they were read
   /// twice.
   bool measure_errors = false;
+  /// Finds who reads what has not arrived, and kernels that do not store all of their windows. Before every exchange
+  /// all bits of what it brings are set, in the targets, the messages and the windows: of floats that is no number, of
+  /// integers -1. Nothing but what is produced reaches a target before end(). end() throws Unwritten on all ranks where
+  /// a place of a window of floats still holds the poison. What the exchange itself reads is not poisoned. Slow.
+  bool poison = false;
 };
 
 /// A pattern, the field that its values come from, and the one that they go to.

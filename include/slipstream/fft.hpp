@@ -1,7 +1,9 @@
 #pragma once
 #include <array>
+#include <complex>
 #include <cstdint>
 #include <memory>
+#include <numbers>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +13,10 @@
 #include <slipstream/tuner.hpp>
 
 namespace slipstream {
+namespace fft {
+class Pointwise;   // slipstream/fft/pointwise.hpp
+struct ModeBlock;  // slipstream/fft/modes.hpp
+}  // namespace fft
 
 struct FftOptions {
   /// Of the values in physical space. c64, c128: complex to complex. f32, f64: real to complex, whose spectrum has the
@@ -68,6 +74,23 @@ struct FftMemory {
   std::int64_t library = 0;                 ///< an estimate: workspace of the library that transforms lines
 
   std::int64_t total() const { return physical + spectral + work + messages + library; }
+};
+
+/// What Fft::convolve() multiplies each mode k by: the product of all that is given. A box of edges L has the wave
+/// numbers 2 pi k_a / L_a, written kappa_a.
+struct FftFactor {
+  std::complex<double> constant = 1;
+  /// (i kappa_a)^n, a derivative of order n along each axis. Of an odd order the mode n_a / 2 of an even number of
+  /// cells n_a has none.
+  std::array<int, 3> derivative{0, 0, 0};
+  /// (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, where the mean becomes zero.
+  int laplacian = 0;
+  double gaussian = 0;  ///< exp(-|kappa|^2 width^2 / 24), the Gaussian filter of this width (Pope 2000, 13.2)
+  double sharp = -1;    ///< modes with |kappa| above it become zero; negative: none
+  /// For each local block of Fft::spectral() an array of its extent on the block's device: of numbers of the plan's
+  /// format, or of complex ones. They must stay as they are until the work has run.
+  std::vector<const void*> real = {}, complex = {};
+  std::array<double, 3> edges{2 * std::numbers::pi, 2 * std::numbers::pi, 2 * std::numbers::pi};
 };
 
 /// How a process grid was found.
@@ -146,6 +169,32 @@ class Fft {
   void forward(const Field& from, Field& to, std::vector<Stream>& streams);
   void backward(const Field& from, Field& to, std::vector<Stream>& streams);
 
+  /// forward(), an operation on the modes, backward(): to = the inverse transform of factor times that of `from`, in
+  /// the memory of `through`, arrays as forward() fills, whose values are of no use afterwards. `through` may begin
+  /// where `from` or `to` does, as forward() and backward() allow. Modes that are not used (FftOptions::highest) become
+  /// zero. The operation and the division by the number of cells take no pass of their own where lines along z are read
+  /// by the plan's own kernels, or left by FFTW, or where a spectrum in the order x, y, z is copied: describe() says.
+  /// Throws Error where a factor cannot be.
+  void convolve(const std::vector<const void*>& from, const std::vector<void*>& through, const std::vector<void*>& to,
+                const FftFactor& factor, std::vector<Stream>& streams);
+  void convolve(const Field& from, Field& through, Field& to, const FftFactor& factor, std::vector<Stream>& streams);
+  /// By operations of one's own (slipstream/fft/operations.hpp), one for each local block of spectral(), given
+  /// backward_factor(). Kept until the work has run.
+  using Operations = std::vector<std::shared_ptr<const fft::Pointwise>>;
+  void convolve(const Field& from, Field& through, Field& to, const Operations& operations,
+                std::vector<Stream>& streams);
+  void convolve_components(const std::vector<std::vector<const void*>>& from,
+                           const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
+                           const Operations& operations, std::vector<Stream>& streams);
+  /// The operations of a factor.
+  Operations operations(const FftFactor& factor) const;
+  fft::ModeBlock mode_block(std::int64_t block) const;
+  /// That backward() multiplies by, and operations must in its place: 1 / cells, or 1 without FftOptions::scaled.
+  double backward_factor() const;
+  /// The steps of a transform each way, and where convolve() does an operation: of a factor, or of these.
+  std::string describe() const;
+  std::string describe(const Operations& operations) const;
+
   /// Throws Timeout where a wait for another device gave up. Call it when the streams have been synchronized.
   void check();
   /// True where transforms may be recorded into a graph of the caller's streams and replayed.
@@ -154,6 +203,9 @@ class Fft {
   std::int64_t bytes_on(Device device) const;
   /// Moves of one forward transform whose values are stored by the transform before them (FftOptions::store), and all.
   std::pair<int, int> stored_moves() const;
+  /// The moves of one transform that the engine packs, by themselves, on whatever the plan's own arrays hold: to time
+  /// them. Returns the bytes that they send from this rank's devices to others; 0 where lines store all. Collective.
+  std::int64_t run_packed_moves(bool forward, std::vector<Stream>& streams);
   /// Messages of one forward transform that leave or reach this rank's devices.
   std::vector<MessageInfo> messages() const;
   /// Those of all ranks with the times of the last forward transform, transpose by transpose (Exchange::report). Waits.

@@ -256,6 +256,13 @@ struct Message {
   bool host_shared = false;           ///< both ends can map the same host memory
   bool whole_lines = false;           ///< lines that the source stores reach the target in one piece
   bool produced = false;              ///< the caller's kernels store some of its legs
+  bool overlaps = false;  ///< targets of the exchange are sources, too: nothing is stored before all is packed
+  bool poison = false;    ///< nothing but what is produced reaches the target's arrays before end()
+
+  /// All of its values lie in slots at once, which are freed by a counter.
+  bool at_once() const { return combines || produced || overlaps || poison; }
+  /// Also of blocks of one device.
+  bool through_slots() const { return combines || overlaps; }
 };
 
 /// One transfer of one item within a message. Packed values have the order of the source's memory and are encoded.
@@ -366,6 +373,8 @@ class Sender {
   virtual std::string waiting_for() const { return {}; }
   /// Of device memory that it holds.
   virtual std::int64_t bytes() const { return 0; }
+  /// Poisons what values are packed into (exchange/poison.hpp), before anybody packs.
+  virtual void poison(Stream&) {}
 };
 
 /// The receiving end. At begin, before anything is sent: set `opened`, post(). At end: progress() until true, wait for
@@ -388,6 +397,8 @@ class Receiver {
   virtual void deliver(Stream&, std::uint64_t) {}
   virtual std::string waiting_for() const { return {}; }
   virtual std::int64_t bytes() const { return 0; }
+  /// Poisons where the next message lands, once this one has been unpacked and before its source is told so.
+  virtual void poison(Stream&) {}
 };
 
 /// How a message's landing slots are laid out; both ends compute the same.

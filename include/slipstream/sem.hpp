@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -50,6 +51,9 @@ std::vector<double> interpolation(const Rule& from, std::span<const double> to);
 
 using Point = std::array<double, 3>;
 
+/// The places to which a map takes places, in their order. Called by one thread at a time, with some thousands of them.
+using Map = std::function<std::vector<Point>(std::span<const Point>)>;
+
 /// A box of ex x ey x ez hexahedra. Element e = x + ex (y + ey z) has the same number on any number of devices.
 struct ElementBox {
   std::array<std::int64_t, 3> elements{1, 1, 1};
@@ -62,10 +66,14 @@ struct ElementBox {
   /// Amplitude of the sine map: with y in [0, 1]^3 the place in the box, every y_d grows by
   /// deform sin(2 pi y_0) sin(2 pi y_1) sin(2 pi y_2). The sides stay where they are. Above 0.137 the map folds.
   double deform = 0;
-  bool straight = false;  ///< edges of elements are straight: of the map, the corners count
+  /// Takes the places, stretched and deformed, to where they are; none: they stay. Orientation stays, and two opposite
+  /// sides of a periodic axis differ by one and the same vector, which may be zero (a ring).
+  Map map = {};
+  bool straight = false;  ///< edges of elements are straight: of the maps, the corners count
 
   std::int64_t count() const { return elements[0] * elements[1] * elements[2]; }
-  /// Throws Error: no elements along an axis, an empty extent, a stretch that is not positive.
+  /// Throws Error: no elements along an axis, an empty extent, a stretch that is not positive, a map that does not keep
+  /// a periodic axis periodic, as corners and middles of the sides' faces show (257 along an axis at most).
   void check() const;
   /// Place of a point of an element, r in [-1, 1]^3.
   Point place(std::int64_t element, const Point& r) const;

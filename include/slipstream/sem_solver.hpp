@@ -41,6 +41,7 @@ struct Options {
   Point lengths{1, 1, 1};  ///< edges of the box, which begins at 0
   Point stretch{1, 1, 1};
   double deform = 0;
+  Map map = {};  ///< of the box, stretched and deformed; none: it stays
   int order = 7;
   Factors factors = Factors::stored;
   Equation equation = Equation::poisson;

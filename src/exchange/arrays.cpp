@@ -161,6 +161,37 @@ void Exchange::Impl::bind(std::size_t index, ItemEnd end, const std::vector<void
     }
     store_places(streams[s], side.arrays.device.data(), changed);
   }
+  bound_anew = true;
+}
+
+/// The plan was made for values that are not moved onto each other.
+void Exchange::Impl::check_bound() {
+  if (!bound_anew) return;
+  bound_anew = false;
+  if (overlaps) return;
+  for (const auto& side : sides)
+    for (const auto& [source, at] : side->array_numbers) {
+      const ExchangeItem& item = items[static_cast<std::size_t>(source.item)];
+      if (source.end != ItemEnd::source || !item.rebinds || !item.target || item.produced) continue;
+      for (const auto& [target, there] : side->array_numbers) {
+        if (target.item != source.item || target.end != ItemEnd::target) continue;
+        const auto bytes = [](const Field& field, std::int64_t block) {
+          return field.shape(block).elements * static_cast<std::int64_t>(size_of(field.options().type));
+        };
+        if (item.pattern->target(grid).block(target.block).device != side->index) continue;
+        for (int c = 0; c < combinations; ++c) {
+          const std::byte* const from = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + at)];
+          const std::byte* const to = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + there)];
+          if (from >= to + bytes(*item.target, target.block) || to >= from + bytes(*item.source, source.block))
+            continue;
+          bound_anew = true;
+          throw Error("the source and the target of item " + std::to_string(source.item) + " (" +
+                      item.source->options().name +
+                      ") are bound to the same memory, and the exchange was planned with arrays that were apart: make "
+                      "an exchange of these arrays");
+        }
+      }
+    }
 }
 
 }  // namespace slipstream

@@ -42,13 +42,21 @@ void Exchange::Impl::make() {
   own = std::make_unique<Parting>(comm, "an exchange");
   coded = std::any_of(items.begin(), items.end(),
                       [](const ExchangeItem& item) { return item.coding.kind != Coding::Kind::raw; });
-  if (coded) agreement = std::make_unique<Parting>(comm, "what ranks tell each other of coded values");
+  looks = options.poison && produces;
+  if (coded || looks)
+    agreement = std::make_unique<Parting>(comm, "what ranks tell each other of values that did not get through");
   bool asks = false;
   on_all_ranks(comm, what, [&] {
     make_sides();
     bundles = bundle(grid, planned, grid.rank());
+    leave_what_rests(grid, items, bundles);
     asks = wants_gpu_mpi();
   });
+  overlaps = !comm.all(!moved_onto_itself(grid, items, bundles));
+  require(!overlaps || options.knobs.pack == Pack::fused,
+          "a field is moved onto itself, and all of its values must be taken before any of them is changed, in the "
+          "launch of all messages; pack = " +
+              to_string(options.knobs.pack) + " packs them otherwise: choose pack = fused");
   agree_on_messages();
   const std::string refused = comm.all(!asks) ? std::string() : gpu_mpi_refusal();
   on_all_ranks(comm, what, [&] { make_channels(refused); });
@@ -159,6 +167,8 @@ void Exchange::Impl::make_message(Channel& channel, int most_devices) {
   m.knobs = options.knobs;
   m.throttle = options.throttle;
   m.combines = channel.pair.combines;
+  m.overlaps = overlaps;
+  m.poison = options.poison;
   m.parts = route(channel.choice.route).parts(m, b.legs);
   if (m.parts) m.bytes = bytes_of_parts(*m.parts);
   const bool slowed = m.throttle.slows() && route(channel.choice.route).needs_host();
@@ -176,7 +186,7 @@ void Exchange::Impl::make_message(Channel& channel, int most_devices) {
 /// A message is answered where its target sends back by a way whose arrival the source's device waits for.
 void Exchange::Impl::prove_answers() {
   const auto proves = [](const Channel& c) {
-    return c.choice.route == RouteKind::direct || (c.choice.route == RouteKind::kernel && c.pair.combines);
+    return c.choice.route == RouteKind::direct || (c.choice.route == RouteKind::kernel && c.message.through_slots());
   };
   for (Channel& channel : channels)
     for (const Channel& back : channels)

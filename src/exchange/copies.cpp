@@ -30,22 +30,22 @@ std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
   return holders;
 }
 
-std::vector<Point> sorted_points(const SharedPoints& points) {
+Points sorted_points(const SharedPoints& points) {
   const auto count = static_cast<std::int64_t>(points.ids.size());
   require(count <= most_points, "a gather-scatter was given " + std::to_string(count) +
                                     " points on one device, and takes at most " + std::to_string(most_points) +
                                     ": use more devices");
   require(points.block >= 1,
           "a gather-scatter needs blocks of one point or more, not of " + std::to_string(points.block));
-  std::vector<Point> found;
-  found.reserve(static_cast<std::size_t>(count - std::count(points.ids.begin(), points.ids.end(), 0)));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t id = points.ids[static_cast<std::size_t>(i)];
-    if (id < 0)
-      throw Error("point " + std::to_string(i) + " of a gather-scatter has the id " + std::to_string(id) +
-                  ": ids are positive, and 0 where a point is shared with nobody");
-    if (id > 0) found.push_back({id, static_cast<std::uint32_t>(i)});
-  }
+  Points found = found_in_parallel<Point>(points.ids.size(), [&](std::size_t first, std::size_t last, const auto& add) {
+    for (std::size_t i = first; i < last; ++i) {
+      const std::int64_t id = points.ids[i];
+      if (id < 0)
+        throw Error("point " + std::to_string(i) + " of a gather-scatter has the id " + std::to_string(id) +
+                    ": ids are positive, and 0 where a point is shared with nobody");
+      if (id > 0) add({id, static_cast<std::uint32_t>(i)});
+    }
+  });
   radix_sort(found, [](const Point& point) { return point.id; });
   return found;
 }
@@ -53,14 +53,38 @@ std::vector<Point> sorted_points(const SharedPoints& points) {
 /// From the least to the greatest id of a device.
 struct Range {
   std::int64_t low = 0, high = -1;
-  bool holds(std::int64_t id) const { return low <= id && id <= high; }
 };
 
-/// The ids that several devices have, each with all its holders in the order of blocks.
-std::vector<Holder> meet(const Communicator& comm, const Machine& machine, const std::vector<Holder>& mine,
+/// Of a device, the points whose ids may be another's: in the range of one of these.
+std::vector<std::pair<std::size_t, std::size_t>> asked_about(const Points& sorted, const std::vector<Range>& others) {
+  std::vector<std::pair<std::size_t, std::size_t>> parts;
+  for (const Range& range : others) {
+    const auto below = [](const Point& point, std::int64_t id) { return point.id < id; };
+    const auto first = std::lower_bound(sorted.begin(), sorted.end(), range.low, below);
+    const auto above = [](std::int64_t id, const Point& point) { return id < point.id; };
+    const auto last = std::upper_bound(first, sorted.end(), range.high, above);
+    if (first < last) parts.push_back({first - sorted.begin(), last - sorted.begin()});
+  }
+  std::sort(parts.begin(), parts.end());
+  std::vector<std::pair<std::size_t, std::size_t>> merged;
+  for (const auto& part : parts) {
+    if (merged.empty() || part.first > merged.back().second) {
+      merged.push_back(part);
+    } else {
+      merged.back().second = std::max(merged.back().second, part.second);
+    }
+  }
+  return merged;
+}
+
+/// The ids that several devices have, each with all its holders in the order of blocks. Leaves nothing of `mine`.
+std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::vector<std::vector<Holder>>& mine,
                          double seconds) {
   std::map<int, std::string> letters;
-  for (const Holder& holder : mine) append_record(letters[home_of(holder.id, comm.size())], holder);
+  for (std::vector<Holder>& of_device : mine) {
+    for (const Holder& holder : of_device) append_record(letters[home_of(holder.id, comm.size())], holder);
+    of_device = {};
+  }
   std::vector<Holder> met = holders_in(rendezvous(comm, letters, seconds));
   letters.clear();
   std::string problem;
@@ -111,7 +135,7 @@ namespace {
 /// Lists of one device, from its points and from all holders of ids that it shares with others.
 class Compiler {
  public:
-  Compiler(int device, const SharedPoints& points, const std::vector<Point>& sorted, const std::vector<Holder>& shared)
+  Compiler(int device, const SharedPoints& points, const Points& sorted, const std::vector<Holder>& shared)
       : points_(points), sorted_(sorted), shared_(shared) {
     copies_.device = device;
     copies_.block = points.block;
@@ -161,14 +185,25 @@ class Compiler {
     struct Run {
       std::uint32_t index, first, count;  // of the first point, of its place in sorted_, of the copies
     };
-    std::vector<Run> runs;
-    std::size_t next = 0;
-    each_id(sorted_, [&](std::size_t first, std::size_t last) {
-      while (next < groups_.size() && shared_[groups_[next].first].id < sorted_[first].id) ++next;
-      const bool remote = next < groups_.size() && shared_[groups_[next].first].id == sorted_[first].id;
-      if (remote || last - first == 1) return;
-      runs.push_back(
-          {sorted_[first].index, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)});
+    const auto id_of = [&](const std::pair<std::size_t, std::size_t>& group) { return shared_[group.first].id; };
+    Unset<Run> runs = found_in_parallel<Run>(sorted_.size(), [&](std::size_t begin, std::size_t end, const auto& add) {
+      const auto next_id = [&](std::size_t at) {
+        const std::size_t first = at;
+        while (at < sorted_.size() && sorted_[at].id == sorted_[first].id) ++at;
+        return at;
+      };
+      // Of ids that begin in this part.
+      if (begin > 0 && begin < end && sorted_[begin].id == sorted_[begin - 1].id) begin = next_id(begin);
+      if (begin >= end) return;
+      auto next = std::lower_bound(groups_.begin(), groups_.end(), sorted_[begin].id,
+                                   [&](const auto& group, std::int64_t id) { return id_of(group) < id; });
+      for (std::size_t first = begin, last = 0; first < end; first = last) {
+        last = next_id(first);
+        while (next != groups_.end() && id_of(*next) < sorted_[first].id) ++next;
+        const bool remote = next != groups_.end() && id_of(*next) == sorted_[first].id;
+        if (!remote && last - first > 1)
+          add({sorted_[first].index, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)});
+      }
     });
     radix_sort(runs, [](const Run& run) { return run.index; });
     Lists<std::uint32_t> local;
@@ -181,6 +216,7 @@ class Compiler {
         for (std::uint32_t n = 0; n < runs[r].count; ++n)
           local.items[local.starts[r] + n] = sorted_[runs[r].first + n].index;
     });
+    runs = {};
     copies_.local = group_tiles(local, points_.block);
   }
 
@@ -228,7 +264,7 @@ class Compiler {
   }
 
   const SharedPoints& points_;
-  const std::vector<Point>& sorted_;
+  const Points& sorted_;
   const std::vector<Holder>& shared_;
   std::vector<std::pair<std::size_t, std::size_t>> groups_;  // of this device's ids in shared_
   std::map<int, Mail> mail_;
@@ -242,44 +278,45 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
                                 const std::vector<SharedPoints>& points, bool unique, bool host_packed,
                                 double seconds) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
-  std::vector<std::vector<Point>> sorted;
-  std::vector<Range> ranges;
-  std::vector<Holder> mine;
+  std::vector<Points> sorted(devices.size());
+  std::vector<Range> ranges(devices.size());
+  std::vector<std::vector<Holder>> mine(devices.size());
+  const auto each_device = [&](const auto& work) {
+    in_parallel(devices.size(), devices.size(), [&](std::size_t, std::size_t first, std::size_t last) {
+      for (std::size_t d = first; d < last; ++d) work(d);
+    });
+  };
   on_all_ranks(comm, [&] {
     require(points.size() == devices.size(),
             "a gather-scatter was given the points of " + std::to_string(points.size()) + " devices, and rank " +
                 std::to_string(comm.rank()) + " drives " + std::to_string(devices.size()));
-    for (std::size_t d = 0; d < devices.size(); ++d) {
-      sorted.push_back(sorted_points(points[d]));
-      ranges.emplace_back();
-      if (!sorted.back().empty()) ranges.back() = {sorted.back().front().id, sorted.back().back().id};
-    }
+    each_device([&](std::size_t d) {
+      sorted[d] = sorted_points(points[d]);
+      if (!sorted[d].empty()) ranges[d] = {sorted[d].front().id, sorted[d].back().id};
+    });
   });
   // Where devices hold parts of a numbered mesh, few ids can be another's: no others need to be asked about.
   const std::vector<Range> all = by_device(comm, machine, ranges);
   on_all_ranks(comm, [&] {
-    for (std::size_t d = 0; d < devices.size(); ++d) {
+    each_device([&](std::size_t d) {
       std::vector<Range> others = all;
       others.erase(others.begin() + devices[d]);
-      const auto elsewhere = [&](std::int64_t id) {
-        return std::any_of(others.begin(), others.end(), [&](const Range& range) { return range.holds(id); });
-      };
-      for (const Point& point : sorted[d]) {
-        if (!elsewhere(point.id)) continue;
-        const Holder holder{point.id, block_of(points[d], point), devices[d]};
-        if (mine.empty() || mine.back().id != holder.id || mine.back().block != holder.block ||
-            mine.back().device != holder.device)
-          mine.push_back(holder);
-      }
-    }
+      for (const auto& [first, last] : asked_about(sorted[d], others))
+        for (std::size_t n = first; n < last; ++n) {
+          const Point& point = sorted[d][n];
+          const Holder holder{point.id, block_of(points[d], point), devices[d]};
+          if (mine[d].empty() || mine[d].back().id != holder.id || mine[d].back().block != holder.block)
+            mine[d].push_back(holder);
+        }
+    });
   });
   const std::vector<Holder> shared = meet(comm, machine, mine, seconds);
-  std::vector<Copies> found;
+  std::vector<Copies> found(devices.size());
   on_all_ranks(comm, [&] {
-    for (std::size_t d = 0; d < devices.size(); ++d) {
-      found.push_back(Compiler(devices[d], points[d], sorted[d], shared).compiled(host_packed));
-      if (unique) found.back().unique = find_unique(devices[d], points[d], sorted[d], shared);
-    }
+    each_device([&](std::size_t d) {
+      found[d] = Compiler(devices[d], points[d], sorted[d], shared).compiled(host_packed);
+      if (unique) found[d].unique = find_unique(devices[d], points[d], sorted[d], shared);
+    });
   });
   return found;
 }

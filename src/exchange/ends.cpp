@@ -79,6 +79,31 @@ void Exchange::Impl::make_ends() {
   }
 }
 
+/// In one launch with the packing, the values that are changed may be those that other teams still pack.
+std::vector<Wait> Exchange::Impl::waits_for_packing(Side& side) {
+  std::size_t packings = 0;
+  for (const auto& sender : side.senders) packings += sender->batches.size();
+  side.packed = side.arena.take<Signal>(std::max<std::size_t>(1, packings) * signal_line);
+  fill(side.stream, side.packed.data(), 0, side.packed.bytes());
+  side.stream.synchronize();
+  Signal* packed = side.packed.data();
+  std::vector<Wait> waits;
+  for (auto& sender : side.senders)
+    for (Batch& batch : sender->batches) {
+      batch.after.push_back(packed);
+      waits.push_back({packed, 0, side.index});
+      packed += signal_line;
+    }
+  return waits;
+}
+
+/// Of fields that are moved onto themselves: nothing is unpacked before all is packed.
+void Exchange::Impl::unpack_behind_packing(Side& side) {
+  const std::vector<Wait> packed = waits_for_packing(side);
+  for (auto& receiver : side.receivers)
+    for (Batch& batch : receiver->batches) batch.before.insert(batch.before.end(), packed.begin(), packed.end());
+}
+
 /// One batch for everything that is combined on a device: it waits for all messages, and frees all slots.
 void Exchange::Impl::combine(Side& side) {
   Batch all;
@@ -95,19 +120,8 @@ void Exchange::Impl::combine(Side& side) {
     for (const Arrived& arrived : receiver.arrived)
       contributors.push_back({arrived, place_of(*arrived.leg, ItemEnd::target, side)});
   }
-  // In one launch with the packing, the values that are combined may be those that other teams still pack.
-  std::size_t packings = 0;
-  for (const auto& sender : side.senders) packings += sender->batches.size();
-  side.packed = side.arena.take<Signal>(std::max<std::size_t>(1, packings) * signal_line);
-  fill(side.stream, side.packed.data(), 0, side.packed.bytes());
-  side.stream.synchronize();
-  Signal* packed = side.packed.data();
-  for (auto& sender : side.senders)
-    for (Batch& batch : sender->batches) {
-      batch.after.push_back(packed);
-      all.before.push_back({packed, 0, side.index});
-      packed += signal_line;
-    }
+  const std::vector<Wait> packed = waits_for_packing(side);
+  all.before.insert(all.before.end(), packed.begin(), packed.end());
   side.combiner = Combiner(side.device);
   all.movers = side.combiner.movers(contributors);
   all.round = 1 << 20;
@@ -136,7 +150,7 @@ Schedule Exchange::Impl::schedule_of(const Side& side, const Batch& opening) con
   if (side.combining) traffic.combining = &*side.combining;
   for (std::size_t s = 0; s < side.senders.size(); ++s) {
     const Channel& c = channels[side.sent[s]];
-    if (c.choice.route != RouteKind::kernel || c.message.combines) continue;
+    if (c.choice.route != RouteKind::kernel || c.message.through_slots()) continue;
     const auto own = std::find(side.received.begin(), side.received.end(), side.sent[s]) - side.received.begin();
     for (const Batch& batch : side.senders[s]->batches) traffic.completing[&batch] = static_cast<std::size_t>(own);
   }
@@ -164,6 +178,9 @@ void Exchange::Impl::make_probes(Side& side) {
 void Exchange::Impl::make_programs() {
   for (auto& pointer : sides) {
     Side& side = *pointer;
+    Batch release;
+    if (options.poison) strip_release(side, release);
+    if (overlaps) in_room_for("the counters", side, [&] { unpack_behind_packing(side); });
     if (std::any_of(side.received.begin(), side.received.end(), [&](auto c) { return channels[c].message.combines; }))
       in_room_for("the tables of what is combined", side, [&] { combine(side); });
     note_transfers(side);
@@ -198,8 +215,10 @@ void Exchange::Impl::make_programs() {
       side.incoming = Program(side.device, schedule.late, &side.arrays, beside, users);
       side.whole = Program(side.device, both, &side.arrays, teams, users);
       if (!gates.before.empty()) side.gates = Program(side.device, {{&gates, 0, 0, 0}}, nullptr, 1);
+      if (!release.after.empty()) side.release = Program(side.device, {{&release, 0, 0, 0}}, nullptr, 1);
       place_arrays(side);
       if (options.measure_errors) make_probes(side);
+      if (options.poison) make_poison(side);
     });
   }
 }

@@ -37,6 +37,7 @@ void Exchange::Impl::start(std::vector<Stream>& streams) {
   check_waits();
   check_values();
   require(!open && !opened, "an exchange was begun again before its end");
+  check_bound();
   for (Stream& stream : streams) {
     if (!stream.capturing()) continue;
     require(capturable, why_not_captured());
@@ -69,9 +70,9 @@ std::string Exchange::Impl::why_not_captured() const {
              "capture the work around the exchange, or allow routes that can be captured (kernel, direct, peer, " +
              "colocated)";
   return "an exchange was begun on a stream that is being captured, but some message of another rank cannot be "
-         "replayed "
-         "by a graph, and of values that are coded all ranks tell each other whether one was too large: capture the "
-         "work around the exchange, or allow routes that can be captured on all ranks (kernel, direct, peer, "
+         "replayed by a graph, or all ranks tell each other of values that were too large for their coding or that "
+         "a caller's kernel did not store (poison = true): capture the work around the exchange, or allow routes that "
+         "can be captured on all ranks (kernel, direct, peer, "
          "colocated)";
 }
 
@@ -82,8 +83,12 @@ void Exchange::Impl::measure_errors(Side& side, Stream& stream) {
 
 /// `opens`: the exchange begins with it.
 void Exchange::Impl::send(Side& side, Stream& stream, bool opens) {
-  if (opens)
+  if (opens) {
     for (auto& receiver : side.receivers) receiver->post(stream, sequence);
+    if (options.poison) poison(side, stream);
+  } else if (side.produced) {
+    side.produced->look(stream, side.broken());
+  }
   measure_errors(side, stream);
   const DeviceSpan span(options.trace, stream, "exchange", "send", "kernel");
   side.outgoing.run(stream, pulse(side), opens);
@@ -134,6 +139,7 @@ void Exchange::Impl::receive(Side& side, Stream& stream) {
   }
   const DeviceSpan span(options.trace, stream, "exchange", "receive", "kernel");
   side.incoming.run(stream, pulse(side), false);
+  if (options.poison) poison_slots(side, stream);
 }
 
 /// Work that receives; watched where a library waits in it.
@@ -151,6 +157,8 @@ void Exchange::Impl::begin(std::vector<Stream>& streams) {
   start(streams);
   open = true;
   send_all(streams, true);
+  if (options.poison)
+    for (std::size_t i = 0; i < sides.size(); ++i) streams[i].wait(sides[i]->poisoned);
 }
 
 /// On the engine's own streams, behind what the caller's hold.
@@ -195,7 +203,7 @@ void Exchange::Impl::run(std::vector<Stream>& streams) {
   start(streams);
   std::vector<Stream*> callers;
   for (Stream& stream : streams) callers.push_back(&stream);
-  if (!transfers) {
+  if (!transfers && !options.poison) {
     for (std::size_t i = 0; i < sides.size(); ++i) {
       measure_errors(*sides[i], streams[i]);
       const DeviceSpan whole(options.trace, streams[i], "exchange", "exchange", "kernel");
@@ -405,11 +413,13 @@ std::int64_t Exchange::bytes_on(Device device) const {
     bytes += static_cast<std::int64_t>(side->signals.bytes() + side->slots.bytes() + side->stamps.bytes() +
                                        side->packed.bytes() + side->arrays.device.bytes());
     for (const auto& [sender, probe] : side->probes) bytes += probe.bytes();
+    for (const auto* poison : {&side->targets, &side->produced})
+      if (*poison) bytes += (*poison)->bytes();
     for (const auto& [item, windows] : side->windows)
       bytes += static_cast<std::int64_t>(windows.table.bytes() + windows.first.bytes());
     for (const auto& sender : side->senders) bytes += sender->bytes();
     for (const auto& receiver : side->receivers) bytes += receiver->bytes();
-    for (const Program* program : {&side->outgoing, &side->incoming, &side->whole, &side->opening})
+    for (const Program* program : {&side->outgoing, &side->incoming, &side->whole, &side->opening, &side->release})
       bytes += program->bytes();
   }
   return bytes;

@@ -9,6 +9,7 @@
 #include <slipstream/gather_scatter.hpp>
 
 #include "exchange/copies.hpp"
+#include "exchange/in_parallel.hpp"
 
 namespace slipstream {
 
@@ -20,6 +21,9 @@ struct Point {
   std::uint32_t index;
   bool operator<(const Point& other) const { return std::tie(id, index) < std::tie(other.id, other.index); }
 };
+
+/// Many: threads write them first.
+using Points = Unset<Point>;
 
 /// That a block has an id.
 struct Holder {
@@ -43,14 +47,13 @@ inline std::int64_t block_of(const SharedPoints& points, const Point& point) {
 }
 
 /// Of the first copy of an id.
-inline std::size_t place_of(const std::vector<Point>& sorted, std::int64_t id) {
+inline std::size_t place_of(const Points& sorted, std::int64_t id) {
   return static_cast<std::size_t>(std::lower_bound(sorted.begin(), sorted.end(), Point{id, 0}) - sorted.begin());
 }
 
 /// Calls f(index) for the copies that a holder, this device, has; `at` is the first of the id that was not.
 template <class F>
-void each_copy(const SharedPoints& points, const std::vector<Point>& sorted, const Holder& holder, std::size_t& at,
-               const F& f) {
+void each_copy(const SharedPoints& points, const Points& sorted, const Holder& holder, std::size_t& at, const F& f) {
   for (; at < sorted.size() && sorted[at].id == holder.id && block_of(points, sorted[at]) == holder.block; ++at)
     f(sorted[at].index);
 }

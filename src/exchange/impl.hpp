@@ -13,7 +13,9 @@
 #include "exchange/coding_errors_kernels.hpp"
 #include "exchange/combine.hpp"
 #include "exchange/directory.hpp"
+#include "exchange/overlaps.hpp"
 #include "exchange/plan.hpp"
+#include "exchange/poison_kernels.hpp"
 #include "exchange/schedule.hpp"
 #include "exchange/watchdog.hpp"
 #include "machine/parting.hpp"
@@ -58,6 +60,7 @@ struct Side {
         before(device),
         after(device),
         encoded(device),
+        poisoned(device),
         ran(device) {}
 
   int index;  // in the machine's numbering
@@ -66,6 +69,7 @@ struct Side {
   Stream stream;
   Event before, after;
   Event encoded;         // behind all that encodes values, where ranks say at end() whether one was too large
+  Event poisoned;        // behind the poisoning of what arrives, where that is asked for
   Event ran;             // behind what the last run() queued on the caller's stream; never recorded in a capture
   Span<Signal> signals;  // the exchange's number and whether a wait gave up, then one per line
   Span<std::byte> slots, host_slots, mapped_host_slots;
@@ -82,6 +86,10 @@ struct Side {
   Span<Signal> packed;  // where values are combined: which of the senders' batches are done
   std::optional<Batch> combining;
   Program outgoing, incoming, whole, gates, opening;
+  Program release;  // tells sources that their slots are poisoned and free
+  std::vector<Buffer<std::int64_t>> poisoned_lists;
+  std::optional<Poison> targets;                   // that are poisoned before values come
+  std::optional<Poison> produced;                  // windows that are poisoned, and looked at
   std::map<std::size_t, ErrorProbe> probes;        // of senders with coded values, where errors are measured
   std::map<std::size_t, ProducedWindows> windows;  // of items that are produced
   bool transfers = false, delivers = false;
@@ -137,12 +145,15 @@ struct Exchange::Impl {
   Place place_of(const Leg& leg, ItemEnd end, Side& side);
   std::vector<Place> places(const Channel& channel, ItemEnd end, Side& side);
   static void place_arrays(Side& side);
+  void check_bound();
   void bind(std::size_t item, ItemEnd end, const std::vector<void*>& arrays, std::vector<Stream>& streams);
 
   // ends.cpp
   SendSite send_site(const Channel& channel, Side& side);
   ReceiveSite receive_site(const Channel& channel, Side& side);
   void make_ends();
+  std::vector<Wait> waits_for_packing(Side& side);
+  void unpack_behind_packing(Side& side);
   void combine(Side& side);
   void note_transfers(Side& side);
   Schedule schedule_of(const Side& side, const Batch& opening) const;
@@ -155,6 +166,14 @@ struct Exchange::Impl {
   void require_unproduced(const char* what) const;
   void open_windows(std::vector<Stream>& streams);
   void post(std::vector<Stream>& streams);
+
+  // poison.cpp
+  void make_poison(Side& side);
+  static void strip_release(Side& side, Batch& release);
+  void poison(Side& side, Stream& stream);
+  void poison_slots(Side& side, Stream& stream);
+  std::string unwritten_here() const;
+  void check_windows();
 
   // exchange.cpp
   Side& side_of(int device);
@@ -228,11 +247,16 @@ struct Exchange::Impl {
   bool produces = false;   // the caller's kernels store some item's values
   bool opened = false;     // and may now
   bool open = false;
-  std::string complaint;  // of the Timeout after which the host gave up
+  bool bound_anew = false;  // since it was seen that arrays are apart
+  bool overlaps = false;    // values are moved onto others that are moved, too
+  std::string complaint;    // of the Timeout after which the host gave up
   std::uint64_t sequence = 0;
   std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("an exchange");  // by graphs of the caller
   bool coded = false;                  // values of some item may be too large for its coding
-  bool told_at_end = false;            // and all ranks tell each other at end(): some rank's host drives a route
+  bool told_at_end = false;            // and all ranks tell each other at end(): some rank's host drives a route, or
+                                       // windows are looked at
+  bool looks = false;                  // whether the caller's kernels have stored all that they promised
+  std::string unwritten;               // what they have not; the same on all ranks
   int too_large_of = 0;                // 1 + the item of such a value; the same on all ranks
   bool unanswered = false;             // when this rank asked the others
   int begun_unasked = 0;               // exchanges since the ranks last asked each other, where end() does not

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace slipstream {
@@ -36,10 +38,50 @@ void in_parallel(std::size_t parts, std::size_t count, const Work& work) {
     if (failure) std::rethrow_exception(failure);
 }
 
+/// Leaves what is not given as it is: memory that threads are about to fill is not written by one before.
+template <class T>
+struct UnsetAllocator : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = UnsetAllocator<U>;
+  };
+  template <class U>
+  void construct(U* at) noexcept {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Arguments>
+  void construct(U* at, Arguments&&... arguments) {
+    ::new (static_cast<void*>(at)) U(std::forward<Arguments>(arguments)...);
+  }
+};
+template <class T>
+using Unset = std::vector<T, UnsetAllocator<T>>;
+
+/// What find(first, last, add) finds in each part of [0, count), by add(value), one after the other: it is called twice
+/// for each part, to count and to keep.
+template <class T, class Find>
+Unset<T> found_in_parallel(std::size_t count, const Find& find) {
+  const std::size_t parts = threads_for(count);
+  std::vector<std::size_t> ends(parts, 0);
+  in_parallel(parts, count, [&](std::size_t part, std::size_t first, std::size_t last) {
+    std::size_t here = 0;
+    find(first, last, [&](const T&) { ++here; });
+    ends[part] = here;
+  });
+  for (std::size_t part = 1; part < parts; ++part) ends[part] += ends[part - 1];
+  Unset<T> found(ends.back());
+  in_parallel(parts, count, [&](std::size_t part, std::size_t first, std::size_t last) {
+    T* next = found.data() + (part == 0 ? 0 : ends[part - 1]);
+    find(first, last, [&](const T& value) { *next++ = value; });
+  });
+  return found;
+}
+
 /// Sorts by key(value), a number from 0; values of one key stay in their order. A digit of 11 bits at a time, from the
 /// lowest (LSD radix sort), each pass shared by threads.
-template <class T, class Key>
-void radix_sort(std::vector<T>& values, const Key& key) {
+template <class Values, class Key>
+void radix_sort(Values& values, const Key& key) {
+  using T = typename Values::value_type;
   constexpr int bits = 11;
   constexpr std::size_t digits = std::size_t{1} << bits;
   const std::size_t count = values.size(), parts = threads_for(count);
@@ -50,8 +92,8 @@ void radix_sort(std::vector<T>& values, const Key& key) {
     highest[part] = most;
   });
   const std::uint64_t most = *std::max_element(highest.begin(), highest.end());
-  const auto other = std::make_unique_for_overwrite<T[]>(count);
-  T *from = values.data(), *to = other.get();
+  Unset<T> other(count);
+  T *from = values.data(), *to = other.data();
   std::vector<std::array<std::size_t, digits>> places(parts);
   for (int shift = 0; shift < 64 && most >> shift; shift += bits) {
     const auto digit = [&](const T& value) { return static_cast<std::uint64_t>(key(value)) >> shift & (digits - 1); };

@@ -56,7 +56,7 @@ void Exchange::Impl::make_landing_places() {
     for (const Channel& channel : channels) {
       const Message& m = channel.message;
       const SlotNeed& need = channel.need;
-      if (channel.pair.same_device && !m.combines) continue;
+      if (channel.pair.same_device && !m.through_slots()) continue;
       for (int chunk = 0; chunk < need.chunks; ++chunk) {
         if (m.target == side->index) counter(What::full, m.target, m.source, chunk);
         if (m.source == side->index) counter(What::free, m.source, m.target, chunk);
@@ -170,7 +170,7 @@ Landing Exchange::Impl::landing_of(const Channel& channel, Device user) {
   const Message& m = channel.message;
   const SlotNeed& need = channel.need;
   if (need.host_bytes) landing.host = static_cast<std::byte*>(directory.find({What::host, m.target, m.source}, user));
-  if (channel.pair.same_device && !m.combines) return landing;
+  if (channel.pair.same_device && !m.through_slots()) return landing;
   const auto counter = [&](What what, int device, int peer, int chunk) {
     Directory::Key key{what, device, peer};
     key.item = chunk;

@@ -25,8 +25,8 @@ int found_here(const std::vector<std::unique_ptr<Side>>& sides) {
 
 /// Ranks that replay a graph and ranks that do not would not ask each other equally often.
 void Exchange::Impl::agree_on_captures() {
-  told_at_end = !comm.all(!host_driven);
-  capturable = comm.all(capturable);
+  told_at_end = looks || !comm.all(!host_driven);
+  capturable = comm.all(capturable && !looks);
   limited_in_graphs = comm.all(limited_in_graphs);
 }
 
@@ -43,10 +43,12 @@ void Exchange::Impl::agree_on_values() {
   if (!found) {
     unanswered = true;
     complaint = too_late(sequence, "rank " + std::to_string(grid.rank()) + " waited",
-                         "the other ranks to tell whether a value was too large for its coding", options.wait_limit);
+                         "the other ranks to tell whether a value was too large for its coding, or never stored",
+                         options.wait_limit);
     throw Timeout(complaint);
   }
   too_large_of = std::max(too_large_of, *found);
+  if (looks) check_windows();
   check_values();
 }
 
@@ -90,6 +92,7 @@ std::string Exchange::Impl::too_large(int item) const {
 
 /// Throws what all ranks know, and so on all of them.
 void Exchange::Impl::check_values() const {
+  if (!unwritten.empty()) throw Unwritten(unwritten);
   if (too_large_of > 0) throw Overflow(too_large(too_large_of - 1));
 }
 

@@ -96,12 +96,20 @@ Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank
       Bundle& b = result.by_pair[key];
       b.source = key.first;
       b.target = key.second;
-      b.legs.push_back({&t, static_cast<int>(i), b.bytes, field.type, field.layout, to_field.layout, field.components,
+      b.legs.push_back({&t, static_cast<int>(i), 0, field.type, field.layout, to_field.layout, field.components,
                         to_field.components, items[i].rebinds, wire, items[i].produced});
-      b.bytes += round_up(b.legs.back().bytes(), leg_alignment);
     }
   }
+  for (auto& [devices, b] : result.by_pair) place_legs(b);
   return result;
+}
+
+void place_legs(Bundle& bundle) {
+  bundle.bytes = 0;
+  for (Leg& leg : bundle.legs) {
+    leg.offset = bundle.bytes;
+    bundle.bytes += round_up(leg.bytes(), leg_alignment);
+  }
 }
 
 Pairs::Pairs(const Machine& machine, const std::vector<PlannedItem>& items, std::string gpu_mpi_refusal)
@@ -202,6 +210,7 @@ std::uint64_t plan_hash(const Grid& grid, const std::vector<PlannedItem>& items,
   for (const RouteKind kind : options.routes) hash.add(static_cast<std::uint64_t>(kind));
   hash.add(to_string(options.throttle));
   hash.add(std::uint64_t{options.measure_errors});
+  hash.add(std::uint64_t{options.poison});
   return hash.value();
 }
 

@@ -25,6 +25,8 @@ struct Bundles {
   std::map<std::pair<int, int>, Bundle> by_pair;
 };
 Bundles bundle(const Grid& grid, const std::vector<PlannedItem>& items, int rank);
+/// Sets where each leg begins, one behind the other, and the bytes of all.
+void place_legs(Bundle& bundle);
 
 /// What is true of the pairs of devices between which a plan sends. What concerns the whole machine or all items is
 /// found once: large plans ask of very many pairs.

@@ -74,7 +74,7 @@ void Exchange::Impl::prepare_routes() {
     capturable &= captured(channel);
     limited_in_graphs &= captured(channel);
   }
-  if (coded) agree_on_captures();
+  if (coded || looks) agree_on_captures();
   // What the copy engine or a library does is recorded for one exchange, or for two in turn.
   loopable = comm.all(capturable && std::all_of(channels.begin(), channels.end(), [](const Channel& c) {
                         return c.choice.route == RouteKind::kernel || c.choice.route == RouteKind::direct;

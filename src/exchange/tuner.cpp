@@ -12,6 +12,7 @@
 #include <slipstream/error.hpp>
 
 #include "exchange/agreement.hpp"
+#include "exchange/overlaps.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
@@ -63,7 +64,7 @@ class Tuner {
     }
     planned_ = planned(items_);
     options_.trace = nullptr;
-    options_.measure_errors = false;
+    options_.measure_errors = options_.poison = false;
   }
 
   Tuning run() {
@@ -97,7 +98,11 @@ class Tuner {
 
   /// All messages between two devices, of all ranks, with their bytes.
   void list_pairs() {
-    const Bundles bundles = bundle(grid_, planned_, grid_.rank());
+    Bundles bundles = bundle(grid_, planned_, grid_.rank());
+    if (bare_.empty()) {
+      leave_what_rests(grid_, items_, bundles);
+      onto_itself_ = !comm_.all(!moved_onto_itself(grid_, items_, bundles));
+    }
     std::string mine;
     std::uint64_t hash = 0;
     for (const auto& [key, b] : bundles.by_pair) {
@@ -123,6 +128,11 @@ class Tuner {
                                 "' combines values, which measuring would change: its routes follow the rules");
         return false;
       }
+    if (onto_itself_) {
+      result_.notes.push_back(
+          "a field is moved onto itself, and measuring would change it: its routes follow the rules");
+      return false;
+    }
     return !pairs_.empty();
   }
 
@@ -473,6 +483,7 @@ class Tuner {
   const Communicator& comm_;
   const Grid& grid_;
   std::vector<ExchangeItem> items_;
+  bool onto_itself_ = false;
   std::string bare_;  // a field that only its owner's kernels could fill
   ExchangeOptions options_;
   const TuneOptions& how_;
@@ -534,6 +545,7 @@ Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<Exchan
   Tuning tuning = Tuner(comm, grid, items, options, how, once).run();
   tuning.options.trace = trace;
   tuning.options.measure_errors = options.measure_errors;
+  tuning.options.poison = options.poison;
   return tuning;
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 class Finder {
  public:
-  Finder(int device, const SharedPoints& points, const std::vector<Point>& sorted, const std::vector<Holder>& shared)
+  Finder(int device, const SharedPoints& points, const Points& sorted, const std::vector<Holder>& shared)
       : device_(device), points_(points), sorted_(sorted), shared_(shared) {}
 
   UniqueCopies found() {
@@ -134,7 +134,7 @@ class Finder {
 
   int device_;
   const SharedPoints& points_;
-  const std::vector<Point>& sorted_;
+  const Points& sorted_;
   const std::vector<Holder>& shared_;
   std::vector<Group> groups_;  // by id
   std::map<int, Mail> gather_mail_, scatter_mail_;
@@ -144,7 +144,7 @@ class Finder {
 
 }  // namespace
 
-UniqueCopies find_unique(int device, const SharedPoints& points, const std::vector<Point>& sorted,
+UniqueCopies find_unique(int device, const SharedPoints& points, const Points& sorted,
                          const std::vector<Holder>& shared) {
   return Finder(device, points, sorted, shared).found();
 }

@@ -68,10 +68,12 @@ void Exchange::Impl::open_windows(std::vector<Stream>& streams) {
     streams[i].record(side.before);
     side.stream.wait(side.before);
     for (auto& receiver : side.receivers) receiver->post(side.stream, sequence);
+    if (options.poison) poison(side, side.stream);
     {
       const DeviceSpan waiting(options.trace, side.stream, "exchange", "open", "wait");
       side.opening.run(side.stream, pulse(side), true);
     }
+    if (side.produced) side.produced->fill(side.stream, side.broken());
     side.stream.record(side.after);
     streams[i].wait(side.after);
   }

@@ -37,7 +37,7 @@ class Chooser {
     options_.tune_process_grid = options_.verify = false;
     if (!options.tune) how_.cache_folder = options.tuner_cache;
     options_.exchange.trace = nullptr;
-    options_.exchange.measure_errors = false;
+    options_.exchange.measure_errors = options_.exchange.poison = false;
   }
 
   FftProcessGrids run(const Decomposition& cut) {

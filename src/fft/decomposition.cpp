@@ -211,6 +211,13 @@ LineBatch Decomposition::back_along_x(const Extent& block) const {
   return batch;
 }
 
+LineBatch Decomposition::alone_turned() const {
+  LineBatch batch = alone_along_z(false);
+  batch.rows = batch.count;
+  batch.turned = true;
+  return batch;
+}
+
 LineBatch Decomposition::alone_along_z(bool forward) const {
   LineBatch batch = complex(forward);
   const std::int64_t lines = modes[0] * modes[1];

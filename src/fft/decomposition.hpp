@@ -64,6 +64,8 @@ struct Decomposition {
   LineBatch back_along_x(const Extent& block) const;
   LineBatch last(const Extent& block, bool forward) const;  ///< not in place
   LineBatch alone_along_z(bool forward) const;
+  /// Backward, of a transposed spectrum, by the kernels of GPUs: through an operation on modes.
+  LineBatch alone_turned() const;
 
  private:
   void choose(std::array<int, 2> wanted);

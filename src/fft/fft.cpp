@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <slipstream/fft/pointwise.hpp>
+
 #include "fft/choose.hpp"
 #include "fft/clear_kernels.hpp"
 #include "fft/impl.hpp"
@@ -12,11 +14,15 @@ namespace slipstream {
 using fft::Array;
 using fft::Decomposition;
 using fft::Lane;
+using fft::Lines;
+using fft::Operations;
 using fft::packed;
 using fft::Stage;
 using fft::Step;
+using fft::With;
 
-void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams) {
+void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
+                    const With& with) {
   require(streams.size() == devices.size(), "a Fourier transform was given " + std::to_string(streams.size()) +
                                                 " streams for the " + std::to_string(devices.size()) +
                                                 " devices of this rank: give one for each");
@@ -25,9 +31,9 @@ void Fft::Impl::run(bool forward, const Sources& from, const Targets& to, std::v
                                         " to fill: give both the same");
   require_apart(forward, from, to);
   if (lanes.size() > 1 && from.size() > 1) {
-    overlapped(forward, from, to, streams);
+    overlapped(forward, from, to, streams, with);
   } else {
-    one_by_one(forward, from, to, streams);
+    one_by_one(forward, from, to, streams, with);
   }
 }
 
@@ -52,7 +58,8 @@ void Fft::Impl::require_apart(bool forward, const Sources& from, const Targets& 
   }
 }
 
-void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams) {
+void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
+                           const With& with) {
   Lane& lane = lanes[0];
   for (std::size_t c = 0; c < from.size(); ++c)
     for (Step& step : forward ? lane.forward : lane.backward) {
@@ -62,16 +69,17 @@ void Fft::Impl::one_by_one(bool forward, const Sources& from, const Targets& to,
         if (step.move->clears) clear(lane, step, streams);
         step.move->whole().run(streams);
       } else if (step.move) {
-        begin_move(lane, step, from[c], streams);
+        begin_move(lane, step, from[c], streams, with);
         step.move->whole().end(streams);
       } else {
-        run_within(lane, step, from[c], to[c], streams);
+        run_within(lane, step, from[c], to[c], streams, with);
       }
     }
 }
 
 // The two lanes take turns: one ends its move and goes on to begin the next, while the move of the other is under way.
-void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams) {
+void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
+                           const With& with) {
   struct Flight {
     bool active = false;  // then its move is under way, but while it has its turn
     std::size_t component = 0, step = 0;
@@ -88,9 +96,9 @@ void Fft::Impl::overlapped(bool forward, const Sources& from, const Targets& to,
         flight = {true, next++, 0};
       }
       for (; flight.step < steps.size() && !steps[flight.step].move; ++flight.step)
-        run_within(lanes[turn], steps[flight.step], from[flight.component], to[flight.component], streams);
+        run_within(lanes[turn], steps[flight.step], from[flight.component], to[flight.component], streams, with);
       if (flight.step < steps.size()) {
-        begin_move(lanes[turn], steps[flight.step], from[flight.component], streams);
+        begin_move(lanes[turn], steps[flight.step], from[flight.component], streams, with);
         break;
       }
       flight.active = false;
@@ -146,7 +154,8 @@ void Fft::Impl::run_part(const Lane& lane, const fft::Move& move, const fft::Par
 }
 
 /// With the transform before it, where that stores.
-void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams) {
+void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams,
+                           const With& with) {
   fft::Move& move = *step.move;
   if (move.clears) clear(lane, step, streams);
   Exchange& exchange = move.whole();
@@ -156,14 +165,21 @@ void Fft::Impl::begin_move(Lane& lane, Step& step, const std::vector<const void*
     if (!move.stored[i]) continue;
     const auto work = [&](Array place) -> void* { return lane.work[i][static_cast<std::size_t>(place)].data(); };
     const void* const read = move.before == Array::from ? from[i] : work(move.before);
-    move.stored[i]->run(streams[i], read, work(step.from), exchange);
+    if (with.reads && move.before == Array::from) {
+      move.stored[i]->run_with(streams[i], read, work(step.from), exchange, (*with.reads)[i]);
+    } else {
+      move.stored[i]->run(streams[i], read, work(step.from), exchange);
+    }
   }
   exchange.post(streams);
 }
 
 /// Lines or a copy.
 void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const void*>& from,
-                           const std::vector<void*>& to, std::vector<Stream>& streams) {
+                           const std::vector<void*>& to, std::vector<Stream>& streams, const With& with) {
+  const Operations* const operations = step.to == Array::to       ? with.leaves
+                                       : step.from == Array::from ? with.reads
+                                                                  : nullptr;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const auto array = [&](Array place) -> const void* {
       if (place == Array::from) return from[i];
@@ -172,7 +188,15 @@ void Fft::Impl::run_within(const Lane& lane, Step& step, const std::vector<const
     };
     void* const target = const_cast<void*>(array(step.to));  // none of them is what the caller gave to be read
     if (!step.lines.empty()) {
-      if (step.lines[i]) step.lines[i]->run(streams[i], array(step.from), target);
+      if (!step.lines[i]) continue;
+      if (operations) {
+        Lines& lines = operations == with.reads ? *lane.through[i] : *step.lines[i];
+        lines.run_with(streams[i], array(step.from), target, (*operations)[i]);
+      } else {
+        step.lines[i]->run(streams[i], array(step.from), target);
+      }
+    } else if (operations) {
+      if ((*operations)[i]) (*operations)[i]->pass(streams[i], array(step.from), target);
     } else if (const std::int64_t values = cut.volume_on(devices[i], last_stage())) {
       copy(streams[i], target, array(step.from), static_cast<std::size_t>(2 * cut.word() * values));
     }
@@ -299,6 +323,33 @@ void Fft::backward(const Field& from, Field& to, std::vector<Stream>& streams) {
   backward_components(sources, targets, streams);
 }
 
+void Fft::convolve_components(const std::vector<std::vector<const void*>>& from,
+                              const std::vector<std::vector<void*>>& through, const std::vector<std::vector<void*>>& to,
+                              const Operations& operations, std::vector<Stream>& streams) {
+  const auto sources = impl_->by_component(physical(), from, "physical");
+  const auto modes = impl_->by_component(spectral(), through, "spectral");
+  impl_->convolve(sources, modes, impl_->by_component(physical(), to, "physical"), impl_->by_device(operations),
+                  streams);
+}
+
+void Fft::convolve(const std::vector<const void*>& from, const std::vector<void*>& through,
+                   const std::vector<void*>& to, const FftFactor& factor, std::vector<Stream>& streams) {
+  convolve_components({from}, {through}, {to}, operations(factor), streams);
+}
+
+void Fft::convolve(const Field& from, Field& through, Field& to, const FftFactor& factor,
+                   std::vector<Stream>& streams) {
+  convolve(from, through, to, operations(factor), streams);
+}
+
+void Fft::convolve(const Field& from, Field& through, Field& to, const Operations& operations,
+                   std::vector<Stream>& streams) {
+  const auto sources = impl_->arrays_of<const void*>(from, physical(), impl_->options.type);
+  const auto modes = impl_->arrays_of<void*>(through, spectral(), impl_->cut.complex_type());
+  convolve_components(sources, modes, impl_->arrays_of<void*>(to, physical(), impl_->options.type), operations,
+                      streams);
+}
+
 void Fft::check() {
   impl_->each_move([](Exchange& exchange) { exchange.check(); });
 }
@@ -329,6 +380,20 @@ std::pair<int, int> Fft::stored_moves() const {
       if (!step.move->stored.empty()) ++found.first;
     }
   return found;
+}
+
+std::int64_t Fft::run_packed_moves(bool forward, std::vector<Stream>& streams) {
+  std::int64_t sent = 0;
+  for (Step& step : forward ? impl_->lanes[0].forward : impl_->lanes[0].backward) {
+    if (!step.move || !step.move->stored.empty()) continue;
+    for (fft::Part& part : step.move->parts) {
+      part.exchange->run(streams);
+      for (const MessageInfo& message : part.exchange->messages())
+        if (impl_->machine.device(message.source).rank == impl_->comm.rank() && message.source != message.target)
+          sent += message.bytes;
+    }
+  }
+  return sent;
 }
 
 std::vector<MessageInfo> Fft::messages() const {

@@ -10,6 +10,8 @@
 #include <slipstream/fft.hpp>
 #include <slipstream/transpose.hpp>
 
+#include <slipstream/fft/modes.hpp>
+
 #include "fft/decomposition.hpp"
 #include "fft/lines.hpp"
 #include "fft/stores.hpp"
@@ -64,6 +66,23 @@ struct Step {
 struct Lane {
   std::vector<std::array<Buffer<std::byte>, 2>> work;  ///< by device
   std::vector<Step> forward, backward;
+  /// On one device: the first step of `backward` by kernels that take an operation on modes, where there are such.
+  LinesOfDevices through;
+};
+
+/// Where an operation on modes is done.
+enum class Applied : std::uint8_t {
+  storing,  ///< by the last lines of the forward transform
+  copying,  ///< by the copy that leaves their order
+  reading,  ///< by the first lines of the backward one
+  apart     ///< in a pass of its own between both
+};
+using Operations = std::vector<Operation>;  ///< by device
+
+/// Operations on what a forward transform leaves, or on what a backward one reads.
+struct With {
+  const Operations* leaves = nullptr;
+  const Operations* reads = nullptr;
 };
 
 /// Whether results may be stored: what is coded must be packed.
@@ -103,7 +122,13 @@ struct Fft::Impl {
 
   using Sources = std::vector<std::vector<const void*>>;  // by component, then by device
   using Targets = std::vector<std::vector<void*>>;
-  void run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
+  void run(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
+           const fft::With& with = {});
+  void convolve(const Sources& from, const Targets& through, const Targets& to, const fft::Operations& with,
+                std::vector<Stream>& streams);
+  fft::Applied applied(const fft::Operations& with) const;
+  fft::ModeBlock mode_block(std::int64_t block) const;
+  fft::Operations by_device(const Fft::Operations& by_block) const;
   /// Arrays that would be written before they are read.
   void require_apart(bool forward, const Sources& from, const Targets& to) const;
   void scale(const std::vector<void*>& arrays, std::vector<Stream>& streams) const;
@@ -155,17 +180,20 @@ struct Fft::Impl {
   template <class F>
   void each_lines(std::size_t device, const F& f);
   void clear(const fft::Lane& lane, const fft::Step& step, std::vector<Stream>& streams) const;
-  void one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
-  void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams);
+  void one_by_one(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
+                  const fft::With& with);
+  void overlapped(bool forward, const Sources& from, const Targets& to, std::vector<Stream>& streams,
+                  const fft::With& with);
   /// The lines of one part while the values of another travel.
   void in_parts(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, const std::vector<void*>& to,
                 std::vector<Stream>& streams);
   void run_part(const fft::Lane& lane, const fft::Move& move, const fft::Part& part,
                 const std::vector<const void*>& from, const std::vector<void*>& to);
   void meet(std::vector<Stream>& first, std::vector<Stream>& then);
-  void begin_move(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams);
+  void begin_move(fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from, std::vector<Stream>& streams,
+                  const fft::With& with);
   void run_within(const fft::Lane& lane, fft::Step& step, const std::vector<const void*>& from,
-                  const std::vector<void*>& to, std::vector<Stream>& streams);
+                  const std::vector<void*>& to, std::vector<Stream>& streams, const fft::With& with);
 };
 
 }  // namespace slipstream

@@ -12,6 +12,10 @@
 
 namespace slipstream::fft {
 
+class Pointwise;
+/// On the modes of a device's block; null where it has none.
+using Operation = std::shared_ptr<const Pointwise>;
+
 enum class Kind : std::uint8_t { forward, backward, real_to_complex, complex_to_real };
 
 /// `count` transforms of one to three axes. Of the b-th, value (i_2, i_1, i_0) lies at
@@ -42,6 +46,10 @@ class Lines {
   virtual ~Lines() = default;
   /// Queues all transforms. What it reads is kept where kind is not complex_to_real and it is not in place.
   virtual void run(Stream& stream, const void* from, void* to) = 0;
+  /// With an operation on modes: of what a forward transform leaves, or of what a backward one reads, along the first
+  /// axis of the block. Where applies() says so.
+  virtual void run_with(Stream&, const void*, void*, const Operation&);
+  virtual bool applies(const Pointwise&) const { return false; }
   /// Bytes of scratch memory that run() uses, given by use_workspace().
   virtual std::size_t workspace() const { return 0; }
   virtual void use_workspace(void*) {}

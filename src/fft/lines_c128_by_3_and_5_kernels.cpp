@@ -1,8 +1,14 @@
-#include "fft/line_kernels.hpp"
+#include <slipstream/fft/line_kernels.hpp>
+
+#include "fft/factor.hpp"
 
 namespace slipstream::fft {
 
-template void launch_line_tiles_of_odd<double, false, 3>(Stream&, int, const LineJob<double>&);
-template void launch_line_tiles_of_odd<double, false, 5>(Stream&, int, const LineJob<double>&);
+template void launch_line_tiles_of_odd<double, false, 3>(Stream&, int, const LineJob<double>&, const AsTheyAre&);
+template void launch_line_tiles_of_odd<double, false, 3>(Stream&, int, const LineJob<double>&,
+                                                         const ReadThrough<double, Factor<double>>&);
+template void launch_line_tiles_of_odd<double, false, 5>(Stream&, int, const LineJob<double>&, const AsTheyAre&);
+template void launch_line_tiles_of_odd<double, false, 5>(Stream&, int, const LineJob<double>&,
+                                                         const ReadThrough<double, Factor<double>>&);
 
 }  // namespace slipstream::fft

@@ -1,8 +1,14 @@
-#include "fft/line_kernels.hpp"
+#include <slipstream/fft/line_kernels.hpp>
+
+#include "fft/factor.hpp"
 
 namespace slipstream::fft {
 
-template void launch_line_tiles_of_odd<float, false, 3>(Stream&, int, const LineJob<float>&);
-template void launch_line_tiles_of_odd<float, false, 5>(Stream&, int, const LineJob<float>&);
+template void launch_line_tiles_of_odd<float, false, 3>(Stream&, int, const LineJob<float>&, const AsTheyAre&);
+template void launch_line_tiles_of_odd<float, false, 3>(Stream&, int, const LineJob<float>&,
+                                                        const ReadThrough<float, Factor<float>>&);
+template void launch_line_tiles_of_odd<float, false, 5>(Stream&, int, const LineJob<float>&, const AsTheyAre&);
+template void launch_line_tiles_of_odd<float, false, 5>(Stream&, int, const LineJob<float>&,
+                                                        const ReadThrough<float, Factor<float>>&);
 
 }  // namespace slipstream::fft

@@ -1,8 +1,8 @@
-#include "fft/line_kernels.hpp"
+#include <slipstream/fft/line_kernels.hpp>
 
 namespace slipstream::fft {
 
-template void launch_line_tiles_of_odd<double, true, 3>(Stream&, int, const LineJob<double>&);
-template void launch_line_tiles_of_odd<double, true, 5>(Stream&, int, const LineJob<double>&);
+template void launch_line_tiles_of_odd<double, true, 3>(Stream&, int, const LineJob<double>&, const AsTheyAre&);
+template void launch_line_tiles_of_odd<double, true, 5>(Stream&, int, const LineJob<double>&, const AsTheyAre&);
 
 }  // namespace slipstream::fft

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fft/impl.hpp"
+#include "fft/radix_stores.hpp"
 #include "machine/agree.hpp"
 
 namespace slipstream {
@@ -364,6 +365,11 @@ void Fft::Impl::plan_backward(Lane& lane) {
     add_lines(backward, Stage::physical, Array::from, Array::first,
               [&](const Extent&) { return cut.alone_along_z(false); });
     add_lines(backward, Stage::physical, Array::first, Array::to, first);
+    if (!cut.transposed || !fft::radix_holds(cut.alone_turned())) return;
+    lane.through = LinesOfDevices(devices.size());
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      if (local[i].backend != Backend::host || options.gpu_lines)
+        lane.through[i] = fft::make_lines(local[i], cut.alone_turned());
     return;
   }
   std::vector<Stage> path = cut.path();

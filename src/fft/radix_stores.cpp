@@ -6,8 +6,8 @@
 #include <complex>
 #include <numbers>
 
+#include <slipstream/fft/pointwise.hpp>
 #include "device/upload.hpp"
-#include "fft/line_launch.hpp"
 
 namespace slipstream::fft {
 namespace {
@@ -47,6 +47,18 @@ class RadixLines final : public Lines {
       : batch_(batch), roots_(roots_of_one<T>(device, batch.sizes.back())) {}
 
   void run(Stream& stream, const void* from, void* to) override {
+    launch_line_tiles<T, false>(stream, static_cast<int>(batch_.sizes.back()), job(from, to));
+  }
+  void run_with(Stream& stream, const void* from, void* to, const Operation& operation) override {
+    operation->ride(stream, static_cast<int>(batch_.sizes.back()), job(from, to),
+                    {1, static_cast<std::int32_t>(batch_.rows)});
+  }
+  bool applies(const Pointwise& operation) const override {
+    return batch_.kind == Kind::backward && operation.rides(batch_.sizes.back());
+  }
+
+ private:
+  LineJob<T> job(const void* from, void* to) const {
     require_aligned<T>(from);
     require_aligned<T>(to);
     const std::int64_t length = batch_.sizes.back(), plane = length * batch_.rows;
@@ -67,11 +79,9 @@ class RadixLines final : public Lines {
     pass.to_across = 1;
     pass.to_third = plane;
     pass.modes = static_cast<std::int32_t>(length);
-    launch_line_tiles<T, false>(stream, static_cast<int>(length),
-                                {{pass, {}}, {}, batch_.kind == Kind::forward, roots_.data()});
+    return {{pass, {}}, {}, batch_.kind == Kind::forward, roots_.data()};
   }
 
- private:
   LineBatch batch_;
   Buffer<Pair<T>> roots_;
 };
@@ -95,6 +105,16 @@ class RadixStoredLines final : public StoredLines {
   void prepare(const Exchange& exchange) override { windows_ = upload(device_, exchange.window_list(0, device_)); }
 
   void run(Stream& stream, const void* from, void* work, const Exchange& exchange) override {
+    queue(stream, from, work, exchange, nullptr);
+  }
+  void run_with(Stream& stream, const void* from, void* work, const Exchange& exchange,
+                const Operation& operation) override {
+    queue(stream, from, work, exchange, operation.get());
+  }
+  bool applies(const Pointwise& operation) const override { return !real_ && !forward_ && operation.rides(length_[0]); }
+
+ private:
+  void queue(Stream& stream, const void* from, void* work, const Exchange& exchange, const Pointwise* operation) {
     const std::vector<Window>& list = exchange.window_list(0, device_);
     if (list.empty()) return;
     require_aligned<T>(from);
@@ -102,10 +122,13 @@ class RadixStoredLines final : public StoredLines {
     LinePass<T> x;
     x.from = static_cast<const T*>(from);
     const std::int64_t row = real_ ? length_[0] : 2 * nx;
+    const auto rows = static_cast<std::int32_t>(ny);
     if (!counters_.bytes()) {
       // Stores run along the axis on which the target has the smaller steps.
       const int across = list[0].stride[1] < list[0].stride[2] ? 1 : 2;
-      return launch(stream, 0, through_windows(x, list, exchange, 0, across, {1, row, row * ny}));
+      x = through_windows(x, list, exchange, 0, across, {1, row, row * ny});
+      return operation ? launch_with(stream, x, *operation, across == 1 ? LineNumbers{1, rows} : LineNumbers{rows, 1})
+                       : launch(stream, 0, x);
     }
     // Lines along x are left as [z][x][y], so that those along y lie in memory.
     LinePass<T> y;
@@ -121,7 +144,10 @@ class RadixStoredLines final : public StoredLines {
     x.to_third = nx * ny;
     x.modes = static_cast<std::int32_t>(range(list, 0).second);
     x.tiles = tiles_of<T>(x.lines);
-    if (length_[0] == length_[1] && y.tile_axis == 2) {
+    if (operation) {
+      launch_with(stream, x, *operation, {1, rows});
+      launch(stream, 1, y);
+    } else if (length_[0] == length_[1] && y.tile_axis == 2) {
       launch_both(stream, x, y);
     } else {
       launch(stream, 0, x);
@@ -129,7 +155,6 @@ class RadixStoredLines final : public StoredLines {
     }
   }
 
- private:
   static constexpr int wide = Tiling<T, 16>::wide;
 
   /// Cells along an axis of the source that some window takes.
@@ -167,6 +192,11 @@ class RadixStoredLines final : public StoredLines {
     } else {
       launch_line_tiles<T, false>(stream, length_[axis], job);
     }
+  }
+
+  void launch_with(Stream& stream, const LinePass<T>& pass, const Pointwise& operation,
+                   const LineNumbers& numbers) const {
+    operation.ride(stream, length_[0], LineJob<T>{{pass, {}}, {}, forward_, roots_[0].data()}, numbers);
   }
 
   void launch_both(Stream& stream, const LinePass<T>& x, const LinePass<T>& y) const {

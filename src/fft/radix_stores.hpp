@@ -1,7 +1,7 @@
 #pragma once
 #include <slipstream/buffer.hpp>
 
-#include "fft/radix.hpp"
+#include <slipstream/fft/radix.hpp>
 #include "fft/stores.hpp"
 
 namespace slipstream::fft {

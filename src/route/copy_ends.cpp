@@ -43,7 +43,8 @@ void CopySender::join(Stream& stream) {
   if (lane_) stream.wait(sent_);
 }
 
-CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site) : lowering_(site.device) {
+CopyReceiver::CopyReceiver(const Message& message, const ReceiveSite& site)
+    : lowering_(site.device), slot_(site.landing.slot), slot_bytes_(message.bytes) {
   std::byte* const values = site.landing.slot;
   Batch batch;
   batch.before.push_back({site.landing.full.front(), 0, message.source});

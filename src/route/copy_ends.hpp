@@ -13,6 +13,7 @@ class CopySender final : public Sender {
   void transfer(Stream& stream, std::uint64_t sequence) override;
   void join(Stream& stream) override;
   std::int64_t bytes() const override { return bytes_of(lowering_, packed_); }
+  void poison(Stream& stream) override { fill(stream, packed_.data(), poison_byte, packed_.bytes()); }
 
  private:
   Message message_;
@@ -32,9 +33,12 @@ class CopyReceiver final : public Receiver {
   bool delivers() const override;
   void deliver(Stream& stream, std::uint64_t sequence) override;
   std::int64_t bytes() const override { return lowering_.bytes(); }
+  void poison(Stream& stream) override { fill(stream, slot_, poison_byte, slot_bytes_); }
 
  private:
   Lowering lowering_;
+  std::byte* slot_;
+  std::size_t slot_bytes_;
 };
 
 /// A route whose ends these are; what joins its pairs is its own to say.

@@ -1,5 +1,7 @@
 #include "route/host_ends.hpp"
 
+#include <cstring>
+
 #include <slipstream/error.hpp>
 #include <slipstream/trace.hpp>
 
@@ -103,6 +105,10 @@ std::int64_t HostSender::bytes() const {
   return bytes;
 }
 
+void HostSender::poison(Stream& stream) {
+  if (packed_.data()) fill(stream, packed_.data(), poison_byte, packed_.bytes());
+}
+
 void HostSender::transfer(Stream& stream, std::uint64_t sequence) {
   stream_ = &stream;
   packed_parts_ = 0;
@@ -172,6 +178,7 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
       staged_(staged),
       straight_(goes_straight(message, staged) && !message.combines),
       uploads_(staged && !straight_),
+      device_(site.device),
       lowering_(site.device),
       pieces_(pieces_of(message.bytes, message.knobs, staged)),
       turn_{Event(site.device), Event(site.device)},
@@ -197,6 +204,9 @@ void HostReceiver::make_places(const ReceiveSite& site) {
   if (site.landing.host) {
     places_ = host_places(message_, site.landing.host);
     inlet_ = mapped_inlet(message_, pieces_, site.landing.host);
+    // The source takes them as they are before any has been opened.
+    for (; message_.poison && poisoned_ < static_cast<std::uint64_t>(places_.depth); ++poisoned_)
+      poison_place(poisoned_ + 1);
     return;
   }
   // What is combined is read from one address, so that its place cannot take turns.
@@ -245,7 +255,28 @@ bool HostReceiver::place_is_free(std::uint64_t sequence) const {
 
 void HostReceiver::open_places(std::uint64_t sequence) {
   const std::uint64_t last = inlet_->early() ? sequence + 1 : sequence;
-  while (opened_ < last && place_is_free(opened_ + 1)) inlet_->open(++opened_);
+  while (opened_ < last && place_is_free(opened_ + 1)) {
+    ++opened_;
+    if (message_.poison && opened_ > poisoned_) poison_place(opened_);
+    inlet_->open(opened_);
+  }
+}
+
+/// Of a message of its own; those of nodes and of all ranks lie among others.
+void HostReceiver::poison_place(std::uint64_t sequence) {
+  if (mail_of(message_)) return;
+  std::byte* const place = places_.of(sequence);
+  if (staged_) {
+    std::memset(place, poison_byte, message_.bytes);
+  } else {
+    Stream stream(device_);
+    fill(stream, place, poison_byte, message_.bytes);
+    stream.synchronize();
+  }
+}
+
+void HostReceiver::poison(Stream& stream) {
+  if (packed_.data()) fill(stream, packed_.data(), poison_byte, packed_.bytes());
 }
 
 void HostReceiver::post(Stream&, std::uint64_t sequence) {

@@ -22,6 +22,7 @@ class HostSender final : public Sender {
   bool progress(std::uint64_t sequence) override;
   std::string waiting_for() const override;
   std::int64_t bytes() const override;
+  void poison(Stream& stream) override;
 
  private:
   enum class State { idle, waiting, copying };
@@ -64,12 +65,14 @@ class HostReceiver final : public Receiver {
   void deliver(Stream& stream, std::uint64_t sequence) override;
   std::string waiting_for() const override;
   std::int64_t bytes() const override;
+  void poison(Stream& stream) override;
 
  private:
   void make_places(const ReceiveSite& site);
   void make_movers(const ReceiveSite& site);
   bool place_is_free(std::uint64_t sequence) const;
   void open_places(std::uint64_t sequence);
+  void poison_place(std::uint64_t sequence);
   void make_parts(const ReceiveSite& site);
   void upload(Stream& lane, int to, std::uint64_t sequence);
   void unpack(Stream& lane, std::uint64_t sequence);
@@ -77,6 +80,7 @@ class HostReceiver final : public Receiver {
 
   Message message_;
   bool staged_, straight_, uploads_;
+  Device device_;
   Lowering lowering_;
   Pieces pieces_;
   Span<std::byte> packed_, landing_;
@@ -89,6 +93,7 @@ class HostReceiver final : public Receiver {
   Event landed_;
   std::unique_ptr<Stream> lane_, unpacking_;
   std::uint64_t opened_ = 0, turned_ = 0;
+  std::uint64_t poisoned_ = 0;  // exchanges whose places were, when they were made
   int uploaded_ = 0;
   bool waiting_ = false;
   Trace* trace_;

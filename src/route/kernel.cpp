@@ -9,8 +9,9 @@ namespace {
 /// Copies from block to block.
 class KernelSender final : public Sender {
  public:
-  explicit KernelSender(const SendSite& site) : lowering_(site.device) {
+  KernelSender(const Message& message, const SendSite& site) : lowering_(site.device) {
     batches.emplace_back();
+    batches.back().late = message.poison;
     batches.back().movers = lowering_.box_to_box(site.legs, site.sources, site.targets);
     windows = lowering_.windows();
   }
@@ -45,16 +46,16 @@ class KernelRoute final : public Route {
     return pair.same_device ? "" : "the blocks lie on different devices";
   }
   SlotNeed need(const Message& message, const std::vector<Leg>& legs) const override {
-    if (message.combines) return store_need(message, legs);
+    if (message.through_slots()) return store_need(message, legs);
     return {0, 1, 0, true};
   }
   bool needs_host() const override { return false; }
   std::unique_ptr<Sender> sender(const Message& message, const SendSite& site) const override {
-    if (message.combines) return std::make_unique<StoreSender>(message, site);
-    return std::make_unique<KernelSender>(site);
+    if (message.through_slots()) return std::make_unique<StoreSender>(message, site);
+    return std::make_unique<KernelSender>(message, site);
   }
   std::unique_ptr<Receiver> receiver(const Message& message, const ReceiveSite& site) const override {
-    if (message.combines) return std::make_unique<StoreReceiver>(message, site);
+    if (message.through_slots()) return std::make_unique<StoreReceiver>(message, site);
     return std::make_unique<Receiver>();
   }
 };

@@ -30,6 +30,8 @@ Extent target_in_order(const Leg& leg, const Extent& by_axis);
 bool rows_hold_components(const Leg& leg);
 /// Bytes of a leg that lie side by side in a row of the target; one value for lists.
 std::size_t row_bytes(const Leg& leg);
+/// Of every byte of a place that has not been written: of floats that is no number.
+constexpr unsigned char poison_byte = 0xff;
 constexpr std::size_t slot_alignment = 256;
 constexpr std::size_t leg_alignment = 16;
 constexpr std::size_t large_leg = 4096, large_leg_alignment = 128;  // whole lines of memory cross links better

@@ -27,6 +27,7 @@ class NcclSender final : public Sender {
   }
 
   std::int64_t bytes() const override { return bytes_of(lowering_, wire_); }
+  void poison(Stream& stream) override { fill(stream, wire_.data(), poison_byte, message_.bytes); }
 
  private:
   Message message_;
@@ -55,6 +56,7 @@ class NcclReceiver final : public Receiver {
   }
 
   std::int64_t bytes() const override { return bytes_of(lowering_, wire_); }
+  void poison(Stream& stream) override { fill(stream, wire_.data(), poison_byte, message_.bytes); }
 
  private:
   Message message_;

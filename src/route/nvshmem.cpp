@@ -78,6 +78,7 @@ class NvshmemSender final : public Sender {
   }
 
   std::int64_t bytes() const override { return lowering_.bytes(); }
+  void poison(Stream& stream) override { fill(stream, end_.outgoing(), poison_byte, end_.message.bytes); }
 
  private:
   End end_;

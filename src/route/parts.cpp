@@ -15,7 +15,8 @@ bool is_listed(const Leg& leg) { return leg.transfer->source.ids || leg.transfer
 
 std::shared_ptr<const Cut> parts_of(const Message& message, const std::vector<Leg>& legs) {
   const Knobs& knobs = message.knobs;
-  if (message.combines || knobs.pack != Pack::fused || knobs.streams != Lanes::per_direction || knobs.sync) return {};
+  if (message.through_slots() || knobs.pack != Pack::fused || knobs.streams != Lanes::per_direction || knobs.sync)
+    return {};
   std::size_t each = std::clamp(message.bytes / 8, smallest_part, largest_part);
   each = std::max(each, message.bytes / most_parts_unasked);
   if (knobs.chunk > 0) each = std::max(static_cast<std::size_t>(knobs.chunk), message.bytes / most_parts);

@@ -18,7 +18,8 @@ constexpr std::size_t most_chunks = 48;
 std::size_t least_row_in_place(const Message& m, const Leg& leg) {
   // Whole values would cross the link, and be rounded there.
   if (leg.coded()) return SIZE_MAX;
-  if (m.combines || !m.in_place_ok || (leg.rebinds && m.source_rank != m.target_rank)) return SIZE_MAX;
+  if (m.poison && !leg.produced) return SIZE_MAX;
+  if (m.through_slots() || !m.in_place_ok || (leg.rebinds && m.source_rank != m.target_rank)) return SIZE_MAX;
   if (m.knobs.in_place >= 0) return static_cast<std::size_t>(m.knobs.in_place);
   if (leg.produced) return 0;  // who computes the values is the slower, and they are stored once
   return m.answered && m.bytes < small_message ? SIZE_MAX : short_row;
@@ -27,7 +28,8 @@ std::size_t least_row_in_place(const Message& m, const Leg& leg) {
 /// Bytes of the lines of a message that travels in them, else 0.
 std::size_t bytes_in_lines(const Message& m, const std::vector<Leg>& legs) {
   const std::size_t most = m.knobs.sealed >= 0 ? static_cast<std::size_t>(m.knobs.sealed) : most_sealed;
-  if (m.combines || m.produced || !m.answered || !m.whole_lines || m.bytes > std::min(most, ever_sealed)) return 0;
+  if (m.through_slots() || m.produced || !m.answered || !m.whole_lines || m.bytes > std::min(most, ever_sealed))
+    return 0;
   if (!std::all_of(legs.begin(), legs.end(), sealable)) return 0;
   std::size_t bytes = 0;
   for (const Leg& leg : legs) bytes += sealed_bytes(leg);
@@ -36,7 +38,7 @@ std::size_t bytes_in_lines(const Message& m, const std::vector<Leg>& legs) {
 
 std::size_t chunk_limit(const Message& m, std::size_t packed) {
   // One chunk, whose legs keep the order in which they are combined, or whose places are all open at once.
-  if (m.combines || m.produced) return SIZE_MAX / 2;
+  if (m.at_once()) return SIZE_MAX / 2;
   const std::size_t least = (packed + most_chunks - 1) / most_chunks;
   if (m.knobs.chunk > 0) return std::max(static_cast<std::size_t>(m.knobs.chunk), least);
   return std::max(smallest_chunk, least);
@@ -104,7 +106,7 @@ StorePlan store_plan(const Message& message, const std::vector<Leg>& legs) {
   const auto chunks = static_cast<int>(plan.cut->chunks.size());
   if (chunks == 0) return plan;
   const auto room = static_cast<std::int64_t>(message.knobs.ring / static_cast<std::int64_t>(plan.cut->slot_bytes));
-  if (message.combines || message.produced) {
+  if (message.at_once()) {
     plan.depth = chunks;
   } else if (room >= 2 * chunks) {
     // What the other side answered in the last exchange proves that it had emptied the slots of the one before.
@@ -156,7 +158,7 @@ StoreSender::StoreSender(const Message& message, const SendSite& site) : lowerin
 }
 
 StoreReceiver::StoreReceiver(const Message& message, const ReceiveSite& site)
-    : lowering_(site.device), plan_(store_plan(message, site.legs)) {
+    : lowering_(site.device), plan_(store_plan(message, site.legs)), slot_(site.landing.slot) {
   if (plan_.sealed_bytes) {
     batches.push_back(sealed(message.source));
     batches.back().movers = lowering_.from_lines(site.legs, site.targets, slot_of_lines(plan_, site.landing.slot));
@@ -183,6 +185,12 @@ StoreReceiver::StoreReceiver(const Message& message, const ReceiveSite& site)
   landed.before.push_back({site.landing.landed, 0, message.source});
   landed.round = chunks;
   batches.push_back(std::move(landed));
+}
+
+/// Lines say themselves whether they have come.
+void StoreReceiver::poison(Stream& stream) {
+  if (!plan_.sealed_bytes && slot_)
+    fill(stream, slot_, poison_byte, plan_.cut->slot_bytes * static_cast<std::size_t>(plan_.depth));
 }
 
 }  // namespace slipstream

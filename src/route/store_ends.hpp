@@ -36,10 +36,12 @@ class StoreReceiver final : public Receiver {
  public:
   StoreReceiver(const Message& message, const ReceiveSite& site);
   std::int64_t bytes() const override { return lowering_.bytes(); }
+  void poison(Stream& stream) override;
 
  private:
   Lowering lowering_;
   StorePlan plan_;
+  std::byte* slot_;
 };
 
 }  // namespace slipstream

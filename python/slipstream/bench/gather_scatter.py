@@ -7,6 +7,9 @@ Between several devices there is a row, too, for each route alone (beside kernel
 `host_packed`: what devices share is copied to the host, packed there, sent by MPI, combined there and copied back, as
 in the baseline of J. Wahlgren's thesis (KTH, 2022).
 
+`set-up` has the seconds and the most host memory at once that the set-up takes, beyond the ids that it is given, over
+the points that have copies; on the host backend with what the devices keep.
+
 `--calls N` adds a row by the protocol of Wahlgren 2022, figure 5.4: the mean of N calls in a loop (1000 there), which
 the host waits for once; of what the host packs, a fiftieth of them. Rows that `host_packed` stands beside tell how many
 times as fast they are, and what was published: buffers on the device over buffers on the host.
@@ -47,7 +50,7 @@ PUBLISHED = {1: (1 / 6.73, None), 3: (1 / 2.88, 4.06), 7: (1.34, 3.59), 11: (1.2
 #: Columns of a row that are results and not inputs.
 FIGURES = frozenset(
     {"time_us", "setup_s", "points", "shared_points", "sent_values", "gpoints_per_s", "copy_gbs", "share"}
-    | {"times_host_packed", "published_least", "published_most"}
+    | {"setup_bytes_per_shared_point", "times_host_packed", "published_least", "published_most"}
 )
 
 
@@ -179,6 +182,9 @@ def _row(
         "copy_gbs": record.digits(rate),
         "share": record.digits(least_us / figures["time_us"]),
         "setup_s": record.digits(figures["setup_s"]),
+        "setup_bytes_per_shared_point": record.digits(figures["setup_bytes"] / shared)
+        if figures["setup_bytes"] >= 0 and shared
+        else None,
     }
 
 
@@ -200,4 +206,5 @@ COLUMNS = {
     "x host-packed": lambda row: f"{row['times_host_packed']:.3g}" if "times_host_packed" in row else "-",
     "published": _published,
     "set-up s": number("setup_s", ".3g"),
+    "B a shared point": number("setup_bytes_per_shared_point", ".3g"),
 }

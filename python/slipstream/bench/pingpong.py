@@ -19,7 +19,7 @@ from slipstream.machine import discovery
 from slipstream.pictures import curves
 
 #: Columns of a row that are results and not inputs.
-FIGURES = frozenset({"time_us", "gbs", "here"})
+FIGURES = frozenset({"time_us", "gbs", "here", "latency_us"})
 
 WAHLGREN = "Wahlgren: Using GPU-aware message passing to accelerate high-fidelity fluid simulations, 2022, 5.2.1"
 
@@ -82,7 +82,30 @@ def _routes(
                 base["throttle"] = choice.throttle
             for clock, us in zip(("host", "events"), times, strict=True):
                 rows.append(base | {"clock": clock, "time_us": record.digits(us), "gbs": _gbs(count, us)})
+        if choice.throttle != "none":
+            rows.append(kept(rows, route, where, choice.throttle))
     return rows, refused
+
+
+def kept(rows: list[Row], route: str, pair: str, throttle: str) -> Row:
+    """What single messages show of a throttle: the latency by the shortest, the rate by the two longest."""
+    module = core()
+    times = {
+        row["bytes"]: row["time_us"]
+        for row in rows
+        if row.get("clock") == "host" and (row["name"], row["pair"]) == (route, pair)
+    }
+    shortest, (shorter, longest) = min(times), sorted(times)[-2:]
+    given_us = module.throttled_seconds(throttle, 0) * 1e6
+    per_us = longest / (module.throttled_seconds(throttle, longest) * 1e6 - given_us)
+    first = next(row for row in rows if (row["name"], row["pair"]) == (route, pair))
+    return {key: first[key] for key in ("ranks", "devices", "backend", "name", "pair", "memory", "throttle")} | {
+        "path": "throttle",
+        "given_gbs": record.digits(per_us * 1e-3),
+        "given_us": record.digits(given_us),
+        "gbs": _gbs(longest - shorter, times[longest] - times[shorter]),
+        "latency_us": record.digits(times[shortest] - shortest / per_us),
+    }
 
 
 def _memories(backend: str, device_buffers: bool) -> list[str]:
@@ -189,6 +212,16 @@ def _print(console: Console, title: str, rows: list[Row]) -> None:
         ]
         how = "the host waits for each" if clock == "host" else "back to back on the devices"
         console.print(terminal.table(f"{title}, {pair}: us a message, {how}", ["size", *names], lines))
+    slowed = [
+        (row["pair"], row["name"], f"{row['given_gbs']:g}", f"{row['gbs']:g}", f"{row['gbs'] / row['given_gbs']:.3f}",
+         f"{row['given_us']:g}", f"{row['latency_us']:g}",
+         f"{row['latency_us'] / row['given_us']:.3f}" if row["given_us"] else "-")
+        for row in rows
+        if row["path"] == "throttle"
+    ]  # fmt: skip
+    if slowed:
+        heads = ["pair", "route", "given GB/s", "GB/s", "of it", "given us", "us", "of it"]
+        console.print(terminal.table("what messages show of the throttle", heads, slowed, left=2))
     found = [
         (row["pair"], row["question"], row["published"], row["here"], row["source"])
         for row in rows

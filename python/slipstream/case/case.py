@@ -83,6 +83,11 @@ class Case(Table):
         """Values along x, y and z that pictures show, `spacing` apart: of the cells."""
         return self.grid.cells
 
+    @property
+    def corner(self) -> tuple[float, float, float]:
+        """The low corner of what pictures show."""
+        return (0.0, 0.0, 0.0)
+
     def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Any:
         """From a file of fields, open as h5py has it, the samples box[x, y, z] of a field at one of its steps, as
         [z][y][x] or [z][y][x][component]."""

@@ -91,6 +91,11 @@ class ExchangeTable(Table):
         description='A slow network on one host, as "12.5 GB/s, 2 us"; then messages between devices travel by staged '
         "or gpu_mpi.",
     )
+    poison: bool = Field(
+        False,
+        description="For finding errors: ghosts and messages are no numbers (integers: -1) until values have arrived. "
+        "Slow; the same bits.",
+    )
     pack: Literal["fused", "per_direction", "memcpy3d", "zero_copy"] | None = Field(
         None,
         description="How staged and gpu_mpi pack: one kernel, one a message, copies, or (staged) straight into host "
@@ -148,7 +153,7 @@ EXCHANGE_PARTS = {
     "rim": ("rim", "rim_processors"),
     "messages": (
         "routes", "tune", "retune", "throttle", "pack", "streams", "sync", "grouping", "mpi", "teams", "chunk",
-        "wait_limit",
+        "wait_limit", "poison",
     ),
 }  # fmt: skip
 

@@ -42,6 +42,8 @@ class Exchange(Running):
     grouping: what `staged` gives to MPI between nodes: one message per pair of "devices" or one per pair of "nodes".
     mpi: by which calls `staged` and `gpu_mpi` go from rank to rank: "sends" (and receives), or one call for all ranks,
         "alltoallv" (blocks), "ialltoallv" (does not), "put_fence" or "put_lock" (one-sided).
+    poison: True finds who reads what has not arrived: before every exchange, all bits of what it brings are set in
+        the ghosts and the messages (NaN; integers: -1), and ghosts get values in end() alone. Slow; the same bits.
     More options: wait_limit (seconds), tuner_cache (folder); throttle ("12.5 GB/s, 2 us": as slow as such a network;
         messages between devices travel by staged or gpu_mpi then); and what the tuner would choose: pack ("fused",
         "per_direction", "memcpy3d" or, of `staged`, "zero_copy": how staged and gpu_mpi pack), streams ("one" or

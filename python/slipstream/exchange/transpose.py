@@ -18,7 +18,9 @@ class Transpose(Running):
     source, target: grids on the same devices, cut in any way. axes: where each axis of the source goes, x first;
         (0, 1, 2) moves cells between blocks and turns nothing, (2, 1, 0) changes x for z.
     arrays, into: an array for each local block of the source and of the target (lists where there are several); of any
-        number format, complex ones too. ghost: layers round the blocks in both, which are neither read nor written.
+        number format, complex ones too. Both may be the same memory: what lies where it would go is not moved, all else
+        by way of memory of the exchange, and bind() cannot change arrays. ghost: layers round the blocks in both,
+        which are neither read nor written.
     layout: "soa", "aos" or "soa_z", of both, or a pair.
     kept: by axis of the source (0, 1, 2), the ranges (first, behind) of cells that travel; others stay, and what the
         target holds for them stays as it is. The modes of a Fourier transform that truncation leaves.

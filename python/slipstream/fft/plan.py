@@ -132,6 +132,66 @@ class Plan:
         """u = the inverse transform of v, as forward()."""
         self._run(False, v, u, stream)
 
+    def convolve(
+        self,
+        u: Any,
+        v: Any,
+        w: Any,
+        stream: Any = None,
+        *,
+        constant: complex = 1,
+        derivative: Sequence[int] = (0, 0, 0),
+        laplacian: int = 0,
+        gaussian: float = 0.0,
+        sharp: float | None = None,
+        multiply: Any = None,
+        edges: Sequence[float] = (2 * math.pi,) * 3,
+    ) -> None:
+        """w = the inverse transform of a factor times the transform of u, the product of all that is given. v is what
+        forward() would fill, memory to work in: what it holds afterwards is of no use. v, u and w of a component may
+        begin at the same address (in_place()). With kappa_a = 2 pi k_a / edges[a] the factor of mode k is
+
+        constant: this number.
+        derivative: (i kappa_a)^n of orders n along x, y, z. Of an odd order the mode n_a / 2 of an even number of cells
+            has none.
+        laplacian: (-|kappa|^2)^n: 1 is the Laplacian, -1 its inverse, where the mean becomes zero.
+        gaussian: exp(-|kappa|^2 width^2 / 24), the Gaussian filter of this width.
+        sharp: 0 where |kappa| is larger.
+        multiply: an array of the shape of v, or a list of one for each local block, real or complex, of the precision
+            of v. On GPUs it must stay as it is until the work has run.
+
+        The factor and the division by the number of cells take no pass over v where a transform does them: `describe()`
+        says. Modes that are not used (`highest`) become zero.
+        """
+        factor: dict[str, Any] = {
+            "constant": complex(constant),
+            "derivative": tuple(derivative),
+            "laplacian": laplacian,
+            "gaussian": float(gaussian),
+            "sharp": -1.0 if sharp is None else float(sharp),
+            "edges": tuple(map(float, edges)),
+        }
+        if multiply is not None:
+            kind, pointers = self._factor_given(multiply)
+            factor[kind] = pointers
+        sides = self._sides_given("uvw", (u, v, w))
+        self._plan.convolve(*sides, factor, native_streams(self.physical, stream))
+
+    def _factor_given(self, multiply: Any) -> tuple[str, list[int]]:
+        item = fields.item(self.spectral, "multiply", multiply, _PACKED, "soa", {})
+        spectrum = SPECTRA[self._type]
+        kinds = {spectrum: "complex", {"c64": "f32", "c128": "f64"}[spectrum]: "real"}
+        if item["arrays"] and item["type"] not in kinds:
+            raise ValueError(f"multiply holds {item['type']}, but this plan takes {' or '.join(sorted(kinds))}")
+        if item["arrays"] and item["components"] != 1:
+            raise ValueError(f"multiply has {item['components']} components: give one for all")
+        found = _pointers(self.spectral, "multiply", multiply, item["type"])
+        return kinds.get(item["type"], "real"), found[0] if found else []
+
+    def describe(self) -> str:
+        """How moves go, and where convolve() does what it multiplies by, in words."""
+        return self._plan.describe()
+
     def modes(self, block: int = 0) -> tuple[Any, Any, Any]:
         """Integer wave numbers k_x, k_y, k_z, -n/2 .. n/2, of a local block of v, as arrays that broadcast to its
         shape."""
@@ -186,24 +246,24 @@ class Plan:
         return self._plan.bytes
 
     def _run(self, forward: bool, given: Any, into: Any, stream: Any) -> None:
-        types = (self._type, SPECTRA[self._type])
-        grids = (self.physical, self.spectral)
-        order = (0, 1) if forward else (1, 0)
-        sides = [
-            _pointers(grids[side], "uv"[side], array, types[side])
-            for side, array in zip(order, (given, into), strict=True)
-        ]
+        sides = self._sides_given("uv" if forward else "vu", (given, into))
+        self._plan.run(forward, *sides, native_streams(self.physical, stream))
+
+    def _sides_given(self, names: str, arrays: Sequence[Any]) -> list[list[list[int]]]:
+        """Of each array, by the letter of its side, addresses by component and block."""
+        sides = dict(zip("uvw", (*self._sides(), self._sides()[0]), strict=True))
+        found = [_pointers(sides[n][0], n, a, sides[n][1]) for n, a in zip(names, arrays, strict=True)]
         # A rank without blocks has no array to tell the number of components from.
-        counts = {len(side) for side in sides if side} or {self._components or 1}
-        if len(counts) > 1:
+        counts = [len(side) for side in found if side]
+        if len(set(counts)) > 1:
             raise ValueError(
-                f"u and v have {len(sides[order[0]])} and {len(sides[order[1]])} components: give both the same"
+                f"{', '.join(names[:-1])} and {names[-1]} have {', '.join(map(str, counts[:-1]))} and {counts[-1]} "
+                "components: give all the same"
             )
-        (count,) = counts
+        count = counts[0] if counts else self._components or 1
         if self._components not in (None, count):
             raise ValueError(f"the plan is for {self._components} components, and the arrays have {count}")
-        sides = [side or [[] for _ in range(count)] for side in sides]
-        self._plan.run(forward, *sides, native_streams(self.physical, stream))
+        return [side or [[] for _ in range(count)] for side in found]
 
 
 def memory(

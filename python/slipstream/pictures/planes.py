@@ -55,7 +55,8 @@ class Plane:
         self.cut, self.time = cut, time
         self._shown, self._frame = shown, frame
         self._axis = "xyz".index(cut.normal)
-        self._low, self._high, self._weights = _weights(shown.extent[self._axis], self.case.spacing, cut.at)
+        place = cut.at - self.case.corner[self._axis]
+        self._low, self._high, self._weights = _weights(shown.extent[self._axis], self.case.spacing, place)
         self._fields: dict[str, Array] = {}
         self._walls = self._read("flags") != 0 if FLAGS in shown.names(frame) else None
         self.solid: Array = self._mean(np.zeros(self._shape))[1] if self._walls is None else self._mean(self._walls)[1]
@@ -92,6 +93,12 @@ class Plane:
         return ACROSS[self.cut.normal]
 
     @property
+    def corner(self) -> tuple[float, float]:
+        """The low corner."""
+        across, up = (self.case.corner["xyz".index(axis)] for axis in self.axes)
+        return across, up
+
+    @property
     def edges(self) -> tuple[float, float]:
         """Width and height, in the length or m."""
         across, up = ("xyz".index(axis) for axis in self.axes)
@@ -106,7 +113,7 @@ class Plane:
 
 def middle(case: Case) -> Cut:
     """The plane half-way along z."""
-    return Cut("z", results.box_size(case)[2] / 2)
+    return Cut("z", case.corner[2] + results.box_size(case)[2] / 2)
 
 
 def parse_cut(text: str, case: Case) -> Cut:
@@ -115,14 +122,15 @@ def parse_cut(text: str, case: Case) -> Cut:
     normal = name.strip()
     if normal not in ACROSS:
         raise CaseError(f"--plane {text}: name an axis and a place, as z=0.5 or x")
-    size = results.box_size(case)["xyz".index(normal)]
+    axis = "xyz".index(normal)
+    low, high = case.corner[axis], case.corner[axis] + results.box_size(case)[axis]
     try:
-        at = float(value) if value else size / 2
+        at = float(value) if value else (low + high) / 2
     except ValueError:
         raise CaseError(f"--plane {text}: '{value}' is not a number") from None
-    if not 0.0 <= at <= size:
+    if not low <= at <= high:
         unit = results.units(case).length
-        raise CaseError(f"--plane {text}: outside of the box, which goes from {normal} = 0 to {size:.6g}{unit}")
+        raise CaseError(f"--plane {text}: outside of the box, which goes from {normal} = {low:.6g} to {high:.6g}{unit}")
     if case.dimensions < 3 and normal != "z":
         raise CaseError(f"--plane {text}: a case in two dimensions has the plane z alone")
     return Cut(normal, at)
@@ -185,11 +193,11 @@ def _bar_beside(width: float, height: float) -> bool:
 
 def paint(axes: Axes, plane: Plane, field: str, how: Look) -> Any:
     """Draws a field into axes, in equal aspect."""
-    width, height = plane.edges
+    (left, low), (width, height) = plane.corner, plane.edges
     image = axes.imshow(
         plane.values(field),
         origin="lower",
-        extent=(0.0, width, 0.0, height),
+        extent=(left, left + width, low, low + height),
         norm=how.norm,
         cmap=how.colours,
         interpolation="nearest" if plane.solid.any() else "bilinear",

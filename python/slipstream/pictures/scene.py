@@ -198,7 +198,7 @@ def stage_of(flow: Shown, view: View, body: Any | None, box: bool = True) -> Any
     with _quiet(pv):
         stage = pv.Plotter(off_screen=True, window_size=list(view.pixels), lighting="light_kit")
     stage.set_background("white")
-    edges = [edge for n in flow.shown.size for edge in (0.0, n)]
+    edges = [edge for low, n in zip(flow.case.corner, flow.shown.size, strict=True) for edge in (low, low + n)]
     if box:
         stage.add_mesh(pv.Box(edges).extract_feature_edges(30), color="#555555", line_width=2)
     if body is not None:
@@ -209,7 +209,9 @@ def stage_of(flow: Shown, view: View, body: Any | None, box: bool = True) -> Any
 
 def shot(flow: Shown, stage: Any, view: View, bounds: Sequence[float] | None = None) -> Array:
     """Points the camera at the box, or at what lies within bounds, so that it fills the picture, and takes it."""
-    low, high = (np.zeros(3), np.array(flow.shown.size)) if bounds is None else np.reshape(bounds, (3, 2)).T
+    low, high = flow.case.corner + np.array([np.zeros(3), flow.shown.size])
+    if bounds is not None:
+        low, high = np.reshape(bounds, (3, 2)).T
     size = high - low
     middle, distance = (low + high) / 2, DISTANCE * float(np.linalg.norm(size))
     eye, up = view.direction()

@@ -75,8 +75,8 @@ class SliceArtist:
         """A flat grid in the box, with a value a cell."""
         values = np.ma.filled(plane.values(self._field).astype(np.float64), np.nan)
         at: list[np.ndarray] = [np.array([plane.cut.at])] * 3
-        for axis, edge, count in zip(plane.axes, plane.edges, reversed(values.shape), strict=True):
-            at["xyz".index(axis)] = np.linspace(0.0, edge, count + 1)
+        for axis, low, edge, count in zip(plane.axes, plane.corner, plane.edges, reversed(values.shape), strict=True):
+            at["xyz".index(axis)] = np.linspace(low, low + edge, count + 1)
         mesh = self._pyvista.RectilinearGrid(*at)
         mesh.cell_data["values"] = values.ravel()  # the first axis fastest, as planes have them
         return mesh

@@ -84,16 +84,23 @@ class SemCase(Case):
     def factors(self) -> str:
         if self.sem.factors != "auto":
             return self.sem.factors
-        return "stored" if self.sem.deformation else "affine"
+        return "stored" if self.sem.deformation or self.sem.map else "affine"
+
+    @property
+    def corner(self) -> tuple[float, float, float]:
+        x, y, z = sampling.bounds(self)[0]
+        return (x, y, z)
 
     @property
     def samples(self) -> tuple[int, int, int]:
-        return sampling.counts(self.sem.lengths, self.grid.cells, self.sem.order)
+        low, high = sampling.bounds(self)
+        return sampling.counts(high - low, self.grid.cells, self.sem.order)
 
     @property
     def spacing(self) -> float:
         """Between two samples of a picture."""
-        return max(n / s for n, s in zip(self.sem.lengths, self.samples, strict=True))
+        low, high = sampling.bounds(self)
+        return max(n / s for n, s in zip(high - low, self.samples, strict=True))
 
     def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Array:
         return sampling.read(file, name, step, self, box)
@@ -112,6 +119,12 @@ class SemCase(Case):
         """Of a number or an expression at places [point][x y z]. Raises ValueError where it has none."""
         value = evaluate(given, self.names(places, time)) if isinstance(given, str) else given
         return np.ascontiguousarray(np.broadcast_to(value, len(places)), dtype=np.float64)
+
+    def mapped(self, places: Array) -> Array:
+        """Where places of the box [point][x y z] are in truth. Raises ValueError where the map has no value."""
+        if self.sem.map is None:
+            return places
+        return np.stack([self.values(given, places) for given in self.sem.map], axis=1)
 
     def function(self, given: Expression, timed: bool = True) -> Callable[[Array, float], Array]:
         """As the compiled solver asks for it."""
@@ -144,13 +157,14 @@ class SemCase(Case):
 
     def options(self) -> dict[str, Any]:
         table = self.sem
-        keys = ("routes", "wait_limit", "throttle", "pack", "streams", "sync", "grouping", "teams", "chunk")
+        keys = ("routes", "wait_limit", "throttle", "poison", "pack", "streams", "sync", "grouping", "teams", "chunk")
         same = ("lengths", "stretch", "deformation", "order", "equation", "diffusivity", "reaction", "tolerance")
         solved = ("most_iterations", "preconditioner", "degree")
         return {
             "elements": self.grid.cells,
             **{key: getattr(table, key) for key in (*same, *solved, "time_order")},
             "factors": self.factors,
+            "map": self.mapped if table.map else None,
             "time_step": self.time_step,
             "exact_start": table.start == "exact",
             "go_on": table.not_converged == "go on",

@@ -80,18 +80,24 @@ def _expressions(case: SemCase) -> Iterator[Problem]:
     axes = [np.linspace(0, edge, 5) for edge in case.sem.lengths]
     places = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
     time = 0.0 if case.marches else None
+    for n, given in enumerate(case.sem.map or ()):
+        yield from _tried(case, ("sem", "map", str(n)), given, places, None)
+    try:
+        there = case.mapped(places)
+    except ValueError:
+        return
     for side, entry in case.boundaries.given():
         axis, end = "xyz".index(side[0]), side[1] == "+"
-        here = places[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
+        here = there[places[:, axis] == (case.sem.lengths[axis] if end else 0.0)]
         for kind in ("value", "flux"):
             given = getattr(entry, kind)
             if given is not None:
                 yield from _tried(case, ("boundaries", side, kind), given, here, time)
     if case.initial:
-        yield from _tried(case, ("initial", "value"), case.initial.value, places, None)
+        yield from _tried(case, ("initial", "value"), case.initial.value, there, None)
     if case.exact:
-        yield from _tried(case, ("exact", "value"), case.exact.value, places, time)
-    yield from _tried(case, ("sem", "source"), case.sem.source, places, time)
+        yield from _tried(case, ("exact", "value"), case.exact.value, there, time)
+    yield from _tried(case, ("sem", "source"), case.sem.source, there, time)
 
 
 def _tried(case: SemCase, path: Path, given: float | str, places: np.ndarray, time: float | None) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """Elements of high order on a uniform grid, for pictures: where a sample lies in which element, and its value there."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,33 @@ Array = np.ndarray
 MOST = 160
 #: Numbers of elements that are looked at in one go.
 CHUNK = 1 << 22
+#: Places along each edge of the box from which the inverse of a map by formula is sought, and tries for each place.
+SEEDS, TRIES = 13, 4
+
+
+def bounds(case: Any) -> tuple[Array, Array]:
+    """Low and high corner [x y z] of the samples of pictures: the box, or with a map by formula one round all elements,
+    as many places of its sides show them."""
+    edges = np.array(case.sem.lengths)
+    if case.sem.map is None:
+        return np.zeros(3), edges
+    y = _lattice(5 * SEEDS) * edges
+    there = case.mapped(y[((y == 0) | (y == edges)).any(axis=1)])
+    low, size = there.min(axis=0), np.ptp(there, axis=0)
+    spacing = size.max() / _wanted(case.grid.cells, case.sem.order)
+    return low, low + np.ceil(size / spacing - 1e-9) * spacing
+
+
+def _lattice(count: int) -> Array:
+    """Places of [0, 1]^3, [point][x y z]."""
+    axis = np.linspace(0, 1, count)
+    return np.stack([part.ravel() for part in np.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
 
 
 def counts(lengths: Sequence[float], elements: Sequence[int], order: int) -> tuple[int, int, int]:
     """Of samples along x, y and z, as many as points where they are few; the same distance apart along all axes where
     the edges allow it."""
-    longest = max(lengths)
-    wanted = min(MOST, max(24, 2 * order * max(elements)))
+    longest, wanted = max(lengths), _wanted(elements, order)
 
     def misfit(n: int) -> float:
         return max(abs(edge * n / longest - max(1, round(edge * n / longest))) for edge in lengths)
@@ -25,6 +45,11 @@ def counts(lengths: Sequence[float], elements: Sequence[int], order: int) -> tup
     best = next((n for n in range(wanted, 2 * wanted) if misfit(n) < 1e-6), wanted)
     x, y, z = (max(1, round(edge * best / longest)) for edge in lengths)
     return (x, y, z)
+
+
+def _wanted(elements: Sequence[int], order: int) -> int:
+    """Samples along the longest edge."""
+    return min(MOST, max(24, 2 * order * max(elements)))
 
 
 def _before_the_sine_map(case: Any, shares: Array) -> Array:
@@ -42,6 +67,58 @@ def _before_the_sine_map(case: Any, shares: Array) -> Array:
     return np.clip(shares - bump[:, None], 0.0, 1.0)
 
 
+def _before_the_formula(case: Any, places: Array) -> Array:
+    """The places of the box that the case's map takes to these; not a number where none does. Newton's method from the
+    nearest of some known places, and from the next ones where that fails."""
+    if case.sem.map is None:
+        return places
+    edges, known = np.array(case.sem.lengths), _lattice(SEEDS) * case.sem.lengths
+    there = case.mapped(known)
+    boxes = there.reshape(SEEDS, SEEDS, SEEDS, 3)
+    #: What is farther from all known places is in no element.
+    reach = max(np.linalg.norm(np.diff(boxes, axis=d), axis=-1).max() for d in range(3)) * math.sqrt(3)
+    found = np.full(places.shape, np.nan)
+    nearest = _nearest(there, places)
+    left = np.flatnonzero(np.linalg.norm(places - there[nearest[:, 0]], axis=1) < reach)
+    for seeds in nearest.T:
+        y, off = _newton(case.mapped, known[seeds[left]], places[left], edges)
+        there_is = off < 1e-7 * np.ptp(there, axis=0).max()
+        found[left[there_is]] = y[there_is]
+        left = left[~there_is]
+    return found
+
+
+def _nearest(known: Array, places: Array) -> Array:
+    """The numbers of the nearest TRIES known places, [point][from the nearest on]."""
+    found, chunk = np.empty((len(places), TRIES), dtype=np.int64), max(1, CHUNK // len(known))
+    for low in range(0, len(places), chunk):
+        part = slice(low, low + chunk)
+        far = (known**2).sum(axis=1) - 2 * places[part] @ known.T  # squared, but for the place's own
+        some = np.argpartition(far, TRIES, axis=1)[:, :TRIES]
+        order = np.take_along_axis(far, some, axis=1).argsort(axis=1)
+        found[part] = np.take_along_axis(some, order, axis=1)
+    return found
+
+
+def _newton(mapped: Callable[[Array], Array], y: Array, x: Array, edges: Array) -> tuple[Array, Array]:
+    """Places y of the box with mapped(y) = x, from a guess, and how far off they are."""
+    step, y, going = 1e-6 * edges, y.copy(), np.arange(len(y))
+    for _ in range(20):
+        if not len(going):
+            break
+        now = y[going]
+        within = np.clip(now, step, edges - step)  # a map need not be there outside
+        a, b, c = ((mapped(within + d) - mapped(within - d)) / (2 * d.sum()) for d in np.diag(step))
+        off, bc = x[going] - mapped(now), np.cross(b, c)
+        determinant = (a * bc).sum(axis=1)
+        # Cramer's rule.
+        change = np.stack([(off * n).sum(axis=1) for n in (bc, np.cross(c, a), np.cross(a, b))], axis=1)
+        change /= np.where(determinant == 0, 1, determinant)[:, None]
+        y[going] = np.clip(now + np.clip(change, -0.25 * edges, 0.25 * edges), 0, edges)
+        going = going[(np.abs(y[going] - now) > 1e-9 * edges).any(axis=1)]
+    return y, np.abs(x - mapped(y)).max(axis=1, initial=0)
+
+
 def _edges(count: int, stretch: float) -> Array:
     """Where elements begin and end in [0, 1]; their widths grow geometrically."""
     n = np.arange(count + 1)
@@ -52,8 +129,9 @@ def _edges(count: int, stretch: float) -> Array:
 
 
 def find(case: Any, places: Array) -> tuple[Array, Array]:
-    """The elements of places [point][x y z] in the box, and where they lie there, [point][r s t] in [0, 1]."""
-    y = _before_the_sine_map(case, places / np.array(case.sem.lengths))
+    """The elements of places [point][x y z] in the box, and where they lie there, [point][r s t] in [0, 1]: not a
+    number where a place is in no element."""
+    y = _before_the_sine_map(case, _before_the_formula(case, places) / np.array(case.sem.lengths))
     element, local, step = np.zeros(len(y), dtype=np.int64), np.empty_like(y), 1
     for d, (count, stretch) in enumerate(zip(case.grid.cells, case.sem.stretch, strict=True)):
         edges = _edges(count, stretch)
@@ -91,8 +169,8 @@ def read(file: Any, name: str, step: int, case: Any, box: tuple[slice, slice, sl
     begin = int(file[f"VTKHDF/Steps/PointDataOffsets/{name}"][step])
     u = np.asarray(file[f"VTKHDF/PointData/{name}"][begin : begin + elements * n**3]).reshape(elements, n, n, n)
     x, y, z = (
-        (np.arange(count)[part] + 0.5) * edge / count
-        for count, edge, part in zip(case.samples, case.sem.lengths, box, strict=True)
+        low + (np.arange(count)[part] + 0.5) * (high - low) / count
+        for count, low, high, part in zip(case.samples, *bounds(case), box, strict=True)
     )
     grid = np.meshgrid(z, y, x, indexing="ij")
     places = np.stack([axis.ravel() for axis in reversed(grid)], axis=1)

@@ -41,6 +41,7 @@ def warnings(case: SemCase) -> list[str]:
 def facts(case: SemCase) -> list[tuple[str, str]]:
     table = case.sem
     bent = f", deformed by {table.deformation:g}" if table.deformation else ""
+    bent += f", mapped to ({', '.join(str(part) for part in table.map)})" if table.map else ""
     found = [
         ("method", f"{_EQUATIONS[table.equation]}, spectral elements of order {table.order}, f64"),
         ("elements", f"box of {' x '.join(f'{edge:g}' for edge in table.lengths)}{bent}, {case.factors} factors"),
@@ -93,7 +94,7 @@ def largest_grid(machine: Any, options: Mapping[str, Any]) -> Sequence[int]:
 
 
 def smaller(case: SemCase) -> Iterator[dict[str, str]]:
-    if case.factors == "stored" and not case.sem.deformation:
+    if case.factors == "stored" and not case.sem.deformation and not case.sem.map:
         yield {"factors": "affine"}
 
 

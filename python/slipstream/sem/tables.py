@@ -30,10 +30,15 @@ class SemTable(Table):
         0.0,
         description="Amplitude of a sine map that bends the elements, as a share of the box; above 0.137 it folds.",
     )
+    map: tuple[Finite | str, Finite | str, Finite | str] | None = Field(
+        None,
+        description=f"Where the places of the box, stretched and deformed, are in truth: x, y and z. {_NAMES}. All "
+        "other expressions have the mapped places.",
+    )
     factors: Literal["auto", "stored", "affine"] = Field(
         "auto",
         description="Geometric factors: at each point, 48 B; or six numbers an element, where elements are "
-        "parallelepipeds. auto: affine where nothing is deformed.",
+        "parallelepipeds. auto: affine where nothing is deformed or mapped.",
     )
     diffusivity: Positive = Field(1.0, description="In lengths squared a unit of time.")
     reaction: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(0.0, description="helmholtz: the factor of u.")

@@ -18,7 +18,8 @@ namespace {
 class Bench {
  public:
   Bench(const Machine& machine, const Extent& cells, const FftOptions& options, int components)
-      : began_(seconds_now()),
+      : components_(components),
+        began_(seconds_now()),
         fft_(world(), machine, cells, options),
         setup_seconds_(world().max(seconds_now() - began_)),
         from_(fft_.physical(), several(fft_.physical_field("from"), components)),
@@ -30,8 +31,18 @@ class Bench {
         sent_ += components * static_cast<double>(message.bytes);
   }
 
-  nb::dict measured(const std::string& clock, int repeats) {
+  nb::dict measured(const std::string& clock, int repeats, bool with_moves) {
     nb::dict found;
+    for (const bool forward : {true, false}) {
+      if (!with_moves) break;
+      double sent = 0;
+      const double us = time(clock, repeats, [&] {
+        sent = 0;
+        for (int c = 0; c < components_; ++c) sent += static_cast<double>(fft_.run_packed_moves(forward, streams_));
+      });
+      found[forward ? "forward_moves_us" : "backward_moves_us"] = us;
+      found[forward ? "forward_packed_bytes" : "backward_packed_bytes"] = world().sum_in_rank_order(sent);
+    }
     found["forward_us"] = time(clock, repeats, [&] { fft_.forward(from_, to_, streams_); });
     found["backward_us"] = time(clock, repeats, [&] { fft_.backward(to_, from_, streams_); });
     found["setup_s"] = setup_seconds_;
@@ -58,6 +69,7 @@ class Bench {
     return us;
   }
 
+  int components_;
   double began_;
   Fft fft_;
   double setup_seconds_, sent_ = 0;
@@ -114,10 +126,10 @@ nb::dict several_us(const Machine& machine, const Extent& cells, const std::stri
 }
 
 nb::list bench_fft(const Machine& machine, const Extent& cells, const nb::dict& options, int components,
-                   const std::vector<std::string>& clocks, int repeats) {
+                   const std::vector<std::string>& clocks, int repeats, bool with_moves) {
   Bench bench(machine, cells, fft_options(options), components);
   nb::list found;
-  for (const std::string& clock : clocks) found.append(bench.measured(clock, repeats));
+  for (const std::string& clock : clocks) found.append(bench.measured(clock, repeats, with_moves));
   return found;
 }
 
@@ -125,10 +137,10 @@ nb::list bench_fft(const Machine& machine, const Extent& cells, const nb::dict& 
 
 void bind_bench_fft(nb::module_& m) {
   m.def("bench_fft", &bench_fft, nb::arg("machine"), nb::arg("cells"), nb::arg("options"), nb::arg("components"),
-        nb::arg("clocks"), nb::arg("repeats"),
+        nb::arg("clocks"), nb::arg("repeats"), nb::arg("moves") = false,
         "Microseconds of one forward and one backward transform of all components by each clock (events, host), "
-        "slowest rank; with the "
-        "bytes of a forward one that leave their device. Collective.");
+        "slowest rank; with the bytes of a forward one that leave their device. With `moves` those of the moves that "
+        "the engine packs by themselves, and what these send, too. Collective.");
   m.def("bench_fft_local", &local_us, nb::arg("machine"), nb::arg("cells"), nb::arg("type"), nb::arg("repeats"),
         "Microseconds of one plan of FFTW (one thread) or cuFFT for all cells on each rank's first device, the "
         "slowest's. "

@@ -1,6 +1,7 @@
 // What `slipstream bench gather_scatter` times: a cube of hexahedral elements, cut along z for the devices.
 #include <slipstream/gather_scatter.hpp>
 
+#include "api/bench/host_memory.hpp"
 #include "api/bench/timed_loops.hpp"
 #include "api/python_common.hpp"
 
@@ -53,9 +54,12 @@ class Bench {
                              std::min(last * elements_of_a_block, cube.elements())));
       points.push_back({ids.back(), first, block});
     }
+    const HostMemory memory;
     const double began = seconds_now();
     gather_scatter_.emplace(world(), machine, points, options);
     setup_seconds_ = world().max(seconds_now() - began);
+    const double peak = memory.peak();
+    setup_bytes_ = world().all(peak >= 0) ? world().sum_in_rank_order(peak) : -1;
     std::size_t at = 0;
     for (const int d : machine.devices_of_rank(world().rank())) {
       const Device device = machine.device(d).local;
@@ -90,6 +94,7 @@ class Bench {
     nb::dict found;
     found["time_us"] = time;
     found["setup_s"] = setup_seconds_;
+    found["setup_bytes"] = setup_bytes_;
     found["points"] = world().sum_in_rank_order(static_cast<double>(points_));
     found["shared_points"] = world().sum_in_rank_order(surface);
     found["sent_values"] = world().sum_in_rank_order(sent);
@@ -102,7 +107,7 @@ class Bench {
   std::vector<Buffer<std::byte>> arrays_;
   std::vector<GatherScatter::Array> all_;
   std::int64_t points_ = 0;
-  double setup_seconds_ = 0;
+  double setup_seconds_ = 0, setup_bytes_ = 0;  // the latter: host memory at once, of all ranks; -1: unknown
 };
 
 nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int order, const std::string& type,

@@ -40,6 +40,7 @@ ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
   reader.read("wait_limit", options.wait_limit);
   reader.read("throttle", throttle);
   reader.read("measure_errors", options.measure_errors);
+  reader.read("poison", options.poison);
   read_knobs(reader, options.knobs);
   if (watched) *watched = read_watched(reader);
   reader.finish();
@@ -150,7 +151,8 @@ class ArrayExchange {
       Field* const source = &fields_.back();
       if (w.target) fields_.push_back(Field::adopt(comm, *target, w.target->field, w.target->arrays));
       Field* const to = w.target ? &fields_.back() : nullptr;
-      items.push_back({patterns_[n].get(), source, to, w.target.has_value(), w.coding});
+      const bool rebinds = to && comm.all(!share_memory(*source, *to));
+      items.push_back({patterns_[n].get(), source, to, rebinds, w.coding});
     }
     ExchangeOptions& options = asked.options;
     if (asked.watched.trace) options.trace = &trace_.emplace();
@@ -210,6 +212,20 @@ class ArrayExchange {
     if (w.target) return std::make_unique<Transpose>(grid, *target, w.transpose);
     if (w.op == Op::copy) return std::make_unique<Halo>(w.halo);
     return std::make_unique<HaloAdjoint>(w.halo, w.op);
+  }
+
+  /// On this rank.
+  static bool share_memory(const Field& a, const Field& b) {
+    const auto end = [](const Field& field, std::int64_t block) {
+      return field.data(block) + field.shape(block).elements * static_cast<std::int64_t>(size_of(field.options().type));
+    };
+    const auto& of_a = a.grid().local();
+    return std::any_of(of_a.begin(), of_a.end(), [&](std::int64_t mine) {
+      const auto& of_b = b.grid().local();
+      return std::any_of(of_b.begin(), of_b.end(), [&](std::int64_t other) {
+        return a.data(mine) < end(b, other) && b.data(other) < end(a, mine);
+      });
+    });
   }
 
   void finish() {

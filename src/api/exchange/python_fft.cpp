@@ -1,6 +1,7 @@
 // Fourier transforms of arrays that Python programs own. The Python side (slipstream/fft/plan.py) describes the arrays
 // by address.
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/complex.h>
 
 #include <optional>
 
@@ -44,25 +45,56 @@ FftOptions fft_options(const nb::dict& dict) {
 
 namespace {
 
+using Addresses = std::vector<std::vector<std::uintptr_t>>;  // of the arrays of each component
+
+template <class Pointer>
+std::vector<std::vector<Pointer>> pointers(const Addresses& addresses) {
+  std::vector<std::vector<Pointer>> found;
+  for (const auto& component : addresses) {
+    auto& of = found.emplace_back();
+    for (const std::uintptr_t address : component) of.push_back(reinterpret_cast<Pointer>(address));
+  }
+  return found;
+}
+
+/// `real`, `complex`: addresses of arrays by block.
+FftFactor fft_factor(const nb::dict& dict) {
+  FftFactor factor;
+  std::vector<std::uintptr_t> real, complex;
+  Reader reader(dict, "an operation between Fourier transforms");
+  reader.read("constant", factor.constant);
+  reader.read("derivative", factor.derivative);
+  reader.read("laplacian", factor.laplacian);
+  reader.read("gaussian", factor.gaussian);
+  reader.read("sharp", factor.sharp);
+  reader.read("edges", factor.edges);
+  reader.read("real", real);
+  reader.read("complex", complex);
+  reader.finish();
+  factor.real = pointers<const void*>({real})[0];
+  factor.complex = pointers<const void*>({complex})[0];
+  return factor;
+}
+
 class ArrayFft {
  public:
   ArrayFft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options)
       : streams_(machine, comm.rank()), fft_(std::in_place, comm, machine, cells, std::move(options)) {}
 
-  /// Addresses of the arrays of each component.
-  void run(bool forward, const std::vector<std::vector<std::uintptr_t>>& from,
-           const std::vector<std::vector<std::uintptr_t>>& to, const std::vector<std::uintptr_t>& natives) {
-    std::vector<std::vector<const void*>> sources(from.size());
-    std::vector<std::vector<void*>> targets(to.size());
-    for (std::size_t c = 0; c < from.size(); ++c)
-      for (const std::uintptr_t pointer : from[c]) sources[c].push_back(reinterpret_cast<const void*>(pointer));
-    for (std::size_t c = 0; c < to.size(); ++c)
-      for (const std::uintptr_t pointer : to[c]) targets[c].push_back(reinterpret_cast<void*>(pointer));
+  void run(bool forward, const Addresses& from, const Addresses& to, const std::vector<std::uintptr_t>& natives) {
+    const auto sources = pointers<const void*>(from);
+    const auto targets = pointers<void*>(to);
     if (forward) {
       fft().forward_components(sources, targets, streams_.of(natives));
     } else {
       fft().backward_components(sources, targets, streams_.of(natives));
     }
+    if (streams_.finish()) fft().check();
+  }
+  void convolve(const Addresses& from, const Addresses& through, const Addresses& to, const FftFactor& factor,
+                const std::vector<std::uintptr_t>& natives) {
+    fft().convolve_components(pointers<const void*>(from), pointers<void*>(through), pointers<void*>(to),
+                              fft().operations(factor), streams_.of(natives));
     if (streams_.finish()) fft().check();
   }
 
@@ -127,6 +159,16 @@ void bind_fft(nb::module_& m) {
           nb::arg("comm"), nb::arg("machine"), nb::arg("cells"), nb::arg("options"))
       .def("run", &ArrayFft::run, nb::arg("forward"), nb::arg("source"), nb::arg("target"), nb::arg("streams"),
            Release())
+      .def(
+          "convolve",
+          [](ArrayFft& self, const Addresses& from, const Addresses& through, const Addresses& to,
+             const nb::dict& factor, const std::vector<std::uintptr_t>& natives) {
+            const FftFactor chosen = fft_factor(factor);
+            nb::gil_scoped_release release;
+            self.convolve(from, through, to, chosen, natives);
+          },
+          nb::arg("source"), nb::arg("through"), nb::arg("target"), nb::arg("factor"), nb::arg("streams"))
+      .def("describe", [](ArrayFft& self) { return self.fft().describe(); })
       .def("check", [](ArrayFft& self) { self.fft().check(); })
       .def("close", &ArrayFft::close, Release())
       // Copies: what they are made of is shared, and they outlive a plan that was closed.

@@ -6,6 +6,7 @@
 #include "api/exchange/python_report.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
+#include "solver/sem/places.hpp"
 
 #include <nanobind/stl/pair.h>
 
@@ -28,6 +29,21 @@ sem::Function function_of(const nb::object& function) {
   };
 }
 
+/// Calls a Python function with places, an array [point][x y z]; it gives such an array.
+sem::Map map_of(const nb::object& function) {
+  if (function.is_none()) return {};
+  return [asked = Asked(function)](std::span<const sem::Point> places) {
+    const nb::gil_scoped_acquire acquire;
+    using Places = nb::ndarray<nb::numpy, const double, nb::ndim<2>>;
+    using Mapped = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
+    const Places given(places.data()->data(), {places.size(), std::size_t{3}}, nb::none());
+    const auto mapped = nb::cast<Mapped>(asked(given));
+    std::vector<sem::Point> there(mapped.shape(0));
+    std::copy_n(mapped.data(), 3 * there.size(), there.data()->data());
+    return there;
+  };
+}
+
 sem::Given given(const nb::object& pair) {
   if (pair.is_none()) return {};
   const auto [function, steady] = nb::cast<std::pair<nb::object, bool>>(pair);
@@ -38,7 +54,7 @@ sem::Options sem_options(const nb::dict& dict) {
   sem::Options o;
   Reader reader(dict, "the solver");
   std::string equation = "poisson", factors = "stored", preconditioner = "jacobi";
-  nb::object source = nb::none(), initial = nb::none();
+  nb::object source = nb::none(), initial = nb::none(), map = nb::none();
   nb::dict exchange;
   std::vector<std::pair<std::string, nb::object>> sides;
   bool go_on = false;
@@ -46,6 +62,7 @@ sem::Options sem_options(const nb::dict& dict) {
   reader.read("lengths", o.lengths);
   reader.read("stretch", o.stretch);
   reader.read("deformation", o.deform);
+  reader.read("map", map);
   reader.read("order", o.order);
   reader.read("factors", factors);
   reader.read("equation", equation);
@@ -68,6 +85,7 @@ sem::Options sem_options(const nb::dict& dict) {
   o.krylov.preconditioner = krylov::preconditioner_from_string(preconditioner);
   o.equation = sem::equation_from_string(equation);
   o.factors = sem::factors_from_string(factors);
+  o.map = map_of(map);
   o.source = given(source);
   o.initial = function_of(initial);
   o.exchange = exchange_options(exchange);
@@ -131,12 +149,11 @@ class ElementSeries {
     const sem::Rule rule = sem::gauss_lobatto(sem.options().order);
     std::vector<double> even;
     for (int i = 0; i <= rule.order; ++i) even.push_back(2.0 * i / rule.order - 1);
-    const auto places = [box, points = rule.points](std::int64_t element) {
-      std::vector<sem::Point> all;
-      for (const double t : points)
-        for (const double s : points)
-          for (const double r : points) all.push_back(box.place(element, {r, s, t}));
-      return all;
+    const auto places = [all = sem::BoxPlaces(box, rule.points),
+                         cube = even.size() * even.size() * even.size()](std::int64_t element) {
+      std::vector<sem::Point> here(cube);
+      all.of(element, 1, here.data());
+      return here;
     };
     return {rule.order, box.count(), sem::interpolation(rule, even), places};
   }

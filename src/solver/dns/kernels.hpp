@@ -41,7 +41,7 @@ void queue_stage(Stream& stream, const ModeGrid& grid, const StageArrays<T>& arr
 /// curl = i k x u; modes that are not kept count as zero.
 template <class T>
 void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl);
-/// Of each component the derivative along its own axis: gradient_a = i k_a u_a.
+/// Of the first two components the derivative along their own axis: gradient_a = i k_a u_a.
 template <class T>
 void queue_gradient(Stream& stream, const ModeGrid& grid, const T* u, T* gradient);
 /// u = u x w in every cell.
@@ -59,8 +59,8 @@ void queue_line_sums(Stream& stream, const ModeGrid& grid, const T* u, int shell
 /// whole numbers from s^2 - s + 1 to s^2 + s. sums[k * shells + s].
 template <class T>
 void queue_shell_sums(Stream& stream, const ModeGrid& grid, const T* u, int shells, double* sums);
-/// Of each line along x and each component g: sums of g^2, g^3 and g^4, component by component. line = k * cells[1] +
-/// j.
+/// Of each line along x and each of g_0, g_1 and -(g_0 + g_1), which is the third where nothing diverges: sums of g^2,
+/// g^3 and g^4, one after the other. line = k * cells[1] + j.
 constexpr int line_moments = 9;
 template <class T>
 void queue_line_moments(Stream& stream, const Extent& cells, const T* gradient, double* moments);

@@ -104,8 +104,8 @@ struct Gradient {
   const T* u;
   T* gradient;
   SLIP_FN void operator()(int i, int j, int k) const {
-    const T wave[3] = {T(grid.kx(j)), T(grid.ky(k)), T(grid.kz(i))};
-    for (int c = 0; c < 3; ++c) {
+    const T wave[2] = {T(grid.kx(j)), T(grid.ky(k))};
+    for (int c = 0; c < 2; ++c) {
       const std::int64_t at = grid.at(i, j, k) + c * grid.volume();
       const Complex<T> value = load(u, at);
       store(gradient, at, Complex<T>{-wave[c] * value.im, wave[c] * value.re});
@@ -224,7 +224,8 @@ struct LineMoments {
     for (int c = 0; c < 3; ++c) {
       double second = 0, third = 0, fourth = 0;
       for (int i = 0; i < nx; ++i) {
-        const double g = static_cast<double>(gradient[line * nx + i + c * step]);
+        const auto of = [&](int a) { return static_cast<double>(gradient[line * nx + i + a * step]); };
+        const double g = c < 2 ? of(c) : -(of(0) + of(1));
         second += g * g;
         third += g * g * g;
         fourth += g * g * g * g;

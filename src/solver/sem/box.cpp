@@ -1,5 +1,7 @@
 // A box of elements: places, ids and Dirichlet sides of its points.
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <numbers>
 
@@ -46,6 +48,23 @@ Point bent(const ElementBox& box, const Point& y, const Point& sines) {
   return x;
 }
 
+/// Takes places to where the box's own map has them.
+void map_places(const ElementBox& box, std::span<Point> places) {
+  if (!box.map || places.empty()) return;
+  std::vector<Point> there;
+  try {
+    there = box.map(places);
+  } catch (const Error& error) {
+    throw Error(std::string("the map of the elements: ") + error.what());
+  }
+  require(there.size() == places.size(), "the map of the elements gave " + std::to_string(there.size()) +
+                                             " places for " + std::to_string(places.size()));
+  for (std::size_t p = 0; p < places.size(); ++p)
+    require(std::isfinite(there[p][0]) && std::isfinite(there[p][1]) && std::isfinite(there[p][2]),
+            "the map of the elements has no finite place for " + text(places[p]));
+  std::copy(there.begin(), there.end(), places.begin());
+}
+
 /// Where r in [-1, 1]^3 lies between eight corners. At them and on sides it is exactly what they have: a weight is 0 or
 /// 1 there.
 template <class Corner>
@@ -58,6 +77,52 @@ Point between(const Corner& corner, const Point& r) {
     for (std::size_t d = 0; d < 3; ++d) x[d] += weight * there[d];
   }
   return x;
+}
+
+/// Shares of the box along an axis at which a side is looked at: corners and middles of elements, or some of them.
+std::vector<double> looked_at(const ElementBox& box, std::size_t axis) {
+  constexpr std::int64_t most = 257;
+  const std::int64_t halves = 2 * box.elements[axis], count = std::min(halves + 1, most);
+  std::vector<double> shares;
+  for (std::int64_t n = 0; n < count; ++n) {
+    const std::int64_t at = n * halves / (count - 1), element = std::min(at / 2, box.elements[axis] - 1);
+    shares.push_back(along(box, axis, element, static_cast<double>(at - 2 * element) - 1));
+  }
+  return shares;
+}
+
+/// Throws Error unless what is across a periodic axis from each other differs by one and the same vector.
+void check_periodic(const ElementBox& box, std::size_t axis) {
+  const std::size_t a = (axis + 1) % 3, b = (axis + 2) % 3;
+  std::array<std::vector<Point>, 2> before;
+  for (const double ya : looked_at(box, a))
+    for (const double yb : looked_at(box, b))
+      for (std::size_t end = 0; end < 2; ++end) {
+        Point y{};
+        y[a] = ya;
+        y[b] = yb;
+        y[axis] = static_cast<double>(end);
+        before[end].push_back(bent(box, y, {0, 0, 0}));  // on a side the sine map moves nothing
+      }
+  std::array<std::vector<Point>, 2> there = before;
+  Point least = there[0][0], most = least;
+  for (auto& side : there) {
+    map_places(box, side);
+    for (const Point& x : side)
+      for (std::size_t d = 0; d < 3; ++d) {
+        least[d] = std::min(least[d], x[d]);
+        most[d] = std::max(most[d], x[d]);
+      }
+  }
+  const double size = std::max({most[0] - least[0], most[1] - least[1], most[2] - least[2]});
+  for (std::size_t p = 0; p < there[0].size(); ++p)
+    for (std::size_t d = 0; d < 3; ++d) {
+      const double step = there[1][p][d] - there[0][p][d], first = there[1][0][d] - there[0][0][d];
+      require(std::abs(step - first) <= 1e-9 * size,
+              std::string("the axis ") + axes[axis] + " is periodic, and the map does not keep it so: it takes " +
+                  text(before[0][p]) + " to " + text(there[0][p]) + " and what is across, " + text(before[1][p]) +
+                  ", to " + text(there[1][p]) + "; opposite places must differ by the same vector everywhere");
+    }
 }
 
 /// A value a point: f(element's index, its values) changes those that differ. Threads share the elements.
@@ -91,6 +156,12 @@ void on_face(int order, std::size_t axis, std::size_t end, const F& f) {
 
 }  // namespace
 
+std::string text(const Point& p) {
+  char line[96];
+  std::snprintf(line, sizeof line, "(%.4g, %.4g, %.4g)", p[0], p[1], p[2]);
+  return line;
+}
+
 void ElementBox::check() const {
   for (int d = 0; d < 3; ++d) {
     const auto a = static_cast<std::size_t>(d);
@@ -106,6 +177,8 @@ void ElementBox::check() const {
   double ids = 1;
   for (const std::int64_t n : elements) ids *= static_cast<double>(most_order) * static_cast<double>(n) + 1;
   require(ids < 9e18, "a box of elements has more points than 64 bits can number");
+  for (std::size_t d = 0; map && d < 3; ++d)
+    if (periodic[d]) check_periodic(*this, d);
 }
 
 Point ElementBox::place(std::int64_t element, const Point& r) const {
@@ -116,7 +189,9 @@ Point ElementBox::place(std::int64_t element, const Point& r) const {
       y[d] = along(*this, d, at[d], local[d]);
       sines[d] = sine(y[d]);
     }
-    return bent(*this, y, sines);
+    Point x = bent(*this, y, sines);
+    map_places(*this, {&x, 1});
+    return x;
   };
   if (!straight) return here(r);
   return between([&](int, const Point& corner) { return here(corner); }, r);
@@ -131,23 +206,39 @@ BoxPlaces::BoxPlaces(const ElementBox& box, std::vector<double> points) : box_(b
       }
 }
 
-void BoxPlaces::of(std::int64_t element, Point* x) const {
+void BoxPlaces::before_map(std::int64_t element, bool corners, Point* x) const {
   const Index at = index_of(box_, element);
-  const std::size_t n = points_.size();
+  const std::size_t n = points_.size(), step = corners ? n - 1 : 1;
   const Share* own[3];
   for (std::size_t d = 0; d < 3; ++d) own[d] = shares_[d].data() + static_cast<std::size_t>(at[d]) * n;
-  const auto here = [&](std::size_t i, std::size_t j, std::size_t k) {
-    const Share &a = own[0][i], &b = own[1][j], &c = own[2][k];
-    return bent(box_, {a.y, b.y, c.y}, {a.sine, b.sine, c.sine});
+  for (std::size_t k = 0; k < n; k += step)
+    for (std::size_t j = 0; j < n; j += step)
+      for (std::size_t i = 0; i < n; i += step) {
+        const Share &a = own[0][i], &b = own[1][j], &c = own[2][k];
+        *x++ = bent(box_, {a.y, b.y, c.y}, {a.sine, b.sine, c.sine});
+      }
+}
+
+void BoxPlaces::of(std::int64_t first, std::size_t count, Point* x) const {
+  const std::size_t n = points_.size(), cube = n * n * n, each = box_.straight ? 8 : cube;
+  std::vector<Point> corners(box_.straight ? 8 * count : 0);
+  Point* const known = box_.straight ? corners.data() : x;
+  const auto by_elements = [&](const auto& work) {
+    in_parallel(threads_for(count * cube), count, [&](std::size_t, std::size_t begin, std::size_t behind) {
+      for (std::size_t e = begin; e < behind; ++e) work(e);
+    });
   };
-  Point corners[8];
-  for (std::size_t c = 0; box_.straight && c < 8; ++c)
-    corners[c] = here(c % 2 * (n - 1), c / 2 % 2 * (n - 1), c / 4 * (n - 1));
-  const auto corner = [&](int c, const Point&) { return corners[c]; };
-  for (std::size_t k = 0; k < n; ++k)
-    for (std::size_t j = 0; j < n; ++j)
-      for (std::size_t i = 0; i < n; ++i)
-        *x++ = box_.straight ? between(corner, {points_[i], points_[j], points_[k]}) : here(i, j, k);
+  by_elements(
+      [&](std::size_t e) { before_map(first + static_cast<std::int64_t>(e), box_.straight, known + e * each); });
+  map_places(box_, {known, count * each});
+  if (!box_.straight) return;
+  by_elements([&](std::size_t e) {
+    const auto corner = [&](int c, const Point&) { return corners[8 * e + static_cast<std::size_t>(c)]; };
+    Point* to = x + e * cube;
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t i = 0; i < n; ++i) *to++ = between(corner, {points_[i], points_[j], points_[k]});
+  });
 }
 
 std::vector<std::int64_t> ElementBox::ids(std::int64_t first, std::int64_t last, int order) const {

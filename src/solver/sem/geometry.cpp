@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
@@ -12,12 +11,6 @@
 
 namespace slipstream::sem {
 namespace {
-
-std::string text(const Point& p) {
-  char line[96];
-  std::snprintf(line, sizeof line, "(%.4g, %.4g, %.4g)", p[0], p[1], p[2]);
-  return line;
-}
 
 using Matrix = std::array<Point, 3>;
 
@@ -167,10 +160,10 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
   g.stiffness.resize(count * (stored ? 6 * points : affine ? 6 : 24));
   if (with_metric) g.metric.resize(count * 9 * points);
   const BoxPlaces places(box, rule.points);
+  places.of(first, count, g.places.data());
   const auto element = [&](std::size_t e, Jacobians& jacobians) {
     const std::int64_t number = first + static_cast<std::int64_t>(e);
-    Point* x = g.places.data() + e * points;
-    places.of(number, x);
+    const Point* x = g.places.data() + e * points;
     if (factors == Factors::trilinear) {
       const std::array<double, 24> corners = corners_of(x, n);
       check_trilinear(corners, rule, x, number);
@@ -184,7 +177,7 @@ Geometry geometry(const ElementBox& box, const Rule& rule, std::int64_t first, s
       if (!(metric.determinant > 0))
         throw Error("element " + std::to_string(number) + " is turned inside out at " + text(x[p]) +
                     ": the determinant of its Jacobian is " + std::to_string(metric.determinant) +
-                    "; deform it less or take more elements");
+                    (box.map ? "; the map folds or mirrors there" : "; deform it less or take more elements"));
       if (affine) check_affine(corner, here, number, x[p]);
       const double w = rule.weights[p % n] * rule.weights[p / n % n] * rule.weights[p / (n * n)];
       g.mass[e * points + p] = w * metric.determinant;
@@ -214,7 +207,7 @@ std::vector<double> side_weights(const ElementBox& box, const Rule& rule, int ax
   std::int64_t element = -1;
   for (const std::int64_t point : box.points_on(axis, end, first, last, rule.order)) {
     const std::int64_t here = first + point / static_cast<std::int64_t>(cube);
-    if (here != element) places.of(here, x.data());
+    if (here != element) places.of(here, 1, x.data());
     element = here;
     const std::size_t p = static_cast<std::size_t>(point) % cube;
     const std::array<std::size_t, 3> at{p % n, p / n % n, p / (n * n)};

@@ -30,6 +30,7 @@ ElementBox box_of(const Options& options) {
   box.upper = options.lengths;
   box.stretch = options.stretch;
   box.deform = options.deform;
+  box.map = options.map;
   for (std::size_t d = 0; d < 3; ++d) {
     box.periodic[d] = options.sides[d][0].condition == Condition::periodic;
     for (std::size_t end = 0; end < 2; ++end) box.natural[d][end] = options.sides[d][end].condition == Condition::flux;

@@ -1,23 +1,29 @@
 #pragma once
 // Places of all points of elements, from what each axis has once.
 #include <array>
+#include <string>
 #include <vector>
 
 #include <slipstream/sem.hpp>
 
 namespace slipstream::sem {
 
+/// As errors say it.
+std::string text(const Point& place);
+
 /// ElementBox::place for the points of a rule, bit for bit. The rule begins at -1 and ends at 1.
 class BoxPlaces {
  public:
   BoxPlaces(const ElementBox& box, std::vector<double> points);
-  /// Fills points^3 places, r fastest.
-  void of(std::int64_t element, Point* x) const;
+  /// Fills points^3 places of each of `count` elements, r fastest. Threads share them, but for a box's own map.
+  void of(std::int64_t first, std::size_t count, Point* x) const;
 
  private:
   struct Share {
     double y, sine;
   };
+  /// The places of an element before the box's own map, at all points or at the eight corners.
+  void before_map(std::int64_t element, bool corners, Point* x) const;
   ElementBox box_;
   std::vector<double> points_;
   std::array<std::vector<Share>, 3> shares_;  ///< [element along the axis][point]

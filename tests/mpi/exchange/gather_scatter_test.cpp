@@ -241,6 +241,17 @@ INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOfSomeDevices,
                                           testing::Range<std::size_t>(0, ways_of_some_devices().size())),
                          [](const auto& info) { return ways_of_some_devices()[std::get<1>(info.param)].name; });
 
+/// So many that threads share the set-up of each of two devices.
+class GatherScatterOfManyPoints : public GatherScatterOfSomeDevices {};
+
+TEST_P(GatherScatterOfManyPoints, CombinesThemInTheOrderOfBlocks) {
+  check_all<double>(Domain::random(3500, 29), 1, {Op::add});
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOfManyPoints,
+                         testing::Combine(testing::Values(Backend::host), testing::Values(std::size_t{3})),
+                         [](const auto& info) { return ways_of_some_devices()[std::get<1>(info.param)].name; });
+
 /// What is said of bad input, on every rank.
 class GatherScatterRefuses : public testing::Test {
  protected:

@@ -320,23 +320,35 @@ TEST(TransposesInOneCallRefuse, MpiThatBringsOtherBytes) {
   }
 }
 
-class TransposesOfSomeDevices : public testing::TestWithParam<Backend> {};
+/// By routes within a process.
+class TransposesOfSomeDevices : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {};
 
 TEST_P(TransposesOfSomeDevices, BringEveryCellToItsPlace) {
+  const auto [backend, number] = GetParam();
+  const Way way = ways_of_some_devices()[number];
+  if (const auto why = unavailable(backend, way); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world();
-  for (const int devices : {3, 4, 5, 8}) {
-    if (const auto why = unavailable(GetParam(), devices); !why.empty()) GTEST_SKIP() << why;
-    const Machine machine = machine_here(GetParam(), devices);
-    for (std::size_t p = 0; p < permutations.size(); ++p) {
-      SCOPED_TRACE(std::to_string(devices) + " devices, permutation " + std::to_string(p));
-      Rig rig(draw(permutations[p], machine.devices(), 3 * static_cast<unsigned>(p), p % 2 == 0), machine, comm.rank());
-      run(comm, rig, {});
-    }
+  const Machine machine = machine_here(backend, way);
+  ExchangeOptions options;
+  options.routes = way.routes;
+  for (std::size_t p = 0; p < permutations.size(); ++p) {
+    SCOPED_TRACE("permutation " + std::to_string(p));
+    const Drawn d = draw(permutations[p], machine.devices(), 3 * static_cast<unsigned>(p), p % 2 == 0);
+    Rig rig(d, machine, comm.rank());
+    if (const auto why = refusal_of(rig.source, {{&rig.transpose, d.from, d.to}}, options); !why.empty())
+      GTEST_SKIP() << why;
+    run(comm, rig, options);
+    if (HasFatalFailure()) return;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, TransposesOfSomeDevices, testing::ValuesIn(backends_here()),
-                         [](const auto& info) { return to_string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Routes, TransposesOfSomeDevices,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Range(std::size_t{0}, ways_of_some_devices().size())),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_" +
+                                  ways_of_some_devices()[std::get<1>(info.param)].name;
+                         });
 
 class LargeTranspose : public testing::TestWithParam<Backend> {};
 

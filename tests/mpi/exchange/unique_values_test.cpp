@@ -245,6 +245,7 @@ TEST(UniqueValuesRefuse, WhatDoesNotFitTheirCalls) {
             std::string::npos);
   gs.finish(streams);
   EXPECT_NE(error_of([&] { gs.finish(streams); }).find("was not started"), std::string::npos);
+  streams[0].synchronize();  // the arrays go before the work that is queued
 
   GatherScatterOptions one = options;
   one.unique = comm.rank() != 1;

@@ -36,6 +36,7 @@ def test_rows_tell_how_results_travel(tmp_path: Path, cli: Cli, monkeypatch: pyt
     (path,) = (tmp_path / "dns").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
     assert [row["store"] for row in rows] == ["yes", "no"]
+    assert rows[0]["pack_ms"] == 0 < rows[1]["pack_ms"]
     assert all(row["process_grid"] in ([1, 2], [2, 1]) for row in rows)
 
 

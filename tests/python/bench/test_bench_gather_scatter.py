@@ -41,6 +41,16 @@ def test_rows_hold_counts_and_times(cli: Cli, tmp_path: Path, monkeypatch: pytes
         assert row["time_us"] > 0 and 0 < row["share"] < 2 and row["setup_s"] > 0
 
 
+def test_set_up_takes_at_most_100_bytes_of_the_host_for_a_shared_point(cli: Cli, tmp_path: Path) -> None:
+    words = "--backend host --devices 2 --orders 3 --elements 24 --folder out --routes direct,kernel"
+    result = cli("bench", "gather-scatter", *words.split())
+    assert result.returncode == 0, result.stderr
+    (path,) = (tmp_path / "out" / "gather_scatter").glob("*.json")
+    # A point and its id are 16 bytes at least, and to be sorted they are there twice.
+    for row in json.loads(path.read_text())["rows"]:
+        assert 32 < row["setup_bytes_per_shared_point"] <= 100
+
+
 def test_ways_of_messages_stand_beside_one_another(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(gather_scatter.REPEATS, "host", 1)
     words = "--backend host --devices 2 --orders 1 2 --elements 8 --folder out --ways host_packed staged nccl direct"

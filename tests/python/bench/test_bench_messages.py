@@ -129,6 +129,25 @@ def test_pingpong_of_two_ranks_adds_mpi_under_its_label(cli: Cli, tmp_path: Path
     assert ("one node", "colocated") in {(row["pair"], row["name"]) for row in rows}
 
 
+def test_a_throttled_pingpong_has_a_row_of_its_rate_and_latency(cli: Cli, tmp_path: Path) -> None:
+    run = cli("bench", "pingpong", "--quick", "--backend", "host", "--throttle", "0.5 GB/s, 300 us")
+    assert run.returncode == 0, run.stderr
+    rows = result(tmp_path, "pingpong")["rows"]
+    kept = [row for row in rows if row["path"] == "throttle"]
+    assert {(row["pair"], row["name"]) for row in kept} == {("one device", "staged"), ("one node", "staged")}
+    times = {
+        (row["pair"], row["bytes"]): row["time_us"]
+        for row in rows
+        if row.get("clock") == "host" and row["name"] == "staged"
+    }
+    for row in kept:
+        assert (row["given_gbs"], row["given_us"], row["throttle"]) == (0.5, 300, "0.5 GB/s, 300 us")
+        # No message comes earlier than it may.
+        assert row["latency_us"] > 299
+        assert times[row["pair"], 1 << 18] > 300 + (1 << 18) / 500
+    assert "what messages show of the throttle" in run.stdout
+
+
 def test_pingpong_refuses_device_buffers_on_the_emulator(cli: Cli) -> None:
     run = cli("bench", "pingpong", "-n", "2", "--quick", "--backend", "host", "--device-buffers")
     assert run.returncode == 2 and "--device-buffers needs the cuda backend" in run.stderr

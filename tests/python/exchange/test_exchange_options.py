@@ -57,6 +57,23 @@ def test_ranks_are_dealt_to_nodes_in_turn_on_demand(tmp_path: Path) -> None:
     assert sorted(result.stdout.splitlines()) == ["2 blocks"] * 4 + ["[0, 1, 2, 3]"] * 4 + ["[0, 2, 1, 3]"] * 4
 
 
+@pytest.mark.parametrize("route", ["direct", "peer", "staged"])
+def test_poisoned_ghosts_are_no_numbers_until_the_end(route: str) -> None:
+    grid = grid_of(devices_per_rank=2)
+    arrays = numbered(grid, 1)
+    halo = ss.Exchange(grid, {"u": arrays}, routes=["kernel", route], poison=True)
+    assert not any(np.isnan(array).any() for array in arrays)
+    halo.begin()
+    for block, array in enumerate(arrays):
+        right = wrapped(grid, 1, block)
+        inside = np.isfinite(array)
+        assert not inside.all() and inside[1:-1, 1:-1, 1:-1].all()
+        assert (array[inside] == right[inside]).all()
+    halo.end()
+    for block, array in enumerate(arrays):
+        np.testing.assert_array_equal(array, wrapped(grid, 1, block))
+
+
 def test_fields_of_other_layouts_and_reaches_travel_together() -> None:
     grid = grid_of(devices_per_rank=2)
     rows_along_x, rows_along_z = numbered(grid, 1), [np.ascontiguousarray(a.T) for a in numbered(grid, 1)]

@@ -39,6 +39,32 @@ def test_every_cell_comes_to_its_place(axes: tuple[int, int, int], dtype: str) -
         assert {row["bytes"] for row in transpose.report().rows} != {0}
 
 
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_an_array_may_be_transposed_onto_itself(axes: tuple[int, int, int]) -> None:
+    cells = (8, 8, 8)
+    source = ss.Grid(cells, backend="host", devices_per_rank=2, device_grid=(1, 1, 2))
+    target = ss.Grid(cells, backend="host", devices_per_rank=2, device_grid=(2, 1, 1))
+    u = whole(cells, "float64")
+    memory = [np.ascontiguousarray(part) for part in parts(source, u)]
+    seen = [part.reshape(target.array_shape(block=n)) for n, part in enumerate(memory)]
+    with ss.Transpose(source, target, memory, seen, axes=axes) as transpose:
+        transpose.run()
+        with pytest.raises(RuntimeError, match="was made for its fields' arrays alone"):
+            transpose.bind([part.copy() for part in memory])
+    wanted = np.moveaxis(u, (2, 1, 0), [2 - to for to in axes])
+    assert all((a == b).all() for a, b in zip(seen, parts(target, wanted), strict=True))
+
+
+def test_what_lies_where_it_would_go_is_in_no_message() -> None:
+    grid = ss.Grid((8, 6, 4), backend="host", devices_per_rank=2)
+    u = [np.ascontiguousarray(part) for part in parts(grid, whole((8, 6, 4), "float64"))]
+    before = [part.copy() for part in u]
+    with ss.Transpose(grid, grid, u, u) as transpose:
+        transpose.run()
+        assert transpose.report().rows == []
+    assert all((a == b).all() for a, b in zip(u, before, strict=True))
+
+
 def test_what_truncation_leaves_travels_and_nothing_else() -> None:
     grid = ss.Grid((12, 4, 6), backend="host")
     u, v = whole((12, 4, 6), "complex128"), np.full((6, 4, 12), -1.0 + 0j)

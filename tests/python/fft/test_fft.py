@@ -123,6 +123,78 @@ def test_the_fastest_process_grid_is_measured_and_remembered(tmp_path: Path) -> 
         ss.fft.Plan(grid, process_grid="best")
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "float64"])
+@pytest.mark.parametrize("devices", [1, 3])
+@pytest.mark.parametrize("transposed", [True, False])
+def test_a_convolution_is_forward_a_factor_and_backward(dtype: str, devices: int, transposed: bool) -> None:
+    grid = ss.Grid(CELLS, backend="host", devices_per_rank=devices)
+    plan = ss.fft.Plan(grid, dtype, transposed=transposed)
+    one = values(CELLS, dtype)
+    u = [np.stack([part, 2 - part]) for part in parts(plan.physical, one)]
+    edges = (2 * np.pi, np.pi, 3.0)
+    k = [plan.modes(block) for block in range(devices)]
+    kappa = [[2 * np.pi / edge * of for edge, of in zip(edges, ks, strict=True)] for ks in k]
+    square = [x**2 + y**2 + z**2 for x, y, z in kappa]
+    exact = 1e-13 if dtype in ("float64", "complex128") else 2e-5
+    real = np.empty(0, dtype).real.dtype
+    shape = [plan.spectral.array_shape(0, block=block) for block in range(devices)]
+    random = np.random.default_rng(3)
+    array = [random.normal(size=of).astype(real) for of in shape]
+    turned = [(random.normal(size=of) + 1j).astype(np.result_type(real, "complex64")) for of in shape]
+    with np.errstate(divide="ignore"):
+        inverse = [np.where(of > 0, -1 / of, 0) for of in square]
+    cases: list[tuple[dict[str, Any], list[Any]]] = [
+        ({"laplacian": -1, "edges": edges}, inverse),
+        ({"derivative": (0, 0, 1), "constant": 2, "edges": edges}, [2j * z for _, _, z in kappa]),
+        ({"gaussian": 0.5, "sharp": 4}, [_filter(*of) for of in k]),
+        ({"multiply": array}, array),
+        ({"multiply": turned, "constant": -1}, [-of for of in turned]),
+    ]
+    for how, factor in cases:
+        mine = [part.copy() for part in u]
+        through = [np.empty((2, *of), np.result_type(real, "complex64")) for of in shape]
+        w, v = [np.empty_like(part) for part in mine], [np.empty_like(part) for part in through]
+        plan.convolve(mine, through, w, **how)
+        plan.forward(mine, v)
+        wanted = [np.empty_like(part) for part in mine]
+        plan.backward([(a * b).astype(a.dtype) for a, b in zip(v, factor, strict=True)], wanted)
+        for part, right in zip(w, wanted, strict=True):
+            np.testing.assert_allclose(part, right, rtol=0, atol=exact * abs(right).max(), err_msg=str(how))
+        assert all((part == before).all() for part, before in zip(mine, u, strict=True))
+
+
+def _filter(kx: Any, ky: Any, kz: Any) -> Any:
+    square = kx**2 + ky**2 + kz**2
+    return np.exp(-square * 0.5**2 / 24) * (square <= 16)
+
+
+def test_a_plan_says_where_a_factor_is_applied() -> None:
+    def said(devices: int, **how: Any) -> str:
+        return ss.fft.Plan(ss.Grid(CELLS, backend="host", devices_per_rank=devices), **how).describe()
+
+    assert "before they are stored" in said(1) and "forward: no move" in said(1)
+    assert "a move stored by the lines before it" in said(2)
+    assert "packed by the engine in 2 parts" in said(2, parts=2, store=False)
+    assert "by the copy of the spectrum" in said(2, transposed=False)
+    assert "in a pass of its own" in said(1, transposed=False)
+
+
+def test_a_factor_that_cannot_be_is_refused() -> None:
+    plan = ss.fft.Plan(ss.Grid(CELLS, backend="host"), "float64")
+    u, v = values(CELLS, "float64"), np.empty(plan.spectral.array_shape(0), complex)
+    for words, how in (
+        ("a derivative of order -1", {"derivative": (-1, 0, 0)}),
+        ("the edge of a box along axis 1 is 0", {"edges": (1, 0, 1)}),
+        ("multiply holds f32, but this plan takes c128 or f64", {"multiply": v.real.astype(np.float32)}),
+        ("multiply has 2 components: give one for all", {"multiply": np.stack([v, v])}),
+        ("'multiply', block 0 .* has the shape", {"multiply": u}),
+    ):
+        with pytest.raises((ValueError, RuntimeError), match=words):
+            plan.convolve(u, v, np.empty_like(u), **how)
+    with pytest.raises(ValueError, match="u, v and w have 1, 1 and 2 components"):
+        plan.convolve(u, v, np.stack([u, u]))
+
+
 def test_a_report_has_the_times_of_the_messages() -> None:
     plan = ss.fft.Plan(ss.Grid(CELLS, backend="host", devices_per_rank=2))
     u = parts(plan.physical, values(CELLS, "complex128"))
@@ -259,6 +331,7 @@ print("all refused\\n", end="", flush=True)
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_example(ranks: int) -> None:
-    result = run_on(ranks, ROOT / "examples" / "fft.py")
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.count("rank") == ranks
+    for name in ("fft.py", "poisson.py"):
+        result = run_on(ranks, ROOT / "examples" / name)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.count("rank") == ranks

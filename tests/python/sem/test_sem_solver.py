@@ -62,6 +62,15 @@ value = "x"
 """
 
 
+#: The sine map of POISSON and DIFFUSION, written out.
+SINES = "sin(2*pi*x/Lx)*sin(2*pi*y/Ly)*sin(2*pi*z/Lz)"
+
+
+def mapped_by_sines(amplitude: float) -> str:
+    parts = [f"'{axis} + {amplitude}*L{axis}*{SINES}'" for axis in "xyz"]
+    return f"sem.map=[{', '.join(parts)}]"
+
+
 def case(folder: Path, text: str) -> str:
     (folder / "a.toml").write_text(text)
     return "a.toml"
@@ -79,7 +88,7 @@ def last_u(path: Path) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("name", "variant"),
-    [("poisson_sem", "order5"), ("heat_sem", ""), ("heat_sem", "half"), ("neumann_sem", "")],
+    [("poisson_sem", "order5"), ("heat_sem", ""), ("heat_sem", "half"), ("neumann_sem", ""), ("ring_sem", "")],
 )
 def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str, variant: str) -> None:
     words = ["--variant", variant] if variant else []
@@ -124,6 +133,55 @@ def test_restart_goes_on_with_the_same_bits_on_other_ranks(cli: Cli, tmp_path: P
     assert "restarted at step 1" in result.stdout
     np.testing.assert_array_equal(last_u(folder / "fields_from_1.vtkhdf"), straight)
     assert np.ptp(straight) > 0.5
+
+
+def test_the_sine_map_as_a_formula_is_the_built_in_one_to_rounding(here: Cli, tmp_path: Path) -> None:
+    path, folder = case(tmp_path, DIFFUSION), tmp_path / "results" / "spread"
+    words = ["run.steps=2", "sem.tolerance=1e-13", "output.report=false"]
+    assert here("run", path, *words).returncode == 0
+    built_in = last_u(folder / "fields.vtkhdf")
+    formula = ["sem.deformation=0", mapped_by_sines(0.04)]
+    result = here("run", path, *words, *formula, "--overwrite")
+    assert result.returncode == 0, result.stderr
+    assert "mapped to (x + 0.04*Lx*sin(2*pi*x/Lx)" in " ".join(result.stdout.split())
+    np.testing.assert_allclose(last_u(folder / "fields.vtkhdf"), built_in, rtol=0, atol=1e-11)
+    assert here("run", path, *words, "sem.deformation=0", "--overwrite").returncode == 0
+    assert np.abs(last_u(folder / "fields.vtkhdf") - built_in).max() > 1e-4
+
+
+def test_restart_of_a_mapped_box_has_the_same_bits_and_takes_no_other_map(cli: Cli, tmp_path: Path) -> None:
+    path, folder = case(tmp_path, DIFFUSION), tmp_path / "results" / "spread"
+    words = [path, "sem.map=['x + 0.1*y^2', 'y*(1 + 0.2*y)', 'z + 0.1*sin(3*y)']"]
+    assert cli("run", *words).returncode == 0
+    straight = last_u(folder / "fields.vtkhdf")
+    assert cli("run", *words, "run.steps=1", "--overwrite").returncode == 0
+    for other in ("sem.map=['x', 'y', 'z']", None):
+        result = cli("run", path, *filter(None, [other]), "--restart", "last")
+        assert result.returncode == 2 and "sem.map" in result.stderr, result.stderr
+    result = cli("run", *words, "--restart", "last", "-n", "2")
+    assert result.returncode == 0, result.stderr
+    np.testing.assert_array_equal(last_u(folder / "fields_from_1.vtkhdf"), straight)
+
+
+def test_a_ring_by_formula_is_shown_where_it_lies(here: Cli, tmp_path: Path) -> None:
+    path, folder = str(ROOT / "cases" / "ring_sem.toml"), tmp_path / "results" / "ring_sem"
+    said = " ".join(here("check", path).stdout.split())
+    assert "mapped to (3 + (1 + x)*cos(2*pi*y), 3 + (1 + x)*sin(2*pi*y), z), stored factors" in said
+    result = here("run", path, "output.report=false")
+    assert result.returncode == 0, result.stderr
+    shown = Results(folder)
+    assert shown.case.corner == pytest.approx((1, 1, 0), abs=0.003)
+    cut = planes.Cut("z", 0.5)
+    u = planes.cut_plane(shown, shown.frame(), cut).values("u")
+    h, (left, low, _) = shown.case.spacing, shown.case.corner
+    x, y = np.meshgrid(left + (np.arange(u.shape[1]) + 0.5) * h, low + (np.arange(u.shape[0]) + 0.5) * h)
+    r = np.hypot(x - 3, y - 3)
+    within, outside = (r > 1.03) & (r < 1.97), (r < 0.97) | (r > 2.03)
+    assert not np.ma.getmaskarray(u)[within].any() and np.ma.getmaskarray(u)[outside].all()
+    np.testing.assert_allclose(u[within], np.log(r[within]), atol=1e-5)
+    assert here("plot", "results/ring_sem", "--plane", "x=2.5").returncode == 0
+    result = here("plot", "results/ring_sem", "--plane", "x=0.5")
+    assert result.returncode == 2 and "outside of the box, which goes from x = 1" in result.stderr, result.stderr
 
 
 def test_render_of_what_is_no_flow_refuses_what_it_cannot_show(cli: Cli, here: Cli, tmp_path: Path) -> None:
@@ -200,6 +258,11 @@ def test_samples_of_a_picture_lie_in_the_elements_where_they_belong(cli: Cli, tm
         (["sem.order=12"], "sem.order: should be less than or equal to 11"),
         (["sem.deformation=0.3"], "is turned inside out at ("),
         (["sem.factors=affine"], "is no parallelepiped"),
+        (["sem.map=['x', 'y']"], "sem.map"),
+        (["sem.map=['x', 'y', 'q']"], "sem.map.2: 'q' is not known"),
+        (["sem.map=['x', 'log(y)', 'z']"], "sem.map.1: 'log(y)' is not finite everywhere"),
+        (["sem.map=['x', '-y', 'z']"], "is turned inside out at ("),
+        (["sem.map=['x*(1 + y)', 'y', 'z']"], "the axis x is periodic, and the map does not keep it so: it takes (0, "),
         (["grid.periodic=[true,true,true]"], "boundaries.y-: the axis y is periodic and has no sides"),
         (["grid.periodic=[false,false,true]"], "boundaries.x-: is missing: give a value or a flux there"),
         (["boundaries.y-.flux=1"], "boundaries.y-: give either a value (Dirichlet) or a flux (Neumann)"),

@@ -41,6 +41,18 @@ TEST(InParallel, DoesEachOnce) {
   }
 }
 
+TEST(InParallel, KeepsWhatItFindsInOrder) {
+  for (const std::size_t count : {0, 1, 1000, 300000}) {
+    const auto found = found_in_parallel<std::size_t>(count, [](std::size_t first, std::size_t last, const auto& add) {
+      for (std::size_t n = first; n < last; ++n)
+        for (std::size_t m = 0; m < n % 3; ++m) add(n);
+    });
+    std::vector<std::size_t> right;
+    for (std::size_t n = 0; n < count; ++n) right.insert(right.end(), n % 3, n);
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), right.begin(), right.end())) << count;
+  }
+}
+
 TEST(InParallel, ThrowsWhatTheFirstPartThrewOnceAllHaveEnded) {
   std::vector<int> done(100, 0);
   try {

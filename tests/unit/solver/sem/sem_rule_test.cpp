@@ -1,9 +1,12 @@
 // Points, weights and derivatives of an element, and the geometry of boxes of them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <set>
+#include <utility>
 
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
@@ -75,6 +78,74 @@ TEST(SemRefuses, AnElementThatIsTurnedInsideOutByNumberAndPlace) {
   EXPECT_NE(text.find("inside out at ("), std::string::npos) << text;
 }
 
+ElementBox uneven(bool straight) {
+  ElementBox box;
+  box.elements = {3, 2, 4};
+  box.lower = {-1, 0, 2};
+  box.upper = {1, 3, 2.5};
+  box.stretch = {1, 2.5, 0.5};
+  box.deform = 0.1;
+  box.straight = straight;
+  return box;
+}
+
+Map each(std::function<Point(const Point&)> f) {
+  return [f = std::move(f)](std::span<const Point> places) {
+    std::vector<Point> there;
+    for (const Point& x : places) there.push_back(f(x));
+    return there;
+  };
+}
+
+TEST(SemRefuses, MapsByElementAndPlaceWhereTheyFoldMirrorOrHaveNoPlace) {
+  ElementBox box;
+  box.elements = {4, 3, 2};
+  const auto refused = [&](std::function<Point(const Point&)> map) {
+    box.map = each(std::move(map));
+    return error_of([&] { geometry(box, gauss_lobatto(3), 0, box.count(), Factors::stored); });
+  };
+  // It turns back at x = 0.8, within the last of four elements along x.
+  const std::string folded = refused([](const Point& x) { return Point{x[0] < 0.8 ? x[0] : 1.6 - x[0], x[1], x[2]}; });
+  EXPECT_NE(folded.find("element 3 is turned inside out at (0."), std::string::npos) << folded;
+  EXPECT_NE(folded.find("the map folds or mirrors there"), std::string::npos) << folded;
+  const std::string mirrored = refused([](const Point& x) { return Point{-x[0], x[1], x[2]}; });
+  EXPECT_NE(mirrored.find("element 0 is turned inside out at (-0, 0, 0)"), std::string::npos) << mirrored;
+  const std::string none = refused([](const Point& x) { return Point{1 / (x[0] - 1), x[1], x[2]}; });
+  EXPECT_NE(none.find("the map of the elements has no finite place for (1, 0, 0)"), std::string::npos) << none;
+  box.map = [](std::span<const Point>) { return std::vector<Point>(1); };
+  EXPECT_NE(error_of([&] { geometry(box, gauss_lobatto(3), 0, 1, Factors::stored); }).find("gave 1 places for 64"),
+            std::string::npos);
+}
+
+TEST(SemRefuses, PeriodicAxesThatTheMapDoesNotKeep) {
+  ElementBox box;
+  box.elements = {2, 300, 2};
+  box.periodic = {true, false, false};
+  // Sheared along with x: the sides differ by (1, 0.2, 0) everywhere.
+  box.map = each([](const Point& x) { return Point{x[0], x[1] + 0.2 * x[0], x[2]}; });
+  box.check();
+  const auto refused = [&](std::function<Point(const Point&)> map) {
+    box.map = each(std::move(map));
+    return error_of([&] { box.check(); });
+  };
+  const std::string wedge = refused([](const Point& x) { return Point{x[0], x[1] + 0.2 * x[0] * x[1], x[2]}; });
+  EXPECT_NE(wedge.find("the axis x is periodic, and the map does not keep it so: it takes (0, "), std::string::npos)
+      << wedge;
+  EXPECT_NE(wedge.find("opposite places must differ by the same vector everywhere"), std::string::npos) << wedge;
+  // Bent within the side alone, and there between the corners of elements.
+  const std::string bump = refused([](const Point& x) {
+    return Point{x[0] * (1 + 0.01 * std::sin(2 * std::numbers::pi * x[2])), x[1], x[2]};
+  });
+  EXPECT_NE(bump.find("the axis x is periodic"), std::string::npos) << bump;
+  // All the way round: what is across is the same place.
+  box.periodic = {false, true, false};
+  box.map = each([](const Point& x) {
+    const double angle = 2 * std::numbers::pi * x[1];
+    return Point{(1 + x[0]) * std::cos(angle), (1 + x[0]) * std::sin(angle), x[2]};
+  });
+  box.check();
+}
+
 TEST(SemRefuses, AffineFactorsOfDeformedElements) {
   ElementBox box;
   box.elements = {2, 2, 2};
@@ -95,6 +166,27 @@ TEST(SemBox, MassSumsToTheVolume) {
     for (const double mass : geometry(box, gauss_lobatto(9), 0, box.count(), Factors::stored).mass) volume += mass;
     EXPECT_NEAR(volume, 3, deform > 0 ? 1e-4 : 1e-12) << "deformed by " << deform;
   }
+}
+
+TEST(SemBox, TheSineMapByAFunctionIsTheBuiltInOneToRounding) {
+  ElementBox built_in = uneven(false), mapped = built_in;
+  mapped.deform = 0;
+  mapped.map = each([&](const Point& x) {
+    double bump = built_in.deform;
+    for (std::size_t d = 0; d < 3; ++d) {
+      const double share = (x[d] - built_in.lower[d]) / (built_in.upper[d] - built_in.lower[d]);
+      bump *= std::sin(2 * std::numbers::pi * share);
+    }
+    Point there = x;
+    for (std::size_t d = 0; d < 3; ++d) there[d] += bump * (built_in.upper[d] - built_in.lower[d]);
+    return there;
+  });
+  const Rule rule = gauss_lobatto(5);
+  const Geometry a = geometry(built_in, rule, 0, built_in.count(), Factors::stored);
+  const Geometry b = geometry(mapped, rule, 0, mapped.count(), Factors::stored);
+  const double largest = *std::max_element(a.stiffness.begin(), a.stiffness.end());
+  for (std::size_t n = 0; n < a.stiffness.size(); ++n) ASSERT_NEAR(a.stiffness[n], b.stiffness[n], 1e-12 * largest);
+  for (std::size_t n = 0; n < a.mass.size(); ++n) ASSERT_NEAR(a.mass[n] / b.mass[n], 1, 1e-12);
 }
 
 TEST(SemBox, WidthsOfElementsGrowToTheStretch) {
@@ -128,20 +220,11 @@ TEST(SemBox, PointsHaveOneIdWhereTheirPlacesAreOne) {
   EXPECT_EQ(distinct.size(), static_cast<std::size_t>(9 * 7 * 7 - 12 * 8));
 }
 
-ElementBox uneven(bool straight) {
-  ElementBox box;
-  box.elements = {3, 2, 4};
-  box.lower = {-1, 0, 2};
-  box.upper = {1, 3, 2.5};
-  box.stretch = {1, 2.5, 0.5};
-  box.deform = 0.1;
-  box.straight = straight;
-  return box;
-}
-
 TEST(SemBox, PlacesOfAllPointsAreThoseOfEachToTheBit) {
-  for (const bool straight : {false, true}) {
-    const ElementBox box = uneven(straight);
+  for (const auto& [straight, mapped] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+    ElementBox box = uneven(straight);
+    if (mapped)
+      box.map = each([](const Point& x) { return Point{x[0] + 0.1 * x[1] * x[2], x[1] * (1 + 0.1 * x[1]), x[2]}; });
     const Rule rule = gauss_lobatto(4);
     const std::vector<Point> places = geometry(box, rule, 5, 11, Factors::stored).places;
     std::size_t p = 0;

@@ -21,8 +21,9 @@
 #include <slipstream/window.hpp>
 
 #include <complex>
+#include <type_traits>
 
-#include "fft/radix.hpp"
+#include <slipstream/fft/radix.hpp>
 
 namespace slipstream::fft {
 
@@ -67,6 +68,9 @@ struct Tiling {
   static constexpr int resident = 4096 / static_cast<int>(sizeof(T)) / threads;
 };
 
+/// How values of lines are read: as they are, or through `read(value, place, line, plane)` of complex lines.
+struct AsTheyAre {};
+
 /// Where a tile's values go: modes lo .. lo + modes - 1 of lines first .. first + lines - 1.
 struct Outlet {
   std::byte* at;
@@ -74,8 +78,10 @@ struct Outlet {
   std::int32_t lo, modes, first, lines;
 };
 
-template <class T, int length, bool real_first, class Tiles = Tiling<T, length>>
+template <class T, int length, bool real_first, class Read = AsTheyAre, class Tiles = Tiling<T, length>>
 struct LineTiles {
+  static constexpr bool plain = std::is_same_v<Read, AsTheyAre>;
+  static_assert(plain || (!real_first && Tiles::parts(length) == 1), "a part would read all of its line through it");
   static constexpr int threads = Tiles::threads, resident = Tiles::resident;
   static constexpr int wide = Tiles::wide;
   static constexpr int held = 32;  ///< outlets in shared memory
@@ -86,6 +92,7 @@ struct LineTiles {
   TwoPasses two;
   bool forward;
   const Pair<T>* roots;  // exp(-2 pi i k / length)
+  Read read;
   std::int64_t cost = 8 * wide * length;
 
   static constexpr std::size_t shared_bytes() {
@@ -112,8 +119,23 @@ struct LineTiles {
       item.part = static_cast<std::int32_t>(index % first_parts), index /= first_parts;
       item.tile = static_cast<std::int32_t>(index % pass[0].tiles) + pass[0].first_tile;
       item.third = static_cast<std::int32_t>(index / pass[0].tiles) + pass[0].first_third;
-      return lines<first_half, first_parts, real_first, !real_first>(team, pass[0], item, tile, head);
+      return lines < first_half, first_parts, real_first, !real_first && plain > (team, pass[0], item, tile, head);
     }
+    if constexpr (plain) both(team, tile, head);
+  }
+
+ private:
+  struct Item {
+    std::int32_t second = 0, chunk = 0, part = 0, tile = 0, third = 0;
+  };
+  struct Head {
+    Item item;
+    std::int32_t open;
+    Outlet outlets[held];
+  };
+
+  template <class Team>
+  SLIP_FN void both(const Team& team, Pair<T>* tile, Head& head) const {
     team.each([&](int thread) {
       if (thread == 0) head.item = item_of(atomic_add(two.ticket, 1));
     });
@@ -130,16 +152,6 @@ struct LineTiles {
       });
     }
   }
-
- private:
-  struct Item {
-    std::int32_t second = 0, chunk = 0, part = 0, tile = 0, third = 0;
-  };
-  struct Head {
-    Item item;
-    std::int32_t open;
-    Outlet outlets[held];
-  };
 
   /// First those of the first pass for `lead` chunks, last those of the second for as many, in between both in turn.
   SLIP_FN Item item_of(std::int64_t number) const {
@@ -206,8 +218,8 @@ struct LineTiles {
     team.each([&](int thread) {
       if constexpr (ranges)
         if (p.low < n || p.used_lines < p.lines)
-          return begin<n, parts, R::first, real, true>(thread, team.threads(), tile, rows, p, first, count, item.part);
-      begin<n, parts, R::first, real, false>(thread, team.threads(), tile, rows, p, first, count, item.part);
+          return begin<n, parts, R::first, real, true>(thread, team.threads(), tile, rows, p, first, count, item);
+      begin<n, parts, R::first, real, false>(thread, team.threads(), tile, rows, p, first, count, item);
     });
     if constexpr (R::count == 3) team.each([&](int thread) { middle<R, parts, real>(thread, team.threads(), tile); });
     if constexpr (!real) {
@@ -259,8 +271,9 @@ struct LineTiles {
 
   template <int n, int parts, int radix, bool real, bool ranges>
   SLIP_FN void begin(int thread, int size, Pair<T>* tile, const T* rows, const LinePass<T>& p, int first, int count,
-                     int q) const {
+                     const Item& item) const {
     constexpr int values = n / parts, m = values / radix, fine = length / n;
+    const int q = item.part;
     for (int b = thread; b < m * count; b += size) {
       const int i = b % m, line = b / m;
       const auto* const row = reinterpret_cast<const Pair<T>*>(rows + line * p.step_across);
@@ -269,6 +282,9 @@ struct LineTiles {
       Pair<T> x[radix];
       if constexpr (parts == 1) {
         for (int j = 0; j < radix; ++j) x[j] = value(i + j * m);
+        // All are asked for before the first is changed.
+        if constexpr (!plain)
+          for (int j = 0; j < radix; ++j) x[j] = read(x[j], i + j * m, first + line, item.third);
       } else if constexpr (parts == 2) {
         const T sign = q == 0 ? T(1) : T(-1);
         for (int j = 0; j < radix; ++j) {

@@ -1,7 +1,7 @@
 #pragma once
 // Launches of tiles of lines, by the length that they have when the program runs. Defined in line_kernels.hpp, for
 // files that instantiate them.
-#include "fft/line_tiles.hpp"
+#include <slipstream/fft/line_tiles.hpp>
 
 #include <slipstream/stream.hpp>
 
@@ -9,6 +9,8 @@ namespace slipstream::fft {
 
 /// Lengths that kernels exist for: 2^k, 3 * 2^k and 5 * 2^k, of real lines from twice the shortest on.
 constexpr int longest_line = 2048;
+/// Of those that are read through an operation: longer ones go in parts, each of which would do it for the whole line.
+constexpr int longest_line_through = 512;
 constexpr int shortest_line(int odd) { return odd == 1 ? 16 : odd == 3 ? 48 : 80; }
 constexpr bool is_line(std::int64_t length, bool real) {
   if (length < 1 || length > longest_line) return false;
@@ -25,15 +27,15 @@ struct LineJob {
 };
 
 /// One pass over lines of `length`, or two passes of the same length whose first is `real`; lengths of an odd factor.
-template <class T, bool real, int odd>
-void launch_line_tiles_of_odd(Stream& stream, int length, const LineJob<T>& job);
+template <class T, bool real, int odd, class Read>
+void launch_line_tiles_of_odd(Stream& stream, int length, const LineJob<T>& job, const Read& read);
 
-template <class T, bool real>
-void launch_line_tiles(Stream& stream, int length, const LineJob<T>& job) {
+template <class T, bool real, class Read = AsTheyAre>
+void launch_line_tiles(Stream& stream, int length, const LineJob<T>& job, const Read& read = {}) {
   const int odd = odd_factor(length);
-  if (odd == 1) return launch_line_tiles_of_odd<T, real, 1>(stream, length, job);
-  if (odd == 3) return launch_line_tiles_of_odd<T, real, 3>(stream, length, job);
-  launch_line_tiles_of_odd<T, real, 5>(stream, length, job);
+  if (odd == 1) return launch_line_tiles_of_odd<T, real, 1>(stream, length, job, read);
+  if (odd == 3) return launch_line_tiles_of_odd<T, real, 3>(stream, length, job, read);
+  launch_line_tiles_of_odd<T, real, 5>(stream, length, job, read);
 }
 
 }  // namespace slipstream::fft

@@ -1,0 +1,48 @@
+#pragma once
+// Cells that an exchange both reads and writes: of fields that are moved onto themselves.
+#include <map>
+#include <vector>
+
+#include <slipstream/exchange.hpp>
+
+#include "exchange/plan.hpp"
+
+namespace slipstream {
+
+/// The values at one end of a transfer, in one array.
+struct Touched {
+  const std::byte* array = nullptr;
+  BlockShape shape;
+  DType type = DType::f32;
+  const IndexSet* set = nullptr;
+
+  const std::byte* end() const { return array + shape.elements * static_cast<std::int64_t>(size_of(type)); }
+  /// Laid out alike from the same address on.
+  bool alike(const Touched& other) const;
+};
+
+/// What transfers read from the arrays of this rank.
+class Reads {
+ public:
+  Reads(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles);
+  /// Whether some value that the transfer writes is read, too. Where arrays share memory and are laid out in different
+  /// ways, it is not asked which.
+  bool touched_by(const Leg& leg) const;
+
+ private:
+  struct InArray {
+    std::vector<Touched> sets;
+    std::vector<bool> elements;  // that are read, where some are listed
+  };
+  const Grid& grid_;
+  const std::vector<ExchangeItem>& items_;
+  std::map<const std::byte*, InArray> arrays_;
+};
+
+/// Leaves out what already lies where it would go: nothing has to be moved.
+void leave_what_rests(const Grid& grid, const std::vector<ExchangeItem>& items, Bundles& bundles);
+
+/// Whether some transfer writes what another one reads: values must be taken from everywhere before any is changed.
+bool moved_onto_itself(const Grid& grid, const std::vector<ExchangeItem>& items, const Bundles& bundles);
+
+}  // namespace slipstream

@@ -1,0 +1,50 @@
+#pragma once
+// The factor of each mode that FftFactor describes, as devices compute it.
+#include <cmath>
+
+#include <slipstream/fft/pointwise.hpp>
+
+namespace slipstream::fft {
+
+template <class T>
+struct Factor {
+  const T* real;
+  const Pair<T>* complex;
+  Pair<T> constant;  ///< with i to the order of all derivatives
+  T unit[3];         ///< |k| of mode 1 along each axis
+  std::int32_t order[3];
+  std::int32_t last[3];  ///< the mode n / 2 along each axis whose derivative is of an odd order: it has none
+  std::int32_t laplacian;
+  T decay;  ///< exp(-decay |k|^2)
+  T most;   ///< |k|^2, negative: any
+
+  SLIP_FN static T power(T base, int exponent) {
+    T product = T(1);
+    for (int n = 0; n < exponent; ++n) product *= base;
+    return product;
+  }
+  SLIP_FN Pair<T> operator()(const Mode& mode, const Pair<T>& value) const {
+    const T x = unit[0] * T(mode.x), y = unit[1] * T(mode.y), z = unit[2] * T(mode.z);
+    const T square = x * x + y * y + z * z;
+    if (mode.x == last[0] || mode.y == last[1] || mode.z == last[2] || (most >= T(0) && square > most))
+      return {T(0), T(0)};
+    T number = power(x, order[0]) * power(y, order[1]) * power(z, order[2]);
+    if (laplacian > 0) number *= power(-square, laplacian);
+    if (laplacian < 0) number = square > T(0) ? number / power(-square, -laplacian) : T(0);
+    if (decay != T(0)) number *= std::exp(-decay * square);
+    if (real) number *= real[mode.at];
+    const Pair<T> product = complex ? constant * complex[mode.at] : constant;
+    return Pair<T>{product.re * number, product.im * number} * value;
+  }
+};
+
+/// All lengths that the library has such kernels for.
+struct AllLengths {
+  static bool hold(std::int64_t length) { return is_line(length, false) && length <= longest_line_through; }
+  template <class T, class Read>
+  static void launch(Stream& stream, int length, const LineJob<T>& job, const Read& read) {
+    launch_line_tiles<T, false>(stream, length, job, read);
+  }
+};
+
+}  // namespace slipstream::fft
