@@ -227,7 +227,13 @@ TEST_P(TransposesInOneCall, BringEveryCellToItsPlaceAndNothingElse) {
     if (seed % 3 == 2) options.knobs.pack = Pack::per_direction;
     if (const auto why = refusal_of(rig.source, {{&rig.transpose, d.from, d.to}}, options); !why.empty())
       GTEST_SKIP() << why;
-    run(comm, rig, options);
+    try {
+      run(comm, rig, options);
+    } catch (const Error& e) {
+      // What a trial on device memory has found: a fact about the MPI library.
+      if (!std::string(e.what()).starts_with("mpi = " + to_string(called.calls) + " with the route gpu_mpi: ")) throw;
+      GTEST_SKIP() << e.what();
+    }
     if (HasFatalFailure()) return;
   }
 }
