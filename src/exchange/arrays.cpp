@@ -175,14 +175,12 @@ void Exchange::Impl::check_bound() {
       if (source.end != ItemEnd::source || !item.rebinds || !item.target || item.produced) continue;
       for (const auto& [target, there] : side->array_numbers) {
         if (target.item != source.item || target.end != ItemEnd::target) continue;
-        const auto bytes = [](const Field& field, std::int64_t block) {
-          return field.shape(block).elements * static_cast<std::int64_t>(size_of(field.options().type));
-        };
         if (item.pattern->target(grid).block(target.block).device != side->index) continue;
         for (int c = 0; c < combinations; ++c) {
           const std::byte* const from = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + at)];
           const std::byte* const to = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + there)];
-          if (from >= to + bytes(*item.target, target.block) || to >= from + bytes(*item.source, source.block))
+          if (!bytes_of(from, item.source->shape(source.block), item.source->options())
+                   .meet(bytes_of(to, item.target->shape(target.block), item.target->options())))
             continue;
           bound_anew = true;
           throw Error("the source and the target of item " + std::to_string(source.item) + " (" +

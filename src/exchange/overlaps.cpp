@@ -14,8 +14,9 @@ std::vector<Touched> touched(const Grid& grid, const ExchangeItem& item, const L
   std::vector<Touched> all;
   for (int copy = 0; copy < field.options().copies; ++copy)
     if (const std::byte* const array = field.array(block, copy))
-      all.push_back(
-          {array, field.shape(block), field.options().type, at_source ? &leg.transfer->source : &leg.transfer->target});
+      all.push_back({array, field.shape(block), field.options().type,
+                     at_source ? &leg.transfer->source : &leg.transfer->target,
+                     bytes_of(array, field.shape(block), field.options())});
   return all;
 }
 
@@ -59,6 +60,17 @@ bool rests(const Grid& grid, const std::vector<ExchangeItem>& items, const Leg& 
 
 }  // namespace
 
+Bytes bytes_of(const std::byte* array, const BlockShape& shape, const FieldOptions& field) {
+  const auto size = static_cast<std::int64_t>(size_of(field.type));
+  if (shape.stride[1] == 0) return {array, array + shape.elements * size};  // packed
+  std::int64_t first = shape.origin, last = shape.origin + (field.components - 1) * shape.component_stride;
+  for (int a = 0; a < 3; ++a) {
+    first -= shape.ghost[a] * shape.stride[a];
+    last += (shape.extent[a] + shape.ghost[a] - 1) * shape.stride[a];
+  }
+  return {array + first * size, array + (last + 1) * size};
+}
+
 bool Touched::alike(const Touched& other) const {
   return array == other.array && type == other.type && shape.origin == other.shape.origin &&
          shape.component_stride == other.shape.component_stride &&
@@ -93,8 +105,7 @@ bool Reads::touched_by(const Leg& leg) const {
   for (const Touched& t : touched(grid_, items_[static_cast<std::size_t>(leg.item)], leg, ItemEnd::target))
     for (const auto& [array, reads] : arrays_) {
       const std::vector<Touched>& sets = reads.sets;
-      if (std::none_of(sets.begin(), sets.end(),
-                       [&](const Touched& read) { return read.array < t.end() && t.array < read.end(); }))
+      if (std::none_of(sets.begin(), sets.end(), [&](const Touched& read) { return read.bytes.meet(t.bytes); }))
         continue;
       if (!std::all_of(sets.begin(), sets.end(), [&](const Touched& read) { return read.alike(t); })) return true;
       if (!reads.elements.empty()) {

@@ -9,14 +9,22 @@
 
 namespace slipstream {
 
+/// From the first value of a block, ghosts among them, to behind the last one: an array may end before its shape's
+/// elements do, which count the room that aligned rows leave in front.
+struct Bytes {
+  const std::byte *first = nullptr, *behind = nullptr;
+  bool meet(const Bytes& other) const { return first < other.behind && other.first < behind; }
+};
+Bytes bytes_of(const std::byte* array, const BlockShape& shape, const FieldOptions& field);
+
 /// The values at one end of a transfer, in one array.
 struct Touched {
   const std::byte* array = nullptr;
   BlockShape shape;
   DType type = DType::f32;
   const IndexSet* set = nullptr;
+  Bytes bytes;  ///< of all of the array's values
 
-  const std::byte* end() const { return array + shape.elements * static_cast<std::int64_t>(size_of(type)); }
   /// Laid out alike from the same address on.
   bool alike(const Touched& other) const;
 };

@@ -46,7 +46,7 @@ def test_an_array_may_be_transposed_onto_itself(axes: tuple[int, int, int]) -> N
     target = ss.Grid(cells, backend="host", devices_per_rank=2, device_grid=(2, 1, 1))
     u = whole(cells, "float64")
     memory = [np.ascontiguousarray(part) for part in parts(source, u)]
-    seen = [part.reshape(target.array_shape(block=n)) for n, part in enumerate(memory)]
+    seen = [part.reshape(target.array_shape(0, block=n)) for n, part in enumerate(memory)]
     with ss.Transpose(source, target, memory, seen, axes=axes) as transpose:
         transpose.run()
         with pytest.raises(RuntimeError, match="was made for its fields' arrays alone"):
