@@ -337,8 +337,8 @@ TEST_P(Convolutions, SayWhereTheOperationIsDone) {
   EXPECT_EQ(by_kernels.find("stored by the lines") == std::string::npos, m.devices() == 1) << by_kernels;
   // FFTW's lines leave them where none of those kernels read.
   EXPECT_NE(place({8, 9, 15}, gpu).find(of_forward), std::string::npos);
-  EXPECT_NE(place({4, 4, 512}, gpu).find(of_backward), std::string::npos);
-  EXPECT_NE(place({4, 4, 1024}, gpu).find(of_forward), std::string::npos);
+  EXPECT_NE(place({32, 32, 512}, gpu).find(of_backward), std::string::npos);
+  EXPECT_NE(place({32, 32, 1024}, gpu).find(of_forward), std::string::npos);
   EXPECT_NE(place({8, 9, 32}, packs).find(m.devices() > 1 ? of_forward : of_backward), std::string::npos);
 }
 
