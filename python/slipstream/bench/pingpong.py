@@ -82,7 +82,7 @@ def _routes(
                 base["throttle"] = choice.throttle
             for clock, us in zip(("host", "events"), times, strict=True):
                 rows.append(base | {"clock": clock, "time_us": record.digits(us), "gbs": _gbs(count, us)})
-        if choice.throttle != "none":
+        if choice.throttle != "none" and route != "kernel":  # within a device nothing is slowed
             rows.append(kept(rows, route, where, choice.throttle))
     return rows, refused
 

@@ -136,7 +136,7 @@ def test_options_hold_every_key_of_the_solver(small: Path) -> None:
         "rim",
         "rim_processors",
     }
-    assert set(load(small).options()) == keys | {"placement_seed", "wait_limit", "tune", "retune"}
+    assert set(load(small).options()) == keys | {"placement_seed", "wait_limit", "tune", "retune", "poison"}
 
 
 def test_what_a_user_pins_of_an_exchange_reaches_the_solver(small: Path) -> None:
