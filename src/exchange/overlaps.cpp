@@ -82,8 +82,13 @@ Reads::Reads(const Grid& grid, const std::vector<ExchangeItem>& items, const Bun
   for (const auto& [devices, b] : bundles.by_pair)
     for (const Leg& leg : b.legs) {
       if (leg.produced) continue;
-      for (const Touched& t : touched(grid, items[static_cast<std::size_t>(leg.item)], leg, ItemEnd::source))
-        arrays_[t.array].sets.push_back(t);
+      for (const Touched& t : touched(grid, items[static_cast<std::size_t>(leg.item)], leg, ItemEnd::source)) {
+        InArray& reads = arrays_[t.array];
+        reads.bytes = reads.sets.empty() ? t.bytes
+                                         : Bytes{std::min(reads.bytes.first, t.bytes.first),
+                                                 std::max(reads.bytes.behind, t.bytes.behind)};
+        reads.sets.push_back(t);
+      }
     }
   const bool listed = std::any_of(bundles.by_pair.begin(), bundles.by_pair.end(), [](const auto& entry) {
     return std::any_of(entry.second.legs.begin(), entry.second.legs.end(), [](const Leg& leg) {
@@ -104,9 +109,8 @@ Reads::Reads(const Grid& grid, const std::vector<ExchangeItem>& items, const Bun
 bool Reads::touched_by(const Leg& leg) const {
   for (const Touched& t : touched(grid_, items_[static_cast<std::size_t>(leg.item)], leg, ItemEnd::target))
     for (const auto& [array, reads] : arrays_) {
+      if (!reads.bytes.meet(t.bytes)) continue;
       const std::vector<Touched>& sets = reads.sets;
-      if (std::none_of(sets.begin(), sets.end(), [&](const Touched& read) { return read.bytes.meet(t.bytes); }))
-        continue;
       if (!std::all_of(sets.begin(), sets.end(), [&](const Touched& read) { return read.alike(t); })) return true;
       if (!reads.elements.empty()) {
         if (any_element(t, [&](std::int64_t e) { return bool{reads.elements.at(static_cast<std::size_t>(e))}; }))

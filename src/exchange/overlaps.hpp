@@ -40,6 +40,7 @@ class Reads {
  private:
   struct InArray {
     std::vector<Touched> sets;
+    Bytes bytes;                 // of all sets
     std::vector<bool> elements;  // that are read, where some are listed
   };
   const Grid& grid_;
