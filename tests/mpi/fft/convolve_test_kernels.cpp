@@ -6,6 +6,7 @@
 
 #include "support/error_text.hpp"
 #include "support/fft_rig.hpp"
+#include "support/on_devices.hpp"
 
 namespace slipstream {
 namespace {
@@ -85,15 +86,7 @@ void multiply(Field& v, const std::array<int, 3>& axes, const Extent& cells, con
   }
 }
 
-class Convolutions : public testing::TestWithParam<std::tuple<Backend, int>> {
- protected:
-  void SetUp() override {
-    if (const auto why = unavailable(std::get<0>(GetParam()), std::get<1>(GetParam())); !why.empty())
-      GTEST_SKIP() << why;
-  }
-  Machine machine() const { return machine_here(std::get<0>(GetParam()), std::get<1>(GetParam())); }
-  Communicator comm = Communicator::world();
-};
+class Convolutions : public OnDevices {};
 
 /// All values of the components of a field on this rank differ by at most this from those of another, which has
 /// values of this size.

@@ -13,6 +13,7 @@
 #include "fft/impl.hpp"
 #include "support/error_text.hpp"
 #include "support/fft_rig.hpp"
+#include "support/on_devices.hpp"
 
 namespace slipstream {
 namespace {
@@ -82,15 +83,7 @@ void check(const Scenario& s, const Machine& machine, const Communicator& comm, 
 }
 
 /// Devices a rank, and whether pencils or slabs.
-class FourierTransforms : public testing::TestWithParam<std::tuple<Backend, int>> {
- protected:
-  void SetUp() override {
-    if (const auto why = unavailable(std::get<0>(GetParam()), std::get<1>(GetParam())); !why.empty())
-      GTEST_SKIP() << why;
-  }
-  Machine machine() const { return machine_here(std::get<0>(GetParam()), std::get<1>(GetParam())); }
-  Communicator comm = Communicator::world();
-};
+class FourierTransforms : public OnDevices {};
 
 TEST_P(FourierTransforms, AreTheSumsOfAllCells) {
   const Machine m = machine();

@@ -8,6 +8,7 @@
 #include "fft/decomposition.hpp"
 #include "fft/radix_stores.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/on_devices.hpp"
 
 namespace slipstream {
 namespace {
@@ -61,14 +62,7 @@ bool within(const std::vector<Transpose::Range>& ranges, std::int64_t k) {
          });
 }
 
-class RadixLines : public testing::TestWithParam<std::tuple<Backend, int>> {
- protected:
-  void SetUp() override {
-    if (const auto why = unavailable(std::get<0>(GetParam()), std::get<1>(GetParam())); !why.empty())
-      GTEST_SKIP() << why;
-  }
-  Communicator comm = Communicator::world();
-};
+class RadixLines : public OnDevices {};
 
 template <class T>
 void check(const Communicator& comm, const Machine& machine, const Case& c) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "support/exchange_rig.hpp"
+#include "support/on_devices.hpp"
 
 namespace slipstream {
 namespace {
@@ -25,15 +26,7 @@ Options flow(std::int64_t n, double viscosity, double time_step, Scheme scheme =
 }
 
 /// Devices of each rank.
-class PseudoSpectralFlow : public testing::TestWithParam<std::tuple<Backend, int>> {
- protected:
-  void SetUp() override {
-    if (const auto why = unavailable(std::get<0>(GetParam()), std::get<1>(GetParam())); !why.empty())
-      GTEST_SKIP() << why;
-  }
-  Machine machine() const { return machine_here(std::get<0>(GetParam()), std::get<1>(GetParam())); }
-  Communicator comm = Communicator::world();
-};
+class PseudoSpectralFlow : public OnDevices {};
 
 /// Energy and dissipation at t = 1, 2, ... of Re 1600, by spectral DNS of 512^3 modes (International Workshops on
 /// High-Order CFD Methods, case C3.5). `within`: the dissipation's relative error, which the grid sets.
