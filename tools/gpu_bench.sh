@@ -56,16 +56,21 @@ stencil2 | 2 | 60 | bench stencil --cells 512 --devices 2
 stencil2 | 2 | 60 | bench stencil --methods heat7 --cells 128 --together 1 2 4 8 --routes kernel,staged --devices 2
 fft | 1+ | 120 | bench fft --types c64 f64
 fft2 | 2 | 120 | bench fft --types c64 f64 --devices 2 --cufftxt
+fft4 | 4 | 120 | bench fft --types c64 --sizes 1024 --devices 4 --cufftxt
 dns | 1+ | 180 | bench dns
 dns2 | 2 | 180 | bench dns --devices 2
+dns4 | 4 | 120 | bench dns --sizes 512 --devices 4
 gather_scatter | 1+ | 180 | bench gather_scatter
 gather_scatter2 | 2 | 420 | bench gather_scatter --calls 1000 -n 2
+gather_scatter4 | 4 | 120 | bench gather_scatter --orders 1 7 --devices 4
 axhelm | 1+ | 240 | bench axhelm --elements 16 32
 nekbone | 1+ | 420 | bench nekbone --elements 16 32 --sums device awaited host
 nekbone2 | 2 | 240 | bench nekbone --elements 16 32 --devices 2
+nekbone4 | 4 | 120 | bench nekbone --orders 7 --elements 32 --factors stored affine --devices 4
 exchange | 4 | 180 | bench exchange --part must scaling --devices 4
 exchange | 4 | 300 | bench exchange --part all -n 4
 exchange | 4 | 60 | bench exchange --part must --layout soa -n 4
+exchange | 4 | 60 | bench exchange --part must --layout aos -n 4
 ladder | 4 | 180 | bench exchange --part ladder --sizes 64 256 512 --devices 4
 ladder | 4 | 180 | bench exchange --part ladder --sizes 64 256 512 -n 2
 exchange1 | 1 | 60 | bench exchange --part must
@@ -80,6 +85,9 @@ transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,
 transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,nvshmem -n 2
 transpose_ways2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,staged --ways sends alltoallv ialltoallv put_fence put_lock nodes -n 2
 transpose_mpi2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,gpu_mpi --ways sends alltoallv ialltoallv -n 2
+transpose4 | 4 | 60 | bench transpose --sizes 128 512 1024 --devices 4
+transpose4 | 4 | 60 | bench transpose --sizes 128 512 --routes kernel,nccl -n 4
+transpose4 | 4 | 60 | bench transpose --sizes 128 512 --routes kernel,nvshmem -n 4
 allreduce | 4 | 60 | bench allreduce -n 4
 allreduce | 4 | 60 | bench allreduce --devices 4
 placement | 4 | 60 | bench placement -n 4
