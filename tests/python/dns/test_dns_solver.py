@@ -169,7 +169,8 @@ def test_transposes_are_measured_reported_and_remembered(
     here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    words = ("exchange.tune=measure", "machine.devices_per_rank=2", "run.steps=2", "output.pictures=false")
+    words = ("machine.backend=host", "exchange.tune=measure", "machine.devices_per_rank=2", "run.steps=2",
+             "output.pictures=false")  # fmt: skip
     stored = here("run", case(tmp_path), *words)
     assert stored.returncode == 0 and "measured" not in stored.stdout, "stored results have no choice of routes"
     words += ("dns.store=false",)
