@@ -220,6 +220,7 @@ class Lbm final : public Simulation {
   State& state() override;
   const std::vector<Device>& devices() const override;
   const Tasks& tasks() const override;
+  const Tasks& tasks_at(int phase) const override;
   void begin_steps() override;
   void finish_step() override;
   Recording recording() const override;

@@ -93,6 +93,8 @@ class Simulation {
   virtual const std::vector<Device>& devices() const = 0;
   /// Those of the next step.
   virtual const Tasks& tasks() const = 0;
+  /// Those of the step at a phase of recording(), where not all steps have the same.
+  virtual const Tasks& tasks_at(int /*phase*/) const { return tasks(); }
   /// Called on the host before the first step of a run, the devices being idle: puts back what was rearranged for
   /// others.
   virtual void begin_steps() {}

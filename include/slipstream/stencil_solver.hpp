@@ -118,6 +118,7 @@ class Stencil final : public Simulation {
   State& state() override;  ///< u, and of the wave equation u of the step before: "before"
   const std::vector<Device>& devices() const override;
   const Tasks& tasks() const override;
+  const Tasks& tasks_at(int phase) const override;
   void begin_steps() override;
   void finish_step() override;
   Recording recording() const override;

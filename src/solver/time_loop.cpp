@@ -21,6 +21,15 @@ bool any(const Tasks& tasks, const std::function<bool(const Task&)>& look) {
                      [&](const Task& task) { return look(task) || (task.loop && any(task.loop->tasks, look)); });
 }
 
+/// The tasks of all steps of a period; of the next step alone where no step is like another.
+std::vector<const Tasks*> all_tasks(const Simulation& simulation) {
+  const int period = simulation.recording().period;
+  std::vector<const Tasks*> all;
+  for (int phase = 0; phase < period; ++phase) all.push_back(&simulation.tasks_at(phase));
+  if (all.empty()) all.push_back(&simulation.tasks());
+  return all;
+}
+
 /// Throws what devices found in work that they did together, those within loops among it.
 void check_collectives(const Tasks& tasks) {
   for (const Task& task : tasks) {
@@ -178,11 +187,13 @@ void TimeLoop::step(Marks* marks) {
 
 /// A trace shows single steps.
 bool TimeLoop::recordable() const {
-  return !trace_ && !any(simulation_.tasks(), [](const Task& task) {
+  const auto needs_host = [](const Task& task) {
     if (task.loop) return !loopable(*task.loop);
     if (task.collective) return !task.collective->capturable;
     return task.exchange && !(task.exchange->capturable() && task.exchange->limited_in_graphs());
-  });
+  };
+  const auto all = all_tasks(simulation_);
+  return !trace_ && std::none_of(all.begin(), all.end(), [&](const Tasks* tasks) { return any(*tasks, needs_host); });
 }
 
 /// What work queues on the streams, as a graph a device.
@@ -334,7 +345,7 @@ void TimeLoop::run(std::int64_t steps) {
   }
   for (Stream& stream : streams_) stream.synchronize();
   for (Exchange* exchange : used_) exchange->check();
-  check_collectives(simulation_.tasks());
+  for (const Tasks* tasks : all_tasks(simulation_)) check_collectives(*tasks);
   if (guard_) stop_if_diverged();
   for (const Marks& marks : samples) collect(marks);
 }

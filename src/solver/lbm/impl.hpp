@@ -125,8 +125,8 @@ struct Lbm::Impl {
   /// The exchange before the step to come.
   Exchange& exchange() const { return *exchanges[static_cast<std::size_t>(state.step) % exchanges.size()]; }
   /// What the step to come does.
-  const Tasks& tasks_now() const {
-    return tasks[left_out ? 0 : 1 + static_cast<std::size_t>(state.step) % exchanges.size()];
+  const Tasks& tasks_at(std::int64_t step) const {
+    return tasks[left_out ? 0 : 1 + static_cast<std::size_t>(step) % exchanges.size()];
   }
   void list_tasks();
 
@@ -148,7 +148,7 @@ struct Lbm::Impl {
   Margins margins(const Block& block) const;
   void flags_of(Stream& stream, std::int64_t id, const Box& around, const std::vector<std::uint8_t>& values);
 
-  Place place(const Field& field, std::int64_t block, int copy = 0) const {
+  BlockData place(const Field& field, std::int64_t block, int copy = 0) const {
     const BlockShape& shape = field.shape(block);
     return {field.data(block, copy) + shape.origin * static_cast<std::int64_t>(size_of(field.options().type)), shape,
             field.options().type};

@@ -88,7 +88,8 @@ Lbm::~Lbm() = default;
 
 State& Lbm::state() { return impl_->state; }
 const std::vector<Device>& Lbm::devices() const { return impl_->devices; }
-const Tasks& Lbm::tasks() const { return impl_->tasks_now(); }
+const Tasks& Lbm::tasks() const { return impl_->tasks_at(impl_->state.step); }
+const Tasks& Lbm::tasks_at(int phase) const { return impl_->tasks_at(phase); }
 std::int64_t Lbm::bytes_of_cells() const {
   std::int64_t bytes = 0;
   for (const auto& work : impl_->blocks) bytes += static_cast<std::int64_t>(work.words.bytes() + work.fluid.bytes());

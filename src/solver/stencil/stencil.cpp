@@ -378,7 +378,8 @@ Stencil::~Stencil() = default;
 
 State& Stencil::state() { return impl_->state; }
 const std::vector<Device>& Stencil::devices() const { return impl_->devices; }
-const Tasks& Stencil::tasks() const { return impl_->tasks[static_cast<std::size_t>(impl_->count % impl_->period())]; }
+const Tasks& Stencil::tasks() const { return tasks_at(recording().phase); }
+const Tasks& Stencil::tasks_at(int phase) const { return impl_->tasks[static_cast<std::size_t>(phase)]; }
 
 /// Where the state was set from outside, the next step begins with an exchange, and graphs of before are of no use: in
 /// them another field may be u.

@@ -29,10 +29,16 @@ class Adding final : public Simulation {
       ++queued;
       launch(stream, Box{{0, 0, 0}, {1, 1, 1}}, Add{sum_.data(), state_.step % 2 == 0 ? weight : 1000 * weight});
     })};
+    Collective asking;
+    asking.run = [this](std::vector<Stream>&) { ++asked; };
+    asking.check = [] {};
+    asking_tasks_ = tasks_;
+    asking_tasks_.push_back(collective_task("ask the host", std::move(asking)));
   }
   State& state() override { return state_; }
   const std::vector<Device>& devices() const override { return devices_; }
-  const Tasks& tasks() const override { return tasks_; }
+  const Tasks& tasks() const override { return tasks_at(recording().phase); }
+  const Tasks& tasks_at(int phase) const override { return asks && phase == 1 ? asking_tasks_ : tasks_; }
   void finish_step() override { ++state_.step; }
   Recording recording() const override {
     return {period, period > 0 ? static_cast<int>(state_.step % period) : 0, serial};
@@ -47,13 +53,14 @@ class Adding final : public Simulation {
 
   int period = 2;
   std::uint64_t serial = 0;
-  std::int64_t weight = 1, queued = 0;
+  std::int64_t weight = 1, queued = 0, asked = 0;
+  bool asks = false;  ///< the host, in odd steps
 
  private:
   std::vector<Device> devices_;
   Buffer<std::int64_t> sum_;
   State state_;
-  Tasks tasks_;
+  Tasks tasks_, asking_tasks_;
 };
 
 class RecordedSteps : public testing::TestWithParam<Backend> {};
@@ -97,6 +104,16 @@ TEST_P(RecordedSteps, AreNoneWhereNoStepIsLikeAnother) {
   loop.run(40);
   EXPECT_EQ(simulation.queued, 40);
   EXPECT_EQ(simulation.sum(), 20 * 1001);
+}
+
+TEST_P(RecordedSteps, AreNoneWhereAnyStepOfThePeriodNeedsTheHost) {
+  Adding simulation(GetParam());
+  simulation.asks = true;
+  TimeLoop loop(simulation, Overlap::off);
+  for (const std::int64_t steps : {40, 1, 40}) loop.run(steps);
+  EXPECT_EQ(simulation.queued, 81);
+  EXPECT_EQ(simulation.asked, 40);
+  EXPECT_EQ(simulation.sum(), 41 + 40 * 1000);
 }
 
 TEST_P(RecordedSteps, AreTimedNowAndThen) {
