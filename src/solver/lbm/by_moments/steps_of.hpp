@@ -1,0 +1,66 @@
+#pragma once
+#include <vector>
+
+#include "solver/lbm/by_moments/march.hpp"
+#include "solver/lbm/by_moments/rows.hpp"
+#include "solver/lbm/by_moments/step.hpp"
+#include "solver/lbm/by_moments/steps.hpp"
+#include "solver/lbm/step/cell_kernels.hpp"
+
+namespace slipstream::lbm {
+
+template <bool plain, class T, class F>
+void with_regularised(const Model& model, const F& f) {
+  model.collision == Collision::recursive ? f(Regularised<T, plain, true>(model))
+                                          : f(Regularised<T, plain, false>(model));
+}
+
+template <class S, class Collision>
+StepCells<S, Collision> step_of(const BlockArrays& b, const Collision& collision) {
+  return {MomentCells<S>(b), reinterpret_cast<typename S::Word*>(b.populations_out.origin), collision,
+          b.has_solids && b.skip_solids ? Scalars<const std::uint8_t>(b.flags) : Scalars<const std::uint8_t>()};
+}
+
+/// Cells of a box beside walls that the step knows.
+inline std::vector<Box> beside_walls(const Box& box, const BlockArrays& b) {
+  std::vector<Box> slabs;
+  for (int side = 0; side < 6; ++side) {
+    const int a = side / 2;
+    Box slab = box;
+    side % 2 == 0 ? slab.hi[a] = std::min<std::int64_t>(box.hi[a], 1)
+                  : slab.lo[a] = std::max(box.lo[a], b.flags.shape.extent[a] - 1);
+    if ((b.walls >> side & 1u) != 0 && !slab.empty()) slabs.push_back(slab);
+  }
+  return slabs;
+}
+
+template <class S, bool plain>
+void MomentSteps<S, plain>::stream_collide(Stream& stream, const Box& box, const BlockArrays& b, const Model& model) {
+  with_regularised<plain, typename S::Number>(model, [&](const auto& collision) {
+    const auto step = step_of<S>(b, collision);
+    // A team goes up along z in rows of some length, or it is not worth its memory.
+    if (stream.device().backend == Backend::host) {
+      if (box.extent(0) < 8 || box.extent(2) < 2) return launch_on_host(stream, box, step);
+      launch_rows(stream, box, step, b.tile[1], b.chunk);
+      // Its loops know no walls.
+      for (const Box& slab : beside_walls(box, b)) launch_on_host(stream, slab, step);
+      return;
+    }
+    if (box.extent(0) >= 32 && box.extent(1) >= 4 && box.extent(2) >= 4)
+      return launch_march(stream, box, step, b.tile[0], b.chunk);
+    b.together ? b.together->add_on_gpu(box, step) : launch_on_gpu(stream, box, step);
+  });
+}
+
+template <class S, bool plain>
+void MomentSteps<S, plain>::step_boundary(Stream& stream, const BlockArrays& b, const Model& model) {
+  with_regularised<plain, typename S::Number>(model, [&]<class Collision>(const Collision& collision) {
+    const StepBoundary<S, Collision> step{step_of<S>(b, collision), b.boundary.list.data()};
+    if (stream.device().backend == Backend::host || b.together)
+      return launch_per_link(stream, b.boundary.list.size(), step, b.together);
+    const StepBoundaryByTeams<S, Collision> teams{step, static_cast<std::int64_t>(b.boundary.list.size())};
+    launch_teams_on_gpu(stream, teams.teams(), teams.threads, teams.shared_bytes, teams);
+  });
+}
+
+}  // namespace slipstream::lbm
