@@ -10,7 +10,7 @@
 namespace slipstream {
 namespace {
 
-constexpr std::size_t smallest_piece = 1 << 20, largest_piece = 4 << 20;
+constexpr std::size_t smallest_piece = 1 << 20, smallest_throttled = 64 << 10, largest_piece = 4 << 20;
 constexpr std::size_t largest_mpi_message = std::size_t{1} << 30;  // MPI counts in int
 constexpr std::size_t most_pieces = 1024;
 
@@ -144,9 +144,10 @@ void verify(const Message& message, const Envelope& envelope, std::uint64_t sequ
               std::to_string(message.source) + ": the ranks call their exchanges in different orders");
 }
 
-Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined) {
+Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined, const Throttle& throttle) {
   std::size_t each = largest_mpi_message;
   if (pipelined) each = std::clamp(bytes / 8, smallest_piece, largest_piece);
+  if (throttle.slows()) each = std::clamp(bytes / 64, smallest_throttled, largest_piece);
   if (knobs.chunk > 0) each = static_cast<std::size_t>(knobs.chunk);
   each = std::max(each, (bytes + most_pieces - 1) / most_pieces);
   return {bytes, std::min(round_up(each, slot_alignment), largest_mpi_message)};

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <memory>
 
-#include <slipstream/route.hpp>
+#include "route/message.hpp"
+#include "route/mover.hpp"
 
 namespace slipstream {
 
@@ -18,8 +19,9 @@ struct Pieces {
   std::size_t at(int piece) const { return each * static_cast<std::size_t>(piece); }
   std::size_t size(int piece) const { return std::min(each, bytes - at(piece)); }
 };
-/// `pipelined`: the pieces of a message are under way in different stages at once.
-Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined);
+/// `pipelined`: the pieces of a message are under way in different stages at once. A slow link brings small ones: what
+/// follows the last one is not its doing.
+Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined, const Throttle& throttle = {});
 
 /// What every message starts with, so that mismatched calls are errors and not wrong numbers.
 struct Envelope {
