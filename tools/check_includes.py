@@ -50,7 +50,7 @@ PUBLIC_ROOMS = {
     "pattern": "transfer pattern transpose",
     "coding": "coding",
     "geometry": "mesh bodies",
-    "route": "route mover throttle window",
+    "route": "route throttle window",
     "exchange": "exchange arena_report collective block_sums gather_scatter tuner",
     "fft": "fft",
     "solver": "simulation guard point_update krylov",
@@ -64,7 +64,7 @@ ROOM_OF_HEADER = {f"{name}{of}.hpp": "solver" for name in SOLVERS for of in ("",
 SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
-        "route routes lower program tiles words combine tail moves carriage requests store_ends copy_ends host_ends"
+        "route mover message ends routes lower program tiles words combine tail moves carriage requests store_ends copy_ends host_ends"
         " parts coded_movers library throttle coded_words program_kernel node_message node_boxes node_drivers"
         " node_mail window mail all_to_all"
     ).split()

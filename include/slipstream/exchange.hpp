@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include <slipstream/coding.hpp>
 #include <slipstream/communicator.hpp>
 #include <slipstream/error.hpp>
 #include <slipstream/field.hpp>
 #include <slipstream/pattern.hpp>
 #include <slipstream/route.hpp>
+#include <slipstream/throttle.hpp>
 #include <slipstream/window.hpp>
 
 namespace slipstream {

@@ -86,6 +86,13 @@ BlockShape block_shape(const Extent& extent, const FieldOptions& options);
 /// Of any block of the grid. A packed one has the extent of its cells and no strides along y and z.
 BlockShape block_shape(const Grid& grid, std::int64_t block, const FieldOptions& options);
 
+/// The array of a block, where it lies.
+struct BlockData {
+  std::byte* origin = nullptr;  ///< of interior cell (0, 0, 0), component 0
+  BlockShape shape;
+  DType type = DType::f32;
+};
+
 /// Element access by local cell coordinates: 0 .. extent - 1 inside, negative or beyond in the ghosts.
 template <class T>
 struct View {

@@ -4,8 +4,8 @@
 
 #include <slipstream/error.hpp>
 
-#include "exchange/agreement.hpp"
 #include "exchange/impl.hpp"
+#include "exchange/same_on_ranks.hpp"
 #include "machine/agree.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "machine/records.hpp"
@@ -37,7 +37,7 @@ void Exchange::Impl::make() {
     words = described(grid, planned);
     hash = plan_hash(grid, planned, options);
   });
-  agree(comm, unplanned.empty() ? hash : 0, unplanned.empty() ? words : "what cannot be planned: " + unplanned);
+  require_same(comm, unplanned.empty() ? hash : 0, unplanned.empty() ? words : "what cannot be planned: " + unplanned);
   require(unplanned.empty(), unplanned);
   own = std::make_unique<Parting>(comm, "an exchange");
   coded = std::any_of(items.begin(), items.end(),

@@ -44,7 +44,7 @@ struct AllReduce::Impl {
   Impl(const Communicator& comm, const Machine& machine, int values, DType type, Op op, AllReduceOptions options)
       : machine(machine), rank(comm.rank()), devices(machine.devices_of_rank(comm.rank())) {
     check_arguments(comm, values, type, op, options);
-    agree(comm, values, type, op, options);
+    require_same(comm, values, type, op, options);
     const ReduceTeam team{this->machine, rank, devices, options.wait_limit, {type, op, machine.devices(), values}};
     const bool any = options.method == ReduceMethod::automatic;
     if (options.method == ReduceMethod::mpi) reason = "asked for";
@@ -68,7 +68,7 @@ struct AllReduce::Impl {
     require(options.wait_limit > 0 && options.wait_limit < 1e9, "an all-reduce needs a wait_limit between 0 and 1e9 s");
   }
 
-  static void agree(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) {
+  static void require_same(const Communicator& comm, int values, DType type, Op op, const AllReduceOptions& options) {
     const std::int64_t mine =
         (((values * 16 + static_cast<int>(type)) * 16) + static_cast<int>(op)) * 16 + static_cast<int>(options.method);
     for (const std::int64_t other : comm.all_gather(mine))

@@ -3,8 +3,7 @@
 #include <deque>
 #include <vector>
 
-#include <slipstream/route.hpp>
-
+#include "route/ends.hpp"
 #include "route/lower.hpp"
 
 namespace slipstream {

@@ -7,12 +7,12 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
-#include "exchange/agreement.hpp"
 #include "exchange/copies.hpp"
 #include "exchange/gather_scatter_kernels.hpp"
 #include "exchange/host_packed.hpp"
 #include "exchange/mailboxes.hpp"
 #include "exchange/recorded_calls.hpp"
+#include "exchange/same_on_ranks.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/agree.hpp"
 #include "machine/hash.hpp"
@@ -135,7 +135,7 @@ struct GatherScatter::Impl {
                               (options.host_packed ? ", packed on the host" : "") + (options.tune ? ", tuned" : "");
     Hash hash;
     hash.add(words);
-    slipstream::agree(comm, hash.value(), "a gather-scatter of " + words);
+    require_same(comm, hash.value(), "a gather-scatter of " + words);
     if (options.tune) check_work(comm, *options.tune);
     CopiesOnDevice::require_known(options.type);
     wire = wire_of(options.coding, options.type, "a gather-scatter");

@@ -2,7 +2,6 @@
 
 #include <slipstream/error.hpp>
 
-#include "exchange/agreement.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
 

@@ -20,6 +20,7 @@
 #include "exchange/watchdog.hpp"
 #include "machine/parting.hpp"
 #include "route/program.hpp"
+#include "route/route.hpp"
 
 namespace slipstream {
 

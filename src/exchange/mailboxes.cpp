@@ -6,7 +6,6 @@
 
 #include <slipstream/error.hpp>
 
-#include "exchange/agreement.hpp"
 #include "machine/agree.hpp"
 #include "machine/hash.hpp"
 #include "machine/records.hpp"

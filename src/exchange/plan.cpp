@@ -6,6 +6,7 @@
 
 #include "machine/hash.hpp"
 #include "route/lower.hpp"
+#include "route/route.hpp"
 
 namespace slipstream {
 namespace {

@@ -6,6 +6,8 @@
 
 #include <slipstream/exchange.hpp>
 
+#include "route/message.hpp"
+
 namespace slipstream {
 
 /// One message before routes and addresses: the transfers of all items from one device to another.

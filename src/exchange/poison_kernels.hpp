@@ -5,7 +5,10 @@
 #include <vector>
 
 #include <slipstream/buffer.hpp>
-#include <slipstream/route.hpp>
+#include <slipstream/signal.hpp>
+#include <slipstream/window.hpp>
+
+#include "route/mover.hpp"
 
 namespace slipstream {
 

@@ -3,8 +3,7 @@
 #include <map>
 #include <vector>
 
-#include <slipstream/route.hpp>
-
+#include "route/ends.hpp"
 #include "route/program.hpp"
 
 namespace slipstream {

@@ -11,10 +11,10 @@
 
 #include <slipstream/error.hpp>
 
-#include "exchange/agreement.hpp"
 #include "exchange/overlaps.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/remembered.hpp"
+#include "exchange/same_on_ranks.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/agree.hpp"
@@ -69,10 +69,10 @@ class Tuner {
 
   Tuning run() {
     const double start = now_us();
-    agree(comm_, number(),
-          described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
-              std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor) +
-              beside_);
+    require_same(comm_, number(),
+                 described(grid_, planned_) + ", tuned with " + std::to_string(how_.warm_ups) + " warm-ups, " +
+                     std::to_string(how_.trials) + " trials and a drop factor of " + std::to_string(how_.drop_factor) +
+                     beside_);
     check_work(comm_, how_);
     result_.options = options_;
     result_.source = "rules";

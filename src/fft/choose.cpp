@@ -7,8 +7,8 @@
 
 #include <slipstream/buffer.hpp>
 
-#include "exchange/agreement.hpp"
 #include "exchange/remembered.hpp"
+#include "exchange/same_on_ranks.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "fft/decomposition.hpp"
 #include "machine/agree.hpp"
@@ -183,7 +183,7 @@ void agree_on_transform(const Communicator& comm, const Machine& machine, const 
       if (on) words += std::string(", ") + name;
   });
   agree(comm, refused);
-  slipstream::agree(comm, hash_of(words), words, "Fourier transforms");
+  require_same(comm, hash_of(words), words, "Fourier transforms");
 }
 
 FftProcessGrids choose_process_grid(const Communicator& comm, const Machine& machine, const Extent& cells,

@@ -1,6 +1,7 @@
 #pragma once
 // Movers whose words hold several values, encoded or decoded together.
-#include <slipstream/route.hpp>
+
+#include "route/mover.hpp"
 
 namespace slipstream {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The ends that peer and colocated share: pack here, copy engine into the target's slot, unpack there.
-#include <slipstream/route.hpp>
 
+#include "route/route.hpp"
 #include "route/lower.hpp"
 
 namespace slipstream {

@@ -4,9 +4,8 @@
 // that no begin waits for a device.
 #include <memory>
 
-#include <slipstream/route.hpp>
-
 #include "route/carriage.hpp"
+#include "route/ends.hpp"
 #include "route/lower.hpp"
 #include "route/moves.hpp"
 #include "route/parts.hpp"

@@ -2,7 +2,7 @@
 #include <deque>
 #include <memory>
 
-#include <slipstream/route.hpp>
+#include "route/ends.hpp"
 
 namespace slipstream {
 

@@ -2,9 +2,8 @@
 // Messages that a route carries together, in memory of its own.
 #include <memory>
 
-#include <slipstream/route.hpp>
-
 #include "route/carriage.hpp"
+#include "route/route.hpp"
 
 namespace slipstream {
 

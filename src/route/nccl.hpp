@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <slipstream/route.hpp>
+#include "route/route.hpp"
 
 namespace slipstream {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <slipstream/arena.hpp>
-#include <slipstream/route.hpp>
 
 #include "route/mail.hpp"
 #include "route/node_message.hpp"
+#include "route/route.hpp"
 
 namespace slipstream {
 

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <slipstream/route.hpp>
-
 #include "route/carriage.hpp"
+#include "route/route.hpp"
 
 namespace slipstream {
 

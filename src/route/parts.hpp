@@ -3,9 +3,8 @@
 // while the others are still packed, and are unpacked while the last ones travel.
 #include <memory>
 
-#include <slipstream/route.hpp>
-
 #include "route/lower.hpp"
+#include "route/message.hpp"
 #include "route/moves.hpp"
 
 namespace slipstream {

@@ -4,7 +4,8 @@
 #include <vector>
 
 #include <slipstream/buffer.hpp>
-#include <slipstream/route.hpp>
+
+#include "route/ends.hpp"
 
 namespace slipstream {
 

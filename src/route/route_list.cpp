@@ -2,7 +2,8 @@
 #include <sstream>
 
 #include <slipstream/error.hpp>
-#include <slipstream/route.hpp>
+
+#include "route/route.hpp"
 
 namespace slipstream {
 

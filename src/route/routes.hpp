@@ -1,5 +1,6 @@
 #pragma once
-#include <slipstream/route.hpp>
+
+#include "route/route.hpp"
 
 namespace slipstream {
 

@@ -1,7 +1,7 @@
 #pragma once
 // The ends that kernel and direct share: the sender's teams store into the target's ghosts, or into its slots.
-#include <slipstream/route.hpp>
 
+#include "route/ends.hpp"
 #include "route/lower.hpp"
 
 namespace slipstream {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include <slipstream/device/function.hpp>
-#include <slipstream/route.hpp>
 #include <slipstream/signal.hpp>
 
+#include "route/ends.hpp"
 #include "route/program.hpp"
 
 namespace slipstream {
@@ -35,7 +35,15 @@ struct End {
   std::int64_t fold = 0;
 };
 
-/// How the words of a work are found and moved.
+/// How the words of a work are found and moved. Thin boxes, three words wide, at both ends of the rows of an array
+/// (`.`: its other cells, `|`: where a row begins), first A and last B, and in what order their words are moved:
+///
+///     row 0 | A0 A1 A2 . . . . . B0 B1 B2          turns  A0 A1 A2, B0 B1 B2, A3 A4 A5, B3 B4 B5
+///     row 1 | A3 A4 A5 . . . . . B3 B4 B5          pair   A0 B0, A1 B1, A2 B2, A3 B3 ...
+///
+///     in memory  ... . B0 B1 B2 | A3 A4 A5 . ...   seam   B0 B1 B2 A3 A4 A5, which are neighbours
+///
+/// The second box of a work lies `fold` from the first.
 enum class Form : std::uint8_t {
   box,    ///< one box, by rows
   turns,  ///< two boxes of thin rows, whose rows take turns

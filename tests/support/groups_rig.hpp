@@ -31,7 +31,7 @@ inline BlockShape shape_of(int components) {
 }
 
 template <class T>
-Place place(const Buffer<T>& buffer, const BlockShape& shape) {
+BlockData place(const Buffer<T>& buffer, const BlockShape& shape) {
   return {reinterpret_cast<std::byte*>(buffer.data() + shape.origin), shape, {}};
 }
 

@@ -35,7 +35,7 @@ enum class Form : std::uint8_t { apart, shared, turned };
 
 /// What a convective side remembers of the populations that came in through it.
 struct OutletArrays {
-  Place before, after;
+  BlockData before, after;
   int axis = 0;
   bool first = true;
 };
@@ -57,11 +57,11 @@ struct BoundaryArrays {
 
 /// Arrays of one block.
 struct BlockArrays {
-  Place populations;  ///< the array that a kernel reads, or both reads and writes; by moments that of the moments
-  Place populations_out;
-  Place velocity;  ///< origin null where not asked for
-  Place density;
-  Place flags;
+  BlockData populations;  ///< the array that a kernel reads, or both reads and writes; by moments that of the moments
+  BlockData populations_out;
+  BlockData velocity;  ///< origin null where not asked for
+  BlockData density;
+  BlockData flags;
   OutletArrays outlet;
   Wrap wrap;
   std::uint8_t walls = 0;  ///< bit 2 a + (high): a resting wall at that side of the block, which the step knows itself

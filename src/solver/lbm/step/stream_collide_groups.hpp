@@ -155,7 +155,7 @@ struct StreamCollideGroups {
 template <class Groups>
 bool in_groups(const Box& box, const BlockArrays& b) {
   const auto whole = [](std::int64_t n) { return n % Groups::size == 0; };
-  const auto fits = [&](const Place& place) {
+  const auto fits = [&](const BlockData& place) {
     return reinterpret_cast<std::uintptr_t>(place.origin) % alignof(typename Groups::Group) == 0 &&
            whole(place.shape.stride[1]) && whole(place.shape.stride[2]) && whole(place.shape.component_stride);
   };

@@ -11,7 +11,7 @@ namespace slipstream::lbm {
 /// A box, and arrays, for kernels that take z for x.
 inline Box along_z(const Box& box) { return {by_rows(Layout::soa_z, box.lo), by_rows(Layout::soa_z, box.hi)}; }
 inline BlockArrays along_z(BlockArrays b) {
-  for (Place* place : {&b.populations, &b.populations_out, &b.flags}) {
+  for (BlockData* place : {&b.populations, &b.populations_out, &b.flags}) {
     BlockShape& shape = place->shape;
     shape.extent = by_rows(Layout::soa_z, shape.extent);
     shape.ghost = by_rows(Layout::soa_z, shape.ghost);
@@ -32,7 +32,7 @@ struct Access {
   T* origin;
   std::int64_t cell, row, plane, component;
 
-  explicit Access(const Place& place)
+  explicit Access(const BlockData& place)
       : origin(reinterpret_cast<T*>(place.origin)),
         cell(place.shape.stride[0]),
         row(place.shape.stride[1]),
@@ -81,7 +81,7 @@ struct Scalars {
   T* origin = nullptr;
   std::int64_t cell = 1, row = 0, plane = 0, component = 0;
   Scalars() = default;
-  explicit Scalars(const Place& place)
+  explicit Scalars(const BlockData& place)
       : origin(reinterpret_cast<T*>(place.origin)),
         cell(place.shape.stride[0]),
         row(place.shape.stride[1]),

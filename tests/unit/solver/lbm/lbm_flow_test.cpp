@@ -247,7 +247,7 @@ std::vector<std::byte> wrapped_steps(HostRun& run, const Model& model, Streaming
   populations.write(grid.box(), start.data());
   const auto place = [](const Field& field, int copy) {
     const BlockShape& shape = field.shape(0);
-    return Place{field.data(0, copy) + shape.origin * size_of(field.options().type), shape, field.options().type};
+    return BlockData{field.data(0, copy) + shape.origin * size_of(field.options().type), shape, field.options().type};
   };
   Stream stream(populations.device(0));
   const Kernels& kernel = kernels(o);

@@ -173,7 +173,7 @@ class Wrapped {
   BlockArrays arrays(bool packed, Buffer<float>& from, Buffer<float>& to, Form form = Form::apart) {
     BlockArrays a;
     const auto place = [&](Buffer<float>& buffer) {
-      return Place{reinterpret_cast<std::byte*>(buffer.data()), packed ? packed_shape_ : shape_, DType::f32};
+      return BlockData{reinterpret_cast<std::byte*>(buffer.data()), packed ? packed_shape_ : shape_, DType::f32};
     };
     a.populations = place(from);
     a.populations_out = place(to);

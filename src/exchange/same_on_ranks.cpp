@@ -1,4 +1,4 @@
-#include "exchange/agreement.hpp"
+#include "exchange/same_on_ranks.hpp"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ std::string described(const Grid& grid, const std::vector<PlannedItem>& items) {
   return text + " on " + to_string(grid.extent()) + " cells in " + std::to_string(grid.blocks().size()) + " blocks";
 }
 
-void agree(const Communicator& comm, std::uint64_t number, const std::string& text, const std::string& things) {
+void require_same(const Communicator& comm, std::uint64_t number, const std::string& text, const std::string& things) {
   const std::vector<std::int64_t> numbers = comm.all_gather(static_cast<std::int64_t>(number));
   const auto other = std::find_if(numbers.begin(), numbers.end(), [&](auto n) { return n != numbers.front(); });
   if (other == numbers.end()) return;

@@ -14,7 +14,7 @@ std::string described(const Grid& grid, const std::vector<PlannedItem>& items);
 
 /// Collective. Throws on all ranks where some of them are about to make another of `things`: `number` is equal on two
 /// ranks that make the same, and `text` says it in words.
-void agree(const Communicator& comm, std::uint64_t number, const std::string& text,
-           const std::string& things = "exchanges");
+void require_same(const Communicator& comm, std::uint64_t number, const std::string& text,
+                  const std::string& things = "exchanges");
 
 }  // namespace slipstream
