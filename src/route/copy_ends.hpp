@@ -1,8 +1,8 @@
 #pragma once
 // The ends that peer and colocated share: pack here, copy engine into the target's slot, unpack there.
 
-#include "route/route.hpp"
 #include "route/lower.hpp"
+#include "route/route.hpp"
 
 namespace slipstream {
 
