@@ -65,8 +65,8 @@ SHARED_IN_ROUTE = {
     f"{name}.hpp"
     for name in (
         "route mover message ends routes lower program tiles words combine tail moves carriage requests"
-        " store_ends copy_ends host_ends parts coded_movers library throttle coded_words program_kernel node_message node_boxes node_drivers"
-        " node_mail window mail all_to_all"
+        " store_ends copy_ends host_ends parts coded_movers library throttle coded_words program_kernel"
+        " node_message node_boxes node_drivers node_mail window mail all_to_all"
     ).split()
 }
 

@@ -6,6 +6,7 @@
 #include "machine/agree.hpp"
 #include "machine/end.hpp"
 #include "machine/gpu_mpi.hpp"
+#include "route/route.hpp"
 
 namespace slipstream::python {
 

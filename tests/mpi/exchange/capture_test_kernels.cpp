@@ -8,6 +8,7 @@
 
 #include "device/faults.hpp"
 #include "exchange/plan.hpp"
+#include "route/route.hpp"
 #include "support/exchange_rig.hpp"
 
 namespace slipstream {
