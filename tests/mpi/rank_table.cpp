@@ -274,7 +274,7 @@ Column column_here() {
 
 std::string filter(const std::string& asked, int ranks, Column column) {
   const bool by_name = asked != "*" && !asked.empty() && asked.front() != '-' && !asked.starts_with("*-");
-  if (by_name) return asked;
+  if (by_name && std::getenv("SLIPSTREAM_TESTS") == nullptr) return asked;
   std::vector<int> used(table().size(), 0);
   std::string left_out;
   each_test([&](const std::string& name) {

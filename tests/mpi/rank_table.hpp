@@ -24,8 +24,8 @@ enum class Column { quick, sanitized, every };
 /// By SLIPSTREAM_TESTS (`quick`, `sanitized` or `every`), else by how the program was built.
 Column column_here();
 
-/// GoogleTest's filter of what runs at so many ranks of what `asked` lets run. Who asks for tests by name gets them:
-/// the table then says nothing. Throws Error where a test has no row, or a row no test.
+/// GoogleTest's filter of what runs at so many ranks of what `asked` lets run. Who asks for tests by name, and not for
+/// a column by SLIPSTREAM_TESTS, gets them: the table then says nothing. Throws Error where a test has no row, or a row no test.
 std::string filter(const std::string& asked, int ranks, Column column);
 
 }  // namespace slipstream::ranks
