@@ -25,7 +25,8 @@ enum class Column { quick, sanitized, every };
 Column column_here();
 
 /// GoogleTest's filter of what runs at so many ranks of what `asked` lets run. Who asks for tests by name, and not for
-/// a column by SLIPSTREAM_TESTS, gets them: the table then says nothing. Throws Error where a test has no row, or a row no test.
+/// a column by SLIPSTREAM_TESTS, gets them: the table then says nothing. Throws Error where a test has no row, or a row
+/// no test.
 std::string filter(const std::string& asked, int ranks, Column column);
 
 }  // namespace slipstream::ranks
