@@ -21,6 +21,7 @@ unit | 1 | unit_tests | *cuda*
 reduce | 1 | mpi_tests | Methods/Reduce.*/cuda_*:Backends/ReduceOn.*/cuda_*-*nccl*:*Library*
 guard | 1 | mpi_tests | Guard/*/cuda_*
 lbm | 1 | mpi_tests | Lbm/Sums.*/cuda
+moments | 1 | mpi_tests | Lbm/Sameness.*moments_cuda_*
 EOF
 }
 

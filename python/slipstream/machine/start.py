@@ -68,6 +68,10 @@ def asked_by(heard: str) -> str:
         return heard  # of a node that does not see the file, or sent to this rank alone
 
 
+#: Those that ask a run to end.
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
+
+
 class _Requests:
     """Signals to this process, while a launcher and its ranks run. The launcher has a process group of its own: else
     Ctrl-C would reach it, too, and it would kill its ranks.
@@ -76,15 +80,13 @@ class _Requests:
     a second one of a kind ends all at once.
     """
 
-    NUMBERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
-
     def __init__(self, job: "subprocess.Popen[bytes]", note: Path) -> None:
         self._job, self._note = job, note
         self.first: signal.Signals | None = None
         self.at_once = False
         self._seen: set[int] = set()
         self._before = {}
-        for number in self.NUMBERS:
+        for number in SIGNALS:
             # In the background, or after the terminal is gone (nohup), a run goes on where its starter wants it so.
             if number in (signal.SIGINT, signal.SIGHUP) and signal.getsignal(number) == signal.SIG_IGN:
                 continue

@@ -90,6 +90,20 @@ def test_ctrl_c_ends_a_run_as_sigterm_does(
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
+def test_signal_that_its_starter_blocks_ends_a_run(tmp_path: Path, flat: Path, ranks: int) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    try:
+        run = start(tmp_path, "run", "flat.toml", ENDLESS, "-n", str(ranks))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    wait_for_steps(run)
+    run.send_signal(signal.SIGTERM)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    assert "stopped by SIGTERM; go on by --restart last" in said
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
 def test_second_ctrl_c_ends_at_once(tmp_path: Path, flat: Path, ranks: int) -> None:
     # Steps and checkpoint take far longer than the user waits.
     slow = ["grid.cells=[3000,3000,1]", "physics.length=64", "-n", str(ranks)]
