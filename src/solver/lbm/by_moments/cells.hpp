@@ -28,7 +28,7 @@ struct StoredMoments {
 };
 
 /// 16 bits, each moment scaled by a power of two to its own range: an excess of density below 2, a momentum below 1, a
-/// tensor below 1/2. Rounded by chance, as populations are (DitheredHalf), drawn from the density and the momentum.
+/// tensor below 1/2. Rounded by chance, as populations are (DitheredHalf), drawn from what is at rest, too.
 struct StoredMomentsF16 {
   using Word = Half;
   using Number = float;
@@ -40,7 +40,7 @@ struct StoredMomentsF16 {
   }
   struct Rounding {
     DitheredHalf half;
-    explicit SLIP_FN Rounding(const TenMoments<float>& m) : half(m.excess + 3.0f * (m.x + m.y + m.z)) {}
+    explicit SLIP_FN Rounding(const TenMoments<float>& m) : half(m.resting()) {}
     template <int n>
     SLIP_FN Word store(float number) const {
       constexpr float scale = unit(n);

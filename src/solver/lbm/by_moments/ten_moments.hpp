@@ -16,6 +16,9 @@ namespace slipstream::lbm {
 template <class T>
 struct TenMoments {
   T excess, x, y, z, xx, yy, zz, xy, xz, yz;
+
+  /// What the cell keeps at rest, over its weight.
+  SLIP_FN T resting() const { return fused(T(-1.5), xx + yy + zz, excess); }
 };
 
 /// What a cell sends, as its even and odd parts:
@@ -35,7 +38,7 @@ struct Sending {
   T xy_x, xy_y, xz_x, xz_z, yz_y, yz_z;  ///< along diagonals
 
   SLIP_FN Sending(const TenMoments<T>& m, bool recursive)
-      : base(fused(T(-1.5), m.xx + m.yy + m.zz, m.excess)),
+      : base(m.resting()),
         xx(m.xx),
         yy(m.yy),
         zz(m.zz),
