@@ -271,20 +271,19 @@ struct Lbm::Impl {
 
   /// By moments: after the kernels that have taken these cells for such as lie in the fluid.
   void step_boundary(Stream& stream, std::size_t device, Part part) {
-    std::vector<std::pair<const BlockWork*, std::span<const std::uint32_t>>> listed;
-    for (const BlockWork& work : blocks) {
-      const auto cells = work.boundary.stepped(part != Part::rim, part != Part::interior);
-      if (work.device == device && !cells.empty()) listed.emplace_back(&work, cells);
-    }
-    if (listed.empty()) return;
-    Together together(stream);
-    for (const auto& [work, cells] : listed) {
-      BlockArrays block = arrays(*work);
-      block.together = &together;
-      block.boundary.list = cells;
-      kernel.step_boundary(stream, block, model);
-    }
-    together.launch();
+    const auto cells = [&](const BlockWork& work) {
+      return work.boundary.stepped(part != Part::rim, part != Part::interior);
+    };
+    std::vector<Piece> listed;
+    for (const BlockWork& work : blocks)
+      if (work.device == device && !cells(work).empty()) listed.push_back({&work, work.cells});
+    const auto step = [&](std::size_t n, Stream& lane, Together* together) {
+      BlockArrays block = arrays(*listed[n].work);
+      block.together = together;
+      block.boundary.list = cells(*listed[n].work);
+      kernel.step_boundary(lane, block, model);
+    };
+    spread(stream, device, part, listed.size(), streams_for(device, listed), go_together(device, listed.size()), step);
   }
 
   /// Runs what does not depend on one another: on so many streams, or by few launches.

@@ -56,10 +56,14 @@ template <class S, bool plain>
 void MomentSteps<S, plain>::step_boundary(Stream& stream, const BlockArrays& b, const Model& model) {
   with_regularised<plain, typename S::Number>(model, [&]<class Collision>(const Collision& collision) {
     const StepBoundary<S, Collision> step{step_of<S>(b, collision), b.boundary.list.data()};
-    if (stream.device().backend == Backend::host || b.together)
-      return launch_per_link(stream, b.boundary.list.size(), step, b.together);
-    const StepBoundaryByTeams<S, Collision> teams{step, static_cast<std::int64_t>(b.boundary.list.size())};
-    launch_teams_on_gpu(stream, teams.teams(), teams.threads, teams.shared_bytes, teams);
+    const auto count = static_cast<std::int64_t>(b.boundary.list.size());
+    if (stream.device().backend == Backend::host) {
+      const PerLink<StepBoundary<S, Collision>> cells{step, count};
+      return launch_on_host(stream, cells.rows(), cells);
+    }
+    const StepBoundaryByTeams<S, Collision> teams{step, count};
+    b.together ? b.together->add_teams(teams.teams(), teams.threads, teams.shared_bytes, teams)
+               : launch_teams_on_gpu(stream, teams.teams(), teams.threads, teams.shared_bytes, teams);
   });
 }
 
