@@ -8,6 +8,8 @@ from slipstream.base.keys import Positive, Table
 
 #: Collisions that run by moments, and by them alone.
 BY_MOMENTS = frozenset({"regularised", "recursive"})
+#: Those with a rate of the odd moments, which the magic number gives.
+BY_MAGIC = frozenset({"TRT", "MRT"})
 
 
 class LbmTable(Table):
@@ -59,7 +61,8 @@ class LbmTable(Table):
         "auto",
         description="By moments: cells along x and y that a team of threads takes, in f16 64x8 or 32x16, else 64x4 or "
         "32x8; on the host whole rows, as many as the tile is high. auto: what suits the precision, or the fastest "
-        "where exchange.tune measures. The same bits.",
+        "where exchange.tune measures. On GPUs blocks with a resting wall at a side take what suits the precision "
+        "(64 cells wide, f64: 32) in any case. The same bits.",
     )
     chunk: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto",

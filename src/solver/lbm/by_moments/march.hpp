@@ -30,7 +30,6 @@ constexpr MarchShape march_shape(std::size_t bytes, int width) {
   if (bytes == 4) return {width, height, 1, 3, 128, true, true, 0};
   return {width, height, 2, 2, 48, false, false, width == 64 ? 2 : 0};
 }
-constexpr int usual_tile_width(std::size_t bytes) { return bytes == 8 ? 32 : 64; }
 
 /// Which tiles look for walls: none, all, or those beside them, which are parts of their own.
 enum class WallTiles : std::uint8_t { none, all, apart };

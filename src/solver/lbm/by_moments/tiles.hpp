@@ -11,4 +11,7 @@ constexpr std::array<std::array<int, 2>, 2> tiles_of(std::size_t bytes) {
   return {{{64, cells / 64}, {32, cells / 32}}};
 }
 
+/// Of those of GPUs that nobody has chosen, and of all in blocks beside walls that the step knows.
+constexpr int usual_tile_width(std::size_t bytes) { return bytes == 8 ? 32 : 64; }
+
 }  // namespace slipstream::lbm

@@ -20,6 +20,11 @@ std::vector<Split> split_candidates(Overlap overlap, const Extent& block, const 
 /// it takes. So it does where a device sends few bytes.
 Overlap usual_overlap(const Grid& grid, const Options& options, bool by_devices, double bytes);
 
+/// Tiles and chunks of a step by moments worth measuring: the usual one first, then tiles no larger than `block`, the
+/// smallest, with chunks that differ for it. On the host tiles are as high as the rows of a team. `walls`: the step
+/// knows some, beside which a GPU has one tile only.
+std::vector<Teams> team_candidates(const Extent& block, DType precision, bool gpu, bool walls);
+
 /// The candidate with the least `seconds`, which is asked on all ranks in the same order and tells the same to all.
 /// Remembered on disk under the key, by rank 0. Collective.
 Split tune_split(const Communicator& comm, const std::string& key, const std::vector<Split>& candidates,

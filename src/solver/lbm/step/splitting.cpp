@@ -44,21 +44,30 @@ std::string Lbm::Impl::split_key() const {
   return tuner_key(grid, {{patterns.front().get(), populations->options()}}, options.exchange) + step;
 }
 
-/// The usual one first; tiles no larger than a block, chunks that differ for it. On the host tiles are as high as the
-/// rows of a team.
-std::vector<Teams> team_candidates(const Extent& block, DType precision, bool gpu) {
+std::vector<Teams> team_candidates(const Extent& block, DType precision, bool gpu, bool walls) {
+  const std::size_t bytes = size_of(precision);
   std::vector<Teams> found(1);
-  for (const std::array<int, 2> tile : tiles_of(size_of(precision)))
+  for (const std::array<int, 2> tile : tiles_of(bytes)) {
+    if (gpu && walls && tile[0] != usual_tile_width(bytes)) continue;
     for (const int chunk : {16, 32, 64, 128})
       if (tile[0] <= block[0] && tile[1] <= block[1] && chunk <= block[2] && (gpu || chunk < 128))
         found.push_back({tile, chunk, {}, {}, 0, {}});
+  }
   return found;
 }
 
 void Lbm::Impl::tune_teams(Lbm& owner) {
   teams.tile = options.tile;
   teams.chunk = options.chunk;
-  if (!by_moments() || !options.tune || teams.tile[0] > 0 || teams.chunk > 0) return;
+  if (!by_moments()) return;
+  const bool gpu = devices.front().backend != Backend::host;
+  const bool walls =
+      comm.max(std::any_of(blocks.begin(), blocks.end(), [](const BlockWork& work) { return work.walls != 0; })) > 0;
+  const std::size_t bytes = size_of(options.precision);
+  if (gpu && walls && teams.tile[0] > 0 && teams.tile[0] != usual_tile_width(bytes))
+    teams.notes.push_back("blocks with a resting wall at a side take tiles " + std::to_string(usual_tile_width(bytes)) +
+                          " cells wide, whatever lbm.tile says");
+  if (!options.tune || teams.tile[0] > 0 || teams.chunk > 0) return;
   if (options.exchange.trace) {
     teams.notes.push_back("tiles are not measured while a trace is recorded: it would be full of that");
     return;
@@ -76,15 +85,14 @@ void Lbm::Impl::tune_teams(Lbm& owner) {
     std::string word;
     return (text >> word >> teams.tile[0] >> teams.tile[1] >> teams.chunk) && word == "teams";
   };
-  Remembered memory({"the tile of a step by moments", "slipstream tuned teams 2"}, "teams " + split_key(), how);
+  Remembered memory({"the tile of a step by moments", "slipstream tuned teams 3"}, "teams " + split_key(), how);
   memory.find(comm, read, [&] {
     Extent smallest = grid.extent();
     for (const Block& block : grid.blocks())
       for (int a = 0; a < 3; ++a) smallest[a] = std::min(smallest[a], block.box.extent(a));
     Teams best;
     double least = std::numeric_limits<double>::infinity();
-    for (const Teams& candidate :
-         team_candidates(smallest, options.precision, devices.front().backend != Backend::host))
+    for (const Teams& candidate : team_candidates(smallest, options.precision, gpu, walls))
       if (const double time = try_out(candidate); time < least) {
         best = candidate;
         least = time;

@@ -252,6 +252,10 @@ class MeasuredTiles : public MeasuredRim {
   Options boxes() const {
     Options o = by_moments(channel(DType::f32), Collision::recursive);
     o.cells = {2 * 64, 8, 32};
+    // Beside walls a GPU has one tile only.
+    o.periodic[1] = true;
+    o.walls.clear();
+    o.force = {2e-4, -1e-4, 5e-5};
     o.grid.partition.blocks_per_device = {2, 1, 1};
     o.tune.emplace().cache_folder = folder;
     return o;
@@ -286,6 +290,16 @@ TEST_P(MeasuredTiles, AreTheSameOnAllRanksAndRememberedAndChangeNoBit) {
   const auto right = bits(untuned);
   EXPECT_EQ(bits(first), right);
   EXPECT_EQ(bits(asked), right);
+}
+
+TEST_P(MeasuredTiles, OfBlocksBesideWallsAreTheUsualOnAGpuWhateverIsGiven) {
+  Options o = boxes();
+  o.periodic[1] = false;
+  o.tile = {32, 8};
+  Lbm lbm(world, machine_here(GetParam(), 1), o);
+  const bool gpu = GetParam() != Backend::host;
+  ASSERT_EQ(lbm.teams().notes.size(), gpu ? 1u : 0u);
+  if (gpu) EXPECT_NE(lbm.teams().notes[0].find("take tiles 64 cells wide"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Lbm, MeasuredTiles, testing::ValuesIn(backends_here()),

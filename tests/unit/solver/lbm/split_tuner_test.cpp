@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "support/machine_rig.hpp"
 
@@ -61,6 +62,22 @@ TEST(SplitCandidates, AllHaveTheMultiprocessorsThatWereAskedFor) {
   EXPECT_EQ(rims(found), (Rims{{0, 0, 0}, {4, 4, 4}}));
   ASSERT_EQ(found.size(), 3u);
   for (const Split& split : found) EXPECT_EQ(split.rim_processors, 20);
+}
+
+TEST(TeamCandidates, AreTheTilesThatFitABlockAndBesideWallsOfAGpuTheOneThatIsTaken) {
+  const auto widths = [](const Extent& block, DType precision, bool gpu, bool walls) {
+    std::set<int> found;
+    for (const Teams& teams : team_candidates(block, precision, gpu, walls)) found.insert(teams.tile[0]);
+    return found;
+  };
+  using Widths = std::set<int>;  // 0: the usual
+  EXPECT_EQ(widths({64, 64, 64}, DType::f32, true, false), (Widths{0, 32, 64}));
+  EXPECT_EQ(widths({48, 64, 64}, DType::f32, true, false), (Widths{0, 32}));
+  EXPECT_EQ(widths({64, 64, 64}, DType::f32, true, true), (Widths{0, 64}));
+  EXPECT_EQ(widths({64, 64, 64}, DType::f16, true, true), (Widths{0, 64}));
+  EXPECT_EQ(widths({64, 64, 64}, DType::f64, true, true), (Widths{0, 32}));
+  EXPECT_EQ(widths({64, 64, 64}, DType::f32, false, true), (Widths{0, 32, 64}));
+  EXPECT_EQ(widths({64, 64, 8}, DType::f32, true, false), (Widths{0}));
 }
 
 TEST(UsualOverlap, IsNoneWhereBlocksAreCutAcrossRowsOrSendLittleUnlessTheHostTakesPartOrSomebodySaysSo) {
