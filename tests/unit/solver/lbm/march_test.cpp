@@ -68,11 +68,17 @@ Bits bits_of(const std::vector<Word>& words) {
   return {first, first + words.size() * sizeof(Word)};
 }
 
-template <class S, int width, WallTiles which = WallTiles::none>
+template <class S, int width, WallTiles which = WallTiles::none, bool plain = true, bool recursive = true>
 void march_as_cells(const Domain& d, int deepest = 5) {
-  using Collision = Regularised<typename S::Number, true, true>;
-  const Collision collision(Model{});
+  using Collision = Regularised<typename S::Number, plain, recursive>;
+  Model model;
+  if (!plain) {
+    model.force = {3e-4, -2e-4, 1e-4};
+    model.smagorinsky = 0.2;
+  }
+  const Collision collision(model);
   Rig<S> one_by_one(d), marched(d);
+  one_by_one.arrays.recursive = marched.arrays.recursive = recursive;
   const auto step = [&](Rig<S>& rig) {
     return StepCells<S, Collision>{MomentCells<S>(rig.arrays),
                                    reinterpret_cast<typename S::Word*>(rig.arrays.populations_out.origin), collision,
@@ -104,6 +110,21 @@ TYPED_TEST(MarchOf, PartsOfABlockGivesTheBitsOfSingleCells) {
   march_as_cells<TypeParam, 64>({{64, 5, 6}, 1});
   for (const int left_out : {1, 2}) march_as_cells<TypeParam, 32>({{37, 12, 9}, 1, 0, left_out});
 }
+
+template <class S, bool plain, bool recursive>
+void march_by_other_collisions() {
+  constexpr int usual = usual_tile_width(sizeof(typename S::Word));
+  march_as_cells<S, 96 - usual, WallTiles::none, plain, recursive>({{66, 9, 5}});
+  march_as_cells<S, usual, WallTiles::all, plain, recursive>({{34, 9, 4}, 1, 8u});
+  march_as_cells<S, usual, WallTiles::apart, plain, recursive>({{34, 9, 4}, 0, all_sides});
+}
+
+TYPED_TEST(MarchOf, UnderAForceWithEddiesGivesTheBitsOfSingleCells) {
+  march_by_other_collisions<TypeParam, false, true>();
+  march_by_other_collisions<TypeParam, false, false>();
+}
+
+TYPED_TEST(MarchOf, WithoutThirdOrderGivesTheBitsOfSingleCells) { march_by_other_collisions<TypeParam, true, false>(); }
 
 template <class S, WallTiles which>
 void march_between_walls() {
