@@ -11,6 +11,7 @@
 
 #include "api/python_common.hpp"
 #include "solver/lbm/fields.hpp"
+#include "solver/lbm/links/boundary_cells.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -103,9 +104,13 @@ void in_pieces(const Triangle& t, const F& f) {
     in_pieces(piece, f);
 }
 
-/// Links that cut a triangle from its fluid side: the sum of |c . n| over the velocities, halved, an area.
+/// Links that cut a triangle from its fluid side: the sum of |c . n| over the velocities, halved, an area; and the
+/// cells that they come from: those no farther from it than the longest |c . n|.
+struct Beside {
+  double links = 0, cells = 0;
+};
 template <class L>
-double links_through(const Triangle& t) {
+Beside beside(const Triangle& t) {
   Point u, v;
   for (int a = 0; a < 3; ++a) {
     u[a] = t[1][a] - t[0][a];
@@ -113,15 +118,21 @@ double links_through(const Triangle& t) {
   }
   const Point normal{u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2],
                      u[0] * v[1] - u[1] * v[0]};  // twice the area
-  double sum = 0;
-  for (const auto& c : L::velocity) sum += std::abs(c[0] * normal[0] + c[1] * normal[1] + c[2] * normal[2]);
-  return sum / 4;
+  double sum = 0, longest = 0;
+  for (const auto& c : L::velocity) {
+    const double across = std::abs(c[0] * normal[0] + c[1] * normal[1] + c[2] * normal[2]);
+    sum += across;
+    longest = std::max(longest, across);
+  }
+  return {sum / 4, longest / 2};
 }
 
-/// About the bytes that the links of a mesh take, by block: from the area of its triangles, without looking at cells.
+/// About the bytes that the links of a mesh take, by block, and by moments the cells beside it: from the area of its
+/// triangles, without looking at cells.
 std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
-                                     const std::vector<std::pair<Extent, Extent>>& blocks, const std::string& lattice) {
-  std::vector<double> links(blocks.size(), 0);
+                                     const std::vector<std::pair<Extent, Extent>>& blocks, const std::string& lattice,
+                                     const std::string& representation, const std::string& precision) {
+  std::vector<Beside> found(blocks.size());
   std::size_t last = 0;
   const auto block_of = [&](const Point& p) {
     const auto holds = [&](std::size_t n) {
@@ -145,12 +156,18 @@ std::vector<std::int64_t> link_bytes(const Mesh& mesh, double spacing,
       for (int a = 0; a < 3; ++a) middle[a] = (t[0][a] + t[1][a] + t[2][a]) / 3;
       const std::size_t block = block_of(middle);
       if (block == blocks.size()) return;
-      links[block] += lattice == "D3Q27" ? links_through<lbm::D3Q27>(t) : links_through<lbm::D3Q19>(t);
+      const Beside here = lattice == "D3Q27" ? beside<lbm::D3Q27>(t) : beside<lbm::D3Q19>(t);
+      found[block].links += here.links;
+      found[block].cells += here.cells;
     });
   }
+  constexpr double link_bytes = sizeof(lbm::WeightedLink) + sizeof(lbm::LoadLink);
+  const double cell_bytes = representation == "moments"
+                                ? static_cast<double>(lbm::boundary_cell_bytes(dtype_from_string(precision), true))
+                                : 0;
   std::vector<std::int64_t> bytes;
-  for (const double count : links)
-    bytes.push_back(static_cast<std::int64_t>(count * (sizeof(lbm::WeightedLink) + sizeof(lbm::LoadLink))));
+  for (const Beside& here : found)
+    bytes.push_back(static_cast<std::int64_t>(here.links * link_bytes + here.cells * cell_bytes));
   return bytes;
 }
 
@@ -216,7 +233,8 @@ void bind_bodies(nb::module_& m) {
       .def("transformed", &transformed_by, nb::arg("units"), nb::arg("scale"), nb::arg("rotate"), nb::arg("translate"))
       .def("with_images", &imaged, nb::arg("spacing"), nb::arg("cells"), nb::arg("periodic"), Release())
       .def("bounds", &bounds_of)
-      .def("link_bytes", &link_bytes, nb::arg("spacing"), nb::arg("blocks"), nb::arg("lattice"), Release())
+      .def("link_bytes", &link_bytes, nb::arg("spacing"), nb::arg("blocks"), nb::arg("lattice"),
+           nb::arg("representation"), nb::arg("precision"), Release())
       .def(
           "require_inside",
           [](const Mesh& self, const std::string& name, double spacing, const Extent& cells, const std::string& unit) {

@@ -117,8 +117,11 @@ def with_images(mesh: Any, body: Body, case: FlowCase) -> Any:
     return mesh.with_images(case.cell_edge, case.grid.cells, tuple(p and not c for p, c in axes))
 
 
-def link_memory(case: FlowCase, blocks: list[dict[str, Any]], lattice: str) -> dict[int, int]:
-    """Bytes of the bodies' links to the neighbours of a lattice, about, by device; in 2-D too few to count."""
+def link_memory(
+    case: FlowCase, blocks: list[dict[str, Any]], lattice: str, representation: str, precision: str
+) -> dict[int, int]:
+    """Bytes of the bodies' links to the neighbours of a lattice, about, by device; of a representation by moments those
+    of the cells beside bodies, too. In 2-D too few to count."""
     needed = dict.fromkeys((block["device"] for block in blocks), 0)
     if case.dimensions < 3:
         return needed
@@ -126,7 +129,7 @@ def link_memory(case: FlowCase, blocks: list[dict[str, Any]], lattice: str) -> d
     for name, body in case.bodies.items():
         with as_case_error(f"bodies.{name}: "):
             mesh = with_images(surface(body, case), body, case)
-            shares = mesh.link_bytes(case.cell_edge, boxes, lattice)
+            shares = mesh.link_bytes(case.cell_edge, boxes, lattice, representation, precision)
         for block, share in zip(blocks, shares, strict=True):
             needed[block["device"]] += share
     return needed

@@ -73,14 +73,17 @@ def checksums(case: LbmCase) -> dict[str, str]:
 def plan(case: LbmCase, machine: Any, options: Mapping[str, Any], thorough: bool = False) -> Plan:
     """The memory of bodies is known once they are cut, which takes its time: thorough."""
     made = None
-    if thorough and case.bodies and options["solids"] != "dense":
+    moments = case.lbm.representation == "moments"  # which keep all cells, whatever is solid
+    if thorough and case.bodies and options["solids"] != "dense" and not moments:
         with on_all_ranks():
             made = bodies.make(case)
     with as_case_error():
         found: Plan = core().plan(machine, options, made)
     if case.bodies and not made:
         with on_all_ranks():
-            links = bodies.link_memory(case, found["blocks"], case.lbm.lattice)
+            links = bodies.link_memory(
+                case, found["blocks"], case.lbm.lattice, case.lbm.representation, case.lbm.precision
+            )
         found["arrays"] += [{"device": d, "array": "links of bodies", "bytes": n} for d, n in links.items()]
     return found
 

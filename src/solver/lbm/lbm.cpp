@@ -92,7 +92,8 @@ const Tasks& Lbm::tasks() const { return impl_->tasks_at(impl_->state.step); }
 const Tasks& Lbm::tasks_at(int phase) const { return impl_->tasks_at(phase); }
 std::int64_t Lbm::bytes_of_cells() const {
   std::int64_t bytes = 0;
-  for (const auto& work : impl_->blocks) bytes += static_cast<std::int64_t>(work.words.bytes() + work.fluid.bytes());
+  for (const auto& work : impl_->blocks)
+    bytes += static_cast<std::int64_t>(work.words.bytes() + work.fluid.bytes()) + work.boundary.bytes();
   // Several of a rank's devices may be one and the same.
   const std::set<Device> devices(impl_->devices.begin(), impl_->devices.end());
   for (const Device device : devices) bytes += impl_->populations->bytes_on(device) + impl_->flags.bytes_on(device);

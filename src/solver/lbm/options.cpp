@@ -7,6 +7,7 @@
 #include "solver/lbm/by_moments/tiles.hpp"
 #include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
+#include "solver/lbm/links/boundary_cells.hpp"
 #include "solver/lbm/step/in_place_halo.hpp"
 
 namespace slipstream::lbm {
@@ -398,23 +399,19 @@ std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) 
   return bytes;
 }
 
-/// By moments: of the cells along sides, each with two numbers in lists, with what arrives at those where links bring
-/// it, and of the bits that find them.
+/// By moments: of the cells along sides, and of the bits that find them.
 std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& o) {
-  constexpr auto listed = static_cast<std::int64_t>(sizeof(BoundaryCell) + 3 * sizeof(std::uint32_t));
-  std::int64_t bytes = 0, found = 0;
+  std::int64_t bytes = 0;
   for (int side = 0; side < 2 * grid.dimensions(); ++side) {
     const int a = side / 2;
     if (!lies_along(grid, block.box, side)) continue;
     if (grid.periodic()[a] && o.density_drop[a] == 0) continue;
-    const std::int64_t cells = block.box.volume() / block.box.extent(a);
-    found += cells;
-    if (!is_resting_wall(o, side) || grid.periodic()[a])
-      bytes += cells * population_count(o.lattice) * static_cast<std::int64_t>(size_of(arithmetic(o.precision)));
+    bytes += block.box.volume() / block.box.extent(a) *
+             boundary_cell_bytes(o.precision, !is_resting_wall(o, side) || grid.periodic()[a]);
   }
   const Extent n = block.box.extents(), g = ghost_layers(grid, o);
   const std::int64_t words = (n[0] + 2 * g[0] + 31) / 32 * (n[1] + 2 * g[1]) * (n[2] + 2 * g[2]);
-  return bytes + found * listed + (found > 0 ? words * static_cast<std::int64_t>(sizeof(CellWord)) : 0);
+  return bytes > 0 ? bytes + words * static_cast<std::int64_t>(sizeof(CellWord)) : 0;
 }
 
 }  // namespace

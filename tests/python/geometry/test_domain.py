@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
-import slipstream._core  # noqa: F401
+import slipstream as slip
 from conftest import ROOT, Cli
 from slipstream.base.errors import CaseError
 from slipstream.case import blocks
@@ -138,3 +138,25 @@ def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
     assert 80 < per_link < 100
     sides = [array["bytes"] for array in plan["arrays"] if array["array"] == "links of sides"]
     assert sides[0] > 6 * 40 * 40 * 5 * 16
+
+
+@pytest.mark.parametrize("precision", ["f32", "f64"])
+def test_cells_beside_bodies_are_in_the_plan_of_moments(precision: str) -> None:
+    ball = {"shape": "sphere", "centre": (20.0, 20.0, 20.0), "radius": 12.0}
+
+    def lbm(bodies: dict[str, object]) -> slip.lbm.Simulation:
+        return slip.lbm.Simulation(
+            (40, 40, 40), viscosity=0.1, lid_speed=0.01, length=24.0, walls={}, periodic=(True, True, True),
+            force=(1e-6, 0.0, 0.0), bodies=bodies, representation="moments", precision=precision, backend="host",
+        )  # fmt: skip
+
+    def planned(made: slip.lbm.Simulation, representation: str) -> int:
+        blocks = [{"device": 0, "lo": (0, 0, 0), "hi": (40, 40, 40)}]
+        return bodies.link_memory(made.case, blocks, "D3Q19", representation, precision)[0]
+
+    past = lbm({"ball": ball})
+    taken = past.solver.bytes_of_cells() - lbm({}).solver.bytes_of_cells()
+    finding = 40**2 * 2 * 8  # bits by which cells are found
+    cells = planned(past, "moments") - planned(past, "populations")
+    # The layer outside of the ball is larger than its surface, by its thickness over the radius.
+    assert 0.89 < cells / (taken - finding) < 0.96

@@ -199,7 +199,7 @@ def test_flow_round_a_ball_at_a_corner_of_a_periodic_box_is_that_in_the_middle_m
     np.testing.assert_allclose(corner.velocity, moved, rtol=0, atol=1e-9 * moved.max())
     assert corner.loads()["ball"]["force"][0] == pytest.approx(middle.loads()["ball"]["force"][0], rel=1e-9)
     blocks = [{"device": 0, "lo": (0, 0, 0), "hi": (16, 14, 12)}]
-    needed = [bodies.link_memory(flow.case, blocks, "D3Q19")[0] for flow in (middle, corner)]
+    needed = [bodies.link_memory(flow.case, blocks, "D3Q19", "populations", "f64")[0] for flow in (middle, corner)]
     assert needed[1] == pytest.approx(needed[0], rel=0.02)
 
 

@@ -42,6 +42,12 @@ bool waits(const Cell& cell, const Box& cells, const Margins& waiting) {
 
 }  // namespace
 
+std::int64_t boundary_cell_bytes(DType precision, bool brought) {
+  constexpr auto number = static_cast<std::int64_t>(sizeof(std::uint32_t));
+  const auto arriving = D3Q19::q * static_cast<std::int64_t>(size_of(arithmetic(precision)));
+  return static_cast<std::int64_t>(sizeof(BoundaryCell)) + number + (brought ? number + arriving : 0);
+}
+
 BoundaryCells::BoundaryCells(Stream& stream, const Box& cells, const Extent& ghost, const Margins& waiting,
                              std::size_t number, Links& links)
     : cells_(cells_of(links)) {
@@ -94,6 +100,11 @@ void BoundaryCells::split(Stream& stream, const Box& interior) {
                                          [&](std::uint32_t n) { return interior.contains(place_of(cells_[n].cell)); });
   interior_ = static_cast<std::size_t>(rim - all.begin());
   stepped_ = upload(stream, all);
+}
+
+std::int64_t BoundaryCells::bytes() const {
+  return static_cast<std::int64_t>(on_device_.bytes() + words_.bytes() + arrivals_.bytes() + brought_.bytes() +
+                                   stepped_.bytes());
 }
 
 BoundaryArrays BoundaryCells::arrays() const {

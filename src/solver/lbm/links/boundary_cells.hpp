@@ -10,6 +10,9 @@
 
 namespace slipstream::lbm {
 
+/// Of one of them, with its numbers in lists, and with what arrives where links bring it.
+std::int64_t boundary_cell_bytes(DType precision, bool brought);
+
 class BoundaryCells {
  public:
   BoundaryCells() = default;
@@ -23,6 +26,8 @@ class BoundaryCells {
   void split(Stream& stream, const Box& interior);
 
   bool empty() const { return cells_.empty(); }
+  /// On the device.
+  std::int64_t bytes() const;
   BoundaryArrays arrays() const;
   /// That links bring populations to: before the exchange, or after it.
   std::span<const std::uint32_t> brought_to(bool exchanged) const;
