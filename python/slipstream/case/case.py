@@ -65,6 +65,11 @@ class Case(Table):
         return key.split(".")[0] in cls.free_tables
 
     @classmethod
+    def unread(cls, values: dict[str, Any]) -> frozenset[str]:
+        """Keys that mean nothing beside the others, by their values by key."""
+        return frozenset()
+
+    @classmethod
     def conversion(cls, before: dict[str, Any], now: dict[str, Any]) -> Conversion | None:
         """What [checkpoint] convert allows between a checkpoint and a case, both as values by key; None: nothing."""
         return None

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from slipstream.case.case import Conversion
 from slipstream.case.flow_case import FlowCase
-from slipstream.lbm.tables import LbmTable
+from slipstream.lbm.tables import BY_MAGIC, LbmTable
 
 #: What changes no bit of a flow.
 FREE_KEYS = frozenset(
@@ -22,6 +22,10 @@ class LbmCase(FlowCase):
     @classmethod
     def is_free(cls, key: str) -> bool:
         return super().is_free(key) or key in FREE_KEYS
+
+    @classmethod
+    def unread(cls, values: dict[str, Any]) -> frozenset[str]:
+        return frozenset() if values.get("lbm.collision") in BY_MAGIC else frozenset({"lbm.magic"})
 
     @classmethod
     def conversion(cls, before: dict[str, Any], now: dict[str, Any]) -> Conversion | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from slipstream.base.toml_text import Path
 from slipstream.flow.steadiness import side_speeds
 from slipstream.lbm.case import LbmCase
+from slipstream.lbm.tables import BY_MAGIC
 
 Problem = tuple[Path, str]
 
@@ -111,7 +112,7 @@ def _si_tau_remedies(case: LbmCase, tau_low: float) -> str:
 
 
 def _magic(case: LbmCase) -> Iterator[Problem]:
-    if case.lbm.collision not in ("TRT", "MRT"):
+    if case.lbm.collision not in BY_MAGIC:
         return
     factor = 3 * case.scales.viscosity
     low = ODD_LOW[case.lbm.precision]

@@ -94,9 +94,11 @@ def conversion(before: Flow, now: Flow) -> Conversion | None:
 
 
 def differences(before: Flow, now: Flow, free: frozenset[str] = frozenset()) -> list[str]:
-    """Keys in which two flows differ, with both values, but for those of `free`. A mesh is what its file holds,
-    wherever that lies; its path counts where one of the flows has no checksum of it."""
+    """Keys in which two flows differ, with both values, but for those of `free` and those that neither reads. A mesh is
+    what its file holds, wherever that lies; its path counts where one of the flows has no checksum of it."""
     old, new = _of_the_flow(before.text), _of_the_flow(now.text)
+    unread = solver_of(tomllib.loads(now.text)).case_type.unread
+    free |= unread(old) & unread(new)
     meshes = {f"bodies.{name}.mesh": name for name in before.meshes.keys() & now.meshes.keys()}
 
     def differ(key: str) -> bool:
