@@ -71,10 +71,11 @@ def _representation(case: LbmCase) -> Iterator[Problem]:
     lbm = case.lbm
     by_moments = lbm.representation == "moments"
     if (lbm.collision in BY_MOMENTS) != by_moments:
+        populations = "" if _has_no_cumulants(case) else ', or lbm.representation = "populations"'
         yield (
             ("lbm", "collision"),
-            f'"{lbm.collision}" needs more than the ten moments that a cell holds; take "regularised" or "recursive", '
-            'or lbm.representation = "populations"'
+            f'"{lbm.collision}" needs more than the ten moments that a cell holds; take "regularised" or "recursive"'
+            + populations
             if by_moments
             else f'"{lbm.collision}" runs with lbm.representation = "moments"; take that, or "SRT", "TRT" or "MRT"',
         )
@@ -113,9 +114,13 @@ def _representation(case: LbmCase) -> Iterator[Problem]:
             )
 
 
+def _has_no_cumulants(case: LbmCase) -> bool:
+    return case.lbm.collision == "cumulant" and case.lbm.lattice != "D3Q27"
+
+
 def _method(case: LbmCase) -> Iterator[Problem]:
     lattice = case.lbm.lattice
-    if case.lbm.collision == "cumulant" and lattice != "D3Q27":
+    if _has_no_cumulants(case) and case.lbm.representation == "populations":
         yield (
             ("lbm", "collision"),
             f'"cumulant" runs on lbm.lattice = "D3Q27", not on "{lattice}"; take that lattice, or "SRT", "TRT" or '

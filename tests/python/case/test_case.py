@@ -342,7 +342,10 @@ def test_moments_move_twenty_numbers_a_cell_and_are_recursive_unless_told(small:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["lbm.representation=moments", "lbm.collision=TRT"], "'TRT' needs more than the ten moments"),
+        *(
+            (["lbm.representation=moments", f"lbm.collision={one}"], f"'{one}' needs more than the ten moments")
+            for one in ("SRT", "TRT", "MRT", "cumulant")
+        ),
         (["lbm.collision=recursive"], "'recursive' runs with lbm.representation = 'moments'"),
         (
             ["lbm.representation=moments", "lbm.lattice=D3Q27"],
@@ -370,6 +373,15 @@ def test_what_ten_moments_cannot_do_is_an_error(small: Path, words: list[str], t
     with pytest.raises(CaseError) as error:
         load(small, words)
     assert told in str(error.value).replace('"', "'")
+
+
+def test_cumulants_by_moments_are_one_error_with_what_runs_on_the_lattice(cli: Cli, small: Path) -> None:
+    words = ["lbm.representation=moments", "lbm.collision=cumulant", "machine.backend=host"]
+    result = cli("run", "small.toml", *words, "-n", "2")
+    assert result.returncode == 2 and result.stderr.count("needs") == 1
+    said = " ".join(result.stderr.split())
+    assert 'take "regularised" or "recursive"' in said and "populations" not in said and "D3Q27" not in said
+    assert [path.name for path in small.parent.iterdir()] == ["small.toml"]
 
 
 def test_large_grid_reynolds_number_is_a_warning(cli: Cli, small: Path) -> None:
