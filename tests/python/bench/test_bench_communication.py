@@ -11,7 +11,7 @@ from rich.console import Console
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, registry
-from slipstream.bench.lbm import blocks, common, communication, frame, splits
+from slipstream.bench.lbm import blocks, common, communication, frame, splits, validation
 from slipstream.bench.lbm.splits import Choice, Setup
 
 Row = dict[str, Any]
@@ -188,6 +188,21 @@ def test_io_writes_checkpoints_that_wait_in_each_memory_and_leaves_none(
         # Steps go on between two looks at what has been written.
         assert row["steps_meanwhile"] > 0
     assert not list(tmp_path.glob(".slipstream-io-*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [("weak", 8), ("layout", 8), ("communication", 8), ("blocks", 6), ("frame", 8), ("validation", 16), ("io", 8)],
+)
+def test_experiments_take_collisions_of_moments(
+    measured: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, cells: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(validation, "MOMENTS", (200, 400))
+    monkeypatch.setattr(validation, "STEADY", 800)
+    rows = measured(f"lbm_{name}", [cells], "--collision", "recursive")
+    assert {(row["representation"], row["collision"]) for row in rows} == {("moments", "recursive")}
+    assert all(row.get("layout", "soa") == "soa" and row.get("populations_mb", 1) > 0 for row in rows)
 
 
 @pytest.mark.parametrize(

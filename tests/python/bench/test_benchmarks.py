@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Cli
 from rich.console import Console
 from slipstream.base.errors import CaseError
 from slipstream.bench import record, registry
@@ -161,6 +161,33 @@ def test_share_is_the_least_time_of_the_bytes_over_that_of_the_step(
     assert row["share"] == pytest.approx(sorted(shares)[1], rel=1e-4)
     assert (row["least_share"], row["most_share"]) == pytest.approx((min(shares), max(shares)), rel=1e-4)
     assert row["card"] and row["card"] in json.loads(path.read_text())["machine"]["name"]
+
+
+def test_rows_of_moments_name_them_and_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updates, "_pairs", lambda lbm, devices: [(50.0, 1e-3)])
+    words = ["--backend", "host", "--cells", "8", "--precision", "f32", "--representation", "moments"]
+    arguments = registry.parse(["lbm", *words, "--folder", str(tmp_path)])
+    arguments.action(arguments, Console(quiet=True))
+    (path,) = (tmp_path / "lbm").glob("*.json")
+    (row,) = json.loads(path.read_text())["rows"]
+    assert (row["representation"], row["collision"]) == ("moments", "recursive")
+    assert row["gbs"] / row["mlups"] == pytest.approx(0.08, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--collision", "TRT"], '"TRT" needs more than the ten moments'),
+        (["--lattice", "D3Q27"], 'moments cannot be had with "D3Q27"'),
+        (["--streaming", "in_place"], 'moments cannot be had with "in_place"'),
+        (["--layout", "aos"], 'moments cannot be had with "aos"'),
+    ],
+)
+def test_what_moments_cannot_do_is_not_measured(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+    result = cli("bench", "lbm", "--backend", "host", "--cells", "8", "--representation", "moments", *words)
+    assert result.returncode == 2 and result.stderr.count("error") == 1
+    assert said in " ".join(result.stderr.split())
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["lbm", "lbm_weak"])

@@ -100,7 +100,7 @@ def open_case(choice: Choice, grid: Triple, side: int) -> LbmCase:
     sides: dict[str, Any] = {"x-": {"kind": "velocity", "velocity": [1.0, 0.0, 0.0]}, "x+": {"kind": "pressure"}}
     data: dict[str, Any] = {
         "grid": {"cells": [side * count for count in grid]},
-        "lbm": {"precision": choice.precision, "lattice": choice.lattice, "collision": choice.collision},
+        "lbm": common.method_keys(choice),
         "physics": {"viscosity": 0.05, "lid_speed": 0.05},
         "boundaries": sides | {name: {"kind": "slip"} for name in ("y-", "y+", "z-", "z+")},
         "run": {"steps": 1},

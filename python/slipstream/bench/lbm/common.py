@@ -17,6 +17,7 @@ from slipstream.bench.exchange_setups import ROUTES
 from slipstream.bench.record import Row
 from slipstream.case.reader import Source, parse
 from slipstream.lbm.case import LbmCase
+from slipstream.lbm.tables import BY_MOMENTS
 
 STEPS, REPEATS = 200, 10
 
@@ -52,10 +53,27 @@ def add_options(parser: argparse.ArgumentParser, what: str = "cubes of N^3 cells
     options.method(parser)
 
 
+def representation(collision: str) -> str:
+    """The one that a collision runs by."""
+    return "moments" if collision in BY_MOMENTS else "populations"
+
+
+def method_keys(choice: Any) -> dict[str, Any]:
+    """Of [lbm]."""
+    return {
+        "precision": choice.precision,
+        "lattice": choice.lattice,
+        "representation": representation(choice.collision),
+        "collision": choice.collision,
+    }
+
+
 def method(choice: Any) -> Row:
-    """Columns of a row."""
+    """Columns of a row; those that name no representation are of populations."""
+    by = representation(choice.collision)
     return {
         "lattice": choice.lattice,
+        **({"representation": by} if by != "populations" else {}),
         "collision": choice.collision,
         "storage": choice.precision,
         "arithmetic": "f64" if choice.precision == "f64" else "f32",

@@ -65,7 +65,7 @@ def case_of(choice: Choice, cells: int, grid: Triple, nodes: int, rim: Triple | 
     cut = {"device_grid": list(grid)} if nodes == 1 else {}
     data: dict[str, Any] = {
         "grid": {"cells": record.grid_of(cells, grid), "periodic": [True] * 3},
-        "lbm": {"precision": choice.precision, "lattice": choice.lattice, "collision": choice.collision},
+        "lbm": common.method_keys(choice),
         "physics": {"viscosity": 0.05, "lid_speed": 0.05},
         "run": {"steps": 1},
         "machine": {"backend": choice.backend, "threads": choice.threads},

@@ -18,7 +18,6 @@ from slipstream.case.reader import Source, parse
 from slipstream.geometry import beads
 from slipstream.lbm import running
 from slipstream.lbm.case import LbmCase
-from slipstream.lbm.tables import BY_MOMENTS
 from slipstream.machine import discovery
 from slipstream.run import engine
 
@@ -58,10 +57,7 @@ def case_of(choice: Choice, cells: tuple[int, int, int], way: str, walls: bool =
         {
             "grid": {"cells": list(cells), "periodic": [not walls] * 3},
             "lbm": {
-                "precision": choice.precision,
-                "lattice": choice.lattice,
-                "representation": "moments" if choice.collision in BY_MOMENTS else "populations",
-                "collision": choice.collision,
+                **common.method_keys(choice),
                 "streaming": choice.streaming,
                 "solids": way,
             },

@@ -108,9 +108,7 @@ def case_of(choice: Choice, setup: Setup, nodes: int, cavity: bool = False, whol
     data: dict[str, Any] = {
         "grid": {"cells": grid(setup, whole), "periodic": [not cavity] * 3},
         "lbm": {
-            "precision": choice.precision,
-            "lattice": choice.lattice,
-            "collision": choice.collision,
+            **common.method_keys(choice),
             "layout": setup.layout,
             # 0: rows follow one another as they come.
             "alignment": setup.alignment or value,
@@ -163,7 +161,7 @@ def measure(experiment: Experiment, choice: Choice, setup: Setup) -> Row:
 
 
 def _bytes_of_populations(plan: Row) -> int:
-    return sum(array["bytes"] for array in plan["arrays"] if array["array"].startswith("populations"))
+    return sum(array["bytes"] for array in plan["arrays"] if array["array"].startswith(("populations", "moments")))
 
 
 def compare(experiment: Experiment, rows: list[Row]) -> None:
@@ -218,7 +216,11 @@ def run(experiment: Experiment, arguments: argparse.Namespace, console: Console)
     per_rank = choice.devices or experiment.devices(backend, ranks)
     if why := experiment.refusal(ranks * per_rank, ranks):
         raise CaseError(f"bench lbm_{experiment.name}: {why}")
-    found = list(experiment.setups(choice.cells or experiment.cells[backend], ranks * per_rank, ranks))
+    wanted = experiment.setups(choice.cells or experiment.cells[backend], ranks * per_rank, ranks)
+    # Moments have no other layout than the usual one.
+    found = [
+        setup for setup in wanted if setup.layout != "aos" or common.representation(choice.collision) == "populations"
+    ]
     if not found:
         raise CaseError(f"bench lbm_{experiment.name}: 1, 2 or 4 ranks, there are {ranks}")
     _check_cells(experiment, found)

@@ -114,7 +114,7 @@ def case_of(choice: Choice, cells: int, setup: Setup, variant: Variant) -> LbmCa
     """The thesis's cavity; its lid is y+ here."""
     data: dict[str, Any] = {
         "grid": {"cells": [cells] * 3},
-        "lbm": {"precision": choice.precision, "lattice": choice.lattice, "collision": choice.collision},
+        "lbm": common.method_keys(choice),
         "physics": {"viscosity": (1.0 / OMEGA - 0.5) / 3.0, "lid_speed": LID},
         "walls": {"y+": {"velocity": [1.0, 0.0, 0.0]}},
         "run": {"steps": 1},
@@ -173,7 +173,7 @@ def flow(choice: Choice, cells: int, setup: Setup, variant: Variant, moments: Se
         lbm.residual()
         lbm.advance(apart)
         change = lbm.residual() * case.scales.steps_per_time / apart / case.scales.lid_speed
-        values, lines = lbm.populations(), profiles.profiles(lbm, case)
+        values, lines = getattr(lbm, case.lbm.representation)(), profiles.profiles(lbm, case)
         if lines is not None:
             both = np.concatenate([line.velocity for line in lines])
             found.append(Moment(moment, hashlib.sha256(np.ascontiguousarray(values)).hexdigest(), both, change))
