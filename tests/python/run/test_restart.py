@@ -368,6 +368,36 @@ def test_restart_by_the_other_representation_says_what_is_lost(
         np.testing.assert_allclose(converted[column], straight[column], atol=0.02, err_msg=column)
 
 
+@pytest.mark.parametrize(
+    ("word", "difference"),
+    [
+        ("lbm.precision=f32", '  lbm.precision: "f64" in the checkpoint, "f32" in the case'),
+        ("physics.reynolds=50", "  physics.reynolds: 100.0 in the checkpoint, 50.0 in the case"),
+    ],
+)
+@pytest.mark.usefixtures("made")
+def test_conversion_allows_no_other_difference(cli: Cli, word: str, difference: str) -> None:
+    said = refusal(cli, "--restart", "last", *MOMENTS, "checkpoint.convert=true", "run.steps=80", word)
+    assert difference in said and "lbm.representation" not in said
+
+
+def test_restart_by_the_other_representation_in_16_bits_on_two_ranks(tmp_path: Path, small: Path, cli: Cli) -> None:
+    words = [*PLAIN[1:], "lbm.precision=f16"]
+    for more in (
+        ["lbm.collision=TRT", "checkpoint.every=40"],
+        [*MOMENTS, "run.steps=80", "--restart", "last", "checkpoint.convert=true", "-n", "2"],
+        ["lbm.collision=TRT", "run.steps=80", "output.folder=results/straight"],
+    ):
+        result = cli("run", "small.toml", *words, *more)
+        assert result.returncode == 0, result.stderr
+    converted, straight = (
+        np.genfromtxt(tmp_path / "results" / folder / "profiles.csv", delimiter=",", names=True)
+        for folder in ("small", "straight")
+    )
+    for column in straight.dtype.names:
+        np.testing.assert_allclose(converted[column], straight[column], atol=0.02, err_msg=column)
+
+
 def test_file_that_is_no_checkpoint_is_refused(made: Path, cli: Cli) -> None:
     assert "it is no checkpoint" in refusal(cli, "--restart", "small.toml")
     assert "there is no checkpoint 'none.h5'" in refusal(cli, "--restart", "none.h5")
@@ -390,6 +420,13 @@ def test_cases_differ_in_what_changes_the_flow_alone(small: Path) -> None:
     assert differences(before, Flow.of(load(small, free), "host")) == []
     changed = Flow.of(load(small, ["lbm.precision=f64", "grid.cells=[16,16,20]"]), "host")
     assert [line.split(":")[0] for line in differences(before, changed)] == ["grid.cells", "lbm.precision"]
+
+
+@pytest.mark.parametrize(("collision", "differ"), [("TRT", True), ("MRT", True), ("SRT", False), ("recursive", False)])
+def test_magic_number_may_change_where_no_collision_reads_it(small: Path, collision: str, differ: bool) -> None:
+    method = MOMENTS if collision == "recursive" else [f"lbm.collision={collision}"]
+    one, other = (Flow.of(load(small, [*method, f"lbm.magic={magic}"]), "host") for magic in (0.1875, 0.25))
+    assert [line.split(":")[0] for line in differences(one, other)] == (["lbm.magic"] if differ else [])
 
 
 def test_key_that_a_checkpoint_does_not_know_yet_has_its_default(small: Path) -> None:
