@@ -4,10 +4,17 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <slipstream/checkpoint.hpp>
+
 #include "solver/lbm/lattice.hpp"
+#include "support/lbm_flows.hpp"
+#include "support/vtkhdf_reading.hpp"
 
 namespace slipstream::lbm {
 namespace {
@@ -81,6 +88,31 @@ TEST(Translations, SixteenBitsKeepTheirScales) {
   by.by(reinterpret_cast<const std::byte*>(g.data()), reinterpret_cast<std::byte*>(again.data()), 1);
   const double scale[10] = {32768, 65536, 65536, 65536, 131072, 131072, 131072, 131072, 131072, 131072};
   for (std::size_t n = 0; n < 10; ++n) EXPECT_NEAR(float_of(again[n]) / scale[n], float_of(m[n]) / scale[n], 2e-5) << n;
+}
+
+// It holds populations by either representation.
+TEST(Translations, LeaveWhatAConvectiveSideRemembersAsItIs) {
+  const Options populations = outflow(DType::f64, Lattice::d3q19, Collision::trt),
+                moments = by_moments(populations, Collision::recursive);
+  const Communicator comm = Communicator::world();
+  const auto outlet = [](HostRun& run) {
+    Field& field = run.lbm.state()["outlet"];
+    return gather(Communicator::world(), field, field.grid().box());
+  };
+  for (const auto& [before, after] : {std::pair{populations, moments}, {moments, populations}}) {
+    HostRun first(before), second(after);
+    first.lbm.advance(60);
+    const std::string folder = testing_support::make_folder();
+    Checkpoints::Options where;
+    where.folder = folder;
+    Checkpoints checkpoints(comm, where);
+    checkpoints.begin(first.lbm.state(), "");
+    checkpoints.finish();
+    restore(comm, checkpoints.last(), second.lbm.state());
+    std::filesystem::remove_all(folder);
+    EXPECT_NE(outlet(first), std::vector<std::byte>(outlet(first).size()));
+    EXPECT_EQ(outlet(second), outlet(first));
+  }
 }
 
 }  // namespace
