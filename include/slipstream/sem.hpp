@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <slipstream/krylov.hpp>
 #include <slipstream/machine.hpp>
 #include <slipstream/stream.hpp>
+#include <slipstream/tuner.hpp>
 
 /// Spectral elements: polynomials of order N on hexahedra, known by their values at the Gauss-Lobatto-Legendre (GLL)
 /// points, which are the points of the quadrature too.
@@ -119,6 +121,7 @@ struct SpaceOptions {
   Factors factors = Factors::stored;
   bool gradient = false;  ///< keeps the metric, 72 B a point
   ExchangeOptions exchange;
+  std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
   bool overlap = true;  ///< apply() computes elements at the border of a device first; bits do not depend on it
 };
 

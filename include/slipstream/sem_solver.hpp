@@ -10,6 +10,7 @@
 
 #include <slipstream/sem.hpp>
 #include <slipstream/simulation.hpp>
+#include <slipstream/tuner.hpp>
 
 namespace slipstream::sem {
 
@@ -56,6 +57,7 @@ struct Options {
   bool exact_start = false;
   krylov::Options krylov;
   ExchangeOptions exchange;
+  std::optional<TuneOptions> tune = {};  ///< measure how sums travel; none: by rules
 };
 
 /// Of one moment, over the domain.

@@ -174,9 +174,9 @@ class Case(Table):
         """The flat dictionary that the compiled solver reads."""
         raise NotImplementedError
 
-    def exchange_options(self, *parts: str) -> dict[str, object]:
+    def exchange_options(self, part: str, *parts: str) -> dict[str, object]:
         """The named parts of [exchange] (EXCHANGE_PARTS), in the flat dictionary that compiled solvers read."""
-        keys = {key for part in parts for key in EXCHANGE_PARTS[part]} - {
+        keys = {key for name in (part, *parts) for key in EXCHANGE_PARTS[name]} - {
             "block"
         }  # share_blocks has put it into others
         found = self.exchange.model_dump(include=keys, exclude_none=True)

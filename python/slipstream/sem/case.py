@@ -157,7 +157,6 @@ class SemCase(Case):
 
     def options(self) -> dict[str, Any]:
         table = self.sem
-        keys = ("routes", "wait_limit", "throttle", "poison", "pack", "streams", "sync", "grouping", "teams", "chunk")
         same = ("lengths", "stretch", "deformation", "order", "equation", "diffusivity", "reaction", "tolerance")
         solved = ("most_iterations", "preconditioner", "degree")
         return {
@@ -171,5 +170,5 @@ class SemCase(Case):
             "sides": [(kind, self._given(given)) for kind, given in self.conditions],
             "source": self._given(table.source),
             "initial": self.start,
-            "exchange": {key: value for key, value in self.exchange_options().items() if key in keys},
+            "exchange": self.exchange_options("messages"),
         }

@@ -6,12 +6,18 @@ import numpy as np
 
 from slipstream.base.toml_text import Path
 from slipstream.case.sides import SIDES
+from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.sem.case import SemCase
 
 Problem = tuple[Path, str]
 
-#: Of [exchange]: elements are dealt out in order, and nothing is cut.
-_NOT_OURS = ("blocks_per_device", "block", "node_grid", "device_grid", "rim", "rim_processors", "placement", "coding")
+#: Keys of [exchange] that are not ours, and why.
+_NOT_OURS = {
+    **dict.fromkeys(EXCHANGE_PARTS["blocks"], "elements are dealt out in order, and nothing is cut"),
+    **dict.fromkeys(EXCHANGE_PARTS["rim"], "belongs to solvers with halos"),
+    "overlap": "sums travel while elements within a device are computed, always",
+    "coding": "rounded sums would keep a solve from its tolerance",
+}
 
 
 def problems(case: SemCase) -> list[Problem]:
@@ -70,9 +76,9 @@ def _equation(case: SemCase) -> Iterator[Problem]:
 
 
 def _exchange(case: SemCase) -> Iterator[Problem]:
-    for key in _NOT_OURS:
+    for key, why in _NOT_OURS.items():
         if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
-            yield ("exchange", key), "elements are dealt out in order, and sums travel as they are; leave the key out"
+            yield ("exchange", key), f"{why}; leave the key out"
 
 
 def _expressions(case: SemCase) -> Iterator[Problem]:

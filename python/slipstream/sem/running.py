@@ -9,6 +9,7 @@ from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
 from slipstream.case.solver import Fields, Monitor
+from slipstream.exchange.report import tuning_lines
 from slipstream.flow import expected
 from slipstream.run import solutions
 from slipstream.run.engine import Setup
@@ -36,6 +37,9 @@ class SemRun(PlainRun):
 
     def cautions(self) -> list[str]:
         return [*self.engine.cautions(), *filter(None, [self._idle])]
+
+    def notes(self) -> list[str]:
+        return tuning_lines(self.engine.tuning())
 
     def change(self, since: int) -> float:
         """The largest |du/dt| of the last step; where nothing goes over time, the true residual."""

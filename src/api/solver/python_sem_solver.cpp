@@ -88,7 +88,9 @@ sem::Options sem_options(const nb::dict& dict) {
   o.map = map_of(map);
   o.source = given(source);
   o.initial = function_of(initial);
-  o.exchange = exchange_options(exchange);
+  Watched watched;
+  o.exchange = exchange_options(exchange, &watched);
+  o.tune = watched.tune;
   require(sides.size() <= 6, "a box has six sides");
   for (std::size_t n = 0; n < sides.size(); ++n)
     o.sides[n / 2][n % 2] = {

@@ -36,7 +36,7 @@ Sem::Impl::Impl(const Communicator& c, const Machine& m, Options o)
     : comm(c),
       options(checked(c, o)),
       machine(m),
-      space(comm, machine, box_of(options), options.order, {options.factors, false, options.exchange}),
+      space(comm, machine, box_of(options), options.order, {options.factors, false, options.exchange, options.tune}),
       grid(plan_grid(machine, options, comm.rank())),
       solver(space),
       u(grid, field_options("u", true)),

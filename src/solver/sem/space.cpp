@@ -54,7 +54,8 @@ struct Space::Impl {
     std::vector<SharedPoints> shared;
     const std::int64_t block = elements_of_a_block(box.count());
     for (const Part& part : parts) shared.push_back({part.ids, part.first / block, block * cube});
-    sums.emplace(comm, machine, shared, GatherScatterOptions{DType::f64, 1, options.exchange});
+    sums.emplace(comm, machine, shared,
+                 GatherScatterOptions{.type = DType::f64, .exchange = options.exchange, .tune = options.tune});
     if (options.overlap && sums->exchange()) on_all_ranks(comm, [&] { list_borders(); });
     count_copies();
   }

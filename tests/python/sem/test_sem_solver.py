@@ -224,6 +224,32 @@ def test_run_on_two_devices_tells_of_the_messages_of_its_sums(cli: Cli, tmp_path
         assert any(word.isdigit() and int(word) > 0 and int(word) % 8 == 0 for word in words[3:]), words
 
 
+@pytest.mark.parametrize(
+    ("word", "routes", "why"),
+    [
+        ("exchange.routes=['staged']", {"staged"}, ""),
+        ("exchange.throttle=1 GB/s, 5 us", {"gpu_mpi"}, "the throttle slows messages that the host sends"),
+    ],
+)
+def test_sums_travel_as_the_table_exchange_says(
+    here: Cli, tmp_path: Path, word: str, routes: set[str], why: str
+) -> None:
+    words = ["machine.devices_per_rank=2", "machine.backend=host", "run.steps=1", "output.report=false"]
+    result = here("run", case(tmp_path, DIFFUSION), *words, word)
+    assert result.returncode == 0, result.stderr
+    table = json.loads((tmp_path / "results" / "spread" / "exchange.json").read_text())["rows"]
+    between = [row for row in table if row["source"] != row["target"]]
+    assert between and {row["route"] for row in between} == routes
+    assert all(why in row["reason"] for row in between), between
+
+
+def test_sums_are_measured_where_the_case_asks(cli: Cli, tmp_path: Path) -> None:
+    words = ["machine.devices_per_rank=2", "machine.backend=host", "run.steps=1", "output.report=false"]
+    result = cli("run", case(tmp_path, DIFFUSION), *words, "--retune", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert result.returncode == 0, result.stderr
+    assert "routes: measured in" in result.stdout
+
+
 def test_pictures_of_a_state_without_time_tell_none(here: Cli, tmp_path: Path) -> None:
     assert here("run", case(tmp_path, POISSON), "sem.deformation=0", "output.report=false").returncode == 0
     said = " ".join(here("check", "a.toml").stdout.split())
@@ -270,7 +296,10 @@ def test_samples_of_a_picture_lie_in_the_elements_where_they_belong(cli: Cli, tm
         (["sem.time_order=4"], "sem.time_order: should be 1, 2 or 3"),
         (["sem.start=exact"], "the times before the start from [exact], which is missing"),
         (["sem.reaction=1.0"], 'sem.reaction: belongs to equation = "helmholtz"'),
-        (["exchange.rim=auto"], "exchange.rim: elements are dealt out in order"),
+        (["exchange.rim=auto"], "exchange.rim: belongs to solvers with halos"),
+        (["exchange.block=[8,8,8]"], "exchange.block: elements are dealt out in order"),
+        (["exchange.overlap=on"], "exchange.overlap: sums travel while elements within a device are computed"),
+        (["exchange.coding=cast"], "exchange.coding: rounded sums would keep a solve from its tolerance"),
         (["sem.oder=3"], "did you mean 'order'?"),
     ],
 )
