@@ -51,14 +51,9 @@ void Exchange::Impl::prepare_routes() {
                 "): make the same libraries visible to all ranks, or name the routes to use");
   }
   for (const RouteKind kind : all_routes()) {
-    RouteSetup setup{comm,
-                     grid.machine(),
-                     {},
-                     options.knobs,
-                     hash,
-                     own->mpi(),
-                     first_free_tag(),
-                     std::max(options.wait_limit, least_patience)};
+    RouteSetup setup{comm,          grid.machine(),   {},
+                     options.knobs, options.throttle, hash,
+                     own->mpi(),    first_free_tag(), std::max(options.wait_limit, least_patience)};
     for (const auto& [devices, entry] : known)
       if (static_cast<RouteKind>(entry.route) == kind)
         setup.letters.push_back({devices.first, devices.second, static_cast<std::size_t>(entry.bytes)});

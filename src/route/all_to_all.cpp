@@ -221,11 +221,11 @@ PlaceRing AllToAll::incoming_places(const Message& message) const {
 }
 
 std::unique_ptr<Outlet> AllToAll::outlet(const Message& message) {
-  return std::make_unique<AllToAllOutlet>(*this, pieces_of(message.bytes, message.knobs, depth_ == 2));
+  return std::make_unique<AllToAllOutlet>(*this, pieces_of(message, depth_ == 2));
 }
 
 std::unique_ptr<Inlet> AllToAll::inlet(const Message& message) {
-  return std::make_unique<AllToAllInlet>(*this, pieces_of(message.bytes, message.knobs, depth_ == 2));
+  return std::make_unique<AllToAllInlet>(*this, pieces_of(message, depth_ == 2));
 }
 
 void AllToAll::meet() { check_mpi(MPI_Ibarrier(comm_, &request_), "meet the ranks of an exchange"); }

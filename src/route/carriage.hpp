@@ -21,7 +21,8 @@ struct Pieces {
 };
 /// `pipelined`: the pieces of a message are under way in different stages at once. A slow link brings small ones: what
 /// follows the last one is not its doing.
-Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined, const Throttle& throttle = {});
+Pieces pieces_of(std::size_t bytes, const Knobs& knobs, bool pipelined, const Throttle& throttle);
+inline Pieces pieces_of(const Message& m, bool pipelined) { return pieces_of(m.bytes, m.knobs, pipelined, m.throttle); }
 
 /// What every message starts with, so that mismatched calls are errors and not wrong numbers.
 struct Envelope {

@@ -35,7 +35,7 @@ HostSender::HostSender(const Message& message, const SendSite& site, bool staged
       // The caller's kernels store into memory of their device, all of it at once.
       straight_((goes_straight(message, staged) && !message.produced) || (!staged && mail_of(message))),
       lowering_(site.device),
-      pieces_(pieces_of(message.bytes, message.knobs, staged, message.throttle)),
+      pieces_(pieces_of(message, staged)),
       failure_(site.pulse.failure),
       ready_(site.device),
       lane_(lane_of(message, site.device)),
@@ -180,7 +180,7 @@ HostReceiver::HostReceiver(const Message& message, const ReceiveSite& site, bool
       uploads_(staged && !straight_),
       device_(site.device),
       lowering_(site.device),
-      pieces_(pieces_of(message.bytes, message.knobs, staged, message.throttle)),
+      pieces_(pieces_of(message, staged)),
       turn_{Event(site.device), Event(site.device)},
       landed_(site.device),
       lane_(lane_of(message, site.device)),

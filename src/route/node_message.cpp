@@ -12,13 +12,13 @@ constexpr std::size_t part_alignment = 512;
 static_assert(sizeof(Envelope) <= NodeMessage::head && NodeMessage::head % part_alignment == 0);
 
 /// Parts side by side, and the chunks that they fall into.
-void lay_out(NodeMessage& message, const Knobs& knobs) {
+void lay_out(NodeMessage& message, const Knobs& knobs, const Throttle& throttle) {
   std::size_t bytes = NodeMessage::head;
   for (auto& part : message.parts) {
     part.offset = bytes;
     bytes += round_up(part.pieces.bytes, part_alignment);
   }
-  message.chunks = pieces_of(bytes, knobs, true);
+  message.chunks = pieces_of(bytes, knobs, true, throttle);
   for (auto& part : message.parts) {
     part.first_chunk = static_cast<int>(part.offset / message.chunks.each);
     part.last_chunk = static_cast<int>((part.end() - 1) / message.chunks.each);
@@ -67,7 +67,7 @@ std::string NodeMessage::described() const {
 }
 
 std::vector<NodeMessage> node_messages(const Machine& machine, const std::vector<RouteSetup::Letter>& letters,
-                                       const Knobs& knobs) {
+                                       const Knobs& knobs, const Throttle& throttle) {
   std::map<std::pair<int, int>, NodeMessage> by_nodes;
   for (const auto& letter : letters) {
     const MachineDevice &source = machine.device(letter.source), &target = machine.device(letter.target);
@@ -80,12 +80,12 @@ std::vector<NodeMessage> node_messages(const Machine& machine, const std::vector
     part.target = letter.target;
     part.source_rank = source.rank;
     part.target_rank = target.rank;
-    part.pieces = pieces_of(letter.bytes, knobs, true);
+    part.pieces = pieces_of(letter.bytes, knobs, true, throttle);
   }
   std::vector<NodeMessage> messages;
   std::map<int, int> driven;
   for (auto& [nodes, message] : by_nodes) {
-    lay_out(message, knobs);
+    lay_out(message, knobs, throttle);
     std::set<int> senders, receivers;
     for (const auto& part : message.parts) {
       senders.insert(part.source_rank);

@@ -41,6 +41,6 @@ struct NodeMessage {
 
 /// Messages within a node are left out.
 std::vector<NodeMessage> node_messages(const Machine& machine, const std::vector<RouteSetup::Letter>& letters,
-                                       const Knobs& knobs);
+                                       const Knobs& knobs, const Throttle& throttle);
 
 }  // namespace slipstream

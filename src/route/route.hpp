@@ -55,6 +55,7 @@ struct RouteSetup {
   const Machine& machine;
   std::vector<Letter> letters;  ///< by source, then target
   Knobs knobs = {};
+  Throttle throttle = {};
   std::uint64_t plan = 0;
   MPI_Comm mpi = MPI_COMM_NULL;  ///< the exchange's own
   int tag = 0;                   ///< from here on no message of two devices uses it

@@ -256,6 +256,42 @@ INSTANTIATE_TEST_SUITE_P(Routes, TransposesInOneCall,
                                   to_string(called.calls) + "_by_" + std::to_string(called.devices);
                          });
 
+/// Messages of 1 MiB, which a throttle cuts finer than MPI does, by every call and by nodes of one rank.
+class SlowedTransposes : public testing::TestWithParam<Knobs> {};
+
+TEST_P(SlowedTransposes, BringEveryCellToItsPlace) {
+  const Communicator comm = Communicator::world();
+  if (const auto why = refusal_of(comm, GetParam().mpi); !why.empty()) GTEST_SKIP() << why;
+  const Machine machine = machine_here(Backend::host, 1, 1);
+  Drawn d;
+  d.cells = {64, 64, 64};
+  d.options.axes = {2, 1, 0};
+  d.from.name = "from";
+  d.to.name = "to";
+  d.from.type = d.to.type = DType::c128;
+  Rig rig(d, machine, comm.rank());
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, RouteKind::staged};
+  options.knobs = GetParam();
+  options.throttle = {1, 20};
+  options.wait_limit = 5;
+  run(comm, rig, options);
+}
+
+std::vector<Knobs> all_carriers() {
+  std::vector<Knobs> found;
+  for (const MpiCalls calls :
+       {MpiCalls::sends, MpiCalls::alltoallv, MpiCalls::ialltoallv, MpiCalls::put_fence, MpiCalls::put_lock})
+    found.emplace_back().mpi = calls;
+  found.emplace_back().grouping = Grouping::nodes;
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, SlowedTransposes, testing::ValuesIn(all_carriers()), [](const auto& info) {
+  const Knobs& knobs = info.param;
+  return knobs.grouping == Grouping::nodes ? std::string("nodes") : to_string(knobs.mpi);
+});
+
 /// Rank 0 goes on alone, and gives up; rank 1 comes later, and gives up, too.
 TEST(TransposesInOneCallInTime, TellOfARankThatDoesNotCome) {
   const Communicator comm = Communicator::world();

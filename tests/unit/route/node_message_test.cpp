@@ -40,7 +40,7 @@ std::vector<RouteSetup::Letter> letters_of(const Machine& machine, unsigned seed
 TEST(NodeMessages, HoldEachMessageBetweenNodesOnceAndNoneWithin) {
   const Machine machine = machine_of(3, 2, 2);
   std::map<std::pair<int, int>, int> seen;
-  for (const NodeMessage& message : node_messages(machine, letters_of(machine), {}))
+  for (const NodeMessage& message : node_messages(machine, letters_of(machine), {}, {}))
     for (const auto& part : message.parts) {
       ++seen[{part.source, part.target}];
       EXPECT_EQ(machine.device(part.source).node, message.from);
@@ -54,12 +54,12 @@ TEST(NodeMessages, HoldEachMessageBetweenNodesOnceAndNoneWithin) {
 
 TEST(NodeMessages, AreOneForEachPairOfNodes) {
   const Machine machine = machine_of(4, 2, 3);
-  EXPECT_EQ(node_messages(machine, letters_of(machine), {}).size(), 4u * 3u);
+  EXPECT_EQ(node_messages(machine, letters_of(machine), {}, {}).size(), 4u * 3u);
 }
 
 TEST(NodeMessages, GiveNoTwoPartsTheSameBytes) {
   const Machine machine = machine_of(2, 2, 3);
-  for (const NodeMessage& message : node_messages(machine, letters_of(machine), {})) {
+  for (const NodeMessage& message : node_messages(machine, letters_of(machine), {}, {})) {
     std::size_t end = NodeMessage::head;
     for (const auto& part : message.parts) {
       EXPECT_GE(part.offset, end);
@@ -72,7 +72,7 @@ TEST(NodeMessages, GiveNoTwoPartsTheSameBytes) {
 TEST(NodeMessages, AreDrivenByRanksWithPartsInTurn) {
   const Machine machine = machine_of(5, 4, 1);
   std::map<int, int> driven;
-  for (const NodeMessage& message : node_messages(machine, letters_of(machine), {})) {
+  for (const NodeMessage& message : node_messages(machine, letters_of(machine), {}, {})) {
     EXPECT_EQ(message.sender / 4, message.from);
     EXPECT_EQ(message.receiver / 4, message.to);
     ++driven[message.sender];
@@ -84,7 +84,7 @@ TEST(NodeMessages, AreDrivenByRanksWithPartsInTurn) {
 
 TEST(NodeMessages, AreDrivenByNoRankWithoutAPart) {
   const Machine machine = machine_of(2, 3, 1);
-  const auto messages = node_messages(machine, {{1, 5, 100}, {2, 4, 100}}, {});
+  const auto messages = node_messages(machine, {{1, 5, 100}, {2, 4, 100}}, {}, {});
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_TRUE(messages[0].sender == 1 || messages[0].sender == 2);
   EXPECT_TRUE(messages[0].receiver == 4 || messages[0].receiver == 5);
@@ -96,7 +96,7 @@ TEST(NodeMessages, KnowWhichPiecesLieInWhichChunks) {
   for (const std::int64_t size : {512, 1536, 4096, 0}) {
     Knobs knobs;
     knobs.chunk = size;
-    for (const NodeMessage& message : node_messages(machine, letters_of(machine, 7), knobs))
+    for (const NodeMessage& message : node_messages(machine, letters_of(machine, 7), knobs, {}))
       for (const auto& part : message.parts)
         for (int chunk = 0; chunk < message.chunks.count(); ++chunk) {
           const std::size_t begin = message.chunks.at(chunk), end = begin + message.chunks.size(chunk);
@@ -116,7 +116,7 @@ TEST(NodeMessages, KnowWhichPiecesLieInWhichChunks) {
 
 TEST(NodeMessages, SayWhoSendsAndReceivesThem) {
   const Machine machine = machine_of(2, 2, 1);
-  const auto messages = node_messages(machine, letters_of(machine), {});
+  const auto messages = node_messages(machine, letters_of(machine), {}, {});
   EXPECT_EQ(messages.at(0).described(),
             "the message of node 0 to node 1 (rank 0 sends it, with parts of ranks 0 and 1; rank 2 receives it)");
 }
