@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from slipstream.exchange import arrays
-from slipstream.exchange.grid import Grid, Triple
+from slipstream.exchange.grid import Grid, Triple, refuse_together
 
 #: What arrays tell of a field.
 KIND = ("type", "components")
@@ -91,14 +91,11 @@ def _placed(grid: Grid, array: arrays.Described, components: int | None, layout:
 
 
 def agree(comm: Any, problem: str, items: list[dict[str, Any]]) -> None:
-    """Collective: what one rank must refuse is an error on all, so that no rank is left waiting. Ranks without blocks
-    learn from the others what the fields hold."""
+    """Refuses what some rank must, and ranks without blocks learn from the others what the fields hold. Collective."""
+    refuse_together(comm, problem)
     kinds = [[item[key] for key in KIND] if item["arrays"] else None for item in items]
-    mine = {"problem": problem, "names": [item["name"] for item in items], "kinds": kinds}
+    mine = {"names": [item["name"] for item in items], "kinds": kinds}
     everyone = [json.loads(text) for text in comm.all_gather(json.dumps(mine))]
-    for rank, theirs in enumerate(everyone):
-        if theirs["problem"]:
-            raise ValueError(theirs["problem"] if comm.size == 1 else f"rank {rank}: {theirs['problem']}")
     for rank, theirs in enumerate(everyone):
         if theirs["names"] != everyone[0]["names"]:
             both = [", ".join(each["names"]) for each in (everyone[0], theirs)]

@@ -24,6 +24,13 @@ def communicator(comm: Any = None) -> Any:
     return core().Communicator.from_handle(comm if isinstance(comm, int) else comm.py2f())
 
 
+def refuse_together(comm: Any, problem: str) -> None:
+    """Collective: what one rank must refuse is an error on all, so that no rank is left waiting."""
+    for rank, theirs in enumerate(comm.all_gather(problem)):
+        if theirs:
+            raise ValueError(theirs if comm.size == 1 else f"rank {rank}: {theirs}")
+
+
 class Grid:
     """A box of cells, cut into blocks on the devices of all ranks. Collective.
 
@@ -53,12 +60,16 @@ class Grid:
         placement: str = "theoretical",
         **options: Any,
     ) -> None:
-        if len(cells) not in (2, 3):
-            raise ValueError(f"cells: give two or three extents, not {len(cells)}")
+        self.comm = communicator(comm)
+        problem = "" if len(cells) in (2, 3) else f"cells: give two or three extents, not {len(cells)}"
+        try:
+            own = [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in boxes or ()]
+        except (TypeError, ValueError):
+            problem = problem or "boxes: give each as (lo, hi, device), with lo and hi of one number per axis"
+        refuse_together(self.comm, problem)
         self.axes = len(cells)
         self.cells: Triple = (*cells, 1)[:3]
         self.periodic = (*periodic, False)[:3]
-        self.comm = communicator(comm)
         self.backend = choose_backend(backend)
         self.machine = core().Machine.discover(
             self.backend,
@@ -69,11 +80,11 @@ class Grid:
             comm=self.comm,
         )
         if boxes is not None:
-            options["boxes"] = [((*lo, 0)[:3], (*hi, 1)[:3], device) for lo, hi, device in boxes]
+            options["boxes"] = own
         elif placement == "measured":
             options["measured_gb_per_s"] = core().measure_rates(self.machine, comm=self.comm)
         options |= {"periodic": self.periodic, "placement": placement}
-        self._take(core().Grid(self.cells, self.machine, self.comm.rank, options))
+        self._take(core().Grid(self.cells, self.machine, self.comm, options))
 
     @classmethod
     def _cut_as(cls, like: "Grid", cells: Triple, inner: Any) -> "Grid":

@@ -16,14 +16,16 @@ class Transpose(Running):
     begin, end and close together.
 
     source, target: grids on the same devices, cut in any way. axes: where each axis of the source goes, x first;
-        (0, 1, 2) moves cells between blocks and turns nothing, (2, 1, 0) changes x for z.
-    arrays, into: an array for each local block of the source and of the target (lists where there are several); of any
-        number format, complex ones too. Both may be the same memory: what lies where it would go is not moved, all else
-        by way of memory of the exchange, and bind() cannot change arrays. ghost: layers round the blocks in both,
-        which are neither read nor written.
+        (0, 1, 2) moves cells between blocks and turns nothing, (2, 1, 0) changes x for z. Two of grids of two extents.
+    arrays, into: an array for each local block of the source and of the target (lists where there are several), or both
+        by name, {"u": ..., "v": ...}, for fields that lie apart and travel in one exchange; of any number format,
+        complex ones too. Both may be the same memory: what lies where it would go is not moved, all else by way of
+        memory of the exchange. ghost: layers round the blocks in both, which are neither read nor written.
     layout: "soa", "aos" or "soa_z", of both, or a pair.
-    kept: by axis of the source (0, 1, 2), the ranges (first, behind) of cells that travel; others stay, and what the
-        target holds for them stays as it is. The modes of a Fourier transform that truncation leaves.
+    kept: by axis of the source (0, 1, 2), the ranges (first, behind) of cells that travel, one or more; others stay,
+        and what the target holds for them stays as it is. The modes of a Fourier transform that truncation leaves.
+    rebinds: True lets bind() give other arrays, which must not lie in the same memory. Between ranks, all values go
+        through slots then: who stores into an array must know it.
     coding: how values travel: "raw", "cast" or "cast to bf16", as Exchange has it.
     routes, options: as Exchange has them; tune among them.
 
@@ -41,46 +43,86 @@ class Transpose(Running):
         ghost: int | Sequence[int] = 0,
         layout: str | tuple[str, str] = "soa",
         kept: Mapping[int, Sequence[tuple[int, int]]] | None = None,
+        rebinds: bool = False,
         coding: str = "raw",
         routes: str | Sequence[str] = (),
         **options: Any,
     ) -> None:
-        how: dict[str, Any] = {"coding": coding}
+        how: dict[str, Any] = {"rebinds": rebinds, "coding": coding}
 
         def described() -> Iterator[dict[str, Any]]:
             layouts = (layout, layout) if isinstance(layout, str) else layout
+            if len(layouts) != 2:
+                raise ValueError(f"layout: give one, or a pair for source and target, not {len(layouts)}")
             options["routes"] = [routes] if isinstance(routes, str) else list(routes)
-            how["axes"] = (*axes, 2)[:3]
-            how["kept"] = [list((kept or {}).get(axis, ())) for axis in range(3)]
-            self._ends = [
+            how["axes"] = _axes(axes, source.axes)
+            how["kept"] = _kept(kept or {})
+            self._ends = (
                 _End(source, "source", layouts[0], source.triple(ghost)),
                 _End(target, "target", layouts[1], target.triple(ghost)),
-            ]
-            for end, given in zip(self._ends, (arrays, into), strict=True):
-                yield end.item(given)
+            )
+            given = (_named(arrays), _named(into))
+            self._names = list(given[0])
+            if self._names != list(given[1]):
+                names = [", ".join(filter(None, each)) or "none by name" for each in given]
+                raise ValueError(f"arrays has the fields {names[0]}, into {names[1]}: give the same, in the same order")
+            for name in self._names:
+                for end, of in zip(self._ends, given, strict=True):
+                    yield end.item(name, of[name])
 
         items, problem = fields.described(described())
         fields.agree(source.comm, problem, items)
-        self._kind = [items[0][key] for key in fields.KIND]
-        inner = core().ArrayExchange(source.comm, source._grid, target._grid, *items, how, options)
-        super().__init__(source, inner, [arrays, into])
+        pairs = list(zip(items[::2], items[1::2], strict=True))
+        self._kinds = [[item[key] for key in fields.KIND] for item, _ in pairs]
+        self._rebinds = rebinds
+        inner = core().ArrayExchange(source.comm, source._grid, target._grid, pairs, how, options)
+        super().__init__(source, inner, [_named(arrays), _named(into)])
 
     def bind(self, arrays: Any = None, into: Any = None, stream: Any = None) -> None:
         """From now on moves `arrays`, or fills `into`: others of the same shapes and number format, whose addresses
-        have the same rest by 16 as those that it was made with. Nothing is planned again. The change is ordered behind
-        what the stream holds. Not collective."""
+        have the same rest by 16 as those that it was made with; where these were given by name, by name too, all or
+        some. Nothing is planned again. The change is ordered behind what the stream holds. Needs rebinds=True. Not
+        collective."""
+        if not self._rebinds:
+            raise ValueError("this transpose was made for its arrays alone: make it with rebinds=True")
         natives = native_streams(self.grid, stream)
         for index, given in enumerate((arrays, into)):
-            if given is None:
-                continue
-            item = self._ends[index].item(given)
-            kind = [item[key] for key in fields.KIND]
-            if item["arrays"] and kind != self._kind:
-                raise ValueError(
-                    f"arrays of {kind[1]} x {kind[0]} cannot take the place of {self._kind[1]} x {self._kind[0]}"
-                )
-            self._exchange.bind(index == 0, [array["pointer"] for array in item["arrays"]], natives)
-            self._arrays[index] = given
+            for name, one in ({} if given is None else _named(given)).items():
+                if name not in self._names:
+                    raise ValueError(f"the transpose has no field named '{name}': it has {', '.join(self._names)}")
+                number = self._names.index(name)
+                item, known = self._ends[index].item(name, one), self._kinds[number]
+                kind = [item[key] for key in fields.KIND]
+                if item["arrays"] and kind != known:
+                    raise ValueError(
+                        f"arrays of {kind[1]} x {kind[0]} cannot take the place of {known[1]} x {known[0]}"
+                    )
+                pointers = [array["pointer"] for array in item["arrays"]]
+                self._exchange.bind(number, index == 0, pointers, natives)
+                self._arrays[index][name] = one
+
+
+def _named(given: Any) -> dict[str, Any]:
+    """Arrays by name; one field has none."""
+    return dict(given) if isinstance(given, Mapping) else {"": given}
+
+
+def _axes(given: Sequence[int], extents: int) -> Axes:
+    """Of three axes, z staying where it is in grids of two extents."""
+    if len(given) != 3 and len(given) != extents:
+        raise ValueError(f"axes: give one for each of the grid's {extents} axes, not {len(given)}")
+    x, y, z = (*given, 2)[:3]
+    return (x, y, z)
+
+
+def _kept(given: Mapping[int, Sequence[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
+    """Ranges by axis."""
+    for axis, ranges in given.items():
+        if axis not in (0, 1, 2):
+            raise ValueError(f"kept: {axis!r} is no axis of the source: name 0, 1 or 2")
+        if not len(ranges):
+            raise ValueError(f"kept: axis {axis} has no range: give one or more, or leave it out and all cells travel")
+    return [list(given.get(axis, ())) for axis in range(3)]
 
 
 class _End:
@@ -90,5 +132,6 @@ class _End:
         self.grid, self.name, self.layout = grid, name, layout
         self.widths = {"ghost": ghost, "padding": (0, 0, 0)}
 
-    def item(self, given: Any) -> dict[str, Any]:
-        return fields.item(self.grid, self.name, given, self.widths, self.layout, {})
+    def item(self, name: str, given: Any) -> dict[str, Any]:
+        shown = f"{self.name} {name}" if name else self.name
+        return fields.item(self.grid, shown, given, self.widths, self.layout, {})

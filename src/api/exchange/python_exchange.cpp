@@ -87,6 +87,7 @@ struct Wanted {
   Halo::Options halo;
   Op op = Op::copy;  ///< copy: ghosts are filled; others: what they hold goes the other way
   Transpose::Options transpose;
+  bool rebinds = false;
   Coding coding;
 };
 
@@ -115,6 +116,7 @@ Wanted transposed_from(const nb::dict& source, const nb::dict& target, const nb:
   w.target = given_from(to);
   options.read("axes", w.transpose.axes);
   options.read("kept", w.transpose.kept);
+  options.read("rebinds", w.rebinds);
   std::string coding = "raw";
   options.read("coding", coding);
   w.coding = coding_from_string(coding);
@@ -151,9 +153,15 @@ class ArrayExchange {
       Field* const source = &fields_.back();
       if (w.target) fields_.push_back(Field::adopt(comm, *target, w.target->field, w.target->arrays));
       Field* const to = w.target ? &fields_.back() : nullptr;
-      const bool rebinds = to && comm.all(!share_memory(*source, *to));
-      items.push_back({patterns_[n].get(), source, to, rebinds, w.coding});
+      items.push_back({patterns_[n].get(), source, to, w.rebinds, w.coding});
     }
+    on_all_ranks(comm, [&] {
+      for (const ExchangeItem& a : items)
+        for (const ExchangeItem& b : items)
+          require(!a.rebinds || !share_memory(*a.source, b.to()),
+                  "what is bound anew must lie apart, and field '" + a.source->options().name +
+                      "' shares memory with '" + b.to().options().name + "': leave rebinds out, or give other arrays");
+    });
     ExchangeOptions& options = asked.options;
     if (asked.watched.trace) options.trace = &trace_.emplace();
     tuning_.options = options;
@@ -174,11 +182,11 @@ class ArrayExchange {
     finish();
   }
 
-  /// The first item's: other arrays take the places of its own.
-  void bind(bool source, const std::vector<std::uintptr_t>& pointers, const std::vector<std::uintptr_t>& natives) {
+  void bind(std::size_t item, bool source, const std::vector<std::uintptr_t>& pointers,
+            const std::vector<std::uintptr_t>& natives) {
     std::vector<void*> arrays;
     for (const std::uintptr_t pointer : pointers) arrays.push_back(reinterpret_cast<void*>(pointer));
-    exchange().bind(0, source ? ItemEnd::source : ItemEnd::target, arrays, streams_.of(natives));
+    exchange().bind(item, source ? ItemEnd::source : ItemEnd::target, arrays, streams_.of(natives));
   }
 
   void swap(const std::string& name) {
@@ -326,10 +334,11 @@ void bind_grid(nb::module_& m) {
   nb::class_<Grid>(m, "Grid", "A box of cells cut into blocks on the devices of a machine.")
       .def(
           "__init__",
-          [](Grid* self, const Extent& cells, const Machine& machine, int rank, const nb::dict& options) {
-            new (self) Grid(grid_from(cells, machine, rank, options));
+          [](Grid* self, const Extent& cells, const Machine& machine, const Communicator& comm,
+             const nb::dict& options) {
+            new (self) Grid(on_every_rank(comm, [&] { return grid_from(cells, machine, comm.rank(), options); }));
           },
-          nb::arg("cells"), nb::arg("machine"), nb::arg("rank"), nb::arg("options"))
+          nb::arg("cells"), nb::arg("machine"), nb::arg("comm"), nb::arg("options"), "Collective.")
       .def("blocks",
            [](const Grid& grid) {
              nb::list all;
@@ -372,15 +381,20 @@ void bind_exchange(nb::module_& m) {
           nb::arg("comm"), nb::arg("grid"), nb::arg("fields"), nb::arg("options"), nb::keep_alive<1, 3>())
       .def(
           "__init__",
-          [](ArrayExchange* self, const Communicator& comm, const Grid& grid, const Grid& target, const nb::dict& from,
-             const nb::dict& into, const nb::dict& how, const nb::dict& options) {
-            Asked asked = on_every_rank(comm, [&] { return asked_from({transposed_from(from, into, how)}, options); });
+          [](ArrayExchange* self, const Communicator& comm, const Grid& grid, const Grid& target,
+             const std::vector<std::pair<nb::dict, nb::dict>>& fields, const nb::dict& how, const nb::dict& options) {
+            Asked asked = on_every_rank(comm, [&] {
+              std::vector<Wanted> wanted;
+              for (const auto& [from, into] : fields) wanted.push_back(transposed_from(from, into, how));
+              return asked_from(std::move(wanted), options);
+            });
             nb::gil_scoped_release release;
             new (self) ArrayExchange(comm, grid, &target, std::move(asked));
           },
-          nb::arg("comm"), nb::arg("grid"), nb::arg("target"), nb::arg("arrays"), nb::arg("into"), nb::arg("how"),
-          nb::arg("options"), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
-      .def("bind", &ArrayExchange::bind, nb::arg("source"), nb::arg("pointers"), nb::arg("streams"), Release())
+          nb::arg("comm"), nb::arg("grid"), nb::arg("target"), nb::arg("fields"), nb::arg("how"), nb::arg("options"),
+          nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+      .def("bind", &ArrayExchange::bind, nb::arg("item"), nb::arg("source"), nb::arg("pointers"), nb::arg("streams"),
+           Release())
       .def("begin", &ArrayExchange::begin, nb::arg("streams"), Release())
       .def("end", &ArrayExchange::end, nb::arg("streams"), Release())
       .def("run", &ArrayExchange::run, nb::arg("streams"), Release())

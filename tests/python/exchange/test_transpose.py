@@ -1,5 +1,8 @@
 """Transposes from Python: NumPy's own is the oracle."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import slipstream as ss
@@ -28,7 +31,7 @@ def test_every_cell_comes_to_its_place(axes: tuple[int, int, int], dtype: str) -
     # NumPy's axes count from the slowest.
     wanted = np.moveaxis(u, (2, 1, 0), [2 - to for to in axes])
     into = [np.zeros_like(part) for part in parts(target, wanted)]
-    with ss.Transpose(source, target, parts(source, u), into, axes=axes) as transpose:
+    with ss.Transpose(source, target, parts(source, u), into, axes=axes, rebinds=True) as transpose:
         transpose.run()
         assert all((a == b).all() for a, b in zip(into, parts(target, wanted), strict=True))
         others, zeros = parts(source, 2 * u), [np.zeros_like(part) for part in into]
@@ -49,8 +52,10 @@ def test_an_array_may_be_transposed_onto_itself(axes: tuple[int, int, int]) -> N
     seen = [part.reshape(target.array_shape(0, block=n)) for n, part in enumerate(memory)]
     with ss.Transpose(source, target, memory, seen, axes=axes) as transpose:
         transpose.run()
-        with pytest.raises(RuntimeError, match="was made for its fields' arrays alone"):
+        with pytest.raises(ValueError, match="was made for its arrays alone: make it with rebinds=True"):
             transpose.bind([part.copy() for part in memory])
+    with pytest.raises(RuntimeError, match="field 'source' shares memory with 'target': leave rebinds out"):
+        ss.Transpose(source, target, memory, seen, axes=axes, rebinds=True)
     wanted = np.moveaxis(u, (2, 1, 0), [2 - to for to in axes])
     assert all((a == b).all() for a, b in zip(seen, parts(target, wanted), strict=True))
 
@@ -75,6 +80,75 @@ def test_what_truncation_leaves_travels_and_nothing_else() -> None:
     assert (v == wanted).all()
 
 
+def test_fields_that_lie_apart_travel_in_one_exchange() -> None:
+    cells = (8, 6, 4)
+    source = ss.Grid(cells, backend="host", devices_per_rank=2, device_grid=(1, 1, 2))
+    target = ss.Grid(cells[::-1], backend="host", devices_per_rank=2, device_grid=(1, 1, 2))
+    given = {"u": whole(cells, "float64", 1), "v": whole(cells, "complex64", 2), "w": whole(cells, "float64", 3)}
+    arrays = {name: parts(source, u) for name, u in given.items()}
+    into = {name: parts(target, np.zeros_like(u.T)) for name, u in given.items()}
+
+    def arrived(name: str, u: NDArray[np.generic]) -> bool:
+        return all((a == b).all() for a, b in zip(into[name], parts(target, u.T), strict=True))
+
+    with ss.Transpose(source, target, arrays, into, axes=(2, 1, 0), rebinds=True) as transpose:
+        transpose.run()
+        assert all(arrived(name, u) for name, u in given.items())
+        # One message for each pair of devices, whatever the number of fields.
+        assert len([m for m in transpose.messages() if m["source"] != m["target"]]) == 2
+        transpose.bind({"v": parts(source, 2 * given["v"])})
+        transpose.run()
+        assert arrived("v", 2 * given["v"]) and arrived("w", given["w"])
+        with pytest.raises(ValueError, match="no field named 'q': it has u, v, w"):
+            transpose.bind(into={"q": into["u"]})
+    with pytest.raises(ValueError, match=r"arrays has the fields u, v, w, into v: give the same, in the same order"):
+        ss.Transpose(source, target, arrays, {"v": into["v"]}, axes=(2, 1, 0))
+
+
+BAD_ON_ONE_RANK = """
+import json
+
+import numpy as np
+import slipstream as ss
+
+rank, said = ss.world().rank, []
+grid = ss.Grid((8, 8, 8), backend="host")
+u, v = (np.zeros(grid.array_shape(0)) for _ in range(2))
+for bad in [{"axes": (2, 1, 0, 5)}, {"axes": (1, 0)}, {"kept": {3: [(0, 1)]}}, {"kept": {0: []}}, {"layout": ("soa",)}]:
+    try:
+        ss.Transpose(grid, grid, u, v, **(bad if rank == 1 else {}))
+    except (ValueError, RuntimeError) as error:
+        said.append(str(error))
+halves = [((0, 0, 0), (8, 8, 4), 0), ((0, 0, 4), (8, 8, 8), 1)]
+for bad in [halves[:1], [((0, 0, 0), (8, 8, 4))], [*halves[:1], ((0, 0, 4), (8, 8, 8), 7)]]:
+    try:
+        ss.Grid((8, 8, 8), backend="host", boxes=bad if rank == 1 else halves)
+    except (ValueError, RuntimeError) as error:
+        said.append(str(error))
+everyone = ss.world().all_gather(json.dumps(said))
+if rank == 0:
+    print(json.dumps([json.loads(mine) for mine in everyone]))
+"""
+
+
+def test_bad_input_of_one_rank_is_the_same_error_on_all(tmp_path: Path) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text(BAD_ON_ONE_RANK)
+    result = run_on(2, path)
+    assert result.returncode == 0, result.stderr
+    said = json.loads(result.stdout)
+    assert said[0] == said[1] and len(said[0]) == 8, result.stdout
+    for words in (
+        "rank 1: axes: give one for each of the grid's 3 axes, not 4",
+        "rank 1: axes: give one for each of the grid's 3 axes, not 2",
+        "rank 1: kept: 3 is no axis of the source: name 0, 1 or 2",
+        "rank 1: kept: axis 0 has no range: give one or more, or leave it out and all cells travel",
+        "rank 1: layout: give one, or a pair for source and target, not 1",
+        "rank 1: boxes: give each as (lo, hi, device), with lo and hi of one number per axis",
+    ):
+        assert words in said[0], result.stdout
+
+
 def test_bad_input_is_one_error() -> None:
     grid, other = ss.Grid((8, 4, 6), backend="host"), ss.Grid((6, 4, 8), backend="host")
     u, v = np.zeros((6, 4, 8)), np.zeros((8, 4, 6))
@@ -88,7 +162,7 @@ def test_bad_input_is_one_error() -> None:
         ss.Transpose(grid, other, u, v.astype(np.float32), axes=(2, 1, 0))
     with pytest.raises((ValueError, RuntimeError), match=r"cells 0 to 8 of axis 0, which has 8 cells"):
         ss.Transpose(grid, other, u, v, axes=(2, 1, 0), kept={0: [(0, 9)]})
-    transpose = ss.Transpose(grid, other, u, v, axes=(2, 1, 0))
+    transpose = ss.Transpose(grid, other, u, v, axes=(2, 1, 0), rebinds=True)
     with pytest.raises((ValueError, RuntimeError), match="cannot take the place of"):
         transpose.bind(u.astype(np.float32))
 
