@@ -64,7 +64,7 @@ class Tuner {
     }
     planned_ = planned(items_);
     options_.trace = nullptr;
-    options_.measure_errors = options_.poison = false;
+    options_.poison = false;
   }
 
   Tuning run() {
@@ -199,9 +199,9 @@ class Tuner {
                        kind == RouteKind::staged;
     if (lanes && asked.streams == plain.streams) also(", one stream", [](Knobs& k) { k.streams = Lanes::one; });
     const bool host = kind == RouteKind::gpu_mpi || kind == RouteKind::staged;
-    if (host && asked.pack == plain.pack)
+    if (host && asked.pack == plain.pack && !options_.measure_errors)
       for (const Pack way : {Pack::per_direction, Pack::memcpy3d, Pack::zero_copy})
-        if (way != Pack::zero_copy || kind == RouteKind::staged)
+        if (!(way == Pack::zero_copy && kind == RouteKind::gpu_mpi) && !(way == Pack::memcpy3d && coded()))
           also(", " + to_string(way) + " packing", [&](Knobs& k) { k.pack = way; });
     if (host && !asked.sync) also(", waiting for every packing", [](Knobs& k) { k.sync = true; });
     if (kind == RouteKind::staged && asked.grouping == plain.grouping && grid_.machine().nodes() > 1)
@@ -223,6 +223,10 @@ class Tuner {
     return list;
   }
 
+  bool coded() const {
+    return std::any_of(items_.begin(), items_.end(),
+                       [](const ExchangeItem& item) { return item.coding.kind != Coding::Kind::raw; });
+  }
   /// Whether a call for all ranks may pay: all send to all, and there are several.
   bool all_to_all() const {
     const auto is_transpose = [](const ExchangeItem& item) { return item.pattern->name() == "transpose"; };
@@ -268,10 +272,24 @@ class Tuner {
     return gathered(mine);
   }
 
-  /// True where nothing failed on any rank. Otherwise the candidate is dropped, with a note. Collective.
+  /// As failure_of(). Values that are too large for their coding are no fault of a route.
+  std::string failure_in(const std::function<void()>& work) {
+    return failure_of([&] {
+      try {
+        work();
+      } catch (const Overflow& overflow) {
+        too_large_ = overflow.what();
+        throw;
+      }
+    });
+  }
+
+  /// True where nothing failed on any rank. Otherwise the candidate is dropped, with a note. Throws Overflow on all
+  /// ranks where some met one. Collective.
   bool goes_on(Candidate& candidate, const std::string& failed_here) {
     const std::string failure = first_failure(comm_, failed_here);
     if (failure.empty()) return true;
+    if (const std::string too_large = first_failure(comm_, too_large_); !too_large.empty()) throw Overflow(too_large);
     if (comm_.rank() == 0) result_.notes.push_back(candidate.name + ": " + failure);
     candidate.measured = false;
     candidate.whole = never;
@@ -283,7 +301,7 @@ class Tuner {
   std::string trial(Exchange& exchange, Candidate& candidate, std::vector<double>& best) {
     double taken = never;
     comm_.barrier();
-    const std::string failure = failure_of([&] {
+    const std::string failure = failure_in([&] {
       const double start = now_us();
       once_(exchange, streams_);
       for (Stream& stream : streams_) stream.synchronize();
@@ -310,6 +328,7 @@ class Tuner {
     ExchangeOptions options = options_;
     options.knobs = candidate.knobs;
     options.chosen = candidate.chosen;
+    options.measure_errors = false;
     std::optional<Exchange> exchange;
     const auto make = [&] {
       exchange.emplace(comm_, grid_, items_, options);
@@ -319,7 +338,10 @@ class Tuner {
     if (!goes_on(candidate, failure_of(make))) return;
     std::vector<double> best(exchange->messages().size(), never);
     std::string failure;  // other ranks may have none yet, and go on
-    for (int n = 0; n < how_.warm_ups; ++n) attempt(failure, [&] { once_(*exchange, streams_); });
+    for (int n = 0; n < how_.warm_ups; ++n) {
+      const std::string now = failure_in([&] { once_(*exchange, streams_); });
+      if (failure.empty()) failure = now;
+    }
     if (!goes_on(candidate, failure) || !goes_on(candidate, trial(*exchange, candidate, best))) return;
     candidate.times = gathered(*exchange, best);
     candidate.measured = true;
@@ -498,6 +520,7 @@ class Tuner {
   std::vector<Arena> arenas_;  // so that one candidate's memory serves the next
   std::vector<Candidate> candidates_;
   std::map<PairKey, std::string> reasons_;
+  std::string too_large_;  // what an Overflow here said
   Tuning result_;
 };
 
@@ -544,7 +567,6 @@ Tuning tune(const Communicator& comm, const Grid& grid, const std::vector<Exchan
   Trace* const trace = options.trace;
   Tuning tuning = Tuner(comm, grid, items, options, how, once).run();
   tuning.options.trace = trace;
-  tuning.options.measure_errors = options.measure_errors;
   tuning.options.poison = options.poison;
   return tuning;
 }

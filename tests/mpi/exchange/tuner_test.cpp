@@ -11,7 +11,10 @@
 #include <slipstream/trace.hpp>
 #include <slipstream/tuner.hpp>
 
+#include <slipstream/transpose.hpp>
+
 #include "device/faults.hpp"
+#include "exchange/tuning.hpp"
 #include "machine/gpu_mpi.hpp"
 #include "support/machine_rig.hpp"
 
@@ -122,6 +125,101 @@ TEST_F(Tuned, KeepsAKnobThatTheUserSet) {
   EXPECT_EQ(tuning.options.knobs.in_place, 4096);
   EXPECT_EQ(tuning.options.knobs.streams, Lanes::one);
   EXPECT_EQ(tuning.options.knobs.grouping, Grouping::nodes);
+}
+
+TEST_F(Tuned, MeasuresPackingsThatTheCodingsAndTheirErrorsAllow) {
+  const Coding f32 = coding_from_string("cast to f32");
+  ExchangeOptions options;
+  options.routes = routes_from_string("kernel,staged");
+  how_.trials = 1;
+  const auto measured = [&](const Coding& coding, bool errors) {
+    items_.front().coding = coding;
+    options.measure_errors = errors;
+    int exchanges = 0;
+    const Tuning tuning =
+        tune(comm_, grid_, items_, options, how_, [&](Exchange& exchange, std::vector<Stream>& streams) {
+          exchanges += exchange.sequence() == 0;
+          exchange.run(streams);
+        });
+    EXPECT_TRUE(tuning.notes.empty()) << tuning.notes.front();
+    EXPECT_EQ(tuning.options.measure_errors, errors);
+    if (errors) {
+      EXPECT_EQ(tuning.options.knobs.pack, Pack::fused);
+    }
+    Exchange(comm_, grid_, items_, tuning.options).run(streams_);
+    return exchanges;
+  };
+  // But for a mixture, which may be measured too: fused, per_direction, memcpy3d and zero_copy; not memcpy3d; fused.
+  const int raw = measured({}, false), coded = measured(f32, false), watched = measured(f32, true);
+  EXPECT_LE(coded, raw);
+  EXPECT_GE(coded, raw - 2);
+  EXPECT_LE(watched, coded - 1);
+}
+
+TEST_F(Tuned, AValueThatIsTooLargeIsTheSameErrorOnAllRanks) {
+  items_.front().coding = coding_from_string("cast to f32");
+  if (comm_.rank() == comm_.size() - 1) {
+    const Box& box = grid_.block(grid_.local().back()).box;
+    const double large = 1e300;
+    field_.write({box.lo, {box.lo[0] + 1, box.lo[1] + 1, box.lo[2] + 1}}, &large);
+  }
+  ExchangeOptions options;
+  options.routes = routes_from_string("kernel,staged");
+  try {
+    tune_with(options);
+    FAIL() << "nothing was too large";
+  } catch (const Overflow& overflow) {
+    EXPECT_NE(std::string(overflow.what()).find("item 0 (values by halo) is too large for its coding, cast to f32"),
+              std::string::npos)
+        << overflow.what();
+  }
+}
+
+/// Of a transpose on nodes of one rank, by routes of the host: what the messages of all measured exchanges say.
+class TunedTranspose : public Tuned {
+ protected:
+  Tuning tune_noting(const ExchangeOptions& options) {
+    how_.trials = how_.warm_ups = 1;
+    return tune(comm_, slabs_, {{&transpose_, &from_, &to_}}, options, how_,
+                [&](Exchange& exchange, std::vector<Stream>& streams) {
+                  std::string said;
+                  for (const MessageInfo& m : exchange.messages())
+                    if (machine_of_nodes_.device(m.source).rank != machine_of_nodes_.device(m.target).rank)
+                      said += m.reason + '\n';
+                  said_.push_back(said);
+                  exchange.run(streams);
+                });
+  }
+  bool some_said(const std::string& words) const {
+    return std::any_of(said_.begin(), said_.end(),
+                       [&](const std::string& said) { return said.find(words) != std::string::npos; });
+  }
+
+  Machine machine_of_nodes_ = machine_here(Backend::host, 1, 1);
+  Grid slabs_{{12, 12, 12}, machine_of_nodes_, comm_.rank()};
+  Field from_{slabs_, {.name = "from", .type = DType::f64}}, to_{slabs_, {.name = "to", .type = DType::f64}};
+  Transpose transpose_{slabs_, slabs_, {.axes = {2, 1, 0}, .kept = {}}};
+  std::vector<std::string> said_;
+};
+
+TEST_F(TunedTranspose, MeasuresEveryCallOfMpiForAllRanks) {
+  if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
+  ExchangeOptions options;
+  options.routes = routes_from_string("kernel,staged");
+  EXPECT_EQ(tune_noting(options).source, "measured");
+  for (const char* call :
+       {"MPI_Alltoallv", "MPI_Ialltoallv", "MPI_Put between fences", "MPI_Put under locks", "the message of node 0"})
+    EXPECT_TRUE(some_said(call)) << call;
+}
+
+TEST_F(TunedTranspose, KeepsTheCallThatTheUserSet) {
+  if (comm_.size() == 1) GTEST_SKIP() << "needs two ranks";
+  ExchangeOptions options;
+  options.routes = routes_from_string("kernel,staged");
+  options.knobs.mpi = MpiCalls::ialltoallv;
+  EXPECT_EQ(tune_noting(options).options.knobs.mpi, MpiCalls::ialltoallv);
+  EXPECT_FALSE(said_.empty());
+  for (const std::string& said : said_) EXPECT_NE(said.find("MPI_Ialltoallv"), std::string::npos) << said;
 }
 
 TEST_F(Tuned, LeavesOutDeviceMemoryThatMpiDoesNotTake) {
