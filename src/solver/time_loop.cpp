@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <deque>
+#include <set>
 
 #include <slipstream/error.hpp>
 #include <slipstream/simulation.hpp>
@@ -36,6 +37,19 @@ void check_collectives(const Tasks& tasks) {
     if (task.collective) task.collective->check();
     if (task.loop) check_collectives(task.loop->tasks);
   }
+}
+
+void check_exchanges(const Tasks& tasks, std::set<Exchange*>& left) {
+  for (const Task& task : tasks) {
+    if (left.erase(task.exchange)) task.exchange->check();
+    if (task.loop) check_exchanges(task.loop->tasks, left);
+  }
+}
+
+/// Throws what exchanges found. In the order of the tasks: ranks ask each other.
+void check_exchanges(const Simulation& simulation, std::set<Exchange*> used) {
+  for (const Tasks* tasks : all_tasks(simulation)) check_exchanges(*tasks, used);
+  for (Exchange* exchange : used) exchange->check();  // of steps that are like no other
 }
 
 bool worth_overlapping(const Simulation& simulation) {
@@ -311,6 +325,8 @@ void TimeLoop::inspect() {
 
 void TimeLoop::stop_if_diverged() {
   const auto finding = guard_->look();
+  // What was too large for its coding has arrived as infinite: that is the cause, and is told first.
+  check_exchanges(simulation_, used_);
   if (!finding) return;
   for (Stream& stream : streams_) stream.synchronize();
   throw Diverged(*finding, guard_->explain(*finding));
@@ -344,7 +360,7 @@ void TimeLoop::run(std::int64_t steps) {
     }
   }
   for (Stream& stream : streams_) stream.synchronize();
-  for (Exchange* exchange : used_) exchange->check();
+  check_exchanges(simulation_, used_);
   for (const Tasks* tasks : all_tasks(simulation_)) check_collectives(*tasks);
   if (guard_) stop_if_diverged();
   for (const Marks& marks : samples) collect(marks);

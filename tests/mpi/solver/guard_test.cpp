@@ -172,6 +172,37 @@ TEST(Guard, RefusesRangesOfWhatNobodyWatches) {
             "a guard knows no quantity 'pressure': choose among density, f");
 }
 
+/// Devices alone drive the messages: only who asks them learns of it.
+TEST(Guard, TellsOfAValueThatWasTooLargeForItsCodingBeforeWhatBecameOfIt) {
+  const Communicator comm = Communicator::world();
+  lbm::Options options;
+  options.cells = {13, 12, 11};
+  options.periodic = {true, true, true};
+  options.viscosity = 0.02;
+  options.precision = DType::f32;
+  options.coding = coding_from_string("cast");
+  options.exchange.routes = {RouteKind::kernel, RouteKind::direct};
+  Lbm run(comm, machine_here(Backend::host, 2), options);
+  GuardOptions every_four;
+  every_four.every = 4;
+  run.time_loop().guard(comm, every_four);
+  run.advance(4);
+  std::vector<float> large(19, 1e6F);
+  for (std::int64_t x = 0; x < 13; ++x)
+    for (std::int64_t y = 0; y < 12; ++y)
+      for (std::int64_t z = 0; z < 11; ++z)
+        run.field(to_string(options.representation)).write({{x, y, z}, {x + 1, y + 1, z + 1}}, large.data());
+  std::string said;
+  try {
+    run.advance(50);
+  } catch (const Overflow& overflow) {
+    said = overflow.what();
+  }
+  EXPECT_NE(said.find("is too large for its coding, cast"), std::string::npos) << said;
+  for (const std::string& other : comm.all_gather(said)) EXPECT_EQ(other, said);
+  EXPECT_LE(run.state().step, 12);
+}
+
 /// A Simulation that says nothing of guards.
 class Plain final : public Simulation {
  public:
