@@ -175,7 +175,7 @@ void Exchange::Impl::check_bound() {
       if (source.end != ItemEnd::source || !item.rebinds || !item.target || item.produced) continue;
       for (const auto& [target, there] : side->array_numbers) {
         if (target.item != source.item || target.end != ItemEnd::target) continue;
-        if (item.pattern->target(grid).block(target.block).device != side->index) continue;
+        if (item.target->grid().block(target.block).device != side->index) continue;
         for (int c = 0; c < combinations; ++c) {
           const std::byte* const from = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + at)];
           const std::byte* const to = side->arrays.host[static_cast<std::size_t>(c * side->arrays.count + there)];

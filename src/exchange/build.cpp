@@ -33,6 +33,7 @@ void Exchange::Impl::make() {
     check_items();
     slipstream::check(options.throttle);
     planned = slipstream::planned(items);
+    for (const ExchangeItem& item : items) pattern_names.push_back(item.pattern->name());
     produces = std::any_of(items.begin(), items.end(), [](const ExchangeItem& item) { return item.produced; });
     words = described(grid, planned);
     hash = plan_hash(grid, planned, options);

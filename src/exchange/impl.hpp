@@ -227,6 +227,7 @@ struct Exchange::Impl {
   std::vector<ExchangeItem> items;
   ExchangeOptions options;
   std::vector<PlannedItem> planned;
+  std::vector<std::string> pattern_names;  // of the items, whose patterns may be gone
   std::uint64_t hash = 0;
   Bundles bundles;
   std::vector<Channel> channels;

@@ -86,7 +86,7 @@ bool Exchange::Impl::part(double seconds) noexcept {
 std::string Exchange::Impl::too_large(int item) const {
   const PlannedItem& of = planned.at(static_cast<std::size_t>(item));
   return name(sequence) + ": a finite value of item " + std::to_string(item) + " (" + of.source.name + " by " +
-         of.pattern->name() + ") is too large for its coding, " + to_string(of.coding) +
+         pattern_names.at(static_cast<std::size_t>(item)) + ") is too large for its coding, " + to_string(of.coding) +
          ", and arrived as infinite, in this exchange or before: choose the coding raw or scale the field";
 }
 

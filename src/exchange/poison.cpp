@@ -110,9 +110,10 @@ std::string Exchange::Impl::unwritten_here() const {
   return name(sequence) + ": between open() and post(), the caller's kernels left " + std::to_string(all.count) +
          " values of rank " + std::to_string(grid.rank()) +
          " unwritten, or stored what they had read before it came; " + "the first is of item " +
-         std::to_string(w.item) + " (" + item.source.name + " by " + item.pattern->name() + "): component " +
-         std::to_string(w.component) + " of cell (" + shown(cell_of(w, all.value)) + ") of block " +
-         std::to_string(w.block) + ", in a window on " + to_string(where->device);
+         std::to_string(w.item) + " (" + item.source.name + " by " +
+         pattern_names.at(static_cast<std::size_t>(w.item)) + "): component " + std::to_string(w.component) +
+         " of cell (" + shown(cell_of(w, all.value)) + ") of block " + std::to_string(w.block) + ", in a window on " +
+         to_string(where->device);
 }
 
 /// Collective, behind the streams' looks.
