@@ -132,6 +132,8 @@ const std::vector<Row>& table() {
       {"Routes/InFlight*", "1 2", "2", all, "the same with devices of a process"},
       {"Routes/Produced*_by_3", "1", none, "1", "counts of devices that ranks do not have"},
       {"Routes/Produced*_by_4", "1", none, "1", "counts of devices that ranks do not have"},
+      {"Routes/Produced*_by_5", "1", none, "1", "counts of devices that ranks do not have"},
+      {"Routes/Produced*_by_8", "1", none, "1", "counts of devices that ranks do not have"},
       {"Routes/Produced*nodes*", "4", "4", to_four, "nodes of two ranks"},
       {"Routes/Produced*rules*", to_four, "2", to_four, "which route a message takes changes with every count"},
       {"Routes/Produced*", "2", "2", to_four, "the caller's kernels by a route within a process and between two"},

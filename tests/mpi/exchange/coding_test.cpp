@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include <slipstream/transpose.hpp>
@@ -431,6 +432,20 @@ TEST_F(CastWithoutCheck, TellsAllRanksAtTheSameExchange) {
   for (const std::int64_t elsewhere : comm.all_gather(done)) EXPECT_EQ(elsewhere, 65);
 }
 
+TEST_F(CastWithoutCheck, NamesAPatternThatIsGone) {
+  auto gone = std::make_unique<Halo>(halo);
+  Exchange exchange(comm, grid, {{gone.get(), &field, nullptr, false, {Coding::Kind::cast}}}, options);
+  gone.reset();
+  for (const std::int64_t id : grid.local())
+    set_numbers(field, id, Numbers(static_cast<std::size_t>(field.shape(id).elements), 1e39));
+  comm.barrier();
+  std::vector<Stream> streams = streams_of(grid);
+  exchange.run(streams);
+  finish(streams);
+  expect_words(error_of([&] { exchange.check(); }), {"item 0 (density by halo) is too large for its coding, cast"});
+  comm.barrier();
+}
+
 /// A rank that does not come to check() keeps nobody for longer than the limit.
 TEST_F(CastWithoutCheck, OnOneRankIsATimeOutOfTheOthers) {
   options.wait_limit = 0.5;
@@ -473,6 +488,33 @@ TEST_P(CastBySomeDevices, FillsTheSameGhosts) {
         EXPECT_LE(2 * exchange.messages()[m].bytes, raw.messages()[m].bytes + 32 * raw.messages()[m].transfers);
       }
     }
+}
+
+TEST_P(CastBySomeDevices, AreTransposed) {
+  const Cast& cast = casts()[GetParam()];
+  const Communicator comm = Communicator::world();
+  for (const Way& way : ways_of_some_devices()) {
+    SCOPED_TRACE(way.name);
+    const Machine machine = machine_here(Backend::host, way);
+    GridOptions of_source, of_target;
+    of_source.boxes = dealt_blocks({9, 7, 11}, {1, 2, 4}, machine.devices());
+    of_target.boxes = dealt_blocks({11, 7, 9}, {3, 1, 2}, machine.devices());
+    const Grid source({9, 7, 11}, machine, comm.rank(), of_source);
+    const Grid target({11, 7, 9}, machine, comm.rank(), of_target);
+    const Transpose transpose(source, target, {.axes = {2, 1, 0}, .kept = {}});
+    const FieldOptions of_from = field_of("waves", cast.type, Layout::aos, 2, {0, 0, 0});
+    const FieldOptions of_to = field_of("turned", cast.type, Layout::soa, 2, {1, 0, 0});
+    Field from(source, of_from), to(target, of_to);
+    const ByHand by_hand{cast, transpose, source, target, of_from, of_to, false};
+    ExchangeOptions options;
+    options.routes = way.routes;
+    Exchange exchange(comm, source, {{&transpose, &from, &to, false, cast.coding}}, options);
+    std::vector<Stream> streams = streams_of(source);
+    for (const std::int64_t id : source.local()) set_numbers(from, id, by_hand.before(false, id, 1));
+    for (const std::int64_t id : target.local()) set_numbers(to, id, by_hand.before(true, id, 1));
+    exchange_once(exchange, streams, 1);
+    by_hand.check(to, 1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CastBySomeDevices, testing::Range(std::size_t{0}, casts().size()),

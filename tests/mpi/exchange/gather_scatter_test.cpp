@@ -236,6 +236,11 @@ TEST_P(GatherScatterOfSomeDevices, CombinesAThousandCopies) {
   check_all<float>(of_many_copies(64, 23), 2, {Op::add});
 }
 
+TEST_P(GatherScatterOfSomeDevices, RoundsWhatBlocksShareInFlightOrNot) {
+  check_all<double>(Domain::random(16, 3), 1, {Op::add}, {Coding::Kind::cast},
+                    [](double value) { return static_cast<double>(static_cast<float>(value)); });
+}
+
 INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOfSomeDevices,
                          testing::Combine(testing::Values(Backend::host),
                                           testing::Range<std::size_t>(0, ways_of_some_devices().size())),

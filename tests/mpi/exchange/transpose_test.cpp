@@ -3,7 +3,7 @@
 
 #include <array>
 #include <iostream>
-#include <optional>
+#include <vector>
 
 #include <slipstream/transpose.hpp>
 
@@ -74,9 +74,17 @@ class Rig {
         target(turned(drawn.cells), machine, rank, drawn.target),
         transpose(source, target, drawn.options) {}
 
-  void make_fields() {
-    from.emplace(source, drawn_.from);
-    to.emplace(target, drawn_.to);
+  void make_fields(int items = 1) {
+    for (int n = 0; n < items; ++n) {
+      from.emplace_back(source, drawn_.from);
+      to.emplace_back(target, drawn_.to);
+    }
+  }
+  /// All fields, of which each has values of its own.
+  std::vector<ExchangeItem> items() {
+    std::vector<ExchangeItem> list;
+    for (std::size_t n = 0; n < from.size(); ++n) list.push_back({&transpose, &from[n], &to[n]});
+    return list;
   }
 
   Extent turned(const Extent& cell) const {
@@ -112,16 +120,20 @@ class Rig {
   }
 
   void fill(int round) {
-    for (const std::int64_t id : source.local())
-      set_array(*from, id, array(*from, source.block(id), [&](const Extent& p, int c) { return value(p, c, round); }));
-    for (const std::int64_t id : target.local())
-      set_array(*to, id, array(*to, target.block(id), [&](const Extent&, int) { return untouched; }));
+    for (std::size_t n = 0; n < from.size(); ++n) {
+      const int own = round + 5 * static_cast<int>(n);
+      for (const std::int64_t id : source.local())
+        set_array(from[n], id,
+                  array(from[n], source.block(id), [&](const Extent& p, int c) { return value(p, c, own); }));
+      for (const std::int64_t id : target.local())
+        set_array(to[n], id, array(to[n], target.block(id), [&](const Extent&, int) { return untouched; }));
+    }
   }
 
   /// Of a target's block after the exchange.
-  std::vector<std::byte> wanted(std::int64_t id, int round) const {
+  std::vector<std::byte> wanted(const Field& field, std::int64_t id, int round) const {
     const auto back = Transpose::inverse(drawn_.options.axes);
-    return array(*to, target.block(id), [&](const Extent& q, int c) {
+    return array(field, target.block(id), [&](const Extent& q, int c) {
       Extent p{};
       for (std::size_t a = 0; a < 3; ++a) p[back[a]] = q[a];
       return kept(p) ? value(p, c, round) : untouched;
@@ -129,12 +141,16 @@ class Rig {
   }
 
   void check(int round) const {
-    for (const std::int64_t id : target.local())
-      ASSERT_TRUE(array_of<std::byte>(*to, id) == wanted(id, round)) << "block " << id << " in round " << round;
-    for (const std::int64_t id : source.local())
-      ASSERT_TRUE(array_of<std::byte>(*from, id) ==
-                  array(*from, source.block(id), [&](const Extent& p, int c) { return value(p, c, round); }))
-          << "source block " << id;
+    for (std::size_t n = 0; n < from.size(); ++n) {
+      const int own = round + 5 * static_cast<int>(n);
+      for (const std::int64_t id : target.local())
+        ASSERT_TRUE(array_of<std::byte>(to[n], id) == wanted(to[n], id, own))
+            << "block " << id << " of item " << n << " in round " << round;
+      for (const std::int64_t id : source.local())
+        ASSERT_TRUE(array_of<std::byte>(from[n], id) ==
+                    array(from[n], source.block(id), [&](const Extent& p, int c) { return value(p, c, own); }))
+            << "source block " << id << " of item " << n;
+    }
   }
 
  private:
@@ -143,12 +159,12 @@ class Rig {
  public:
   Grid source, target;
   Transpose transpose;
-  std::optional<Field> from, to;
+  std::vector<Field> from, to;
 };
 
-void run(const Communicator& comm, Rig& rig, const ExchangeOptions& options) {
-  rig.make_fields();
-  Exchange exchange(comm, rig.source, {{&rig.transpose, &*rig.from, &*rig.to}}, options);
+void run(const Communicator& comm, Rig& rig, const ExchangeOptions& options, int items = 1) {
+  rig.make_fields(items);
+  Exchange exchange(comm, rig.source, rig.items(), options);
   std::vector<Stream> streams = streams_of(rig.source);
   for (int round = 0; round < 4; ++round) {
     rig.fill(round);
@@ -179,10 +195,11 @@ TEST_P(Transposes, BringEveryCellToItsPlaceAndNothingElse) {
       options.knobs.ring = 4 << 10;
     }
     if (seed == 4) options.knobs.in_place = 0;
+    const int items = seed % 2 ? 2 + static_cast<int>(seed % 3 == 0) : 1;
     const Drawn d = draw(permutations[permutation], machine.devices(), mixed, seed < 3);
     if (const auto why = refusal_of(rig.source, {{&rig.transpose, d.from, d.to}}, options); !why.empty())
       GTEST_SKIP() << why;
-    run(comm, rig, options);
+    run(comm, rig, options, items);
     if (HasFatalFailure()) return;
   }
 }
@@ -310,7 +327,7 @@ TEST(TransposesInOneCallInTime, TellOfARankThatDoesNotCome) {
     options.knobs.mpi = calls;
     options.wait_limit = 0.3;
     std::vector<Stream> streams = streams_of(rig.source);
-    Exchange exchange(comm, rig.source, {{&rig.transpose, &*rig.from, &*rig.to}}, options);
+    Exchange exchange(comm, rig.source, rig.items(), options);
     exchange_once(exchange, streams, 0);
     comm.barrier();
     const auto go_on = [&] {
@@ -335,9 +352,7 @@ TEST(TransposesInOneCallRefuse, MessagesOfNodes) {
   ExchangeOptions options;
   options.knobs.mpi = MpiCalls::alltoallv;
   options.knobs.grouping = Grouping::nodes;
-  expect_words(error_of([&] {
-                 Exchange(comm, rig.source, {{&rig.transpose, &*rig.from, &*rig.to}}, options);
-               }),
+  expect_words(error_of([&] { Exchange(comm, rig.source, rig.items(), options); }),
                {"grouping = nodes", "mpi = alltoallv", "choose one of them"});
 }
 
