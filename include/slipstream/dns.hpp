@@ -35,6 +35,8 @@ struct Options {
   bool tune_process_grid = false;  ///< FftOptions::tune_process_grid
   std::optional<bool> store = {};  ///< FftOptions::store
   bool overlap = false;            ///< transforms of one component with the way of the next (FftOptions::overlap)
+  /// Of transposes. A lossy one rounds the modes and the velocity each time that they travel (FftOptions::coding).
+  Coding coding = {};
   ExchangeOptions exchange;
   std::optional<TuneOptions> tune = {};  ///< measure the routes of the transposes
 };

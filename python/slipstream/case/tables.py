@@ -86,6 +86,10 @@ class ExchangeTable(Table):
         description='How values travel between blocks: as they are, or with "cast" rounded, f64 to f32 and f32 to f16 '
         '("cast to bf16": to that). A value that is too large is an error. Bits depend on it, and not on routes.',
     )
+    measure_errors: bool = Field(
+        False,
+        description="The report says how far coded values are from what they were, at the cost of reading them twice.",
+    )
     throttle: ThrottleText | None = Field(
         None,
         description='A slow network on one host, as "12.5 GB/s, 2 us"; then messages between devices travel by staged '
@@ -149,7 +153,8 @@ class ExchangeTable(Table):
 #: Keys of [exchange] by what they are about: no solver needs all.
 EXCHANGE_PARTS = {
     "blocks": ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "placement_seed"),
-    "halos": ("coding", "overlap"),
+    "coding": ("coding", "measure_errors"),
+    "halos": ("overlap",),
     "rim": ("rim", "rim_processors"),
     "messages": (
         "routes", "tune", "retune", "throttle", "pack", "streams", "sync", "grouping", "mpi", "teams", "chunk",

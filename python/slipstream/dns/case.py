@@ -52,5 +52,6 @@ class DnsCase(Case):
             "cells": self.grid.cells,
             "type": table.precision,
             **own,
+            **self.exchange_options("coding"),
             "exchange": self.exchange_options("messages"),
         }

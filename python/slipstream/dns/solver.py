@@ -35,13 +35,17 @@ def problems(case: DnsCase) -> list[tuple[Path, str]]:
         found.append((("run",), "give steps or time, so that the run ends"))
     why = {
         "blocks": "transforms cut the box themselves: dns.process_grid says how",
-        "halos": "belongs to solvers with halos; transposes carry values as they are, one component after the other",
+        "halos": "belongs to solvers with halos; dns.overlap says what transforms travel beside",
         "rim": "belongs to solvers with halos",
     }
     for part, said in why.items():
         for key in EXCHANGE_PARTS[part]:
             if getattr(case.exchange, key) != type(case.exchange).model_fields[key].default:
                 found.append((("exchange", key), said))
+    coding = case.exchange.coding
+    if coding != "raw" and (coding not in ("cast", "cast to f32") or case.dns.precision != "f64"):
+        said = 'transposes round f64 to f32 and nothing else: take "cast" with dns.precision = "f64", or leave it out'
+        found.append((("exchange", "coding"), said))
     if case.output.reference == "taylor_green1600" and not case.is_reference_flow:
         found.append((("output", "reference"), 'belongs to initial.flow = "taylor_green" with dns.viscosity = 1/1600'))
     if case.initial.spectrum:

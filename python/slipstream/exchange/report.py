@@ -21,7 +21,9 @@ class Report:
     """The messages of all ranks, by source and target.
 
     A row has source, target (devices), source_rank, target_rank, route, reason, bytes, transfers, time_us (from the
-    exchange's beginning at the target to arrival), gbs and percent_of_link; the last three are None where not known.
+    exchange's beginning at the target to arrival), gbs, percent_of_link, and of coded values with measure_errors
+    largest_error and rms_error, the differences of what is decoded from what was sent; the last five are None where not
+    known.
     """
 
     rows: list[dict[str, Any]]
@@ -53,6 +55,7 @@ class Report:
         ]
 
     def _messages(self) -> Group:
+        errors = ["largest_error", "rms_error"] if any(row["largest_error"] is not None for row in self.rows) else []
         rows = [
             (
                 row["source"],
@@ -63,12 +66,14 @@ class Report:
                 _number(row["time_us"], ".1f"),
                 _number(row["gbs"], ".2f"),
                 _number(row["percent_of_link"], ".0f"),
+                *(_number(row[error], ".2g") for error in errors),
             )
             for row in self.rows[: terminal.ROWS]
         ]
+        heads = ["from", "to", "route", "why", "bytes", "us", "GB/s", "% of link"]
         more = len(self.rows) - len(rows)
         title = "last exchange" + (f" (and {more} more messages)" if more else "")
-        return terminal.table(title, ["from", "to", "route", "why", "bytes", "us", "GB/s", "% of link"], rows, left=4)
+        return terminal.table(title, [*heads, *(error.replace("_", " ") for error in errors)], rows, left=4)
 
     def __rich__(self) -> Group:
         return self.table()

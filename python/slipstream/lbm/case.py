@@ -56,5 +56,5 @@ class LbmCase(FlowCase):
             "density_drop": self.density_drop,
             "walls": walls,
             "boundaries": {side: self.boundary_options(side, b) for side, b in self.boundaries.given()},
-            **self.exchange_options("blocks", "halos", "rim", "messages"),
+            **self.exchange_options("blocks", "coding", "halos", "rim", "messages"),
         }

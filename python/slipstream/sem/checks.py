@@ -16,7 +16,7 @@ _NOT_OURS = {
     **dict.fromkeys(EXCHANGE_PARTS["blocks"], "elements are dealt out in order, and nothing is cut"),
     **dict.fromkeys(EXCHANGE_PARTS["rim"], "belongs to solvers with halos"),
     "overlap": "sums travel while elements within a device are computed, always",
-    "coding": "rounded sums would keep a solve from its tolerance",
+    **dict.fromkeys(EXCHANGE_PARTS["coding"], "rounded sums would keep a solve from its tolerance"),
 }
 
 

@@ -149,7 +149,7 @@ class StencilCase(Case):
             **({"speeds": self._speeds} if isinstance(table.speed, str) else {}),
             "sources": sources,
             "receivers": receivers,
-            **self.exchange_options("blocks", "halos", "messages"),
+            **self.exchange_options("blocks", "coding", "halos", "messages"),
         }
 
     def _speeds(self, low: Sequence[int], high: Sequence[int]) -> Array:

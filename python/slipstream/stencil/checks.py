@@ -12,7 +12,7 @@ from slipstream.stencil.case import StencilCase
 Problem = tuple[Path, str]
 
 #: Of [exchange]: an implicit run is cut into slabs, and its values travel as they are.
-_NOT_OF_SLABS = ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "coding")
+_NOT_OF_SLABS = ("blocks_per_device", "block", "node_grid", "device_grid", "placement", "coding", "measure_errors")
 
 
 def problems(case: StencilCase) -> list[Problem]:

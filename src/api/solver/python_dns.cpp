@@ -18,7 +18,8 @@ using dns::Dns;
 
 dns::Options dns_options(const nb::dict& dict) {
   dns::Options options;
-  std::string type = "f64", scheme = "rk4";
+  std::string type = "f64", scheme = "rk4", coding = "raw";
+  bool measure_errors = false;
   nb::dict exchange;
   Reader reader(dict, "a pseudo-spectral flow");
   reader.read("cells", options.cells);
@@ -36,12 +37,16 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.read("store", store);
   if (dict.contains("store")) options.store = store;
   reader.read("overlap", options.overlap);
+  reader.read("coding", coding);
+  reader.read("measure_errors", measure_errors);
   reader.read("exchange", exchange);
   reader.finish();
   options.type = dtype_from_string(type);
   options.scheme = dns::scheme_from_string(scheme);
   Watched watched;
   options.exchange = exchange_options(exchange, &watched);
+  options.exchange.measure_errors = measure_errors;
+  options.coding = coding_from_string(coding);
   options.tune = watched.tune;
   return options;
 }

@@ -31,6 +31,7 @@ void read_cut_and_exchange(Reader& reader, Options& o) {
   reader.read("coding", coding);
   reader.read("throttle", throttle);
   reader.read("wait_limit", o.exchange.wait_limit);
+  reader.read("measure_errors", o.exchange.measure_errors);
   reader.read("poison", o.exchange.poison);
   read_knobs(reader, o.exchange.knobs);
   o.tune = read_watched(reader).tune;

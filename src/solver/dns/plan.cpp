@@ -33,6 +33,7 @@ FftOptions transform_options(const Options& o) {
   options.scaled = false;
   options.overlap = o.overlap;
   for (std::size_t a = 0; a < 3; ++a) options.highest[a] = (o.cells[a] - 1) / 3;
+  options.coding = o.coding;
   options.exchange = o.exchange;
   options.tune = o.tune;
   return options;

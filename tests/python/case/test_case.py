@@ -121,7 +121,7 @@ def test_walls_reach_the_solver_in_lattice_units(small: Path) -> None:
 
 def test_options_hold_every_key_of_the_solver(small: Path) -> None:
     keys = {"cells", "periodic", "lattice", "collision", "magic", "viscosity", "precision", "layout", "alignment"}
-    keys |= {"streaming", "solids", "density_drop", "coding", "representation", "tile", "tile_planes"}
+    keys |= {"streaming", "solids", "density_drop", "coding", "measure_errors", "representation", "tile", "tile_planes"}
     keys |= {
         "smagorinsky",
         "force",

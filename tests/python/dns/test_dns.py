@@ -73,6 +73,19 @@ def test_steps_are_those_of_the_oracle(scheme: str, devices: int) -> None:
     assert sum(found["spectrum"]) == pytest.approx(found["energy"])
 
 
+def test_modes_travel_rounded_on_demand() -> None:
+    raw, cast = flow(2), flow(2, coding="cast", measure_errors=True)
+    for dns in (raw, cast):
+        dns.random(_core.peaked_spectrum(5, 3, 0.5), 4)
+        dns.advance(2)
+    # f32 keeps 24 bits.
+    assert 0 < abs(cast.velocity() - raw.velocity()).max() < 1e-5
+    of_raw, of_cast = ([row for row in dns.report() if row["source"] != row["target"]] for dns in (raw, cast))
+    assert [row["bytes"] for row in of_raw] == [2 * row["bytes"] for row in of_cast]
+    assert all(row["largest_error"] is None for row in of_raw)
+    assert all(0 < row["rms_error"] <= row["largest_error"] for row in of_cast)
+
+
 def test_taylor_green_begins_as_it_is_defined() -> None:
     dns = flow(type="f32")
     dns.taylor_green()

@@ -1,5 +1,6 @@
 """Values that are cast in flight, and slow networks, from Python and in case files."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import slipstream as ss
 from arrays import grid_of, numbered, wrapped
 from conftest import Cli
 from numpy.typing import NDArray
+from rich.console import Console
 from slipstream.case.tables import ExchangeTable
 from slipstream.lbm import Simulation
 
@@ -137,6 +139,21 @@ def test_populations_are_cast_alike_by_every_route(precision: str, streaming: st
     assert all((other == cast).all() for other in others)
     # Populations are at most 1, of which f16 keeps 11 bits and f32 24.
     assert 0 < np.abs(cast - raw).max() < {"f32": 2e-3, "f64": 2e-7}[precision]
+
+
+def test_the_report_shows_errors_where_they_are_measured() -> None:
+    def shown(**options: Any) -> str:
+        grid = grid_of(devices_per_rank=2)
+        exchange = ss.Exchange(grid, {"u": [THIRD * array for array in numbered(grid, 1)]}, **options)
+        exchange.run()
+        said = io.StringIO()
+        Console(width=250, file=said).print(exchange.report())
+        return said.getvalue()
+
+    # From 64 on the numbers of f16 lie 1/16 apart, and thirds at most 1/48 from one of them.
+    watched = shown(coding="cast", measure_errors=True)
+    assert "largest error  rms error" in watched and "0.021" in watched
+    assert "rms error" not in shown(coding="cast")
 
 
 def test_case_files_have_a_coding_and_a_throttle() -> None:
