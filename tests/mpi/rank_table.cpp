@@ -87,6 +87,7 @@ const std::vector<Row>& table() {
       {"UniqueValuesRefuse*", "1 2", "2", all, "what calls ask for, and what one rank asks for alone"},
       {"Routes/TransposesOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"Routes/TransposesInOneCall*", "2 4", "2", all, "one call of MPI for two ranks, and for more"},
+      {"TransposesThatRebind*", "2", "2", "2", "an array of another process"},
       {"Host/SlowedTransposes*", "2", "2", to_four, "pieces of a slowed message, by one call of MPI and by nodes"},
       {"Routes/Transposes*rules*", all, "2", all, "everybody sends to everybody: more partners with each count"},
       {"Routes/Transposes*nodes*", "4", "4", all, "nodes of two ranks"},

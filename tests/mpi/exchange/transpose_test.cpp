@@ -377,6 +377,31 @@ TEST(TransposesInOneCallRefuse, MpiThatBringsOtherBytes) {
   }
 }
 
+/// Another process knows one array of an item that is bound anew: the others' values need slots.
+TEST(TransposesThatRebind, GoThroughSlotsBetweenRanks) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";
+  const Machine machine = machine_here(Backend::host, 1);
+  Drawn d;
+  d.cells = {32, 32, 32};
+  d.options.axes = {2, 1, 0};
+  d.from = {.name = "from", .type = DType::f64, .shared = true};
+  d.to = {.name = "to", .type = DType::f64, .shared = true};
+  ExchangeOptions options;
+  options.routes = {RouteKind::kernel, RouteKind::direct};
+  options.knobs.in_place = options.knobs.sealed = 0;
+  const auto bytes = [&](bool rebinds) {
+    Rig rig(d, machine, comm.rank());
+    rig.make_fields();
+    std::vector<ExchangeItem> items = rig.items();
+    items.front().rebinds = rebinds;
+    return Exchange(comm, rig.source, items, options).bytes_on(machine.device(comm.rank()).local);
+  };
+  const std::int64_t message = 32 * 32 * 32 * 8 / 4;
+  EXPECT_LT(bytes(false), message);
+  EXPECT_GE(bytes(true), message);
+}
+
 /// By routes within a process.
 class TransposesOfSomeDevices : public testing::TestWithParam<std::tuple<Backend, std::size_t>> {};
 
