@@ -179,8 +179,11 @@ void agree_on_transform(const Communicator& comm, const Machine& machine, const 
                                    {options.overlap, "overlapped"},
                                    {options.store.value_or(true), "stored"},
                                    {options.gpu_lines, "by the kernels of GPUs"},
-                                   {options.tune.has_value(), "tuned"}})
+                                   {options.tune.has_value(), "tuned"},
+                                   {options.verify, "verified"}})
       if (on) words += std::string(", ") + name;
+    if (options.coding.kind != Coding::Kind::raw) words += ", coded as " + to_string(options.coding);
+    if (options.parts) words += ", in " + std::to_string(options.parts) + " parts";
   });
   agree(comm, refused);
   require_same(comm, hash_of(words), words, "Fourier transforms");

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include <slipstream/fft.hpp>
+#include <slipstream/trace.hpp>
 
 #include "fft/impl.hpp"
 #include "support/error_text.hpp"
@@ -399,6 +400,16 @@ TEST_P(FourierTransforms, AreVerifiedWhereThatIsAskedFor) {
     EXPECT_NE(error_of([&] { fft::verify(comm, m, fft, other); }).find("values come back with a relative error of"),
               std::string::npos);
   }
+  if (m.devices() == 1) return;
+  // A plan that is verified moves values when it is made.
+  for (const bool asked : {false, true}) {
+    Trace trace;
+    FftOptions options;
+    options.verify = asked;
+    options.exchange.trace = &trace;
+    const Fft fft(comm, m, {9, 8, 10}, options);
+    EXPECT_EQ(trace.size() > 0, asked);
+  }
 }
 
 TEST_P(FourierTransforms, MayTravelAsNarrowerNumbers) {
@@ -651,6 +662,16 @@ TEST(FourierTransformRefuses, OnAllRanksWhatOneCannotMakeOrMakesDifferently) {
                }),
                {"the ranks construct different Fourier transforms", "rank 0 one of 4 x 8 x 8 cells of c128",
                 "highest modes (-1, -1, -1), transposed, scaled", "rank 1 one of"});
+  for (const auto& [change, word] : {std::pair{+[](FftOptions& o) { o.coding.kind = Coding::Kind::cast; }, "coded as"},
+                                     {+[](FftOptions& o) { o.parts = 2; }, "in 2 parts"},
+                                     {+[](FftOptions& o) { o.verify = true; }, "verified"}}) {
+    options = {};
+    if (odd) change(options);
+    expect_words(error_of([&] {
+                   Fft(comm, m, {4, 8, 8}, options);
+                 }),
+                 {"the ranks construct different Fourier transforms", word});
+  }
   options = {};
   options.exchange.routes = odd ? std::vector{RouteKind::kernel} : all_routes();
   const std::string said = error_of([&] { Fft(comm, m, {4, 8, 8}, options); });
