@@ -420,29 +420,4 @@ std::vector<ReportRow> Fft::report() {
 
 const Tuning& Fft::tuning() const { return impl_->tuning; }
 
-// What is in flight is at most twice what leaves and reaches a device, for the ring and for packed values; forward and
-// backward moves have slots of their own.
-std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, const FftOptions& options) {
-  const Decomposition cut(machine, cells, options);
-  const Stage last = cut.transposed ? Stage::spectral : Stage::natural;
-  std::vector<FftMemory> found;
-  for (int d = 0; d < machine.devices(); ++d) {
-    FftMemory& m = found.emplace_back();
-    m.physical = cut.word() * (cut.real ? 1 : 2) * cut.volume_on(d, Stage::physical, true);
-    m.spectral = 2 * cut.word() * cut.volume_on(d, last);
-    const auto work = cut.work_bytes(d);
-    m.work = cut.lanes * (work[0] + work[1]);
-    Stage now = Stage::physical;
-    for (const Stage next : cut.path()) {
-      m.messages += cut.lanes * 2 * 2 * cut.word() * (cut.volume_on(d, now) + cut.volume_on(d, next)) + (1 << 20);
-      now = next;
-    }
-    for (const Block& block : cut.blocks(Stage::physical))
-      if (block.device == d)
-        m.library = static_cast<std::int64_t>(
-            fft::workspace_estimate(machine.device(d).local.backend, cut.first(block.box.extents(), true)));
-  }
-  return found;
-}
-
 }  // namespace slipstream

@@ -85,10 +85,12 @@ std::unique_ptr<Lines> make_lines(Device device, const LineBatch& batch) {
   return std::make_unique<FftwLines<false>>(batch);
 }
 
-// Known without cuFFT, for machines that are not there. Its own estimate takes 32-bit sizes; most sizes need none,
+// Known without cuFFT, for machines that are not there. Its own estimate takes 32-bit sizes; powers of two need none,
 // others at most as much as the values themselves.
 std::size_t workspace_estimate(Backend backend, const LineBatch& batch) {
-  if (backend != Backend::cuda) return 0;
+  const bool powers_of_two =
+      std::all_of(batch.sizes.begin(), batch.sizes.end(), [](std::int64_t n) { return (n & (n - 1)) == 0; });
+  if (backend != Backend::cuda || powers_of_two) return 0;
   std::size_t values = static_cast<std::size_t>(batch.count);
   for (const std::int64_t size : batch.sizes) values *= static_cast<std::size_t>(size);
   return values * (batch.twice ? 16 : 8);

@@ -169,11 +169,6 @@ struct Fft::Impl {
                   int parts);
   /// Takes the lines of the last step, cut into planes, into the move.
   void take_lines(fft::Move& move, fft::Step& lines);
-  /// Whether the lines before a move may store their results: routes and sizes of all ranks allow it.
-  bool may_store(const fft::Step* before, const Grid& on, const ExchangeItem& item) const;
-  /// Whether a slab goes back to y, x, z, by the kernels of GPUs: complex values with lines along x before the move, so
-  /// that the link is busy meanwhile; real ones reading the modes that have come alone.
-  bool goes_back_turned() const;
   void plan_forward(fft::Lane& lane);
   void plan_backward(fft::Lane& lane);
   void share_workspace();

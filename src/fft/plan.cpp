@@ -54,6 +54,9 @@ bool is_straight(const MessageInfo& message) {
 /// and so many bytes of a device.
 constexpr std::int64_t most_parts = 8, planes_of_part = 64, bytes_of_part = 64 << 20;
 
+/// Counters and tables of one end of a message, at most.
+constexpr std::int64_t bytes_of_end = 2048;
+
 /// The first plane of a part of a device's `planes`; of part `parts` one behind the last. Squares stay whole.
 std::int64_t plane_of(std::int64_t planes, int part, int parts) {
   if (part == parts) return planes;
@@ -70,6 +73,68 @@ std::vector<Transpose::Range> planes_of(const Decomposition& cut, Stage stage, i
     if (range.first < range.second && (ranges.empty() || ranges.back().first < range.first)) ranges.push_back(range);
   }
   return ranges;
+}
+
+/// Of one move, on any machine.
+std::vector<MessageInfo> messages_of(const Machine& machine, const Decomposition& cut, const FftOptions& options,
+                                     Stage from, Stage to, bool produced) {
+  const Grid source(cut.extent(from), machine, 0, boxes(cut.blocks(from))),
+      target(cut.extent(to), machine, 0, boxes(cut.blocks(to)));
+  const Transpose pattern(source, target, {turn(from, to), kept(cut, from, to)});
+  const FieldOptions field = packed("modes", cut.complex_type());
+  PlannedItem item{&pattern, field, field, false, options.coding};
+  item.produced = produced;
+  return plan_messages(source, {item}, options.exchange);
+}
+
+/// Whether a slab goes back to y, x, z, by the kernels of GPUs: complex values with lines along x before the move, so
+/// that the link is busy meanwhile; real ones reading the modes that have come alone.
+bool goes_back_turned(const Machine& machine, const Decomposition& cut, const FftOptions& options) {
+  // Of real values of which all modes are used it would take longer.
+  if (cut.alone() || cut.pencils() || !cut.transposed || cut.real != cut.truncates(Stage::physical)) return false;
+  if (!fft::stores(options)) return false;
+  for (int d = 0; d < machine.devices(); ++d) {
+    const Backend backend = machine.device(d).local.backend;
+    if (backend == Backend::host && !options.gpu_lines) return false;
+    if (!fft::can_store(
+            backend, true,
+            cut.real ? cut.last({cut.cells[2], 1, 1}, false) : cut.first_two({cut.cells[2], cut.cells[0], 1})) ||
+        !fft::can_store(backend, true, cut.turned({cut.cells[1], cut.cells[0], 1})))
+      return false;
+  }
+  const std::vector<MessageInfo> messages = messages_of(machine, cut, options, Stage::spectral, Stage::physical, false);
+  return std::all_of(messages.begin(), messages.end(), is_straight);
+}
+
+/// The lines before a move, of a block of the stage that it leaves.
+fft::LineBatch lines_before(const Decomposition& cut, Stage from, Stage to, const Extent& block) {
+  const bool forward = from < to;
+  if (forward && from == Stage::physical) return cut.first(block, true);
+  if (forward || from == Stage::middle || !cut.transposed) return cut.in_place(block, forward);
+  return to == Stage::middle && !cut.pencils() && !cut.real ? cut.first_two(block) : cut.last(block, false);
+}
+
+/// Whether the lines before a move may store their results: routes and sizes of all devices allow it.
+bool may_store(const Machine& machine, const Decomposition& cut, const FftOptions& options, Stage from, Stage to) {
+  if (!fft::stores(options) || from == Stage::natural) return false;
+  for (const Block& block : cut.blocks(from))
+    if (!fft::can_store(machine.device(block.device).local.backend, options.gpu_lines,
+                        lines_before(cut, from, to, block.box.extents())))
+      return false;
+  const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, true);
+  return std::all_of(messages.begin(), messages.end(), is_straight);
+}
+
+/// The moves of a transform, by the stages between which they go.
+std::vector<std::pair<Stage, Stage>> moves_of(const Machine& machine, const Decomposition& cut,
+                                              const FftOptions& options, bool forward) {
+  std::vector<Stage> stages = cut.path();
+  stages.insert(stages.begin(), Stage::physical);
+  if (!forward) std::reverse(stages.begin(), stages.end());
+  std::vector<std::pair<Stage, Stage>> moves;
+  for (std::size_t n = 0; n + 1 < stages.size(); ++n) moves.emplace_back(stages[n], stages[n + 1]);
+  if (!forward && goes_back_turned(machine, cut, options)) moves = {{Stage::spectral, Stage::middle}};
+  return moves;
 }
 
 Step copied(Array from, Array to) {
@@ -197,7 +262,8 @@ void Fft::Impl::add_move(const Lane& lane, std::vector<Step>& steps, Stage from,
   const Transpose pattern(grid(from), grid(to), {turn(from, to), kept(cut, from, to)});
   ExchangeItem item{&pattern, move.source.get(), move.target.get(), false, options.coding};
   // Lines that store leave no choice of routes.
-  const bool stores = may_store(steps.empty() ? nullptr : &steps.back(), grid(from), item);
+  bool stores = false;
+  on_all_ranks(comm, [&] { stores = may_store(machine, cut, options, from, to); });
   ExchangeOptions how = stores ? options.exchange : options_of_move(lane, grid(from), item);
   if (stores) {
     item.produced = true;
@@ -302,37 +368,6 @@ void Fft::Impl::take_lines(Move& move, Step& lines) {
   }
 }
 
-bool Fft::Impl::may_store(const Step* before, const Grid& on, const ExchangeItem& item) const {
-  if (!fft::stores(options) || !before || before->lines.empty()) return false;
-  bool able = true;
-  for (std::size_t i = 0; i < devices.size(); ++i)
-    able = able && (!before->batches[i].lines.count ||
-                    fft::can_store(local[i].backend, options.gpu_lines, before->batches[i].lines));
-  if (comm.max(able ? 0 : 1) > 0) return false;
-  PlannedItem planned{item.pattern, item.source->options(), item.target->options()};
-  planned.produced = true;
-  std::vector<MessageInfo> messages;
-  on_all_ranks(comm, [&] { messages = plan_messages(on, {planned}, options.exchange); });
-  return std::all_of(messages.begin(), messages.end(), is_straight);
-}
-
-bool Fft::Impl::goes_back_turned() const {
-  // Of real values of which all modes are used it would take longer.
-  if (cut.alone() || cut.pencils() || !cut.transposed || cut.real != cut.truncates(Stage::physical)) return false;
-  if (!fft::stores(options)) return false;
-  bool able = true;
-  for (const Device device : local)
-    able = able &&
-           (cut.real ? fft::can_store(device.backend, true, cut.last({cut.cells[2], 1, 1}, false))
-                     : fft::can_store(device.backend, true, cut.first_two({cut.cells[2], cut.cells[0], 1}))) &&
-           fft::can_store(device.backend, true, cut.turned({cut.cells[1], cut.cells[0], 1})) &&
-           (device.backend != Backend::host || options.gpu_lines);
-  if (comm.max(able ? 0 : 1) > 0) return false;
-  std::vector<MessageInfo> messages;
-  on_all_ranks(comm, [&] { messages = Fft::messages(machine, cut.cells, options, false); });
-  return std::all_of(messages.begin(), messages.end(), is_straight);
-}
-
 void Fft::Impl::plan_forward(Lane& lane) {
   std::vector<Step>& forward = lane.forward;
   const auto first = [&](const Extent& block) { return cut.first(block, true); };
@@ -374,7 +409,9 @@ void Fft::Impl::plan_backward(Lane& lane) {
   }
   std::vector<Stage> path = cut.path();
   Array place = path.size() % 2 ? Array::second : Array::first;
-  if (goes_back_turned()) {
+  bool turns = false;
+  on_all_ranks(comm, [&] { turns = goes_back_turned(machine, cut, options); });
+  if (turns) {
     add_lines(backward, Stage::spectral, Array::from, place,
               [&](const Extent& block) { return cut.real ? cut.last(block, false) : cut.first_two(block); });
     add_move(lane, backward, Stage::spectral, Stage::middle, place);
@@ -426,21 +463,44 @@ void Fft::Impl::share_workspace() {
 std::vector<MessageInfo> Fft::messages(const Machine& machine, const Extent& cells, const FftOptions& options,
                                        bool forward) {
   const Decomposition cut(machine, cells, options);
-  std::vector<Stage> stages = cut.path();
-  stages.insert(stages.begin(), Stage::physical);
-  if (!forward) std::reverse(stages.begin(), stages.end());
   std::vector<MessageInfo> all;
-  for (std::size_t n = 0; n + 1 < stages.size(); ++n) {
-    const Stage from = stages[n], to = stages[n + 1];
-    const Grid source(cut.extent(from), machine, 0, boxes(cut.blocks(from))),
-        target(cut.extent(to), machine, 0, boxes(cut.blocks(to)));
-    const Transpose pattern(source, target, {turn(from, to), kept(cut, from, to)});
-    const FieldOptions field = packed("modes", cut.complex_type());
-    const std::vector<MessageInfo> some =
-        plan_messages(source, {{&pattern, field, field, false, options.coding}}, options.exchange);
+  for (const auto& [from, to] : moves_of(machine, cut, options, forward)) {
+    const std::vector<MessageInfo> some = messages_of(machine, cut, options, from, to, false);
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
+}
+
+// What transforms store needs no room but counters and tables; of what is packed, a message by the host or a library
+// has a place at both ends, and one that is stored into slots two at its target.
+std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, const FftOptions& options) {
+  const Decomposition cut(machine, cells, options);
+  std::vector<FftMemory> found(static_cast<std::size_t>(machine.devices()));
+  const auto of = [&](int device) -> FftMemory& { return found[static_cast<std::size_t>(device)]; };
+  for (int d = 0; d < machine.devices(); ++d) {
+    FftMemory& m = of(d);
+    m.physical = cut.word() * (cut.real ? 1 : 2) * cut.volume_on(d, Stage::physical, true);
+    m.spectral = 2 * cut.word() * cut.volume_on(d, cut.transposed ? Stage::spectral : Stage::natural);
+    const auto work = cut.work_bytes(d);
+    m.work = cut.lanes * (work[0] + work[1]);
+  }
+  for (const bool forward : {true, false})
+    for (const auto& [from, to] : moves_of(machine, cut, options, forward)) {
+      const bool stored = may_store(machine, cut, options, from, to);
+      for (const MessageInfo& message : messages_of(machine, cut, options, from, to, stored)) {
+        for (const int end : {message.source, message.target})
+          of(end).messages += cut.lanes * std::max(1, options.parts) * bytes_of_end;
+        if (stored || message.route == RouteKind::kernel) continue;
+        const bool slots = message.route == RouteKind::direct;
+        if (!slots) of(message.source).messages += cut.lanes * message.bytes;
+        of(message.target).messages +=
+            cut.lanes * (slots ? std::min(2 * message.bytes, options.exchange.knobs.ring) : message.bytes);
+      }
+    }
+  for (const Block& block : cut.blocks(Stage::physical))
+    of(block.device).library = static_cast<std::int64_t>(
+        fft::workspace_estimate(machine.device(block.device).local.backend, cut.first(block.box.extents(), true)));
+  return found;
 }
 
 }  // namespace slipstream

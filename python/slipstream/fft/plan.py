@@ -50,6 +50,8 @@ class Plan:
         they do not come back, or the sums of squares on both sides differ (Parseval).
     routes, options: as Exchange has them.
 
+    Raises RuntimeError where a device has no room for it (memory()), with the largest cube that would fit.
+
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
     array, `plan.physical.local[0]["lo"]` its first cell. A device that gets nothing has no block.
     """
@@ -76,11 +78,9 @@ class Plan:
 
         def described() -> Iterator[dict[str, Any]]:
             self._type = _type_of(dtype)
-            options["routes"] = [routes] if isinstance(routes, str) else list(routes)
-            stored = {} if store is None else {"store": store}
-            how = {"highest": tuple(highest), "scaled": scaled, "exchange": options}
-            more = {"parts": parts, "coding": coding, "verify": verify}
-            yield _options(self._type, process_grid, transposed, overlap) | stored | how | more
+            exchange = _exchange(routes, options)
+            how = _options(self._type, process_grid, transposed, highest, overlap, store, parts, coding, exchange)
+            yield how | {"scaled": scaled, "verify": verify}
 
         asked, problem = fields.described(described())
         fields.agree(grid.comm, problem, [])
@@ -124,8 +124,8 @@ class Plan:
 
     def forward(self, u: Any, v: Any, stream: Any = None) -> None:
         """v = the transform of u. Each is an array, or a list of one for each local block; with an axis more in front,
-        all its components are transformed. stream: the caller's, or one for each device of this rank;
-        NumPy arrays are ready when it returns."""
+        all its components are transformed. Several fields are tuples of such, forward((u, v, w), (u_k, v_k, w_k)).
+        stream: the caller's, or one for each device of this rank; NumPy arrays are ready when it returns."""
         self._run(True, u, v, stream)
 
     def backward(self, v: Any, u: Any, stream: Any = None) -> None:
@@ -246,6 +246,11 @@ class Plan:
         return self._plan.bytes
 
     def _run(self, forward: bool, given: Any, into: Any, stream: Any) -> None:
+        if hasattr(stream, "shape"):
+            raise ValueError(
+                "the third argument is a stream, not an array: give several fields as tuples, "
+                "forward((u, v, w), (u_k, v_k, w_k))"
+            )
         sides = self._sides_given("uv" if forward else "vu", (given, into))
         self._plan.run(forward, *sides, native_streams(self.physical, stream))
 
@@ -272,14 +277,37 @@ def memory(
     *,
     process_grid: Sequence[int] = (0, 0),
     transposed: bool = True,
+    highest: Sequence[int] = (-1, -1, -1),
     overlap: bool = False,
+    store: bool | None = None,
+    parts: int = 0,
+    coding: str = "raw",
+    routes: str | Sequence[str] = (),
+    **options: Any,
 ) -> list[dict[str, int]]:
-    """Bytes of each device before anything is allocated: the caller's arrays `physical` and `spectral`, the plan's
-    `work`, at most `messages` and `library`, and their `total`."""
-    return core().fft_memory(grid.machine, grid.cells, _options(_type_of(dtype), process_grid, transposed, overlap))
+    """Bytes of each device before anything is allocated: the caller's arrays `physical` and `spectral` of one
+    component, the plan's `work`, about what its `messages` and the `library` take, and their `total`. With the options
+    of the Plan that is meant."""
+    exchange = _exchange(routes, options)
+    how = _options(_type_of(dtype), process_grid, transposed, highest, overlap, store, parts, coding, exchange)
+    return core().fft_memory(grid.machine, grid.cells, how)
 
 
-def _options(type_: str, process_grid: Sequence[int] | str, transposed: bool, overlap: bool) -> dict[str, Any]:
+def _exchange(routes: str | Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
+    return options | {"routes": [routes] if isinstance(routes, str) else list(routes)}
+
+
+def _options(
+    type_: str,
+    process_grid: Sequence[int] | str,
+    transposed: bool,
+    highest: Sequence[int],
+    overlap: bool,
+    store: bool | None,
+    parts: int,
+    coding: str,
+    exchange: dict[str, Any],
+) -> dict[str, Any]:
     measured = process_grid == "measured"
     if isinstance(process_grid, str) and not measured:
         raise ValueError(f"process_grid is '{process_grid}': give two numbers or 'measured'")
@@ -288,7 +316,12 @@ def _options(type_: str, process_grid: Sequence[int] | str, transposed: bool, ov
         "process_grid": (0, 0) if measured else tuple(process_grid),
         "tune_process_grid": measured,
         "transposed": transposed,
+        "highest": tuple(highest),
         "overlap": overlap,
+        **({} if store is None else {"store": store}),
+        "parts": parts,
+        "coding": coding,
+        "exchange": exchange,
     }
 
 
@@ -301,6 +334,8 @@ def _type_of(dtype: Any) -> str:
 
 def _pointers(grid: Grid, name: str, given: Any, type_: str) -> list[list[int]]:
     """By component: the address of each block's values; nothing on a rank without blocks."""
+    if isinstance(given, tuple):
+        return [pointers for field in given for pointers in _pointers(grid, name, field, type_)]
     item = fields.item(grid, name, given, _PACKED, "soa", {})
     if not item["arrays"]:
         return []

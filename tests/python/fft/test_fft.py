@@ -242,13 +242,48 @@ def test_modes_are_wave_numbers_of_each_block() -> None:
             assert (k.ravel() == every[lo:hi]).all()
 
 
-def test_memory_is_known_before() -> None:
-    grid = ss.Grid((32, 32, 32), backend="host", devices_per_rank=2)
-    (one, other) = ss.fft.memory(grid, "float64")
-    assert one["physical"] == 16 * 32 * 32 * 8 and one["spectral"] == 16 * 17 * 32 * 16
-    plan = ss.fft.Plan(grid, "float64")
-    held = sum(m["total"] - m["physical"] - m["spectral"] for m in (one, other))
-    assert one["work"] + other["work"] <= plan.bytes <= held
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"process_grid": (2, 2)},
+        {"store": False, "routes": ["kernel", "staged"]},
+        {"store": False, "routes": ["kernel", "staged"], "highest": (10, 10, 10)},
+        {"store": False, "routes": ["kernel", "staged"], "overlap": True},
+        {"store": False, "routes": ["kernel", "direct"], "transposed": False},
+        {"coding": "cast", "routes": ["kernel", "staged"], "parts": 2},
+    ],
+)
+def test_memory_is_known_before(how: dict[str, Any]) -> None:
+    grid = ss.Grid((64, 64, 64), backend="host", devices_per_rank=4)
+    needed = ss.fft.memory(grid, "float64", **how)
+    assert sum(m["physical"] for m in needed) == 64**3 * 8 and sum(m["spectral"] for m in needed) == 33 * 64**2 * 16
+    with ss.fft.Plan(grid, "float64", **how) as plan:
+        held = sum(m["work"] + m["messages"] + m["library"] for m in needed)
+        assert held == pytest.approx(plan.bytes, rel=0.1)
+
+
+def test_a_plan_that_does_not_fit_names_the_largest_that_does() -> None:
+    grid = ss.Grid((20000, 20000, 20000), backend="host")
+    with pytest.raises(
+        RuntimeError, match=r"of 20000 x 20000 x 20000 values needs .* MB on device 0 .* the largest cube"
+    ):
+        ss.fft.Plan(grid, "float64")
+
+
+def test_several_fields_are_tuples() -> None:
+    plan = ss.fft.Plan(ss.Grid(CELLS, backend="host", devices_per_rank=2), "float64")
+    each = [parts(plan.physical, component) for component in values(CELLS, "float64", (3,))]
+    modes = [[np.empty(plan.spectral.array_shape(0, block=block), complex) for block in range(2)] for _ in each]
+    plan.forward(tuple(each), tuple(modes))
+    for field, right in zip(modes, values(CELLS, "float64", (3,)), strict=True):
+        for part, wanted in zip(field, parts(plan.spectral, spectrum(right, True)), strict=True):
+            np.testing.assert_allclose(part, wanted, atol=1e-11)
+    back = [[np.empty_like(part) for part in field] for field in each]
+    plan.backward(tuple(modes), tuple(back))
+    np.testing.assert_allclose(back[2][1], each[2][1], atol=1e-14)
+    with pytest.raises(ValueError, match="the third argument is a stream, not an array: give several fields as tuples"):
+        ss.fft.Plan(ss.Grid(CELLS, backend="host"), "float64").forward(*(np.zeros(CELLS[::-1]) for _ in range(3)))
 
 
 def test_more_devices_than_planes() -> None:
@@ -320,6 +355,9 @@ refused("rank 1: process_grid is 'best'", plan, {}, {"process_grid": "best"})
 refused("rank 1: the process grid 3 x 1", plan, {}, {"process_grid": (3, 1)})
 refused("rank 1: an exchange has no option named 'rings'", plan, {}, {"rings": 3})
 refused("different Fourier transforms", plan, {}, {"dtype": "float64"})
+refused("different Fourier transforms", plan, {}, {"coding": "cast"})
+refused("different Fourier transforms", plan, {"store": False}, {"store": False, "parts": 2})
+refused("different Fourier transforms", plan, {}, {"verify": True})
 refused("rank 1: the axes (0, 1, 1)", transpose, {}, {"axes": (0, 1, 1)})
 refused("rank 1: ", transpose, {}, {"coding": "zip"})
 refused("rank 1: field 'source', block 0", transpose, {}, {"ghost": 1})
