@@ -56,10 +56,17 @@ stencil2 | 2 | 60 | bench stencil --cells 512 --devices 2
 stencil2 | 2 | 60 | bench stencil --methods heat7 --cells 128 --together 1 2 4 8 --routes kernel,staged --devices 2
 fft | 1+ | 120 | bench fft --types c64 f64
 fft2 | 2 | 120 | bench fft --types c64 f64 --devices 2 --cufftxt
+fft2 | 2 | 180 | bench fft --types f32 f64 --sizes 512 1024 --decompositions slab pencil measured --devices 2
+fft2 | 2 | 120 | bench fft --types c64 f64 --sizes 1000 --devices 2 --cufftxt
+fft_routes2 | 2 | 60 | bench fft --types c64 --sizes 512 1024 --routes kernel,peer --devices 2
 fft4 | 4 | 120 | bench fft --types c64 --sizes 1024 --devices 4 --cufftxt
+fft4 | 4 | 120 | bench fft --types f32 f64 --sizes 1024 --decompositions slab pencil measured --devices 4
 dns | 1+ | 180 | bench dns
 dns2 | 2 | 180 | bench dns --devices 2
 dns4 | 4 | 120 | bench dns --sizes 512 --devices 4
+dns_weak | 1+ | 60 | bench dns --sizes 256 --weak
+dns_weak2 | 2 | 60 | bench dns --sizes 256 --weak --devices 2
+dns_weak4 | 4 | 60 | bench dns --sizes 256 --weak --devices 4
 gather_scatter | 1+ | 180 | bench gather_scatter
 gather_scatter2 | 2 | 420 | bench gather_scatter --calls 1000 -n 2
 gather_scatter4 | 4 | 120 | bench gather_scatter --orders 1 7 --devices 4

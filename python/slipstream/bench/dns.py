@@ -9,6 +9,7 @@ themselves, take that long for what they send and `pack_ms` more: 0 where the tr
 """
 
 import argparse
+import math
 from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
@@ -49,6 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.sizes(parser, "boxes of N^3 cells")
     parser.add_argument("--types", nargs="+", default=["f64"], choices=sorted(BYTES), help="number formats")
     parser.add_argument("--schemes", nargs="+", default=["rk4"], choices=sorted(STAGES), help="of time")
+    parser.add_argument("--weak", action="store_true", help="boxes as many times longer along z as there are devices")
     options.transforms(parser)
     options.routes(parser)
     options.devices(parser)
@@ -85,6 +87,7 @@ def _row(
 ) -> record.Row:
     devices = len(machine.devices())
     copy, link = rates
+    cells = (n, n, n * devices if arguments.weak else n)
     transforms = {
         "type": dtype,
         "overlap": arguments.overlap,
@@ -92,25 +95,26 @@ def _row(
         **cut(decomposition, devices, store),
     }
     with as_case_error():
-        dns = core().Dns(machine, {"cells": (n, n, n), "scheme": scheme, "time_step": 0.5 / n, **transforms})
+        dns = core().Dns(machine, {"cells": cells, "scheme": scheme, "time_step": 0.5 / max(cells), **transforms})
         dns.taylor_green()
         ms = dns.step_us(STEPS[backend], REPEATS[backend]) / 1e3
         process_grid, held = list(dns.process_grid), max(dns.bytes())
         del dns
-        own = {"scaled": False, "highest": ((n - 1) // 3,) * 3}
-        (three,) = core().bench_fft(machine, (n, n, n), transforms | own, 3, ["host"], REPEATS[backend], moves=True)
+        own = {"scaled": False, "highest": tuple((along - 1) // 3 for along in cells)}
+        (three,) = core().bench_fft(machine, cells, transforms | own, 3, ["host"], REPEATS[backend], moves=True)
     # A right-hand side has one field of three components there and two back.
     of_step = STAGES[scheme] * (three["forward_us"] + 2 * three["backward_us"]) / 1e3
     sent = STAGES[scheme] * 3 * three["sent_bytes"] / devices
     moves = STAGES[scheme] * (three["forward_moves_us"] + 2 * three["backward_moves_us"]) / 1e3
     packed = STAGES[scheme] * (three["forward_packed_bytes"] + 2 * three["backward_packed_bytes"]) / devices
     pack = max(moves - packed / (link * 1e6), 0.0) if packed else 0.0
-    component = n**3 * BYTES[dtype] / devices
+    component = math.prod(cells) * BYTES[dtype] / devices
     least = STAGES[scheme] * (TRANSFORMS * 3 * 2 + MOVES) * component / (copy * 1e6)
     return {
         "ranks": machine.ranks,
         "devices": devices,
         "n": n,
+        **({"weak": True} if arguments.weak else {}),
         "dtype": dtype,
         "scheme": scheme,
         "decomposition": decomposition,
@@ -121,7 +125,7 @@ def _row(
         "routes": arguments.routes or "rules",
         "clock": "host",
         "ms_per_step": record.digits(ms),
-        "mcells_per_s": record.digits(n**3 / ms / 1e3),
+        "mcells_per_s": record.digits(math.prod(cells) / ms / 1e3),
         "transforms_ms": record.digits(of_step),
         "pointwise_ms": record.digits(ms - of_step),
         "pack_ms": record.digits(pack),
@@ -134,7 +138,7 @@ def _row(
 
 
 COLUMNS = {
-    "cells": lambda row: f"{row['n']}^3",
+    "cells": lambda row: f"{row['n']}^3" + (" a device" if "weak" in row else ""),
     "format": itemgetter("dtype"),
     "scheme": itemgetter("scheme"),
     "devices": lambda row: " x ".join(map(str, row["process_grid"])),

@@ -40,6 +40,18 @@ def test_rows_tell_how_results_travel(tmp_path: Path, cli: Cli, monkeypatch: pyt
     assert all(row["process_grid"] in ([1, 2], [2, 1]) for row in rows)
 
 
+def test_boxes_grow_with_the_devices(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(dns.REPEATS, "host", 1)
+    for devices in ("1", "2"):
+        words = ("--devices", devices, "--sizes", "8", "--weak", "--folder", str(tmp_path))
+        assert cli("bench", "dns", "--backend", "host", *words).returncode == 0
+    rows = [row for path in (tmp_path / "dns").glob("*.json") for row in json.loads(path.read_text())["rows"]]
+    assert sorted(row["devices"] for row in rows) == [1, 2]
+    for row in rows:
+        assert row["weak"]
+        assert row["mcells_per_s"] * row["ms_per_step"] * 1e3 == pytest.approx(row["devices"] * 8**3, rel=1e-3)
+
+
 def test_sizes_are_checked(cli: Cli) -> None:
     result = cli("bench", "dns", "--backend", "host", "--no-write", "--sizes", "2")
     assert result.returncode == 2 and "--sizes are 4 or more" in result.stderr
