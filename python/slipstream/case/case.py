@@ -120,6 +120,10 @@ class Case(Table):
         """Whether it goes over time; else one step finds a state without a time."""
         return True
 
+    def going_on(self, step: int, time: float) -> Self:
+        """The same case from the step and time of a checkpoint on."""
+        return self
+
     def time_of(self, step: int) -> float:
         """As files and messages have it."""
         return step * self.time_step

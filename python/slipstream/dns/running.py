@@ -12,7 +12,7 @@ from slipstream.base import rows
 from slipstream.base.core import as_case_error, core, on_all_ranks
 from slipstream.base.errors import RunError
 from slipstream.case.solver import Fields, Monitor
-from slipstream.dns import spectrum, vortex
+from slipstream.dns import spectrum, velocity_file, vortex
 from slipstream.dns.case import DnsCase
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import energy, expected
@@ -39,15 +39,27 @@ class DnsRun(PlainRun):
         self._case = case
         with as_case_error():
             self.engine = core().Dns(setup.machine, setup.options, trace)
-            start = case.initial
-            if start.flow == "taylor_green":
-                self.engine.taylor_green()
-        if start.flow == "random":
-            self._begin_at_random(case)
-        with as_case_error("dns.time_step: "):
-            self.engine.check_time_step()
+        if not case.restarted:
+            self._begin(case)
         self._last: dict[str, Any] = {}
         self._taken = -1
+
+    def _begin(self, case: DnsCase) -> None:
+        start = case.initial
+        if start.flow == "random":
+            self._begin_at_random(case)
+        elif start.file:
+            with on_all_ranks():
+                velocity = velocity_file.read(start.file, case.grid.cells, self.engine.boxes())
+            with as_case_error():
+                self.engine.begin(velocity)
+        else:
+            with as_case_error():
+                self.engine.taylor_green()
+        with as_case_error("dns.time_step: "):
+            self.engine.check_time_step()
+        with as_case_error("dns.forcing_shells: "):
+            self.engine.check_forcing()
 
     def _begin_at_random(self, case: DnsCase) -> None:
         start = case.initial
@@ -55,7 +67,8 @@ class DnsRun(PlainRun):
             with on_all_ranks():
                 wanted = spectrum.read(start.spectrum)
         else:
-            wanted = core().peaked_spectrum((min(case.grid.cells) - 1) // 3, start.peak, start.energy)
+            with as_case_error("initial.peak: "):
+                wanted = core().peaked_spectrum((min(case.grid.cells) - 1) // 3, start.peak, start.energy)
         with as_case_error(f"initial.spectrum: {start.spectrum}: " if start.spectrum else ""):
             self.engine.random(wanted, start.seed)
 
@@ -87,8 +100,16 @@ class DnsRun(PlainRun):
         return self._last
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
-        path = self._case.folder / "statistics.csv"
+        if goes_on:
+            with as_case_error("dns.time_step: "):
+                self.engine.check_time_step()
+        path, of_spectra = (self._case.folder / name for name in ("statistics.csv", "spectra.csv"))
         history = History(path, self.engine, self._case, goes_on, COLUMNS)
+        shells = [f"E{k}" for k in range(self._case.shells)]
+        spectra = History(of_spectra, self.engine, self._case, goes_on, shells)
+
+        def take_spectrum() -> None:
+            spectra.add(dict(zip(shells, self._statistics()["spectrum"], strict=True)))
 
         def take() -> None:
             history.add(self._statistics())
@@ -98,7 +119,8 @@ class DnsRun(PlainRun):
             except RuntimeError as error:
                 raise RunError(f"{error} (step {self.engine.step}): take a smaller dns.time_step") from None
 
-        return [Monitor(path, take, at_start=True)]
+        # A flow that has become too fast leaves its spectrum, too.
+        return [Monitor(of_spectra, take_spectrum, at_start=True), Monitor(path, take, at_start=True)]
 
     def figures(self, outcome: Outcome) -> dict[str, Any]:
         table = self._case.dns
@@ -117,9 +139,10 @@ class DnsRun(PlainRun):
         folder, step = case.folder, figures["steps"]
         figures["findings"] = findings = {name: float(found[name]) for name in COLUMNS if math.isfinite(found[name])}
         shells = np.asarray(found["spectrum"])
+        since, mean = self._mean_spectrum()
         with troubles.with_data(folder / "spectrum.csv", "it", step):
-            table = [[k, f"{value:.9g}"] for k, value in enumerate(shells)]
-            rows.replace(folder / "spectrum.csv", ["k", "energy"], table)
+            table = [[k, f"{now:.9g}", f"{means:.9g}"] for k, (now, means) in enumerate(zip(shells, mean, strict=True))]
+            rows.replace(folder / "spectrum.csv", ["k", "energy", "mean"], table)
         with troubles.with_picture("summary of statistics.csv", step):
             findings |= self._decay(figures, console, troubles, step)
         figures["expected"] = expected.against(case, findings)
@@ -130,9 +153,19 @@ class DnsRun(PlainRun):
             with troubles.with_picture("spectrum.png", step):
                 from slipstream.pictures import spectra
 
-                spectra.spectrum(folder / "spectrum.png", case, shells, found)
+                spectra.spectrum(folder / "spectrum.png", case, shells, found, (since, mean))
         if figures["expected"]:
             console.print(expected_table(figures["expected"]))
+
+    def _mean_spectrum(self) -> tuple[float, np.ndarray]:
+        """Of the rows of spectra.csv from a time on, and the first of their times; of this step alone where they could
+        not be written."""
+        table = np.array(rows.read(self._case.folder / "spectra.csv")[1], dtype=float)
+        if not table.size:
+            return float(self._last["time"]), np.asarray(self._last["spectrum"])
+        times, wanted = table[:, 1], self._case.output.mean_from
+        chosen = times >= min(times[-1] / 2 if wanted is None else wanted, times[-1])
+        return float(times[chosen][0]), table[chosen, 2:].mean(axis=0)
 
     def _decay(self, figures: dict[str, Any], console: Console, troubles: Troubles, step: int) -> dict[str, float]:
         """The dissipation over time, beside a published one where there is one."""
@@ -145,8 +178,9 @@ class DnsRun(PlainRun):
         rate = -np.gradient(column["energy"], column["time"])
         reference = energy.taylor_green_1600() if case.is_reference_flow else None
         figures["energy"] = found = energy.compare(vortex.decay(case), reference)
-        # By differences between rows, unless every step was accounted for.
-        budget = np.abs(rate - column["dissipation"] + column["power"])[1:-1].max() / column["dissipation"].max()
+        # By differences between rows, unless every step was accounted for; where nothing is lost, of the energy.
+        budget = np.abs(rate - column["dissipation"] + column["power"])[1:-1].max()
+        budget /= column["dissipation"].max() or column["energy"].max() or 1.0
         result = {f"energy.{name}": value for name, value in found.items() if isinstance(value, float)}
         result["energy.budget_error"] = float(column["budget_error"][-1] if case.dns.budget else budget)
         if reference is not None:

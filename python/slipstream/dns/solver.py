@@ -7,14 +7,14 @@ from slipstream.base.core import as_case_error, core
 from slipstream.base.toml_text import Path
 from slipstream.case.solver import Plan, Run
 from slipstream.case.tables import EXCHANGE_PARTS
-from slipstream.dns import spectrum
+from slipstream.dns import spectrum, velocity_file
 from slipstream.dns.case import DnsCase
 
 Tiles = list[tuple[str, str]]
 
 case_type = DnsCase
 unit_of_rate = "Mcell/s"
-files = ("findings.json", "statistics.csv", "spectrum.csv", "spectrum.png", "dissipation.png")
+files = ("findings.json", "statistics.csv", "spectra.csv", "spectrum.csv", "spectrum.png", "dissipation.png")
 
 
 def complete(data: dict[str, Any]) -> dict[str, Any]:
@@ -53,15 +53,21 @@ def problems(case: DnsCase) -> list[tuple[Path, str]]:
             found.append((("initial", "spectrum"), 'belongs to flow = "random"'))
         for key in {"peak", "energy"} & case.initial.model_fields_set:
             found.append((("initial", key), "the file of initial.spectrum says it; leave one of the two out"))
-    if case.dns.forcing_power and case.initial.flow == "taylor_green" and case.dns.forcing_shells < 2:
+    if (case.initial.flow == "file") != (case.initial.file is not None):
+        found.append((("initial", "file"), 'goes with flow = "file": give both, or neither'))
+    if case.dns.forcing == "energy" and case.dns.forcing_power:
+        found.append((("dns", "forcing_power"), 'belongs to forcing = "power"'))
+    if case.is_forced and case.initial.flow == "taylor_green" and case.dns.forcing_shells < 2:
         found.append((("dns", "forcing_shells"), "Taylor and Green's vortex has no energy below |k| = sqrt(3): take 2"))
     return found
 
 
 def check_before_start(case: DnsCase) -> None:
-    """The spectrum must be one."""
+    """The spectrum must be one, and the velocity on this grid."""
     if case.initial.spectrum:
         spectrum.read(case.initial.spectrum)
+    if case.initial.file:
+        velocity_file.check(case.initial.file, case.grid.cells)
 
 
 def warnings(case: DnsCase) -> list[str]:
@@ -85,6 +91,8 @@ def facts(case: DnsCase) -> list[tuple[str, str]]:
     begins = "Taylor and Green's vortex"
     if start.flow == "random":
         begins = f"random modes, peak {start.peak:g}, energy {start.energy:g}, seed {start.seed}"
+    if start.file:
+        begins = f"the velocity of {start.file}"
     if start.spectrum:
         begins = f"random modes with the spectrum of {start.spectrum}, seed {start.seed}"
     return [
@@ -92,8 +100,15 @@ def facts(case: DnsCase) -> list[tuple[str, str]]:
         ("viscosity", f"{table.viscosity:.6g}"),
         ("time step", f"{table.time_step:g}"),
         ("begins with", begins),
-        *([("forcing", f"{table.forcing_power:g} into {table.forcing_shells} shells")] if table.forcing_power else []),
+        *([("forcing", _forcing(case))] if case.is_forced else []),
     ]
+
+
+def _forcing(case: DnsCase) -> str:
+    table = case.dns
+    if table.forcing == "energy":
+        return f"holds the energy of {table.forcing_shells} shells"
+    return f"{table.forcing_power:g} into {table.forcing_shells} shells"
 
 
 def inputs(case: DnsCase) -> dict[str, str | int]:

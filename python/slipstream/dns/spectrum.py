@@ -6,11 +6,15 @@ from pathlib import Path
 
 from slipstream.base.errors import CaseError
 
+#: Of all energy, what the mean velocity of a flow without one may have.
+ROUNDING = 1e-12
+
 
 def read(path: str | Path) -> list[float]:
     """E(k) of the shells 0, 1, 2, ..., those that the file leaves out with none. A line holds k and E(k), with a comma
-    or blanks between; empty lines, those that begin with '#', and a head of words count for nothing. Raises CaseError.
-    The spectrum.csv that a run leaves is such a file."""
+    or blanks between, and behind them what a head of words has more columns for; empty lines and those that begin with
+    '#' count for nothing, and neither does rounding in shell 0. Raises CaseError. The spectrum.csv that a run leaves is
+    such a file."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except OSError as error:
@@ -18,28 +22,31 @@ def read(path: str | Path) -> list[float]:
     except UnicodeDecodeError:
         raise CaseError(f"initial.spectrum: {path} is no table of text: give lines of k and E(k)") from None
     found: dict[int, float] = {}
-    head = True
+    head, columns = True, 2
     for number, line in enumerate(lines, 1):
         words = [word for word in re.split(r"[,;\s]+", line.strip()) if word]
         if not words or words[0].startswith("#"):
             continue
         if head and not any(map(_is_number, words)):
-            head = False
+            head, columns = False, max(2, len(words))
             continue
         head = False
-        shell, energy = _entry(words, f"initial.spectrum: {path}:{number}")
+        shell, energy = _entry(words, columns, f"initial.spectrum: {path}:{number}")
         if shell in found:
             raise CaseError(f"initial.spectrum: {path}:{number}: the shell {shell} stands there twice")
         found[shell] = energy
+    if found.get(0, 0.0) < ROUNDING * sum(found.values()):
+        found.pop(0, None)
     if not any(found.values()):
         raise CaseError(f"initial.spectrum: {path} has no energy in any shell: give lines of k and E(k)")
     return [found.get(shell, 0.0) for shell in range(max(found) + 1)]
 
 
-def _entry(words: list[str], where: str) -> tuple[int, float]:
-    if len(words) != 2 or not all(map(_is_number, words)):
-        raise CaseError(f"{where}: a line holds two numbers, k and E(k); here stands '{' '.join(words)}'")
-    shell, energy = map(float, words)
+def _entry(words: list[str], columns: int, where: str) -> tuple[int, float]:
+    if len(words) != columns or not all(map(_is_number, words)):
+        more = "" if columns == 2 else f", and {columns - 2} more as the head says"
+        raise CaseError(f"{where}: a line holds two numbers, k and E(k){more}; here stands '{' '.join(words)}'")
+    shell, energy = map(float, words[:2])
     if not (shell >= 0 and shell == round(shell) and shell < 1e6):
         raise CaseError(f"{where}: shells are whole numbers k = 0, 1, 2, ..., not {words[0]}: add up what lies between")
     if not (energy >= 0 and math.isfinite(energy)):

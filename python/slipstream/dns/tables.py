@@ -15,12 +15,18 @@ class DnsTable(Table):
     time_step: Positive = Field(description="The same all through.")
     scheme: Literal["rk2", "rk4"] = Field("rk4", description="Heun's, or the classical one; viscosity exactly in both.")
     precision: Literal["f32", "f64"] = Field("f64", description="Number format.")
+    forcing: Literal["power", "energy"] = Field(
+        "power",
+        description="power: the lowest shells get forcing_power; energy: they keep the energy that they begin with.",
+    )
     forcing_power: Annotated[float, Field(ge=0)] = Field(
-        0.0, description="Energy a time and mass put into the lowest shells; 0: the flow decays."
+        0.0, description="power: energy a time and mass put into the lowest shells; 0: the flow decays."
     )
     forcing_shells: Count = Field(2, description="Shells |k| <= so many + 1/2 that are forced.")
-    largest_courant: Annotated[float, Field(ge=0)] = Field(
-        1.5, description="A larger Courant number (CFL) in a row of statistics.csv ends the run; 0: any will do."
+    largest_courant: Annotated[float, Field(ge=0)] | None = Field(
+        None,
+        description="A larger Courant number (CFL) in a row of statistics.csv ends the run; 0: any will do. Left out: "
+        "1.3 for rk4, 0.5 for rk2.",
     )
     budget: bool = Field(
         False,
@@ -37,13 +43,17 @@ class DnsTable(Table):
         description="Transforms store their results in the other devices themselves where they can, and nothing packs "
         "them. Left out: where that was found to be faster.",
     )
+    overlap: bool = Field(
+        False, description="One component travels while the next is transformed: twice the work arrays and messages."
+    )
 
 
 class BeginTable(Table):
     """[initial]: the flow at the start."""
 
-    flow: Literal["taylor_green", "random"] = Field(
-        "taylor_green", description="Taylor & Green 1937, of energy 1/8; or solenoidal modes of random phases."
+    flow: Literal["taylor_green", "random", "file"] = Field(
+        "taylor_green",
+        description="Taylor & Green 1937, of energy 1/8; solenoidal modes of random phases; or the velocity of a file.",
     )
     peak: Positive = Field(3.0, description="random: wave number of the spectrum k^4 exp(-2 (k/peak)^2).")
     energy: Positive = Field(0.5, description="random: <u.u>/2.")
@@ -51,6 +61,12 @@ class BeginTable(Table):
         None,
         description="random: file of a table k, E(k), as spectrum.csv, whose energy each shell then has, in place of "
         "peak and energy; looked for beside the case file, then in the working directory.",
+    )
+    file: str | None = Field(
+        None,
+        description="file: velocity [z][y][x][component] of all cells, as .npy of f32 or f64, or the last of a "
+        "fields.vtkhdf, or 'velocity' in another file of HDF5; looked for beside the case file, then in the working "
+        "directory. What diverges, or has modes above the 2/3 rule, is left out.",
     )
     seed: Annotated[int, Field(ge=0)] = Field(1, description="random: the same flow on any number of devices.")
 
@@ -69,6 +85,9 @@ class DnsOutputTable(OutputTable):
 
     fields: bool = Field(False, description="Velocity as fields.vtkhdf, for ParaView.")
     pictures: bool = Field(True, description="spectrum.png and dissipation.png.")
+    mean_from: Annotated[float, Field(ge=0)] | None = Field(
+        None, description="Time from which spectra are averaged in spectrum.csv. Left out: the second half of the run."
+    )
     reference: Literal["auto", "none", "taylor_green1600"] = Field(
         "auto", description="Published decay to compare with; auto: of Taylor-Green at Reynolds number 1600."
     )

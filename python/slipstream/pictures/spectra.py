@@ -20,13 +20,19 @@ from slipstream.pictures.style import BLUE, RED, STYLE, heading, save
 KOLMOGOROV = 1.6
 
 
-def spectrum(path: Path, case: Case, energy: np.ndarray, found: Mapping[str, Any]) -> None:
-    """E(k) with the line C epsilon^(2/3) k^(-5/3), and where the Kolmogorov scale lies."""
+def spectrum(
+    path: Path, case: Case, energy: np.ndarray, found: Mapping[str, Any], mean: tuple[float, np.ndarray]
+) -> None:
+    """E(k) with its mean from a time on, the line C epsilon^(2/3) k^(-5/3), and where the Kolmogorov scale lies."""
     k = np.arange(len(energy))
     shown = (k > 0) & (energy > energy.max() * 1e-14)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
         axes.loglog(k[shown], energy[shown], "o-", color=BLUE, markersize=3, label="E(k)")
+        since, means = mean
+        if since < found["time"]:
+            label = f"mean from t = {since:.4g} on"
+            axes.loglog(k[shown], means[shown], "--", color="0.4", linewidth=1, label=label)
         if found["dissipation"] > 0:
             line = KOLMOGOROV * found["dissipation"] ** (2 / 3) * k[shown] ** (-5 / 3)
             axes.loglog(k[shown], line, color=RED, linewidth=1, label=r"$1.6\,\varepsilon^{2/3} k^{-5/3}$")

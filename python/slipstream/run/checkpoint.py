@@ -52,6 +52,7 @@ class Restart:
     marks: Marks
     mass: float  #: before the first step of all
     lost: str = ""  #: what the checkpoint held and this run does not
+    time: float = 0.0  #: as its solver has it
 
     def fill(self, engine: Any) -> None:
         """Sets the fields, time and step of a solver. Collective."""
@@ -140,7 +141,8 @@ def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
         if way and not taken and not differences(before, flow, way.keys):
             remedy += f"; or take checkpoint.convert = true, and lose {way.lost}"
         raise CaseError(f"--restart: {info['path']} is of another case:\n  " + "\n  ".join(found) + f"\n  {remedy}")
-    return {"path": info["path"], "step": info["step"], "lost": taken.lost if taken else "", **notes}
+    lost = taken.lost if taken else ""
+    return {"path": info["path"], "step": info["step"], "time": info["time"], "lost": lost, **notes}
 
 
 def _notes(marks: Marks, mass: float, flow: Flow) -> str:
@@ -171,7 +173,7 @@ def find(case: Case, flow: Flow, wanted: str) -> Restart:
     found = json.loads(core().broadcast(text, 0))
     known = {field.name for field in fields(Marks)}  # another version may have written more
     marks = Marks(**{key: value for key, value in found["marks"].items() if key in known})
-    return Restart(found["path"], found["step"], marks, found["mass"], found["lost"])
+    return Restart(found["path"], found["step"], marks, found["mass"], found["lost"], found["time"])
 
 
 class Keeper:

@@ -76,6 +76,8 @@ def _whole(
     held: locks.Locks,
 ) -> None:
     """A run from its plan to its pictures."""
+    if resumed:
+        case = case.going_on(resumed.step, resumed.time)
     module, solver = core(), solver_of(case)
     machine = discovery.discover(case.machine)
     setup = engine.prepare(case, machine)

@@ -15,10 +15,11 @@ namespace slipstream::python {
 namespace {
 
 using dns::Dns;
+using Velocity = nb::ndarray<const double, nb::shape<-1, -1, -1, 3>, nb::c_contig, nb::device::cpu>;
 
 dns::Options dns_options(const nb::dict& dict) {
   dns::Options options;
-  std::string type = "f64", scheme = "rk4", coding = "raw";
+  std::string type = "f64", scheme = "rk4", forcing = "power", coding = "raw";
   bool measure_errors = false;
   nb::dict exchange;
   Reader reader(dict, "a pseudo-spectral flow");
@@ -27,9 +28,12 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.read("viscosity", options.viscosity);
   reader.read("time_step", options.time_step);
   reader.read("scheme", scheme);
+  reader.read("forcing", forcing);
   reader.read("forcing_power", options.forcing.power);
   reader.read("forcing_shells", options.forcing.shells);
-  reader.read("largest_courant", options.largest_courant);
+  double largest_courant = 0;
+  reader.read("largest_courant", largest_courant);
+  if (dict.contains("largest_courant")) options.largest_courant = largest_courant;
   reader.read("budget", options.budget);
   reader.read("process_grid", options.process_grid);
   reader.read("tune_process_grid", options.tune_process_grid);
@@ -43,6 +47,7 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.finish();
   options.type = dtype_from_string(type);
   options.scheme = dns::scheme_from_string(scheme);
+  options.forcing.kind = dns::forcing_from_string(forcing);
   Watched watched;
   options.exchange = exchange_options(exchange, &watched);
   options.exchange.measure_errors = measure_errors;
@@ -118,6 +123,25 @@ void bind_dns(nb::module_& m) {
       .def("taylor_green", &Dns::taylor_green, Release())
       .def("random", &Dns::random, nb::arg("spectrum"), nb::arg("seed"), Release(),
            "Solenoidal modes of random phases; spectrum: energy of the shells 0, 1, 2, ...")
+      .def(
+          "begin",
+          [](Dns& self, const std::vector<Velocity>& velocity) {
+            std::vector<const double*> blocks;
+            for (const Velocity& block : velocity) blocks.push_back(block.data());
+            nb::gil_scoped_release release;
+            self.begin(blocks);
+          },
+          nb::arg("velocity"), "[z, y, x, component] of each box of boxes().")
+      .def(
+          "boxes",
+          [](Dns& self) {
+            nb::list found;
+            const Grid& grid = self.fft().physical();
+            for (const std::int64_t id : grid.local())
+              found.append(nb::make_tuple(triple(grid.block(id).box.lo), triple(grid.block(id).box.hi)));
+            return found;
+          },
+          "First cells, and those behind the last, of the blocks of this rank.")
       .def("statistics", &statistics_dict)
       .def(
           "gather",
@@ -143,6 +167,7 @@ void bind_dns(nb::module_& m) {
           },
           nb::arg("path"), nb::keep_alive<0, 1>(), Release())
       .def("check_time_step", &Dns::check_time_step, Release())
+      .def("check_forcing", &Dns::check_forcing, Release())
       .def("advance", &Dns::step, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Dns& self) { return self.state().step; })
       .def(

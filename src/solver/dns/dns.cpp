@@ -32,6 +32,12 @@ Scheme scheme_from_string(const std::string& name) {
   return Scheme::rk4;
 }
 
+Forcing::Kind forcing_from_string(const std::string& name) {
+  if (name == "energy") return Forcing::Kind::energy;
+  require(name == "power", "no forcing of a pseudo-spectral flow is called '" + name + "': choose power or energy");
+  return Forcing::Kind::power;
+}
+
 Dns::Impl::Impl(const Communicator& c, const Machine& machine, Options o)
     : comm(c),
       options(std::move(o)),
@@ -103,7 +109,7 @@ Task Dns::Impl::host_task(const std::string& name, std::function<void()> work) {
 
 void Dns::Impl::list_tasks() {
   numbers = {options.viscosity, options.time_step, 0, options.forcing.shells};
-  if (options.forcing.power > 0) tasks.push_back(host_task("forcing", [this] { numbers.forcing = forcing_factor(); }));
+  list_forcing_before();
   Field* now = &modes;
   for (const StageFactors& factors : stages_of(options.scheme, options.time_step)) {
     // Work and losses are a further equation of the system, d W / dt = power and the like, which the same scheme
@@ -133,7 +139,35 @@ void Dns::Impl::list_tasks() {
     }));
     now = &next;
   }
+  list_forcing_behind();
   if (options.budget) tasks.push_back(host_task("budget", [this] { close_budget(); }));
+}
+
+void Dns::Impl::list_forcing_before() {
+  if (options.forcing.kind == Forcing::Kind::energy) {
+    tasks.push_back(host_task("forcing", [this] {
+      if (held && held_since == state.restarts) return;
+      held = low_energy();
+      held_since = state.restarts;
+    }));
+  } else if (options.forcing.acts()) {
+    tasks.push_back(host_task("forcing", [this] { numbers.forcing = options.forcing.power / (2 * low_energy()); }));
+  }
+}
+
+void Dns::Impl::list_forcing_behind() {
+  if (options.forcing.kind != Forcing::Kind::energy) return;
+  tasks.push_back(host_task("forcing", [this] {
+    const double left = low_energy();
+    put_in = *held - left;
+    scale = std::sqrt(*held / left);
+    budget.work += put_in;
+  }));
+  tasks.push_back(kernel_task("lowest shells", [this](Stream& stream, std::size_t device, Part) {
+    each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
+      queue_scale(stream, b.grid, data<T>(modes, b.id), options.forcing.shells, scale);
+    });
+  }));
 }
 
 void Dns::Impl::account(const Field& now, double share, bool first) {
@@ -242,12 +276,13 @@ std::array<double, 2> Dns::Impl::shape_of_gradients() {
   return found;
 }
 
-double Dns::Impl::forcing_factor() {
-  const double low = sums(modes)[2];
-  require(low > 0, "the forcing of a pseudo-spectral flow finds no energy in its " +
-                       std::to_string(options.forcing.shells) +
-                       " lowest shells: begin with a field that has some there");
-  return options.forcing.power / (2 * low);
+double Dns::Impl::low_energy() {
+  const auto [energy, squares, low] = sums(modes);
+  constexpr double rounding = 1e-12;  // of f32, squared
+  require(low > rounding * energy || !std::isfinite(energy),
+          "the forcing of a pseudo-spectral flow finds no energy in its " + std::to_string(options.forcing.shells) +
+              " lowest shells: take more of them, or begin with a field that has some there");
+  return low;
 }
 
 Dns::Dns(const Communicator& comm, const Machine& machine, Options options)
@@ -260,14 +295,20 @@ Dns::~Dns() {
     for (Stream& stream : impl_->streams) stream.synchronize();
 }
 
+// Of the modes that are kept |k_a| < n_a / 3, so that advection has eigenvalues up to i (2 pi / 3) C / dt: rk4 holds
+// those up to 2.83 i / dt, Heun's scheme none.
 void Dns::check_time_step() {
   Impl& d = *impl_;
-  if (d.options.largest_courant <= 0) return;
+  const double most = d.options.largest_courant.value_or(d.options.scheme == Scheme::rk4 ? 1.3 : 0.5);
+  if (most <= 0) return;
   const double courant = d.courant();
-  require(courant <= d.options.largest_courant,
-          "the time step " + std::to_string(d.options.time_step) + " has the Courant number (CFL) " +
-              std::to_string(courant) + ", above " + std::to_string(d.options.largest_courant) + ": at most " +
-              std::to_string(d.options.time_step * d.options.largest_courant / courant) + " would do");
+  require(courant <= most, "the time step " + std::to_string(d.options.time_step) + " has the Courant number (CFL) " +
+                               std::to_string(courant) + ", above " + std::to_string(most) + ": at most " +
+                               std::to_string(d.options.time_step * most / courant) + " would do");
+}
+
+void Dns::check_forcing() {
+  if (impl_->options.forcing.acts()) impl_->low_energy();
 }
 
 void Dns::step(std::int64_t steps) { impl_->loop->run(steps); }
@@ -281,7 +322,7 @@ void Dns::finish_step() {
 }
 Recording Dns::recording() const {
   const Options& o = impl_->options;
-  return {o.forcing.power > 0 || o.budget ? 0 : 1, 0, 0};
+  return {o.forcing.acts() || o.budget ? 0 : 1, 0, 0};
 }
 TimeLoop& Dns::time_loop() { return *impl_->loop; }
 const Communicator& Dns::communicator() const { return impl_->comm; }
@@ -294,7 +335,9 @@ Statistics Dns::statistics() {
   s.energy = sums[0];
   s.dissipation = 2 * d.options.viscosity * sums[1];
   s.enstrophy = sums[1];
-  s.power = sums[2] > 0 ? d.options.forcing.power : 0;
+  s.power = d.options.forcing.kind == Forcing::Kind::energy ? d.put_in / d.options.time_step
+            : sums[2] > 0                                   ? d.options.forcing.power
+                                                            : 0;
   s.velocity = std::sqrt(2 * s.energy / 3);
   if (s.dissipation > 0) {
     const double nu = d.options.viscosity;

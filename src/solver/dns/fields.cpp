@@ -106,6 +106,8 @@ void Dns::Impl::begin_from_modes() {
   state.step = 0;
   velocity_is_new = false;
   budget = {};
+  held.reset();
+  put_in = 0;
   synchronize();
 }
 
@@ -114,19 +116,36 @@ void Dns::taylor_green() {
   const auto at = [&](std::int64_t index, std::size_t axis) {
     return 2 * std::numbers::pi * static_cast<double>(index) / static_cast<double>(d.options.cells[axis]);
   };
+  std::vector<std::vector<double>> blocks;
+  std::vector<const double*> velocity;
+  for (const CellBlock& b : d.physical) {
+    std::vector<double>& values = blocks.emplace_back();
+    values.reserve(3 * static_cast<std::size_t>(b.box.volume()));
+    for (std::int64_t k = b.box.lo[2]; k < b.box.hi[2]; ++k)
+      for (std::int64_t j = b.box.lo[1]; j < b.box.hi[1]; ++j)
+        for (std::int64_t i = b.box.lo[0]; i < b.box.hi[0]; ++i) {
+          const double x = at(i, 0), y = at(j, 1), z = at(k, 2);
+          values.push_back(std::sin(x) * std::cos(y) * std::cos(z));
+          values.push_back(-std::cos(x) * std::sin(y) * std::cos(z));
+          values.push_back(0);
+        }
+    velocity.push_back(values.data());
+  }
+  begin(velocity);
+}
+
+void Dns::begin(const std::vector<const double*>& velocity) {
+  Impl& d = *impl_;
+  require(velocity.size() == d.physical.size(), "a pseudo-spectral flow was given " + std::to_string(velocity.size()) +
+                                                    " arrays for " + std::to_string(d.physical.size()) + " blocks");
   d.with_type([&](auto t) {
     using T = decltype(t);
-    for (const CellBlock& b : d.physical) {
+    for (std::size_t n = 0; n < velocity.size(); ++n) {
+      const CellBlock& b = d.physical[n];
       const auto count = static_cast<std::size_t>(b.box.volume());
-      std::vector<T> values(3 * count, T(0));
-      std::size_t cell = 0;
-      for (std::int64_t k = b.box.lo[2]; k < b.box.hi[2]; ++k)
-        for (std::int64_t j = b.box.lo[1]; j < b.box.hi[1]; ++j)
-          for (std::int64_t i = b.box.lo[0]; i < b.box.hi[0]; ++i, ++cell) {
-            const double x = at(i, 0), y = at(j, 1), z = at(k, 2);
-            values[cell] = static_cast<T>(std::sin(x) * std::cos(y) * std::cos(z));
-            values[cell + count] = static_cast<T>(-std::cos(x) * std::sin(y) * std::cos(z));
-          }
+      std::vector<T> values(3 * count);
+      for (std::size_t cell = 0; cell < count; ++cell)
+        for (std::size_t c = 0; c < 3; ++c) values[cell + c * count] = static_cast<T>(velocity[n][3 * cell + c]);
       copy(d.streams[b.device], d.u.data(b.id), values.data(), values.size() * sizeof(T));
       d.streams[b.device].synchronize();
     }
@@ -135,8 +154,8 @@ void Dns::taylor_green() {
   d.with_type([&](auto t) {
     using T = decltype(t);
     for (const ModeBlock& b : d.spectral)
-      queue_truncate(d.streams[b.device], b.grid, Impl::data<T>(d.modes, b.id),
-                     1 / static_cast<double>(volume(d.options.cells)));
+      queue_project(d.streams[b.device], b.grid, Impl::data<T>(d.modes, b.id),
+                    1 / static_cast<double>(volume(d.options.cells)));
   });
   d.begin_from_modes();
 }
@@ -186,6 +205,8 @@ std::vector<double> peaked_spectrum(int shells, double peak, double energy) {
     const double x = static_cast<double>(k) / peak;
     sum += spectrum[k] = x * x * x * x * std::exp(-2 * x * x);
   }
+  require(sum > 0, "a spectrum with its peak at " + std::to_string(peak) + " has no energy in the shells 1 to " +
+                       std::to_string(shells) + ": take a peak among them");
   for (double& value : spectrum) value *= energy / sum;
   return spectrum;
 }

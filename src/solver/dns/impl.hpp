@@ -47,6 +47,9 @@ struct Dns::Impl {
   Tasks tasks;  // rhs = transform of u x w, then a stage of the scheme, as often as it has stages
   StageNumbers numbers{};
   Budget budget;
+  std::optional<double> held;    // energy of the forced shells
+  std::int64_t held_since = 0;   // restart
+  double scale = 1, put_in = 0;  // of their modes, and of energy, in the last step
   std::optional<TimeLoop> loop;
   State state;
   bool velocity_is_new = false;
@@ -67,7 +70,11 @@ struct Dns::Impl {
   double courant();
   /// Of all modes: energy, sum of k^2 times energy, energy of the lowest shells.
   std::array<double, line_sums> sums(const Field& of);
-  double forcing_factor();
+  /// Of the shells that are forced. Throws Error where there is none.
+  double low_energy();
+  /// Tasks before and behind the stages of a step, by the kind of forcing.
+  void list_forcing_before();
+  void list_forcing_behind();
   std::vector<double> spectrum();
   /// Skewness and flatness of the longitudinal derivatives.
   std::array<double, 2> shape_of_gradients();

@@ -47,9 +47,12 @@ void queue_gradient(Stream& stream, const ModeGrid& grid, const T* u, T* gradien
 /// u = u x w in every cell.
 template <class T>
 void queue_cross(Stream& stream, const Extent& cells, T* u, const T* w);
-/// Multiplies by a factor and sets what truncation leaves out to zero.
+/// Multiplies by a factor and sets what diverges or truncation leaves out to zero.
 template <class T>
-void queue_truncate(Stream& stream, const ModeGrid& grid, T* u, double factor);
+void queue_project(Stream& stream, const ModeGrid& grid, T* u, double factor);
+/// Multiplies the modes of the lowest shells, but for the mean, by a factor.
+template <class T>
+void queue_scale(Stream& stream, const ModeGrid& grid, T* u, int shells, double factor);
 
 /// Of each line along z: energy, sum of k^2 times energy, energy of the lowest shells. line = k * extent[1] + j.
 constexpr int line_sums = 3;

@@ -129,16 +129,43 @@ struct Cross {
 };
 
 template <class T>
-struct Truncate {
+struct Project {
   ModeGrid grid;
   T* u;
   T factor;
   SLIP_FN void operator()(int i, int j, int k) const {
-    const bool kept = grid.kept(grid.kx(j), grid.ky(k), grid.kz(i));
+    const std::int64_t at = grid.at(i, j, k), step = grid.volume();
+    const int kx = grid.kx(j), ky = grid.ky(k), kz = grid.kz(i);
+    const T kept = grid.kept(kx, ky, kz) ? factor : T(0);
+    const T wave[3] = {T(kx), T(ky), T(kz)};
+    const T square = wave[0] * wave[0] + wave[1] * wave[1] + wave[2] * wave[2];
+    const T over = square > 0 ? T(1) / square : T(0);
+    Complex<T> value[3], along{0, 0};
+    for (int c = 0; c < 3; ++c) {
+      value[c] = load(u, at + c * step);
+      along.re += wave[c] * value[c].re;
+      along.im += wave[c] * value[c].im;
+    }
+    for (int c = 0; c < 3; ++c)
+      store(u, at + c * step,
+            Complex<T>{(value[c].re - wave[c] * along.re * over) * kept,
+                       (value[c].im - wave[c] * along.im * over) * kept});
+  }
+};
+
+template <class T>
+struct Scale {
+  ModeGrid grid;
+  T* u;
+  T scaled;  // k^2 below which modes are
+  T factor;
+  SLIP_FN void operator()(int i, int j, int k) const {
+    const T kx = T(grid.kx(j)), ky = T(grid.ky(k)), kz = T(grid.kz(i)), square = kx * kx + ky * ky + kz * kz;
+    if (!(square > 0 && square < scaled)) return;
     for (int c = 0; c < 3; ++c) {
       const std::int64_t at = grid.at(i, j, k) + c * grid.volume();
       const Complex<T> value = load(u, at);
-      store(u, at, kept ? Complex<T>{value.re * factor, value.im * factor} : Complex<T>{0, 0});
+      store(u, at, Complex<T>{value.re * factor, value.im * factor});
     }
   }
 };
@@ -288,8 +315,13 @@ void queue_cross(Stream& stream, const Extent& cells, T* u, const T* w) {
 }
 
 template <class T>
-void queue_truncate(Stream& stream, const ModeGrid& grid, T* u, double factor) {
-  launch(stream, grid.box(), Truncate<T>{grid, u, T(factor)});
+void queue_project(Stream& stream, const ModeGrid& grid, T* u, double factor) {
+  launch(stream, grid.box(), Project<T>{grid, u, T(factor)});
+}
+
+template <class T>
+void queue_scale(Stream& stream, const ModeGrid& grid, T* u, int shells, double factor) {
+  launch(stream, grid.box(), Scale<T>{grid, u, T(below(shells)), T(factor)});
 }
 
 template <class T>
@@ -329,8 +361,10 @@ template void queue_gradient<float>(Stream&, const ModeGrid&, const float*, floa
 template void queue_gradient<double>(Stream&, const ModeGrid&, const double*, double*);
 template void queue_cross<float>(Stream&, const Extent&, float*, const float*);
 template void queue_cross<double>(Stream&, const Extent&, double*, const double*);
-template void queue_truncate<float>(Stream&, const ModeGrid&, float*, double);
-template void queue_truncate<double>(Stream&, const ModeGrid&, double*, double);
+template void queue_project<float>(Stream&, const ModeGrid&, float*, double);
+template void queue_scale<float>(Stream&, const ModeGrid&, float*, int, double);
+template void queue_project<double>(Stream&, const ModeGrid&, double*, double);
+template void queue_scale<double>(Stream&, const ModeGrid&, double*, int, double);
 template void queue_line_sums<float>(Stream&, const ModeGrid&, const float*, int, double*);
 template void queue_line_sums<double>(Stream&, const ModeGrid&, const double*, int, double*);
 template void queue_shell_sums<float>(Stream&, const ModeGrid&, const float*, int, double*);

@@ -19,6 +19,8 @@ void check(const Options& o) {
           "the time step of a pseudo-spectral flow is " + std::to_string(o.time_step) + ": it must be above 0");
   require(std::isfinite(o.forcing.power) && o.forcing.power >= 0 && o.forcing.shells >= 1,
           "a forcing puts in 0 or more, into 1 or more shells");
+  require(o.forcing.kind == Forcing::Kind::power || o.forcing.power == 0,
+          "a forcing that holds the energy of its shells was given a power: leave one of the two out");
 }
 
 }  // namespace

@@ -6,9 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
-from conftest import ROOT, Cli, is_one_error
+from conftest import ROOT, Cli, command, is_one_error
 from slipstream.base import rows
 from slipstream.base.core import core
 from slipstream.case.reader import load
@@ -52,6 +53,7 @@ def test_run_leaves_statistics_spectrum_and_pictures(here: Cli, tmp_path: Path) 
     names = {path.name for path in folder.iterdir()}
     assert {
         "statistics.csv",
+        "spectra.csv",
         "spectrum.csv",
         "spectrum.png",
         "dissipation.png",
@@ -130,6 +132,188 @@ def test_a_flow_begins_with_the_spectrum_of_a_file(here: Cli, tmp_path: Path) ->
     assert result.returncode == 0, result.stderr
     _, again = rows.read(tmp_path / "results" / "again" / "statistics.csv")
     assert float(again[0][2]) == pytest.approx(float(table[-1][2]), rel=1e-8)
+
+
+@pytest.fixture(scope="module")
+def flow_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that has written its fields."""
+    folder = tmp_path_factory.mktemp("before")
+    (folder / "a.toml").write_text(DECAY)
+    result = command(folder, "run", "a.toml", "run.steps=2", "output.fields=true", "output.pictures=false")
+    assert result.returncode == 0, result.stderr
+    return folder / "results" / "decay"
+
+
+FROM_FILE = DECAY.replace("peak = 2.0\nenergy = 0.3", 'file = "u.npy"').replace('"random"', '"file"')
+
+
+@pytest.mark.parametrize("ranks", [(), ("-n", "2")])
+def test_a_flow_begins_with_the_velocity_of_a_run_or_of_numpy(
+    cli: Cli, tmp_path: Path, flow_of_a_run: Path, ranks: tuple[str, ...]
+) -> None:
+    with h5py.File(flow_of_a_run / "fields.vtkhdf") as file:
+        velocity = np.asarray(file["Series/velocity"][-1], dtype=np.float64)
+    # What diverges is left out: the gradient of sin(x + 2 y - z).
+    z, y, x = np.meshgrid(*(2 * np.pi * np.arange(n) / n for n in velocity.shape[:3]), indexing="ij")
+    np.save(tmp_path / "u.npy", velocity + np.cos(x + 2 * y - z)[..., None] * (1, 2, -1))
+    with h5py.File(tmp_path / "u.h5", "w") as file:
+        file["velocity"] = velocity.astype(np.float32)
+    header, before = rows.read(flow_of_a_run / "statistics.csv")
+    wanted = dict(zip(header, map(float, before[-1]), strict=True))
+    files = (("u.npy", 1e-10), ("u.h5", 1e-5), (str(flow_of_a_run / "fields.vtkhdf"), 1e-10))
+    for path, exact in files[-1:] if ranks else files:
+        result = cli("run", case(tmp_path, FROM_FILE), f"initial.file={path}", "run.steps=1", "--overwrite", *ranks)
+        assert result.returncode == 0, result.stderr
+        header, table = rows.read(tmp_path / "results" / "decay" / "statistics.csv")
+        found = dict(zip(header, map(float, table[0]), strict=True))
+        for name in ("energy", "dissipation", "skewness", "courant"):
+            assert found[name] == pytest.approx(wanted[name], rel=exact), (path, name)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (None, "initial.file: there is no such"),
+        (np.zeros((16, 20, 24, 2)), "has the shape (16, 20, 24, 2), but the velocity on this grid has (16, 20, 24, 3)"),
+        (np.zeros((24, 20, 16, 3)), "has the shape (24, 20, 16, 3)"),
+        (np.zeros((16, 20, 24, 3), int), "holds int64: a velocity is float32 or float64"),
+        (np.full((16, 20, 24, 3), np.nan), "has a value that is not finite, at x, y, z = 0, 0, 0"),
+        (b"\x93NUMPY", "u.npy cannot be read as a velocity"),
+    ],
+)
+def test_a_velocity_that_cannot_be_is_one_error(cli: Cli, tmp_path: Path, values: Any, said: str) -> None:
+    if isinstance(values, bytes):
+        (tmp_path / "u.npy").write_bytes(values)
+    elif values is not None:
+        np.save(tmp_path / "u.npy", values)
+    is_one_error(cli("run", case(tmp_path, FROM_FILE)), said, tmp_path)
+
+
+def test_what_one_rank_finds_in_a_velocity_ends_both(cli: Cli, tmp_path: Path) -> None:
+    velocity = np.zeros((16, 20, 24, 3))
+    velocity[12, 3, 5] = np.inf
+    np.save(tmp_path / "u.npy", velocity)
+    is_one_error(cli("run", case(tmp_path, FROM_FILE), "-n", "2"), "at x, y, z = 5, 3, 12", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["dns.time_step=1"], "dns.time_step: the time step 1"),
+        (["initial.peak=0.04"], "initial.peak: a spectrum with its peak"),
+        (["dns.forcing_power=1", "dns.forcing_shells=1"], "dns.forcing_shells: the forcing"),
+        (["grid.cells=[20000,20000,20000]"], "the largest grid that fits is"),
+    ],
+)
+def test_bad_input_is_one_error_on_two_ranks(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+    spectrum = {"dns.forcing_shells=1"} & set(words)
+    if spectrum:
+        (tmp_path / "wanted.csv").write_text("3 0.1\n")
+    text = SPECTRUM if spectrum else DECAY
+    is_one_error(cli("run", case(tmp_path, text), *words, "-n", "2"), said, tmp_path)
+
+
+def test_a_vortex_leaves_a_spectrum_to_begin_with(here: Cli, tmp_path: Path) -> None:
+    vortex = DECAY.replace("peak = 2.0\nenergy = 0.3\n", "").replace('"random"', '"taylor_green"')
+    words = ("output.pictures=false", "run.steps=2")
+    assert here("run", case(tmp_path, vortex), *words).returncode == 0
+    (tmp_path / "results" / "decay" / "spectrum.csv").rename(tmp_path / "wanted.csv")
+    result = here("run", case(tmp_path, SPECTRUM), *words, "--overwrite")
+    assert result.returncode == 0, result.stderr
+
+
+def test_spectra_are_kept_over_time_and_averaged(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", case(tmp_path), "run.steps=18", "output.mean_from=0.1").returncode == 0
+    folder = tmp_path / "results" / "decay"
+    assert cli("run", "a.toml", "output.mean_from=0.1", "--restart", "last").returncode == 0
+    header, table = rows.read(folder / "spectra.csv")
+    shells = np.array(table, dtype=float)
+    assert header[:3] == ["step", "time", "E0"] and shells.shape[1] == 2 + len(rows.read(folder / "spectrum.csv")[1])
+    np.testing.assert_array_equal(shells[:, 0], [0, 5, 10, 15, 18, 20, 25, 30])
+    np.testing.assert_allclose(shells[:, 1], shells[:, 0] * 0.01)
+    energies = np.array(rows.read(folder / "statistics.csv")[1], dtype=float)[:, 2]
+    np.testing.assert_allclose(shells[:, 2:].sum(axis=1), energies, rtol=1e-12)
+    found = np.array(rows.read(folder / "spectrum.csv")[1], dtype=float)
+    np.testing.assert_allclose(found[:, 1], shells[-1, 2:], rtol=1e-8)
+    np.testing.assert_allclose(found[:, 2], shells[2:, 2:].mean(axis=0), rtol=1e-8)
+
+
+def test_a_restart_may_take_another_time_step(cli: Cli, tmp_path: Path) -> None:
+    text = DECAY.replace("steps = 30", "time = 0.3")
+    assert cli("run", case(tmp_path, text)).returncode == 0
+    straight = findings(tmp_path)["findings"]["energy"]
+    assert cli("run", "a.toml", "run.time=0.1", "--overwrite").returncode == 0
+    result = cli("run", "a.toml", "dns.time_step=0.005", "--restart", "last", "run.check_every=10")
+    assert result.returncode == 0, result.stderr
+    found = findings(tmp_path)
+    assert found["steps"] == 50 and found["time"] == pytest.approx(0.3)
+    assert found["findings"]["energy"] == pytest.approx(straight, rel=1e-6)
+    _, table = rows.read(tmp_path / "results" / "decay" / "statistics.csv")
+    assert [float(row[1]) for row in table][-3:] == pytest.approx([0.2, 0.25, 0.3])
+    result = cli("run", "a.toml", "dns.time_step=3", "--restart", "last", "run.time=30")
+    assert result.returncode == 2 and "dns.time_step: the time step 3" in result.stderr, result.stderr
+
+
+def test_the_limit_of_a_time_step_is_that_of_its_scheme(here: Cli, tmp_path: Path) -> None:
+    # A Courant number of about 0.9.
+    words = ("dns.time_step=0.08", "run.steps=1", "output.pictures=false")
+    result = here("run", case(tmp_path), *words, "dns.scheme=rk4")
+    assert result.returncode == 0, result.stderr
+    result = here("run", case(tmp_path), *words, "dns.scheme=rk2", "--overwrite")
+    assert result.returncode == 2 and "above 0.5" in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("ranks", [(), ("-n", "2")])
+def test_forcing_may_hold_the_energy_of_its_shells(cli: Cli, tmp_path: Path, ranks: tuple[str, ...]) -> None:
+    words = ("dns.forcing=energy", "dns.budget=true", "dns.time_step=0.002", "run.check_every=2")
+    assert cli("run", case(tmp_path), *words, "run.steps=6", *ranks).returncode == 0
+    result = cli("run", "a.toml", *words, "run.steps=10", "--restart", "last")
+    assert result.returncode == 0, result.stderr
+    header, table = rows.read(tmp_path / "results" / "decay" / "statistics.csv")
+    column = dict(zip(header, np.array(table, dtype=float).T, strict=True))
+    assert column["budget_error"].max() < 1e-6
+    assert (column["power"][1:] > 0.1 * column["dissipation"][1:]).all()
+    low = np.array(rows.read(tmp_path / "results" / "decay" / "spectra.csv")[1], dtype=float)[:, 3:5].sum(axis=1)
+    np.testing.assert_allclose(low, low[0], rtol=1e-12)
+
+
+def test_a_flow_without_viscosity_has_numbers(here: Cli, tmp_path: Path) -> None:
+    result = here("run", case(tmp_path), "dns.viscosity=0", "run.steps=10", "run.check_every=2")
+    assert result.returncode == 0, result.stderr
+    text = (tmp_path / "results" / "decay" / "findings.json").read_text()
+    assert "NaN" not in text and "Infinity" not in text
+    assert 0 <= findings(tmp_path)["findings"]["energy.budget_error"] < 1e-3
+
+
+@pytest.mark.parametrize("name", ["decaying_turbulence", "forced_turbulence"])
+@pytest.mark.parametrize("variant", ["short", pytest.param("", marks=pytest.mark.thorough)])
+def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str, variant: str) -> None:
+    words = ("--variant", variant) if variant else ()
+    result = cli("run", str(ROOT / "cases" / f"{name}.toml"), *words)
+    assert result.returncode == 0, result.stderr
+    expected = findings(tmp_path, "_".join(filter(None, (name, variant))))["expected"]
+    assert len(expected) >= 2 and all(entry["met"] for entry in expected), expected
+
+
+@pytest.mark.thorough
+def test_taylor_green_follows_the_published_decay(cli: Cli, tmp_path: Path) -> None:
+    result = cli("run", str(ROOT / "cases" / "dns_taylor_green.toml"))
+    assert result.returncode == 0, result.stderr
+    expected = findings(tmp_path, "dns_taylor_green")["expected"]
+    assert len(expected) == 2 and all(entry["met"] for entry in expected), expected
+
+
+def test_f32_follows_f64() -> None:
+    machine, found = core().Machine.discover("host", devices_per_rank=1), []
+    for precision in ("f64", "f32"):
+        how = {"cells": (48, 48, 48), "viscosity": 1 / 1600, "time_step": 0.04, "type": precision}
+        flow = core().Dns(machine, how)
+        flow.taylor_green()
+        flow.advance(12)
+        found.append(flow.statistics())
+    for name in ("energy", "dissipation", "enstrophy"):
+        assert found[1][name] == pytest.approx(found[0][name], rel=1e-5)
+    assert 0 < abs(found[1]["energy"] / found[0]["energy"] - 1)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +419,11 @@ def test_taylor_green_begins_as_published(cli: Cli, tmp_path: Path) -> None:
         (["dns.time_step=1"], "Courant number (CFL)"),
         (["grid.periodic=[true,true,false]"], "grid.periodic: a pseudo-spectral flow is periodic along all axes"),
         (["grid.cells=[24,2,16]"], "grid.cells: each axis needs 4 cells or more"),
-        (["dns.process_grid=[3,1]"], "3"),
+        (["dns.process_grid=[3,1]"], "the process grid 3 x 1 of a Fourier transform does not have as many places"),
+        (["dns.forcing=energy", "dns.forcing_power=1"], 'dns.forcing_power: belongs to forcing = "power"'),
+        (["initial.peak=0.04"], "initial.peak: a spectrum with its peak at 0.04"),
+        (["initial.file=a.toml"], 'initial.file: goes with flow = "file"'),
+        (["initial.peak=2", "initial.flow=file"], 'initial.file: goes with flow = "file"'),
         (["exchange.blocks_per_device=[2,1,1]"], "exchange.blocks_per_device: transforms cut the box themselves"),
         (["exchange.overlap=on"], "exchange.overlap: belongs to solvers with halos"),
         (["dns.precision=f32", "exchange.coding=cast"], "exchange.coding: transposes round f64 to f32"),

@@ -1,0 +1,79 @@
+"""The velocity that a flow begins with, from a file: [z][y][x][component], as NumPy saves it or as a run wrote it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slipstream.base.errors import CaseError
+
+Cell = Sequence[int]
+
+
+def check(path: str | Path, cells: Cell) -> None:
+    """Raises CaseError where the file has no velocity on this grid; its values are not read."""
+    with _velocity(path, cells):
+        pass
+
+
+def read(path: str | Path, cells: Cell, boxes: Sequence[tuple[Cell, Cell]]) -> list[np.ndarray]:
+    """The velocity of the cells lo .. hi - 1 of each box; of the file no more is read. Raises CaseError."""
+    found = []
+    with _velocity(path, cells) as values:
+        for lo, hi in boxes:
+            box = tuple(slice(a, b) for a, b in zip(reversed(lo), reversed(hi), strict=True))
+            block = np.ascontiguousarray(values[box], dtype=np.float64)
+            if not np.isfinite(block).all():
+                z, y, x, _ = np.argwhere(~np.isfinite(block))[0] + [*reversed(lo), 0]
+                raise CaseError(f"initial.file: {path} has a value that is not finite, at x, y, z = {x}, {y}, {z}")
+            found.append(block)
+    return found
+
+
+@contextmanager
+def _velocity(path: str | Path, cells: Cell) -> Iterator[Any]:
+    """The array, unread, once it is known to be one."""
+    try:
+        if Path(path).suffix == ".npy":
+            values = np.load(path, mmap_mode="r", allow_pickle=False)
+            _check_array(path, values, cells)
+            yield values
+        else:
+            import h5py
+
+            with h5py.File(path, "r", locking=False) as file:
+                values = _Last(file) if "VTKHDF" in file else file["velocity"]
+                _check_array(path, values, cells)
+                yield values
+    except (OSError, ValueError, EOFError, KeyError) as error:
+        said = f"initial.file: {path} cannot be read as a velocity, .npy or HDF5 with 'velocity': {error}"
+        raise CaseError(said) from None
+
+
+class _Last:
+    """The velocity of the last time that a run wrote."""
+
+    def __init__(self, file: Any) -> None:
+        steps = file["VTKHDF/Steps"]
+        count = int(np.ravel(steps.attrs["NSteps"])[0])
+        if not count:
+            raise ValueError("it holds no time")
+        self._values = file["Series/velocity"]
+        self._row = int(steps["CellDataOffsets/velocity"][count - 1])
+        self.shape, self.dtype = self._values.shape[1:], self._values.dtype
+
+    def __getitem__(self, box: tuple[slice, ...]) -> Any:
+        return self._values[(self._row, *box)]
+
+
+def _check_array(path: str | Path, values: Any, cells: Cell) -> None:
+    wanted = (*reversed(cells), 3)
+    if values.dtype.kind != "f":
+        raise CaseError(f"initial.file: {path} holds {values.dtype}: a velocity is float32 or float64")
+    if tuple(values.shape) != wanted:
+        raise CaseError(
+            f"initial.file: {path} has the shape {tuple(values.shape)}, but the velocity on this grid has {wanted}, "
+            "[z][y][x][component]: write it so, or change grid.cells"
+        )
