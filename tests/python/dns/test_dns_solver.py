@@ -238,6 +238,14 @@ def test_spectra_are_kept_over_time_and_averaged(cli: Cli, tmp_path: Path) -> No
     np.testing.assert_allclose(found[:, 2], shells[2:, 2:].mean(axis=0), rtol=1e-8)
 
 
+def test_a_run_that_is_ended_early_keeps_its_spectra(here: Cli, tmp_path: Path) -> None:
+    words = ("dns.forcing_power=50", "dns.largest_courant=0.2", "run.check_every=2", "output.pictures=false")
+    assert here("run", case(tmp_path), *words).returncode == 1
+    folder = tmp_path / "results" / "decay"
+    steps = [[row[0] for row in rows.read(folder / name)[1]] for name in ("spectra.csv", "statistics.csv")]
+    assert steps[0] == steps[1] and len(steps[0]) > 1
+
+
 def test_a_restart_may_take_another_time_step(cli: Cli, tmp_path: Path) -> None:
     text = DECAY.replace("steps = 30", "time = 0.3")
     assert cli("run", case(tmp_path, text)).returncode == 0

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <numbers>
 
 #include "support/exchange_rig.hpp"
 #include "support/on_devices.hpp"
@@ -111,6 +113,49 @@ TEST_P(PseudoSpectralFlow, BalancesItsEnergyInEveryStep) {
     // The forcing keeps its factor for a step, so that it puts in `power` to the order of the step.
     EXPECT_NEAR(s[2].energy - s[0].energy, put_in - lost, power > 0 ? 0.02 * put_in : 1e-6 * lost);
   }
+}
+
+TEST_P(PseudoSpectralFlow, HoldsTheEnergyOfItsLowestShells) {
+  for (const Scheme scheme : {Scheme::rk2, Scheme::rk4}) {
+    Options o = flow(16, 0.05, 0.002, scheme);
+    o.forcing.kind = dns::Forcing::Kind::energy;
+    o.budget = true;
+    Dns d(comm, machine(), o);
+    d.random(dns::peaked_spectrum(4, 2, 0.5), 3);
+    const auto low = [&] {
+      const Statistics s = d.statistics();
+      return s.spectrum[1] + s.spectrum[2];
+    };
+    const double before = low();
+    d.step(3);
+    EXPECT_NEAR(low(), before, 1e-13 * before);
+    const Statistics s = d.statistics();
+    EXPECT_GT(s.power, 0);
+    EXPECT_LT(s.budget_error, scheme == Scheme::rk4 ? 1e-7 : 1e-3);
+  }
+}
+
+TEST_P(PseudoSpectralFlow, BeginsWithAVelocityButForWhatDivergesOrIsTruncated) {
+  Dns d(comm, machine(), flow(12, 0.01, 0.01));
+  std::vector<std::vector<double>> blocks;
+  std::vector<const double*> velocity;
+  const double h = 2 * std::numbers::pi / 12;
+  for (const std::int64_t id : d.fft().physical().local()) {
+    const Box& box = d.fft().physical().block(id).box;
+    std::vector<double>& values = blocks.emplace_back();
+    for (std::int64_t k = box.lo[2]; k < box.hi[2]; ++k)
+      for (std::int64_t j = box.lo[1]; j < box.hi[1]; ++j)
+        for (std::int64_t i = box.lo[0]; i < box.hi[0]; ++i) {
+          const double x = h * i, y = h * j, z = h * k;
+          values.insert(values.end(), {0.5 + std::sin(z) + std::sin(x), std::sin(2 * x), std::cos(4 * y)});
+        }
+    velocity.push_back(values.data());
+  }
+  d.begin(velocity);
+  const Statistics s = d.statistics();
+  EXPECT_NEAR(s.energy, 0.125 + 0.25 + 0.25, 1e-14);
+  EXPECT_NEAR(s.spectrum[1], 0.25, 1e-14);
+  EXPECT_NEAR(s.spectrum[2], 0.25, 1e-14);
 }
 
 TEST_P(PseudoSpectralFlow, ConservesEnergyToTheOrderOfItsScheme) {
@@ -225,7 +270,11 @@ TEST(PseudoSpectralFlowRefuses, ATimeStepAboveTheLimitAndSpectraThatDoNotFit) {
   o.forcing.shells = 1;
   Dns forced(comm, machine_here(Backend::host, 1), o);
   forced.random({0, 0, 0, 1}, 0);
-  EXPECT_NE(error_of([&] { forced.step(1); }).find("finds no energy in its 1 lowest shells"), std::string::npos);
+  for (const auto& call : {std::function([&] { forced.check_forcing(); }), std::function([&] { forced.step(1); })})
+    EXPECT_NE(error_of(call).find("finds no energy in its 1 lowest shells"), std::string::npos);
+  o.forcing.kind = dns::Forcing::Kind::energy;
+  EXPECT_NE(error_of([&] { Dns(comm, machine_here(Backend::host, 1), o); }).find("was given a power"),
+            std::string::npos);
 }
 
 }  // namespace
