@@ -484,19 +484,27 @@ std::vector<FftMemory> Fft::memory(const Machine& machine, const Extent& cells, 
     const auto work = cut.work_bytes(d);
     m.work = cut.lanes * (work[0] + work[1]);
   }
-  for (const bool forward : {true, false})
-    for (const auto& [from, to] : moves_of(machine, cut, options, forward)) {
-      const bool stored = may_store(machine, cut, options, from, to);
-      for (const MessageInfo& message : messages_of(machine, cut, options, from, to, stored)) {
-        for (const int end : {message.source, message.target})
+  for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
+    const std::vector<MessageInfo> messages = messages_of(machine, cut, options, from, to, false);
+    // Asked first, for plans of many nodes take long: nobody stores in the memory of another.
+    const bool near = std::all_of(messages.begin(), messages.end(), [&](const MessageInfo& message) {
+      return machine.device(message.source).node == machine.device(message.target).node;
+    });
+    for (const bool forward : {true, false}) {
+      const bool stored = near && may_store(machine, cut, options, forward ? from : to, forward ? to : from);
+      for (const MessageInfo& message : messages) {
+        const int source = forward ? message.source : message.target,
+                  target = forward ? message.target : message.source;
+        for (const int end : {source, target})
           of(end).messages += cut.lanes * std::max(1, options.parts) * bytes_of_end;
         if (stored || message.route == RouteKind::kernel) continue;
         const bool slots = message.route == RouteKind::direct;
-        if (!slots) of(message.source).messages += cut.lanes * message.bytes;
-        of(message.target).messages +=
+        if (!slots) of(source).messages += cut.lanes * message.bytes;
+        of(target).messages +=
             cut.lanes * (slots ? std::min(2 * message.bytes, options.exchange.knobs.ring) : message.bytes);
       }
     }
+  }
   for (const Block& block : cut.blocks(Stage::physical))
     of(block.device).library = static_cast<std::int64_t>(
         fft::workspace_estimate(machine.device(block.device).local.backend, cut.first(block.box.extents(), true)));
