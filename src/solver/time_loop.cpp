@@ -230,11 +230,12 @@ std::vector<Graph> TimeLoop::captured(const std::function<void()>& work) {
   return graphs;
 }
 
-/// Steps without loops are one graph a device; a loop is one of its own between them.
+/// Steps of a period without loops are one graph a device; a loop is one of its own between others.
 TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   Replay made{simulation_.recording(), steps, {}};
   const auto has_loop = [](const Task& task) { return task.loop != nullptr; };
-  if (!any(simulation_.tasks(), has_loop)) {
+  const auto all = all_tasks(simulation_);
+  if (std::none_of(all.begin(), all.end(), [&](const Tasks* tasks) { return any(*tasks, has_loop); })) {
     made.parts.push_back({captured([&] {
                             for (std::int64_t n = 0; n < steps; ++n) step(nullptr);
                           }),
