@@ -130,9 +130,9 @@ class Stencil final : public Simulation {
   void advance(std::int64_t steps);
   /// The largest |u - u of the step before| / time step over all cells. Collective.
   double largest_change();
-  /// Of the receiver with this number in the options: u after each step since the start, or the last restart, on all
-  /// ranks. Collective.
-  std::vector<double> seismogram(std::size_t receiver);
+  /// Of the receiver with this number in the options: u after each step from `since` to now, without that one, and
+  /// none from before the start or the last restart; on all ranks. Collective.
+  std::vector<double> seismogram(std::size_t receiver, std::int64_t since = 0);
 
   const Grid& grid() const;
   const Options& options() const;  ///< with the time step

@@ -33,7 +33,7 @@ def read(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 class Rows:
-    """A row a step, the step in the first column; each is appended as it comes."""
+    """A row a step, the step in the first column; they are appended as they come."""
 
     def __init__(
         self, path: Path, up_to: int, renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None
@@ -49,19 +49,25 @@ class Rows:
         else:
             path.unlink(missing_ok=True)
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Adds a row, unless there is one of its step. One that cannot be written whole is not there at all."""
-        step = int(next(iter(row.values())))
-        if step <= self._last:
+    @property
+    def last(self) -> int:
+        """Step of the last row; -1: there is none."""
+        return self._last
+
+    def add(self, *rows: Mapping[str, Any]) -> None:
+        """Adds rows of rising steps, but those whose steps are there. Where they cannot be written whole, none is."""
+        new = [row for row in rows if int(next(iter(row.values()))) > self._last]
+        if not new:
             return
+        lines = [list(row.values()) for row in new]
         if self._last < 0:
-            replace(self._path, list(row), [list(row.values())])
+            replace(self._path, list(new[0]), lines)
         else:
             size = self._path.stat().st_size
             try:
                 with self._path.open("a", newline="", encoding="utf-8") as file:
-                    csv.writer(file, lineterminator="\n").writerow(row.values())
+                    csv.writer(file, lineterminator="\n").writerows(lines)
             except OSError:
                 os.truncate(self._path, size)
                 raise
-        self._last = step
+        self._last = int(lines[-1][0])

@@ -23,6 +23,7 @@ class Monitor:
     path: Path
     take: Any  #: adds a row for this step, if there is none; collective
     at_start: bool = False  #: whether the state before the first step has a row
+    every_step: bool = False  #: whether each step has a row: then it is taken before a checkpoint and at every end, too
 
 
 class Fields(Protocol):

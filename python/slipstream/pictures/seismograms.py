@@ -18,7 +18,7 @@ def draw(path: Path, case: Case, times: np.ndarray, heard: Mapping[str, Sequence
     """All on one scale, so that what is far away is small."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(8.0, 1.4 + 0.8 * len(heard)), layout="constrained")
-        scale = max(float(np.abs(trace).max()) for trace in heard.values()) or 1.0
+        scale = max(float(np.nanmax(np.abs(trace), initial=0.0)) for trace in heard.values()) or 1.0
         for n, trace in enumerate(heard.values()):
             axes.plot(times, np.asarray(trace) / scale - n, color=BLUE, linewidth=0.9)
         axes.set_yticks([-n for n in range(len(heard))], list(heard))

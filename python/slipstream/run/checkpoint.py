@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -191,6 +191,7 @@ class Keeper:
         self._owns_locks = locks is None
         self._stop = core().StopRequest(case.checkpoint.wall_clock_limit or 0.0)
         self._engine: Any = None
+        self._before: Callable[[], None] | None = None
         self._ring: Any = None
         self._mass = 0.0
         self._began_from = ""
@@ -201,9 +202,12 @@ class Keeper:
         #: Where the loop over time goes on from.
         self.marks: Marks | None = None
 
-    def watch(self, engine: Any, mass: float, resumed: Restart | None) -> None:
-        """From now on checkpoints are of this solver. `mass`: before the first step of all."""
-        self._engine, self._mass = engine, mass
+    def watch(
+        self, engine: Any, mass: float, resumed: Restart | None, before: Callable[[], None] | None = None
+    ) -> None:
+        """From now on checkpoints are of this solver. `mass`: before the first step of all. `before` is called before
+        each checkpoint."""
+        self._engine, self._mass, self._before = engine, mass, before
         if resumed:
             self._began_from, self.marks, self._begun = resumed.path, resumed.marks, resumed.step
         # A folder that cannot be used is better known now than when the time has run out.
@@ -240,6 +244,8 @@ class Keeper:
     def _begin(self, step: int) -> None:
         # What is not sound is not worth keeping: the guard raises.
         self._engine.inspect()
+        if self._before:
+            self._before()
         self._checkpoints().begin(_notes(self._now or Marks(step), self._mass, self._flow))
         self._begun = step
 

@@ -107,7 +107,6 @@ def _whole(
     kept = _open_folder(case, backend, build, facts, resumed)
     module.barrier()
     conserved = resumed.mass if resumed else work.conserved()
-    keeper.watch(work.engine, conserved, resumed)
     monitors = work.monitors(resumed is not None)
 
     def look(monitors: Sequence[Monitor] = monitors) -> None:
@@ -116,10 +115,18 @@ def _whole(
             with troubles.with_data(monitor.path, f"the row of step {step}", step):
                 monitor.take()
 
+    def look_at_all_steps() -> None:
+        look([monitor for monitor in monitors if monitor.every_step])
+
+    keeper.watch(work.engine, conserved, resumed, look_at_all_steps)
     if not resumed:
         look([monitor for monitor in monitors if monitor.at_start])
 
-    outcome = _steps_on_record(work, case, setup.plan["bytes_per_cell"], console, keeper, kept, look, troubles)
+    try:
+        outcome = _steps_on_record(work, case, setup.plan["bytes_per_cell"], console, keeper, kept, look, troubles)
+    except Diverged:
+        look_at_all_steps()
+        raise
     keeper.close()
     kept.add(keeper.events)
     if case.guard.every:

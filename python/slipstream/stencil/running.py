@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from slipstream.base import rows
 from slipstream.base.core import agree_on_error, as_case_error, core
 from slipstream.case.solver import Fields, Monitor
 from slipstream.exchange.report import tuning_lines
@@ -20,7 +19,7 @@ from slipstream.run.plain import PlainRun, write_findings
 from slipstream.run.report import expected as expected_table
 from slipstream.run.series import FieldSeries
 from slipstream.run.troubles import Troubles
-from slipstream.stencil import together
+from slipstream.stencil import seismograms, together
 from slipstream.stencil.case import StencilCase
 
 Array = np.ndarray
@@ -99,7 +98,11 @@ class StencilRun(PlainRun):
         return "", solutions.unsolved(self.engine.effort(), self._case.tolerance)
 
     def monitors(self, goes_on: bool) -> Sequence[Monitor]:
-        return solutions.monitors(self.engine, self._case, goes_on) if self._case.implicit else []
+        case, engine = self._case, self.engine
+        return [
+            *(solutions.monitors(engine, case, goes_on) if case.implicit else []),
+            *([seismograms.monitor(engine, case, goes_on)] if case.receivers else []),
+        ]
 
     def advice(self) -> str:
         limit = self._case.stable_time_step
@@ -121,42 +124,22 @@ class StencilRun(PlainRun):
     def results(self, figures: dict[str, Any], console: Console, troubles: Troubles) -> None:
         case = self._case
         found = self._findings()
-        heard = {name: self.engine.seismogram(n) for n, name in enumerate(case.receivers)}
         if core().rank() != 0:
             figures["findings"], figures["expected"] = {}, []
             return
         if case.implicit:
             found |= solutions.findings(self.engine.effort())
-        for name, trace in heard.items():
-            if trace:
-                found[f"{name}.largest"] = float(np.abs(trace).max())
+        found |= seismograms.largest(case)
         figures["findings"], figures["expected"] = found, expected.against(case, found)
         for name, value in found.items():
             console.print(f"{name}: {value:.6g}")
         if case.implicit:
             console.print(solutions.line(self.engine.effort()))
         write_findings(case, figures, troubles)
-        if any(heard.values()):
-            self._write_seismograms(heard, troubles, figures["steps"])
+        if case.output.pictures:
+            seismograms.draw(case, troubles, figures["steps"])
         if figures["expected"]:
             console.print(expected_table(figures["expected"]))
-
-    def _write_seismograms(self, heard: dict[str, list[float]], troubles: Troubles, step: int) -> None:
-        """After a restart they begin at its step."""
-        case = self._case
-        first = step - max(map(len, heard.values())) + 1
-        table = [
-            [first + n, f"{case.time_of(first + n):.9g}", *(f"{trace[n]:.9g}" for trace in heard.values())]
-            for n in range(step - first + 1)
-        ]
-        with troubles.with_data(case.folder / "seismograms.csv", "it", step):
-            rows.replace(case.folder / "seismograms.csv", ["step", "time", *heard], table)
-        if case.output.pictures:
-            with troubles.with_picture("seismograms.png", step):
-                from slipstream.pictures import seismograms
-
-                times = np.array([case.time_of(first + n) for n in range(len(table))])
-                seismograms.draw(case.folder / "seismograms.png", case, times, heard)
 
     def _findings(self) -> dict[str, float]:
         """Largest value, sum, and the distance from the exact solution, of rank 0. Collective."""

@@ -155,7 +155,7 @@ void bind_stencil(nb::module_& m) {
       .def_prop_ro("time_step", [](Stencil& self) { return self.options().time_step; })
       .def("largest_change", &Stencil::largest_change, Release())
       .def("effort", [](Stencil& self) { return effort_dict(self.effort()); })
-      .def("seismogram", &Stencil::seismogram, nb::arg("receiver"), Release())
+      .def("seismogram", &Stencil::seismogram, nb::arg("receiver"), nb::arg("since") = 0, Release())
       .def(
           "gather",
           [](Stencil& self, const std::string& name, const Extent& lo, const Extent& hi) {

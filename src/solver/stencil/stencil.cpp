@@ -349,8 +349,9 @@ std::vector<double> Stencil::Impl::heard_between(std::size_t device, std::int64_
   return rows;
 }
 
-/// Takes what receivers heard since the last time.
+/// Takes what receivers heard since the last time; nothing where the state was set from outside and no step followed.
 void Stencil::Impl::drain() {
+  if (restarts != state.restarts) return;
   for (std::size_t d = 0; d < devices.size(); ++d) {
     const std::vector<std::size_t>& columns = on_devices[d].columns;
     if (columns.empty()) continue;
@@ -454,11 +455,15 @@ double Stencil::largest_change() {
   return s.comm.max(largest) / s.options.time_step;
 }
 
-std::vector<double> Stencil::seismogram(std::size_t receiver) {
+std::vector<double> Stencil::seismogram(std::size_t receiver, std::int64_t since) {
   Impl& s = *impl_;
   require(receiver < s.seismograms.size(), "there is no receiver with this number");
+  s.drain();  // steps that threw have not
   const std::vector<double>& mine = s.seismograms[receiver];
-  const std::string text(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double));
+  const auto all = static_cast<std::int64_t>(mine.size()),
+             left_out = std::clamp<std::int64_t>(since - s.drained + all, 0, all);
+  const std::string text(reinterpret_cast<const char*>(mine.data() + left_out),
+                         static_cast<std::size_t>(all - left_out) * sizeof(double));
   std::vector<double> found;
   for (const std::string& theirs : s.comm.all_gather(text)) {
     if (theirs.empty()) continue;

@@ -155,7 +155,8 @@ def test_restart_of_implicit_steps_goes_on_with_the_same_bits_on_other_devices(c
 def test_restart_goes_on_with_the_same_bits_on_other_devices(cli: Cli, tmp_path: Path, text: str, name: str) -> None:
     path = case(tmp_path, text)
     assert cli("run", path, "run.steps=75").returncode == 0
-    straight = last_u(tmp_path, name)
+    straight, table = last_u(tmp_path, name), tmp_path / "results" / name / "seismograms.csv"
+    heard = table.read_text() if name == "shot" else ""
     assert cli("run", path, "run.steps=31", "--overwrite", "stencil.steps_per_exchange=2").returncode == 0
     again = ["run.steps=75", "stencil.steps_per_exchange=3", "machine.devices_per_rank=2"]
     result = cli("run", path, "--restart", "last", *again, "-n", "2")
@@ -164,8 +165,31 @@ def test_restart_goes_on_with_the_same_bits_on_other_devices(cli: Cli, tmp_path:
     np.testing.assert_array_equal(last_u(tmp_path, name), straight)
     assert np.ptp(straight) > 0
     if name == "shot":
-        rows = (tmp_path / "results" / "shot" / "seismograms.csv").read_text().splitlines()
-        assert rows[0] == "step,time,near,far" and len(rows) == 1 + 44 and rows[1].startswith("32,12.8,")
+        rows = heard.splitlines()
+        assert rows[0] == "step,time,near,far" and len(rows) == 1 + 75 and rows[32].startswith("32,12.8,")
+        assert table.read_text() == heard
+
+
+def test_a_run_that_was_stopped_has_its_seismograms_and_goes_on_with_them(cli: Cli, tmp_path: Path) -> None:
+    path = case(tmp_path, WAVE)
+    table = tmp_path / "results" / "shot" / "seismograms.csv"
+    assert cli("run", path, "run.steps=40").returncode == 0
+    heard, found = table.read_text(), findings(tmp_path, "shot")["findings"]
+    assert "stopped by" in cli("run", path, "--overwrite", "checkpoint.wall_clock_limit=1e-3").stdout
+    some = table.read_text().splitlines()
+    assert 1 < len(some) < 41 and heard.startswith("\n".join(some))
+    words = ["--restart", "last", "run.steps=40"]
+    assert cli("run", path, *words).returncode == 0
+    assert table.read_text() == heard and findings(tmp_path, "shot")["findings"] == found
+    # A checkpoint of the end has no step to go, and another receiver heard nothing.
+    assert cli("run", path, *words, "receivers.new.at=[1.5,1.5,0.5]", "output.pictures=true").returncode == 0
+    assert table.read_text().splitlines()[40] == heard.splitlines()[40] + ",nan"
+    assert "new.largest" not in findings(tmp_path, "shot")["findings"]
+
+
+def test_a_run_that_is_given_up_has_its_seismograms(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", case(tmp_path, WAVE), "sources.bang.amplitude=1.7e308", "guard.every=5").returncode == 3
+    assert len((tmp_path / "results" / "shot" / "seismograms.csv").read_text().splitlines()) > 5
 
 
 def test_the_time_step_is_found_once_and_anew_for_other_speeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,64 @@
+"""What receivers heard: seismograms.csv, with a row of every step, and its picture."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from slipstream.base.core import core
+from slipstream.base.rows import Rows, read
+from slipstream.case.solver import Monitor
+from slipstream.run.troubles import Troubles
+from slipstream.stencil.case import StencilCase
+
+NAME = "seismograms.csv"
+
+
+def monitor(engine: Any, case: StencilCase, goes_on: bool) -> Monitor:
+    """Where the run goes on, with the rows of before: "nan" for receivers that they do not have."""
+    path = case.folder / NAME
+    columns = ("step", "time", *case.receivers)
+    first = engine.step if goes_on else -1
+
+    def renewed(row: Mapping[str, str]) -> Mapping[str, str]:
+        return {name: row.get(name, "nan") for name in columns}
+
+    table = Rows(path, first, renewed) if core().rank() == 0 else None
+
+    def take() -> None:
+        # Rows that could not be written are asked for again.
+        since = int(core().broadcast(str(table.last if table else 0), 0))
+        heard = [engine.seismogram(n, since) for n in range(len(case.receivers))]
+        if table is None:
+            return
+        new = []
+        first = engine.step - len(heard[0]) + 1
+        for n, values in enumerate(zip(*heard, strict=True)):
+            shown = [f"{value:.9g}" for value in (case.time_of(first + n), *values)]
+            new.append(dict(zip(columns, [first + n, *shown], strict=True)))
+        table.add(*new)
+
+    return Monitor(path, take, every_step=True)
+
+
+def heard(case: StencilCase) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Times, and u of each receiver; empty where nothing was written."""
+    header, rows = read(case.folder / NAME)
+    values = np.array(rows, dtype=float).T
+    return (values[1], dict(zip(header[2:], values[2:], strict=True))) if rows else (np.empty(0), {})
+
+
+def largest(case: StencilCase) -> dict[str, float]:
+    """|u| of each receiver, over the whole run."""
+    found = {name: trace[~np.isnan(trace)] for name, trace in heard(case)[1].items()}
+    return {f"{name}.largest": float(np.abs(trace).max()) for name, trace in found.items() if trace.size}
+
+
+def draw(case: StencilCase, troubles: Troubles, step: int) -> None:
+    times, traces = heard(case)
+    if not traces:
+        return
+    with troubles.with_picture("seismograms.png", step):
+        from slipstream.pictures import seismograms
+
+        seismograms.draw(case.folder / "seismograms.png", case, times, traces)
