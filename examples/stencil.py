@@ -3,19 +3,16 @@
 import numpy as np
 import slipstream
 
-grid = slipstream.Grid((48, 32, 32), periodic=(True, True, True), devices_per_rank=2)
-rate = 0.1  # diffusivity x time step / cell^2
 
-
-def heat(u):
+def heat(u):  # 0.1: diffusivity x time step / cell^2
     around = u[1, 0, 0] + u[-1, 0, 0] + u[0, 1, 0] + u[0, -1, 0] + u[0, 0, 1] + u[0, 0, -1]
-    return u[0, 0, 0] + rate * (around - 6 * u[0, 0, 0])
+    return u[0, 0, 0] + 0.1 * (around - 6 * u[0, 0, 0])
 
 
+grid = slipstream.Grid((48, 32, 32), periodic=(True, True, True))
 with slipstream.Stencil(grid, heat, reach="faces") as flow:
-    flow.fill(u=lambda x, y, z: np.sin(2 * np.pi * x / 48) + 0 * y + 0 * z)
-    flow.run(100)
-    decay = (1 - 4 * rate * np.sin(np.pi / 48) ** 2) ** 100
+    flow.fill(u=lambda x, y, z: np.sin(2 * np.pi * x / 48) + 0 * y + 0 * z).run(100)
+    decay = (1 - 4 * 0.1 * np.sin(np.pi / 48) ** 2) ** 100
     for block, u in flow.blocks("u"):
         u = u.get() if hasattr(u, "get") else u  # CuPy's, from the GPU
         x = np.arange(block["lo"][0], block["hi"][0]) + 0.5

@@ -134,10 +134,23 @@ class Stencil:
         for block, entry in enumerate(self.grid.local):
             yield entry, self.interior(name, block)
 
+    def _streams(self) -> list[Any] | None:
+        """CuPy's current one of each device of this rank, on which the update runs."""
+        if self.grid.backend == "host":
+            return None
+        cuda, rank, found = self._xp.cuda, self.grid.comm.rank, []
+        for device in self.grid.machine.devices():
+            if device["rank"] == rank:
+                with cuda.Device(device["index"]):
+                    found.append(cuda.get_current_stream())
+        return found
+
     def run(self, steps: int = 1) -> Self:
-        """Makes steps. Collective."""
+        """Makes steps, on GPUs behind the work of CuPy's current streams, and waits for them. Raises what the exchanges
+        found, as check() of an Exchange does. Collective."""
+        streams = self._streams()
         for _ in range(steps):
-            self._exchange.begin()
+            self._exchange.begin(streams)
             split = [_split(self._whole(block), self.radius) for block in range(len(self.grid.local))]
             written = [self._compute(block, interior) for block, (interior, _) in enumerate(split)]
             self._exchange.end()
@@ -148,6 +161,9 @@ class Stencil:
                 self._copies[name].reverse()
                 self._exchange.swap(name)
             self.steps += 1
+        for stream in streams or []:
+            stream.synchronize()
+        self._exchange.check()
         return self
 
     def _compute(self, block: int, cells: Cells) -> int:

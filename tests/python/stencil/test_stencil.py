@@ -1,5 +1,9 @@
 """Your own update over shifted arrays: NumPy on one whole array is the oracle."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import slipstream as ss
@@ -53,6 +57,49 @@ def test_cuts_change_no_bit_of_a_wave_of_two_fields_in_two_dimensions() -> None:
             found.append((whole(stencil, "u"), whole(stencil, "before")))
     assert np.isfinite(found[0][0]).all() and np.ptp(found[0][0]) > 0.1
     assert all((u == found[0][0]).all() and (before == found[0][1]).all() for u, before in found[1:])
+
+
+def test_on_gpus_exchanges_are_of_the_current_streams_and_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = ss.Grid((12, 6, 4), backend="host", devices_per_rank=2)
+    said: list[str] = []
+    with ss.Stencil(grid, heat) as stencil:
+
+        class Cuda:
+            """As much of cupy.cuda as a Stencil uses."""
+
+            def Device(self, index: int) -> Any:  # noqa: N802
+                self.index = index
+                return nullcontext()
+
+            def get_current_stream(self) -> Any:
+                name = f"stream {self.index}"
+                return SimpleNamespace(name=name, synchronize=lambda: said.append(f"waits for {name}"))
+
+        class Exchange:
+            def begin(self, streams: Any) -> None:
+                said.append(f"begins behind {[stream.name for stream in streams]}")
+
+            def end(self) -> None:
+                said.append("ends")
+
+            def swap(self, name: str) -> None:
+                pass
+
+            def check(self) -> None:
+                said.append("checks")
+
+        with monkeypatch.context() as change:
+            change.setattr(grid, "backend", "cuda")
+            change.setattr(stencil, "_xp", SimpleNamespace(cuda=Cuda()))
+            change.setattr(stencil, "_exchange", Exchange())
+            stencil.run()
+    assert said == [
+        "begins behind ['stream 0', 'stream 1']",
+        "ends",
+        "waits for stream 0",
+        "waits for stream 1",
+        "checks",
+    ]
 
 
 def test_bad_input_is_said() -> None:
