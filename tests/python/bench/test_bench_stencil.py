@@ -51,7 +51,7 @@ def test_waves_of_floats_and_doubles_stand_beside_the_published_ones(cli: Cli, t
     found = rows(tmp_path / "out", "wave")
     assert len(found) == 2 * 2 * 4 + 2 and {r["message"] for r in found} == {"float", "double"}
     steps = [r for r in found if r["experiment"] == "steps"]
-    assert [r["threads"] for r in steps] == 8 * [1] + 8 * [3]
+    assert [r["threads"] for r in steps] == 8 * [1] + 8 * [3] and all(r["steps"] == 1000 for r in steps)
     # Nothing is published of three threads.
     assert [r["published_s"] is None for r in steps] == 8 * [False] + 8 * [True]
 
