@@ -48,8 +48,10 @@ const std::vector<Row>& table() {
       {"Routes/ConjugateGradients*", "2", "2", to_four, "a loop over a route within a process and between two"},
       // Stencils
       {"Scenarios/Stencils*", to_four, none, to_four, "steps between exchanges across cuts within a rank and between"},
-      {"StencilPoints.*OverItsEnd", "1", none, "1 2", "the table of a device; thousands of steps"},
-      {"StencilPoints*", to_four, "2", to_four, "points that several ranks compute"},
+      {"Backends/StencilPoints.*OverItsEnd*", "1", none, "1 2", "the table of a device; thousands of steps"},
+      {"Backends/StencilPoints.TheAbsorbingLayer*", "1", none, "1 2", "what a layer gives back, on one device"},
+      {"Backends/StencilPoints*", to_four, "2", to_four, "points that several ranks compute"},
+      {"StencilSteps*", "1 2", none, "1 2", "what fits is known alike on all ranks"},
       {"StencilOrders*", "1", none, "1 2", "errors of the scheme itself"},
       {"Scenarios/ImplicitHeat*", "1 2", "2", to_four, "solutions across cuts within a rank and between"},
       {"ImplicitHeatOrders*", "1", none, "1 2", "errors of the scheme itself"},

@@ -16,7 +16,7 @@ _NOT_OF_SLABS = ("blocks_per_device", "block", "node_grid", "device_grid", "plac
 
 
 def problems(case: StencilCase) -> list[Problem]:
-    found = [*_shapes(case), *_run(case), *_belongs(case), *_implicit(case), *_points(case)]
+    found = [*_shapes(case), *_run(case), *_together(case), *_belongs(case), *_implicit(case), *_points(case)]
     return found or [*_expressions(case)] or [*_time_step(case)]
 
 
@@ -60,6 +60,15 @@ def _implicit(case: StencilCase) -> Iterator[Problem]:
     for key in _NOT_OF_SLABS:
         if _changed(case.exchange, key):
             yield ("exchange", key), "implicit runs are cut into slabs, and values travel as they are; leave it out"
+
+
+def _together(case: StencilCase) -> Iterator[Problem]:
+    if case.stencil.steps_per_exchange == "auto" and _changed(case.exchange, "coding"):
+        yield (
+            ("stencil", "steps_per_exchange"),
+            f'"auto" goes with exchange.coding = "raw" alone: with "{case.exchange.coding}" bits depend on the steps; '
+            "give their number",
+        )
 
 
 def _belongs(case: StencilCase) -> Iterator[Problem]:

@@ -52,7 +52,6 @@ def facts(case: StencilCase) -> list[tuple[str, str]]:
         method = f"heat, {table.points} points, {_SCHEMES[table.time]}, {table.precision}"
     else:
         method = f"waves of order {table.order} in space, leapfrog, {table.precision}"
-    together = table.steps_per_exchange
     against = f"{100 * case.time_step / limit:.3g} % of the largest that is stable"
     if case.implicit:
         against = f"{case.time_step / limit:.3g} times the largest of explicit steps"
@@ -64,12 +63,16 @@ def facts(case: StencilCase) -> list[tuple[str, str]]:
             if case.implicit
             else []
         ),
-        *([("exchange", f"one in {together} steps")] if together != 1 else []),
+        *([("exchange", _exchanges(table.steps_per_exchange))] if table.steps_per_exchange != 1 else []),
         *([("absorbing layer", f"{table.absorbing} cells")] if table.absorbing else []),
         *([("sources", ", ".join(case.sources))] if case.sources else []),
         *([("receivers", ", ".join(case.receivers))] if case.receivers else []),
         *([("predictions", OF_AN_ITERATION)] if case.implicit else []),
     ]
+
+
+def _exchanges(steps: int | str) -> str:
+    return "one in so many steps as are fastest, by measurement" if steps == "auto" else f"one in {steps} steps"
 
 
 def inputs(case: StencilCase) -> dict[str, str | int]:

@@ -36,7 +36,8 @@ class StencilTable(Table):
         "out.",
     )
     absorbing: Annotated[int, Field(ge=0)] = Field(
-        0, description="wave: layers of cells in front of those sides in which waves are damped."
+        0,
+        description="wave: layers of cells in front of those sides that damp waves; take as many as two waves hold.",
     )
     steps_per_exchange: Count | Literal["auto"] = Field(
         1,

@@ -156,10 +156,13 @@ Turns turns_of(const Grid& grid, const Options& options) {
 }
 
 Extent ghosts(const Grid& grid, const Options& options) {
-  const Turns turns = turns_of(grid, options);
   Extent width{0, 0, 0};
-  for (int a = 0; a < 3; ++a)
-    if (options.cells[a] > 1 && turns.cells[a] == 0) width[a] = radius(options) * options.steps_per_exchange;
+  for (int a = 0; a < 3; ++a) {
+    if (options.cells[a] == 1) continue;
+    // Where nothing is exchanged a block is its own neighbour, or has the sides of the grid, and what lies beyond.
+    if (grid.cuts_blocks(a)) width[a] = radius(options) * options.steps_per_exchange;
+    if (!grid.cuts_blocks(a) && !options.periodic[a]) width[a] = radius(options);
+  }
   return width;
 }
 

@@ -14,18 +14,18 @@
 namespace slipstream::stencil {
 namespace {
 
-constexpr int candidates[] = {1, 2, 3, 4, 6, 8};
 /// A measurement lasts about so long.
 constexpr double trial_seconds = 0.1;
 
-/// All that the answer depends on.
-std::string key_of(const Machine& machine, int rank, const Options& options) {
+/// All that the answer depends on; `possible`: numbers of steps.
+std::string key_of(const Machine& machine, int rank, const Options& options, const std::vector<int>& possible) {
   const Grid grid = plan_grid(machine, options, rank);
   const Halo halo = halo_of(grid, options);
   std::vector<PlannedItem> items{{&halo, field_options(grid, options, true, "u"), {}, false, options.coding}};
   std::ostringstream text;
   text << (options.equation == Equation::heat ? "heat " : "wave ") << options.points << ' ' << options.order
-       << " overlap " << static_cast<int>(options.overlap) << " | " << tuner_key(grid, items, options.exchange);
+       << " overlap " << static_cast<int>(options.overlap) << " up to " << possible.back() << " | "
+       << tuner_key(grid, items, options.exchange);
   return text.str();
 }
 
@@ -60,14 +60,29 @@ double seconds_a_step(const Communicator& comm, const Machine& machine, const Op
   }
 }
 
-/// Blocks may be too thin for the ghosts of many steps; they are the same on all ranks.
+/// Blocks may be too thin for the ghosts of many steps, or the memory too small; both are the same on all ranks.
 bool fits(const Machine& machine, int rank, const Options& options) {
+  const Grid grid = plan_grid(machine, options, rank);
   try {
-    check_blocks(plan_grid(machine, options, rank), options);
-    return true;
+    check_blocks(grid, options);
   } catch (const Error&) {
     return false;
   }
+  std::vector<std::int64_t> left;
+  for (int d = 0; d < machine.devices(); ++d) left.push_back(machine.device(d).memory);
+  for (const ArrayBytes& array : memory_needed(grid, options))
+    left[static_cast<std::size_t>(array.device)] -= array.bytes;
+  return std::all_of(left.begin(), left.end(), [](std::int64_t bytes) { return bytes >= 0; });
+}
+
+std::vector<int> possible_steps(const Machine& machine, int rank, Options options) {
+  std::vector<int> found{1};
+  for (const int steps : {2, 3, 4, 6, 8}) {
+    options.steps_per_exchange = steps;
+    if (!fits(machine, rank, options)) break;
+    found.push_back(steps);
+  }
+  return found;
 }
 
 }  // namespace
@@ -76,9 +91,12 @@ StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options
   options.steps_per_exchange = 1;
   check(options);
   require(!is_implicit(options), "implicit steps exchange in each iteration");
+  require(options.coding.kind == Coding::Kind::raw,
+          "with values that are rounded on their way the bits depend on the steps for one exchange: say how many");
   options.tune.reset();
+  const std::vector<int> possible = possible_steps(machine, comm.rank(), options);
   Remembered memory({"the steps of an exchange", "slipstream tuned steps of an exchange 2"},
-                    key_of(machine, comm.rank(), options), how);
+                    key_of(machine, comm.rank(), options, possible), how);
   std::optional<StepsTuning> found;
   const auto read = [&](const std::string& lines) {
     found = from_lines(lines);
@@ -87,9 +105,8 @@ StepsTuning tune_steps(const Communicator& comm, const Machine& machine, Options
   memory.find(comm, read, [&] {
     StepsTuning best;
     double least = std::numeric_limits<double>::infinity();
-    for (const int steps : candidates) {
+    for (const int steps : possible) {
       options.steps_per_exchange = steps;
-      if (!fits(machine, comm.rank(), options)) break;
       best.tried.emplace_back(steps, seconds_a_step(comm, machine, options));
       if (best.tried.back().second >= least) continue;
       least = best.tried.back().second;

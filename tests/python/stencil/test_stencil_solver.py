@@ -246,6 +246,21 @@ def test_steps_an_exchange_are_measured_once(cli: Cli, tmp_path: Path, monkeypat
     assert ", measured (1: " in again and "is damaged; measured again" in again
 
 
+def test_two_ranks_measure_steps_an_exchange_together(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    words = ["-n", "2", "grid.cells=[4,4,4]", "run.steps=10", "stencil.steps_per_exchange=auto"]
+    result = cli("run", case(tmp_path, HEAT), *words)
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    assert (
+        said.count("steps an exchange: ") == 1
+        and ", measured (1: " in said
+        and "one in so many steps as are fastest" in said
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -265,6 +280,10 @@ def test_steps_an_exchange_are_measured_once(cli: Cli, tmp_path: Path, monkeypat
         (
             ["stencil.time=backward_euler", "stencil.time_step=1", "exchange.blocks_per_device=[2,1,1]"],
             "exchange.blocks_per_device: implicit runs are cut into slabs",
+        ),
+        (
+            ["stencil.steps_per_exchange=auto", "exchange.coding=cast"],
+            'stencil.steps_per_exchange: "auto" goes with exchange.coding = "raw" alone',
         ),
         (["stencil.tolerance=1e-8"], 'stencil.tolerance: belongs to time = "backward_euler" and "crank_nicolson"'),
         (["stencil.order=4"], 'stencil.order: belongs to equation = "wave"'),
