@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from slipstream.base import registry, toml_text
 from slipstream.base.errors import CaseError
+from slipstream.base.faults import nearest
 from slipstream.case.case import Case
 
 #: Where no table of a case is a solver's.
@@ -68,8 +69,8 @@ class Run(Protocol):
         """What became of it, for the last line, and a warning; both may be empty."""
         ...
 
-    def guarded(self) -> str:
-        """Within what the guard looks, for the log; empty where it looks for numbers alone."""
+    def guarded(self) -> str | None:
+        """Within what the guard looks, for the log; empty where it looks for numbers alone, None without a guard."""
         ...
 
     def advice(self) -> str:
@@ -168,13 +169,18 @@ class Solver(Protocol):
 
 
 def solver_of(case: Case | Mapping[str, Any]) -> Solver:
-    """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there."""
+    """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there, or one whose
+    name is nearly a solver's."""
     if isinstance(case, Case):
         return _named(case.solver)
     given = [name for name in registry.SOLVERS if name in case]
     if len(given) > 1:
         tables = " and ".join(f"[{name}]" for name in given)
         raise CaseError(f"{tables} are tables of two solvers; a case has one: drop one of them")
+    if not given:
+        for table in case.keys() - _named(USUAL).case_type.model_fields.keys():
+            if hint := nearest(table, list(registry.SOLVERS), 0.6):
+                raise CaseError(f"{table}: unknown table; {hint}")
     return _named(given[0] if given else USUAL)
 
 

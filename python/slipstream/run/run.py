@@ -129,8 +129,8 @@ def _whole(
         raise
     keeper.close()
     kept.add(keeper.events)
-    if case.guard.every:
-        within = f", {work.guarded()}" if work.guarded() else ""
+    if case.guard.every and (guarded := work.guarded()) is not None:
+        within = f", {guarded}" if guarded else ""
         kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps{within}")
     kept_of_it, warning = work.drift(conserved)
     console.print("\n" + ", ".join(filter(None, [_verdict(outcome, case), kept_of_it])))

@@ -1,4 +1,5 @@
 // Pseudo-spectral flows from Python.
+#include <cmath>
 #include <numbers>
 
 #include <nanobind/stl/array.h>
@@ -171,7 +172,15 @@ void bind_dns(nb::module_& m) {
       .def("advance", &Dns::step, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Dns& self) { return self.state().step; })
       .def(
-          "inspect", [](Dns&) {}, "Nothing is watched on the devices: statistics tell.")
+          "inspect",
+          [](Dns& self) {
+            const double energy = self.statistics().energy;
+            const std::int64_t step = self.state().step;
+            if (std::isfinite(energy)) return;
+            throw Diverged({.quantity = "energy", .value = energy, .step = step},
+                           "energy is " + std::to_string(energy) + " at step " + std::to_string(step));
+          },
+          Release(), "Raises Diverged where the energy is not finite.")
       .def(
           "report",
           [](Dns& self) {

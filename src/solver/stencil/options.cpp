@@ -133,6 +133,9 @@ Grid plan_grid(const Machine& machine, const Options& options, int rank) {
 
 void check_blocks(const Grid& grid, const Options& options) {
   const Extent width = ghosts(grid, options);
+  const int together = options.steps_per_exchange;
+  const std::string steps = (together == 1 ? "a step" : std::to_string(together) + " steps") + " of radius " +
+                            std::to_string(radius(options)) + (together == 1 ? " reaches" : " reach");
   for (int a = 0; a < 3; ++a)
     require(options.cells[a] == 1 || !options.periodic[a] || options.cells[a] >= radius(options),
             "a step reaches " + std::to_string(radius(options)) + " cells, and the axis " + std::string(1, "xyz"[a]) +
@@ -142,9 +145,7 @@ void check_blocks(const Grid& grid, const Options& options) {
       require(block.box.extent(a) >= width[a],
               "block " + std::to_string(block.id) + " is " + std::to_string(block.box.extent(a)) +
                   " cells long along " + std::string(1, "xyz"[a]) + ", less than the " + std::to_string(width[a]) +
-                  " that " + std::to_string(options.steps_per_exchange) + " steps of radius " +
-                  std::to_string(radius(options)) +
-                  " reach: take fewer or longer blocks, fewer steps an exchange, or a lower order");
+                  " that " + steps + ": take fewer or longer blocks, fewer steps an exchange, or a lower order");
 }
 
 Turns turns_of(const Grid& grid, const Options& options) {

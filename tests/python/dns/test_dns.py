@@ -17,6 +17,15 @@ def flow(devices: int = 1, **options: Any) -> Any:
     return _core.Dns(machine, given | options)
 
 
+def test_an_inspection_finds_a_flow_that_is_not_finite() -> None:
+    run = flow()
+    run.random(_core.peaked_spectrum(5, 2, 1e300), 1)
+    run.inspect()
+    run.advance(3)
+    with pytest.raises(_core.Diverged, match="energy is -?nan at step 3"):
+        run.inspect()
+
+
 class Oracle:
     """One array, NumPy's transforms, the schemes as textbooks have them."""
 

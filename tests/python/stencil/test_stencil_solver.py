@@ -324,6 +324,31 @@ def test_bad_waves_are_refused(cli: Cli, tmp_path: Path, words: list[str], said:
     is_one_error(cli("check", case(tmp_path, WAVE), *words), said, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["stencil.time_step=2.0"], "stencil.time_step: 2 is above"),
+        (["grid.cells=[60,3,1]", "stencil.order=8"], "a step reaches 4 cells, and the axis y has 3"),
+        (
+            ["stencil.order=8", "machine.devices_per_rank=8", "exchange.device_grid=[1,16,1]"],
+            "that a step of radius 4 reaches",
+        ),
+        (["sources.bang.at=[61,1,0]"], "sources.bang.at: lies outside of the box"),
+        (["lbm.precision=f32"], "[lbm] and [stencil] are tables of two solvers"),
+        (["stencil.collision=TRT"], "stencil.collision: unknown key"),
+        # In the half of rank 0 alone.
+        (["initial.value=1/(x-1.5)"], "initial: '1/(x-1.5)' is not finite everywhere"),
+    ],
+)
+def test_two_ranks_refuse_alike(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+    is_one_error(cli("run", case(tmp_path, WAVE), *words, "-n", "2"), said, tmp_path)
+
+
+def test_a_solvers_table_that_is_misspelt_is_taken_for_no_other(cli: Cli, tmp_path: Path) -> None:
+    said = "stencl: unknown table; did you mean 'stencil'?"
+    is_one_error(cli("check", case(tmp_path, HEAT.replace("[stencil]", "[stencl]"))), said, tmp_path)
+
+
 def test_an_unsound_state_is_given_up(cli: Cli, tmp_path: Path) -> None:
     text = HEAT.replace('"f64"', '"f32"').replace('value = "sin', 'value = "3e38*sin')
     result = cli("run", case(tmp_path, text), "guard.every=5")
