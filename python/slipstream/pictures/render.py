@@ -58,9 +58,11 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
 def _slices(
     arguments: argparse.Namespace, shown: Results, frame: Frame, view: View, cuts: Sequence[Cut], console: Console
 ) -> None:
-    """Of what is no flow."""
+    """Of solvers that have no other scenes."""
     if others := [name for name in arguments.scene if name != "slices"]:
-        raise CaseError(f"--scene {others[0]}: {shown.folder} holds no flow; it is shown by slices")
+        raise CaseError(
+            f"--scene {others[0]}: {shown.folder} is of [{shown.case.solver}], whose results are shown by slices alone"
+        )
     field = slices.usual_field(shown.case, arguments.field)
     artist = slices.SliceArtist(shown, scene.load_pyvista(), view, cuts, field)
     try:

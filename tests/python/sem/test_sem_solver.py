@@ -187,7 +187,7 @@ def test_a_ring_by_formula_is_shown_where_it_lies(here: Cli, tmp_path: Path) -> 
 def test_render_of_what_is_no_flow_refuses_what_it_cannot_show(cli: Cli, here: Cli, tmp_path: Path) -> None:
     assert cli("run", case(tmp_path, POISSON), "output.report=false").returncode == 0
     for words, said in {
-        ("--scene", "q"): "--scene q: results/still holds no flow; it is shown by slices",
+        ("--scene", "q"): "--scene q: results/still is of [sem], whose results are shown by slices alone",
         ("--field", "v"): "--field v: there are u",
         ("--plane", "y=4"): "--plane y=4: outside of the box",
     }.items():
