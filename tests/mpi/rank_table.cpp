@@ -46,6 +46,7 @@ const std::vector<Row>& table() {
       {"Routes/ConjugateGradients*rules*", to_four, "2", to_four, "loops and sums across any cut"},
       {"Routes/ConjugateGradients*nodes*", "4", none, to_four, "nodes of two ranks"},
       {"Routes/ConjugateGradients*", "2", "2", to_four, "a loop over a route within a process and between two"},
+      {"Backends/DeviceTimeStep*", to_four, "2", to_four, "a number of all blocks in the steps of each rank"},
       // Stencils
       {"Scenarios/Stencils*", to_four, none, to_four, "steps between exchanges across cuts within a rank and between"},
       {"Backends/StencilPoints.*OverItsEnd*", "1", none, "1 2", "the table of a device; thousands of steps"},

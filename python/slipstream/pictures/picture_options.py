@@ -30,7 +30,7 @@ def add_render_options(command: argparse.ArgumentParser) -> None:
         "--plane", action="append", default=[], metavar="z=0.5", help="of the slices, may be repeated; default: x, y, z"
     )
     command.add_argument(
-        "--field", action="append", default=[], help="that is shown where slices alone are drawn; default: the usual one"
+        "--field", action="append", default=[], help="that slices show where they are all there is; default: usual"
     )
     command.add_argument("--q", type=float, metavar="Q", help="of the surface; default: one that holds 4 %% of cells")
     command.add_argument(

@@ -1,4 +1,4 @@
-"""`slipstream render` of results that have no other scenes: planes through a frame, in three dimensions, coloured by a quantity."""
+"""`slipstream render` of results without other scenes: planes in three dimensions, coloured by a quantity."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
