@@ -13,7 +13,7 @@ from slipstream.base.errors import CaseError
 from slipstream.base.faults import explain, show
 from slipstream.case import variants
 from slipstream.case.case import Case
-from slipstream.case.solver import all_solvers, solver_of
+from slipstream.case.solver import all_solvers, misspelt, solver_of
 from slipstream.case.tables import PATTERNS, RIM_FORMS
 from slipstream.machine.discovery import MachineTable
 
@@ -141,6 +141,8 @@ def parse(data: dict[str, Any], source: Source) -> Case:
         solver = solver_of(data)
     except CaseError as error:
         raise CaseError(f"{source.name}: {error}") from None
+    for table, hint in misspelt(data):
+        raise CaseError(source.fault((table,), f"{table}: unknown key; {hint}"))
     case_type = solver.case_type
     try:
         data = solver.complete(data)

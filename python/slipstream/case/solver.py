@@ -1,6 +1,6 @@
 """The solver of a case, and what is asked of it where no solver is known."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -169,19 +169,22 @@ class Solver(Protocol):
 
 
 def solver_of(case: Case | Mapping[str, Any]) -> Solver:
-    """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there, or one whose
-    name is nearly a solver's."""
+    """By the type of a case, or by the tables of its data. Raises CaseError where two solvers' are there."""
     if isinstance(case, Case):
         return _named(case.solver)
     given = [name for name in registry.SOLVERS if name in case]
     if len(given) > 1:
         tables = " and ".join(f"[{name}]" for name in given)
         raise CaseError(f"{tables} are tables of two solvers; a case has one: drop one of them")
-    if not given:
-        for table in case.keys() - _named(USUAL).case_type.model_fields.keys():
-            if hint := nearest(table, list(registry.SOLVERS), 0.6):
-                raise CaseError(f"{table}: unknown table; {hint}")
     return _named(given[0] if given else USUAL)
+
+
+def misspelt(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Tables of the data of a case that has no solver's, whose names are nearly one: each with the question."""
+    if not any(name in data for name in registry.SOLVERS):
+        for table in data.keys() - _named(USUAL).case_type.model_fields.keys():
+            if hint := nearest(table, list(registry.SOLVERS), 0.6):
+                yield table, hint
 
 
 def _named(name: str) -> Solver:

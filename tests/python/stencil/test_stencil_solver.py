@@ -345,7 +345,7 @@ def test_two_ranks_refuse_alike(cli: Cli, tmp_path: Path, words: list[str], said
 
 
 def test_a_solvers_table_that_is_misspelt_is_taken_for_no_other(cli: Cli, tmp_path: Path) -> None:
-    said = "stencl: unknown table; did you mean 'stencil'?"
+    said = "a.toml:7: stencl: unknown key; did you mean 'stencil'?"
     is_one_error(cli("check", case(tmp_path, HEAT.replace("[stencil]", "[stencl]"))), said, tmp_path)
 
 
