@@ -370,27 +370,24 @@ void Fft::Impl::take_lines(Move& move, Step& lines) {
 
 void Fft::Impl::plan_forward(Lane& lane) {
   std::vector<Step>& forward = lane.forward;
-  const auto first = [&](const Extent& block) { return cut.first(block, true); };
   if (cut.alone()) {
-    add_lines(forward, Stage::physical, Array::from, Array::first, first);
+    add_lines(forward, Stage::physical, Array::from, Array::first,
+              [&](const Extent& block) { return cut.first(block, true); });
     add_lines(forward, Stage::physical, Array::first, Array::to,
               [&](const Extent&) { return cut.alone_along_z(true); });
     return;
   }
-  add_lines(forward, Stage::physical, Array::from, Array::first, first);
-  Stage now = Stage::physical;
-  Array place = Array::first;
-  for (const Stage next : cut.path()) {
-    add_move(lane, forward, now, next, place);
-    place = forward.back().to;
-    now = next;
-    if (next == Stage::spectral && cut.transposed) {
-      add_lines(forward, next, place, Array::to, [&](const Extent& block) { return cut.last(block, true); });
-    } else if (next != Stage::natural) {
-      add_lines(forward, next, place, place, [&](const Extent& block) { return cut.in_place(block, true); });
-    }
+  Array given = Array::from, place = Array::first;
+  for (const auto& [from, to] : moves_of(machine, cut, options, true)) {
+    add_lines(forward, from, given, place, [&](const Extent& block) { return lines_before(cut, from, to, block); });
+    add_move(lane, forward, from, to, place);
+    given = place = forward.back().to;
   }
-  if (!cut.transposed) forward.push_back(copied(place, Array::to));
+  if (cut.transposed) {
+    add_lines(forward, Stage::spectral, place, Array::to, [&](const Extent& block) { return cut.last(block, true); });
+  } else {
+    forward.push_back(copied(place, Array::to));
+  }
 }
 
 void Fft::Impl::plan_backward(Lane& lane) {
@@ -407,13 +404,13 @@ void Fft::Impl::plan_backward(Lane& lane) {
         lane.through[i] = fft::make_lines(local[i], cut.alone_turned());
     return;
   }
-  std::vector<Stage> path = cut.path();
-  Array place = path.size() % 2 ? Array::second : Array::first;
+  const std::vector<std::pair<Stage, Stage>> moves = moves_of(machine, cut, options, true);
+  Array place = moves.size() % 2 ? Array::second : Array::first;
   bool turns = false;
   on_all_ranks(comm, [&] { turns = goes_back_turned(machine, cut, options); });
   if (turns) {
     add_lines(backward, Stage::spectral, Array::from, place,
-              [&](const Extent& block) { return cut.real ? cut.last(block, false) : cut.first_two(block); });
+              [&](const Extent& block) { return lines_before(cut, Stage::spectral, Stage::middle, block); });
     add_move(lane, backward, Stage::spectral, Stage::middle, place);
     add_lines(backward, Stage::middle, backward.back().to, cut.real ? place : Array::to,
               [&](const Extent& block) { return cut.turned(block); });
@@ -422,18 +419,14 @@ void Fft::Impl::plan_backward(Lane& lane) {
                 [&](const Extent& block) { return cut.back_along_x(block); });
     return;
   }
-  if (cut.transposed) {
-    add_lines(backward, Stage::spectral, Array::from, place,
-              [&](const Extent& block) { return cut.last(block, false); });
-  } else {
-    backward.push_back(copied(Array::from, place));
-  }
-  path.insert(path.begin(), Stage::physical);
-  for (std::size_t i = path.size() - 1; i > 0; --i) {
-    add_move(lane, backward, path[i], path[i - 1], place, path[i - 1] < path[i]);
-    place = backward.back().to;
-    if (path[i - 1] != Stage::physical)
-      add_lines(backward, path[i - 1], place, place, [&](const Extent& block) { return cut.in_place(block, false); });
+  Array given = Array::from;
+  if (!cut.transposed) backward.push_back(copied(given, place));
+  for (auto move = moves.rbegin(); move != moves.rend(); ++move) {
+    const auto& [to, from] = *move;
+    if (from != Stage::natural)
+      add_lines(backward, from, given, place, [&](const Extent& block) { return lines_before(cut, from, to, block); });
+    add_move(lane, backward, from, to, place, to < from);
+    given = place = backward.back().to;
   }
   add_lines(backward, Stage::physical, place, Array::to, first);
 }
