@@ -8,6 +8,7 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/simulation.hpp>
 
+#include "support/dot_of_a_block.hpp"
 #include "support/exchange_rig.hpp"
 
 namespace slipstream {
@@ -17,10 +18,6 @@ struct Cells {
   View<double> x, r, p, q;
   Extent lo{0, 0, 0}, extent{0, 0, 0};
 };
-
-SLIP_FN std::int64_t at(const View<double>& v, int i, int j, int k) {
-  return i * v.stride[0] + j * v.stride[1] + k * v.stride[2];
-}
 
 /// Of a cell in the n-th solution: between -1/2 and 1/2.
 SLIP_FN double right_side(std::int64_t i, std::int64_t j, std::int64_t k, std::int32_t n) {
@@ -51,20 +48,6 @@ struct Apply {
     double sum = 0;
     for (int a = 0; a < 3; ++a) sum += p.origin[here - p.stride[a]] + p.origin[here + p.stride[a]];
     of.q.origin[at(of.q, i, j, k)] = (6 + shift) * p.origin[here] - sum;
-  }
-};
-
-/// The part of a block in a dot product, cell by cell.
-struct Dot {
-  View<double> a, b;
-  Extent extent;
-  double* part;
-  SLIP_FN void operator()(int, int, int) const {
-    double sum = 0;
-    for (int k = 0; k < extent[2]; ++k)
-      for (int j = 0; j < extent[1]; ++j)
-        for (int i = 0; i < extent[0]; ++i) sum += a.origin[at(a, i, j, k)] * b.origin[at(b, i, j, k)];
-    *part = sum;
   }
 };
 

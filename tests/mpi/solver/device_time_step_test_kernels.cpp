@@ -7,6 +7,7 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/simulation.hpp>
 
+#include "support/dot_of_a_block.hpp"
 #include "support/machine_rig.hpp"
 
 namespace slipstream {
@@ -18,23 +19,6 @@ SLIP_FN double time_step_for(double mean_square) { return 0.1 / (1 + mean_square
 SLIP_FN double start(std::int64_t i, std::int64_t j, std::int64_t k) {
   return static_cast<double>((i * 7 + j * 13 + k * 29) % 17) / 4;
 }
-
-/// The part of a block in the sum of squares, cell by cell.
-struct Squares {
-  View<double> u;
-  Extent extent;
-  double* part;
-  SLIP_FN void operator()(int, int, int) const {
-    double sum = 0;
-    for (int k = 0; k < extent[2]; ++k)
-      for (int j = 0; j < extent[1]; ++j)
-        for (int i = 0; i < extent[0]; ++i) {
-          const double value = u.origin[i * u.stride[0] + j * u.stride[1] + k * u.stride[2]];
-          sum += value * value;
-        }
-    *part = sum;
-  }
-};
 
 enum { sum_of_squares, time_step, time, numbers };
 
@@ -52,7 +36,7 @@ struct Spread {
   View<double> from, to;
   const double* of;
   SLIP_FN void operator()(int i, int j, int k) const {
-    const double* const u = from.origin + i * from.stride[0] + j * from.stride[1] + k * from.stride[2];
+    const double* const u = from.origin + at(from, i, j, k);
     double around = 0;
     for (int a = 0; a < 3; ++a) around += u[-from.stride[a]] + u[from.stride[a]];
     to.origin[u - from.origin] = *u + of[time_step] * (around - 6 * *u);
@@ -131,7 +115,7 @@ class Spreading final : public Simulation {
     const auto squares = [this, ids, one](Stream& stream, std::size_t d, Part) {
       double* part = values_[d].data() + numbers;
       for (const std::int64_t id : ids[d])
-        launch(stream, one, Squares{u_.view<double>(id), u_.shape(id).extent, part++});
+        launch(stream, one, Dot{u_.view<double>(id), u_.view<double>(id), u_.shape(id).extent, part++});
     };
     const auto choose = [this, one, cells](Stream& stream, std::size_t d, Part) {
       launch(stream, one, Choose{values_[d].data(), cells});
