@@ -272,16 +272,16 @@ class Tuner {
     return gathered(mine);
   }
 
-  /// As failure_of(). Values that are too large for their coding are no fault of a route.
-  std::string failure_in(const std::function<void()>& work) {
-    return failure_of([&] {
+  /// Work that keeps what an Overflow says: values that are too large for their coding are no fault of a route.
+  std::function<void()> watched(std::function<void()> work) {
+    return [this, work = std::move(work)] {
       try {
         work();
       } catch (const Overflow& overflow) {
         too_large_ = overflow.what();
         throw;
       }
-    });
+    };
   }
 
   /// True where nothing failed on any rank. Otherwise the candidate is dropped, with a note. Throws Overflow on all
@@ -301,7 +301,7 @@ class Tuner {
   std::string trial(Exchange& exchange, Candidate& candidate, std::vector<double>& best) {
     double taken = never;
     comm_.barrier();
-    const std::string failure = failure_in([&] {
+    const std::string failure = failure_of(watched([&] {
       const double start = now_us();
       once_(exchange, streams_);
       for (Stream& stream : streams_) stream.synchronize();
@@ -309,7 +309,7 @@ class Tuner {
       const std::vector<double> times = exchange.arrival_us();
       for (std::size_t m = 0; m < times.size(); ++m)
         if (times[m] >= 0) best[m] = std::min(best[m], times[m]);
-    });
+    }));
     candidate.whole = std::min(candidate.whole, comm_.max(taken));
     return failure;
   }
@@ -338,10 +338,7 @@ class Tuner {
     if (!goes_on(candidate, failure_of(make))) return;
     std::vector<double> best(exchange->messages().size(), never);
     std::string failure;  // other ranks may have none yet, and go on
-    for (int n = 0; n < how_.warm_ups; ++n) {
-      const std::string now = failure_in([&] { once_(*exchange, streams_); });
-      if (failure.empty()) failure = now;
-    }
+    for (int n = 0; n < how_.warm_ups; ++n) attempt(failure, watched([&] { once_(*exchange, streams_); }));
     if (!goes_on(candidate, failure) || !goes_on(candidate, trial(*exchange, candidate, best))) return;
     candidate.times = gathered(*exchange, best);
     candidate.measured = true;

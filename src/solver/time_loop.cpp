@@ -31,6 +31,11 @@ std::vector<const Tasks*> all_tasks(const Simulation& simulation) {
   return all;
 }
 
+bool any_of_a_period(const Simulation& simulation, const std::function<bool(const Task&)>& look) {
+  const auto all = all_tasks(simulation);
+  return std::any_of(all.begin(), all.end(), [&](const Tasks* tasks) { return any(*tasks, look); });
+}
+
 /// Throws what devices found in work that they did together, those within loops among it.
 void check_collectives(const Tasks& tasks) {
   for (const Task& task : tasks) {
@@ -206,8 +211,7 @@ bool TimeLoop::recordable() const {
     if (task.collective) return !task.collective->capturable;
     return task.exchange && !(task.exchange->capturable() && task.exchange->limited_in_graphs());
   };
-  const auto all = all_tasks(simulation_);
-  return !trace_ && std::none_of(all.begin(), all.end(), [&](const Tasks* tasks) { return any(*tasks, needs_host); });
+  return !trace_ && !any_of_a_period(simulation_, needs_host);
 }
 
 /// What work queues on the streams, as a graph a device.
@@ -234,8 +238,7 @@ std::vector<Graph> TimeLoop::captured(const std::function<void()>& work) {
 TimeLoop::Replay TimeLoop::record(std::int64_t steps) {
   Replay made{simulation_.recording(), steps, {}};
   const auto has_loop = [](const Task& task) { return task.loop != nullptr; };
-  const auto all = all_tasks(simulation_);
-  if (std::none_of(all.begin(), all.end(), [&](const Tasks* tasks) { return any(*tasks, has_loop); })) {
+  if (!any_of_a_period(simulation_, has_loop)) {
     made.parts.push_back({captured([&] {
                             for (std::int64_t n = 0; n < steps; ++n) step(nullptr);
                           }),

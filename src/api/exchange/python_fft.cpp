@@ -13,6 +13,7 @@
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
 #include "machine/agree.hpp"
+#include "solver/fullness.hpp"
 
 namespace slipstream::python {
 
@@ -33,9 +34,7 @@ FftOptions fft_options(const nb::dict& dict) {
   std::string coding = "raw";
   reader.read("coding", coding);
   options.coding = coding_from_string(coding);
-  bool store = false;
-  reader.read("store", store);
-  if (dict.contains("store")) options.store = store;
+  reader.read("store", options.store);
   reader.read("exchange", exchange);
   reader.finish();
   options.type = dtype_from_string(type);
@@ -91,12 +90,10 @@ void require_room(const Machine& machine, int rank, const Extent& cells, FftOpti
     if (beside_arrays(m) <= free) continue;
     const auto mb = [](std::int64_t bytes) { return std::to_string(bytes / 1000000) + " MB"; };
     const Extent largest = largest_extent(machine, {cells[0], cells[0], cells[0]}, [&](const Extent& cube) {
-      double full = 0;
-      const std::vector<FftMemory> all = Fft::memory(machine, cube, options);
-      for (int n = 0; n < machine.devices(); ++n)
-        full = std::max(full, static_cast<double>(all[static_cast<std::size_t>(n)].total()) /
-                                  static_cast<double>(machine.device(n).memory));
-      return full;
+      std::vector<ArrayBytes> all;
+      for (const FftMemory& of : Fft::memory(machine, cube, options))
+        all.push_back({static_cast<int>(all.size()), "", of.total()});
+      return fullness(machine, all);
     });
     throw Error("a Fourier transform of " + to_string(cells) + " values needs " + mb(beside_arrays(m)) + " on device " +
                 std::to_string(d) + " beside the " + mb(m.physical + m.spectral) + " of its arrays, and " + mb(free) +
@@ -109,7 +106,7 @@ class ArrayFft {
  public:
   ArrayFft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options)
       : streams_(machine, comm.rank()) {
-    agree(comm, failure_of([&] { require_room(machine, comm.rank(), cells, options); }));
+    on_all_ranks(comm, [&] { require_room(machine, comm.rank(), cells, options); });
     fft_.emplace(comm, machine, cells, std::move(options));
   }
 

@@ -11,6 +11,7 @@
 #include "api/exchange/python_report.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
+#include "solver/fullness.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -32,15 +33,11 @@ dns::Options dns_options(const nb::dict& dict) {
   reader.read("forcing", forcing);
   reader.read("forcing_power", options.forcing.power);
   reader.read("forcing_shells", options.forcing.shells);
-  double largest_courant = 0;
-  reader.read("largest_courant", largest_courant);
-  if (dict.contains("largest_courant")) options.largest_courant = largest_courant;
+  reader.read("largest_courant", options.largest_courant);
   reader.read("budget", options.budget);
   reader.read("process_grid", options.process_grid);
   reader.read("tune_process_grid", options.tune_process_grid);
-  bool store = false;
-  reader.read("store", store);
-  if (dict.contains("store")) options.store = store;
+  reader.read("store", options.store);
   reader.read("overlap", options.overlap);
   reader.read("coding", coding);
   reader.read("measure_errors", measure_errors);

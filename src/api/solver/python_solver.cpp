@@ -126,16 +126,6 @@ nb::list phases(const TimeLoop& loop) {
   return all;
 }
 
-double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed) {
-  std::vector<std::int64_t> bytes(static_cast<std::size_t>(machine.devices()), 0);
-  for (const ArrayBytes& array : needed) bytes[static_cast<std::size_t>(array.device)] += array.bytes;
-  double most = 0;
-  for (int d = 0; d < machine.devices(); ++d)
-    most = std::max(
-        most, static_cast<double>(bytes[static_cast<std::size_t>(d)]) / static_cast<double>(machine.device(d).memory));
-  return most;
-}
-
 nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
                    Layout layout, int bytes_per_cell) {
   nb::dict result, counts;

@@ -62,8 +62,6 @@ class Asked {
   std::shared_ptr<nb::object> function_;
 };
 
-/// The largest share of its memory that any device needs: above 1 the grid does not fit.
-double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed);
 nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
                    Layout layout, int bytes_per_cell);
 /// The largest grid of the same shape that fits, zeros where none does. `full`: of so many cells, as fullness(); throws

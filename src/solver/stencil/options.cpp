@@ -159,10 +159,10 @@ Turns turns_of(const Grid& grid, const Options& options) {
 Extent ghosts(const Grid& grid, const Options& options) {
   Extent width{0, 0, 0};
   for (int a = 0; a < 3; ++a) {
-    if (options.cells[a] == 1) continue;
+    const bool exchanged = grid.cuts_blocks(a);
     // Where nothing is exchanged a block is its own neighbour, or has the sides of the grid, and what lies beyond.
-    if (grid.cuts_blocks(a)) width[a] = radius(options) * options.steps_per_exchange;
-    if (!grid.cuts_blocks(a) && !options.periodic[a]) width[a] = radius(options);
+    if (options.cells[a] == 1 || (!exchanged && options.periodic[a])) continue;
+    width[a] = radius(options) * (exchanged ? options.steps_per_exchange : 1);
   }
   return width;
 }

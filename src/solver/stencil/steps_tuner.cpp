@@ -9,6 +9,7 @@
 #include "exchange/remembered.hpp"
 #include "exchange/tuner_cache.hpp"
 #include "machine/clock.hpp"
+#include "solver/fullness.hpp"
 #include "solver/stencil/impl.hpp"
 
 namespace slipstream::stencil {
@@ -68,11 +69,7 @@ bool fits(const Machine& machine, int rank, const Options& options) {
   } catch (const Error&) {
     return false;
   }
-  std::vector<std::int64_t> left;
-  for (int d = 0; d < machine.devices(); ++d) left.push_back(machine.device(d).memory);
-  for (const ArrayBytes& array : memory_needed(grid, options))
-    left[static_cast<std::size_t>(array.device)] -= array.bytes;
-  return std::all_of(left.begin(), left.end(), [](std::int64_t bytes) { return bytes >= 0; });
+  return fullness(machine, memory_needed(grid, options)) <= 1;
 }
 
 std::vector<int> possible_steps(const Machine& machine, int rank, Options options) {

@@ -1,0 +1,11 @@
+#pragma once
+#include <vector>
+
+#include <slipstream/simulation.hpp>
+
+namespace slipstream {
+
+/// The largest share of its memory that any device needs: above 1 the arrays do not fit.
+double fullness(const Machine& machine, const std::vector<ArrayBytes>& needed);
+
+}  // namespace slipstream
