@@ -52,13 +52,6 @@ class Reader {
                   " has a value of the wrong type: " + nb::cast<std::string>(nb::repr(options_[key])));
     }
   }
-  /// Where it was not asked for, the value stays as it is.
-  template <class T>
-  void read(const char* key, std::optional<T>& value) {
-    T given{};
-    read(key, given);
-    if (options_.contains(key)) value = given;
-  }
   void finish() const {
     for (const auto& [key, value] : options_) {
       const auto name = nb::cast<std::string>(key);
