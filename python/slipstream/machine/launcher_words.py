@@ -1,11 +1,11 @@
 """What a launcher says on standard error when a rank dies, told in Slipstream's words; the ranks' own goes through."""
 
-import os
 import re
 import signal
 import sys
-import threading
 from typing import IO
+
+from slipstream.machine.pipe import Pipe
 
 #: Of Open MPI, between two lines of dashes. Ranks tell what they ended for themselves.
 _OF_LAUNCHER = re.compile(
@@ -26,20 +26,14 @@ _ELSE = "that is a fault of the program or of a library; please report it with t
 _GO_ON = "a run goes on from its last checkpoint by --restart last"
 
 
-class Words:
-    """Reads the standard error of a launcher, in a thread of its own, until it is closed."""
+class Words(Pipe):
+    """The standard error of a launcher."""
 
     def __init__(self, stream: IO[bytes] | None) -> None:
-        assert stream is not None
-        self._stream = stream
+        self._rest = ""  #: of a line that is not whole yet
         self._block: list[str] | None = None  #: lines since one of dashes
         self._dead: re.Match[str] | None = None
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def wait(self) -> None:
-        """Until all was read; not for processes that outlive the launcher."""
-        self._thread.join(5.0)
+        super().__init__(stream, sys.stderr.encoding)
 
     def end_of_a_rank(self, code: int) -> str:
         """Which rank died first, by what, and what to do; empty where none was killed."""
@@ -50,18 +44,18 @@ class Words:
             return f"a rank was ended by {_name(code - 128)}: {_advice(code - 128)}; {_GO_ON}"
         return ""
 
-    def _read(self) -> None:
-        rest = b""
-        while part := os.read(self._stream.fileno(), 65536):
-            *lines, rest = (rest + part).split(b"\n")
-            for line in lines:
-                self._take(line.decode(errors="replace") + "\n")
-        if rest:
-            self._take(rest.decode(errors="replace"))
+    def take(self, text: str) -> None:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._take_line(line + "\n")
+
+    def end(self) -> None:
+        if self._rest:
+            self._take_line(self._rest)
         if self._block:
             self._show("".join(self._block))
 
-    def _take(self, line: str) -> None:
+    def _take_line(self, line: str) -> None:
         frame = _FRAME.match(line)
         if self._block is None:
             if frame:

@@ -14,7 +14,8 @@ from types import FrameType
 from slipstream.base.core import launched_size
 from slipstream.base.errors import CaseError
 from slipstream.base.terminal import TERMINAL_WIDTH
-from slipstream.machine import launcher_words
+from slipstream.machine.launcher_words import Words
+from slipstream.machine.pipe import Output
 
 #: Names a file for the ranks that says by which signal they are asked to end.
 ASKED_BY = "SLIPSTREAM_ASKED_BY"
@@ -130,11 +131,12 @@ def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTR
             command(mpiexec, ranks, arguments, open_mpi, program),
             env=environment(open_mpi) | {ASKED_BY: str(note)},
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
             preexec_fn=_with_its_parent(),  # noqa: PLW1509
         ) as job:
-            requests, words = _Requests(job, note), launcher_words.Words(job.stderr)
+            requests, output, words = _Requests(job, note), Output(job.stdout), Words(job.stderr)
             try:
                 code = job.wait()
             except BaseException:
@@ -142,6 +144,7 @@ def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTR
                 raise
             finally:
                 requests.forget()
+                output.wait()
                 words.wait()
     if requests.first and (requests.at_once or code == 128 + signal.SIGUSR1):
         # Ranks that are not in a run, or not yet, die of the signal.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, TETRAHEDRON, Cli
-from slipstream.base import rows
+from slipstream.base import rows, terminal
 from slipstream.run import locks
 from test_restart import family, start, wait_for_steps
 
@@ -299,12 +299,28 @@ def test_lock_of_a_dead_process_is_none_and_one_of_another_host_is_named(tmp_pat
     assert path.exists(), "another run's lock is not this one's to remove"
 
 
-def test_run_goes_on_without_its_reader(tmp_path: Path, flat: Path) -> None:
-    run = start(tmp_path, "run", "flat.toml", "run.steps=20000", "output.folder=whole")
+@pytest.mark.parametrize("on", [[], ["-n", "2"]])
+def test_run_goes_on_without_its_reader(
+    tmp_path: Path, flat: Path, monkeypatch: pytest.MonkeyPatch, on: list[str]
+) -> None:
+    # As on a terminal, where the line is drawn anew with each look.
+    monkeypatch.setenv(terminal.TERMINAL_WIDTH, "80")
+    run = start(tmp_path, "run", "flat.toml", "run.steps=60", "run.check_every=1", *on)
     assert run.stdout is not None
+    run.stdout.readline()
     run.stdout.close()
     assert run.wait(timeout=60) == 0
-    assert (tmp_path / "whole/profiles.csv").exists()
+    assert (tmp_path / "results/flat/profiles.csv").exists()
+
+
+def test_ctrl_c_that_ends_the_reader_of_two_ranks_too_leaves_a_checkpoint(tmp_path: Path, flat: Path) -> None:
+    run = start(tmp_path, "run", "flat.toml", ENDLESS, "-n", "2")
+    wait_for_steps(run)
+    assert run.stdout is not None
+    run.stdout.close()
+    os.killpg(run.pid, signal.SIGINT)
+    assert run.wait(timeout=60) == 0
+    assert len(checkpoints(tmp_path)) == 1 and verdict(tmp_path).startswith("stopped by SIGINT at step ")
 
 
 def test_schema_into_a_pipe_that_closes_ends_quietly(tmp_path: Path, flat: Path, cli: Cli) -> None:

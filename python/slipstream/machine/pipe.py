@@ -1,0 +1,52 @@
+"""The output of a launcher, read in a thread of its own and handed on as it comes."""
+
+import codecs
+import os
+import sys
+import threading
+from typing import IO
+
+
+class Pipe:
+    """Reads a stream of a launcher until it is closed."""
+
+    def __init__(self, stream: IO[bytes] | None, encoding: str | None) -> None:
+        assert stream is not None
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding or "utf-8")("backslashreplace")
+        self._handing_on = False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until all was read, however slowly who reads it here does so; not for processes that outlive the launcher."""
+        self._thread.join(5.0)
+        while self._thread.is_alive() and self._handing_on:
+            self._thread.join(0.1)
+
+    def take(self, text: str) -> None:
+        """Hands a part on, which may end within a line."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """After the last part."""
+
+    def _read(self) -> None:
+        while part := os.read(self._stream.fileno(), 65536):
+            self._handing_on = True
+            self.take(self._decoder.decode(part))
+            self._handing_on = False
+        self.take(self._decoder.decode(b"", final=True))
+        self.end()
+
+
+class Output(Pipe):
+    """The standard output of a launcher, which must not end with the reader of ours: Open MPI takes its ranks down when
+    it writes to a pipe that nobody reads."""
+
+    def __init__(self, stream: IO[bytes] | None) -> None:
+        super().__init__(stream, sys.stdout.encoding)
+
+    def take(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
