@@ -27,6 +27,9 @@ from slipstream.case.tables import (
 )
 from slipstream.machine.discovery import MachineTable
 
+#: The folder of checkpoints in that of a run's results.
+CHECKPOINTS = "checkpoints"
+
 
 @dataclass(frozen=True)
 class Conversion:
@@ -158,7 +161,7 @@ class Case(Table):
     def checkpoint_folder(self) -> Path:
         """Of this case alone: many may share the folder that [checkpoint] names."""
         given = self.checkpoint.folder
-        return Path(given) / self.case.name if given else self.folder / "checkpoints"
+        return Path(given) / self.case.name if given else self.folder / CHECKPOINTS
 
     def changed(self, **tables: dict[str, object]) -> Self:
         """The same case with some keys of its tables at other values."""

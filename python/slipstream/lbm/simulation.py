@@ -139,6 +139,7 @@ class Simulation:
             warnings.warn(text, stacklevel=3)
         self._files: dict[Path, Fields] = {}
         self._mass: float | None = None  # before the first step of all
+        self._restored_in: Path | None = None  # where the checkpoint lies
 
     def run(
         self,
@@ -196,9 +197,11 @@ class Simulation:
             return None
         if self._mass is None:
             self._mass = self._lbm.mass()
-        keeper = checkpoint.Keeper(self.case, self._flow, console)
+        keeper, folder = checkpoint.Keeper(self.case, self._flow, console), self.case.checkpoint_folder
         try:
             keeper.watch(self._lbm, self._mass, None)
+            step = None if self._goes_on_in(folder) else self.step
+            checkpoint.check_folder(folder, "checkpoint.folder", self._flow, step=step)
         except BaseException:
             keeper.release()
             raise
@@ -207,19 +210,26 @@ class Simulation:
     def save(self, folder: str | Path | None = None) -> str:
         """Writes a checkpoint into a folder, from which this and other Simulations of the same flow, and `slipstream
         run --restart` of the same case, can go on, with the same bits on any number of ranks and devices; returns its
-        path. Those of later steps in that folder are dropped. Left out: the checkpoint folder of the case.
+        path. Left out: the checkpoint folder of the case.
 
-        Raises RunError where it cannot be written.
+        Where this Simulation was restored from a checkpoint of that folder, those of later steps there are dropped.
+        Raises CaseError where a run writes into the folder, or where it holds checkpoints of another flow, or of later
+        steps and this Simulation was not restored from there; RunError where the checkpoint cannot be written.
         """
-        into = self.case.checkpoint_folder if folder is None else Path(folder)
-        return checkpoint.save(self._lbm, self._flow, into)
+        into = None if folder is None else Path(folder)
+        goes_on = self._goes_on_in(into or self.case.checkpoint_folder)
+        return checkpoint.save(self._lbm, self.case, self._flow, into, goes_on)
+
+    def _goes_on_in(self, folder: Path) -> bool:
+        """Whether it was restored from a checkpoint in a folder."""
+        return self._restored_in == folder.absolute()
 
     def restore(self, path: str | Path = "last") -> None:
         """Goes on from a checkpoint; "last": the newest in the checkpoint folder of the case. Raises CaseError where it
         is of another flow, or damaged."""
         found = checkpoint.find(self.case, self._flow, str(path))
         found.fill(self._lbm)
-        self._mass = found.mass
+        self._mass, self._restored_in = found.mass, Path(found.path).parent.absolute()
 
     def write(self, path: str | Path) -> None:
         """Adds velocity, density, pressure and flags of this step to a file that ParaView opens (VTKHDF), as

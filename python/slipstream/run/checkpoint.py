@@ -62,7 +62,7 @@ class Restart:
 
 def files_in(folder: Path) -> list[Path]:
     """Checkpoints in a folder, oldest first."""
-    return sorted(folder.glob("checkpoint-*.h5"))
+    return sorted(path for path in folder.glob("checkpoint-*.h5") if path.stem.rpartition("-")[2].isdigit())
 
 
 def _flat(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -129,11 +129,16 @@ def _chosen(case: Case, wanted: str) -> str:
     return str(there[-1])
 
 
+def _flow_of(info: dict[str, Any]) -> Flow:
+    """Of a checkpoint, by what it says of itself."""
+    return Flow(info["case"], json.loads(info["notes"]).get("meshes", {}))
+
+
 def _read(case: Case, flow: Flow, wanted: str) -> dict[str, Any]:
     with as_case_error("--restart: "):
         info = core().checkpoint_info(_chosen(case, wanted))
-    notes = json.loads(info["notes"])
-    before = Flow(info["case"], notes.pop("meshes", {}))
+    before, notes = _flow_of(info), json.loads(info["notes"])
+    notes.pop("meshes", None)
     way = conversion(before, flow)
     taken = way if case.checkpoint.convert else None
     if found := differences(before, flow, taken.keys if taken else frozenset()):
@@ -150,11 +155,71 @@ def _notes(marks: Marks, mass: float, flow: Flow) -> str:
     return json.dumps({"marks": asdict(marks), "mass": mass, "meshes": flow.meshes})
 
 
-def save(engine: Any, flow: Flow, folder: Path) -> str:
-    """Makes a checkpoint of a solver now, beside those in the folder, and returns its path. Collective."""
-    ring = core().Checkpoints(engine, str(folder), 1 + len(files_in(folder)), flow.text)
-    ring.begin(_notes(Marks(engine.step), engine.mass(), flow))
-    ring.finish()
+def _is_of(path: Path, flow: Flow, output: Path | None) -> bool:
+    """Whether a checkpoint is of a flow, or of a run whose results went to the folder `output`. What cannot be read is
+    of use to no flow, and so in the way of none."""
+    try:
+        info = core().checkpoint_info(str(path))
+    except RuntimeError:
+        return True
+    try:
+        before = _flow_of(info)
+        if output is not None and _output_of(before) == output:
+            return True
+        way = conversion(before, flow)
+        return not differences(before, flow, way.keys if way else frozenset())
+    except (CaseError, ValueError):
+        return False  # not written for a case
+
+
+def _output_of(flow: Flow) -> Path:
+    """Where the results of the run went that a checkpoint is of."""
+    written = tomllib.loads(flow.text)
+    given = written.get("output", {}).get("folder")
+    return Path(given or f"results/{written.get('case', {}).get('name', '')}")
+
+
+def check_folder(folder: Path, key: str, flow: Flow, output: Path | None = None, step: int | None = None) -> None:
+    """Raises CaseError where checkpoints of a flow, made in a folder that `key` names, would replace some of another
+    flow, but for those of a run whose results went to the folder `output`, or, where `step` is given, some of the same
+    flow that it has not come to. Collective."""
+    problem = ""
+    if core().rank() == 0:
+        if others := [path for path in files_in(folder) if not _is_of(path, flow, output)]:
+            problem = (
+                f"{key}: {folder} holds checkpoints of another flow ({names(others)}), which new ones would replace"
+            )
+        elif later := [path for path in files_in(folder) if step is not None and _step_of(path) > step]:
+            problem = (
+                f"{key}: {folder} holds checkpoints of later steps ({names(later)}), which new ones from step {step} "
+                "on would replace; restore one of them to go on there"
+            )
+        if problem:
+            problem += f"; choose another {key}, or remove them"
+    agree_on_error(problem)
+
+
+def _step_of(path: Path) -> int:
+    return int(path.stem.rpartition("-")[2])
+
+
+def names(paths: list[Path]) -> str:
+    return ", ".join(path.name for path in paths)
+
+
+def save(engine: Any, case: Case, flow: Flow, folder: Path | None, goes_on: bool) -> str:
+    """Makes a checkpoint of a solver now, beside those in a folder, or in that of the case, and returns its path.
+    `goes_on`: from one of those, so that later ones may go. Collective."""
+    key = "checkpoint.folder" if folder is None else "folder"
+    folder, locks = folder or case.checkpoint_folder, Locks(case.case.name)
+    try:
+        locks.take(folder, key)
+        check_folder(folder, key, flow, step=None if goes_on else engine.step)
+        ring = core().Checkpoints(engine, str(folder), 1 + len(files_in(folder)), flow.text)
+        ring.begin(_notes(Marks(engine.step), engine.mass(), flow))
+        ring.finish()
+    finally:
+        locks.release()
     ((_, path, error),) = ring.results()
     if error:
         raise RunError(f"the checkpoint at step {engine.step} was not written: {error}")

@@ -27,8 +27,13 @@ def output_problem(case: Case, replace: bool) -> str:
         return used
     there = left_by_others(case)
     if there and not replace:
-        names = ", ".join(path.name for path in there)
-        again = ", --restart last to go on from its last checkpoint" if checkpoint.files_in(there[-1].parent) else ""
+        kept, names = checkpoint.files_in(case.checkpoint_folder), checkpoint.names(there)
+        again = ", --restart last to go on from the last checkpoint" if kept else ""
+        if case.checkpoint.folder and kept == there:
+            return (
+                f"checkpoint.folder: {case.checkpoint_folder} already holds checkpoints ({names}); pass --overwrite to "
+                f"replace those of this flow{again}, or choose another checkpoint.folder"
+            )
         return (
             f"output.folder: {folder} already holds results ({names}); pass --overwrite to replace them{again}, or "
             "choose another output.folder"

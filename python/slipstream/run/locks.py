@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from slipstream.base.core import agree_on_error, core
+from slipstream.case.case import CHECKPOINTS
 from slipstream.results.record import now
 
 FILE = "run.lock"
@@ -71,7 +72,13 @@ def _owner(path: Path) -> Owner | None:
 
 
 def problem(folder: Path, key: str) -> str:
-    """Why a run may not write into a folder, which `key` of the case names; empty where it may."""
+    """Why a run may not write into a folder, which `key` of the case names; empty where it may. Who holds an output
+    folder holds the checkpoints in it."""
+    above = [folder.parent] if folder.name == CHECKPOINTS else []
+    return next(filter(None, (_problem(place, key) for place in (folder, *above))), "")
+
+
+def _problem(folder: Path, key: str) -> str:
     path = folder / FILE
     owner = _owner(path)
     if owner is None or owner.is_dead() or _is_mine(owner):
@@ -104,7 +111,7 @@ class Locks:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 if not any(folder.absolute().is_relative_to(held.absolute().parent) for held in self._held):
-                    said = self._lock(folder, key)
+                    said = problem(folder, key) or self._lock(folder, key)
             except OSError as error:
                 said = f"{key}: cannot write to {folder}: {error.strerror or error}; choose another {key}"
         agree_on_error(said)

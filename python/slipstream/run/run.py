@@ -43,6 +43,10 @@ def run(
     backend = discovery.choose_backend(case.machine.backend)
     flow = checkpoint.Flow.of(case, backend)
     resumed = checkpoint.find(case, flow, restart) if restart else None
+    if case.checkpoint.folder:
+        # Those of the run whose results are here go with it.
+        output = case.folder if (case.folder / record.FILE).exists() else None
+        checkpoint.check_folder(case.checkpoint_folder, "checkpoint.folder", flow, output)
     held = locks.Locks(case.case.name)
     with _second_interrupt_ends_at_once():
         keeper = checkpoint.Keeper(case, flow, console, held, case.checkpoint.final)

@@ -589,3 +589,64 @@ def test_simulation_in_python_goes_on_from_its_checkpoint(
         slip.lbm.Simulation(
             (12, 9, 10), 30, 0.1, representation=representation, precision="f64", backend="host"
         ).restore(path)
+
+
+def test_simulation_replaces_no_checkpoints_of_another_flow_or_of_later_steps(tmp_path: Path) -> None:
+    import slipstream as slip
+
+    def flow(reynolds: float, **more: object) -> slip.lbm.Simulation:
+        return slip.lbm.Simulation((8, 8), reynolds, 0.1, backend="host", **more)
+
+    kept = {"checkpoint": {"every": 4, "folder": str(tmp_path)}}
+    first, folder = flow(20, **kept), tmp_path / "case"
+    first.run(steps=8, quiet=True)
+    there = {path: path.read_bytes() for path in folder.iterdir()}
+    assert [path.name for path in sorted(there)] == [name(4), name(8)]
+    other, again = flow(30, **kept), flow(20, **kept)
+    another_flow = rf"holds checkpoints of another flow \({name(4)}, {name(8)}\), which new ones would replace"
+    later = rf"holds checkpoints of later steps \({name(4)}, {name(8)}\), which new ones from step 0 on would replace"
+    for simulation, said in ((other, another_flow), (again, later)):
+        with pytest.raises(slip.CaseError, match="^checkpoint.folder: .* " + said):
+            simulation.run(steps=4, quiet=True)
+        with pytest.raises(slip.CaseError, match="^folder: .* " + said):
+            simulation.save(folder)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == there, "no lock is left either"
+    again.restore(folder / name(4))
+    again.save(folder)
+    assert [path.name for path in folder.iterdir()] == [name(4)], "what was restored from there goes on there"
+
+
+def test_simulation_saves_nothing_where_a_run_writes(tmp_path: Path, small: Path) -> None:
+    import slipstream as slip
+
+    run = start(tmp_path, "run", "small.toml", *PLAIN, "run.steps=400000000")
+    wait_for_steps(run)
+    flow = slip.lbm.Simulation.from_case(small, ["machine.backend='host'", "lbm.precision='f64'"])
+    with pytest.raises(slip.CaseError, match="^folder: .*/results/small is in use by a run"):
+        flow.save(tmp_path / "results/small/checkpoints")
+    run.send_signal(signal.SIGTERM)
+    run.communicate(timeout=60)
+    assert run.returncode == 0
+
+
+def test_shared_folder_of_checkpoints_keeps_those_of_another_flow(tmp_path: Path, small: Path, cli: Cli) -> None:
+    words = ["run", "small.toml", *PLAIN, "output.report=false", "run.steps=4", "checkpoint.folder=kept"]
+    first = tmp_path / "kept/small" / name(4)
+    assert cli(*words).returncode == 0
+    made = first.read_bytes()
+    said = cli(*words, "output.folder=other").stderr
+    assert f"error: checkpoint.folder: kept/small already holds checkpoints ({name(4)}); " in said
+    assert "choose another checkpoint.folder" in said and "output.folder" not in said
+    for more in (
+        ["output.folder=other", "physics.reynolds=50"],
+        ["output.folder=other", "physics.reynolds=50", "-n", "2"],
+    ):
+        refused = cli(*words, *more, "--overwrite")
+        assert refused.returncode == 2 and refused.stderr.count("error:") == 1
+        assert f"checkpoint.folder: kept/small holds checkpoints of another flow ({name(4)})" in refused.stderr
+    assert first.read_bytes() == made and not (tmp_path / "other").exists()
+    # Of this flow, or of the run whose results are replaced.
+    assert cli(*words, "output.folder=other", "--overwrite", "run.steps=3").returncode == 0
+    assert [path.name for path in first.parent.iterdir()] == [name(3)]
+    assert cli(*words, "output.folder=other", "--overwrite", "physics.reynolds=50").returncode == 0
+    assert [path.name for path in first.parent.iterdir()] == [name(4)]
