@@ -1,7 +1,8 @@
 """Centreline profiles, their extrema, and their distance from published ones.
 
 Cells are centred at (i + 1/2) / N and walls lie half-way, at 0 and 1. A centreline is sampled by Lagrange polynomials
-through four points, across it between cell centres, along it between centres and walls.
+through four points, across it between cell centres, along it between centres and walls. Where it is solid there is no
+velocity, and none between such a point and the next: nan.
 """
 
 import csv
@@ -41,16 +42,29 @@ def _window(nodes: Array, at: float) -> slice:
 
 
 def interpolate(nodes: Array, values: Array, at: Array) -> Array:
-    """Cubic interpolant of values at sorted nodes (two at least)."""
-    result = np.empty(len(at))
-    for i, place in enumerate(at):
-        window = _window(nodes, place)
-        result[i] = lagrange_weights(nodes[window], place) @ values[window]
+    """Cubic interpolant of values at sorted nodes (two at least), of each stretch of the fluid for itself."""
+    result = np.full(len(at), np.nan)
+    for stretch in _stretches(values):
+        inner, known = nodes[stretch], values[stretch]
+        for i in np.flatnonzero((at >= inner[0]) & (at <= inner[-1])):
+            window = _window(inner, at[i])
+            result[i] = lagrange_weights(inner[window], at[i]) @ known[window]
     return result
 
 
-def extremum(nodes: Array, values: Array, sign: int) -> tuple[float, float]:
-    """Largest (sign 1) or smallest (-1) value of the cubic interpolant, and its place."""
+def _stretches(values: Array) -> list[slice]:
+    """Without solid points among them."""
+    ends = np.flatnonzero(np.diff(np.isfinite(values).astype(int), prepend=0, append=0))
+    return [slice(first, last) for first, last in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def extremum(nodes: Array, values: Array, sign: int) -> tuple[float, float] | None:
+    """Largest (sign 1) or smallest (-1) value of the cubic interpolant, and its place; None where all is solid."""
+    found = [_extremum(nodes[stretch], values[stretch], sign) for stretch in _stretches(values)]
+    return max(found, key=lambda entry: sign * entry[0], default=None)
+
+
+def _extremum(nodes: Array, values: Array, sign: int) -> tuple[float, float]:
     best_value, best_place = max((sign * v, x) for v, x in zip(values, nodes, strict=True))
     for low, high in pairwise(nodes):
         window = _window(nodes, (low + high) / 2)
@@ -80,7 +94,7 @@ class Profile:
 
     axis: str  #: x or y
     place: Array  #: 0 to 1
-    velocity: Array  #: [point][component]
+    velocity: Array  #: [point][component], nan where it is solid
 
 
 def _profile(lbm: Any, case: FlowCase, axis: int) -> Profile | None:
@@ -91,18 +105,26 @@ def _profile(lbm: Any, case: FlowCase, axis: int) -> Profile | None:
             low[a], high[a] = 0, cells[a]
         else:
             low[a], high[a], weights[a] = middle(cells[a])
-    box = lbm.gather("velocity", tuple(low), tuple(high))
-    if box is None:
+    box, flags = (lbm.gather(name, tuple(low), tuple(high)) for name in ("velocity", "flags"))
+    if box is None or flags is None:
         return None
     box = np.asarray(box, dtype=np.float64) / case.scales.lid_speed
+    solid = np.asarray(flags).reshape(box.shape[:3]) != 0
     for a in range(3):
         if a != axis:
-            shape = [1, 1, 1, 1]
-            shape[2 - a] = len(weights[a])
-            box = (box * weights[a].reshape(shape)).sum(axis=2 - a, keepdims=True)
+            box, solid = (np.expand_dims(part, 2 - a) for part in _half_way(box, solid, weights[a], 2 - a))
     line = box.reshape(cells[axis], box.shape[-1])
     line = np.pad(line, ((0, 0), (0, 3 - line.shape[1])))
+    line[solid.ravel()] = np.nan
     return Profile("xyz"[axis], *_with_ends(case, axis, line))
+
+
+def _half_way(values: Array, solid: Array, weights: Array, axis: int) -> tuple[Array, Array]:
+    """At 1/2 of an axis of the arrays, from the layers around: the mean of the fluid, and where it is solid."""
+    if solid.any() and len(weights) > 2:
+        # The cubic through four layers is for a fluid without walls among them.
+        values, solid, weights = values.take([1, 2], axis), solid.take([1, 2], axis), np.full(2, 0.5)
+    return derived.across_layers(values, solid, weights, axis)
 
 
 def _with_ends(case: FlowCase, axis: int, line: Array) -> tuple[Array, Array]:
@@ -112,6 +134,8 @@ def _with_ends(case: FlowCase, axis: int, line: Array) -> tuple[Array, Array]:
     if case.grid.periodic[axis]:
         # An axis of one or two cells goes round more than once.
         wrapped = np.take(line, np.arange(-2, 2), axis=0, mode="wrap")
+        if not np.isfinite(wrapped).all():
+            wrapped[:] = wrapped[1:3].mean(axis=0)
         first = last = lagrange_weights((np.arange(-2, 2) + 0.5) / count, 0.0) @ wrapped
     else:
         first, last = (np.array(case.wall_velocity(f"{'xyz'[axis]}{sign}")) for sign in "-+")
@@ -123,7 +147,7 @@ def _with_ends(case: FlowCase, axis: int, line: Array) -> tuple[Array, Array]:
 
 
 def profiles(lbm: Any, case: FlowCase) -> tuple[Profile, Profile] | None:
-    """Velocity along x = z = 1/2 and along y = z = 1/2, on rank 0. Collective."""
+    """Velocity along x = z = 1/2 and along y = z = 1/2, of the fluid alone, on rank 0. Collective."""
     vertical, horizontal = _profile(lbm, case, 1), _profile(lbm, case, 0)
     return None if vertical is None or horizontal is None else (vertical, horizontal)
 
@@ -137,12 +161,7 @@ def mid_plane(lbm: Any, case: FlowCase) -> Array | None:
     if slab is None or flags is None:
         return None
     slab, solid = np.asarray(slab, dtype=np.float64), np.asarray(flags).reshape(high - low, ny, nx) != 0
-    if solid.any() and high - low > 2:
-        # The cubic through four layers is for a fluid without walls among them.
-        slab, solid, weights = slab[1:-1], solid[1:-1], np.full(2, 0.5)
-    if not solid.any():
-        return np.ma.masked_array(np.tensordot(weights, slab, axes=(0, 0)) / case.scales.lid_speed)
-    plane, wall = derived.across_layers(slab, solid, weights, 0)
+    plane, wall = _half_way(slab, solid, weights, 0)
     return np.ma.masked_array(plane / case.scales.lid_speed, np.broadcast_to(wall[..., None], plane.shape))
 
 
@@ -245,9 +264,9 @@ def compare(lines: Sequence[Profile], reference: Reference | None) -> Comparison
     published = {entry.name: entry for entry in reference.extrema} if reference else {}
     extrema = []
     for name, line, sign in (("u_min", "u_of_y", -1), ("v_min", "v_of_x", -1), ("v_max", "v_of_x", 1)):
-        value, place = extremum(*columns[line], sign)
         known = published.get(name)
-        extrema.append(ExtremumPoint(name, value, place, known and known.value, known and known.place))
+        if found := extremum(*columns[line], sign):
+            extrema.append(ExtremumPoint(name, *found, known and known.value, known and known.place))
     return Comparison(reference, tuple(points), tuple(extrema))
 
 

@@ -307,7 +307,7 @@ class Simulation:
         running.fill(self._lbm, self.case)
 
     def profiles(self) -> tuple[Profile, Profile] | None:
-        """Velocity along x = z = 1/2 and y = z = 1/2, in units of the lid speed, on rank 0."""
+        """Velocity along x = z = 1/2 and y = z = 1/2, in units of the lid speed, on rank 0; nan where it is solid."""
         return profiles.profiles(self._lbm, self.case)
 
     def compare(self) -> Comparison | None:

@@ -40,9 +40,9 @@ def profiles(path: Path, lines: Sequence[Profile], reference: Reference | None, 
         left.set(xlabel="u / U", ylabel=up, ylim=(0, 1), title="vertical centreline")
         right.set(xlabel=across, ylabel="v / U", xlim=(0, 1), title="horizontal centreline")
         # Of what is zero but for rounding, the axis shows that it is.
-        if np.abs(vertical.velocity[:, 0]).max() < NOTHING:
+        if np.nanmax(np.abs(vertical.velocity[:, 0]), initial=0.0) < NOTHING:
             left.set_xlim(-1, 1)
-        if np.abs(horizontal.velocity[:, 1]).max() < NOTHING:
+        if np.nanmax(np.abs(horizontal.velocity[:, 1]), initial=0.0) < NOTHING:
             right.set_ylim(-1, 1)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)

@@ -118,6 +118,36 @@ def test_profiles_of_a_short_periodic_axis_close_on_themselves(small: Path, coun
     profiles.compare(lines, None)  # its extrema, too
 
 
+# Of the layers x = 6, 7 | 8, 9 round the line: all, one of the two beside it, none of these.
+@pytest.mark.parametrize(("high", "is_solid"), [(10, True), (8, True), (7, False)])
+def test_profiles_leave_solid_cells_out(small: Path, tmp_path: Path, high: int, is_solid: bool) -> None:
+    flow, case = Flow((16, 16, 16)), load(small, ["grid.periodic=[false, true, false]", "walls={}"])
+    flow.field[...] = 0.05
+    flow.field[:, :4] = 0.04
+    for y in (slice(6, 10), slice(15, 16)):
+        flow.flags[6:10, y, 5:high] = 7
+    flow.field[flow.flags != 0] = 0.0
+    lines = profiles.profiles(flow, case)
+    assert lines is not None
+    u = lines[0].velocity[:, 0]
+    assert np.flatnonzero(np.isnan(u)).tolist() == ([0, 7, 8, 9, 10, 16, 17] if is_solid else [])
+    assert u[1:-1][np.isfinite(u[1:-1])] == pytest.approx(np.array([0.4] * 4 + [0.5] * (7 if is_solid else 12)))
+    fine = profiles.interpolate(lines[0].place, u, np.linspace(0.0, 1.0, 401))
+    assert np.isnan(fine[150:250]).all() == is_solid == np.isnan(fine).any()
+    profiles.write_profiles(tmp_path / "profiles.csv", lines, case)
+    again, _ = profiles.read_profiles(tmp_path / "profiles.csv", case)
+    assert np.array_equal(np.isnan(again.velocity), np.isnan(lines[0].velocity))
+    overview.profiles(tmp_path / "profiles.png", lines, None, case)
+
+
+def test_line_in_a_body_has_no_extrema(small: Path) -> None:
+    flow, case = Flow((16, 16, 16)), load(small, ["grid.periodic=[false, true, false]", "walls={}"])
+    flow.flags[:, :, 6:10] = 7
+    lines = profiles.profiles(flow, case)
+    assert lines is not None and np.isnan(lines[0].velocity).all()
+    assert [entry.name for entry in profiles.compare(lines, None).extrema] == ["v_min", "v_max"]
+
+
 @pytest.mark.parametrize("cells", [(4, 4, 6), (4, 4, 5), (4, 4, 2)])
 def test_mid_plane_leaves_solid_cells_out(small: Path, cells: tuple[int, int, int]) -> None:
     flow, case = Flow(cells), load(small, [f"grid.cells={list(cells)}"])
