@@ -10,14 +10,13 @@ from rich.console import Console
 
 from slipstream.base import rows
 from slipstream.base.core import as_case_error, core, on_all_ranks
-from slipstream.base.errors import RunError
 from slipstream.case.solver import Fields, Monitor
 from slipstream.dns import spectrum, velocity_file, vortex
 from slipstream.dns.case import DnsCase
 from slipstream.exchange.report import tuning_lines
 from slipstream.flow import energy, expected
 from slipstream.run.engine import Setup
-from slipstream.run.march import Outcome
+from slipstream.run.march import Outcome, TooFast
 from slipstream.run.plain import History, PlainRun, write_findings
 from slipstream.run.report import expected as expected_table
 from slipstream.run.series import FieldSeries
@@ -117,7 +116,7 @@ class DnsRun(PlainRun):
             try:
                 self.engine.check_time_step()
             except RuntimeError as error:
-                raise RunError(f"{error} (step {self.engine.step}): take a smaller dns.time_step") from None
+                raise TooFast(f"{error} (step {self.engine.step}): take a smaller dns.time_step") from None
 
         # A flow that has become too fast leaves its spectrum, too.
         return [Monitor(of_spectra, take_spectrum, at_start=True), Monitor(path, take, at_start=True)]

@@ -327,6 +327,19 @@ class Keeper:
             return
         self.finish()
 
+    def leave(self, step: int) -> str:
+        """At an end that is the run's own fault: makes a checkpoint all the same, and says how to go on. Collective."""
+        self._now = Marks(step)
+        try:
+            self._begin(step)
+            self._ring.finish()
+            failed = [error for at, _, error in self._tell() if at == step and error]
+        except (RuntimeError, CaseError) as error:  # which all ranks know
+            failed = [str(error)]
+        if failed:
+            return f"its checkpoint was not written: {failed[0]}; {self._newest()}"
+        return f"go on with that by --restart last, from {self.last}"
+
     def finish(self) -> None:
         """Waits for the checkpoint under way. Collective."""
         if self._ring:

@@ -17,11 +17,25 @@ from slipstream.run.live import Progress
 BEAT = 0.25
 
 
-class Diverged(RunError):
+class GivenUp(RunError):
+    """A run that cannot go on as it is."""
+
+    by = ""  #: who found it
+    sound = True  #: whether its state may be gone on with
+
+
+class TooFast(GivenUp):
+    """The flow has become too fast for its time step. From its last checkpoint it goes on with a smaller one."""
+
+    by = "the limit of the time step"
+
+
+class Diverged(GivenUp):
     """The flow is no longer sound."""
 
     code = failure.DIVERGED
-    by = "the guard"  #: who found it
+    by = "the guard"
+    sound = False
 
 
 class NotSolved(Diverged):
@@ -91,13 +105,15 @@ def march(
     The residual is the solver's change (`Run.change`) since the last look. `write` is called at the start and
     then every case.output_period steps, `look` with each residual. `keeper` makes checkpoints, says where to go on
     from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound,
-    NotSolved where a linear system of a step was not solved.
+    NotSolved where a linear system of a step was not solved, TooFast, with a checkpoint of that step, where `look` does.
     """
     try:
         outcome = _march(run, case, last_step, bytes_per_cell, show, write, keeper, look)
         if keeper and not outcome.stopped:
             keeper.end(outcome.steps)
         return outcome
+    except TooFast as error:
+        raise TooFast(f"{error}; {keeper.leave(run.engine.step)}" if keeper else str(error)) from None
     except core().Diverged as error:
         found: Diverged = Diverged(f"the flow is no longer sound: {error} ({run.advice()})")
     except core().NotSolved as error:

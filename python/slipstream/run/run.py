@@ -23,7 +23,7 @@ from slipstream.results.results import CASE, FIELDS, FIELDS_FROM
 from slipstream.run import checkpoint, engine, locks, report
 from slipstream.run.folder import left_by_others, output_problem
 from slipstream.run.live import LiveLine
-from slipstream.run.march import Diverged, Outcome, march
+from slipstream.run.march import Diverged, GivenUp, Outcome, march
 from slipstream.run.troubles import Troubles
 from slipstream.run.watch import Watch, write_watched
 
@@ -226,10 +226,10 @@ def _steps_on_record(
     """All steps; a flow that is given up leaves a report, too."""
     try:
         return _steps(work, case, bytes_per_cell, console, keeper, look, troubles)
-    except Diverged as error:
+    except GivenUp as error:
         kept.add(keeper.events)
         kept.note(work.engine.step, f"given up by {error.by}")
-        _finish(kept, str(error), case, troubles, work.engine.step, sound=False)
+        _finish(kept, str(error), case, troubles, work.engine.step, error.sound)
         raise
 
 

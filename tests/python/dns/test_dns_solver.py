@@ -355,6 +355,17 @@ def test_a_flow_that_becomes_too_fast_is_ended(here: Cli, tmp_path: Path) -> Non
     result = here("run", case(tmp_path), *words)
     assert result.returncode == 1 and "has the Courant number (CFL)" in result.stderr, result.stderr
     assert result.stderr.count("error:") == 1
+    step = int(result.stderr.split("(step ")[1].split(")")[0])
+    folder, last = tmp_path / "results" / "decay", f"checkpoint-{step:012d}.h5"
+    assert "take a smaller dns.time_step; go on with that by --restart last, from results/decay/" in result.stderr
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == [last]
+    kept = json.loads((folder / "run.json").read_text())
+    assert "has the Courant number (CFL)" in kept["verdict"] and kept["sound"]
+    assert [entry["what"] for entry in kept["log"]][-1] == "given up by the limit of the time step"
+    assert (folder / "report.html").exists()
+    again = here("run", case(tmp_path), *words, "--restart", "last", "dns.time_step=1e-5", f"run.steps={step + 2}")
+    assert again.returncode == 0, again.stderr
+    assert f"restarted at step {step} " in again.stdout
 
 
 def test_transposes_are_measured_reported_and_remembered(
