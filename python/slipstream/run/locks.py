@@ -5,6 +5,7 @@ import getpass
 import json
 import os
 import socket
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from slipstream.results.record import now
 FILE = "run.lock"
 #: The flag of a process that ends (PF_EXITING of proc_pid_stat(5)): it writes no more.
 _EXITING = 0x4
+#: Seconds in which a lock that has been made is written, where that is not done at once.
+_WRITING = 0.1
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,32 @@ def _is_mine(owner: Owner) -> bool:
     return owner.is_near() and owner.pid == os.getpid()
 
 
+def _place(new: Path, path: Path) -> None:
+    """Makes a lock, and never over another one: FileExistsError."""
+    try:
+        os.link(new, path)  # whole at once
+    except FileExistsError:
+        raise
+    except OSError:
+        # Not every file system has hard links.
+        with path.open("x", encoding="utf-8") as file:
+            file.write(new.read_text(encoding="utf-8"))
+
+
+def _remove_dead(path: Path) -> None:
+    """Removes the lock of a process that is no more, but not that of a run that has taken it over meanwhile."""
+    aside = path.with_name(f".{FILE}.{os.getpid()}.dead")
+    try:
+        path.rename(aside)  # of several that begin, one alone can
+    except FileNotFoundError:
+        return
+    owner = _owner(aside)
+    if owner and not owner.is_dead() and not _is_mine(owner):
+        with contextlib.suppress(FileExistsError):
+            _place(aside, path)
+    aside.unlink(missing_ok=True)
+
+
 class Locks:
     """The folders that a run of a case holds. Rank 0 is the holder."""
 
@@ -123,11 +152,13 @@ class Locks:
             new.write_text(json.dumps(asdict(Owner.this(self._case)), indent=1) + "\n", encoding="utf-8")
             for _ in range(2):
                 try:
-                    os.link(new, path)  # whole at once, and never over another one
+                    _place(new, path)
                 except FileExistsError:
+                    if _owner(path) is None:
+                        time.sleep(_WRITING)
                     if said := problem(folder, key):
                         return said
-                    path.unlink(missing_ok=True)
+                    _remove_dead(path)
                 else:
                     self._held.append(path)
                     return ""

@@ -105,7 +105,7 @@ def march(
     The residual is the solver's change (`Run.change`) since the last look. `write` is called at the start and
     then every case.output_period steps, `look` with each residual. `keeper` makes checkpoints, says where to go on
     from, and may end the march. Raises Diverged where the guard or the residual finds that the flow is no longer sound,
-    NotSolved where a linear system of a step was not solved, TooFast, with a checkpoint of that step, where `look` does.
+    NotSolved where a linear system of a step was not solved, TooFast where `look` does, with a checkpoint of that step.
     """
     try:
         outcome = _march(run, case, last_step, bytes_per_cell, show, write, keeper, look)

@@ -2,6 +2,7 @@
 write into a folder meanwhile."""
 
 import dataclasses
+import errno
 import json
 import os
 import resource
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, TETRAHEDRON, Cli
 from slipstream.base import rows, terminal
+from slipstream.base.errors import CaseError
 from slipstream.run import locks
 from test_restart import family, start, wait_for_steps
 
@@ -297,6 +299,43 @@ def test_lock_of_a_dead_process_is_none_and_one_of_another_host_is_named(tmp_pat
     assert "on elsewhere, since " in said and f"if that run is no more, remove {path}" in said
     held.release()
     assert path.exists(), "another run's lock is not this one's to remove"
+
+
+def test_folder_is_locked_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuses)
+    path, held = tmp_path / locks.FILE, locks.Locks("flat")
+    held.take(tmp_path, "output.folder")
+    owner = json.loads(path.read_text())
+    assert owner["pid"] == os.getpid() and [*tmp_path.iterdir()] == [path]
+    parent = owner | {"pid": os.getppid(), "born": born(os.getppid())}
+    path.write_text(json.dumps(parent))
+    with pytest.raises(CaseError, match=f"is in use by a run .process {os.getppid()} of "):
+        locks.Locks("flat").take(tmp_path, "output.folder")
+    path.write_text(json.dumps(parent | {"born": "0"}))
+    locks.Locks("flat").take(tmp_path, "output.folder")
+    assert json.loads(path.read_text())["pid"] == os.getpid() and [*tmp_path.iterdir()] == [path]
+
+
+def test_lock_that_another_run_has_taken_over_from_a_dead_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / locks.FILE
+    owner = dataclasses.asdict(locks.Owner.this("flat"))
+    path.write_text(json.dumps(owner | {"born": "0", "pid": 1}))
+    other = json.dumps(owner | {"pid": os.getppid(), "born": born(os.getppid())})
+    rename = Path.rename
+
+    def rename_too_late(dead: Path, aside: Path) -> Path:
+        dead.write_text(other)
+        return rename(dead, aside)
+
+    monkeypatch.setattr(Path, "rename", rename_too_late)
+    with pytest.raises(CaseError, match="is in use by a run"):
+        locks.Locks("flat").take(tmp_path, "output.folder")
+    assert path.read_text() == other and [*tmp_path.iterdir()] == [path]
 
 
 @pytest.mark.parametrize("on", [[], ["-n", "2"]])
