@@ -7,6 +7,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slipstream.base.errors import CaseError
+
+
+def beside(path: Path, text: str) -> Path:
+    """Writes a text into a file beside the one that it shall replace, or leaves none there."""
+    new = path.with_name(path.name + ".new")
+    try:
+        new.write_text(text, encoding="utf-8")
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+    return new
+
 
 def replace(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Writes a table anew: who reads it, or kills the writer, finds the old one or the new one."""
@@ -14,13 +27,7 @@ def replace(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) ->
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
-    new = path.with_name(path.name + ".new")
-    try:
-        new.write_text(text.getvalue(), encoding="utf-8")
-        new.replace(path)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
+    beside(path, text.getvalue()).replace(path)
 
 
 def read(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -38,14 +45,18 @@ class Rows:
     def __init__(
         self, path: Path, up_to: int, renew: Callable[[Mapping[str, str]], Mapping[str, Any]] | None = None
     ) -> None:
-        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns."""
+        """Goes on with the rows of the file up to a step; -1: with none. `renew` may change their columns. Raises
+        CaseError where they cannot be written anew, and leaves them as they are."""
         self._path, self._last = path, -1
         header, rows = read(path)
         kept = [dict(zip(header, row, strict=True)) for row in rows if int(row[0]) <= up_to]
         if kept:
             new = [renew(row) for row in kept] if renew else kept
             self._last = int(next(iter(kept[-1].values())))
-            replace(path, list(new[0]), [list(row.values()) for row in new])
+            try:
+                replace(path, list(new[0]), [list(row.values()) for row in new])
+            except OSError as error:
+                raise CaseError(f"{path}: cannot be written: {error.strerror or error}; make room") from None
         else:
             path.unlink(missing_ok=True)
 

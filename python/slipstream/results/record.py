@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slipstream.base.errors import CaseError
+from slipstream.base.rows import beside
 
 FILE = "run.json"
 
@@ -38,9 +39,11 @@ class Record:
     def end(self, verdict: str, sound: bool = True) -> None:
         self.ended, self.verdict, self.sound = now(), verdict, sound
 
+    def text(self) -> str:
+        return json.dumps(self.__dict__, indent=1, default=str) + "\n"
+
     def write(self, folder: Path) -> None:
-        text = json.dumps(self.__dict__, indent=1, default=str)
-        (folder / FILE).write_text(text + "\n", encoding="utf-8")
+        beside(folder / FILE, self.text()).replace(folder / FILE)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream.base import terminal
+from slipstream.base import rows, terminal
 from slipstream.base.core import agree_on_error, core
 from slipstream.base.errors import RunError
 from slipstream.case.case import Case
@@ -195,22 +195,38 @@ def _require_all_written(troubles: Troubles) -> None:
 def _open_folder(
     case: Case, backend: str, build: dict[str, Any], facts: list[tuple[str, str]], resumed: checkpoint.Restart | None
 ) -> Record:
-    """Makes room for the results on rank 0, with the case and what is known of the run already."""
-    kept = Record(facts)
-    if core().rank() != 0:
-        return kept
-    folder = case.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    if resumed:
-        kept.log = record.log_before(folder)
-        lost = f"; lost: {resumed.lost}" if resumed.lost else ""
-        kept.note(resumed.step, f"restarted from {resumed.path}{lost}")
-    for path in [] if resumed else left_by_others(case):
-        path.unlink(missing_ok=True)
-    header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
-    (folder / CASE).write_text(case.resolved(backend).to_toml(header), encoding="utf-8")
-    kept.write(folder)
+    """Makes room for the results, with the case and what is known of the run already, on rank 0. Collective; raises
+    CaseError on all ranks where these cannot be written, and leaves what is there."""
+    kept, said = Record(facts), ""
+    if core().rank() == 0:
+        if resumed:
+            kept.log = record.log_before(case.folder)
+            lost = f"; lost: {resumed.lost}" if resumed.lost else ""
+            kept.note(resumed.step, f"restarted from {resumed.path}{lost}")
+        header = f"Written by slipstream {build['version']}, commit {build['commit']}, {datetime.now():%Y-%m-%d %H:%M}."
+        texts = {CASE: case.resolved(backend).to_toml(header), record.FILE: kept.text()}
+        said = _replace_results(case, {case.folder / name: text for name, text in texts.items()}, resumed is None)
+    agree_on_error(said)
     return kept
+
+
+def _replace_results(case: Case, texts: dict[Path, str], anew: bool) -> str:
+    """Writes files in place of what an earlier run left, or, unless `anew`, beside it. Returns why it could not: then
+    nothing has changed. Of one process."""
+    made: dict[Path, Path] = {}
+    for path, text in texts.items():
+        try:
+            made[path] = rows.beside(path, text)
+        except OSError as error:
+            for new in made.values():
+                new.unlink(missing_ok=True)
+            why = error.strerror or str(error)
+            return f"output.folder: cannot write {path}: {why}; make room, or choose another output.folder"
+    for path in left_by_others(case) if anew else []:
+        path.unlink(missing_ok=True)
+    for path, new in made.items():
+        new.replace(path)
+    return ""
 
 
 def _steps_on_record(

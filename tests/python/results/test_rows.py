@@ -1,8 +1,11 @@
 """Tables that grow with a run."""
 
+import errno
 from pathlib import Path
 
+import pytest
 from slipstream.base import rows
+from slipstream.base.errors import CaseError
 from slipstream.base.rows import Rows
 
 
@@ -32,3 +35,16 @@ def test_new_run_has_none_of_the_old_rows(tmp_path: Path) -> None:
     Rows(path, -1)
     assert not path.exists()
     assert rows.read(path) == ([], [])
+
+
+def test_rows_that_cannot_be_written_anew_are_named_and_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("step,value\n1,2\n3,4\n")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(CaseError, match=f"{path}: cannot be written: No space left on device"):
+        rows.Rows(path, 1)
+    assert [*tmp_path.iterdir()] == [path] and path.read_text().endswith("3,4\n")

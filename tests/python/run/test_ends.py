@@ -378,12 +378,14 @@ def test_schema_into_a_pipe_that_closes_ends_quietly(tmp_path: Path, flat: Path,
 CYLINDER = 'bodies.c={shape="cylinder",centre=[8,7,0],radius=2}'
 
 
-def test_full_disk_of_results_is_told_by_file_and_the_run_goes_on(tmp_path: Path, flat: Path) -> None:
+@pytest.mark.parametrize("on", [[], pytest.param(["-n", "2"], marks=pytest.mark.thorough)])
+def test_full_disk_of_results_is_told_by_file_and_the_run_goes_on(tmp_path: Path, flat: Path, on: list[str]) -> None:
     words = ["run.steps=600", "run.check_every=1", "output.energy=true", "output.fields=true", "output.every=0.5"]
-    run = start(tmp_path, "run", "flat.toml", *words, CYLINDER, "checkpoint.final=false")
+    run = start(tmp_path, "run", "flat.toml", *words, CYLINDER, "checkpoint.final=false", *on)
     wait_for_steps(run)
-    # From now on files of this process may have so many bytes: a full disk, as far as a program can tell.
-    resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (20_000, 20_000))
+    # From now on files of these processes may have so many bytes: a full disk, as far as a program can tell.
+    for process in ranks_of(run) if on else [run.pid]:
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (20_000, 20_000))
     said, _ = run.communicate(timeout=120)
     for name in ("energy.csv", "loads.csv", "fields.vtkhdf"):
         assert said.count(f"warning: results/flat/{name}: ") == 1, said
@@ -395,6 +397,32 @@ def test_full_disk_of_results_is_told_by_file_and_the_run_goes_on(tmp_path: Path
         header, table = rows.read(tmp_path / "results/flat" / name)
         text = (tmp_path / "results/flat" / name).read_text()
         assert len(table) > 10 and text.endswith("\n") and text.count("\n") == len(table) + 1 and header
+
+
+NO_ROOM_FOR_THE_RECORD = """
+import errno, sys
+from pathlib import Path
+from slipstream.cli import main
+write = Path.write_text
+def full(path, text, **more):
+    if path.name.startswith("run.json"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    return write(path, text, **more)
+Path.write_text = full
+sys.exit(main.main(["run", "flat.toml", "--overwrite"]))
+"""
+
+
+def test_full_disk_at_the_beginning_is_one_error_and_leaves_the_results_before(
+    tmp_path: Path, flat: Path, cli: Cli
+) -> None:
+    assert cli("run", "flat.toml").returncode == 0
+    before = {path: path.read_bytes() for path in tmp_path.glob("results/**/*") if path.is_file()}
+    found = run_on_two(tmp_path, NO_ROOM_FOR_THE_RECORD)
+    assert found.returncode == 2, found.stdout
+    said = "cannot write results/flat/run.json: No space left on device; make room, or choose another output.folder"
+    assert found.stderr == f"slipstream: error: output.folder: {said}\n"
+    assert {path: path.read_bytes() for path in tmp_path.glob("results/**/*") if path.is_file()} == before
 
 
 BROKEN_PICTURES = """
