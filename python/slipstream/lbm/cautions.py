@@ -23,17 +23,23 @@ DRIFT_HIGH = 0.01
 
 def warnings(case: LbmCase) -> list[str]:
     """Before the first step."""
+    return [*of_flow(case), *of_end(case), *_interval(case), *_other_reference(case)]
+
+
+def of_flow(case: LbmCase) -> list[str]:
+    """Whatever is done with it."""
     return [
         *_fine_scales(case),
         *_inlet(case),
         *_driven_speed(case),
-        *_slow_force(case),
         *_loose_pressure(case),
         *_long_length(case),
-        *_restless(case),
-        *_interval(case),
-        *_other_reference(case),
     ]
+
+
+def of_end(case: LbmCase) -> list[str]:
+    """Whether it will be found steady."""
+    return [*_slow_force(case), *_restless(case)]
 
 
 def _fine_scales(case: LbmCase) -> Iterator[str]:

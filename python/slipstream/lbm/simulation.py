@@ -21,7 +21,7 @@ from slipstream.case.reader import Source, parse
 from slipstream.flow import energy, loads, profiles
 from slipstream.flow.profiles import Comparison, Profile
 from slipstream.geometry import bodies as solids
-from slipstream.lbm import running
+from slipstream.lbm import cautions, running
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.fields import Fields
 from slipstream.machine import discovery
@@ -61,8 +61,8 @@ class Simulation:
     "m/s" among the units are in m/s; a pressure side takes its `pressure` in Pa.
     Keyword arguments beyond these are keys of a case file's [lbm], [machine] and [exchange]: precision="f64",
     collision="SRT", lattice="D3Q27", smagorinsky=0.1, backend="cuda", devices_per_rank=2, routes=["staged"].
-    Raises CaseError where the numbers do not make a flow that this method can compute, and warns of bodies with places
-    thinner than a cell, through which fluid passes.
+    Raises CaseError where the numbers do not make a flow that this method can compute, and warns as `slipstream run`
+    does: of a flow that may become unstable, of bodies with places thinner than a cell, through which fluid passes.
     """
 
     def __init__(
@@ -135,8 +135,7 @@ class Simulation:
         self._setup = engine.prepare(case, discovery.discover(case.machine))
         self._flow = checkpoint.Flow.of(case, self.machine.devices()[0]["backend"])
         self._lbm = running.compiled(self._setup)
-        for text in solids.thin_places(self._lbm, case):
-            warnings.warn(text, stacklevel=3)
+        _warn([*cautions.of_flow(case), *solids.thin_places(self._lbm, case)], above=2)
         self._files: dict[Path, Fields] = {}
         self._mass: float | None = None  # before the first step of all
         self._restored_in: Path | None = None  # where the checkpoint lies
@@ -158,7 +157,7 @@ class Simulation:
         SIGINT (Ctrl-C) then end the run with one more, and the outcome says so.
 
         Raises ValueError where nothing says when to stop, and slipstream.run.march.Diverged where the flow is no longer
-        sound.
+        sound; warns where `steady` may never be met, and of a mass that has changed since the start.
         """
         case = self.case
         last = _NEVER
@@ -171,6 +170,9 @@ class Simulation:
         if steps is not None:
             last = min(last, self.step + steps)
         case = case.model_copy(update={"run": case.run.model_copy(update={"residual": steady})})
+        _warn(cautions.of_end(case))
+        if self._mass is None:
+            self._mass = self._lbm.mass()
         console = Console(quiet=True) if quiet else terminal.console(core().rank())
         keeper = self._keeper(console)
         try:
@@ -188,6 +190,8 @@ class Simulation:
         finally:
             if keeper:
                 keeper.release()
+        drifted = cautions.drift(case, self._lbm.mass() / self._mass - 1.0)
+        _warn([drifted] if drifted else [])
         return outcome
 
     def _keeper(self, console: Console) -> checkpoint.Keeper | None:
@@ -195,8 +199,7 @@ class Simulation:
         wanted = self.case.checkpoint
         if not (wanted.every or wanted.wall_clock_limit):
             return None
-        if self._mass is None:
-            self._mass = self._lbm.mass()
+        assert self._mass is not None
         keeper, folder = checkpoint.Keeper(self.case, self._flow, console), self.case.checkpoint_folder
         try:
             keeper.watch(self._lbm, self._mass, None)
@@ -226,10 +229,13 @@ class Simulation:
 
     def restore(self, path: str | Path = "last") -> None:
         """Goes on from a checkpoint; "last": the newest in the checkpoint folder of the case. Raises CaseError where it
-        is of another flow, or damaged."""
+        is of another flow, or damaged; warns of what is lost where checkpoint={"convert": True} lets it be of the other
+        representation."""
         found = checkpoint.find(self.case, self._flow, str(path))
         found.fill(self._lbm)
         self._mass, self._restored_in = found.mass, Path(found.path).parent.absolute()
+        if found.lost:
+            _warn([f"converted from the checkpoint {found.path}; lost: {found.lost}"])
 
     def write(self, path: str | Path) -> None:
         """Adds velocity, density, pressure and flags of this step to a file that ParaView opens (VTKHDF), as
@@ -304,6 +310,7 @@ class Simulation:
         solids.check_room(self.case, solid_cells, "solid cells")
         self._lbm.set_solid(mask)
         self._files.clear()  # those of a flow that begins anew begin anew, too
+        self._mass = None
         running.fill(self._lbm, self.case)
 
     def profiles(self) -> tuple[Profile, Profile] | None:
@@ -344,6 +351,12 @@ class Simulation:
     def solver(self) -> Any:
         """The compiled solver itself."""
         return self._lbm
+
+
+def _warn(texts: Sequence[str], above: int = 1) -> None:
+    """On rank 0, at the line so many calls above its caller."""
+    for text in texts if core().rank() == 0 else []:
+        warnings.warn(text, stacklevel=2 + above)
 
 
 def _keys_of(table: str) -> list[str]:

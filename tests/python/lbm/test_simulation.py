@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import h5py
@@ -276,3 +277,29 @@ def test_ranks_see_the_same_figures_and_files_as_one(case_file: Path, tmp_path: 
             found.append(np.asarray(file["VTKHDF/CellData/velocity"]))
     assert len(said[0]) == 2 and said[1][0].startswith("40 ")
     assert np.array_equal(found[0], found[1])
+
+
+def test_simulation_warns_as_a_run_does(tmp_path: Path) -> None:
+    sides = {"x-": {"kind": "velocity", "velocity": (1.0, 0.0, 0.0)}, "x+": {"kind": "convective", "relaxation": 0}}
+    channel = {"walls": {}, "boundaries": sides, "backend": "host"}
+    with pytest.warns(UserWarning, match="relaxation = 0 leaves the pressure free") as told:
+        flow = Simulation((24, 16), 10, 0.1, **channel)
+    assert [Path(warning.filename) for warning in told] == [Path(__file__)]
+    with pytest.warns(UserWarning, match=r"the mass has changed by .* since the start") as told:
+        flow.run(steps=100, quiet=True)
+    assert [Path(warning.filename) for warning in told] == [Path(__file__)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        calm = Simulation((16, 16), 10, 0.1, precision="f16", backend="host")
+        calm.run(steps=10, quiet=True)
+    with pytest.warns(UserWarning, match="run.residual = 1e-05 may never be met"):
+        calm.run(steps=1, steady=1e-5, quiet=True)
+
+
+def test_what_a_restore_by_the_other_representation_loses_is_told(tmp_path: Path) -> None:
+    def flow(**method: str) -> Simulation:
+        return Simulation((8, 9, 10), 20, 0.1, backend="host", checkpoint={"convert": True}, **method)
+
+    path = flow().save(tmp_path)
+    with pytest.warns(UserWarning, match=r"converted from the checkpoint .*\.h5; lost: of the 19 populations"):
+        flow(representation="moments", collision="recursive").restore(path)
