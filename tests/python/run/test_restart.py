@@ -168,7 +168,9 @@ def test_run_killed_at_random_moments_on_one_or_two_ranks_ends_with_the_same_bit
     compare_end()
 
 
-#: Long enough to be stopped on its way.
+#: Far longer than any test waits.
+ENDLESS = "run.steps=400000000"
+#: Long enough to be killed on its way.
 LONG = "run.steps=1500"
 
 
@@ -196,19 +198,22 @@ def test_run_killed_on_two_ranks_goes_on_with_one(tmp_path: Path, small: Path, c
 
 @pytest.mark.parametrize(("number", "ranks"), [(signal.SIGUSR1, 1), (signal.SIGTERM, 2)])
 def test_signal_ends_a_run_with_a_checkpoint(
-    tmp_path: Path, small: Path, cli: Cli, number: signal.Signals, ranks: int, uninterrupted: bytes
+    tmp_path: Path, small: Path, cli: Cli, number: signal.Signals, ranks: int
 ) -> None:
-    words = ["run", "small.toml", *PLAIN, LONG, *(["-n", str(ranks)] if ranks > 1 else [])]
-    run = start(tmp_path, *words)
+    words = ["run", "small.toml", *PLAIN, "output.report=false"]
+    on = ["-n", str(ranks)] if ranks > 1 else []
+    run = start(tmp_path, *words, ENDLESS, *on)
     wait_for_steps(run)
     run.send_signal(number)
     said, _ = run.communicate(timeout=60)
     assert run.returncode == 0, said
     assert "stopped by SIG" in said and "go on by --restart last" in said
-    assert len(checkpoints(tmp_path)) == 1
+    (made,) = checkpoints(tmp_path)
     assert not (tmp_path / "results" / "small" / "profiles.csv").exists(), "it has not come to its results"
-    assert cli(*words, "--restart", "last").returncode == 0
-    assert results(tmp_path) == uninterrupted
+    last = f"run.steps={int(made[-15:-3]) + 20}"
+    assert cli(*words, last, "--restart", "last", *on).returncode == 0
+    assert cli(*words, last, "output.folder=whole").returncode == 0
+    assert results(tmp_path) == (tmp_path / "whole" / "profiles.csv").read_bytes()
 
 
 def test_wall_clock_limit_ends_a_run_with_a_checkpoint(tmp_path: Path, small: Path, cli: Cli) -> None:
@@ -264,7 +269,8 @@ def test_full_disk_is_told_and_leaves_the_old_checkpoint(tmp_path: Path, small: 
     words = ["run", "small.toml", *PLAIN]
     assert cli(*words, "run.steps=20", "checkpoint.every=20").returncode == 0
     run = start(tmp_path, *words, "run.steps=3000", "checkpoint.every=1500", "--restart", "last")
-    wait_for_steps(run)
+    assert run.stdout is not None
+    next(line for line in run.stdout if line.startswith("restarted at step"))
     fill_the_disk(run)
     said, _ = run.communicate(timeout=60)
     assert run.returncode == 0, said
@@ -277,7 +283,7 @@ def test_full_disk_is_told_and_leaves_the_old_checkpoint(tmp_path: Path, small: 
 
 
 def test_end_without_room_for_its_checkpoint_is_a_failure(tmp_path: Path, small: Path) -> None:
-    run = start(tmp_path, "run", "small.toml", *PLAIN, "run.steps=100000")
+    run = start(tmp_path, "run", "small.toml", *PLAIN, ENDLESS)
     wait_for_steps(run)
     fill_the_disk(run)
     run.send_signal(signal.SIGTERM)
@@ -619,7 +625,7 @@ def test_simulation_replaces_no_checkpoints_of_another_flow_or_of_later_steps(tm
 def test_simulation_saves_nothing_where_a_run_writes(tmp_path: Path, small: Path) -> None:
     import slipstream as slip
 
-    run = start(tmp_path, "run", "small.toml", *PLAIN, "run.steps=400000000")
+    run = start(tmp_path, "run", "small.toml", *PLAIN, ENDLESS)
     wait_for_steps(run)
     flow = slip.lbm.Simulation.from_case(small, ["machine.backend='host'", "lbm.precision='f64'"])
     with pytest.raises(slip.CaseError, match="^folder: .*/results/small is in use by a run"):

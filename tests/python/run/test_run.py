@@ -315,3 +315,16 @@ def test_simulation_refuses_unknown_options() -> None:
         slip.lbm.Simulation(cells=(8, 8, 8), reynolds=20, precison="f64")
     with pytest.raises(slip.CaseError, match="no keyword 'reynods'; did you mean 'reynolds'"):
         slip.lbm.Simulation(cells=(8, 8, 8), reynods=20)
+
+
+@pytest.mark.parametrize(("cells", "lattice"), [("[1,16,1]", "D2Q9"), ("[1,12,12]", "D3Q19"), ("[12,1,12]", "D3Q19")])
+def test_case_one_cell_long_leaves_all_its_files(
+    tmp_path: Path, small: Path, cli: Cli, cells: str, lattice: str
+) -> None:
+    words = [f"grid.cells={cells}", f"lbm.lattice={lattice}", "physics.length=12", "run.steps=4"]
+    found = cli("run", "small.toml", *words, "output.pictures=true")
+    assert found.returncode == 0, found.stderr
+    assert "warning: no " not in found.stdout
+    names = {path.name for path in (tmp_path / "results/small").iterdir()}
+    files = {"profiles.csv", "comparison.json", "run.json", "fields.vtkhdf"}
+    assert names >= files | {"profiles.png", "streamlines.png", "report.html"}
