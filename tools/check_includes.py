@@ -8,7 +8,8 @@ A file may include headers of its own room and of rooms further right. Rooms tha
 include each other, except that route/ may know what it carries (pattern/) and how it is written (coding/). Files of
 route/ do not include each other, but for the shared ones listed here.
 Every public header stands in PUBLIC_ROOMS or bears a solver's name. Macros, backend #if and symbols of CUDA, NCCL, NVML
-and cuFFT are allowed in device/ alone, the symbols also in files named *_cuda.*.
+and cuFFT are allowed in device/ alone, the symbols also in files named *_cuda.*. Files of solver/ do not call MPI: they
+speak through what lies below.
 
 Python, the package python/slipstream:
 
@@ -78,6 +79,7 @@ VENDOR = re.compile(
 )
 VENDOR_HEADER = re.compile(r"(?:cuda|cu|nccl|nvml|cufft|cooperative_groups|nvtx3/)\w*[./]")
 BACKEND_IF = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*\b(?:SLIPSTREAM_CUDA|__CUDA\w*|__NVCC__|__HIP\w*)")
+MPI_CALL = re.compile(r"\bMPI_[A-Z]\w*\s*\(")
 MACRO = re.compile(r"^\s*#\s*define\b")
 
 PACKAGE = Path("python", "slipstream")
@@ -148,6 +150,8 @@ def check_vendor(path: Path, line: str) -> str | None:
     vendor = VENDOR.search(STRING.sub('""', line)) or (include and VENDOR_HEADER.match(include.group(1)))
     if vendor and not path.stem.endswith("_cuda"):
         return f"uses {vendor.group()}: only device/ and files named *_cuda.* may"
+    if room_of(path) == "solver" and (call := MPI_CALL.search(STRING.sub('""', line))):
+        return f"calls {call.group().rstrip('( ')}: solver/ speaks to other ranks through the rooms below"
     return None
 
 

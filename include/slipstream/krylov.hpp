@@ -53,6 +53,8 @@ struct Options {
 struct Result {
   int iterations = 0;
   bool converged = false;
+  bool rounded = false;         ///< it has converged, but the true residual is over ten times the tolerance: rounding
+  double imbalance = 0;         ///< with null_space: |(1, b)| / sqrt((1, 1) (b, b))
   double reported = 0;          ///< sqrt((r, r) / (b, b)) of the recurrence
   double true_residual = 0;     ///< the same of b - A x
   std::vector<double> history;  ///< of the recurrence, at each look, the start first
@@ -60,7 +62,7 @@ struct Result {
 
 /// What the solutions so far have taken.
 struct Effort {
-  std::int64_t solutions = 0, iterations = 0, unconverged = 0;
+  std::int64_t solutions = 0, iterations = 0, unconverged = 0, rounded = 0;
   Result last;
   void add(Result result);
 };

@@ -26,10 +26,15 @@ def monitors(engine: Any, case: Case, goes_on: bool) -> Sequence[Monitor]:
 
 def unsolved(effort: Mapping[str, Any], tolerance: float) -> str:
     """A warning, or nothing."""
-    if not effort["unconverged"]:
-        return ""
-    wanted = f"{tolerance:g} of the right side"
-    return f"{effort['unconverged']} of {effort['solutions']} linear solutions did not reach {wanted}"
+    found, of_all = [], f"of {effort['solutions']} linear solutions"
+    if effort["unconverged"]:
+        found.append(f"{effort['unconverged']} {of_all} did not reach {tolerance:g} of the right side")
+    if effort["rounded"]:
+        found.append(
+            f"{effort['rounded']} {of_all} reached {tolerance:g} by the recurrence alone: rounding keeps b - A x above "
+            f"ten times as much, {effort['true_residual']:.2g} in the last; ask for no less"
+        )
+    return "; ".join(found)
 
 
 def findings(effort: Mapping[str, Any]) -> dict[str, float]:

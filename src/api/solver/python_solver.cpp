@@ -107,6 +107,7 @@ nb::dict effort_dict(const krylov::Effort& e) {
   found["solutions"] = e.solutions;
   found["iterations"] = e.iterations;
   found["unconverged"] = e.unconverged;
+  found["rounded"] = e.rounded;
   found["last_iterations"] = e.last.iterations;
   found["residual"] = e.last.reported;
   found["true_residual"] = e.last.true_residual;

@@ -9,6 +9,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/krylov.hpp>
 
+#include "machine/sum.hpp"
 #include "solver/krylov/chebyshev.hpp"
 #include "solver/krylov/vector_kernels.hpp"
 
@@ -40,6 +41,9 @@ void require_solved(bool so, const std::string& text) {
   if (!so) throw NotSolved(text);
 }
 
+/// How far the true residual may lie above that of the recurrence before rounding is named.
+constexpr double lost = 10;
+
 std::string show(double value) {
   std::ostringstream text;
   text.precision(3);
@@ -55,19 +59,22 @@ std::string tail_of(const std::vector<double>& history) {
   return text.str();
 }
 
-/// What has probably kept it from converging, and what to do: by how much the residual fell over the last looks.
-std::string likely_cause(const std::vector<double>& history, const Options& options, int iterations) {
+/// What has probably kept it from converging, and what to do: whether the recurrence still has the residual of b - A x,
+/// and by how much it fell over the last looks.
+std::string likely_cause(const Result& result, const Options& options) {
+  const std::vector<double>& history = result.history;
   const std::size_t looks = std::min<std::size_t>(history.size() - 1, 3);
   const double last = history.back(), before = history[history.size() - 1 - looks];
   std::ostringstream text;
   text.precision(2);
-  if (looks > 0 && last < 0.5 * before) {
+  if (result.true_residual > lost * last) {
+    text << "that of b - A x is " << result.true_residual << ": rounding keeps it there; ask for "
+         << lost * result.true_residual << " or more";
+  } else if (looks > 0 && last < 0.5 * before) {
     const double pace =
-        std::log(before / last) / std::min<double>(iterations, static_cast<double>(looks) * options.look_every);
+        std::log(before / last) / std::min<double>(result.iterations, static_cast<double>(looks) * options.look_every);
     text << "it still falls: at this pace it wants about " << std::ceil(std::log(last / options.tolerance) / pace)
          << " iterations more; allow them, or ask for less";
-  } else if (last < 1e-9) {
-    text << "it no longer falls: rounding keeps it there; ask for " << 10 * last << " or more";
   } else {
     text << "it hardly falls: the system is hard to solve; " << options.hard << (options.hard.empty() ? "" : ", or ")
          << "allow many more iterations";
@@ -150,7 +157,7 @@ struct ConjugateGradients::Impl {
       for (std::size_t s = 0; s < count; ++s)
         for (std::size_t n = 0; n < blocks; ++n) sum[s] += sides[d].host_parts.data()[s * blocks + n];
     }
-    MPI_Allreduce(MPI_IN_PLACE, sum, static_cast<int>(count), MPI_DOUBLE, MPI_SUM, comm.mpi());
+    sum_over_ranks(comm, {sum, count});
     for (std::size_t d = 0; d < sides.size(); ++d) {
       std::copy_n(sum, count, sides[d].host_parts.data());
       copy(streams[d], sides[d].sums.data() + place, sides[d].host_parts.data(), count * sizeof(double));
@@ -201,15 +208,19 @@ struct ConjugateGradients::Impl {
       subtract_mean(streams[d], sides[d].range, sides[d].sums.data() + mean_pair, u[d]);
   }
 
-  /// (b, b); refuses what has no solution.
-  double right_side(std::vector<Stream>& streams, const System& system, const Values& b, const Options& options) {
+  struct RightSide {
+    double square = 0;     ///< (b, b)
+    double imbalance = 0;  ///< |(1, b)| / sqrt((1, 1) (b, b)), with a null space
+  };
+  /// Refuses what has no solution.
+  RightSide right_side(std::vector<Stream>& streams, const System& system, const Values& b, const Options& options) {
     summed(streams, one, direction_sum, [&](Side& side, std::size_t d) {
       dot(streams[d], side.range, system.weights[d], b[d], b[d], side.parts.data());
     });
     const double square = read(streams, direction_sum)[0];
     require_solved(std::isfinite(square),
                    "conjugate gradients" + of(options) + ": the right side holds values that are not finite");
-    if (!options.null_space || square == 0) return square;
+    if (!options.null_space || square == 0) return {square, 0};
     summed(streams, two, mean_pair, [&](Side& side, std::size_t d) {
       mean(streams[d], side.range, system.weights[d], b[d], side.parts.data());
     });
@@ -220,7 +231,7 @@ struct ConjugateGradients::Impl {
          << part
          << " of it), and without a Dirichlet side there is no solution: subtract its mean, or fix the boundary values";
     require_solved(part <= options.imbalance, text.str());
-    return square;
+    return {square, part};
   }
 
   /// One iteration, queued. (r, z) and (r, r) are at `now`, those of the next one will be at `next`. Beside the
@@ -354,12 +365,14 @@ struct ConjugateGradients::Impl {
     on_host = options.sums_on_host;
     trace = options.trace;
     const HostSpan whole(trace, "conjugate gradients");
-    const double square = right_side(streams, system, b, options), size = square > 0 ? std::sqrt(square) : 1;
+    const auto [square, imbalance] = right_side(streams, system, b, options);
+    const double size = square > 0 ? std::sqrt(square) : 1;
     std::size_t now = first_pair, next = second_pair;
     set_preconditioner(streams, system, options);
     start(streams, system, b, x, options, now);
     begin_directions(streams, system, x, now, next);
     Result result;
+    result.imbalance = imbalance;
     const auto look = [&] {
       const auto [rz, rr] = read(streams, now);
       result.reported = std::sqrt(rr) / size;
@@ -377,14 +390,14 @@ struct ConjugateGradients::Impl {
       ++result.iterations;
       if (result.iterations % options.look_every == 0 || result.iterations == options.most_iterations) look();
     }
-    require_solved(result.converged || !options.must_converge,
-                   "conjugate gradients" + of(options) + " did not converge in " + std::to_string(result.iterations) +
-                       " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
-                       show(options.tolerance) + " was asked for; " +
-                       likely_cause(result.history, options, result.iterations));
     if (options.null_space) take_mean(streams, system.measure, x);
     start(streams, system, b, x, options, next);
     result.true_residual = std::sqrt(read(streams, next)[1]) / size;
+    result.rounded = result.converged && result.true_residual > lost * options.tolerance;
+    require_solved(result.converged || !options.must_converge,
+                   "conjugate gradients" + of(options) + " did not converge in " + std::to_string(result.iterations) +
+                       " iterations: the last residuals are " + tail_of(result.history) + " of the right side, and " +
+                       show(options.tolerance) + " was asked for; " + likely_cause(result, options));
     return result;
   }
 };
@@ -393,6 +406,7 @@ void Effort::add(Result result) {
   ++solutions;
   iterations += result.iterations;
   unconverged += result.converged ? 0 : 1;
+  rounded += result.rounded ? 1 : 0;
   last = std::move(result);
 }
 

@@ -15,14 +15,14 @@ namespace {
 
 const char* const side_names[3][2] = {{"x-", "x+"}, {"y-", "y+"}, {"z-", "z+"}};
 
+}  // namespace
+
 std::vector<double> asked(const Function& function, std::span<const Point> places, double time) {
   std::vector<double> values = function(places, time);
   require(values.size() == places.size(), "a function of places gave " + std::to_string(values.size()) +
                                               " values for " + std::to_string(places.size()) + " places");
   return values;
 }
-
-}  // namespace
 
 void Sem::Impl::put(const std::vector<double*>& to, const std::vector<std::vector<double>>& values) {
   for (std::size_t d = 0; d < to.size(); ++d)
@@ -64,10 +64,13 @@ void Sem::Impl::make_continuous(const std::vector<double*>& u) {
 void Sem::Impl::list_sides() {
   const Rule rule = gauss_lobatto(options.order);
   const ElementBox& box = space.box();
+  for (const auto& axis : options.sides)
+    for (const Side& side : axis)
+      if (side.given.at) (side.condition == Condition::flux ? flows : lifted) = true;
   for (std::size_t axis = 0; axis < 3; ++axis)
     for (std::size_t end = 0; end < 2; ++end) {
       const Side& side = options.sides[axis][end];
-      if (!side.given.at) continue;
+      if (!counts(side)) continue;
       for (std::size_t d = 0; d < devices.size(); ++d) {
         const std::int64_t first = space.first_element(d), last = first + space.elements(d);
         const int a = static_cast<int>(axis), e = static_cast<int>(end);
@@ -76,7 +79,6 @@ void Sem::Impl::list_sides() {
         for (const std::int64_t p : here.points) here.places.push_back(space.places(d)[static_cast<std::size_t>(p)]);
         if (side.condition == Condition::flux) here.weights = side_weights(box, rule, a, e, first, last);
       }
-      (side.condition == Condition::flux ? flows : lifted) = true;
     }
   if (lifted) lift = space.vector();
   if (flows) flux = space.vector();
@@ -93,9 +95,10 @@ std::vector<std::vector<double>> Sem::Impl::of_sides(Condition condition, double
       for (std::size_t axis = 0; axis < 3; ++axis)
         for (std::size_t end = 0; end < 2; ++end) {
           const Side& side = options.sides[axis][end];
-          if (side.condition != condition || !side.given.at) continue;
+          if (side.condition != condition || !counts(side)) continue;
           const SidePoints& here = sides[axis][end][d];
-          const std::vector<double> values = asked(side.given.at, here.places, time);
+          const std::vector<double> values =
+              side.given.at ? asked(side.given.at, here.places, time) : std::vector<double>(here.places.size(), 0.0);
           for (std::size_t n = 0; n < values.size(); ++n) {
             const auto p = static_cast<std::size_t>(here.points[n]);
             if (condition == Condition::flux) {
@@ -155,14 +158,8 @@ void Sem::Impl::start() {
     make_continuous(pointers_of(*history[j]));
   }
   take_given(options.time_step);
-  // A right side that has no solution is refused before the first step: conjugate gradients look at it first of all.
-  if (options.equation == Equation::poisson) {
-    right_side();
-    krylov::Options look = options_for("u");
-    look.most_iterations = 0;
-    look.must_converge = false;
-    solver.solve(b, x, options.diffusivity, shift(), look);
-  }
+  // A right side that has no solution is refused before the first step.
+  if (options.equation == Equation::poisson) balance();
   wait();
 }
 

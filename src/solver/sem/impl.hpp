@@ -9,6 +9,9 @@
 
 namespace slipstream::sem {
 
+/// Values of a function; throws Error where their number is another one.
+std::vector<double> asked(const Function& function, std::span<const Point> places, double time);
+
 struct Sem::Impl {
   Impl(const Communicator& comm, const Machine& machine, Options options);
 
@@ -26,6 +29,16 @@ struct Sem::Impl {
   void take_given(double time);
   /// Values at all points, zero but where the sides of a condition have some.
   std::vector<std::vector<double>> of_sides(Condition condition, double time);
+  /// Whether a side's values are listed: those that are zero count where they meet others.
+  bool counts(const Side& side) const { return side.given.at || (lifted && side.condition == Condition::value); }
+  /// Of Poisson's equation without a Dirichlet side: refuses what has no solution. What the quadrature alone leaves,
+  /// as a finer one shows, is taken out, with a caution.
+  void balance();
+  /// What the source and the fluxes bring in, by a rule.
+  struct Supply {
+    double source = 0, fluxes = 0;
+  };
+  Supply supply(const Rule& rule);
   /// b of the step to come, without the lifted values.
   void right_side();
   void solve();

@@ -15,6 +15,8 @@ std::int64_t cube_of(const Options& options) {
 
 const char* const axes[] = {"x", "y", "z"};
 
+bool chebyshev(const Options& options) { return options.krylov.preconditioner == krylov::Preconditioner::chebyshev; }
+
 }  // namespace
 
 Equation equation_from_string(const std::string& name) {
@@ -78,7 +80,7 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
                       stored ? 6 * vector : (options.factors == Factors::affine ? 6 : 24) * word * elements});
     arrays.push_back({d, "mass, mask and weights", 4 * vector});
     arrays.push_back({d, "right side and values given", 5 * vector});
-    arrays.push_back({d, "conjugate gradients", 4 * vector});
+    arrays.push_back({d, "conjugate gradients", (chebyshev(options) ? 6 : 4) * vector});
     // Places in the sum and lists of the points that elements share: 8 B and 4 B of each.
     const std::int64_t n = options.order + 1, inner = std::max<std::int64_t>(0, n - 2);
     arrays.push_back({d, "gather-scatter", 12 * elements * (cube - inner * inner * inner)});
@@ -86,7 +88,14 @@ std::vector<ArrayBytes> memory_needed(const Machine& machine, const Options& opt
   return arrays;
 }
 
-int bytes_per_point(const Options& options) { return (options.factors == Factors::stored ? 64 : 16) + 18 + 88; }
+int bytes_per_point(const Options& options) {
+  const int apply = (options.factors == Factors::stored ? 64 : 16) + 18, vectors = 88;
+  if (!chebyshev(options)) return apply + vectors;
+  // Beside one operator more a degree: the polynomial's first step 32 B, each further one 56 B, a sum 24 B; the
+  // direction then reads z for r and D.
+  const int degree = options.krylov.degree;
+  return degree * apply + vectors + 32 + 56 * (degree - 1) + 24 - 8;
+}
 
 Differences backward_differences(int order) {
   // Karniadakis, Israeli & Orszag 1991, table I.

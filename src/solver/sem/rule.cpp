@@ -6,6 +6,7 @@
 #include <slipstream/sem.hpp>
 
 #include "solver/sem/kernels.hpp"
+#include "solver/sem/rule.hpp"
 
 namespace slipstream::sem {
 namespace {
@@ -35,6 +36,8 @@ double inner_point(int order, int i) {
   return x;
 }
 
+}  // namespace
+
 Rule lobatto_of_any_order(int order) {
   const std::size_t n = static_cast<std::size_t>(order) + 1;
   Rule rule{order, std::vector<double>(n), std::vector<double>(n), std::vector<double>(n * n)};
@@ -61,8 +64,6 @@ Rule lobatto_of_any_order(int order) {
   }
   return rule;
 }
-
-}  // namespace
 
 Rule gauss_lobatto(int order) {
   require(order >= least_order && order <= most_order, "elements of order " + std::to_string(order) +

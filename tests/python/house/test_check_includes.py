@@ -41,6 +41,8 @@ ALLOWED = {
     "vendor calls in a file named so": ("src/machine/links_cuda.cpp", "#include <nvml.h>\nauto a = nvmlInit_v2;"),
     "vendor names in comments": ("src/grid/grid.cpp", "// as cudaMalloc aligns\n/* cudaFree\n cudaFree */"),
     "vendor names in text for users": ("src/route/direct.cpp", 'auto a = "memory of cudaMalloc";'),
+    "MPI's types in a solver": ("src/solver/dns/dns.cpp", "MPI_Comm c; // MPI_Barrier(c)\nauto a = comm.mpi();"),
+    "MPI below the solvers": ("src/io/gather.cpp", "MPI_Gather(a);"),
     "macros in device": ("include/slipstream/launch.hpp", "#define SLIP_FN inline"),
     "a name that only begins alike": ("src/grid/grid.cpp", "int cuda = 0; int custom_value = cuda;"),
 }
@@ -76,6 +78,7 @@ REFUSED = {
     "vendor headers elsewhere": ("src/grid/field.cpp", "#include <cuda_runtime.h>", "*_cuda.* may"),
     "vendor calls in tests": ("tests/unit/field_test.cpp", "ncclCommInitAll(a);", "uses ncclCommInitAll"),
     "a backend #if elsewhere": ("src/grid/field.cpp", "#if defined(__CUDACC__)", "only device/ may"),
+    "MPI in a solver": ("src/solver/dns/dns.cpp", "MPI_Allreduce(a, b);", "calls MPI_Allreduce: solver/ speaks"),
     "a macro elsewhere": ("src/grid/field.cpp", "  # define MAX 3", "defines a macro"),
 }
 

@@ -123,15 +123,24 @@ def test_run_leaves_a_folder_that_plot_and_report_read(cli: Cli, here: Cli, tmp_
         np.testing.assert_array_equal(root["Steps/PointDataOffsets/u"], [0, 4800, 9600])
 
 
-def test_restart_goes_on_with_the_same_bits_on_other_ranks(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", ["lower", "exact"])
+def test_restart_goes_on_with_the_same_bits_on_other_devices_and_ranks(
+    here: Cli, cli: Cli, tmp_path: Path, start: str
+) -> None:
     path, folder = case(tmp_path, DIFFUSION), tmp_path / "results" / "spread"
-    assert cli("run", path).returncode == 0
+    words = [path, "output.report=false", "run.steps=5"]
+    if start == "exact":
+        text = DIFFUSION.replace("[initial]", "[exact]").replace("y*cos(2*pi*x)", "(1 + t + t^2)*y*cos(2*pi*x)")
+        words = [case(tmp_path, text), *words[1:], "sem.start=exact"]
+    assert here("run", *words, "machine.devices_per_rank=3").returncode == 0
     straight = last_u(folder / "fields.vtkhdf")
-    assert cli("run", path, "run.steps=1", "--overwrite").returncode == 0
-    result = cli("run", path, "--restart", "last", "-n", "2")
+    # From step 3 on the history is read whole.
+    first = here("run", *words, "run.steps=3", "machine.devices_per_rank=3", "--overwrite")
+    assert first.returncode == 0, first.stderr
+    result = cli("run", *words, "machine.devices_per_rank=2", "--restart", "last", "-n", "2")
     assert result.returncode == 0, result.stderr
-    assert "restarted at step 1" in result.stdout
-    np.testing.assert_array_equal(last_u(folder / "fields_from_1.vtkhdf"), straight)
+    assert "restarted at step 3" in result.stdout
+    np.testing.assert_array_equal(last_u(folder / "fields_from_3.vtkhdf"), straight)
     assert np.ptp(straight) > 0.5
 
 
@@ -310,9 +319,22 @@ def test_bad_input_is_one_error_and_leaves_nothing(here: Cli, tmp_path: Path, wo
     assert not (tmp_path / "results").exists()
 
 
+def test_bad_input_on_two_ranks_is_one_error_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
+    # The last layer of elements, which rank 1 has, hangs down.
+    fold = "sem.map=['x', 'y', '0.5*(1.3 - abs(1.3 - 2*z))']"
+    for words, said in {
+        ("grid.periodic=[true,false,false]", "boundaries.z-.flux=0", "boundaries.z+.flux=0", fold): "inside out at (",
+        ("sem.order=12",): "sem.order: should be less than or equal to 11",
+    }.items():
+        result = cli("run", case(tmp_path, DIFFUSION), *words, "-n", "2")
+        assert result.returncode == 2 and said in result.stderr, result.stderr
+        assert result.stderr.count("error:") == 1 and not (tmp_path / "results").exists()
+
+
 def test_fluxes_that_do_not_sum_to_zero_are_refused(here: Cli, tmp_path: Path) -> None:
     result = here("run", case(tmp_path, POISSON), "boundaries.x+.flux=1.1")
     assert result.returncode == 2 and "for u: the right side does not sum to zero" in result.stderr, result.stderr
+    assert "the fluxes 0.3" in result.stderr and "change one of them by -0.3" in result.stderr
     assert not (tmp_path / "results").exists()
     result = here("check", "a.toml", "run.steps=3")
     assert result.returncode == 2 and 'run.steps: belongs to equation = "diffusion"' in result.stderr
@@ -366,6 +388,54 @@ def test_results_before_a_step_that_was_not_solved_are_kept(cli: Cli, tmp_path: 
     assert result.returncode == 0 and "linear solutions did not reach" in " ".join(result.stdout.split()), result.stderr
 
 
+def test_fluxes_that_balance_but_for_the_quadrature_are_solved_with_a_warning(here: Cli, tmp_path: Path) -> None:
+    for order, distance in ((3, 3e-2), (4, 1e-2)):
+        words = (f"sem.order={order}", "output.report=false", "--overwrite")
+        result = here("run", str(ROOT / "cases" / "neumann_sem.toml"), *words)
+        assert f"but at the points of order {order} a part of" in " ".join(result.stdout.split()), result.stderr
+        assert findings(tmp_path, "neumann_sem")["findings"]["exact.distance"] < distance
+
+
+def test_a_residual_that_rounding_keeps_up_brings_a_warning(here: Cli, tmp_path: Path) -> None:
+    result = here("run", case(tmp_path, DIFFUSION), "run.steps=2", "sem.tolerance=1e-19", "output.report=false")
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    assert "2 of 2 linear solutions reached 1e-19 by the recurrence alone: rounding keeps" in said
+
+
+def test_a_guard_names_element_and_place(tmp_path: Path) -> None:
+    from slipstream.base.core import core
+
+    read = load(tmp_path / case(tmp_path, DIFFUSION))
+
+    def broken(places: np.ndarray, time: float) -> np.ndarray:
+        return np.where(np.linalg.norm(places - [0.4, 0.2, 1 / 3], axis=1) < 1e-6, np.nan, 1.0)
+
+    options = read.options() | {"initial": broken, "deformation": 0.0}
+    machine = core().Machine.discover("host")
+    engine = core().Sem(machine, options)
+    engine.guard(1)
+    with pytest.raises(
+        core().Diverged, match=r"u is not finite \(nan\) at step 0 on rank 0 in element 1, at \(0.4, 0.2, 0.3333\)"
+    ):
+        engine.inspect()
+
+
+@needs_pyvista
+@pytest.mark.parametrize("order", [10, 11])
+def test_elements_of_the_highest_orders_open_in_vtk(here: Cli, tmp_path: Path, order: int) -> None:
+    import pyvista
+
+    words = ("grid.cells=[1,1,1]", f"sem.order={order}", "sem.tolerance=1e-8", "output.report=false")
+    result = here("run", case(tmp_path, POISSON), *words)
+    assert result.returncode == 0, result.stderr
+    grid = pyvista.read(tmp_path / "results" / "still" / "fields.vtkhdf")
+    assert grid.n_cells == 1 and grid.n_points == (order + 1) ** 3
+    # VTK cuts the element into tetrahedra, between all its nodes.
+    assert grid.volume == pytest.approx(6, rel=1e-9)
+    np.testing.assert_allclose(grid["u"], grid.points[:, 0] - 1, atol=2e-2)
+
+
 def test_check_and_plan_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
     said = " ".join(here("check", case(tmp_path, POISSON)).stdout.split())
     assert (
@@ -374,3 +444,7 @@ def test_check_and_plan_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
     said = " ".join(here("plan", "a.toml", "machine.devices_per_rank=2").stdout.split())
     assert "conjugate" in said and "gather-scatter" in said
     assert "largest grid that fits" in said and "Mpoint/s" in said
+    chebyshev = " ".join(
+        here("plan", "a.toml", "machine.devices_per_rank=2", "sem.preconditioner=chebyshev").stdout.split()
+    )
+    assert chebyshev.split("gather-scatter")[0] != said.split("gather-scatter")[0]

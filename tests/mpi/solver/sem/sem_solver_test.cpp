@@ -61,6 +61,61 @@ TEST(SemErrors, FallTenfoldWithEachOrderOnDeformedElements) {
   }
 }
 
+/// Poisson's equation for `smooth` with fluxes through all sides, which the sine map leaves plane.
+Options between_fluxes(int order) {
+  Options o;
+  o.elements = {4, 4, 4};
+  o.deform = 0.1;
+  o.order = order;
+  o.krylov.tolerance = 1e-12;
+  o.source = steady([](const Point& x, double t) { return 3 * smooth(x, t); });
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    for (std::size_t end = 0; end < 2; ++end) {
+      const double slope = (axis == 2 ? -1 : 1) * (end == 0 ? -1 : 1);
+      o.sides[axis][end] = {Condition::flux,
+                            steady([=](const Point& x, double) { return slope * std::cos(x[0] + x[1] - x[2]); })};
+    }
+  return o;
+}
+
+TEST(SemErrors, FallWithEachOrderBetweenFluxesThatTheQuadratureDoesNotBalance) {
+  const Communicator comm = Communicator::world();
+  struct Row {
+    int order;
+    double error;
+    bool told;
+  };
+  std::vector<double> found;
+  for (const Row& row :
+       {Row{2, 1.4e-3, true}, {3, 1.3e-4, false}, {4, 1.3e-5, false}, {5, 1e-6, false}, {6, 1.3e-7, false}}) {
+    SCOPED_TRACE("order " + std::to_string(row.order));
+    Sem sem(comm, machine_here(Backend::host, 1), between_fluxes(row.order));
+    sem.advance(1);
+    found.push_back(sem.statistics(each(smooth)).distance);
+    EXPECT_LT(found.back(), row.error);
+    EXPECT_LT(sem.effort().last.true_residual, 2e-12);
+    if (found.size() > 1) {
+      EXPECT_GT(found[found.size() - 2] / found.back(), 7);
+    }
+    EXPECT_EQ(sem.cautions().size(), row.told ? 1u : 0u);
+    if (!sem.cautions().empty()) {
+      EXPECT_NE(sem.cautions().front().find("source and fluxes sum to zero, but"), std::string::npos);
+    }
+  }
+}
+
+TEST(SemSolverRefuses, ASourceAndFluxesThatDoNotBalanceAtAnyOrder) {
+  const Communicator comm = Communicator::world();
+  for (const int order : {2, 3, 4, 9}) {
+    Options o = between_fluxes(order);
+    o.sides[2][1].given = steady([](const Point& x, double) { return 0.05 - std::cos(x[0] + x[1] - x[2]); });
+    const std::string text = error_of([&] { Sem sem(comm, machine_here(Backend::host, 1), o); });
+    EXPECT_NE(text.find("for u: the right side does not sum to zero: the source brings in"), std::string::npos)
+        << order << ": " << text;
+    EXPECT_NE(text.find("change one of them by -0.05"), std::string::npos) << order << ": " << text;
+  }
+}
+
 Map map_each(std::function<Point(const Point&)> f) {
   return [f = std::move(f)](std::span<const Point> places) {
     std::vector<Point> there;
@@ -294,6 +349,57 @@ TEST(SemSolverRefuses, WhatHasNoSolution) {
   EXPECT_EQ(goes_on.effort().unconverged, 1);
   o.order = 12;
   EXPECT_NE(error_of([&] { check(o); }), "");
+  o.order = 3;
+  o.sides[1][0].condition = Condition::periodic;
+  EXPECT_NE(error_of([&] { check(o); }).find("of the sides across y one is periodic and the other is not"),
+            std::string::npos);
+}
+
+TEST(SemSolverTells, WhatKeepsASolutionFromConverging) {
+  const Communicator comm = Communicator::world();
+  Options o;
+  o.elements = {3, 3, 3};
+  o.order = 3;
+  o.source = steady([](const Point& x, double) { return x[0] < 0.5 ? 1.0 : -1.0; });
+  o.krylov.look_every = 1;
+  const auto told = [&](double stretch, double tolerance, int iterations) {
+    o.stretch = {stretch, 1, 1};
+    o.krylov.tolerance = tolerance;
+    o.krylov.most_iterations = iterations;
+    Sem sem(comm, machine_here(Backend::host, 1), o);
+    return error_of([&] { sem.advance(1); });
+  };
+  EXPECT_NE(told(1, 1e-9, 20).find("it still falls: at this pace it wants about"), std::string::npos);
+  EXPECT_NE(told(1e4, 1e-9, 4).find("it hardly falls: the system is hard to solve; elements are thin"),
+            std::string::npos);
+  // The recurrence's residual falls for ever; that of b - A x does not.
+  EXPECT_NE(told(1, 1e-300, 300).find("rounding keeps it there; ask for"), std::string::npos);
+  o.krylov.tolerance = 1e-18;
+  o.krylov.most_iterations = 1000;
+  Sem sem(comm, machine_here(Backend::host, 1), o);
+  sem.advance(1);
+  EXPECT_EQ(sem.effort().unconverged, 0);
+  EXPECT_EQ(sem.effort().rounded, 1);
+}
+
+TEST(SemSolverTells, WhatChebyshevsPolynomialAddsToAPlan) {
+  const Machine machine = machine_here(Backend::host, 1);
+  Options o;
+  o.elements = {2, 2, 2};
+  o.order = 3;
+  const auto needed = [&] {
+    std::int64_t bytes = 0;
+    for (const ArrayBytes& array : memory_needed(machine, o)) bytes += array.bytes;
+    return bytes;
+  };
+  const std::int64_t jacobi = needed(), points = 8 * 64;
+  EXPECT_EQ(bytes_per_point(o), 64 + 18 + 88);
+  o.krylov.preconditioner = krylov::Preconditioner::chebyshev;
+  EXPECT_EQ(needed() - jacobi, 2 * 8 * points);
+  o.krylov.degree = 1;
+  EXPECT_EQ(bytes_per_point(o), 64 + 18 + 88 + 48);
+  o.krylov.degree = 4;
+  EXPECT_EQ(bytes_per_point(o), 4 * (64 + 18) + 88 + 48 + 3 * 56);
 }
 
 TEST(SemSolverTells, OfValuesThatDifferWhereSidesMeet) {
@@ -308,6 +414,25 @@ TEST(SemSolverTells, OfValuesThatDifferWhereSidesMeet) {
   sem.advance(1);
   ASSERT_EQ(sem.cautions().size(), 1u);
   EXPECT_NE(sem.cautions().front().find("the sides x- and y- have 0 and 1 at (0, 0, 0)"), std::string::npos);
+}
+
+TEST(SemSolverTells, OfASideOfZeroBesideAnotherHoweverItIsGiven) {
+  const Communicator comm = Communicator::world();
+  std::vector<std::vector<std::byte>> found;
+  for (const Given& zero : {Given{}, steady([](const Point&, double) { return 0.0; })}) {
+    Options o;
+    o.elements = {2, 2, 2};
+    o.order = 2;
+    set_all_sides(o, {Condition::flux, {}});
+    o.sides[0][0] = {Condition::value, steady([](const Point&, double) { return 1.0; })};
+    o.sides[1][0] = {Condition::value, zero};
+    Sem sem(comm, machine_here(Backend::host, 1), o);
+    sem.advance(1);
+    ASSERT_EQ(sem.cautions().size(), 1u);
+    EXPECT_NE(sem.cautions().front().find("the sides x- and y- have 1 and 0 at (0, 0, 0)"), std::string::npos);
+    found.push_back(gather(comm, sem.state()["u"], sem.grid().box()));
+  }
+  EXPECT_EQ(found[0], found[1]);
 }
 
 TEST(SemSolverTells, TheLargestChangeOfAStep) {

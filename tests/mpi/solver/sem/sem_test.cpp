@@ -49,8 +49,8 @@ struct Solved {
 };
 
 Solved poisson(const Communicator& comm, const Machine& machine, const ElementBox& box, int order, double h2,
-               const krylov::Options& options = {}) {
-  Space space(comm, machine, box, order);
+               const krylov::Options& options = {}, Factors factors = Factors::stored) {
+  Space space(comm, machine, box, order, {factors, false, {}});
   Vector f = space.vector(), b = space.vector(), x = space.vector();
   put(space, f, wave, 3 * two_pi * two_pi + h2);
   space.mass(f, b);
@@ -87,14 +87,14 @@ TEST_P(PoissonOn, DeformedElementsHasAnErrorThatFallsByTheOrder) {
   };
   for (const bool periodic : {false, true}) {
     double before = 0, two_before = 0;
-    for (const Row& row : {Row{5, 1.5e-4}, {6, 5.5e-5}, {7, 5.6e-6}, {8, 1.5e-6}}) {
-      const Solved solved = poisson(comm, machine, cube(4, periodic, 0.05), row.order, 0, {.tolerance = 1e-11});
+    for (const Row& row : {Row{5, 1.15e-3}, {6, 4e-4}, {7, 8e-5}, {8, 1.4e-5}}) {
+      const Solved solved = poisson(comm, machine, cube(4, periodic), row.order, 0, {.tolerance = 1e-11});
       SCOPED_TRACE("order " + std::to_string(row.order) + (periodic ? ", periodic" : ", Dirichlet"));
       EXPECT_LT(solved.error, row.error);
       EXPECT_LT(solved.result.true_residual, 1e-10);
       // Even and odd orders differ: over two of them.
       if (two_before > 0) {
-        EXPECT_GT(two_before / solved.error, 25);
+        EXPECT_GT(two_before / solved.error, 13);
       }
       two_before = std::exchange(before, solved.error);
     }
@@ -119,19 +119,23 @@ TEST_P(PoissonBits, AreThoseOfOneDeviceOnAnyNumberOfDevicesAndRanks) {
   const Communicator comm = Communicator::world(), alone(MPI_COMM_SELF);
   if (comm.size() * devices > 8) GTEST_SKIP() << "no more is shown by more devices";
   const Machine one = machine_here(backend, 1, 0, alone), all = machine_here(backend, devices);
-  for (const bool periodic : {false, true}) {
+  const auto compare = [&](const ElementBox& box, Factors factors) {
+    SCOPED_TRACE(to_string(factors) + (box.periodic[0] ? ", periodic" : ""));
     krylov::Options options;
     options.tolerance = 0;
     options.most_iterations = 12;
     options.must_converge = false;
     options.look_every = 12;
-    const Solved expected = poisson(alone, one, cube(8, periodic), 3, 0, options);
+    const Solved expected = poisson(alone, one, box, 3, 0, options, factors);
     options.look_every = 5;  // how often the host looks changes nothing either
-    const Solved found = poisson(comm, all, cube(8, periodic), 3, 0, options);
+    const Solved found = poisson(comm, all, box, 3, 0, options, factors);
     EXPECT_EQ(found.bits, expected.bits);
     EXPECT_EQ(found.result.reported, expected.result.reported);
     EXPECT_EQ(found.result.true_residual, expected.result.true_residual);
-  }
+  };
+  compare(cube(8, false), Factors::stored);
+  compare(cube(8, true), Factors::stored);
+  compare(cube(8, false, 0), Factors::affine);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, PoissonBits,
@@ -145,11 +149,20 @@ TEST_P(SemApply, HasTheBitsOfOperatorAndSumsWithAndWithoutOverlap) {
   if (const auto why = unavailable(backend, devices); !why.empty()) GTEST_SKIP() << why;
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(backend, devices);
-  ElementBox few = cube(1, false, 0);
+  ElementBox few = cube(1, false, 0), straight = cube(4, false, 0.05);
   few.elements = {3, 1, 1};
-  for (const ElementBox& box : {cube(4, false), cube(4, true), few})
+  straight.straight = true;
+  struct Row {
+    ElementBox box;
+    Factors factors;
+  };
+  for (const auto& [box, factors] :
+       {Row{cube(4, false), Factors::stored}, Row{cube(4, true), Factors::stored}, Row{few, Factors::stored},
+        Row{cube(4, false, 0), Factors::affine}, Row{straight, Factors::trilinear}})
     for (const bool overlap : {true, false}) {
+      SCOPED_TRACE(to_string(factors) + (overlap ? ", overlapped" : ""));
       SpaceOptions options;
+      options.factors = factors;
       options.overlap = overlap;
       Space space(comm, machine, box, 4, options);
       Vector u = space.vector(), sums = space.vector(), found = space.vector();
@@ -207,7 +220,15 @@ TEST(SemRefusesOnRanks, WhatHasNoSolutionAndWhatDoesNotConverge) {
 TEST(SemRefusesOnRanks, AnElementThatOneRankFindsTurnedInsideOut) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(Backend::host, 1);
-  EXPECT_NE(error_of([&] { Space space(comm, machine, cube(4, true, 0.4), 3); }).find("inside out"), std::string::npos);
+  ElementBox box = cube(4, false, 0);
+  // The last layer, which the last rank has, hangs down.
+  box.map = [](std::span<const Point> places) {
+    std::vector<Point> there(places.begin(), places.end());
+    for (Point& x : there) x[2] = std::min(x[2], 1.5 - x[2]);
+    return there;
+  };
+  const std::string text = error_of([&] { Space space(comm, machine, box, 3); });
+  EXPECT_NE(text.find("element 48 is turned inside out at (0, 0, 0.75)"), std::string::npos) << text;
 }
 
 }  // namespace
