@@ -63,6 +63,10 @@ struct GatherScatterOptions {
 };
 
 /// Combines the values of points that several elements share; the contract is at the top.
+///
+/// Calls of one object are ordered after one another, whatever streams they are given; those that a caller records, as
+/// the streams that replay them. Two objects on different streams may wait for each other's place, as two exchanges do
+/// (Exchange::run): run one at a time on a device, on one stream or ordered by events.
 class GatherScatter {
  public:
   /// Collective. `points`: of this rank's devices, in the machine's order; a device may have none. Blocks must have
@@ -78,11 +82,14 @@ class GatherScatter {
   /// Values of one device's points: component c of point i lies at values + (c * stride + i) * size of the type.
   struct Array {
     void* values = nullptr;
-    std::int64_t stride = 0;  ///< 0: as many as there are points
+    std::int64_t stride = 0;  ///< 0: as many as there are points; with several components no less than that
   };
 
   /// Q Q^T in place. streams[i] and arrays[i] belong to the i-th device of this rank. Other arrays may come with each
-  /// call: nothing is planned anew. The host is soonest done with arrays that come again.
+  /// call: nothing is planned anew. The host is soonest done with arrays that come again. All ranks make the same calls
+  /// with the same operations. At the first call of each kind and operation the ranks compare theirs, where they are
+  /// not recorded: an Error of all ranks where they differ, Timeout where one does not come. Later ones are not
+  /// compared.
   void run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   /// The same in two parts. start() sends what other devices need, of remote_points(); finish() combines. Between them
   /// the caller may queue work that writes other points, also such as are shared within a device.

@@ -153,6 +153,8 @@ struct BlockSums::Impl {
             "a sum over blocks was given " + std::to_string(streams.size()) + " streams, " +
                 std::to_string(parts.size()) + " parts and " + std::to_string(results.size()) + " results for the " +
                 std::to_string(lower.size()) + " devices of this rank");
+    for (Stream& stream : streams)
+      if (stream.capturing()) stream.uses(used);
     // All blocks of one device: they make one branch, which is the result.
     const bool alone = !reduce && branches == 1;
     for (std::size_t d = 0; d < lower.size(); ++d)
@@ -162,11 +164,26 @@ struct BlockSums::Impl {
     for (std::size_t d = 0; d < lower.size(); ++d) upper[d].run(streams[d], gathered[d].data(), results[d]);
   }
 
+  /// The all-reduce, which waits for what is under way, goes first; then what the devices do by themselves is waited
+  /// for.
+  ~Impl() {
+    used->over = true;
+    reduce.reset();
+    for (const Buffer<double>& values : gathered) {
+      try {
+        synchronize(values.device());
+      } catch (const Error&) {
+        // A destructor has nobody to tell; the same error was thrown where the stream was used.
+      }
+    }
+  }
+
   int branches = 0;
   std::vector<TreeOnDevice> lower, upper;
   std::vector<Buffer<double>> gathered;  // of all devices' branches
   std::vector<void*> places;
   std::optional<AllReduce> reduce;
+  std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("a sum over blocks");  // by graphs of the caller
 };
 
 BlockSums::BlockSums(const Communicator& comm, const Machine& machine,

@@ -208,8 +208,8 @@ class Compiler {
     radix_sort(runs, [](const Run& run) { return run.index; });
     Lists<std::uint32_t> local;
     local.starts.reserve(runs.size() + 1);
-    std::uint32_t end = 0;
-    for (const Run& run : runs) local.starts.push_back(end += run.count);
+    std::size_t end = 0;
+    for (const Run& run : runs) local.starts.push_back(counted(end += run.count));
     local.items.resize(end);
     in_parallel(threads_for(runs.size()), runs.size(), [&](std::size_t, std::size_t begin, std::size_t past) {
       for (std::size_t r = begin; r < past; ++r)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <slipstream/buffer.hpp>
@@ -12,6 +13,7 @@
 #include "exchange/host_packed.hpp"
 #include "exchange/mailboxes.hpp"
 #include "exchange/recorded_calls.hpp"
+#include "exchange/same_calls.hpp"
 #include "exchange/same_on_ranks.hpp"
 #include "exchange/tuning.hpp"
 #include "machine/agree.hpp"
@@ -69,6 +71,7 @@ struct GatherScatter::Impl {
     gather.small = scatter.small =
         small([](const Copies& c) { return c.unique ? c.unique->own.items.size() : std::size_t{0}; });
     if (!host) connect();
+    if (comm.size() > 1) same_calls.emplace(comm, options.exchange.wait_limit);
     // On the devices they are needed, here no more.
     for (Copies& c : copies) {
       unique_points.push_back(c.unique ? std::move(c.unique->points) : std::vector<std::uint32_t>{});
@@ -77,6 +80,18 @@ struct GatherScatter::Impl {
       c.outgoing = {};
       c.unique.reset();
       c.partials.reset();
+    }
+  }
+
+  /// Exchanges, which wait for what is under way, go first; then what the devices do by themselves is waited for.
+  ~Impl() {
+    used->over = true;
+    for (Way* each : {&scatter, &gather, &both}) each->mail.reset();
+    host.reset();
+    try {
+      synchronize_devices();
+    } catch (const Error&) {
+      // A destructor has nobody to tell; the same error was thrown where the stream was used.
     }
   }
 
@@ -179,6 +194,10 @@ struct GatherScatter::Impl {
                 ") has no smallest or largest: choose add or multiply");
   }
 
+  static bool captured(const std::vector<Stream>& streams) {
+    return std::any_of(streams.begin(), streams.end(), [](const Stream& stream) { return stream.capturing(); });
+  }
+
   void check_streams(const std::vector<Stream>& streams) const {
     for (std::size_t d = 0; d < copies.size(); ++d) {
       const Device local = machine.device(copies[d].device).local;
@@ -189,14 +208,18 @@ struct GatherScatter::Impl {
 
   /// What comes again is not looked at again.
   void check_memory(std::size_t d, const Values& values, std::int64_t count, const char* what) {
-    if (count == 0 || sound.contains({d, values.data})) return;
+    require(options.components == 1 || values.stride >= count,
+            "array " + std::to_string(d) + what + " of a gather-scatter has a stride of " +
+                std::to_string(values.stride) + " values from one component to the next, each of which has " +
+                std::to_string(count) + ": give at least as many");
     const std::int64_t elements = (options.components - 1) * values.stride + count;
+    if (count == 0 || sound.contains({d, values.data, elements})) return;
     const std::string problem = memory_problem(machine.device(copies[d].device).local, values.data,
                                                static_cast<std::size_t>(elements) * size_of(options.type));
     require(problem.empty(), "array " + std::to_string(d) + what + " of a gather-scatter: " + problem);
     constexpr std::size_t most = 256;
     if (sound.size() == most) sound.clear();
-    sound.insert({d, values.data});
+    sound.insert({d, values.data, elements});
   }
 
   /// Where the values of each device lie; `count(d)` of them.
@@ -237,6 +260,14 @@ struct GatherScatter::Impl {
     current = std::move(points);
     operation = op;
     way = &chosen;
+    if (!same_calls || !current_exchange()) return;
+    same_calls->count();
+    if (!captured(streams)) same_calls->compare(kind_of(chosen), op);
+  }
+
+  SameCalls::Kind kind_of(const Way& chosen) const {
+    using Kind = SameCalls::Kind;
+    return &chosen == &both ? Kind::run : &chosen == &gather ? Kind::gather : Kind::scatter;
   }
 
   /// Of the devices; null where none shares an id with another, and where the host does what it would.
@@ -290,15 +321,35 @@ struct GatherScatter::Impl {
       finish(streams);
       return;
     }
-    if (recordable(*exchange, streams)) {
-      exchange->check();
-      const auto record = [&] { return recorded(*exchange); };
-      if (const auto* graphs = calls.find({way, operation, current, uniques}, record, [&] { synchronize_devices(); })) {
-        for (std::size_t d = 0; d < copies.size(); ++d) (*graphs)[d].launch(streams[d]);
-        return;
+    follow_the_last(streams);
+    if (!replayed(*exchange, streams)) run_small(*exchange, streams);
+    be_the_last(streams);
+  }
+
+  /// Whether a graph did it.
+  bool replayed(Exchange& exchange, std::vector<Stream>& streams) {
+    if (!recordable(exchange, streams)) return false;
+    exchange.check();
+    const auto record = [&] { return recorded(exchange); };
+    const auto* graphs = calls.find({way, operation, current, uniques}, record, [&] { synchronize_devices(); });
+    if (!graphs) return false;
+    for (std::size_t d = 0; d < copies.size(); ++d) (*graphs)[d].launch(streams[d]);
+    return true;
+  }
+
+  /// All calls have the same mailboxes. What a caller records follows what its graph's streams hold.
+  void follow_the_last(std::vector<Stream>& streams) {
+    for (std::size_t d = 0; d < copies.size(); ++d) {
+      if (streams[d].capturing()) {
+        streams[d].uses(used);
+      } else {
+        streams[d].wait(besides[d].last);
       }
     }
-    run_small(*exchange, streams);
+  }
+  void be_the_last(std::vector<Stream>& streams) {
+    for (std::size_t d = 0; d < copies.size(); ++d)
+      if (!streams[d].capturing()) streams[d].record(besides[d].last);
   }
 
   void run_small(Exchange& exchange, std::vector<Stream>& streams) {
@@ -309,8 +360,7 @@ struct GatherScatter::Impl {
   /// Not what the caller records or traces, nor what Exchange::run records itself and watches, nor codings, whose ranks
   /// ask each other for values that were too large.
   bool recordable(const Exchange& exchange, const std::vector<Stream>& streams) const {
-    return exchange.loopable() && !options.exchange.trace && options.coding == Coding{} &&
-           std::none_of(streams.begin(), streams.end(), [](const Stream& stream) { return stream.capturing(); });
+    return exchange.loopable() && !options.exchange.trace && options.coding == Coding{} && !captured(streams);
   }
 
   std::vector<Graph> recorded(Exchange& exchange) {
@@ -358,6 +408,7 @@ struct GatherScatter::Impl {
   }
 
   void start(std::vector<Stream>& streams) {
+    follow_the_last(streams);
     for (std::size_t d = 0; d < copies.size(); ++d) pack(d, streams[d]);
     if (Exchange* const exchange = current_exchange()) exchange->begin(streams);
     open = true;
@@ -368,10 +419,11 @@ struct GatherScatter::Impl {
     open = false;
     for (std::size_t d = 0; d < copies.size(); ++d) do_own(d, streams[d]);
     if (host) host->finish(streams, current, operation);
-    Exchange* const exchange = current_exchange();
-    if (!exchange) return;
-    exchange->end(streams);
-    for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
+    if (Exchange* const exchange = current_exchange()) {
+      exchange->end(streams);
+      for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
+    }
+    be_the_last(streams);
   }
 
   Communicator comm;
@@ -389,12 +441,15 @@ struct GatherScatter::Impl {
   std::vector<Values> current, uniques;
   Op operation = Op::add;
   bool open = false;
+  std::optional<SameCalls> same_calls;                                                      // of several ranks
+  std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("a gather-scatter");  // by graphs of the caller
   struct Beside {
-    explicit Beside(Device device) : stream(device), before(device), after(device) {}
+    explicit Beside(Device device) : stream(device), before(device), after(device), last(device) {}
     Stream stream;
-    Event before, after;
+    Event before, after;  // of run()
+    Event last;           // the end of the last call
   };
-  std::vector<Beside> besides;  // of run(), a device each
+  std::vector<Beside> besides;  // a device each
   /// What one of them is called with.
   struct Call {
     const Way* way;
@@ -403,9 +458,9 @@ struct GatherScatter::Impl {
     bool operator==(const Call&) const = default;
   };
   RecordedCalls<Call> calls;
-  std::set<std::pair<std::size_t, const void*>> sound;  // arrays whose memory was looked at
+  std::set<std::tuple<std::size_t, const void*, std::int64_t>> sound;  // arrays, and elements that were looked at
   std::unique_ptr<HostPacked> host;
-  Way both, gather, scatter;  // go first, with their exchanges
+  Way both, gather, scatter;
 };
 
 GatherScatter::GatherScatter(const Communicator& comm, const Machine& machine, const std::vector<SharedPoints>& points,

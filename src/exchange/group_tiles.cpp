@@ -1,7 +1,5 @@
 #include "exchange/group_tiles.hpp"
 
-#include <slipstream/error.hpp>
-
 #include "exchange/in_parallel.hpp"
 
 namespace slipstream {
@@ -35,8 +33,6 @@ class Tiler {
         room = std::min(held - 1, held * GroupTiles::capacity / wanted);
       }
     }
-    require(made_.entries.size() < std::size_t{UINT32_MAX},
-            "a device shares more points within itself than the lists of a gather-scatter hold: use more devices");
     return std::move(made_);
   }
 
@@ -122,8 +118,7 @@ void add(std::vector<T>& all, const std::vector<T>& part) {
 
 /// Behind what is there already.
 void append(GroupTiles& all, const GroupTiles& part) {
-  const auto headers = static_cast<std::uint32_t>(all.headers.size()),
-             large = static_cast<std::uint32_t>(all.large.items.size());
+  const std::uint32_t headers = counted(all.headers.size()), large = counted(all.large.items.size());
   for (std::size_t t = 1; t < part.starts.size(); ++t) all.starts.push_back(headers + part.starts[t]);
   add(all.entries, part.entries);
   add(all.bases, part.bases);
@@ -146,7 +141,8 @@ GroupTiles group_tiles(const Lists<std::uint32_t>& rows, std::int64_t block) {
     for (const GroupTiles& part : made) size += of(part).size();
     return size;
   };
-  all.entries.reserve(in_all([](const GroupTiles& t) -> const auto& { return t.entries; }));
+  // Kernels number entries by 32 bits.
+  all.entries.reserve(counted(in_all([](const GroupTiles& t) -> const auto& { return t.entries; })));
   all.bases.reserve(in_all([](const GroupTiles& t) -> const auto& { return t.bases; }));
   for (std::size_t part = 1; part < parts; ++part) {
     append(all, made[part]);

@@ -2,9 +2,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include <slipstream/error.hpp>
+
 namespace slipstream {
+
+/// As many as 32 bits count, which a device's lists are made of.
+inline std::uint32_t counted(std::size_t items) {
+  require(items <= UINT32_MAX, "a device shares " + std::to_string(items) +
+                                   " points, more than the lists of a gather-scatter hold: use more devices");
+  return static_cast<std::uint32_t>(items);
+}
 
 /// Rows of numbers, one after the other: row r is items[starts[r]] to items[starts[r + 1]].
 template <class Item>
@@ -12,7 +22,7 @@ struct Lists {
   std::vector<std::uint32_t> starts{0};
   std::vector<Item> items;
   std::size_t rows() const { return starts.size() - 1; }
-  void close() { starts.push_back(static_cast<std::uint32_t>(items.size())); }
+  void close() { starts.push_back(counted(items.size())); }
 };
 
 /// Of copies, whose number a device may take for that of a point's block.

@@ -159,6 +159,7 @@ const std::vector<Row>& table() {
       {"Refused*", "2", "2", all, "what one rank does wrong, told on the other"},
       {"*/Captured*", "2", "2", all, "graphs by a route between two processes"},
       {"Backends/StreamCapture*", "1 2", "2", all, "no messages on one rank, some on two"},
+      {"Backends/LifetimeOfSums*", "1 2", "2", all, "no message on one device, some between two"},
       {"Routes/Lifetime*", "1 2", "2", all, "ends of streams within a process and between two"},
       {"Copies*", "1", "1", all, "a count of fields that ranks do not change"},
       {"Mismatch*", "2 4", "2", all, "the rank that differs and its partner; with bystanders"},

@@ -109,14 +109,19 @@ def one_each(given: Any, devices: int) -> list[Any]:
     return found
 
 
-def packed(array: Any, values: int, dtype: str, backend: str, done: str) -> int:
+def packed(array: Any, values: int, dtype: str, backend: str, done: str, components: int = 1) -> int:
     """The address of an array of so many values, side by side, where the backend's kernels reach them. `done`: what
-    becomes of them, in the error."""
+    becomes of them, in the error. Several components are the first axis of an array of more axes than one."""
     found = describe(array)
     size = math.prod(found.shape)
     if size != values or found.format != dtype or not found.exact:
         kind = found.format if found.exact else "another format"
         raise ValueError(f"an array holds {size} values of {kind}, but {values} of {dtype} are {done}")
+    if components > 1 and len(found.shape) > 1 and found.shape[0] != components:
+        raise ValueError(
+            f"an array has the shape {found.shape}, but its first axis must be that of the {components} components: "
+            "move it there and copy the array (numpy.moveaxis, numpy.ascontiguousarray)"
+        )
     if found.on_host != (backend == "host"):
         here = "host" if found.on_host else "GPU"
         raise ValueError(f"an array lies in {here} memory, but the grid's backend is {backend}")

@@ -1,12 +1,13 @@
 """Sums over points that several elements share; NumPy, CuPy, PyTorch or other arrays."""
 
+import operator
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from slipstream.base.core import core
-from slipstream.exchange import arrays
+from slipstream.exchange import arrays, fields
 from slipstream.exchange.grid import Grid, native_streams
 
 
@@ -17,8 +18,8 @@ class GatherScatter:
     grid: whose devices take part. ids: of each point, int64, from 1; 0 where a point is shared with nobody; of any
         shape; a list with one array for each device of this rank where there are several.
     block: points of a block (say, of 64 elements); bits depend on what lies in which block and on nothing else.
-    first_block: number of the first block of this rank's device in the whole domain, or a list; by default blocks are
-        numbered through the devices in the machine's order.
+    first_block: number of the first block of this rank's device in the whole domain, or a list, on all ranks or on
+        none; by default blocks are numbered through the devices in the machine's order.
     dtype: "f64", "f32", "i64", "i32", "c128" or "c64". components: that one run combines, in one message for each pair
         of devices.
     unique: also for gather() and scatter(), Q^T and Q alone, which have lists and messages of their own.
@@ -48,17 +49,18 @@ class GatherScatter:
         **options: Any,
     ) -> None:
         self.grid, self.dtype, self.components = grid, dtype, components
-        given = ids if isinstance(ids, list | tuple) else [ids]
         self._devices = sum(device["rank"] == grid.comm.rank for device in grid.machine.devices())
-        if len(given) != self._devices:
-            raise ValueError(
-                f"ids of {len(given)} devices for the {self._devices} of this rank: give one array for each"
-            )
-        flat = [_ids_of(one) for one in given]
+        flat, firsts, problem = [], [], ""
+        try:
+            flat = self._ids_of(ids)
+            firsts = [] if first_block is None else [operator.index(first) for first in np.atleast_1d(first_block)]
+            block, components = operator.index(block), operator.index(components)
+            options["routes"] = [routes] if isinstance(routes, str) else list(routes)
+        except (TypeError, ValueError) as error:
+            problem = str(error)
+        fields.agree(grid.comm, problem, [])
         self._points = [one.size for one in flat]
-        firsts = [] if first_block is None else [first_block] if isinstance(first_block, int) else list(first_block)
         addresses = [(one.ctypes.data, one.size) for one in flat]
-        options["routes"] = [routes] if isinstance(routes, str) else list(routes)
         self._inner = core().ArrayGatherScatter(
             grid.comm, grid._grid, addresses, firsts, block, dtype, components, options, coding, unique, host_packed
         )
@@ -66,7 +68,8 @@ class GatherScatter:
 
     def run(self, values: Any, op: str = "add", stream: Any = None) -> None:
         """Q Q^T in place. values: an array, or a list with one for each device of this rank: components, then points as
-        the ids have them, rows packed. op: "add", "multiply", "min" or "max". stream: the caller's, or a list; the
+        the ids have them, rows packed; where there are several components, they are the first axis, or all is flat in
+        that order. op: "add", "multiply", "min" or "max", the same on all ranks. stream: the caller's, or a list; the
         result is there for its next work, NumPy arrays hold it when run returns. Other arrays may come with each
         call."""
         self._inner.run(self._addresses(values), op, self._natives(stream))
@@ -139,16 +142,27 @@ class GatherScatter:
     def _packed(self, values: Any, counts: list[int], what: str) -> list[int]:
         given = arrays.one_each(values, self._devices)
         return [
-            arrays.packed(array, count * self.components, self.dtype, self.grid.backend, what)
+            arrays.packed(array, count * self.components, self.dtype, self.grid.backend, what, self.components)
             for array, count in zip(given, counts, strict=True)
         ]
 
     def _natives(self, stream: Any) -> Any:
         return native_streams(self.grid, stream)
 
+    def _ids_of(self, ids: Any) -> list[Any]:
+        given = ids if isinstance(ids, list | tuple) else [ids]
+        if len(given) != self._devices:
+            raise ValueError(
+                f"ids of {len(given)} devices for the {self._devices} of this rank: give one array for each"
+            )
+        return [_flat(one) for one in given]
 
-def _ids_of(given: Any) -> Any:
-    found = np.asarray(given)
+
+def _flat(ids: Any) -> Any:
+    found = np.asarray(ids)
     if found.dtype.kind not in "iu":
         raise ValueError(f"ids are whole numbers, not of {found.dtype}")
+    most = np.iinfo(np.int64).max
+    if found.dtype.kind == "u" and found.size and found.max() > most:
+        raise ValueError(f"a point has the id {found.max()}, and ids are at most {most}: number points from 1")
     return np.ascontiguousarray(found, np.int64).reshape(-1)

@@ -25,10 +25,15 @@ class ArrayGatherScatter {
   ArrayGatherScatter(const Communicator& comm, const Grid& grid, const Ids& ids,
                      const std::vector<std::int64_t>& first_blocks, std::int64_t block, GatherScatterOptions options)
       : streams_(grid.machine(), grid.rank()) {
-    const std::vector<std::int64_t> firsts = first_blocks.empty() ? numbered(comm, ids, block) : first_blocks;
-    require(firsts.size() == ids.size(), "first_block of a gather-scatter is given for " +
-                                             std::to_string(firsts.size()) + " devices, and ids for " +
-                                             std::to_string(ids.size()));
+    on_all_ranks(comm, [&] {
+      require(first_blocks.empty() || first_blocks.size() == ids.size(),
+              "first_block of a gather-scatter is given for " + std::to_string(first_blocks.size()) +
+                  " devices, and ids for " + std::to_string(ids.size()) + ": give one for each");
+    });
+    const bool given = !first_blocks.empty();
+    require(comm.all(given) || comm.all(!given),
+            "first_block of a gather-scatter is given on some ranks and not on others: give it on all or on none");
+    const std::vector<std::int64_t> firsts = given ? first_blocks : numbered(comm, ids, block);
     std::vector<SharedPoints> points;
     for (std::size_t d = 0; d < ids.size(); ++d) {
       points.push_back({{reinterpret_cast<const std::int64_t*>(ids[d].first), ids[d].second}, firsts[d], block});

@@ -2,8 +2,13 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <chrono>
+#include <limits>
 #include <memory>
 #include <random>
+#include <thread>
+
+#include <slipstream/device/host/launch.hpp>
 
 #include "support/failing_allocations.hpp"
 #include "support/gather_scatter_rig.hpp"
@@ -192,6 +197,61 @@ TEST_P(GatherScatterOn, CountsTheElementsAtEachVertex) {
       ASSERT_EQ(arrays.here[d].data()[n], domain.ids[static_cast<std::size_t>(dealt.point(d, n))] ? 8 : 1);
 }
 
+/// Whichever copy it is, on whichever device.
+TEST_P(GatherScatterOn, KeepsNanInTheSmallestAndTheLargest) {
+  const std::int64_t blocks = 2 * machine->devices();
+  Domain domain{blocks, {}};
+  for (std::int64_t n = 0; n < domain.points(); ++n) domain.ids.push_back(n % block_points + 1);
+  const Dealt dealt(domain, *machine, comm.rank());
+  const auto gs = made(dealt, {});
+  Arrays<double> arrays(dealt, streams, 1);
+  for (const Op op : {Op::min, Op::max}) {
+    for (std::size_t d = 0; d < dealt.devices(); ++d) {
+      for (std::size_t n = 0; n < dealt.count(d); ++n) {
+        const std::int64_t point = dealt.point(d, n), block = point / block_points, id = point % block_points;
+        arrays.here[d].data()[n] = id % 2 && id % blocks == block ? std::numeric_limits<double>::quiet_NaN() : 1.0;
+      }
+      copy(streams[d], arrays.there[d].data(), arrays.here[d].data(), arrays.here[d].bytes());
+    }
+    gs->run(streams, arrays.all, op);
+    arrays.fetch(streams);
+    for (std::size_t d = 0; d < dealt.devices(); ++d)
+      for (std::size_t n = 0; n < dealt.count(d); ++n) {
+        const std::int64_t id = dealt.point(d, n) % block_points;
+        EXPECT_EQ(std::isnan(arrays.here[d].data()[n]), id % 2 != 0) << id;
+      }
+  }
+}
+
+/// The first of them late on one device: what it sends is not overwritten by the second.
+TEST_P(GatherScatterOn, FollowsItsLastCallOnOtherStreams) {
+  if (std::get<0>(GetParam()) != Backend::host) GTEST_SKIP() << "the pause is one of the host's streams";
+  const Domain domain = Domain::random(4 * machine->devices(), 15);
+  const Dealt dealt(domain, *machine, comm.rank());
+  const auto gs = made(dealt, {});
+  std::vector<Stream> others;
+  for (const Stream& stream : streams) others.emplace_back(stream.device());
+  Arrays<double> one(dealt, streams, 1), other(dealt, streams, 1);
+  for (int round = 1; round < 6; ++round) {
+    one.fill(dealt, streams, 2 * round);
+    other.fill(dealt, others, 2 * round + 1);
+    if (comm.rank() == 0)
+      detail::submit(streams[0].impl(), [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    if (round % 2) {
+      gs->run(streams, one.all);
+    } else {
+      gs->start(streams, one.all);
+      gs->finish(streams);
+    }
+    gs->run(others, other.all);
+    one.fetch(streams);
+    other.fetch(others);
+    gs->check();
+    expect_right(domain, dealt, one, 2 * round, Op::add);
+    expect_right(domain, dealt, other, 2 * round + 1, Op::add);
+  }
+}
+
 TEST_P(GatherScatterOn, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
   const Domain domain = Domain::random(2 * machine->devices(), 11);
   const Dealt dealt(domain, *machine, comm.rank());
@@ -231,6 +291,21 @@ class GatherScatterOfSomeDevices : public GatherScatterOn {
   }
 };
 
+/// Of order 1: the corners of a box of elements whose extents have no common factor, numbered as a mesh is.
+TEST_P(GatherScatterOfSomeDevices, CombinesABoxOfElements) {
+  const Extent elements{30, 31, 37};
+  Domain domain{0, {}};
+  for (std::int64_t e = 0; e < volume(elements); ++e)
+    for (int corner = 0; corner < 8; ++corner) {
+      const Extent at{e % elements[0] + (corner & 1), e / elements[0] % elements[1] + (corner >> 1 & 1),
+                      e / (elements[0] * elements[1]) + (corner >> 2)};
+      domain.ids.push_back(1 + at[0] + (elements[0] + 1) * (at[1] + (elements[1] + 1) * at[2]));
+    }
+  domain.blocks = static_cast<std::int64_t>(domain.ids.size()) / block_points + 1;
+  domain.ids.resize(static_cast<std::size_t>(domain.points()), 0);
+  check_all<std::int32_t>(domain, 1, {Op::add});
+}
+
 TEST_P(GatherScatterOfSomeDevices, CombinesAThousandCopies) {
   check_all<double>(of_many_copies(311, 19), 1, {Op::add, Op::min});
   check_all<float>(of_many_copies(64, 23), 2, {Op::add});
@@ -242,9 +317,12 @@ TEST_P(GatherScatterOfSomeDevices, RoundsWhatBlocksShareInFlightOrNot) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOfSomeDevices,
-                         testing::Combine(testing::Values(Backend::host),
+                         testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range<std::size_t>(0, ways_of_some_devices().size())),
-                         [](const auto& info) { return ways_of_some_devices()[std::get<1>(info.param)].name; });
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_" +
+                                  ways_of_some_devices()[std::get<1>(info.param)].name;
+                         });
 
 /// So many that threads share the set-up of each of two devices.
 class GatherScatterOfManyPoints : public GatherScatterOfSomeDevices {};
@@ -339,6 +417,99 @@ TEST_F(GatherScatterRefuses, WhatDoesNotFitItsCalls) {
             "a gather-scatter of complex numbers (c128) has no smallest or largest: choose add or multiply");
   EXPECT_NE(error_of([&] { gs.run(streams, arrays, Op::copy); }).find("needs an operation"), std::string::npos);
   EXPECT_NE(error_of([&] { gs.finish(streams); }).find("was not started"), std::string::npos);
+}
+
+TEST_F(GatherScatterRefuses, AStreamOfAnotherDevice) {
+  const Machine two = machine_here(Backend::host, 2);
+  const std::vector<std::int64_t> ids{1, 1, 2};
+  const std::int64_t first = 2 * comm.rank();
+  GatherScatter gs(comm, two, {{ids, first, block_points}, {ids, first + 1, block_points}});
+  std::vector<Stream> streams;
+  for (const int device : two.devices_of_rank(comm.rank())) streams.emplace_back(two.device(device).local);
+  Buffer<double> one(streams[0].device(), 3), other(streams[1].device(), 3);
+  std::swap(streams[0], streams[1]);
+  EXPECT_NE(error_of([&] {
+              gs.run(streams, {{one.data(), 0}, {other.data(), 0}});
+            })
+                .find("stream 0 of a gather-scatter is on " + to_string(other.device()) + ", not on " +
+                      to_string(one.device())),
+            std::string::npos);
+}
+
+TEST_F(GatherScatterRefuses, ComponentsThatWouldLieInOneAnother) {
+  const std::vector<std::int64_t> ids{1, 1, 2};
+  GatherScatterOptions options;
+  options.components = 2;
+  options.unique = true;
+  GatherScatter gs(comm, machine, {{ids, comm.rank(), block_points}}, options);
+  std::vector<Stream> streams;
+  streams.emplace_back(machine.device(comm.rank()).local);
+  Buffer<double> values(streams[0].device(), 6), unique(streams[0].device(), 4);
+  for (const std::int64_t stride : {1, 2, -3})
+    EXPECT_NE(error_of([&] {
+                gs.run(streams, {{values.data(), stride}});
+              })
+                  .find("array 0 of a gather-scatter has a stride of " + std::to_string(stride) +
+                        " values from one component to the next, each of which has 3"),
+              std::string::npos);
+  if (comm.size() > 1) return;
+  EXPECT_NE(error_of([&] {
+              gs.gather(streams, {{values.data(), 3}}, {{unique.data(), 1}});
+            }).find("array 0 of unique values of a gather-scatter has a stride of 1"),
+            std::string::npos);
+}
+
+/// An address that was looked at once is looked at again where more of it is read.
+TEST_F(GatherScatterRefuses, AStrideThatLeadsOutOfAnArray) {
+  const Backend backend = backends_here().back();
+  if (backend == Backend::host) GTEST_SKIP() << "memory of the host has no bounds that can be asked for";
+  const Machine gpus = machine_here(backend, 1);
+  const std::vector<std::int64_t> ids{1, 1, 2};
+  GatherScatterOptions options;
+  options.components = 2;
+  GatherScatter gs(comm, gpus, {{ids, comm.rank(), block_points}}, options);
+  std::vector<Stream> streams;
+  streams.emplace_back(gpus.device(gpus.devices_of_rank(comm.rank())[0]).local);
+  Buffer<double> values(streams[0].device(), 6);
+  gs.run(streams, {{values.data(), 3}});
+  EXPECT_NE(error_of([&] {
+              gs.run(streams, {{values.data(), std::int64_t{1} << 40}});
+            }).find("array 0 of a gather-scatter"),
+            std::string::npos);
+}
+
+/// Of calls of one kind, one after the other: the first is compared, and the object works on.
+TEST_F(GatherScatterRefuses, AnotherOperationOrCallOnOneRank) {
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const bool last = comm.rank() == comm.size() - 1;
+  const std::vector<std::int64_t> ids{1, 1, 2};
+  GatherScatterOptions options;
+  options.unique = true;
+  options.exchange.wait_limit = 5;
+  GatherScatter gs(comm, machine, {{ids, comm.rank(), block_points}}, options);
+  std::vector<Stream> streams;
+  streams.emplace_back(machine.device(comm.rank()).local);
+  Buffer<double> values(streams[0].device(), 3), unique(streams[0].device(), 3);
+  const auto run = [&](Op op) {
+    std::fill_n(values.data(), 3, 1.0);
+    gs.run(streams, {{values.data(), 0}}, op);
+    streams[0].synchronize();
+    return values.data()[0];
+  };
+  EXPECT_EQ(error_of([&] { run(last ? Op::max : Op::add); }),
+            "the ranks call a gather-scatter differently: some run (add) as call 1, others run (max) as call 1; all "
+            "must make the same calls with the same operations");
+  EXPECT_EQ(run(Op::add), 2 * comm.size());
+  EXPECT_EQ(run(Op::max), 1);
+  const std::vector<GatherScatter::Array> here{{values.data(), 0}}, there{{unique.data(), 0}};
+  const std::string said = error_of([&] {
+    if (last) {
+      gs.scatter(streams, there, here);
+    } else {
+      gs.gather(streams, here, there, Op::min);
+    }
+  });
+  EXPECT_NE(said.find("some gather (min) as call 4, others scatter as call 4"), std::string::npos) << said;
 }
 
 TEST_F(GatherScatterRefuses, MorePointsThanIndicesHave) {

@@ -3,10 +3,13 @@
 
 #include <optional>
 
+#include <slipstream/block_sums.hpp>
+#include <slipstream/gather_scatter.hpp>
 #include <slipstream/launch.hpp>
 #include <slipstream/signal.hpp>
 
 #include "support/exchange_rig.hpp"
+#include "support/on_devices.hpp"
 
 namespace slipstream {
 namespace {
@@ -141,6 +144,90 @@ INSTANTIATE_TEST_SUITE_P(Routes, Lifetime,
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) {
                            return to_string(std::get<0>(info.param)) + "_" + all_ways()[std::get<1>(info.param)].name;
+                         });
+
+/// What devices combine by themselves, also where there is one and no message.
+class LifetimeOfSums : public OnDevices {
+ protected:
+  void SetUp() override {
+    OnDevices::SetUp();
+    if (IsSkipped()) return;
+    here.emplace(machine());
+    const std::vector<int> devices = here->devices_of_rank(comm.rank());
+    std::vector<SharedPoints> points;
+    std::vector<std::vector<std::int64_t>> blocks;
+    for (const int device : devices) {
+      points.push_back({ids, 2 * device, 2});
+      blocks.push_back({2 * device, 2 * device + 1});
+      streams.emplace_back(here->device(device).local);
+      values.emplace_back(streams.back().device(), ids.size());
+      results.emplace_back(streams.back().device(), 1);
+      fill(streams.back(), values.back().data(), 0, values.back().bytes());
+      streams.back().synchronize();
+      arrays.push_back({values.back().data(), 0});
+      parts.push_back(values.back().data());
+      sums.push_back(results.back().data());
+    }
+    gather_scatter.emplace(comm, *here, points);
+    block_sums.emplace(comm, *here, blocks);
+    run();
+    for (Stream& stream : streams) stream.synchronize();
+  }
+
+  void run() {
+    gather_scatter->run(streams, arrays);
+    block_sums->run(streams, parts, sums);
+  }
+
+  const std::vector<std::int64_t> ids{1, 2, 2, 3};
+  std::optional<Machine> here;
+  std::vector<Stream> streams;
+  std::vector<Buffer<double>> values, results;
+  std::vector<GatherScatter::Array> arrays;
+  std::vector<const double*> parts;
+  std::vector<double*> sums;
+  std::optional<GatherScatter> gather_scatter;
+  std::optional<BlockSums> block_sums;
+};
+
+TEST_P(LifetimeOfSums, AGatherScatterEndsAfterWhatItQueued) {
+  for (Stream& stream : streams) launch_teams(stream, 1, 1, 0, Delay{50'000'000});
+  gather_scatter->run(streams, arrays);
+  gather_scatter.reset();
+  for (const Stream& stream : streams) EXPECT_TRUE(stream.idle()) << to_string(stream.device());
+}
+
+TEST_P(LifetimeOfSums, ASumOverBlocksEndsAfterWhatItQueued) {
+  for (Stream& stream : streams) launch_teams(stream, 1, 1, 0, Delay{50'000'000});
+  block_sums->run(streams, parts, sums);
+  block_sums.reset();
+  for (const Stream& stream : streams) EXPECT_TRUE(stream.idle()) << to_string(stream.device());
+}
+
+TEST_P(LifetimeOfSums, AGraphIsNotReplayedAfterTheirEnd) {
+  if (gather_scatter->exchange() && !gather_scatter->exchange()->capturable()) GTEST_SKIP() << "driven by the host";
+  const auto refused = [&](const auto& record, const auto& end, const std::string& what) {
+    for (Stream& stream : streams) stream.begin_capture();
+    record();
+    std::vector<Graph> graphs;
+    for (Stream& stream : streams) graphs.push_back(stream.end_capture());
+    for (std::size_t i = 0; i < streams.size(); ++i) graphs[i].launch(streams[i]);
+    end();
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      EXPECT_TRUE(streams[i].idle());
+      EXPECT_NE(error_of([&] { graphs[i].launch(streams[i]); }).find("holds " + what + " was launched after the end"),
+                std::string::npos);
+    }
+  };
+  refused([&] { gather_scatter->run(streams, arrays); }, [&] { gather_scatter.reset(); }, "a gather-scatter");
+  if (!block_sums->capturable()) GTEST_SKIP() << "the host adds up what devices have";
+  refused([&] { block_sums->run(streams, parts, sums); }, [&] { block_sums.reset(); }, "a sum over blocks");
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, LifetimeOfSums,
+                         testing::Combine(testing::ValuesIn(backends_here()), testing::Values(1, 2)),
+                         [](const auto& info) {
+                           return to_string(std::get<0>(info.param)) + "_by_" + std::to_string(std::get<1>(info.param));
                          });
 
 }  // namespace

@@ -192,6 +192,56 @@ def test_two_ranks_combine_what_they_share(tmp_path: Path) -> None:
     assert sorted(result.stdout.split("\n")) == ["", "right on rank 0", "right on rank 1"]
 
 
+BAD_ON_ONE = """
+import sys, numpy as np, slipstream as ss
+from arrays import grid_of
+grid = grid_of((8, 8, 8))
+ids, bad = np.asarray([1, 2, 3]), grid.comm.rank == 1
+cases = [
+    ("ids of 2 devices for the 1 of this rank", lambda: ss.GatherScatter(grid, [ids, ids] if bad else ids)),
+    ("rank 1: ids are whole numbers, not of float64", lambda: ss.GatherScatter(grid, ids * 1.0 if bad else ids)),
+    ("rank 1: a point has the id 18446744073709551615, and ids are at most 9223372036854775807",
+        lambda: ss.GatherScatter(grid, np.asarray([1, 2**64 - 1], np.uint64) if bad else ids)),
+    ("cannot be interpreted as an integer", lambda: ss.GatherScatter(grid, ids, 1.5 if bad else 1)),
+    ("first_block of a gather-scatter is given for 2 devices, and ids for 1: give one for each",
+        lambda: ss.GatherScatter(grid, ids, 3, first_block=[1, 2] if bad else 0)),
+    ("first_block of a gather-scatter is given on some ranks and not on others",
+        lambda: ss.GatherScatter(grid, ids, 3, first_block=1 if bad else None)),
+    ("some run (add) as call 1, others run (max) as call 1",
+        lambda: ss.GatherScatter(grid, ids).run(np.ones(3), "max" if bad else "add")),
+]
+for said, call in cases:
+    try:
+        call()
+        sys.exit(f"not refused: {said}")
+    except (ValueError, RuntimeError) as error:
+        assert said in str(error), str(error)
+u = np.ones(3)
+ss.GatherScatter(grid, ids, 3).run(u)
+assert u.tolist() == [2, 2, 2]
+sys.stdout.write(f"refused on rank {grid.comm.rank}\\n")
+"""
+
+
+def test_what_one_rank_does_wrong_is_refused_on_all(tmp_path: Path) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text(BAD_ON_ONE)
+    result = run_on(2, path)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.split("\n")) == ["", "refused on rank 0", "refused on rank 1"]
+
+
+def test_components_are_the_first_axis() -> None:
+    ids, rows = np.asarray([[1, 2], [1, 3]]), np.arange(12.0).reshape(3, 2, 2)
+    with ss.GatherScatter(grid_of(), ids, components=3) as gs:
+        for array in (rows.copy(), rows.reshape(-1).copy(), rows.reshape(3, 4).copy()):
+            gs.run(array)
+            np.testing.assert_array_equal(array.reshape(3, 4), by_numpy(ids.reshape(-1), rows.reshape(3, 4)))
+        for wrong in (np.ones((4, 3)), np.ones((2, 2, 3))):
+            with pytest.raises(ValueError, match="its first axis must be that of the 3 components"):
+                gs.run(wrong)
+
+
 def test_example_runs() -> None:
     result = run_on(2, ROOT / "examples" / "gather_scatter.py")
     assert result.returncode == 0, result.stderr

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "exchange/group_tiles.hpp"
+#include "support/error_text.hpp"
 
 namespace slipstream {
 namespace {
@@ -116,6 +117,11 @@ TEST(GroupTiles, HoldGroupsWhoseCopiesLieFarApart) {
     rows.close();
   }
   EXPECT_GT(expect_each_once(rows), 0u);  // those of 60 copies
+}
+
+TEST(GroupTiles, AreRefusedWhereIndicesDoNotReach) {
+  EXPECT_EQ(counted(UINT32_MAX), UINT32_MAX);
+  EXPECT_NE(error_of([] { counted(std::size_t{1} << 32); }).find("shares 4294967296 points"), std::string::npos);
 }
 
 }  // namespace
