@@ -7,6 +7,8 @@ from slipstream.base.core import core
 
 #: Large enough not to fit a cache.
 PROBE_BYTES = 256_000_000
+#: Large enough that the start of a kernel does not count.
+LEAST_PROBE_BYTES = 1_000_000
 #: Routes that a throttle slows.
 SLOWED = frozenset({"staged", "gpu_mpi"})
 
@@ -40,12 +42,12 @@ def cells_per_device(plan: dict[str, Any], devices: int) -> list[int]:
     return cells
 
 
-def measure_memory(devices: list[dict[str, Any]], probe_bytes: int = PROBE_BYTES) -> float:
-    """Copy rate of one device, measured on all ranks at once. Collective."""
+def measure_memory(devices: list[dict[str, Any]], probe_bytes: int = PROBE_BYTES, seconds: float = 0.3) -> float:
+    """Copy rate of one device for arrays of `probe_bytes`, measured on all ranks at once. Collective."""
     module = core()
     mine = [device for device in devices if device["rank"] == module.rank()]
     module.barrier()
-    rate = module.copy_bandwidth(mine[0]["backend"], probe_bytes, 0.3, mine[0]["index"])
+    rate = module.copy_bandwidth(mine[0]["backend"], probe_bytes, seconds, mine[0]["index"])
     # Virtual devices of a rank share its threads; GPUs do not.
     shared_by = len(mine) if mine[0]["backend"] == "host" else 1
     return float(module.broadcast(repr(rate / shared_by), 0))
@@ -58,10 +60,12 @@ def predict(machine: Any, plan: dict[str, Any], overlap: str, throttle: str | No
     """
     devices = machine.devices()
     rates = [device["memory_gb_per_s"] for device in devices]
+    cells = cells_per_device(plan, len(devices))
     measured = machine.discovered and not all(rates)
     if measured:
-        rates = [measure_memory(devices)] * len(devices)
-    cells = cells_per_device(plan, len(devices))
+        # What fits a cache is predicted by the rate of what fits a cache, and in no more time than a run of it takes.
+        moved = max(cells) * plan["bytes_per_cell"]
+        rates = [measure_memory(devices, min(max(moved // 2, LEAST_PROBE_BYTES), PROBE_BYTES), 0.05)] * len(devices)
     compute = max((c * plan["bytes_per_cell"] / (r * 1e9) for c, r in zip(cells, rates, strict=True) if r), default=0.0)
     outgoing = [0.0] * len(devices)
     slowed: dict[tuple[int, int], float] = {}
