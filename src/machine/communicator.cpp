@@ -17,6 +17,7 @@
 #include <slipstream/error.hpp>
 
 #include "machine/end.hpp"
+#include "machine/patience.hpp"
 
 namespace slipstream {
 
@@ -29,6 +30,20 @@ void check_mpi(int code, const std::string& what) {
 }
 
 namespace {
+
+/// Begins what all ranks do together, and waits for its end without keeping a core from the ranks that are waited for,
+/// as MPI itself does.
+template <class Begin>
+void collect(Begin begin, const char* what) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(begin(&request), what);
+  const auto over = [&] {
+    int flag = 0;
+    check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), what);
+    return flag != 0;
+  };
+  asked_until(over, std::numeric_limits<double>::infinity());
+}
 
 bool mpi_alive() {
   int started = 0, ended = 0;
@@ -178,7 +193,7 @@ Communicator::Communicator(MPI_Comm comm) {
   int between = 0;
   check_mpi(MPI_Comm_test_inter(comm, &between), "inspect a communicator");
   require(!between, "an intercommunicator cannot be used: merge it first (MPI_Intercomm_merge)");
-  check_mpi(MPI_Comm_dup(comm, &comm_), "duplicate a communicator");
+  collect([&](MPI_Request* request) { return MPI_Comm_idup(comm, &comm_, request); }, "duplicate a communicator");
   owned_ = std::shared_ptr<MPI_Comm>(new MPI_Comm(comm_), free_duplicate);
   duplicates().insert(owned_.get());
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "set an error handler");
@@ -186,27 +201,35 @@ Communicator::Communicator(MPI_Comm comm) {
   check_mpi(MPI_Comm_size(comm_, &size_), "tell the number of ranks");
 }
 
-void Communicator::barrier() const { check_mpi(MPI_Barrier(comm_), "wait for all ranks"); }
+void Communicator::barrier() const {
+  collect([&](MPI_Request* request) { return MPI_Ibarrier(comm_, request); }, "wait for all ranks");
+}
 
 double Communicator::max(double value) const {
   // MPI_MAX leaves open what becomes of NaN, and a residual that went wrong must not get lost.
   const double lowest = -std::numeric_limits<double>::infinity();
   const double mine[2] = {std::isnan(value) ? 1.0 : 0.0, std::isnan(value) ? lowest : value};
   double all[2] = {};
-  check_mpi(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, comm_), "take the maximum over ranks");
+  collect([&](MPI_Request* request) { return MPI_Iallreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, comm_, request); },
+          "take the maximum over ranks");
   return all[0] > 0 ? std::numeric_limits<double>::quiet_NaN() : all[1];
 }
 
 double Communicator::sum_in_rank_order(double value) const {
   std::vector<double> values(size_);
-  check_mpi(MPI_Allgather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, comm_), "gather numbers of all ranks");
+  collect(
+      [&](MPI_Request* request) {
+        return MPI_Iallgather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, comm_, request);
+      },
+      "gather numbers of all ranks");
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
 bool Communicator::all(bool value) const {
   const int mine = value;
   int every = 0;
-  check_mpi(MPI_Allreduce(&mine, &every, 1, MPI_INT, MPI_LAND, comm_), "ask all ranks");
+  collect([&](MPI_Request* request) { return MPI_Iallreduce(&mine, &every, 1, MPI_INT, MPI_LAND, comm_, request); },
+          "ask all ranks");
   return every != 0;
 }
 
@@ -215,10 +238,12 @@ std::string Communicator::broadcast(const std::string& text, int root) const {
           "rank " + std::to_string(root) + " cannot broadcast: there are " + std::to_string(size_) + " ranks");
   std::string result = text;
   std::int64_t bytes = static_cast<std::int64_t>(text.size());
-  check_mpi(MPI_Bcast(&bytes, 1, MPI_INT64_T, root, comm_), "broadcast the size of a text");
+  collect([&](MPI_Request* request) { return MPI_Ibcast(&bytes, 1, MPI_INT64_T, root, comm_, request); },
+          "broadcast the size of a text");
   const int size = message_size(bytes);
   result.resize(size);
-  check_mpi(MPI_Bcast(result.data(), size, MPI_CHAR, root, comm_), "broadcast a text");
+  collect([&](MPI_Request* request) { return MPI_Ibcast(result.data(), size, MPI_CHAR, root, comm_, request); },
+          "broadcast a text");
   return result;
 }
 
@@ -229,8 +254,11 @@ std::vector<std::string> Communicator::all_gather(const std::string& mine) const
   std::vector<int> starts(size_, 0);
   std::partial_sum(counts.begin(), counts.end() - 1, starts.begin() + 1);
   std::string text(starts.back() + counts.back(), '\0');
-  check_mpi(
-      MPI_Allgatherv(mine.data(), counts[rank_], MPI_CHAR, text.data(), counts.data(), starts.data(), MPI_CHAR, comm_),
+  collect(
+      [&](MPI_Request* request) {
+        return MPI_Iallgatherv(mine.data(), counts[rank_], MPI_CHAR, text.data(), counts.data(), starts.data(),
+                               MPI_CHAR, comm_, request);
+      },
       "gather texts of all ranks");
   std::vector<std::string> result(size_);
   for (int rank = 0; rank < size_; ++rank) result[rank] = text.substr(starts[rank], counts[rank]);
@@ -239,7 +267,11 @@ std::vector<std::string> Communicator::all_gather(const std::string& mine) const
 
 std::vector<std::int64_t> Communicator::all_gather(std::int64_t mine) const {
   std::vector<std::int64_t> result(size_);
-  check_mpi(MPI_Allgather(&mine, 1, MPI_INT64_T, result.data(), 1, MPI_INT64_T, comm_), "gather numbers of all ranks");
+  collect(
+      [&](MPI_Request* request) {
+        return MPI_Iallgather(&mine, 1, MPI_INT64_T, result.data(), 1, MPI_INT64_T, comm_, request);
+      },
+      "gather numbers of all ranks");
   return result;
 }
 

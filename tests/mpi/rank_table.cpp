@@ -210,7 +210,7 @@ const std::vector<Row>& table() {
       {"Lbm/Sameness*_f32", "2", "2", to_four, "cut in two"},
       {"Lbm/Sameness*_d2q9_*_f64", none, none, to_four,
        "a plane has no corners but those of two axes: as in f32 on two ranks"},
-      {"Lbm/Sameness*_f64", "4", none, to_four, "cut along two axes: corners on other ranks"},
+      {"Lbm/Sameness*_f64", "4", none, to_four, "cut along two axes: corners on other ranks; a third of the ways each"},
       {"HostAgainstCuda*", "1", "1", all, "two backends of one process"},
       {"Lbm/Sums*", "2 4", "2", to_four, "sums over any cut"},
       {"Mass*", "2 4", "2", all, "sums over any cut"},

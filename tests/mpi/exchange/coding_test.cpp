@@ -103,6 +103,12 @@ struct ByHand {
     const int salt = at_target && !one_field ? 1000 : 0;
     return filled(shape(at_target, id), source.type, id, round + salt, all_numbers());
   }
+  /// What a transfer's block held, made once for all of its transfers.
+  const Numbers& sent(std::map<std::int64_t, Numbers>& made, const Transfer& t, int round) const {
+    const auto [found, is_new] = made.try_emplace(t.source_block);
+    if (is_new) found->second = before(false, t.source_block, round);
+    return found->second;
+  }
   double arriving(double value) const { return coded ? rounded(cast, value) : value; }
 
   /// A cell's own value comes where its own block does.
@@ -118,9 +124,10 @@ struct ByHand {
       own_is_in[id].assign(result[id].size(), 0);
       touched[id].assign(result[id].size(), 0);
     }
+    std::map<std::int64_t, Numbers> given;
     for (const Transfer& t : transfers) {
       if (!result.contains(t.target_block)) continue;
-      const Numbers values = before(false, t.source_block, round);
+      const Numbers& values = sent(given, t, round);
       each_pair(t, [&](std::size_t in, std::size_t out) {
         const double value = arriving(values[in]);
         if (t.op == Op::copy) {
@@ -170,10 +177,11 @@ struct ByHand {
 
   /// Adds the differences of what is decoded from what this rank sends, by pairs of devices.
   void add_errors(int round, std::map<std::pair<int, int>, ErrorsByHand>& errors) const {
+    std::map<std::int64_t, Numbers> given;
     for (const Transfer& t : pattern.transfers(from, source.components, source.ghost, from.rank())) {
       const std::pair pair{from.block(t.source_block).device, to.block(t.target_block).device};
       if (from.machine().device(pair.first).rank != from.rank()) continue;
-      const Numbers values = before(false, t.source_block, round);
+      const Numbers& values = sent(given, t, round);
       each_pair(t, [&](std::size_t in, std::size_t) {
         const double difference = rounded(cast, values[in]) - values[in];
         if (!std::isfinite(difference)) return;

@@ -88,7 +88,7 @@ double seconds_a_step(const Communicator& comm, const TuneOptions& how, const st
   const double guess = timed(std::max(1, how.warm_ups));
   const auto steps = static_cast<std::int64_t>(std::clamp(trial_seconds / std::max(guess, 1e-9), 4.0, 400.0));
   double best = std::numeric_limits<double>::infinity();
-  for (int trial = 0; trial < 3; ++trial) best = std::min(best, timed(steps));
+  for (int trial = 0; trial < std::min(how.trials, 3); ++trial) best = std::min(best, timed(steps));
   return best;
 }
 

@@ -1,13 +1,24 @@
 // The same case gives the same bits however it is cut, stored, routed and overlapped.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 
+#include "mpi/rank_table.hpp"
 #include "support/lbm_flows.hpp"
 
 namespace slipstream::lbm {
 namespace {
+
+/// Two ranks run each flow in every way; more, to whom cuts along two axes are new, each way with a third of the flows.
+bool is_run(const Flow& flow, std::size_t way, int ranks) {
+  if (ranks <= 2 || ranks::column_here() == ranks::Column::every) return true;
+  const auto found = std::find_if(flows.begin(), flows.end(),
+                                  [&](const Flow& other) { return std::string_view(other.name) == flow.name; });
+  return (static_cast<std::size_t>(found - flows.begin()) + way) % 3 == 0;
+}
 
 class Sameness : public testing::TestWithParam<std::tuple<Flow, Backend, DType>> {};
 
@@ -17,8 +28,10 @@ TEST_P(Sameness, OfAllBitsHoweverAFlowIsRun) {
   const Options o = flow.options(precision);
   const auto alone =
       world.rank() == 0 ? run(self, o, {"alone", backend}, flow.obstacles, 25) : std::vector<std::byte>{};
-  for (const Way& way : ways(backend)) {
-    if (!suits(way, o)) continue;
+  const std::vector<Way> all = ways(backend);
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const Way& way = all[n];
+    if (!suits(way, o) || !is_run(flow, n, world.size())) continue;
     const auto cut = run(world, o, way, flow.obstacles, 25);
     if (world.rank() != 0) continue;
     ASSERT_EQ(cut.size(), alone.size());

@@ -30,8 +30,16 @@ class MeasuredRim : public testing::TestWithParam<Backend> {
   Options measured(Options o) const {
     o.grid.partition.blocks_per_device = {2, 1, 1};
     o.tune_rim = true;
-    o.tune.emplace().cache_folder = folder;
+    o.tune.emplace(quick_look());
     return o;
+  }
+  /// What is chosen matters less than that all choose it.
+  TuneOptions quick_look() const {
+    TuneOptions how;
+    how.cache_folder = folder;
+    how.warm_ups = 1;
+    how.trials = 1;
+    return how;
   }
 
   /// After 25 steps.
@@ -257,7 +265,7 @@ class MeasuredTiles : public MeasuredRim {
     o.walls.clear();
     o.force = {2e-4, -1e-4, 5e-5};
     o.grid.partition.blocks_per_device = {2, 1, 1};
-    o.tune.emplace().cache_folder = folder;
+    o.tune.emplace(quick_look());
     return o;
   }
 };
