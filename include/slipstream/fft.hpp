@@ -129,8 +129,9 @@ struct FftProcessGrids {
 class Fft {
  public:
   /// Throws Error where an extent is below 1, the process grid does not have as many places as there are devices or is
-  /// both given and to be measured, the type has no Fourier transform, the library for it is missing, or the transforms
-  /// are wrong where FftOptions::verify asks.
+  /// both given and to be measured, the type has no Fourier transform, the library for it is missing, a device has no
+  /// room for the plan (with the largest transform that fits), or the transforms are wrong where FftOptions::verify
+  /// asks.
   Fft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options = {});
   ~Fft();
   Fft(Fft&&) noexcept;

@@ -3,6 +3,7 @@
 
 #include "fft/impl.hpp"
 #include "fft/radix_stores.hpp"
+#include "fft/room.hpp"
 #include "machine/agree.hpp"
 
 namespace slipstream {
@@ -166,6 +167,7 @@ Fft::Impl::Impl(const Communicator& c, const Machine& m, const Extent& cells, Ff
     for (const Device device : local)
       if (const std::string why = fft::missing(device.backend); !why.empty())
         throw Error("Fourier transforms on " + to_string(device) + ": " + why);
+    fft::require_room(machine, devices, cells, options);
   });
   tuning.options = options.exchange;
   tuning.source = "rules";

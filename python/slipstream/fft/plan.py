@@ -50,7 +50,7 @@ class Plan:
         they do not come back, or the sums of squares on both sides differ (Parseval).
     routes, options: as Exchange has them.
 
-    Raises RuntimeError where a device has no room for it (memory()), with the largest cube that would fit.
+    Raises RuntimeError where a device has no room for it (memory()), with the largest of its shape that would fit.
 
     physical and spectral are the grids on which u and v lie: `plan.physical.array_shape(0)` is the shape of a block's
     array, `plan.physical.local[0]["lo"]` its first cell. A device that gets nothing has no block.

@@ -3,7 +3,6 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/complex.h>
 
-#include <algorithm>
 #include <optional>
 
 #include <slipstream/fft.hpp>
@@ -12,8 +11,6 @@
 #include "api/exchange/python_report.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
-#include "machine/agree.hpp"
-#include "solver/fullness.hpp"
 
 namespace slipstream::python {
 
@@ -78,37 +75,10 @@ FftFactor fft_factor(const nb::dict& dict) {
   return factor;
 }
 
-std::int64_t beside_arrays(const FftMemory& needed) { return needed.work + needed.messages + needed.library; }
-
-/// Throws Error where a device of this rank does not hold a plan. Its caller's arrays may be there already.
-void require_room(const Machine& machine, int rank, const Extent& cells, FftOptions options) {
-  const std::vector<FftMemory> needed = Fft::memory(machine, cells, options);
-  for (const int d : machine.devices_of_rank(rank)) {
-    const FftMemory& m = needed[static_cast<std::size_t>(d)];
-    const std::int64_t free =
-        std::min(machine.device(d).memory, static_cast<std::int64_t>(info(machine.device(d).local).memory_free));
-    if (beside_arrays(m) <= free) continue;
-    const auto mb = [](std::int64_t bytes) { return std::to_string(bytes / 1000000) + " MB"; };
-    const Extent largest = largest_extent(machine, {cells[0], cells[0], cells[0]}, [&](const Extent& cube) {
-      std::vector<ArrayBytes> all;
-      for (const FftMemory& of : Fft::memory(machine, cube, options))
-        all.push_back({static_cast<int>(all.size()), "", of.total()});
-      return fullness(machine, all);
-    });
-    throw Error("a Fourier transform of " + to_string(cells) + " values needs " + mb(beside_arrays(m)) + " on device " +
-                std::to_string(d) + " beside the " + mb(m.physical + m.spectral) + " of its arrays, and " + mb(free) +
-                " are free: the largest cube that fits with them is " + to_string(largest) +
-                "; or use more devices, or a narrower dtype");
-  }
-}
-
 class ArrayFft {
  public:
   ArrayFft(const Communicator& comm, const Machine& machine, const Extent& cells, FftOptions options)
-      : streams_(machine, comm.rank()) {
-    on_all_ranks(comm, [&] { require_room(machine, comm.rank(), cells, options); });
-    fft_.emplace(comm, machine, cells, std::move(options));
-  }
+      : streams_(machine, comm.rank()), fft_(std::in_place, comm, machine, cells, std::move(options)) {}
 
   void run(bool forward, const Addresses& from, const Addresses& to, const std::vector<std::uintptr_t>& natives) {
     const auto sources = pointers<const void*>(from);

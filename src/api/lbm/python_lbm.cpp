@@ -8,6 +8,7 @@
 #include "api/python_common.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
+#include "grid/largest_extent.hpp"
 #include "solver/fullness.hpp"
 #include "solver/lbm/storage/stored_cells.hpp"
 

@@ -11,6 +11,7 @@
 #include "api/exchange/python_report.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
+#include "grid/largest_extent.hpp"
 #include "solver/fullness.hpp"
 
 namespace slipstream::python {

@@ -6,6 +6,7 @@
 #include "api/exchange/python_report.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
+#include "grid/largest_extent.hpp"
 #include "solver/fullness.hpp"
 #include "solver/sem/places.hpp"
 

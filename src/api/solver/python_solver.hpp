@@ -64,9 +64,6 @@ class Asked {
 
 nb::dict plan_dict(const Grid& grid, const std::vector<ArrayBytes>& needed, const std::vector<MessageInfo>& messages,
                    Layout layout, int bytes_per_cell);
-/// The largest grid of the same shape that fits, zeros where none does. `full`: of so many cells, as fullness(); throws
-/// Error where they cannot be cut.
-Extent largest_extent(const Machine& machine, Extent shape, const std::function<double(const Extent&)>& full);
 /// A box of a field on rank 0 as an array [z][y][x][component], None elsewhere. Collective; `field` is asked for
 /// without the interpreter.
 nb::object gathered(const Communicator& comm, const std::function<const Field&()>& field, const Box& box);

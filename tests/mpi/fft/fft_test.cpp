@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <numbers>
 
@@ -642,6 +643,26 @@ TEST(FourierTransformRefuses, WhatCannotBe) {
             }),
             "the process grid 3 x 1 of a Fourier transform does not have as many places as there are devices, " +
                 std::to_string(m.devices()) + ": give two numbers whose product that is, or none");
+}
+
+TEST(FourierTransformRefuses, WhatDevicesHaveNoRoomForAndNamesTheLargestThatFits) {
+  const Communicator comm = Communicator::world();
+  const Machine m = machine_here(Backend::host, 2);
+  for (const bool measured : {false, true}) {
+    FftOptions options;
+    options.tune_process_grid = measured;
+    const std::string said = error_of([&] { Fft(comm, m, {20000, 20000, 10000}, options); });
+    expect_words(said, {"a Fourier transform of 20000 x 20000 x 10000 values needs ", " are free",
+                        "the largest of this shape that fits with them is ", "; or use more devices"});
+    const std::string lead = "fits with them is ";
+    Extent largest{0, 0, 0};
+    ASSERT_EQ(std::sscanf(said.c_str() + said.find(lead) + lead.size(), "%ld x %ld x %ld", &largest[0], &largest[1],
+                          &largest[2]),
+              3);
+    EXPECT_GT(largest[2], 32);
+    EXPECT_EQ(largest[1], largest[0]);
+    EXPECT_NEAR(static_cast<double>(largest[0]), 2.0 * static_cast<double>(largest[2]), 1.0);
+  }
 }
 
 TEST(FourierTransformRefuses, OnAllRanksWhatOneCannotMakeOrMakesDifferently) {

@@ -266,7 +266,7 @@ def test_memory_is_known_before(how: dict[str, Any]) -> None:
 def test_a_plan_that_does_not_fit_names_the_largest_that_does() -> None:
     grid = ss.Grid((20000, 20000, 20000), backend="host")
     with pytest.raises(
-        RuntimeError, match=r"of 20000 x 20000 x 20000 values needs .* MB on device 0 .* the largest cube"
+        RuntimeError, match=r"of 20000 x 20000 x 20000 values needs .* MB on device 0 .* the largest of this shape"
     ):
         ss.fft.Plan(grid, "float64")
 
