@@ -1,6 +1,7 @@
 #include "exchange/plan.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include <slipstream/error.hpp>
 
@@ -33,22 +34,24 @@ void check(const PlannedItem& item) {
               to_string(from.type) + "), which have no order: choose add or multiply");
 }
 
-/// Throws Error where the two ends of a transfer do not list equally many values in the same order.
+/// Throws Error where the two ends of a transfer do not list equally many values in the same order. Large plans have
+/// very many: words are for those that are wrong.
 void check(const Transfer& t, const std::string& pattern, bool produced) {
-  const std::string what = "the pattern '" + pattern + "' moves values from block " + std::to_string(t.source_block) +
-                           " to block " + std::to_string(t.target_block) + ", and ";
-  require(t.source.size() == t.target.size(), what + "lists " + std::to_string(t.source.size()) +
-                                                  " at the source and " + std::to_string(t.target.size()) +
-                                                  " at the target");
+  const auto refuse = [&](const std::string& what) {
+    throw Error("the pattern '" + pattern + "' moves values from block " + std::to_string(t.source_block) +
+                " to block " + std::to_string(t.target_block) + ", and " + what);
+  };
+  if (t.source.size() != t.target.size())
+    refuse("lists " + std::to_string(t.source.size()) + " at the source and " + std::to_string(t.target.size()) +
+           " at the target");
   if (t.source.ids || t.target.ids) {
-    require(!produced,
-            what + "lists elements: windows for the caller's kernels are boxes of cells; let the exchange pack");
+    if (produced) refuse("lists elements: windows for the caller's kernels are boxes of cells; let the exchange pack");
     return;
   }
   for (int a = 0; a < 3; ++a)
-    require(t.source.box.extent(a) == t.target.box.extent(t.axes[static_cast<std::size_t>(a)]),
-            what + "its boxes of " + to_string(t.source.box.extents()) + " and " + to_string(t.target.box.extents()) +
-                " cells have other shapes");
+    if (t.source.box.extent(a) != t.target.box.extent(t.axes[static_cast<std::size_t>(a)]))
+      refuse("its boxes of " + to_string(t.source.box.extents()) + " and " + to_string(t.target.box.extents()) +
+             " cells have other shapes");
 }
 
 void add(Hash& hash, const FieldOptions& field) {
@@ -233,15 +236,48 @@ std::uint64_t transfers_hash(const Bundle& bundle) {
   return hash.value();
 }
 
+namespace {
+
+/// All that is true of a pair.
+auto facts_of(const Pair& pair) {
+  const auto& [same_device, same_process, same_node, peer, mappable, combines, host, unshared, takes_turns, whole_lines,
+               exclusive, one_each, gpu_mpi] = pair;
+  return std::tuple(same_device, same_process, same_node, peer, mappable, combines, host, unshared, takes_turns,
+                    whole_lines, exclusive, one_each, gpu_mpi);
+}
+
+/// Of pairs of which the same is true the first alone is asked about: large plans have very many pairs.
+class Choices {
+ public:
+  Choices(const Machine& machine, const std::vector<PlannedItem>& items, const ExchangeOptions& options)
+      : pairs_(machine, items), options_(options) {}
+
+  Choice of(int source, int target) {
+    const Pair pair = pairs_.of(source, target);
+    if (options_.chosen.contains({source, target})) return choose(pair, source, target, options_);
+    const auto facts = facts_of(pair);
+    auto known = known_.find(facts);
+    if (known == known_.end()) known = known_.emplace(facts, choose(pair, source, target, options_)).first;
+    return known->second;
+  }
+
+ private:
+  Pairs pairs_;
+  const ExchangeOptions& options_;
+  std::map<decltype(facts_of(Pair{})), Choice> known_;
+};
+
+}  // namespace
+
 std::vector<MessageInfo> plan_messages(const Grid& grid, const std::vector<PlannedItem>& items,
                                        const ExchangeOptions& options) {
   std::vector<MessageInfo> messages;
-  const Pairs pairs(grid.machine(), items);
+  Choices choices(grid.machine(), items, options);
   for (int rank = 0; rank < grid.machine().ranks(); ++rank) {
     const Bundles bundles = bundle(grid, items, rank);
     for (const auto& [key, b] : bundles.by_pair) {
       if (grid.machine().device(b.source).rank != rank) continue;
-      Choice choice = choose(pairs.of(b.source, b.target), b.source, b.target, options);
+      Choice choice = choices.of(b.source, b.target);
       if (choice.route == RouteKind::gpu_mpi) choice.reason += "; believed only after a proof";
       const int from = grid.machine().device(b.source).node, to = grid.machine().device(b.target).node;
       if (choice.route == RouteKind::staged && options.knobs.grouping == Grouping::nodes && from != to)

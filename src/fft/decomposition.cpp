@@ -41,22 +41,24 @@ Extent Decomposition::extent(Stage stage, bool of_cells) const {
   return extent;
 }
 
+Block Decomposition::block_of(int device, Stage stage, bool of_cells) const {
+  Block block;
+  block.box = piece({{0, 0, 0}, extent(stage, of_cells)}, {1, process[0], process[1]},
+                    {0, device % process[0], device / process[0]});
+  block.device = device;
+  return block;
+}
+
 std::vector<Block> Decomposition::blocks(Stage stage, bool of_cells) const {
   std::vector<Block> found;
-  for (int second = 0; second < process[1]; ++second)
-    for (int first = 0; first < process[0]; ++first) {
-      Block block;
-      block.box = piece({{0, 0, 0}, extent(stage, of_cells)}, {1, process[0], process[1]}, {0, first, second});
-      block.device = second * process[0] + first;
-      if (!block.box.empty()) found.push_back(block);
-    }
+  for (int device = 0; device < devices; ++device)
+    if (Block block = block_of(device, stage, of_cells); !block.box.empty()) found.push_back(block);
   return found;
 }
 
 std::int64_t Decomposition::volume_on(int device, Stage stage, bool of_cells) const {
-  for (const Block& block : blocks(stage, of_cells))
-    if (block.device == device) return block.box.volume();
-  return 0;
+  const Box box = block_of(device, stage, of_cells).box;
+  return box.empty() ? 0 : box.volume();
 }
 
 /// The largest block of all stages, over the mean.

@@ -69,6 +69,7 @@ struct Decomposition {
 
  private:
   void choose(std::array<int, 2> wanted);
+  Block block_of(int device, Stage stage, bool of_cells) const;  ///< empty where it has none
   double largest_share(std::array<int, 2> process) const;
   LineBatch complex(bool forward) const;
 };
