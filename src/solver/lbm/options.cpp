@@ -399,21 +399,6 @@ std::int64_t side_bytes(const Grid& grid, const Block& block, const Options& o) 
   return bytes;
 }
 
-/// By moments: of the cells along sides, and of the bits that find them.
-std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& o) {
-  std::int64_t bytes = 0;
-  for (int side = 0; side < 2 * grid.dimensions(); ++side) {
-    const int a = side / 2;
-    if (!lies_along(grid, block.box, side)) continue;
-    if (grid.periodic()[a] && o.density_drop[a] == 0) continue;
-    bytes += block.box.volume() / block.box.extent(a) *
-             boundary_cell_bytes(o.precision, !is_resting_wall(o, side) || grid.periodic()[a]);
-  }
-  const Extent n = block.box.extents(), g = ghost_layers(grid, o);
-  const std::int64_t words = (n[0] + 2 * g[0] + 31) / 32 * (n[1] + 2 * g[1]) * (n[2] + 2 * g[2]);
-  return bytes > 0 ? bytes + words * static_cast<std::int64_t>(sizeof(CellWord)) : 0;
-}
-
 }  // namespace
 
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) {
@@ -433,7 +418,7 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options) 
     b.partial +=
         2 * CellRows(block.box, row_axis(populations.layout)).count() * static_cast<std::int64_t>(sizeof(double));
     b.links += side_bytes(grid, block, options);
-    if (options.representation == Representation::moments) b.links += boundary_bytes(grid, block, options);
+    if (options.representation == Representation::moments) b.links += boundary_bytes(grid, block, options, 0, false);
   }
   for (const auto& m : messages_needed(grid, options)) {
     if (m.route == RouteKind::kernel || m.route == RouteKind::direct) continue;

@@ -9,6 +9,7 @@ from conftest import ROOT, Cli
 from slipstream.base.errors import CaseError
 from slipstream.case import blocks
 from slipstream.case.reader import load
+from slipstream.case.solver import solver_of
 from slipstream.geometry import bodies
 from slipstream.machine import discovery
 from slipstream.run import engine
@@ -131,8 +132,13 @@ def test_links_of_bodies_are_in_the_plan(tmp_path: Path) -> None:
         "[run]\nsteps = 1\n"
     )
     case = load(path)
-    plan = engine.prepare(case, discovery.discover(case.machine)).plan
-    (entry,) = [array for array in plan["arrays"] if array["array"] == "links of bodies"]
+    machine = discovery.discover(case.machine)
+    setup = engine.prepare(case, machine)
+    plan, exact = setup.plan, solver_of(case).plan(case, machine, setup.options, thorough=True)
+    (entry,), (counted,) = (
+        [array for array in found["arrays"] if array["array"] == "links of bodies"] for found in (plan, exact)
+    )
+    assert entry["bytes"] == pytest.approx(counted["bytes"], rel=0.05)
     mean = (6 + 12 * math.sqrt(2)) / 4  # of |c . n| / 2 over all directions of n
     per_link = entry["bytes"] / (4 * math.pi * 12**2 * mean)
     assert 80 < per_link < 100

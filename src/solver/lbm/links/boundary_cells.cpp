@@ -4,7 +4,10 @@
 #include <tuple>
 
 #include "device/upload.hpp"
+#include "device/work_items.hpp"
+#include "solver/lbm/fields.hpp"
 #include "solver/lbm/lattice.hpp"
+#include "solver/lbm/step/neighbours.hpp"
 
 namespace slipstream::lbm {
 namespace {
@@ -46,6 +49,49 @@ std::int64_t boundary_cell_bytes(DType precision, bool brought) {
   constexpr auto number = static_cast<std::int64_t>(sizeof(std::uint32_t));
   const auto arriving = D3Q19::q * static_cast<std::int64_t>(size_of(arithmetic(precision)));
   return static_cast<std::int64_t>(sizeof(BoundaryCell)) + number + (brought ? number + arriving : 0);
+}
+
+std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& o, std::int64_t beside_bodies,
+                            bool cut) {
+  std::int64_t bytes = beside_bodies * boundary_cell_bytes(o.precision, cut);
+  for (int side = 0; side < 2 * grid.dimensions(); ++side) {
+    const int a = side / 2;
+    if (!lies_along(grid, block.box, side)) continue;
+    if (grid.periodic()[a] && o.density_drop[a] == 0) continue;
+    bytes += block.box.volume() / block.box.extent(a) *
+             boundary_cell_bytes(o.precision, !is_resting_wall(o, side) || grid.periodic()[a]);
+  }
+  const Extent n = block.box.extents(), g = ghost_layers(grid, o);
+  const std::int64_t words = (n[0] + 2 * g[0] + 31) / 32 * (n[1] + 2 * g[1]) * (n[2] + 2 * g[2]);
+  return bytes > 0 ? bytes + words * static_cast<std::int64_t>(sizeof(CellWord)) : 0;
+}
+
+BesideBodies count_beside_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s) {
+  const Box& box = block.box;
+  const Neighbours neighbours(grid, block, s);
+  std::vector<BesideBodies> planes(box.extent(2));
+  with_lattice(options.lattice, [&]<class L>(L) {
+    const auto plane = [&](std::int64_t k) {
+      std::vector<std::uint8_t> marks(box.extent(0));
+      for (std::int64_t y = box.lo[1], z = box.lo[2] + k; y < box.hi[1]; ++y) {
+        neighbours.mark_others(y, z, marks);
+        for (std::int64_t x = box.lo[0]; x < box.hi[0]; ++x) {
+          if (marks[x - box.lo[0]] == 0 || neighbours.flag({x, y, z}) != fluid) continue;
+          const auto meets = [&](const auto& c) { return neighbours.flag({x - c[0], y - c[1], z - c[2]}) == solid; };
+          const auto links = std::count_if(std::begin(L::velocity), std::end(L::velocity), meets);
+          planes[k].links += links;
+          planes[k].cells += links > 0;
+        }
+      }
+    };
+    for_each_item(box.extent(2), plane, box.extent(0) * box.extent(1));
+  });
+  BesideBodies all;
+  for (const BesideBodies& plane : planes) {
+    all.links += plane.links;
+    all.cells += plane.cells;
+  }
+  return all;
 }
 
 BoundaryCells::BoundaryCells(Stream& stream, const Box& cells, const Extent& ghost, const Margins& waiting,

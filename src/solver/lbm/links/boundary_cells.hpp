@@ -12,6 +12,16 @@ namespace slipstream::lbm {
 
 /// Of one of them, with its numbers in lists, and with what arrives where links bring it.
 std::int64_t boundary_cell_bytes(DType precision, bool brought);
+/// Of those of a block along its sides, and of so many beside bodies that are `cut` or lie half-way, with the bits that
+/// find them.
+std::int64_t boundary_bytes(const Grid& grid, const Block& block, const Options& options, std::int64_t beside_bodies,
+                            bool cut);
+
+/// The links of a block that meet bodies, and the cells that they come from.
+struct BesideBodies {
+  std::int64_t links = 0, cells = 0;
+};
+BesideBodies count_beside_bodies(const Grid& grid, const Block& block, const Options& options, const Surroundings& s);
 
 class BoundaryCells {
  public:

@@ -6,6 +6,7 @@
 
 #include "device/work_items.hpp"
 #include "solver/lbm/fields.hpp"
+#include "solver/lbm/links/boundary_cells.hpp"
 #include "solver/lbm/step/neighbours.hpp"
 
 namespace slipstream::lbm {
@@ -224,6 +225,29 @@ void Keeping::settle() {
   std::erase_if(entries_, [&](const auto& known) { return grid_.block(known.first).rank != grid_.rank(); });
 }
 
+namespace {
+
+/// Of links that meet bodies, by moments with the cells beside them, by device.
+std::vector<std::int64_t> bytes_of_links(const Grid& grid, const Options& options, const Surfaces& surfaces) {
+  const bool cut = static_cast<bool>(surfaces.cuts), moments = options.representation == Representation::moments;
+  // By moments the cell itself knows which of its links end half-way.
+  const std::size_t link = cut ? sizeof(WeightedLink) : moments ? 0 : sizeof(Bounce);
+  Surfaces uncut = surfaces;
+  uncut.cuts = {};
+  std::vector<std::int64_t> bytes(grid.machine().devices(), 0);
+  for (const Block& block : grid.blocks()) {
+    const BesideBodies beside = count_beside_bodies(
+        grid, block, options, surroundings_of(grid, block, options, ghost_layers(grid, options), uncut));
+    bytes[block.device] += beside.links * static_cast<std::int64_t>(link + sizeof(LoadLink));
+    if (moments)
+      bytes[block.device] +=
+          boundary_bytes(grid, block, options, beside.cells, cut) - boundary_bytes(grid, block, options, 0, cut);
+  }
+  return bytes;
+}
+
+}  // namespace
+
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, const Surfaces& surfaces) {
   Keeping keeping(grid, options, surfaces);
   const FieldOptions field = population_field(grid, options, false);
@@ -240,6 +264,10 @@ std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, 
   std::vector<ArrayBytes> arrays = memory_needed(grid, options);
   for (ArrayBytes& array : arrays)
     if (array.array.starts_with("populations")) array.bytes -= less[array.device];
+  if (!surfaces.solid) return arrays;
+  const std::vector<std::int64_t> links = bytes_of_links(grid, options, surfaces);
+  for (int device = 0; device < grid.machine().devices(); ++device)
+    arrays.push_back({device, "links of bodies", links[device]});
   return arrays;
 }
 

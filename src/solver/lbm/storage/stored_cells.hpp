@@ -80,7 +80,8 @@ class Keeping {
   bool any_packed_ = false;
 };
 
-/// As memory_needed of Options, with the cells that bodies leave to be stored; all blocks are looked at.
+/// As memory_needed of Options, with the cells that bodies leave to be stored and the links that meet them; all blocks
+/// are looked at.
 std::vector<ArrayBytes> memory_needed(const Grid& grid, const Options& options, const Surfaces& surfaces);
 
 /// The same blocks, given to the devices so that each has as many fluid cells as the others; unchanged without bodies,

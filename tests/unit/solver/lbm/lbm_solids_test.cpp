@@ -300,6 +300,43 @@ TEST(Solids, AreLeftOutOfThePlanOfMemory) {
   EXPECT_LT(planned, 1.05 * taken);
 }
 
+std::int64_t links_planned(const Grid& grid, const Options& o, const Surfaces& surfaces) {
+  std::int64_t bytes = 0;
+  for (const ArrayBytes& array : memory_needed(grid, o, surfaces))
+    if (array.array == "links of bodies") bytes += array.bytes;
+  return bytes;
+}
+
+TEST(Solids, HaveTheirLinksAndByMomentsTheCellsBesideThemInThePlanOfMemory) {
+  const Machine machine = machine_here(Backend::host, 1);
+  for (const bool cut : {false, true}) {
+    const Surfaces body = ball.surfaces("ball", cut);
+    Options o = channel(Solids::dense, Streaming::two);
+    o.periodic = {true, true, true};
+    o.grid.partition.blocks_per_device = {2, 1, 1};
+    const Lbm populations(Communicator::world(), machine, o, body);
+    const Grid& grid = populations.grid();
+    std::size_t links = 0;
+    for (const Block& block : grid.blocks()) {
+      const Surroundings s = surroundings_of(grid, block, o, ghost_layers(grid, o), body);
+      links += make_links(grid, block, o, s).loads[first_body].size();
+    }
+    EXPECT_EQ(links_planned(grid, o, body),
+              static_cast<std::int64_t>(links * (sizeof(LoadLink) + (cut ? sizeof(WeightedLink) : sizeof(Bounce)))));
+    for (const DType precision : {DType::f32, DType::f64}) {
+      o.representation = Representation::moments;
+      o.collision = Collision::regularised;
+      o.precision = precision;
+      const Lbm with(Communicator::world(), machine, o, body), without(Communicator::world(), machine, o);
+      const auto held = static_cast<double>(with.bytes_of_cells() - without.bytes_of_cells());
+      const auto of_links = static_cast<double>(links * (sizeof(LoadLink) + (cut ? sizeof(WeightedLink) : 0)));
+      const double planned = static_cast<double>(links_planned(with.grid(), o, body)) - of_links;
+      EXPECT_GE(planned, held);
+      EXPECT_LT(planned, 1.02 * held);
+    }
+  }
+}
+
 TEST(Solids, FillBlocksThatTakeNoMemoryForPopulations) {
   Options o = channel(Solids::automatic);
   o.grid.partition.blocks_per_device = {2, 1, 1};
