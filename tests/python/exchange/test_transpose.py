@@ -156,6 +156,9 @@ def test_bad_input_is_one_error() -> None:
         ss.Transpose(grid, grid, u, u.copy(), axes=(0, 1, 1))
     with pytest.raises((ValueError, RuntimeError), match="source has 8 cells, and axis 0 of its target"):
         ss.Transpose(grid, other, u, v)
+    for second, said in (((3, 0, 0), "blocks 0 and 1 overlap"), ((5, 0, 0), "cover 168 of 192 cells .* leave holes")):
+        with pytest.raises((ValueError, RuntimeError), match=said):
+            ss.Grid((8, 4, 6), backend="host", boxes=[((0, 0, 0), (4, 4, 6), 0), (second, (8, 4, 6), 0)])
     with pytest.raises((ValueError, RuntimeError), match="the array has the shape"):
         ss.Transpose(grid, other, u, v.T.copy(), axes=(2, 1, 0))
     with pytest.raises((ValueError, RuntimeError), match="f64.*f32"):

@@ -7,6 +7,8 @@
 #include <slipstream/field.hpp>
 #include <slipstream/grid.hpp>
 
+#include "support/error_text.hpp"
+
 namespace slipstream {
 namespace {
 
@@ -137,10 +139,17 @@ TEST(Grid, TakesTheUsersBoxesAndChecksThem) {
   options.boxes = {{0, {{0, 0, 0}, {3, 4, 4}}, 1}, {0, {{3, 0, 0}, {4, 4, 4}}, 0}};
   const Grid grid({4, 4, 4}, machine, 0, options);
   EXPECT_EQ(grid.block(0).device, 1);
-  options.boxes[1].box.lo[0] = 2;
-  EXPECT_THROW(Grid({4, 4, 4}, machine, 0, options), Error);
-  options.boxes[1].box = {{3, 0, 0}, {4, 4, 3}};
-  EXPECT_THROW(Grid({4, 4, 4}, machine, 0, options), Error);
+  const auto refused = [&](const Box& second) {
+    options.boxes[1].box = second;
+    return error_of([&] { Grid({4, 4, 4}, machine, 0, options); });
+  };
+  EXPECT_EQ(refused({{2, 0, 0}, {4, 4, 4}}),
+            "blocks 0 and 1 overlap, both have cell (2, 0, 0): give each cell to one block");
+  EXPECT_EQ(refused({{3, 0, 0}, {4, 4, 3}}),
+            "the blocks cover 60 of 64 cells of the grid, and leave holes: give each cell to one block");
+  EXPECT_EQ(refused({{3, 0, 0}, {5, 4, 4}}),
+            "block 1, from cell (3, 0, 0) to before (5, 4, 4), is empty or leaves the grid of 4 x 4 x 4 cells: give "
+            "blocks of one or more of its cells");
 }
 
 TEST(Placement, NamesAreReadBack) {
