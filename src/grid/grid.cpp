@@ -11,7 +11,9 @@ namespace slipstream {
 namespace {
 
 std::string place_of(const Extent& cell) {
-  return "(" + std::to_string(cell[0]) + ", " + std::to_string(cell[1]) + ", " + std::to_string(cell[2]) + ")";
+  std::string text;
+  for (const std::int64_t along : cell) text += (text.empty() ? "(" : ", ") + std::to_string(along);
+  return text + ")";
 }
 
 }  // namespace
