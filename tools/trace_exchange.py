@@ -1,11 +1,14 @@
 """Records what streams, host and messages do in exchanges of two ranks, a device each, by one route after another.
 
-Usage: python tools/trace_exchange.py [--routes direct staged] [--cells 128] [--backend cuda] [--folder bench/results]
-Writes FOLDER/trace/ROUTE-rank0.json, ROUTE-rank1.json (Chrome traces) and ROUTE.png, two exchanges from the middle.
+Usage: python tools/trace_exchange.py [--routes direct staged] [--cells 128] [--dtype f32] [--coding raw cast]
+       [--backend cuda] [--folder bench/results]
+Writes FOLDER/trace/ROUTE-rank0.json, ROUTE-rank1.json (Chrome traces) and ROUTE.png, two exchanges from the middle; of
+a coding ROUTE-CODING. Prints how long each kind of work took at its fastest: `send` packs and `receive` unpacks.
 """
 
 import argparse
 import ctypes
+import itertools
 import json
 import math
 import sys
@@ -29,35 +32,47 @@ RADIUS = 3
 EXCHANGES = 9
 
 
-def gpu_array(shape: tuple[int, ...], device: int) -> Any:
-    """Room for f32 values in the memory of a GPU, kept until the process ends."""
+def gpu_array(shape: tuple[int, ...], dtype: str, device: int) -> Any:
+    """Room for values in the memory of a GPU, kept until the process ends."""
     words = Path("/proc/self/maps").read_text(encoding="utf-8").split()
     runtime = ctypes.CDLL(next(word for word in words if "/libcudart.so" in word))
     pointer = ctypes.c_void_p()
     if runtime.cudaSetDevice(device) or runtime.cudaMalloc(
-        ctypes.byref(pointer), ctypes.c_size_t(4 * math.prod(shape))
+        ctypes.byref(pointer), ctypes.c_size_t(np.dtype(dtype).itemsize * math.prod(shape))
     ):
-        raise CaseError(f"GPU {device} has no room for an array of {shape} f32 values")
-    interface = {"data": (pointer.value, False), "shape": shape, "typestr": "<f4", "version": 3}
+        raise CaseError(f"GPU {device} has no room for an array of {shape} {dtype} values")
+    interface = {"data": (pointer.value, False), "shape": shape, "typestr": f"<{dtype}", "version": 3}
     return SimpleNamespace(__cuda_array_interface__=interface)
 
 
-def exchange(route: str, cells: int, backend: str) -> ss.Exchange:
+def exchange(route: str, coding: str, asked: argparse.Namespace) -> ss.Exchange:
     """Cubes of cells, periodic, side by side in x."""
-    grid = ss.Grid((RANKS * cells, cells, cells), periodic=(True,) * 3, backend=backend, devices_per_rank=1)
+    cells, dtype = asked.cells, f"f{int(asked.dtype[1:]) // 8}"
+    grid = ss.Grid((RANKS * cells, cells, cells), periodic=(True,) * 3, backend=asked.backend, devices_per_rank=1)
     shape = grid.array_shape(RADIUS, layout=grid.suited_layout)
     device = grid.local[0]["device_index"]
     arrays = {
-        f"q{n}": np.zeros(shape, np.float32) if grid.backend == "host" else gpu_array(shape, device)
+        f"q{n}": np.zeros(shape, dtype) if grid.backend == "host" else gpu_array(shape, dtype, device)
         for n in range(QUANTITIES)
     }
-    return ss.Exchange(grid, arrays, RADIUS, layout=grid.suited_layout, routes=["kernel", route], trace=True)
+    how = {"layout": grid.suited_layout, "routes": ["kernel", route], "coding": coding}
+    return ss.Exchange(grid, arrays, RADIUS, trace=True, **how)
 
 
-def recorded(route: str, cells: int, backend: str, folder: Path) -> list[Path]:
+def fastest(file: Path) -> str:
+    """The least time of each kind of work on streams, in microseconds."""
+    times: dict[str, float] = {}
+    for event in json.loads(file.read_text(encoding="utf-8"))["traceEvents"]:
+        if event.get("cat") in ("kernel", "copy"):
+            times[event["name"]] = min(event["dur"], times.get(event["name"], math.inf))
+    return ", ".join(f"{name} {time:.1f}" for name, time in times.items())
+
+
+def recorded(route: str, coding: str, asked: argparse.Namespace) -> list[Path]:
     """Writes the traces and the picture of a route. Collective; returns what there is now."""
     module = core()
-    halo = exchange(route, cells, backend)
+    folder = asked.folder / "trace"
+    halo = exchange(route, coding, asked)
     for _ in range(EXCHANGES):
         halo.begin()
         halo.end()
@@ -68,26 +83,29 @@ def recorded(route: str, cells: int, backend: str, folder: Path) -> list[Path]:
         "commit": build["commit"],
         "date": date.today().isoformat(),
         "route": route,
-        "cells_per_device": [cells] * 3,
+        "coding": coding,
+        "cells_per_device": [asked.cells] * 3,
         "quantities": QUANTITIES,
-        "dtype": "f32",
+        "dtype": asked.dtype,
         "radius": RADIUS,
         "exchanges": EXCHANGES,
     }
+    name = route if coding == "raw" else f"{route}-{coding.replace(' ', '-')}"
     own = folder / f"rank{module.rank()}.json"
     # A line an event, as it was, with what the viewers show as metadata.
     text = own.read_text(encoding="utf-8").replace("{", f'{{"otherData": {json.dumps(told)},\n', 1)
-    (folder / f"{route}-{own.name}").write_text(text.rstrip() + "\n", encoding="utf-8")
+    (folder / f"{name}-{own.name}").write_text(text.rstrip() + "\n", encoding="utf-8")
     own.unlink()
     module.barrier()
-    files = [folder / f"{route}-rank{rank}.json" for rank in range(RANKS)]
-    picture = folder / f"{route}.png"
+    files = [folder / f"{name}-rank{rank}.json" for rank in range(RANKS)]
+    picture = folder / f"{name}.png"
     if module.rank() == 0:
         title = (
-            f"Two exchanges by the route {route}: {cells}³ cells a device, {QUANTITIES} f32 quantities, radius "
-            f"{RADIUS}, {told['machine']}"
+            f"Two exchanges by the route {name}: {asked.cells}³ cells a device, {QUANTITIES} {asked.dtype} quantities, "
+            f"radius {RADIUS}, {told['machine']}"
         )
         timeline.trace(files, picture, title, "send", 2)
+        print(f"{name}: at least {fastest(files[0])} us")
     return [*files, picture]
 
 
@@ -95,6 +113,8 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--routes", nargs="+", default=["direct", "staged"])
     parser.add_argument("--cells", type=int, default=128, help="of the cube of a device, along each axis")
+    parser.add_argument("--dtype", choices=["f32", "f64"], default="f32", help="of the quantities")
+    parser.add_argument("--coding", nargs="+", default=["raw"], help="how values travel, as in bench exchange")
     parser.add_argument("--backend", choices=["auto", "host", "cuda"], default="auto")
     parser.add_argument("--folder", type=Path, default=Path("bench/results"))
     arguments = parser.parse_args(words)
@@ -102,8 +122,8 @@ def main(words: list[str]) -> int:
         return start.start(RANKS, words, [__file__])
     if core().size() != RANKS:
         raise CaseError(f"started on {core().size()} ranks: this takes {RANKS}")
-    for route in arguments.routes:
-        for path in recorded(route, arguments.cells, arguments.backend, arguments.folder / "trace"):
+    for route, coding in itertools.product(arguments.routes, arguments.coding):
+        for path in recorded(route, coding, arguments):
             if core().rank() == 0:
                 print(f"written: {path}")
     return 0
