@@ -160,6 +160,32 @@ struct Arrays {
   std::vector<GatherScatter::Array> all;
 };
 
+/// The unique values of this rank's devices, component after component.
+template <class T>
+struct Uniques {
+  Uniques(const GatherScatter& gs, const std::vector<Stream>& streams, int components) : components(components) {
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      counts.push_back(static_cast<std::size_t>(gs.counts(d).unique_ids));
+      const std::size_t values = std::max<std::size_t>(1, counts[d] * static_cast<std::size_t>(components));
+      there.emplace_back(streams[d].device(), values);
+      here.emplace_back(streams[d].device(), values, Memory::pinned);
+      all.push_back({there.back().data(), 0});
+    }
+  }
+  T& at(std::size_t d, int c, std::size_t k) { return here[d].data()[static_cast<std::size_t>(c) * counts[d] + k]; }
+  void fetch(std::vector<Stream>& streams) {
+    for (std::size_t d = 0; d < there.size(); ++d) copy(streams[d], here[d].data(), there[d].data(), here[d].bytes());
+    finish(streams);
+  }
+  void store(std::vector<Stream>& streams) {
+    for (std::size_t d = 0; d < there.size(); ++d) copy(streams[d], there[d].data(), here[d].data(), here[d].bytes());
+  }
+  int components;
+  std::vector<std::size_t> counts;
+  std::vector<Buffer<T>> there, here;
+  std::vector<GatherScatter::Array> all;
+};
+
 template <class T>
 void expect_right(const Domain& domain, const Dealt& dealt, const Arrays<T>& arrays, int round, Op op,
                   const Turn<T>& turn = {}) {

@@ -12,6 +12,7 @@
 
 #include "support/error_text.hpp"
 #include "support/exchange_rig.hpp"
+#include "support/failing_allocations.hpp"
 
 namespace slipstream {
 namespace {
@@ -124,6 +125,20 @@ TEST(BlockSumsRefused, WhereBlocksLieTwiceOrTooMixed) {
   for (std::int64_t n = 0; n < 2048; ++n) mixed[static_cast<std::size_t>(n % 2)].push_back(first + n);
   expect_words(error_of([&] { BlockSums(comm, machine, mixed); }),
                {"branches each that lie on one device", "beside each other"});
+}
+
+TEST(BlockSumsRefused, WhereAnAllocationFailsOnOneRank) {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const Machine machine = machine_here(Backend::host, 2);
+  const std::int64_t first = 4 * comm.rank();
+  EXPECT_GT(each_allocation_fails(
+                comm,
+                [&] {
+                  BlockSums(comm, machine, {{first, first + 1}, {first + 2, first + 3}}, 2);
+                },
+                [] {}),
+            4);
 }
 
 }  // namespace

@@ -3,14 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "device/faults.hpp"
 #include "machine/agree.hpp"
 #include "support/exchange_rig.hpp"
 #include "support/failing_allocations.hpp"
+#include "support/gather_scatter_rig.hpp"
 
 namespace slipstream {
 namespace {
@@ -81,6 +84,12 @@ class Failures : public testing::TestWithParam<std::tuple<Backend, std::size_t>>
     }
   }
 
+  /// Ghosts, too.
+  void expect_own_values_alone() const {
+    for (const std::int64_t id : grid->blocks_of(grid->rank()))
+      for (const float value : array_of<float>(*field, id)) ASSERT_EQ(static_cast<int>(value) / 100, comm.rank() + 1);
+  }
+
   /// The last mark of rank 0 that lies here.
   int last_of_rank_0() const {
     int last = 0;
@@ -126,6 +135,7 @@ TEST_P(Failures, OfAWaitMoveNothingAndPostNothing) {
     };
     EXPECT_THROW(alone(), Timeout);
     finish(streams);
+    expect_own_values_alone();
     EXPECT_THROW(exchange->run(streams), Timeout) << "it does nothing any more";
   }
   comm.barrier();
@@ -179,6 +189,193 @@ TEST_P(Failures, OfAnAllocationAreOnAllRanks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routes, Failures,
+                         testing::Combine(testing::ValuesIn(backends_here()),
+                                          testing::Range<std::size_t>(0, all_ways().size())),
+                         [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
+
+/// Of gather-scatters.
+class GatherScatterFailures : public shared_points::GatherScatterOn {
+ protected:
+  void SetUp() override {
+    if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";
+    GatherScatterOn::SetUp();
+    if (IsSkipped()) return;
+    domain = shared_points::Domain::random(4 * machine->devices(), 31);
+    dealt.emplace(domain, *machine, comm.rank());
+    points.emplace(*dealt, streams, 1);
+  }
+
+  void make(bool unique) {
+    gs.reset();
+    GatherScatterOptions options;
+    options.unique = unique;
+    options.exchange.wait_limit = limit;
+    gs = made(*dealt, options);
+    if (unique) unique_values.emplace(*gs, streams, 1);
+  }
+
+  /// Puts values of the round where the call reads, and where it writes.
+  void put(int round) {
+    points->fill(*dealt, streams, round);
+    if (!unique_values) return;
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      for (std::size_t k = 0; k < unique_values->counts[d]; ++k) unique_values->at(d, 0, k) = unique_value(d, k, round);
+    unique_values->store(streams);
+  }
+  double unique_value(std::size_t d, std::size_t k, int round) const {
+    return shared_points::value_of<double>(dealt->point(d, gs->unique_points(d)[k]), 1, round);
+  }
+
+  void run() { gs->run(streams, points->all); }
+  void start_and_finish() {
+    gs->start(streams, points->all);
+    gs->finish(streams);
+  }
+  void gather() { gs->gather(streams, points->all, unique_values->all); }
+  void scatter() { gs->scatter(streams, unique_values->all, points->all); }
+
+  void fetch() {
+    points->fetch(streams);
+    if (unique_values) unique_values->fetch(streams);
+    gs->check();
+  }
+
+  /// The late rank comes when the other has given up; there, `expect_unchanged` looks at what messages would change.
+  template <class Expect>
+  void break_it(const std::function<void()>& call, int late, const Expect& expect_unchanged) {
+    int round = 0;
+    for (; round < 2; ++round) {  // the second time as a graph, where one can be made
+      put(round);
+      comm.barrier();
+      call();
+      fetch();
+    }
+    comm.barrier();
+    put(round);
+    if (comm.rank() != late) {
+      EXPECT_THROW(
+          {
+            call();
+            fetch();
+          },
+          Timeout);
+      points->fetch(streams);
+      if (unique_values) unique_values->fetch(streams);
+      expect_unchanged(round);
+      EXPECT_THROW(call(), Timeout) << "it does nothing any more";
+    }
+    comm.barrier();
+    if (comm.rank() == late) {
+      try {
+        call();
+        fetch();
+      } catch (const Timeout&) {
+        // As it should be, where the others sent nothing any more.
+      }
+    }
+    gs.reset();
+  }
+
+  bool is_as_it_was(std::size_t d, std::int64_t point, int round) const {
+    const auto n = static_cast<std::size_t>(point);
+    return points->here[d].data()[n] == shared_points::value_of<double>(dealt->point(d, n), 0, round);
+  }
+
+  shared_points::Domain domain;
+  std::optional<shared_points::Dealt> dealt;
+  std::optional<shared_points::Arrays<double>> points;
+  std::optional<shared_points::Uniques<double>> unique_values;
+  std::unique_ptr<GatherScatter> gs;
+};
+
+TEST_P(GatherScatterFailures, OfAWaitLeaveRemotePointsAsTheyWere) {
+  const auto expect_unchanged = [&](int round) {
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      const std::vector<std::int64_t>& remote = gs->remote_points(d);
+      EXPECT_FALSE(remote.empty());
+      EXPECT_TRUE(std::all_of(remote.begin(), remote.end(), [&](auto point) { return is_as_it_was(d, point, round); }));
+    }
+  };
+  make(false);
+  break_it([this] { run(); }, 1, expect_unchanged);
+  make(false);
+  break_it([this] { start_and_finish(); }, 1, expect_unchanged);
+}
+
+/// The late rank has copies of what rank 0 owns.
+TEST_P(GatherScatterFailures, OfAWaitLeaveGatheredValuesAsTheyWere) {
+  const auto expect_unchanged = [&](int round) {
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      const std::vector<std::int64_t>& remote = gs->remote_points(d);
+      int met = 0, changed = 0;
+      for (std::size_t k = 0; k < unique_values->counts[d]; ++k) {
+        if (!std::binary_search(remote.begin(), remote.end(), gs->unique_points(d)[k])) continue;
+        changed += unique_values->at(d, 0, k) != unique_value(d, k, round);
+        ++met;
+      }
+      EXPECT_GT(met, 0);
+      EXPECT_EQ(changed, 0);
+    }
+  };
+  make(true);
+  break_it([this] { gather(); }, 1, expect_unchanged);
+}
+
+/// The late rank owns what the other has copies of.
+TEST_P(GatherScatterFailures, OfAWaitLeaveScatteredPointsAsTheyWere) {
+  const auto id_of = [&](std::int64_t point) { return domain.ids[static_cast<std::size_t>(point)]; };
+  std::set<std::int64_t> of_rank_0;
+  for (std::int64_t point = 0; point < domain.points() / 2; ++point) of_rank_0.insert(id_of(point));
+  const auto expect_unchanged = [&](int round) {
+    int theirs = 0, changed = 0;
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      for (const std::int64_t point : gs->remote_points(d)) {
+        if (!of_rank_0.contains(id_of(dealt->point(d, static_cast<std::size_t>(point))))) continue;
+        changed += !is_as_it_was(d, point, round);
+        ++theirs;
+      }
+    EXPECT_GT(theirs, 0);
+    EXPECT_EQ(changed, 0);
+  };
+  make(true);
+  break_it([this] { scatter(); }, 0, expect_unchanged);
+}
+
+TEST_P(GatherScatterFailures, BetweenStartAndFinishUnwindOnAll) {
+  std::string seen;
+  const auto step = [&] {
+    make(false);
+    const std::unique_ptr<GatherScatter> own = std::move(gs);
+    put(0);
+    own->start(streams, points->all);
+    if (comm.rank() == 1) throw std::runtime_error("the caller's own");
+    own->finish(streams);
+    points->fetch(streams);
+    own->check();
+    own->run(streams, points->all);  // without rank 1
+    points->fetch(streams);
+    own->check();
+  };
+  try {
+    step();
+  } catch (const std::exception& error) {
+    seen = error.what();
+  }
+  if (comm.rank() == 1) {
+    EXPECT_EQ(seen, "the caller's own");
+  } else {
+    EXPECT_NE(seen.find("waited"), std::string::npos) << seen;
+  }
+  comm.barrier();
+  make(false);
+  put(1);
+  run();
+  fetch();
+  expect_right(domain, *dealt, *points, 1, Op::add);
+  gs.reset();
+}
+
+INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterFailures,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range<std::size_t>(0, all_ways().size())),
                          [](const auto& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });

@@ -264,6 +264,37 @@ TEST_P(GatherScatterOn, ThatCannotBeMadeOnOneRankIsRefusedOnAll) {
   }
 }
 
+/// A setting for whose messages one rank has no memory is left out on all.
+TEST_P(GatherScatterOn, ThatCannotBeTunedOnOneRankIsRefusedOnAllOrMadeWithoutWhatFailed) {
+  if (way.name != "direct_by_1") GTEST_SKIP() << "one set of routes shows it";
+  const Domain domain = Domain::random(2 * machine->devices(), 11);
+  const Dealt dealt(domain, *machine, comm.rank());
+  GatherScatterOptions options;
+  options.tune.emplace();
+  options.tune->retune = true;
+  options.tune->cache_folder = "/dev/null/none";
+  options.tune->trials = 1;
+  options.tune->warm_ups = 0;
+  options.exchange.knobs.sealed = 0;  // fewer to try
+  std::unique_ptr<GatherScatter> gs;
+  int round = 0, used = 0;
+  const auto make = [&] {
+    gs.reset();
+    gs = made(dealt, options);
+  };
+  const auto use = [&] {
+    Arrays<double> arrays(dealt, streams, 1);
+    arrays.fill(dealt, streams, ++round);
+    gs->run(streams, arrays.all);
+    arrays.fetch(streams);
+    gs->check();
+    expect_right(domain, dealt, arrays, round, Op::add);
+    ++used;
+  };
+  EXPECT_GT(each_allocation_fails(comm, make, use), used);
+  EXPECT_GT(used, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Routes, GatherScatterOn,
                          testing::Combine(testing::ValuesIn(backends_here()),
                                           testing::Range<std::size_t>(0, all_ways().size())),
