@@ -114,7 +114,7 @@ std::vector<Holder> meet(const Communicator& comm, const Machine& machine, std::
 
 }  // namespace
 
-Mailbox laid_out(std::map<int, Mail>& mail) {
+Mailbox laid_out(std::map<int, MailboxShare>& mail) {
   Mailbox box;
   for (auto& [device, one] : mail) {
     one.device = device;
@@ -147,7 +147,7 @@ class Compiler {
     lay_out_mail();
     list_local();
     for (const auto& [first, last] : groups_) list_shared(first, last);
-    for (const Mail& mail : copies_.mailbox.mail) list_outgoing(mail.device);
+    for (const MailboxShare& mail : copies_.mailbox.mail) list_outgoing(mail.device);
     if (host_packed) list_partials();
     return std::move(copies_);
   }
@@ -177,7 +177,7 @@ class Compiler {
 
   void lay_out_mail() {
     copies_.mailbox = laid_out(mail_);
-    for (const Mail& mail : copies_.mailbox.mail) next_incoming_[mail.device] = mail.incoming;
+    for (const MailboxShare& mail : copies_.mailbox.mail) next_incoming_[mail.device] = mail.incoming;
   }
 
   /// In the order of their first points, so that a tile reads neighbouring values.
@@ -267,7 +267,7 @@ class Compiler {
   const Points& sorted_;
   const std::vector<Holder>& shared_;
   std::vector<std::pair<std::size_t, std::size_t>> groups_;  // of this device's ids in shared_
-  std::map<int, Mail> mail_;
+  std::map<int, MailboxShare> mail_;
   std::map<int, std::int64_t> next_incoming_;
   Copies copies_;
 };

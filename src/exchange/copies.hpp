@@ -22,15 +22,15 @@ struct Term {
 };
 
 /// What a device holds of each message in its mailbox, an array of values: first what it sends, then what it receives.
-struct Mail {
+struct MailboxShare {
   int device = 0;  ///< the other one
   std::int64_t outgoing = 0, outgoing_count = 0;
   std::int64_t incoming = 0, incoming_count = 0;
 };
 
 struct Mailbox {
-  std::vector<Mail> mail;  ///< by device
-  std::int64_t size = 0;   ///< values of one component
+  std::vector<MailboxShare> mail;  ///< by device
+  std::int64_t size = 0;           ///< values of one component
 };
 
 /// What one device does to gather its points' values into those of unique ids, and to scatter these: the lists of Q^T

@@ -59,6 +59,6 @@ void each_copy(const SharedPoints& points, const Points& sorted, const Holder& h
 }
 
 /// Lays out what each message holds, by the other device: what leaves, then what comes.
-Mailbox laid_out(std::map<int, Mail>& mail);
+Mailbox laid_out(std::map<int, MailboxShare>& mail);
 
 }  // namespace slipstream

@@ -14,23 +14,23 @@
 namespace slipstream {
 namespace {
 
-/// The messages between mailboxes, each a block of a grid of one row: what one sends the other receives.
-class Letters final : public Pattern {
+/// Copies between mailboxes, each a block of a grid of one row: a stretch of one becomes a stretch of another.
+class MailboxPattern final : public Pattern {
  public:
-  struct Letter {
+  struct Stretch {
     std::int64_t source = 0, target = 0;  ///< devices, which are blocks
     std::int64_t from = 0, to = 0, count = 0;
-    bool operator<(const Letter& other) const {
+    bool operator<(const Stretch& other) const {
       return std::pair(source, target) < std::pair(other.source, other.target);
     }
   };
-  /// Collective: no rank knows the letters of others, and all have one fingerprint.
-  Letters(const Communicator& comm, std::string name, std::vector<Letter> letters)
-      : name_(std::move(name)), letters_(std::move(letters)) {
-    std::sort(letters_.begin(), letters_.end());
+  /// Collective: no rank knows the stretches of others, and all have one fingerprint.
+  MailboxPattern(const Communicator& comm, std::string name, std::vector<Stretch> stretches)
+      : name_(std::move(name)), stretches_(std::move(stretches)) {
+    std::sort(stretches_.begin(), stretches_.end());
     Hash own, all;
-    for (const Letter& l : letters_)
-      for (const std::int64_t value : {l.source, l.target, l.from, l.to, l.count})
+    for (const Stretch& s : stretches_)
+      for (const std::int64_t value : {s.source, s.target, s.from, s.to, s.count})
         own.add(static_cast<std::uint64_t>(value));
     for (const std::int64_t part : comm.all_gather(static_cast<std::int64_t>(own.value())))
       all.add(static_cast<std::uint64_t>(part));
@@ -38,24 +38,24 @@ class Letters final : public Pattern {
   }
   std::string name() const override { return name_; }
   std::uint64_t fingerprint() const override { return fingerprint_; }
-  /// Of this rank alone: no other knows of its letters.
+  /// Of this rank alone: no other knows of its stretches.
   std::vector<Transfer> transfers(const Grid& grid, int components, const Extent&, int rank) const override {
     require(rank == grid.rank(), "a gather-scatter is planned by its own rank alone");
     std::vector<int> all(static_cast<std::size_t>(components));
     std::iota(all.begin(), all.end(), 0);
     std::vector<Transfer> found;
-    for (const Letter& l : letters_)
-      found.push_back({l.source,
-                       l.target,
-                       {{{l.from, 0, 0}, {l.from + l.count, 1, 1}}, all, nullptr},
-                       {{{l.to, 0, 0}, {l.to + l.count, 1, 1}}, all, nullptr},
+    for (const Stretch& s : stretches_)
+      found.push_back({s.source,
+                       s.target,
+                       {{{s.from, 0, 0}, {s.from + s.count, 1, 1}}, all, nullptr},
+                       {{{s.to, 0, 0}, {s.to + s.count, 1, 1}}, all, nullptr},
                        Op::copy});
     return found;
   }
 
  private:
   std::string name_;
-  std::vector<Letter> letters_;
+  std::vector<Stretch> stretches_;
   std::uint64_t fingerprint_ = 0;
 };
 
@@ -66,24 +66,24 @@ struct Address {
 };
 
 /// `devices`: this rank's.
-std::vector<Letters::Letter> letters_of(const Communicator& comm, const Machine& machine,
-                                        const std::vector<int>& devices, const std::vector<const Mailbox*>& boxes,
-                                        double seconds) {
+std::vector<MailboxPattern::Stretch> stretches_of(const Communicator& comm, const Machine& machine,
+                                                  const std::vector<int>& devices,
+                                                  const std::vector<const Mailbox*>& boxes, double seconds) {
   std::map<int, std::string> texts;
   for (std::size_t d = 0; d < boxes.size(); ++d)
-    for (const Mail& mail : boxes[d]->mail)
+    for (const MailboxShare& mail : boxes[d]->mail)
       append_record(texts[machine.device(mail.device).rank],
                     Address{devices[d], mail.device, mail.outgoing, mail.incoming, mail.incoming_count});
   std::vector<Address> told;
   for (const auto& [rank, text] : rendezvous(comm, texts, seconds)) read_records(text, told);
   std::map<std::pair<std::int64_t, std::int64_t>, Address> known;
   for (const Address& address : told) known[{address.device, address.other}] = address;
-  std::vector<Letters::Letter> letters;
-  const auto list = [&](const Letters::Letter& letter) {
-    if (letter.count) letters.push_back(letter);
+  std::vector<MailboxPattern::Stretch> stretches;
+  const auto list = [&](const MailboxPattern::Stretch& stretch) {
+    if (stretch.count) stretches.push_back(stretch);
   };
   for (std::size_t d = 0; d < boxes.size(); ++d)
-    for (const Mail& mail : boxes[d]->mail) {
+    for (const MailboxShare& mail : boxes[d]->mail) {
       const auto there = known.find({mail.device, devices[d]});
       require(there != known.end() && there->second.count == mail.outgoing_count,
               "devices " + std::to_string(devices[d]) + " and " + std::to_string(mail.device) +
@@ -93,7 +93,7 @@ std::vector<Letters::Letter> letters_of(const Communicator& comm, const Machine&
       if (machine.device(mail.device).rank != comm.rank())
         list({mail.device, devices[d], there->second.outgoing, mail.incoming, mail.incoming_count});
     }
-  return letters;
+  return stretches;
 }
 
 }  // namespace
@@ -105,9 +105,9 @@ Mailboxes::Mailboxes(const Communicator& comm, const Machine& machine, const std
   std::vector<std::int64_t> mine;
   for (const Mailbox* box : boxes) mine.push_back(std::max<std::int64_t>(box->size, 1));
   const std::vector<std::int64_t> sizes = by_device(comm, machine, mine);
-  const std::vector<Letters::Letter> letters = letters_of(comm, machine, devices, boxes, seconds);
-  if (comm.all(letters.empty())) return;
-  pattern_ = std::make_unique<Letters>(comm, name, letters);
+  const std::vector<MailboxPattern::Stretch> stretches = stretches_of(comm, machine, devices, boxes, seconds);
+  if (comm.all(stretches.empty())) return;
+  pattern_ = std::make_unique<MailboxPattern>(comm, name, stretches);
   // A field of a block a device, whose values the exchange moves.
   on_all_ranks(comm, "a gather-scatter could not be made", [&] {
     GridOptions blocks;

@@ -14,12 +14,12 @@ class Finder {
     each_id(shared_, [&](std::size_t first, std::size_t last) { note(first, last); });
     found_.gather = laid_out(gather_mail_);
     found_.scatter = laid_out(scatter_mail_);
-    for (const Mail& mail : found_.gather.mail) next_gathered_[mail.device] = mail.incoming;
-    for (const Mail& mail : found_.scatter.mail) next_scattered_[mail.device] = mail.incoming;
+    for (const MailboxShare& mail : found_.gather.mail) next_gathered_[mail.device] = mail.incoming;
+    for (const MailboxShare& mail : found_.scatter.mail) next_scattered_[mail.device] = mail.incoming;
     list_owned();
     for (const Group& group : groups_) list_shared(group);
-    for (const Mail& mail : found_.gather.mail) list_gathered(mail.device);
-    for (const Mail& mail : found_.scatter.mail) list_sent(mail.device);
+    for (const MailboxShare& mail : found_.gather.mail) list_gathered(mail.device);
+    for (const MailboxShare& mail : found_.scatter.mail) list_sent(mail.device);
     return std::move(found_);
   }
 
@@ -137,7 +137,7 @@ class Finder {
   const Points& sorted_;
   const std::vector<Holder>& shared_;
   std::vector<Group> groups_;  // by id
-  std::map<int, Mail> gather_mail_, scatter_mail_;
+  std::map<int, MailboxShare> gather_mail_, scatter_mail_;
   std::map<int, std::int64_t> next_gathered_, next_scattered_;
   UniqueCopies found_;
 };
