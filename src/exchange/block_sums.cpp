@@ -141,6 +141,7 @@ struct BlockSums::Impl {
         if (tree.root()) deliveries.push_back({*tree.root(), 0});
         upper.emplace_back(device, branches, tree.additions, deliveries, 1, sums);
         gathered.emplace_back(device, static_cast<std::size_t>(std::max(1, branches * sums)));
+        last.emplace_back(device);
         places.push_back(gathered.back().data());
       }
     });
@@ -153,8 +154,21 @@ struct BlockSums::Impl {
             "a sum over blocks was given " + std::to_string(streams.size()) + " streams, " +
                 std::to_string(parts.size()) + " parts and " + std::to_string(results.size()) + " results for the " +
                 std::to_string(lower.size()) + " devices of this rank");
-    for (Stream& stream : streams)
-      if (stream.capturing()) stream.uses(used);
+    // All runs have the same memory. What a caller records follows what its graph's streams hold.
+    for (std::size_t d = 0; d < streams.size(); ++d) {
+      if (streams[d].capturing()) {
+        streams[d].uses(used);
+      } else {
+        streams[d].wait(last[d]);
+      }
+    }
+    run_now(streams, parts, results);
+    for (std::size_t d = 0; d < streams.size(); ++d)
+      if (!streams[d].capturing()) streams[d].record(last[d]);
+  }
+
+  void run_now(std::vector<Stream>& streams, const std::vector<const double*>& parts,
+               const std::vector<double*>& results) {
     // All blocks of one device: they make one branch, which is the result.
     const bool alone = !reduce && branches == 1;
     for (std::size_t d = 0; d < lower.size(); ++d)
@@ -182,6 +196,7 @@ struct BlockSums::Impl {
   std::vector<TreeOnDevice> lower, upper;
   std::vector<Buffer<double>> gathered;  // of all devices' branches
   std::vector<void*> places;
+  std::vector<Event> last;  // a device each: the end of the last run
   std::optional<AllReduce> reduce;
   std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("a sum over blocks");  // by graphs of the caller
 };

@@ -1,13 +1,17 @@
 // Sums over blocks, bit for bit against their tree on the host, however the blocks are dealt.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include <slipstream/block_sums.hpp>
 #include <slipstream/buffer.hpp>
+#include <slipstream/device/host/launch.hpp>
 #include <slipstream/graph.hpp>
 
 #include "support/error_text.hpp"
@@ -110,6 +114,44 @@ INSTANTIATE_TEST_SUITE_P(Deals, BlockSumsOf,
                            return to_string(std::get<0>(info.param)) + "_by_" +
                                   std::to_string(std::get<1>(info.param)) + "_" + deals[std::get<2>(info.param)].name;
                          });
+
+/// The first of them late on one device: what it adds up is not overwritten by the second.
+TEST(BlockSumsOnStreams, FollowTheirLastRunOnOthers) {
+  const Communicator comm = Communicator::world();
+  const Machine machine = machine_here(Backend::host, 2);
+  const std::vector<int> devices = machine.devices_of_rank(comm.rank());
+  std::vector<std::vector<std::int64_t>> blocks;
+  for (const int device : devices) blocks.push_back({device});
+  BlockSums sums(comm, machine, blocks);
+  struct Run {
+    std::vector<Stream> streams;
+    std::vector<Buffer<double>> parts, results;
+    std::vector<const double*> from;
+    std::vector<double*> to;
+  };
+  std::array<Run, 2> runs;
+  for (Run& run : runs)
+    for (const int device : devices) {
+      run.streams.emplace_back(machine.device(device).local);
+      run.parts.emplace_back(run.streams.back().device(), 1);
+      run.results.emplace_back(run.streams.back().device(), 1);
+      run.from.push_back(run.parts.back().data());
+      run.to.push_back(run.results.back().data());
+    }
+  for (int round = 0; round < 5; ++round) {
+    for (std::size_t n = 0; n < runs.size(); ++n)
+      for (Buffer<double>& part : runs[n].parts) part.data()[0] = 10.0 * round + static_cast<double>(n);
+    if (comm.rank() == 0)
+      detail::submit(runs[0].streams[0].impl(), [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    for (Run& run : runs) sums.run(run.streams, run.from, run.to);
+    for (std::size_t n = 0; n < runs.size(); ++n) {
+      finish(runs[n].streams);
+      for (const Buffer<double>& result : runs[n].results)
+        EXPECT_EQ(result.data()[0], machine.devices() * (10.0 * round + static_cast<double>(n)));
+    }
+    sums.check();
+  }
+}
 
 TEST(BlockSumsRefused, WhereBlocksLieTwiceOrTooMixed) {
   const Communicator comm = Communicator::world();
