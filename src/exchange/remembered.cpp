@@ -16,7 +16,7 @@ namespace slipstream {
 namespace {
 
 /// With a last line that tells whether they are whole, and what they were.
-std::string sealed(const std::string& lines) { return lines + "end " + hex(hash_of(lines)) + "\n"; }
+std::string with_checksum(const std::string& lines) { return lines + "end " + hex(hash_of(lines)) + "\n"; }
 
 /// Nothing where there is none.
 std::optional<std::string> text_of_file(const std::string& file) {
@@ -68,14 +68,14 @@ Remembered::Remembered(Kind kind, std::string key, const TuneOptions& how)
 void Remembered::name_file() { file_ = folder_.empty() ? "" : folder_ + "/tuned-" + hex(hash_of(key_)) + ".txt"; }
 
 std::string Remembered::text(const std::string& lines) const {
-  return sealed(kind_.form + "\nkey " + key_ + "\n" + lines);
+  return with_checksum(kind_.form + "\nkey " + key_ + "\n" + lines);
 }
 
 std::optional<std::string> Remembered::lines_of(const std::string& text) const {
   const std::string before = kind_.form + "\nkey " + key_ + "\n";
   const std::size_t end = text.rfind("end ");
   if (end == std::string::npos || end < before.size() || !text.starts_with(before)) return {};
-  if (text != sealed(text.substr(0, end))) return {};
+  if (text != with_checksum(text.substr(0, end))) return {};
   return text.substr(before.size(), end - before.size());
 }
 

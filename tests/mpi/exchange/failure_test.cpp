@@ -197,12 +197,18 @@ INSTANTIATE_TEST_SUITE_P(Routes, Failures,
 class GatherScatterFailures : public shared_points::GatherScatterOn {
  protected:
   void SetUp() override {
+    begun = std::chrono::steady_clock::now();
     if (comm.size() != 2) GTEST_SKIP() << "needs two ranks";
     GatherScatterOn::SetUp();
     if (IsSkipped()) return;
     domain = shared_points::Domain::random(4 * machine->devices(), 31);
     dealt.emplace(domain, *machine, comm.rank());
     points.emplace(*dealt, streams, 1);
+  }
+
+  void TearDown() override {
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+    EXPECT_LT(taken.count(), longest);
   }
 
   void make(bool unique) {
@@ -286,6 +292,7 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
   std::optional<shared_points::Arrays<double>> points;
   std::optional<shared_points::Uniques<double>> unique_values;
   std::unique_ptr<GatherScatter> gs;
+  std::chrono::steady_clock::time_point begun;
 };
 
 TEST_P(GatherScatterFailures, OfAWaitLeaveRemotePointsAsTheyWere) {
