@@ -211,13 +211,11 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
     EXPECT_LT(taken.count(), longest);
   }
 
-  void make(bool unique) {
+  void make(GatherScatterOptions options = {}) {
     gs.reset();
-    GatherScatterOptions options;
-    options.unique = unique;
     options.exchange.wait_limit = limit;
     gs = made(*dealt, options);
-    if (unique) unique_values.emplace(*gs, streams, 1);
+    if (options.unique) unique_values.emplace(*gs, streams, 1);
   }
 
   /// Puts values of the round where the call reads, and where it writes.
@@ -287,6 +285,16 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
     return points->here[d].data()[n] == shared_points::value_of<double>(dealt->point(d, n), 0, round);
   }
 
+  std::function<void(int)> remote_points_are_as_they_were() const {
+    return [this](int round) {
+      for (std::size_t d = 0; d < streams.size(); ++d) {
+        const std::vector<std::int64_t>& remote = gs->remote_points(d);
+        EXPECT_FALSE(remote.empty());
+        EXPECT_TRUE(std::all_of(remote.begin(), remote.end(), [&](auto n) { return is_as_it_was(d, n, round); }));
+      }
+    };
+  }
+
   shared_points::Domain domain;
   std::optional<shared_points::Dealt> dealt;
   std::optional<shared_points::Arrays<double>> points;
@@ -296,17 +304,18 @@ class GatherScatterFailures : public shared_points::GatherScatterOn {
 };
 
 TEST_P(GatherScatterFailures, OfAWaitLeaveRemotePointsAsTheyWere) {
-  const auto expect_unchanged = [&](int round) {
-    for (std::size_t d = 0; d < streams.size(); ++d) {
-      const std::vector<std::int64_t>& remote = gs->remote_points(d);
-      EXPECT_FALSE(remote.empty());
-      EXPECT_TRUE(std::all_of(remote.begin(), remote.end(), [&](auto point) { return is_as_it_was(d, point, round); }));
-    }
-  };
-  make(false);
-  break_it([this] { run(); }, 1, expect_unchanged);
-  make(false);
-  break_it([this] { start_and_finish(); }, 1, expect_unchanged);
+  make();
+  break_it([this] { run(); }, 1, remote_points_are_as_they_were());
+  make();
+  break_it([this] { start_and_finish(); }, 1, remote_points_are_as_they_were());
+}
+
+TEST_P(GatherScatterFailures, OfAWaitOfTheHostLeaveRemotePointsAsTheyWere) {
+  if (way.name != "rules_by_2") GTEST_SKIP() << "one set of routes shows it: none is looked at";
+  GatherScatterOptions options;
+  options.host_packed = true;
+  make(options);
+  break_it([this] { start_and_finish(); }, 1, remote_points_are_as_they_were());
 }
 
 /// The late rank has copies of what rank 0 owns.
@@ -324,7 +333,9 @@ TEST_P(GatherScatterFailures, OfAWaitLeaveGatheredValuesAsTheyWere) {
       EXPECT_EQ(changed, 0);
     }
   };
-  make(true);
+  GatherScatterOptions options;
+  options.unique = true;
+  make(options);
   break_it([this] { gather(); }, 1, expect_unchanged);
 }
 
@@ -344,14 +355,16 @@ TEST_P(GatherScatterFailures, OfAWaitLeaveScatteredPointsAsTheyWere) {
     EXPECT_GT(theirs, 0);
     EXPECT_EQ(changed, 0);
   };
-  make(true);
+  GatherScatterOptions options;
+  options.unique = true;
+  make(options);
   break_it([this] { scatter(); }, 0, expect_unchanged);
 }
 
 TEST_P(GatherScatterFailures, BetweenStartAndFinishUnwindOnAll) {
   std::string seen;
   const auto step = [&] {
-    make(false);
+    make();
     const std::unique_ptr<GatherScatter> own = std::move(gs);
     put(0);
     own->start(streams, points->all);
@@ -374,7 +387,7 @@ TEST_P(GatherScatterFailures, BetweenStartAndFinishUnwindOnAll) {
     EXPECT_NE(seen.find("waited"), std::string::npos) << seen;
   }
   comm.barrier();
-  make(false);
+  make();
   put(1);
   run();
   fetch();
