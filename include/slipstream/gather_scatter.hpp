@@ -88,8 +88,8 @@ class GatherScatter {
   /// Q Q^T in place. streams[i] and arrays[i] belong to the i-th device of this rank. Other arrays may come with each
   /// call: nothing is planned anew. The host is soonest done with arrays that come again. All ranks make the same calls
   /// with the same operations. At the first call of each kind and operation the ranks compare theirs, where they are
-  /// not recorded: an Error of all ranks where they differ, Timeout where one does not come. Later ones are not
-  /// compared.
+  /// not recorded: an Error of all ranks where they differ, or where some rank's arrays or streams are none that it can
+  /// take; Timeout where one does not come. Later ones are not compared.
   void run(std::vector<Stream>& streams, const std::vector<Array>& arrays, Op op = Op::add);
   /// The same in two parts. start() sends what other devices need, of remote_points(); finish() combines. Between them
   /// the caller may queue work that writes other points, also such as are shared within a device.

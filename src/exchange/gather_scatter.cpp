@@ -252,17 +252,22 @@ struct GatherScatter::Impl {
         &chosen == &both || chosen.mail != nullptr,
         "a gather-scatter was asked for unique values that was made without them: set GatherScatterOptions::unique");
     if (&chosen != &scatter) check_op(op);
-    std::vector<Values> points = taken(streams, arrays, "", [&](std::size_t d) { return copies[d].points; });
-    check_streams(streams);
-    uniques = {};
-    if (unique)
-      uniques = taken(streams, *unique, " of unique values", [&](std::size_t d) { return counts[d].unique_ids; });
-    current = std::move(points);
-    operation = op;
     way = &chosen;
-    if (!same_calls || !current_exchange()) return;
-    same_calls->count();
-    if (!captured(streams)) same_calls->compare(kind_of(chosen), op);
+    std::vector<Values> points, values;
+    const std::string problem = failure_of([&] {
+      points = taken(streams, arrays, "", [&](std::size_t d) { return copies[d].points; });
+      check_streams(streams);
+      if (unique)
+        values = taken(streams, *unique, " of unique values", [&](std::size_t d) { return counts[d].unique_ids; });
+    });
+    if (same_calls && current_exchange()) {
+      same_calls->count();
+      if (!captured(streams)) same_calls->compare(kind_of(chosen), op, problem);
+    }
+    require(problem.empty(), problem);
+    current = std::move(points);
+    uniques = std::move(values);
+    operation = op;
   }
 
   SameCalls::Kind kind_of(const Way& chosen) const {

@@ -1,6 +1,7 @@
 #pragma once
 // What ranks ask each other about the calls of one object.
 #include <set>
+#include <string>
 
 #include <slipstream/communicator.hpp>
 #include <slipstream/transfer.hpp>
@@ -20,9 +21,9 @@ class SameCalls {
 
   /// One more call.
   void count() { ++made_; }
-  /// Collective where this rank has not yet compared such a call. Throws the same Error on all ranks where the last
-  /// calls that they counted differ, Timeout where some do not come.
-  void compare(Kind kind, Op op);
+  /// Collective where this rank has not yet compared such a call. Throws Error on all ranks where the last calls that
+  /// they counted differ, or where some have a `problem`, which is theirs; Timeout where some do not come.
+  void compare(Kind kind, Op op, const std::string& problem);
 
  private:
   int rank_;

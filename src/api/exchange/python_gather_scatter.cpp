@@ -5,7 +5,6 @@
 #include <numeric>
 #include <optional>
 
-#include <slipstream/buffer.hpp>
 #include <slipstream/gather_scatter.hpp>
 
 #include "api/exchange/caller_streams.hpp"
@@ -35,45 +34,39 @@ class ArrayGatherScatter {
             "first_block of a gather-scatter is given on some ranks and not on others: give it on all or on none");
     const std::vector<std::int64_t> firsts = given ? first_blocks : numbered(comm, ids, block);
     std::vector<SharedPoints> points;
-    for (std::size_t d = 0; d < ids.size(); ++d) {
-      points.push_back({{reinterpret_cast<const std::int64_t*>(ids[d].first), ids[d].second}, firsts[d], block});
-      bytes_.push_back(ids[d].second * static_cast<std::size_t>(options.components) * size_of(options.type));
-    }
-    gather_scatter_.emplace(comm, grid.machine(), points, options);
     for (std::size_t d = 0; d < ids.size(); ++d)
-      unique_bytes_.push_back(static_cast<std::size_t>(gather_scatter_->counts(d).unique_ids) *
-                              static_cast<std::size_t>(options.components) * size_of(options.type));
+      points.push_back({{reinterpret_cast<const std::int64_t*>(ids[d].first), ids[d].second}, firsts[d], block});
+    gather_scatter_.emplace(comm, grid.machine(), points, options);
   }
 
   void run(const Pointers& pointers, const std::string& op, const Pointers& natives) {
-    inner().run(streams_.of(natives), arrays_at(pointers, bytes_), op_from(op));
+    inner().run(streams_.of(natives), arrays_at(pointers), op_from(op));
     if (streams_.finish()) inner().check();
   }
 
   void start(const Pointers& pointers, const std::string& op, const Pointers& natives) {
     natives_ = natives;
-    inner().start(streams_.of(natives_), arrays_at(pointers, bytes_), op_from(op));
+    inner().start(streams_.of(natives_), arrays_at(pointers), op_from(op));
   }
 
   void gather(const Pointers& pointers, const Pointers& unique, const std::string& op, const Pointers& natives) {
-    inner().gather(streams_.of(natives), arrays_at(pointers, bytes_), arrays_at(unique, unique_bytes_), op_from(op));
+    inner().gather(streams_.of(natives), arrays_at(pointers), arrays_at(unique), op_from(op));
     if (streams_.finish()) inner().check();
   }
 
   void scatter(const Pointers& unique, const Pointers& pointers, const Pointers& natives) {
-    inner().scatter(streams_.of(natives), arrays_at(unique, unique_bytes_), arrays_at(pointers, bytes_));
+    inner().scatter(streams_.of(natives), arrays_at(unique), arrays_at(pointers));
     if (streams_.finish()) inner().check();
   }
 
   void start_gather(const Pointers& pointers, const Pointers& unique, const std::string& op, const Pointers& natives) {
     natives_ = natives;
-    inner().start_gather(streams_.of(natives_), arrays_at(pointers, bytes_), arrays_at(unique, unique_bytes_),
-                         op_from(op));
+    inner().start_gather(streams_.of(natives_), arrays_at(pointers), arrays_at(unique), op_from(op));
   }
 
   void start_scatter(const Pointers& unique, const Pointers& pointers, const Pointers& natives) {
     natives_ = natives;
-    inner().start_scatter(streams_.of(natives_), arrays_at(unique, unique_bytes_), arrays_at(pointers, bytes_));
+    inner().start_scatter(streams_.of(natives_), arrays_at(unique), arrays_at(pointers));
   }
 
   /// A point of each of a device's unique values.
@@ -108,15 +101,9 @@ class ArrayGatherScatter {
   }
 
  private:
-  std::vector<GatherScatter::Array> arrays_at(const Pointers& pointers, const std::vector<std::size_t>& bytes) const {
-    const auto& devices = streams_.devices();
+  static std::vector<GatherScatter::Array> arrays_at(const Pointers& pointers) {
     std::vector<GatherScatter::Array> arrays;
-    for (std::size_t i = 0; i < pointers.size(); ++i) {
-      arrays.push_back({reinterpret_cast<void*>(pointers[i]), 0});
-      if (i >= devices.size() || bytes[i] == 0) continue;
-      const std::string problem = memory_problem(devices[i], arrays.back().values, bytes[i]);
-      require(problem.empty(), "array " + std::to_string(i) + " of a gather-scatter: " + problem);
-    }
+    for (const std::uintptr_t pointer : pointers) arrays.push_back({reinterpret_cast<void*>(pointer), 0});
     return arrays;
   }
 
@@ -136,7 +123,6 @@ class ArrayGatherScatter {
   }
 
   CallerStreams streams_;
-  std::vector<std::size_t> bytes_, unique_bytes_;  // of each device's arrays
   Pointers natives_;
   std::optional<GatherScatter> gather_scatter_;
 };

@@ -543,6 +543,33 @@ TEST_F(GatherScatterRefuses, AnotherOperationOrCallOnOneRank) {
   EXPECT_NE(said.find("some gather (min) as call 4, others scatter as call 4"), std::string::npos) << said;
 }
 
+/// At the first call of its kind; later ones are the rank's own.
+TEST_F(GatherScatterRefuses, WhatOneRankCallsItWith) {
+  if (comm.size() == 1) GTEST_SKIP() << "needs two ranks";
+  const bool last = comm.rank() == comm.size() - 1;
+  const std::vector<std::int64_t> ids{1, 1, 2};
+  GatherScatterOptions options;
+  options.exchange.wait_limit = 5;
+  GatherScatter gs(comm, machine, {{ids, comm.rank(), block_points}}, options);
+  std::vector<Stream> streams;
+  streams.emplace_back(machine.device(comm.rank()).local);
+  Buffer<double> values(streams[0].device(), 3);
+  const auto run = [&](double* at) {
+    std::fill_n(values.data(), 3, 1.0);
+    gs.run(streams, {{at, 0}});
+    streams[0].synchronize();
+    return values.data()[0];
+  };
+  const std::string own = "array 0 of a gather-scatter is null";
+  EXPECT_EQ(error_of([&] { run(last ? nullptr : values.data()); }),
+            last ? own
+                 : "rank " + std::to_string(comm.size() - 1) +
+                       " could not make run (add) as call 1 of a gather-scatter: its own error says why");
+  EXPECT_EQ(run(values.data()), 2 * comm.size());
+  EXPECT_EQ(error_of([&] { run(nullptr); }), own);
+  EXPECT_EQ(run(values.data()), 2 * comm.size());
+}
+
 TEST_F(GatherScatterRefuses, MorePointsThanIndicesHave) {
   const std::int64_t id = 1;
   const std::string said = error_of([&] {
