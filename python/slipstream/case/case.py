@@ -14,6 +14,7 @@ from pydantic import Field
 from slipstream.base import toml_text
 from slipstream.base.keys import Table
 from slipstream.base.terminal import show_extent
+from slipstream.case.field_units import Units
 from slipstream.case.tables import (
     EXCHANGE_PARTS,
     CaseTable,
@@ -117,6 +118,19 @@ class Case(Table):
     def time_step(self) -> float:
         """Of the times in files and messages."""
         return 1.0
+
+    @property
+    def field_units(self) -> Units:
+        return Units()
+
+    @property
+    def up(self) -> str:
+        """The axis that points up in pictures, where nothing else is asked for."""
+        return "z"
+
+    def side_velocity(self, side: str) -> Any:
+        """Of the fluid at a side of the box, three numbers in the unit of the files; None where the side is no wall."""
+        return None
 
     @property
     def marches(self) -> bool:

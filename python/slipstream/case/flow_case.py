@@ -13,6 +13,7 @@ from pydantic import Field
 from slipstream.case.body import Body
 from slipstream.case.case import Case
 from slipstream.case.expression import evaluate
+from slipstream.case.field_units import FlowUnits
 from slipstream.case.flow_tables import (
     DomainTable,
     ExactTable,
@@ -87,6 +88,15 @@ class FlowCase(Case):
         return converter.length if converter else 1.0 / self.scales.length
 
     @property
+    def field_units(self) -> FlowUnits:
+        return FlowUnits(self.si)
+
+    @property
+    def up(self) -> str:
+        """The axis of a lid, else z."""
+        return next((side[0] for side, wall in self.walls.given() if any(wall.velocity)), "z")
+
+    @property
     def cell_edge(self) -> float:
         """Edge of a cell in the lengths of the case: m, or 1."""
         return self.units.cell if self.si and self.units.cell else 1.0
@@ -122,6 +132,11 @@ class FlowCase(Case):
         """Of a side of the box that is a wall, in units of the lid speed."""
         x, y, z = self.walls.velocity(side)
         return (self.in_lid_speeds(x), self.in_lid_speeds(y), self.in_lid_speeds(z))
+
+    def side_velocity(self, side: str) -> np.ndarray | None:
+        if self.grid.periodic["xyz".index(side[0])] or side in dict(self.boundaries.given()):
+            return None
+        return np.asarray(self.wall_velocity(side)) * (self.physics.lid_speed if self.si else 1.0)
 
     def side_density(self, boundary: Boundary) -> float:
         """Of a side at which the pressure is given, or far away from it, over that of the fluid at rest."""

@@ -101,6 +101,7 @@ class Solver(Protocol):
     case_type: type[Case]
     unit_of_rate: str  #: of a million cells a second, in the solver's own word
     files: Sequence[str]  #: that runs leave beside those that all solvers' runs do
+    pictures: Mapping[str, str]  #: files of pictures that runs leave, too, with what they show
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
         """The tables of a case file with those keys that follow from bodies. Raises CaseError, or pydantic's
@@ -165,6 +166,15 @@ class Solver(Protocol):
 
     def quantities(self, case: Case) -> Mapping[str, Any]:
         """What `plot` draws of the fields, by name: slipstream.pictures.quantity.Quantity, the usual ones first."""
+        ...
+
+    def curves(self, shown: Any, folder: Path) -> list[Path]:
+        """Draws into a folder what a run has left beside its fields, for `plot`, and says what it wrote; shown: the
+        run's slipstream.results.results.Results."""
+        ...
+
+    def artist(self, case: Case) -> Any:
+        """The class that draws for `render`: a slipstream.pictures.scene.Artist."""
         ...
 
 

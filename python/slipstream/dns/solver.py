@@ -1,10 +1,11 @@
 """Pseudo-spectral flows as the registry has them: `slipstream.case.solver.Solver`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from slipstream.base import toml_text
 from slipstream.base.core import as_case_error, core
-from slipstream.base.toml_text import Path
 from slipstream.case.solver import Plan, Run
 from slipstream.case.tables import EXCHANGE_PARTS
 from slipstream.dns import spectrum, velocity_file
@@ -14,7 +15,8 @@ Tiles = list[tuple[str, str]]
 
 case_type = DnsCase
 unit_of_rate = "Mcell/s"
-files = ("findings.json", "statistics.csv", "spectra.csv", "spectrum.csv", "spectrum.png", "dissipation.png")
+files = ("findings.json", "statistics.csv", "spectra.csv", "spectrum.csv")
+pictures = {"spectrum.png": "Energy by wave number", "dissipation.png": "Energy and its dissipation over time"}
 
 
 def complete(data: dict[str, Any]) -> dict[str, Any]:
@@ -25,8 +27,8 @@ def complete(data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def problems(case: DnsCase) -> list[tuple[Path, str]]:
-    found: list[tuple[Path, str]] = []
+def problems(case: DnsCase) -> list[tuple[toml_text.Path, str]]:
+    found: list[tuple[toml_text.Path, str]] = []
     if not all(case.grid.periodic):
         found.append((("grid", "periodic"), "a pseudo-spectral flow is periodic along all axes; leave the key out"))
     if min(case.grid.cells) < 4:
@@ -183,3 +185,13 @@ def quantities(case: DnsCase) -> Mapping[str, Any]:
     parts = {name: of_field("velocity", name, n, usual=n == 0) for n, name in enumerate("uvw")}
     vorticity = Quantity(_vorticity, lambda normal: rf"vorticity $\omega_{normal}$", usual=True)
     return {"speed": speed, "vorticity": vorticity, **parts}
+
+
+def curves(shown: Any, folder: Path) -> list[Path]:
+    return []
+
+
+def artist(case: DnsCase) -> Any:
+    from slipstream.pictures.slices import SliceArtist
+
+    return SliceArtist

@@ -9,17 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slipstream.case.flow_case import FlowCase
+from slipstream.case.case import Case
 
 Array = np.ndarray
-
-
-def side_velocity(case: FlowCase, side: str) -> Array | None:
-    """Of the fluid at a wall, in the file's units; None where the side is no wall."""
-    if case.grid.periodic["xyz".index(side[0])] or side in dict(case.boundaries.given()):
-        return None
-    speed = case.physics.lid_speed if case.si else 1.0
-    return np.asarray(case.wall_velocity(side)) * speed
 
 
 def coordinates(cells: int, spacing: float) -> Array:
@@ -49,7 +41,7 @@ def with_sides(values: Array, axes: Sequence[int], periodic: Sequence[bool]) -> 
     return values
 
 
-def velocity_with_sides(case: FlowCase, velocity: Array, axes: str = "xyz") -> Array:
+def velocity_with_sides(case: Case, velocity: Array, axes: str = "xyz") -> Array:
     """Adds the velocity at the sides of the box along the named axes; the array is [axes in reverse][component].
 
     Where a resting and a moving wall meet, the edge rests, as it does for the solver.
@@ -58,7 +50,7 @@ def velocity_with_sides(case: FlowCase, velocity: Array, axes: str = "xyz") -> A
     places = [len(axes) - 1 - n for n in range(len(axes))]
     result = with_sides(velocity, places, periodic)
     sides = [(place, axis + sign) for place, axis in zip(places, axes, strict=True) for sign in "-+"]
-    walls = [(place, side, side_velocity(case, side)) for place, side in sides]
+    walls = [(place, side, case.side_velocity(side)) for place, side in sides]
     known = [(place, side, value) for place, side, value in walls if value is not None]
     for place, side, value in sorted(known, key=lambda wall: not wall[2].any()):
         index: list[slice | int] = [slice(None)] * result.ndim
@@ -67,7 +59,7 @@ def velocity_with_sides(case: FlowCase, velocity: Array, axes: str = "xyz") -> A
     return result
 
 
-def derivative(case: FlowCase, values: Array, component: int, axis: int, place: int, solid: Array) -> Array:
+def derivative(case: Case, values: Array, component: int, axis: int, place: int, solid: Array) -> Array:
     """Of a component of the velocity along an axis of space, which is the axis `place` of the arrays; of second order.
 
     With the distances a and b to the neighbours f- and f+ it is (a^2 (f+ - f) + b^2 (f - f-)) / (a b (a + b)).
@@ -78,7 +70,7 @@ def derivative(case: FlowCase, values: Array, component: int, axis: int, place: 
 
 
 def _neighbour(
-    case: FlowCase, values: Array, component: int, axis: int, place: int, solid: Array, sign: str
+    case: Case, values: Array, component: int, axis: int, place: int, solid: Array, sign: str
 ) -> tuple[Array, Array]:
     """Values on one side of each cell, of the next cell or of the wall before it, and their distances."""
     h, step = case.spacing, 1 if sign == "-" else -1
@@ -88,7 +80,7 @@ def _neighbour(
     if not case.grid.periodic[axis]:
         end: list[slice | int] = [slice(None)] * values.ndim
         end[place] = 0 if sign == "-" else -1
-        side = side_velocity(case, "xyz"[axis] + sign)
+        side = case.side_velocity("xyz"[axis] + sign)
         # Beyond a side that is no wall nothing is known: the line through the last two cells goes on.
         near[tuple(end)] = side[component] if side is not None else _continued(values, place, step)
         distance[tuple(end)] = 0.5 * h
@@ -102,7 +94,7 @@ def _continued(values: Array, place: int, step: int) -> Array:
     return 1.5 * np.take(values, last, place) - 0.5 * np.take(values, before, place)
 
 
-def plane_vorticity(case: FlowCase, velocity: Array, solid: Array, axes: str) -> Array:
+def plane_vorticity(case: Case, velocity: Array, solid: Array, axes: str) -> Array:
     """The vorticity normal to a plane from velocity [second axis][first axis][component], axes "xy", "xz" or "yz"."""
     first, second = ("xyz".index(axis) for axis in axes)
     turn = derivative(case, velocity[..., second], second, first, 1, solid)
@@ -111,7 +103,7 @@ def plane_vorticity(case: FlowCase, velocity: Array, solid: Array, axes: str) ->
     return -turn if axes == "xz" else turn
 
 
-def q_criterion(case: FlowCase, velocity: Array, solid: Array) -> Array:
+def q_criterion(case: Case, velocity: Array, solid: Array) -> Array:
     """Q = (|rotation|^2 - |strain|^2) / 2 = -(du_i/dx_j)(du_j/dx_i) / 2 of an incompressible flow, from velocity
     [z][y][x][3]; positive where rotation outweighs strain (Hunt, Wray & Moin 1988). 0 in solid cells."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from slipstream.base.core import as_case_error, core, on_all_ranks
@@ -17,15 +18,12 @@ __all__ = ["facts", "problems", "warnings"]
 
 case_type = LbmCase
 unit_of_rate = "MLUPS"
-files = (
-    "profiles.csv",
-    "profiles.png",
-    "streamlines.png",
-    "comparison.json",
-    "loads.csv",
-    energy.FILE,
-    energy.PICTURE,
-)
+files = ("profiles.csv", "comparison.json", "loads.csv", energy.FILE)
+pictures = {
+    "profiles.png": "Velocity along the centrelines",
+    "streamlines.png": "Streamlines in the mid-plane",
+    energy.PICTURE: "Energy and its decay",
+}
 Tiles = list[tuple[str, str]]
 
 #: Number formats that take less memory, by that of a case, the nearest first.
@@ -116,3 +114,17 @@ def quantities(case: LbmCase) -> Mapping[str, Any]:
     # Late, because what draws is loaded only where something is drawn.
     found: Mapping[str, Any] = import_module("slipstream.pictures.flow_quantities").quantities(case)
     return found
+
+
+def curves(shown: Any, folder: Path) -> list[Path]:
+    """The centreline profiles, where the run has left them."""
+    source = shown.folder / "profiles.csv"
+    if not source.exists():
+        return []
+    path, lines = folder / "profiles.png", profiles.read_profiles(source, shown.case)
+    import_module("slipstream.pictures.overview").profiles(path, lines, profiles.reference_for(shown.case), shown.case)
+    return [path]
+
+
+def artist(case: LbmCase) -> Any:
+    return import_module("slipstream.pictures.flow_scenes").FlowArtist

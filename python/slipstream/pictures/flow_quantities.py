@@ -8,19 +8,31 @@ from slipstream.case.flow_case import FlowCase
 from slipstream.flow import derived
 from slipstream.pictures.planes import Plane
 from slipstream.pictures.quantity import Quantity
-from slipstream.results import results
 
 Array = np.ndarray
 
 
+def density_at_rest(case: FlowCase) -> float:
+    """As the files have it."""
+    return case.converter.density if case.converter else 1.0
+
+
+def pressure(case: FlowCase, density: Array) -> Array:
+    """Above that at rest, by p = c_s^2 rho with c_s^2 = 1/3 in the lattice: Pa, or over rho U^2."""
+    above = (density - density_at_rest(case)) / 3.0
+    if case.converter:
+        return above * case.converter.velocity**2
+    return above / case.scales.lid_speed**2
+
+
 def _density_above_rest(case: FlowCase, density: Array) -> Array:
-    rest = results.density_at_rest(case)
+    rest = density_at_rest(case)
     return density - rest if case.si else density / rest - 1.0
 
 
 def quantities(case: FlowCase) -> Mapping[str, Quantity]:
     """By the names that `slipstream plot` has for them."""
-    unit = results.flow_units(case)
+    unit = case.field_units
 
     def part(n: int) -> Quantity:
         return Quantity(lambda plane: plane.vectors("velocity")[..., n], lambda _: unit.speed("uvw"[n]))
@@ -36,9 +48,7 @@ def quantities(case: FlowCase) -> Mapping[str, Quantity]:
         "density": Quantity(
             lambda plane: _density_above_rest(case, plane.field("density")[..., 0]), lambda _: unit.density, usual=True
         ),
-        "pressure": Quantity(
-            lambda plane: results.pressure(case, plane.field("density")[..., 0]), lambda _: unit.pressure
-        ),
+        "pressure": Quantity(lambda plane: pressure(case, plane.field("density")[..., 0]), lambda _: unit.pressure),
         "u": part(0),
         "v": part(1),
         "w": part(2),

@@ -16,12 +16,6 @@ from slipstream.results.record import Record
 from slipstream.results.results import CASE, PICTURES, Results
 
 FILE = "report.html"
-#: Pictures of the run itself, with what they show.
-OWN_PICTURES = {
-    "profiles.png": "Velocity along the centrelines",
-    "streamlines.png": "Streamlines in the mid-plane",
-    "energy.png": "Energy and its decay",
-}
 #: Files that are larger are named, not put into the page.
 MOST_BYTES = 16_000_000
 #: Messages of an exchange that are shown.
@@ -255,9 +249,10 @@ def _pictures(shown: Results, draw: bool) -> str:
     parts = []
     if draw and shown.frames:
         parts.append(_last_frame(shown))
-    parts += [_file(shown.folder / name, text) for name, text in OWN_PICTURES.items() if (shown.folder / name).exists()]
+    own = solver_of(shown.case).pictures
+    parts += [_file(shown.folder / name, text) for name, text in own.items() if (shown.folder / name).exists()]
     # What the page shows already is not shown twice.
-    more = [path for path in _drawn_since(shown) if path.name not in OWN_PICTURES]
+    more = [path for path in _drawn_since(shown) if path.name not in own]
     parts += [_file(path, path.stem.replace("_", " ")) for path in more]
     return _section("Pictures", *parts) if parts else ""
 

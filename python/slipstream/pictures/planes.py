@@ -129,7 +129,7 @@ def parse_cut(text: str, case: Case) -> Cut:
     except ValueError:
         raise CaseError(f"--plane {text}: '{value}' is not a number") from None
     if not low <= at <= high:
-        unit = results.units(case).length
+        unit = case.field_units.length
         raise CaseError(f"--plane {text}: outside of the box, which goes from {normal} = {low:.6g} to {high:.6g}{unit}")
     if case.dimensions < 3 and normal != "z":
         raise CaseError(f"--plane {text}: a case in two dimensions has the plane z alone")
@@ -202,7 +202,7 @@ def paint(axes: Axes, plane: Plane, field: str, how: Look) -> Any:
         cmap=how.colours,
         interpolation="nearest" if plane.solid.any() else "bilinear",
     )
-    unit = results.units(plane.case)
+    unit = plane.case.field_units
     axes.set(xlabel=unit.place(plane.axes[0]), ylabel=unit.place(plane.axes[1]), aspect="equal")
     axes.grid(False)
     return image
@@ -210,7 +210,7 @@ def paint(axes: Axes, plane: Plane, field: str, how: Look) -> Any:
 
 def where(plane: Plane) -> str:
     """The cut and the time."""
-    unit = results.units(plane.case)
+    unit = plane.case.field_units
     parts = [] if plane.case.dimensions < 3 else [unit.at(plane.cut.normal, plane.cut.at)]
     parts += [] if plane.time is None or not plane.case.marches else [unit.time(plane.time)]
     return ", ".join(parts)

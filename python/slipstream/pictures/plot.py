@@ -11,10 +11,8 @@ from rich.console import Console
 
 from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
-from slipstream.case.flow_case import FlowCase
 from slipstream.case.solver import solver_of
-from slipstream.flow import profiles
-from slipstream.pictures import film, overview, planes, style
+from slipstream.pictures import film, planes, style
 from slipstream.pictures.picture_options import check_film
 from slipstream.pictures.planes import Cut
 from slipstream.results.results import PICTURES, Frame, Results
@@ -34,8 +32,8 @@ def command(arguments: argparse.Namespace, console: Console) -> None:
             report_film(console, film.write(arguments.film, _frames(shown, cuts[0], field), arguments.fps))
             return
         written = _pictures(shown, frame, cuts, fields, arguments.output or shown.folder / PICTURES)
-        if not arguments.field and isinstance(shown.case, FlowCase):
-            written += _profiles(shown, arguments.output or shown.folder / PICTURES)
+        if not arguments.field:
+            written += solver_of(shown.case).curves(shown, arguments.output or shown.folder / PICTURES)
     except OSError as error:
         raise CaseError(f"a picture cannot be written: {error}") from None
     report_files(console, written)
@@ -82,18 +80,6 @@ def draw(plane: planes.Plane, field: str) -> Figure:
     if field == "streamlines":
         return planes.streamlines(plane)
     return planes.picture(plane, field, planes.look(plane.case, plane.cut, field, [plane.values(field)]))
-
-
-def _profiles(shown: Results, folder: Path) -> list[Path]:
-    """The centreline profiles, where the run has left them."""
-    source = shown.folder / "profiles.csv"
-    if not source.exists():
-        return []
-    path = folder / "profiles.png"
-    assert isinstance(shown.case, FlowCase)
-    lines = profiles.read_profiles(source, shown.case)
-    overview.profiles(path, lines, profiles.reference_for(shown.case), shown.case)
-    return [path]
 
 
 def _frames(shown: Results, cut: Cut, field: str) -> Iterator[np.ndarray]:

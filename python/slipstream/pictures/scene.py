@@ -1,8 +1,9 @@
-"""Scenes in three dimensions, drawn by PyVista without a display: slices, streamlines, vortices, bodies.
+"""The stage of scenes in three dimensions, drawn by PyVista without a display, and what artists of scenes share.
 
 PyVista draws what is in the box; titles, colour bars and units come round it by matplotlib, as in the other pictures.
 """
 
+import argparse
 import ctypes.util
 import importlib.util
 import itertools
@@ -10,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import matplotlib
 
@@ -21,22 +22,15 @@ import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, Normalize
 from matplotlib.figure import Figure
+from rich.console import Console
 
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
-from slipstream.case.flow_case import FlowCase
-from slipstream.flow import derived
-from slipstream.pictures import palette
 from slipstream.pictures.planes import Cut, short_ticks
 from slipstream.pictures.style import STYLE, case_title
-from slipstream.results import results
 from slipstream.results.results import Frame, Results
 
 Array = np.ndarray
-#: Share of the fluid's cells inside the surface of Q where no value is named.
-VORTEX_SHARE = 0.04
-#: Lines that are traced.
-LINES = 90
 #: Colour of a body without values.
 BODY = "#b9b4ab"
 #: Of the eye from the middle of the box, in its diagonals.
@@ -90,11 +84,38 @@ class View:
         return eye, np.eye(3)[up]
 
 
-def default_up(case: Case) -> str:
-    """The axis of a lid, else z."""
-    if not isinstance(case, FlowCase):
-        return "z"
-    return next((side[0] for side, wall in case.walls.given() if any(wall.velocity)), "z")
+@dataclass(frozen=True)
+class Wish:
+    """What `render` is asked for, beside scenes and times."""
+
+    options: argparse.Namespace  #: of the command: field, q, body
+    view: View
+    cuts: Sequence[Cut]
+    console: Console
+
+
+class Artist(Protocol):
+    """Draws the fields of results; a solver gives the class for its cases, which is made of Results and a Wish. Raises
+    CaseError for what is asked for and cannot be."""
+
+    scenes: ClassVar[tuple[str, ...]]  #: all that it draws
+    film_scene: ClassVar[str]  #: of a film, where no other is named
+
+    def there(self, frame: Frame) -> list[str]:
+        """The scenes that a frame has."""
+        ...
+
+    def name(self, scene: str) -> str:
+        """In the name of the picture's file."""
+        ...
+
+    def figure(self, frame: Frame, scene: str) -> Figure:
+        """The caller saves and closes it."""
+        ...
+
+    def film(self, scene: str) -> Iterator[Array]:
+        """The pixels of all frames, in the same colours."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -107,76 +128,6 @@ class Picture:
     label: str
     title: str
     extend: str = "neither"
-
-
-class Flow:
-    """One frame as PyVista sees it: values at the cell centres and on the sides of the box."""
-
-    def __init__(self, shown: Results, frame: Frame, pyvista: Any) -> None:
-        self.shown, self.case, self.frame, self.pyvista = shown, shown.case, frame, pyvista
-        self.velocity = shown.read(frame, "velocity")
-        self.solid = shown.read(frame, "flags") != 0
-        if not np.isfinite(self.velocity).all():
-            time = results.flow_units(shown.case).time(frame.time)
-            raise CaseError(f"{frame.path}: the velocity at {time} is not finite; name an earlier --time, or plot it")
-        at = [derived.coordinates(n, self.case.spacing) for n in shown.extent]
-        self.grid = pyvista.RectilinearGrid(*at)
-        padded = derived.velocity_with_sides(self.case, self.velocity)
-        self._add("velocity", padded.reshape(-1, 3))
-        self._add("speed", np.linalg.norm(padded, axis=-1).ravel())
-        self.top = float(self.grid["speed"].max()) or 1.0
-        #: What nearly all of the fluid is slower than: thin layers under a lid would darken the rest.
-        self.usual_top = float(np.quantile(np.linalg.norm(self.velocity, axis=-1)[~self.solid], 0.97))
-        self.usual_top = self.usual_top or float(self.grid["speed"].max())
-
-    def _add(self, name: str, values: Array) -> None:
-        self.grid.point_data[name] = np.ascontiguousarray(values, dtype=np.float32)
-
-    def extend(self, norm: Normalize) -> str:
-        """The ends of a colour bar beyond which there are values."""
-        return "max" if self.top > 1.0001 * float(norm.vmax or 0.0) else "neither"
-
-    def add_cells(self, name: str, values: Array) -> None:
-        """Values [z][y][x] of the cells, continued to the sides."""
-        self._add(name, derived.with_sides(values, (2, 1, 0), self.case.grid.periodic).ravel())
-
-    def body(self) -> Any | None:
-        """The surface of the solid cells, None where there are none: half-way between solid and fluid, smoothed."""
-        if not self.solid.any():
-            return None
-        self.add_cells("solid", self.solid.astype(np.float32))
-        return self.grid.contour([0.5], scalars="solid").smooth_taubin(n_iter=30, pass_band=0.05)
-
-    def add_pressure(self) -> None:
-        """Above that at rest; inside of bodies that of the nearest fluid, so that their surface shows it."""
-        pressure = results.pressure(self.case, self.shown.read(self.frame, "density").astype(np.float64))
-        self.add_cells("pressure", spread_into(pressure, self.solid, layers=3))
-
-
-def spread_into(values: Array, solid: Array, layers: int) -> Array:
-    """Gives the outermost layers of solid cells the mean of their neighbours that have a value, a layer at a time."""
-    values, known = np.where(solid, 0.0, values), ~solid
-    for _ in range(layers):
-        total, count = np.zeros_like(values), np.zeros(values.shape)
-        for axis in range(3):
-            for step in (-1, 1):
-                there = _shifted(known.astype(np.float64), axis, step)
-                total += _shifted(values * known, axis, step)
-                count += there
-        fresh = ~known & (count > 0)
-        values[fresh] = total[fresh] / count[fresh]
-        known |= fresh
-    return values
-
-
-def _shifted(values: Array, axis: int, step: int) -> Array:
-    """Neighbours' values along an axis; zero beyond the ends."""
-    result = np.zeros_like(values)
-    target: list[slice] = [slice(None)] * 3
-    source: list[slice] = [slice(None)] * 3
-    target[axis], source[axis] = (slice(1, None), slice(None, -1)) if step > 0 else (slice(None, -1), slice(1, None))
-    result[tuple(target)] = values[tuple(source)]
-    return result
 
 
 class Shown(Protocol):
@@ -232,117 +183,10 @@ def shot(flow: Shown, stage: Any, view: View, bounds: Sequence[float] | None = N
     return image
 
 
-def _speed_look(flow: Flow, top: float | None) -> tuple[Normalize, Colormap, dict[str, Any]]:
-    """Colours of the speed, and how PyVista is told of them."""
-    norm = Normalize(0.0, top or flow.usual_top or 1.0)
-    colours = matplotlib.colormaps[palette.SEQUENTIAL]
-    return norm, colours, {"cmap": colours, "clim": (norm.vmin, norm.vmax), "show_scalar_bar": False}
-
-
-def slices(flow: Flow, view: View, body: Any | None, cuts: Sequence[Cut], top: float | None = None) -> Picture:
-    """Planes coloured by the speed."""
-    stage = stage_of(flow, view, body)
-    norm, colours, style = _speed_look(flow, top)
-    names = []
-    for cut in cuts:
-        place = np.array(flow.shown.size) / 2
-        axis = "xyz".index(cut.normal)
-        # A plane on the side itself would miss the box by rounding.
-        edge = 1e-6 * flow.case.spacing
-        place[axis] = np.clip(cut.at, edge, flow.shown.size[axis] - edge)
-        plane = flow.grid.slice(normal=np.eye(3)[axis], origin=place)
-        stage.add_mesh(plane, scalars="speed", lighting=False, **style)
-        names.append(results.flow_units(flow.case).at(cut.normal, cut.at))
-    label = results.flow_units(flow.case).speed()
-    return Picture(shot(flow, stage, view), norm, colours, label, "speed in " + ", ".join(names), flow.extend(norm))
-
-
-def _seeds(flow: Flow) -> Any:
-    """Cells of the fluid spread over the box, the same in each run: those of a sequence that fills it evenly."""
-    golden = np.array([0.8191725134, 0.6710436067, 0.5497004779])
-    places = (0.5 + np.outer(np.arange(1, 8 * LINES), golden)) % 1.0
-    cells = (places * flow.shown.extent).astype(int)
-    free = ~flow.solid[cells[:, 2], cells[:, 1], cells[:, 0]]
-    return flow.pyvista.PolyData((places * flow.shown.size)[free][:LINES])
-
-
-def streamlines(flow: Flow, view: View, body: Any | None, top: float | None = None) -> Picture:
-    """Tubes along the velocity, coloured by the speed."""
-    stage = stage_of(flow, view, body)
-    norm, colours, style = _speed_look(flow, top)
-    lines = flow.grid.streamlines_from_source(
-        _seeds(flow),
-        vectors="velocity",
-        integration_direction="both",
-        initial_step_length=0.5,
-        step_unit="cl",
-        max_length=2.5 * max(flow.shown.size),
-        terminal_speed=1e-4 * flow.top,
-        max_steps=4000,
-    )
-    # Of a fluid at rest, as at the start of a run, there are points but no lines.
-    tubes = lines.tube(radius=0.0032 * float(np.linalg.norm(flow.shown.size)), n_sides=10) if lines.n_points else lines
-    if "speed" in tubes.point_data:
-        stage.add_mesh(tubes, scalars="speed", smooth_shading=True, ambient=0.35, **style)
-    label = results.flow_units(flow.case).speed()
-    return Picture(shot(flow, stage, view), norm, colours, label, "streamlines", flow.extend(norm))
-
-
-def usual_q(q: Array, solid: Array) -> float:
-    """The value above which VORTEX_SHARE of the fluid's cells lie; 0 where nothing turns."""
-    return max(0.0, float(np.quantile(q[~solid], 1.0 - VORTEX_SHARE)))
-
-
-def vortices(flow: Flow, view: View, body: Any | None, value: float | None, top: float | None = None) -> Picture:
-    """The surface on which Q has a value, coloured by the speed."""
-    stage = stage_of(flow, view, body)
-    norm, colours, style = _speed_look(flow, top)
-    q = derived.q_criterion(flow.case, flow.velocity, flow.solid)
-    value = usual_q(q, flow.solid) if value is None else value
-    flow.add_cells("q", q)
-    surface = flow.grid.contour([value], scalars="q") if q.min() < value < q.max() else None
-    if surface is not None and surface.n_points:
-        stage.add_mesh(surface, scalars="speed", smooth_shading=True, ambient=0.2, specular=0.15, **style)
-    unit = results.flow_units(flow.case)
-    title = f"surface Q = {value:.3g} {unit.q}" + ("" if surface is not None else ": there is none")
-    return Picture(shot(flow, stage, view), norm, colours, unit.speed(), title, flow.extend(norm))
-
-
-def _inside_of_sides(flow: Flow, body: Any) -> Any:
-    """Points on the sides of the box moved in by a rounding: VTK finds no value on a side itself."""
-    edge = 1e-6 * flow.case.spacing
-    points = np.asarray(body.points, dtype=np.float64)
-    inside = np.clip(points, edge, np.array(flow.shown.size) - edge)
-    moved = body.copy()
-    moved.points = np.where(np.abs(points - inside) < 1e3 * edge, inside, points)
-    return moved
-
-
-def body_pressure(flow: Flow, view: View, body: Any) -> Picture:
-    """The body coloured by the pressure of the fluid next to it."""
-    stage = stage_of(flow, view, None, box=False)
-    flow.add_pressure()
-    sampled = _inside_of_sides(flow, body).sample(flow.grid)
-    # What sticks out of the box has no pressure.
-    sampled["pressure"] = np.where(sampled["vtkValidPointMask"] == 1, sampled["pressure"], np.nan)
-    size = np.abs(sampled["pressure"][np.isfinite(sampled["pressure"])])
-    if not size.size:
-        raise CaseError("--scene body: no point of the body lies in the box")
-    most = float(np.percentile(size, 99.5)) or 1.0
-    norm, colours = Normalize(-most, most), palette.diverging()
-    stage.add_mesh(
-        sampled, scalars="pressure", smooth_shading=True, split_sharp_edges=True, cmap=colours,
-        clim=(norm.vmin, norm.vmax), show_scalar_bar=False, ambient=0.3, diffuse=0.75, nan_color=BODY,
-    )  # fmt: skip
-    extend = "both" if size.max() > 1.0001 * most else "neither"
-    label = results.flow_units(flow.case).pressure
-    return Picture(shot(flow, stage, view, body.bounds), norm, colours, label, "pressure on the body", extend)
-
-
 def framed(flow: Shown, picture: Picture) -> Figure:
     """The scene with its title and colour bar; the caller saves and closes it."""
     rows, columns = picture.image.shape[:2]
-    unit = results.units(flow.case)
+    unit = flow.case.field_units
     with plt.rc_context(STYLE):
         width = 7.6
         figure, axes = plt.subplots(figsize=(width + 1.1, width * rows / columns + 0.6), layout="constrained")

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
 from slipstream.case.solver import solver_of
 from slipstream.pictures import film, planes, scene
-from slipstream.pictures.planes import Cut, Look, Plane
-from slipstream.pictures.scene import Picture, View
-from slipstream.results import results
+from slipstream.pictures.planes import Look, Plane
+from slipstream.pictures.scene import Picture, Wish
 from slipstream.results.results import Frame, Results
 
 
@@ -39,25 +39,34 @@ def usual_field(case: Case, asked: Sequence[str]) -> str:
 
 
 class SliceArtist:
-    """Draws cuts through frames, coloured by one field."""
+    """Draws cuts through frames, coloured by one field: `slipstream.pictures.scene.Artist`."""
 
-    def __init__(self, shown: Results, pyvista: Any, view: View, cuts: Sequence[Cut], field: str) -> None:
-        self._shown, self._pyvista, self._view = shown, pyvista, view
-        self._cuts, self._field = cuts, field
+    scenes: ClassVar[tuple[str, ...]] = ("slices",)
+    film_scene: ClassVar[str] = "slices"
+
+    def __init__(self, shown: Results, wish: Wish) -> None:
+        self._shown, self._view, self._cuts = shown, wish.view, wish.cuts
+        self._field = usual_field(shown.case, wish.options.field)
+        self._pyvista = scene.load_pyvista()
+
+    def there(self, frame: Frame) -> list[str]:
+        return [*self.scenes]
+
+    def name(self, scene_name: str) -> str:
+        return self._field
 
     def _planes(self, frame: Frame) -> list[Plane]:
         return [planes.cut_plane(self._shown, frame, cut) for cut in self._cuts]
 
-    def look(self, frames: Sequence[Frame]) -> Look:
+    def _look(self, frames: Sequence[Frame]) -> Look:
         """Colours that suit all of the frames."""
         values = [plane.values(self._field) for frame in frames for plane in self._planes(frame)]
         return planes.look(self._shown.case, self._cuts[0], self._field, values)
 
-    def draw(self, frame: Frame, how: Look) -> np.ndarray:
-        """Pixels of the picture with its title and colour bar."""
-        return film.pixels(self.figure(frame, how))
+    def figure(self, frame: Frame, scene_name: str) -> Figure:
+        return self._figure(frame, self._look([frame]))
 
-    def figure(self, frame: Frame, how: Look) -> Any:
+    def _figure(self, frame: Frame, how: Look) -> Figure:
         still = Still(self._shown, frame, self._pyvista)
         stage = scene.stage_of(still, self._view, None)
         for plane in self._planes(frame):
@@ -65,7 +74,7 @@ class SliceArtist:
                 self._mesh(plane), scalars="values", lighting=False, cmap=how.colours, show_scalar_bar=False,
                 clim=(how.norm.vmin, how.norm.vmax), nan_opacity=0.0,
             )  # fmt: skip
-        units = results.units(still.case)
+        units = still.case.field_units
         places = ", ".join(units.at(cut.normal, cut.at) for cut in self._cuts)
         image = scene.shot(still, stage, self._view)
         picture = Picture(image, how.norm, how.colours, how.label, f"{self._field} in {places}", how.extend)
@@ -81,7 +90,7 @@ class SliceArtist:
         mesh.cell_data["values"] = values.ravel()  # the first axis fastest, as planes have them
         return mesh
 
-    def film(self) -> Iterator[np.ndarray]:
-        how = self.look(self._shown.frames)
+    def film(self, scene_name: str) -> Iterator[np.ndarray]:
+        how = self._look(self._shown.frames)
         for frame in self._shown.frames:
-            yield self.draw(frame, how)
+            yield film.pixels(self._figure(frame, how))

@@ -1,6 +1,5 @@
 """The folder that a run leaves: its case and its fields, frame by frame. Nothing here needs MPI or the solver."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from slipstream.case.case import Case
-from slipstream.case.flow_case import FlowCase
 from slipstream.case.reader import remembered
 from slipstream.base.errors import CaseError
 
@@ -133,74 +131,3 @@ def _frames(folder: Path) -> list[Frame]:
             frames = [frame for frame in frames if frame.time < times[0]]
         frames += [Frame(path, step, time) for step, time in enumerate(times)]
     return frames
-
-
-class Units:
-    """In what the fields of a case are, and how pictures say it."""
-
-    length = ""  #: behind a number
-
-    def place(self, axis: str) -> str:
-        return axis
-
-    def at(self, axis: str, place: float) -> str:
-        return f"{axis} = {place:.4g}{self.length}"
-
-    def time(self, time: float) -> str:
-        return f"t = {time:.4g}"
-
-    def box(self, size: Sequence[float]) -> str:
-        return " × ".join(f"{edge:.4g}" for edge in size) + self.length
-
-
-class FlowUnits(Units):
-    """Of a flow: in the length, length / lid speed and the lid speed; or in SI."""
-
-    def __init__(self, si: bool) -> None:
-        self.si = si
-        self.length = " m" if si else " L"
-
-    def place(self, axis: str) -> str:
-        return f"{axis} in m" if self.si else f"{axis} / L"
-
-    def time(self, time: float) -> str:
-        return f"t = {time:.4g} s" if self.si else f"t = {time:.4g} L / U"
-
-    def speed(self, name: str = "speed") -> str:
-        return f"{name} in m/s" if self.si else f"{name} / U"
-
-    @property
-    def pressure(self) -> str:
-        return r"pressure $p - p_0$ in Pa" if self.si else r"pressure $(p - p_0)\,/\,\rho_0 U^2$"
-
-    @property
-    def density(self) -> str:
-        return r"density $\rho - \rho_0$ in kg/m$^3$" if self.si else r"density $\rho\,/\,\rho_0 - 1$"
-
-    def vorticity(self, axis: str) -> str:
-        return rf"vorticity $\omega_{axis}$ in 1/s" if self.si else rf"vorticity $\omega_{axis}\,L\,/\,U$"
-
-    @property
-    def q(self) -> str:
-        return "1/s²" if self.si else "(U/L)²"
-
-
-def units(case: Case) -> Units:
-    return FlowUnits(case.si) if isinstance(case, FlowCase) else Units()
-
-
-def flow_units(case: FlowCase) -> FlowUnits:
-    return FlowUnits(case.si)
-
-
-def density_at_rest(case: FlowCase) -> float:
-    """As the files have it."""
-    return case.converter.density if case.converter else 1.0
-
-
-def pressure(case: FlowCase, density: Array) -> Array:
-    """Above that at rest, by p = c_s^2 rho with c_s^2 = 1/3 in the lattice: Pa, or over rho U^2."""
-    above = (density - density_at_rest(case)) / 3.0
-    if case.converter:
-        return above * case.converter.velocity**2
-    return above / case.scales.lid_speed**2

@@ -15,7 +15,8 @@ FILES = (CASE, record.FILE, "report.html", FIELDS, "exchange.json", "exchange.pn
 
 def left_by_others(case: Case) -> list[Path]:
     """What an earlier run of this case left: results, fields of its restarts, checkpoints."""
-    names = (*FILES, *solver_of(case).files)
+    solver = solver_of(case)
+    names = (*FILES, *solver.files, *solver.pictures)
     there = [case.folder / name for name in names if (case.folder / name).exists()]
     return [*there, *sorted(case.folder.glob(FIELDS_FROM.format("*"))), *checkpoint.files_in(case.checkpoint_folder)]
 

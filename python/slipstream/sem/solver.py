@@ -1,6 +1,7 @@
 """Spectral elements as the registry has them: `slipstream.case.solver.Solver`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from slipstream.base.core import as_case_error, core
@@ -17,6 +18,7 @@ Tiles = list[tuple[str, str]]
 case_type = SemCase
 unit_of_rate = "Mpoint/s"
 files = ("findings.json", "solutions.csv")
+pictures: Mapping[str, str] = {}
 
 _EQUATIONS = {"poisson": "Poisson's equation", "helmholtz": "Helmholtz's equation", "diffusion": "diffusion"}
 
@@ -108,3 +110,13 @@ def quantities(case: SemCase) -> Mapping[str, Any]:
     from slipstream.pictures.quantity import of_field
 
     return {"u": of_field("u", "u", usual=True)}
+
+
+def curves(shown: Any, folder: Path) -> list[Path]:
+    return []
+
+
+def artist(case: SemCase) -> Any:
+    from slipstream.pictures.slices import SliceArtist
+
+    return SliceArtist

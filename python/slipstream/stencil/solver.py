@@ -1,6 +1,7 @@
 """Finite differences as the registry has them: `slipstream.case.solver.Solver`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from slipstream.base.core import as_case_error, core
@@ -15,7 +16,8 @@ Tiles = list[tuple[str, str]]
 
 case_type = StencilCase
 unit_of_rate = "Mcell/s"
-files = ("findings.json", "seismograms.csv", "seismograms.png", "solutions.csv")
+files = ("findings.json", "seismograms.csv", "solutions.csv")
+pictures = {"seismograms.png": "What the receivers recorded"}
 
 _SCHEMES = {"explicit": "explicit Euler", "backward_euler": "backward Euler", "crank_nicolson": "Crank-Nicolson"}
 
@@ -131,3 +133,13 @@ def quantities(case: StencilCase) -> Mapping[str, Any]:
 
     name = "temperature" if case.stencil.equation == "heat" else "pressure"
     return {"u": of_field("u", f"{name} u", usual=True)}
+
+
+def curves(shown: Any, folder: Path) -> list[Path]:
+    return []
+
+
+def artist(case: StencilCase) -> Any:
+    from slipstream.pictures.slices import SliceArtist
+
+    return SliceArtist

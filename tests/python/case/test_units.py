@@ -9,7 +9,7 @@ import pytest
 from conftest import CASES, SMALL, Cli
 from slipstream.base.errors import CaseError
 from slipstream.case.reader import load
-from slipstream.flow import derived, initial
+from slipstream.flow import initial
 from slipstream.lbm import Simulation, running
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.cautions import warnings
@@ -241,7 +241,7 @@ def test_velocities_in_metres_a_second_are_those_of_the_twin_in_lid_speeds(tmp_p
     np.testing.assert_allclose(initial.flow(si, cells), initial.flow(ratios, cells), rtol=1e-12)
     np.testing.assert_allclose(initial.exact(si, cells, 0.7), initial.exact(ratios, cells, 0.7), rtol=1e-12)
     np.testing.assert_allclose(velocity_after(si, 40), velocity_after(ratios, 40), rtol=1e-9, atol=1e-12)
-    ends = [derived.side_velocity(case, "y+") for case in (si, ratios)]
+    ends = [case.side_velocity("y+") for case in (si, ratios)]
     np.testing.assert_allclose(*ends)
     (tmp_path / "again.toml").write_text(si.resolved().to_toml())
     assert load(tmp_path / "again.toml") == si.resolved()

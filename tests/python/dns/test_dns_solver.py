@@ -60,6 +60,8 @@ def test_run_leaves_statistics_spectrum_and_pictures(here: Cli, tmp_path: Path) 
         "fields.vtkhdf",
         "report.html",
     } <= names
+    page = (folder / "report.html").read_text()
+    assert "Energy by wave number" in page and "Energy and its dissipation over time" in page
     header, table = rows.read(folder / "statistics.csv")
     column = dict(zip(header, np.array(table, dtype=float).T, strict=True))
     np.testing.assert_array_equal(column["step"], np.arange(0, 31, 5))

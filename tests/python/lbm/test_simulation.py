@@ -14,7 +14,7 @@ import slipstream._core  # noqa: F401
 from conftest import ROOT, SMALL, TETRAHEDRON, Cli
 from slipstream.case.reader import load
 from slipstream.lbm import Simulation
-from slipstream.results import results
+from slipstream.pictures.flow_quantities import pressure
 from slipstream.run import march
 
 CELLS = (12, 10, 8)
@@ -204,7 +204,7 @@ def test_fields_of_a_simulation_are_a_series_for_paraview(
         np.testing.assert_array_equal(file["VTKHDF/CellData/vtkGhostType"][:], np.where(solid, 32, 0)[None])
         assert file["VTKHDF/CellData/vtkGhostType"].dtype == np.uint8
         density = file["VTKHDF/CellData/density"][-1]
-        expected = np.where(solid, 0.0, results.pressure(flow.case, density))
+        expected = np.where(solid, 0.0, pressure(flow.case, density))
         np.testing.assert_allclose(file["VTKHDF/CellData/pressure"][-1], expected, rtol=1e-9, atol=1e-9)
 
 

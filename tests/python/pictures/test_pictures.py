@@ -18,7 +18,8 @@ from slipstream.case.reader import Source, load, parse
 from slipstream.flow import derived, energy, profiles
 from slipstream.lbm.case import LbmCase
 from slipstream.pictures import film, overview, palette, planes
-from slipstream.results.results import Frame, Results, pressure, units
+from slipstream.pictures.flow_quantities import pressure
+from slipstream.results.results import Frame, Results
 from slipstream.run import run
 from slipstream.run.troubles import Troubles
 
@@ -273,9 +274,9 @@ def test_profiles_that_were_written_are_read_back(ran: Path) -> None:
 
 
 def test_labels_name_the_units_of_the_case() -> None:
-    assert units(box([8, 8, 8])).speed() == "speed / U"
+    assert box([8, 8, 8]).field_units.speed() == "speed / U"
     si = {"units": {"system": "SI", "cell": 0.001, "density": 998.0}}
-    metres = units(box([8, 8, 8], **si, physics={"lid_speed": 0.01, "reynolds": 10}))
+    metres = box([8, 8, 8], **si, physics={"lid_speed": 0.01, "reynolds": 10}).field_units
     assert metres.speed() == "speed in m/s" and metres.place("x") == "x in m" and metres.time(2.0) == "t = 2 s"
 
 

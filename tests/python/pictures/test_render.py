@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 import slipstream as slip
 from conftest import SMALL, TETRAHEDRON, Cli, needs_pyvista
+from matplotlib.figure import Figure
 from PIL import Image
+from rich.console import Console
 from slipstream.base.errors import CaseError
-from slipstream.pictures import scene
-from slipstream.results.results import Results
+from slipstream.cli.parser import parse
+from slipstream.lbm import solver as lbm
+from slipstream.pictures import flow_scenes, scene
+from slipstream.pictures import render as rendering
+from slipstream.results.results import Frame, Results
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +74,15 @@ def test_solid_cells_next_to_the_fluid_take_the_mean_of_their_neighbours() -> No
     solid = np.zeros(values.shape, dtype=bool)
     solid[:, :, 2:] = True
     solid[:, :, 5] = False
-    filled = scene.spread_into(values, solid, layers=1)
+    filled = flow_scenes.spread_into(values, solid, layers=1)
     assert (filled[:, :, 2] == 1.0).all() and (filled[:, :, 4] == 5.0).all() and (filled[:, :, 3] == 0.0).all()
 
 
 def test_the_usual_surface_of_q_holds_its_share_of_the_fluid() -> None:
     q = np.arange(1000.0).reshape(10, 10, 10)
     solid = q >= 900
-    held = (q[~solid] > scene.usual_q(q, solid)).mean()
-    assert held == pytest.approx(scene.VORTEX_SHARE, abs=0.002)
+    held = (q[~solid] > flow_scenes.usual_q(q, solid)).mean()
+    assert held == pytest.approx(flow_scenes.VORTEX_SHARE, abs=0.002)
 
 
 @pytest.mark.parametrize(("up", "right"), [("x", "y"), ("y", "x"), ("z", "x")])
@@ -91,6 +96,37 @@ def test_flow_in_two_dimensions_is_left_to_plot(cli: Cli, tmp_path: Path) -> Non
     assert cli("run", "flat.toml", "output.pictures=false").returncode == 0
     result = cli("render", "results/small")
     assert result.returncode == 2 and "`slipstream plot` draws it" in result.stderr
+
+
+def test_render_draws_by_the_artist_that_the_solver_gives(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    class Artist:
+        scenes = ("slices", "body")
+
+        def __init__(self, shown: Results, wish: scene.Wish) -> None:
+            asked.append((shown.folder, wish.view.up, [cut.name for cut in wish.cuts]))
+
+        def there(self, frame: Frame) -> list[str]:
+            return ["body"]
+
+        def name(self, scene_name: str) -> str:
+            return f"my_{scene_name}"
+
+        def figure(self, frame: Frame, scene_name: str) -> Figure:
+            asked.append((frame.time, scene_name))
+            return Figure()
+
+    monkeypatch.setattr(lbm, "artist", lambda case: Artist)
+    words = ["render", str(results), "--plane", "y=1"]
+    rendering.command(parse(words), Console(quiet=True))
+    last = Results(results).frame().time
+    assert asked == [(results, "z", ["y1"]), (last, "body")]
+    assert [path.name for path in (results / "pictures").iterdir()] == ["render_my_body.png"]
+    with pytest.raises(
+        CaseError, match=r"--scene q: .* is of \[lbm\], whose results are shown by slices and body alone"
+    ):
+        rendering.command(parse([*words, "--scene", "q"]), Console(quiet=True))
 
 
 @needs_pyvista
@@ -138,7 +174,7 @@ def test_body_that_cannot_be_read_is_an_error(cli: Cli, results: Path, name: str
 @needs_pyvista
 def test_body_shows_the_higher_pressure_on_the_side_of_the_flow(ball: Path) -> None:
     shown = Results(ball)
-    flow = scene.Flow(shown, shown.frame(), scene.load_pyvista())
+    flow = flow_scenes.Flow(shown, shown.frame(), scene.load_pyvista())
     flow.add_pressure()
     body = flow.body()
     assert body is not None
@@ -152,9 +188,9 @@ def test_body_shows_the_higher_pressure_on_the_side_of_the_flow(ball: Path) -> N
 @needs_pyvista
 def test_body_that_touches_the_sides_of_the_box_has_a_pressure_there(ball: Path) -> None:
     shown, pyvista = Results(ball), scene.load_pyvista()
-    flow = scene.Flow(shown, shown.frame(), pyvista)
+    flow = flow_scenes.Flow(shown, shown.frame(), pyvista)
     box = pyvista.Box([edge for n in shown.size for edge in (0.0, n)])
-    found = scene._inside_of_sides(flow, box).sample(flow.grid)
+    found = flow_scenes._inside_of_sides(flow, box).sample(flow.grid)
     assert (found["vtkValidPointMask"] == 1).all()
     np.testing.assert_allclose(found.points, box.points, atol=1e-5)
 
