@@ -166,14 +166,19 @@ def mid_plane(lbm: Any, case: FlowCase) -> Array | None:
 
 
 def spanwise(lbm: Any, case: FlowCase) -> float | None:
-    """Largest |w| of the average of the two middle planes, in units of the lid speed, on rank 0: 0 by symmetry."""
+    """Largest |w| of the mean of the two middle planes, of the fluid alone, in units of the lid speed, on rank 0: 0 by
+    symmetry; nan where there is no fluid. Collective."""
     nx, ny, nz = case.grid.cells
-    slab = lbm.gather("velocity", (0, 0, (nz - 1) // 2), (nx, ny, nz // 2 + 1))
-    if slab is None:
+    low, high = (nz - 1) // 2, nz // 2 + 1
+    slab, flags = (lbm.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
+    if slab is None or flags is None:
         return None
     if slab.shape[-1] < 3:
         return 0.0
-    return float(np.abs(np.asarray(slab, dtype=np.float64)[..., 2].mean(axis=0)).max() / case.scales.lid_speed)
+    solid = np.asarray(flags).reshape(slab.shape[:3]) != 0
+    mean, _ = derived.across_layers(np.asarray(slab)[..., 2], solid, np.ones(high - low), 0)
+    fluid = np.abs(mean[~solid.all(axis=0)])
+    return float(fluid.max() / case.scales.lid_speed) if fluid.size else np.nan
 
 
 def reference_for(case: FlowCase) -> Reference | None:

@@ -1,5 +1,6 @@
 """What a run of lattice Boltzmann has found, in numbers, tables and pictures."""
 
+import math
 from typing import Any
 
 from rich.console import Console
@@ -60,7 +61,8 @@ def results(
     figures["findings"] = found = _findings(lbm, case, figures, result, troubles)
     figures["expected"] = expected.against(case, found)
     plane = profiles.mid_plane(lbm, case) if case.output.pictures else None
-    figures["spanwise"] = profiles.spanwise(lbm, case)
+    spanwise = profiles.spanwise(lbm, case)
+    figures["spanwise"] = None if spanwise is None or math.isnan(spanwise) else spanwise
     if core().rank() != 0:
         return
     if shown:

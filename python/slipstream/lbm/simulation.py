@@ -323,7 +323,8 @@ class Simulation:
         return None if lines is None else profiles.compare(lines, profiles.reference_for(self.case))
 
     def spanwise(self) -> float | None:
-        """Largest |w| of the mean of the two middle planes z, in units of the lid speed, on rank 0: 0 by symmetry."""
+        """Largest |w| of the mean of the two middle planes z, of the fluid alone, in units of the lid speed, on rank 0:
+        0 by symmetry; nan where there is no fluid."""
         return profiles.spanwise(self._lbm, self.case)
 
     def energy(self) -> Energy:

@@ -183,6 +183,16 @@ def test_spanwise_velocity_of_a_lopsided_flow_is_not(small: Path) -> None:
     assert profiles.spanwise(flow, load(small)) == pytest.approx(0.05)
 
 
+def test_spanwise_velocity_is_that_of_the_fluid_alone(small: Path) -> None:
+    flow = Flow((16, 16, 16))
+    flow.flags[7, 3, 5] = 7
+    flow.field[7, 3, 5] = 0.0
+    assert profiles.spanwise(flow, load(small)) == pytest.approx(0.5 / 16)
+    flow.flags[7:9] = 7
+    spanwise = profiles.spanwise(flow, load(small))
+    assert spanwise is not None and np.isnan(spanwise)
+
+
 @pytest.mark.parametrize(
     ("dimension", "reynolds", "name", "points"),
     [
