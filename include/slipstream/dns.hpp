@@ -107,8 +107,12 @@ class Dns final : public Simulation {
   /// Throws Error where the Courant number of the velocity now is above largest_courant. Takes three transforms, unless
   /// velocity() or statistics() have had them.
   void check_time_step();
-  /// Advances by `steps` time steps. Throws what a wait for another device says that gave up. How the time step stands
-  /// to the velocity is not looked at: check_time_step() does.
+  /// From now on the velocity is inspected every so many steps: that of the step's last stage, which is there already.
+  void guard(std::int64_t every);
+  /// Inspects the velocity now, and throws Diverged; does nothing without a guard.
+  void inspect();
+  /// Advances by `steps` time steps. Throws what a wait for another device says that gave up; Diverged where a guard
+  /// finds what is no number. How the time step stands to the velocity is not looked at: check_time_step() does.
   void step(std::int64_t steps);
 
   Statistics statistics();
@@ -119,6 +123,7 @@ class Dns final : public Simulation {
   const std::vector<Device>& devices() const override;
   const Tasks& tasks() const override;
   void finish_step() override;
+  std::vector<Watched> watched() override;
   Recording recording() const override;  ///< none where a forcing or a budget asks the host for sums
   TimeLoop& time_loop();
   const Communicator& communicator() const;

@@ -69,8 +69,8 @@ class Run(Protocol):
         """What became of it, for the last line, and a warning; both may be empty."""
         ...
 
-    def guarded(self) -> str | None:
-        """Within what the guard looks, for the log; empty where it looks for numbers alone, None without a guard."""
+    def guarded(self) -> str:
+        """Within what the guard looks, for the log; empty where it looks for numbers alone."""
         ...
 
     def advice(self) -> str:

@@ -40,6 +40,8 @@ class DnsRun(PlainRun):
             self.engine = core().Dns(setup.machine, setup.options, trace)
         if not case.restarted:
             self._begin(case)
+        if case.guard.every:
+            self.engine.guard(case.guard.every)
         self._last: dict[str, Any] = {}
         self._taken = -1
 
@@ -80,9 +82,6 @@ class DnsRun(PlainRun):
         """No residual: a turbulent flow changes all the time. Not finite where the flow is not."""
         value = float(self._statistics()["energy"])
         return None if math.isfinite(value) else value
-
-    def guarded(self) -> None:
-        """Nothing between looks, which find the energy."""
 
     def advice(self) -> str:
         return f"time step {self._case.time_step:g}, viscosity {self._case.dns.viscosity:g}; take a smaller time step"

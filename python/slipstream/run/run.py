@@ -133,7 +133,8 @@ def _whole(
         raise
     keeper.close()
     kept.add(keeper.events)
-    if case.guard.every and (guarded := work.guarded()) is not None:
+    if case.guard.every:
+        guarded = work.guarded()
         within = f", {guarded}" if guarded else ""
         kept.note(outcome.steps, f"guard: sound, inspected every {case.guard.every} steps{within}")
     kept_of_it, warning = work.drift(conserved)

@@ -1,5 +1,4 @@
 // Pseudo-spectral flows from Python.
-#include <cmath>
 #include <numbers>
 
 #include <nanobind/stl/array.h>
@@ -169,16 +168,8 @@ void bind_dns(nb::module_& m) {
       .def("check_forcing", &Dns::check_forcing, Release())
       .def("advance", &Dns::step, nb::arg("steps"), Release())
       .def_prop_ro("step", [](Dns& self) { return self.state().step; })
-      .def(
-          "inspect",
-          [](Dns& self) {
-            const double energy = self.statistics().energy;
-            const std::int64_t step = self.state().step;
-            if (std::isfinite(energy)) return;
-            throw Diverged({.quantity = "energy", .value = energy, .step = step},
-                           "energy is " + std::to_string(energy) + " at step " + std::to_string(step));
-          },
-          Release(), "Raises Diverged where the energy is not finite.")
+      .def("guard", &Dns::guard, nb::arg("every"))
+      .def("inspect", &Dns::inspect, Release())
       .def(
           "report",
           [](Dns& self) {

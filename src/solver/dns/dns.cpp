@@ -129,7 +129,7 @@ void Dns::Impl::list_tasks() {
           if (b.device == device) queue_cross(stream, b.box.extents(), data<T>(u, b.id), data<T>(w, b.id));
       });
     }));
-    tasks.push_back(transform("nonlinear term", true, u, rhs));
+    tasks.push_back(transform("nonlinear term", true, w, rhs));
     tasks.push_back(kernel_task("stage", [this, now, factors](Stream& stream, std::size_t device, Part) {
       each_mode_block(device, [&]<class T>(const ModeBlock& b, T) {
         const StageArrays<T> arrays{data<T>(modes, b.id), data<T>(*now, b.id), data<T>(next, b.id), data<T>(sum, b.id),
@@ -311,6 +311,21 @@ void Dns::check_forcing() {
   if (impl_->options.forcing.acts()) impl_->low_energy();
 }
 
+void Dns::guard(std::int64_t every) {
+  GuardOptions options;
+  options.every = every;
+  for (std::size_t a = 0; a < 3; ++a) {
+    options.spacing[a] = 2 * std::numbers::pi / static_cast<double>(impl_->options.cells[a]);
+    options.origin[a] = -options.spacing[a] / 2;  // values are those of the points i dx
+  }
+  impl_->loop->guard(impl_->comm, std::move(options));
+}
+
+void Dns::inspect() {
+  impl_->velocity();
+  impl_->loop->inspect();
+}
+
 void Dns::step(std::int64_t steps) { impl_->loop->run(steps); }
 
 const std::vector<Device>& Dns::devices() const { return impl_->places; }
@@ -324,6 +339,7 @@ Recording Dns::recording() const {
   const Options& o = impl_->options;
   return {o.forcing.acts() || o.budget ? 0 : 1, 0, 0};
 }
+std::vector<Watched> Dns::watched() { return {{"velocity", &impl_->u}}; }
 TimeLoop& Dns::time_loop() { return *impl_->loop; }
 const Communicator& Dns::communicator() const { return impl_->comm; }
 

@@ -39,7 +39,7 @@ struct Dns::Impl {
   Options options;
   Fft fft;
   Field modes, next, sum, rhs;  // of Fourier coefficients, but for rhs: transforms that are not normalised
-  Field u, w;                   // between transforms of a step, u holds u x w
+  Field u, w;                   // u at the end of a step: of its last stage; w: between transforms u x w
   std::vector<Stream> streams;
   std::vector<ModeBlock> spectral;
   std::vector<CellBlock> physical;

@@ -44,9 +44,9 @@ void queue_curl(Stream& stream, const ModeGrid& grid, const T* u, T* curl);
 /// Of the first two components the derivative along their own axis: gradient_a = i k_a u_a.
 template <class T>
 void queue_gradient(Stream& stream, const ModeGrid& grid, const T* u, T* gradient);
-/// u = u x w in every cell.
+/// w = u x w in every cell.
 template <class T>
-void queue_cross(Stream& stream, const Extent& cells, T* u, const T* w);
+void queue_cross(Stream& stream, const Extent& cells, const T* u, T* w);
 /// Multiplies by a factor and sets what diverges or truncation leaves out to zero.
 template <class T>
 void queue_project(Stream& stream, const ModeGrid& grid, T* u, double factor);

@@ -117,14 +117,14 @@ template <class T>
 struct Cross {
   int nx, ny;
   std::int64_t step;
-  T* u;
-  const T* w;
+  const T* u;
+  T* w;
   SLIP_FN void operator()(int i, int j, int k) const {
     const std::int64_t x = (static_cast<std::int64_t>(k) * ny + j) * nx + i, y = x + step, z = y + step;
     const T ux = u[x], uy = u[y], uz = u[z], wx = w[x], wy = w[y], wz = w[z];
-    u[x] = uy * wz - uz * wy;
-    u[y] = uz * wx - ux * wz;
-    u[z] = ux * wy - uy * wx;
+    w[x] = uy * wz - uz * wy;
+    w[y] = uz * wx - ux * wz;
+    w[z] = ux * wy - uy * wx;
   }
 };
 
@@ -309,7 +309,7 @@ void queue_gradient(Stream& stream, const ModeGrid& grid, const T* u, T* gradien
 }
 
 template <class T>
-void queue_cross(Stream& stream, const Extent& cells, T* u, const T* w) {
+void queue_cross(Stream& stream, const Extent& cells, const T* u, T* w) {
   launch(stream, {{0, 0, 0}, cells},
          Cross<T>{static_cast<int>(cells[0]), static_cast<int>(cells[1]), volume(cells), u, w});
 }
@@ -359,8 +359,8 @@ template void queue_curl<float>(Stream&, const ModeGrid&, const float*, float*);
 template void queue_curl<double>(Stream&, const ModeGrid&, const double*, double*);
 template void queue_gradient<float>(Stream&, const ModeGrid&, const float*, float*);
 template void queue_gradient<double>(Stream&, const ModeGrid&, const double*, double*);
-template void queue_cross<float>(Stream&, const Extent&, float*, const float*);
-template void queue_cross<double>(Stream&, const Extent&, double*, const double*);
+template void queue_cross<float>(Stream&, const Extent&, const float*, float*);
+template void queue_cross<double>(Stream&, const Extent&, const double*, double*);
 template void queue_project<float>(Stream&, const ModeGrid&, float*, double);
 template void queue_scale<float>(Stream&, const ModeGrid&, float*, int, double);
 template void queue_project<double>(Stream&, const ModeGrid&, double*, double);

@@ -370,6 +370,26 @@ def test_a_flow_that_becomes_too_fast_is_ended(here: Cli, tmp_path: Path) -> Non
     assert f"restarted at step {step} " in again.stdout
 
 
+def test_a_flow_that_diverges_is_ended_by_the_guard(here: Cli, tmp_path: Path) -> None:
+    words = ("dns.viscosity=0", "dns.time_step=10", "dns.largest_courant=0", "grid.cells=[12,12,12]", "guard.every=7")
+    result = here("run", case(tmp_path), *words, "run.steps=400", "run.check_every=400", "output.pictures=false")
+    assert result.returncode == 3, result.stderr
+    found = re.search(
+        r"no longer sound: velocity is not finite \(-?(?:nan|inf)\) at step (\d+) on rank 0", result.stderr
+    )
+    assert found and int(found[1]) % 7 == 0 and int(found[1]) < 100, result.stderr
+    assert "take a smaller time step" in result.stderr and "there is no checkpoint" in result.stderr
+    kept = json.loads((tmp_path / "results" / "decay" / "run.json").read_text())
+    assert not kept["sound"] and "given up by the guard" in [entry["what"] for entry in kept["log"]]
+
+
+def test_a_sound_flow_was_inspected_as_often_as_the_guard_says(here: Cli, tmp_path: Path) -> None:
+    result = here("run", case(tmp_path), "guard.every=4", "output.pictures=false")
+    assert result.returncode == 0, result.stderr
+    kept = json.loads((tmp_path / "results" / "decay" / "run.json").read_text())
+    assert "guard: sound, inspected every 4 steps" in [entry["what"] for entry in kept["log"]]
+
+
 def test_transposes_are_measured_reported_and_remembered(
     here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

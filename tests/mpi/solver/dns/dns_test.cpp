@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numbers>
 
 #include "support/exchange_rig.hpp"
@@ -221,6 +222,31 @@ TEST_P(PseudoSpectralFlow, GoesOnWithTheSameBitsFromItsState) {
   half.step(2);
   for (const std::int64_t id : all.state()["modes"].grid().local())
     EXPECT_EQ(array_of<std::byte>(all.state()["modes"], id), array_of<std::byte>(half.state()["modes"], id));
+}
+
+TEST_P(PseudoSpectralFlow, IsWatchedEverySoManySteps) {
+  Dns d(comm, machine(), flow(12, 0.01, 0.01));
+  d.guard(2);
+  d.taylor_green();
+  EXPECT_NO_THROW(d.step(4));
+  std::vector<std::vector<double>> blocks;
+  std::vector<const double*> velocity;
+  const Grid& grid = d.fft().physical();
+  for (const std::int64_t id : grid.local()) {
+    const Box& box = grid.block(id).box;
+    std::vector<double>& values = blocks.emplace_back(static_cast<std::size_t>(3 * box.volume()), 1.0);
+    if (box.lo == Extent{0, 0, 0}) values[3 * 5] = std::numeric_limits<double>::quiet_NaN();
+    velocity.push_back(values.data());
+  }
+  d.begin(velocity);
+  try {
+    d.step(6);
+    FAIL() << "went on with a velocity that is no number";
+  } catch (const Diverged& error) {
+    EXPECT_EQ(error.finding.quantity, "velocity");
+    EXPECT_EQ(error.finding.step, 2);
+    EXPECT_TRUE(std::isnan(error.finding.value));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, PseudoSpectralFlow,
