@@ -24,7 +24,6 @@ from slipstream.bench import options, record
 from slipstream.case.case import Case
 from slipstream.case.reader import load, variant_names
 from slipstream.case.solver import solver_of
-from slipstream.lbm.case import LbmCase
 from slipstream.lbm.tables import BY_MOMENTS
 from slipstream.machine import discovery
 from slipstream.results import record as run_record
@@ -64,24 +63,16 @@ class Entry:
         if self.collision:
             representation = "moments" if self.collision in BY_MOMENTS else "populations"
             mine += [f"lbm.representation={representation}", f"lbm.collision={self.collision}"]
-        if self.precision:
-            mine += [f"lbm.precision={self.precision}"]
         case = load(self.path, mine, self.variant)
-        return case if self.finer == 1 else load(self.path, [*mine, *refinement(case, self.finer)], self.variant)
-
-
-def refinement(case: Case, n: int) -> list[str]:
-    """Changes that give a case n times the cells along every axis of more than two cells. Speeds shrink as the cells
-    do, so that the error of compressibility falls with that of the grid; forces follow, and the Reynolds number stays.
-    Raises CaseError."""
-    if not isinstance(case, LbmCase) or case.bodies:
-        raise CaseError(f"bench cases: {case.case.name} cannot be refined: lattice Boltzmann without bodies can be")
-    return [
-        f"grid.cells={[cells if cells <= 2 else n * cells for cells in case.grid.cells]}",
-        f"physics.lid_speed={case.scales.lid_speed / n}",
-        f"physics.force={[part / n**3 for part in case.force]}",
-        f"run.check_every={case.check_every * n * n}",
-    ]
+        if self.precision:
+            mine += [f"{case.solver}.precision={self.precision}"]
+            case = load(self.path, mine, self.variant)
+        if self.finer == 1:
+            return case
+        finer = case.refined(self.finer)
+        if finer is None:
+            raise CaseError(f"bench cases: {case.case.name} cannot be refined: lattice Boltzmann without bodies can be")
+        return load(self.path, [*mine, *(f"{key}={value}" for key, value in finer.items())], self.variant)
 
 
 def files(names: Sequence[str]) -> list[Path]:

@@ -137,6 +137,11 @@ class Case(Table):
         """Whether it goes over time; else one step finds a state without a time."""
         return True
 
+    def refined(self, n: int) -> dict[str, Any] | None:
+        """Keys, as `grid.cells`, whose values give n times the cells along every axis of more than two cells, and the
+        same problem; None where that is not known."""
+        return None
+
     def going_on(self, step: int, time: float) -> Self:
         """The same case from the step and time of a checkpoint on."""
         return self

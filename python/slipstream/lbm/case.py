@@ -39,6 +39,18 @@ class LbmCase(FlowCase):
         )
         return Conversion(frozenset({"lbm.representation", "lbm.collision", "lbm.magic"}), lost)
 
+    def refined(self, n: int) -> dict[str, Any] | None:
+        """Speeds shrink as the cells do, so that the error of compressibility falls with that of the grid; forces
+        follow, and the Reynolds number stays. Of bodies it is not known."""
+        if self.bodies:
+            return None
+        return {
+            "grid.cells": [cells if cells <= 2 else n * cells for cells in self.grid.cells],
+            "physics.lid_speed": self.scales.lid_speed / n,
+            "physics.force": [part / n**3 for part in self.force],
+            "run.check_every": self.check_every * n * n,
+        }
+
     def options(self) -> dict[str, Any]:
         """The flat dictionary that the compiled solver reads; walls in lattice units."""
         scales, lbm = self.scales, self.lbm

@@ -121,6 +121,14 @@ def test_errors_are_told_of_what_was_published() -> None:
     assert cases._finding(entry, "ball.y.last", quantity)["error_percent"] is None
 
 
+@pytest.mark.parametrize(
+    ("name", "solver"), [("heat", "stencil"), ("decaying_turbulence", "dns"), ("poiseuille", "lbm")]
+)
+def test_number_formats_are_those_of_the_cases_solver(name: str, solver: str) -> None:
+    case = Entry(CASES / f"{name}.toml", precision="f32").load([])
+    assert case.solver == solver and getattr(case, solver).precision == "f32"
+
+
 @pytest.mark.parametrize("name", ["sphere", "heat"])
 def test_cases_that_cannot_be_refined_are_refused(cli: Cli, name: str) -> None:
     result = cli("bench", "cases", name, "--refine", "2", "--backend", "host", "--no-write")
