@@ -39,6 +39,11 @@ def test_what_a_python_program_writes_for_an_exchange_has_at_most_10_lines(name:
     assert 5 < len(code) <= 10 and not any(";" in line for line in code)
 
 
+@pytest.mark.parametrize("name, most", [("stencil.cpp", 30), ("stencil.py", 20)])
+def test_a_program_with_a_stencil_of_ones_own_is_as_short_as_the_readme_says(name: str, most: int) -> None:
+    assert 10 < len((ROOT / "examples" / name).read_text(encoding="utf-8").splitlines()) <= most
+
+
 def test_files_that_readme_and_contributing_link_to_exist():
     text = README + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
