@@ -14,6 +14,8 @@ SOLVERS = {
     "dns": "slipstream.dns.solver",
     "sem": "slipstream.sem.solver",
 }
+#: Where no table of a case is a solver's.
+USUAL = "lbm"
 #: Solvers of flows that can compute Taylor and Green's vortex, each with what `slipstream.run.compare.Vortex` says.
 VORTICES = {"lbm": "slipstream.lbm.vortex", "dns": "slipstream.dns.vortex"}
 #: Each has draw(subject, path).

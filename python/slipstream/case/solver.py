@@ -10,9 +10,6 @@ from slipstream.base.errors import CaseError
 from slipstream.base.faults import nearest
 from slipstream.case.case import Case
 
-#: Where no table of a case is a solver's.
-USUAL = "lbm"
-
 #: Of a plan: devices, blocks and messages, with the bytes that they take.
 Plan = dict[str, Any]
 
@@ -186,13 +183,13 @@ def solver_of(case: Case | Mapping[str, Any]) -> Solver:
     if len(given) > 1:
         tables = " and ".join(f"[{name}]" for name in given)
         raise CaseError(f"{tables} are tables of two solvers; a case has one: drop one of them")
-    return _named(given[0] if given else USUAL)
+    return _named(given[0] if given else registry.USUAL)
 
 
 def misspelt(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Tables of the data of a case that has no solver's, whose names are nearly one: each with the question."""
     if not any(name in data for name in registry.SOLVERS):
-        for table in data.keys() - _named(USUAL).case_type.model_fields.keys():
+        for table in data.keys() - _named(registry.USUAL).case_type.model_fields.keys():
             if hint := nearest(table, list(registry.SOLVERS), 0.6):
                 yield table, hint
 

@@ -188,8 +188,8 @@ class CheckpointTable(Table):
     )
     convert: bool = Field(
         False,
-        description="A restart may take a checkpoint of the other lbm.representation, and loses what the new one does "
-        "not hold; the run says what that is.",
+        description="A restart may take a checkpoint of the same flow in another form, where its solver knows a way, "
+        "and loses what the new form does not hold; the run says what that is.",
     )
     snapshot: Literal["pinned", "device", "mpi"] = Field(
         "pinned",

@@ -26,11 +26,11 @@ def _units(case: FlowCase) -> tuple[list[str], float, float, float]:
     return ["step", "time", "kinetic energy", "dissipation", "decay"], time, speed**-2, speed**-2 / time
 
 
-def measure(lbm: Any, case: FlowCase) -> tuple[float, float]:
+def measure(engine: Any, case: FlowCase) -> tuple[float, float]:
     """Means over the fluid of u^2 / 2 and of its dissipation 2 nu S:S, in the units of energy.csv. Collective."""
     _, _, energy, power = _units(case)
-    kinetic, dissipation = lbm.energy()
-    cells = lbm.fluid_cells()
+    kinetic, dissipation = engine.energy()
+    cells = engine.fluid_cells()
     return kinetic / cells * energy, dissipation / cells * power
 
 
@@ -40,20 +40,20 @@ class History:
     enstrophy), and the decay of the energy between the rows before and after. In units of the lid speed and the length,
     or in SI."""
 
-    def __init__(self, lbm: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
-        self._lbm, self._case, self._path = lbm, case, path
+    def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
+        self._engine, self._case, self._path = engine, case, path
         self.rows: list[tuple[int, float, float]] = []  #: step, energy, dissipation in the units of the file
         if core().rank() == 0 and goes_on and path.exists():
-            self.rows = [(int(r[0]), *map(float, r[2:4])) for r in rows.read(path)[1] if int(r[0]) <= lbm.step]  # type: ignore[misc]
+            self.rows = [(int(r[0]), *map(float, r[2:4])) for r in rows.read(path)[1] if int(r[0]) <= engine.step]  # type: ignore[misc]
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""
-        means = measure(self._lbm, self._case)
-        if core().rank() != 0 or (self.rows and self.rows[-1][0] >= self._lbm.step):
+        means = measure(self._engine, self._case)
+        if core().rank() != 0 or (self.rows and self.rows[-1][0] >= self._engine.step):
             return
         names, time, _, _ = _units(self._case)
         # As the file has them, so that a restart goes on with the same.
-        self.rows.append((self._lbm.step, *(float(f"{value:.9g}") for value in means)))  # type: ignore[arg-type]
+        self.rows.append((self._engine.step, *(float(f"{value:.9g}") for value in means)))  # type: ignore[arg-type]
         table = np.array(self.rows)
         times = table[:, 0] * time
         decay = -np.gradient(table[:, 1], times) if len(table) > 1 else np.full(1, np.nan)

@@ -66,7 +66,7 @@ def starter(case: FlowCase) -> Callable[[tuple[int, ...], tuple[int, ...]], Arra
     return values
 
 
-def distance(lbm: Any, case: FlowCase) -> float | None:
+def distance(engine: Any, case: FlowCase) -> float | None:
     """Root of the mean square of the velocity's distance from case.exact, over that of case.exact itself, over the
     fluid cells, on rank 0. Collective."""
     nx, ny, nz = case.grid.cells
@@ -74,13 +74,13 @@ def distance(lbm: Any, case: FlowCase) -> float | None:
     off = size = 0.0
     for low in range(0, nz, planes):
         high = min(low + planes, nz)
-        velocity = lbm.gather("velocity", (0, 0, low), (nx, ny, high))
-        flags = lbm.gather("flags", (0, 0, low), (nx, ny, high))
+        velocity = engine.gather("velocity", (0, 0, low), (nx, ny, high))
+        flags = engine.gather("flags", (0, 0, low), (nx, ny, high))
         if velocity is None:
             continue
         fluid = flags[..., 0] == 0
         cells = [np.arange(nx), np.arange(ny), np.arange(low, high)]
-        wanted = exact(case, cells, case.time_of(lbm.step))
+        wanted = exact(case, cells, case.time_of(engine.step))
         found = velocity.astype(np.float64) / case.scales.lid_speed
         off += float(((found - wanted)[fluid] ** 2).sum())
         size += float((wanted[fluid] ** 2).sum())

@@ -13,7 +13,7 @@ from slipstream.case.flow_case import FlowCase
 AXES = "xyz"
 
 
-def measure(lbm: Any, case: FlowCase, about: Sequence[float] | None = None) -> dict[str, dict[str, Any]]:
+def measure(engine: Any, case: FlowCase, about: Sequence[float] | None = None) -> dict[str, dict[str, Any]]:
     """By name of the wall or the body: force and moment, in cells and steps, or in N and N m. Collective.
 
     Moments are about the point `about` in the box, in cells or m; without it about that of the body, or the low corner
@@ -23,7 +23,7 @@ def measure(lbm: Any, case: FlowCase, about: Sequence[float] | None = None) -> d
     converter = case.converter
     force, length = (converter.force, converter.length) if converter else (1.0, 1.0)
     found: dict[str, dict[str, Any]] = {}
-    for load in core().loads(lbm, (0.0, 0.0, 0.0)):
+    for load in core().loads(engine, (0.0, 0.0, 0.0)):
         body = case.bodies.get(load["name"])
         point = about if about is not None or body is None else body.about
         moment = load["moment"]
@@ -63,20 +63,20 @@ class History:
     """The loads on the bodies of a run as rows of loads.csv, one for each look at the residual. A restarted run goes on
     with those up to its own step, their coefficients by the areas that its case gives."""
 
-    def __init__(self, lbm: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
-        self._lbm, self._case = lbm, case
+    def __init__(self, engine: Any, case: FlowCase, path: Path, goes_on: bool) -> None:
+        self._engine, self._case = engine, case
         #: The newest ones, on every rank.
         self.last: dict[str, dict[str, Any]] = {}
         self._step = -1
         self._unit = {"force": " (N)", "moment": " (N m)"} if case.si else {}
-        self._rows = Rows(path, lbm.step if goes_on else -1, self._by_areas) if core().rank() == 0 else None
+        self._rows = Rows(path, engine.step if goes_on else -1, self._by_areas) if core().rank() == 0 else None
 
     def take(self) -> None:
         """Adds a row for this step, if there is none. Collective."""
-        if self._step == self._lbm.step:
+        if self._step == self._engine.step:
             return
-        self._step = self._lbm.step
-        self.last = measure(self._lbm, self._case)
+        self._step = self._engine.step
+        self.last = measure(self._engine, self._case)
         if self._rows is None:
             return
         bodies = {name: entry for name, entry in self.last.items() if name in self._case.bodies}

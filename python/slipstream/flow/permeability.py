@@ -26,7 +26,7 @@ def applies(case: FlowCase) -> bool:
     return all(case.grid.periodic) and bool(case.bodies) and any(case.force)
 
 
-def measure(lbm: Any, case: FlowCase) -> Permeability | None:
+def measure(engine: Any, case: FlowCase) -> Permeability | None:
     """On rank 0. Collective."""
     force = np.asarray(case.force)
     strength = float(np.linalg.norm(force))
@@ -34,10 +34,10 @@ def measure(lbm: Any, case: FlowCase) -> Permeability | None:
     # Plane by plane: no rank can hold the velocities of a large box.
     total = np.zeros(3)
     for z in range(nz):
-        plane = lbm.gather("velocity", (0, 0, z), (nx, ny, z + 1))
+        plane = engine.gather("velocity", (0, 0, z), (nx, ny, z + 1))
         if plane is not None:
             total += plane.sum(axis=(0, 1, 2), dtype=np.float64)
-    fluid = lbm.fluid_cells()
+    fluid = engine.fluid_cells()
     if core().rank() != 0:
         return None
     velocity = float(total @ force) / case.cell_count / strength

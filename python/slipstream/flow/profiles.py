@@ -97,7 +97,7 @@ class Profile:
     velocity: Array  #: [point][component], nan where it is solid
 
 
-def _profile(lbm: Any, case: FlowCase, axis: int) -> Profile | None:
+def _profile(engine: Any, case: FlowCase, axis: int) -> Profile | None:
     cells = case.grid.cells
     low, high, weights = [0, 0, 0], [1, 1, 1], [np.ones(1)] * 3
     for a in range(3):
@@ -105,7 +105,7 @@ def _profile(lbm: Any, case: FlowCase, axis: int) -> Profile | None:
             low[a], high[a] = 0, cells[a]
         else:
             low[a], high[a], weights[a] = middle(cells[a])
-    box, flags = (lbm.gather(name, tuple(low), tuple(high)) for name in ("velocity", "flags"))
+    box, flags = (engine.gather(name, tuple(low), tuple(high)) for name in ("velocity", "flags"))
     if box is None or flags is None:
         return None
     box = np.asarray(box, dtype=np.float64) / case.scales.lid_speed
@@ -146,18 +146,18 @@ def _with_ends(case: FlowCase, axis: int, line: Array) -> tuple[Array, Array]:
     return np.concatenate([[0.0], centres, [1.0]]), np.vstack([first, line, last])
 
 
-def profiles(lbm: Any, case: FlowCase) -> tuple[Profile, Profile] | None:
+def profiles(engine: Any, case: FlowCase) -> tuple[Profile, Profile] | None:
     """Velocity along x = z = 1/2 and along y = z = 1/2, of the fluid alone, on rank 0. Collective."""
-    vertical, horizontal = _profile(lbm, case, 1), _profile(lbm, case, 0)
+    vertical, horizontal = _profile(engine, case, 1), _profile(engine, case, 0)
     return None if vertical is None or horizontal is None else (vertical, horizontal)
 
 
-def mid_plane(lbm: Any, case: FlowCase) -> Array | None:
+def mid_plane(engine: Any, case: FlowCase) -> Array | None:
     """Velocity in the plane z = 1/2 as [y][x][component] in units of the lid speed, on rank 0, masked where that is
     solid. Collective."""
     nx, ny, nz = case.grid.cells
     low, high, weights = middle(nz)
-    slab, flags = (lbm.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
+    slab, flags = (engine.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
     if slab is None or flags is None:
         return None
     slab, solid = np.asarray(slab, dtype=np.float64), np.asarray(flags).reshape(high - low, ny, nx) != 0
@@ -165,12 +165,12 @@ def mid_plane(lbm: Any, case: FlowCase) -> Array | None:
     return np.ma.masked_array(plane / case.scales.lid_speed, np.broadcast_to(wall[..., None], plane.shape))
 
 
-def spanwise(lbm: Any, case: FlowCase) -> float | None:
+def spanwise(engine: Any, case: FlowCase) -> float | None:
     """Largest |w| of the mean of the two middle planes, of the fluid alone, in units of the lid speed, on rank 0: 0 by
     symmetry; nan where there is no fluid. Collective."""
     nx, ny, nz = case.grid.cells
     low, high = (nz - 1) // 2, nz // 2 + 1
-    slab, flags = (lbm.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
+    slab, flags = (engine.gather(name, (0, 0, low), (nx, ny, high)) for name in ("velocity", "flags"))
     if slab is None or flags is None:
         return None
     if slab.shape[-1] < 3:

@@ -25,7 +25,7 @@ def pushed(case: FlowCase) -> bool:
     return any(case.force) or any(case.density_drop) or any(density != 1.0 for density in pressures)
 
 
-def scale(lbm: Any, case: FlowCase) -> float:
+def scale(engine: Any, case: FlowCase) -> float:
     """The speed over which a change of velocity is taken, in cells a step: the lid speed, where walls or inlets move at
     it. A flow that is pushed, or whose sides are all slower, may be far slower than the lid speed: there it is the
     flow's own, the root of its mean square, and at most the lid speed. A flow that is left to decay keeps the lid
@@ -34,6 +34,6 @@ def scale(lbm: Any, case: FlowCase) -> float:
     fastest = max(side_speeds(case), default=0.0) * lid
     if fastest >= lid or not (fastest > 0 or pushed(case)):
         return lid
-    kinetic, _ = lbm.energy()
-    own = max(math.sqrt(max(2.0 * kinetic, 0.0) / max(lbm.fluid_cells(), 1)), fastest)
+    kinetic, _ = engine.energy()
+    own = max(math.sqrt(max(2.0 * kinetic, 0.0) / max(engine.fluid_cells(), 1)), fastest)
     return min(own, lid) or lid

@@ -159,9 +159,9 @@ def make(case: FlowCase) -> Any:
     return made
 
 
-def thin_places(lbm: Any, case: FlowCase) -> list[str]:
+def thin_places(engine: Any, case: FlowCase) -> list[str]:
     """Warnings of bodies through which fluid passes. Collective."""
-    counts = zip(case.bodies, lbm.links_through_bodies(), strict=True) if case.bodies else ()
+    counts = zip(case.bodies, engine.links_through_bodies(), strict=True) if case.bodies else ()
     return [
         f"{count} links pass through body {name} where it is thinner than a cell: fluid passes there"
         for name, count in counts

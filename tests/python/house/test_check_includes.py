@@ -1,6 +1,7 @@
 """The tool that holds the direction of includes and the place of vendors' names (tools/check_includes.py)."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,15 @@ def test_this_tree_is_in_order(tool):
     count, found = tool.check_tree(ROOT)
     assert count > 0
     assert found == []
+
+
+#: Pictures that belong to solvers.
+OWN_PICTURES = {"flow_quantities.py", "flow_scenes.py", "overview.py", "seismograms.py", "spectra.py", "surfaces.py"}
+
+
+@pytest.mark.parametrize("room", ["cli", "exchange", "machine", "pictures", "results", "run"])
+def test_what_solvers_share_names_none_of_them(tool, room: str) -> None:
+    words = re.compile(rf"\"(?:{'|'.join(tool.SOLVERS)})\"|\b(?:Flow|Lbm|Stencil|Dns|Sem)Case\b")
+    shared = [path for path in (ROOT / "python/slipstream" / room).glob("*.py") if path.name not in OWN_PICTURES]
+    code = {path.name: re.sub(r'"""(?s:.*?)"""|#.*', "", path.read_text(encoding="utf-8")) for path in shared}
+    assert {name: words.findall(text) for name, text in code.items() if words.search(text)} == {}
