@@ -89,7 +89,7 @@ class Case(Table):
 
     @property
     def samples(self) -> tuple[int, int, int]:
-        """Values along x, y and z that pictures show, `spacing` apart: of the cells."""
+        """Values along x, y and z that pictures show, `spacings` apart: of the cells."""
         return self.grid.cells
 
     @property
@@ -113,6 +113,11 @@ class Case(Table):
     def spacing(self) -> float:
         """Edge of a cell in files and messages."""
         return 1.0
+
+    @property
+    def spacings(self) -> tuple[float, float, float]:
+        """Of the samples that pictures show, along x, y and z."""
+        return (self.spacing, self.spacing, self.spacing)
 
     @property
     def time_step(self) -> float:

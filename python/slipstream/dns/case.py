@@ -36,6 +36,11 @@ class DnsCase(Case):
         return 2 * math.pi / self.grid.cells[0]
 
     @property
+    def spacings(self) -> tuple[float, float, float]:
+        x, y, z = (2 * math.pi / n for n in self.grid.cells)
+        return (x, y, z)
+
+    @property
     def time_step(self) -> float:
         return self.dns.time_step
 

@@ -56,7 +56,7 @@ class Plane:
         self._shown, self._frame = shown, frame
         self._axis = "xyz".index(cut.normal)
         place = cut.at - self.case.corner[self._axis]
-        self._low, self._high, self._weights = _weights(shown.extent[self._axis], self.case.spacing, place)
+        self._low, self._high, self._weights = _weights(shown.extent[self._axis], self.case.spacings[self._axis], place)
         self._fields: dict[str, Array] = {}
         self._walls = self._read("flags") != 0 if FLAGS in shown.names(frame) else None
         self.solid: Array = self._mean(np.zeros(self._shape))[1] if self._walls is None else self._mean(self._walls)[1]
@@ -102,8 +102,8 @@ class Plane:
     def edges(self) -> tuple[float, float]:
         """Width and height, in the length or m."""
         across, up = ("xyz".index(axis) for axis in self.axes)
-        cells, h = self.case.samples, self.case.spacing
-        return cells[across] * h, cells[up] * h
+        size = results.box_size(self.case)
+        return size[across], size[up]
 
     def values(self, field: str) -> Array:
         """Of a quantity; solid cells, and values that are not finite, are masked."""
@@ -265,8 +265,10 @@ def draw_lines(axes: Axes, plane: Plane) -> None:
     )
     if min(u.shape) < 2 or not np.hypot(u, v).any():
         return
-    h, (width, height) = plane.case.spacing, plane.edges
-    x, y = (np.arange(u.shape[1]) + 0.5) * h, (np.arange(u.shape[0]) + 0.5) * h
+    width, height = plane.edges
+    x, y = (
+        (np.arange(n) + 0.5) * (edge / n) for n, edge in zip((u.shape[1], u.shape[0]), (width, height), strict=True)
+    )
     density = (1.7 * min(width / height, 4.0) ** 0.5, 1.7 * min(height / width, 4.0) ** 0.5)
     axes.streamplot(x, y, u, v, color="white", density=density, linewidth=0.7, arrowsize=0.7)
     axes.set(xlim=(0.0, width), ylim=(0.0, height))

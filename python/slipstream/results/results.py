@@ -102,7 +102,7 @@ def _open(path: Path) -> Any:
 
 def box_size(case: Case) -> tuple[float, float, float]:
     """Edges of the box, in the length or m."""
-    x, y, z = (n * case.spacing for n in case.samples)
+    x, y, z = (n * h for n, h in zip(case.samples, case.spacings, strict=True))
     return (x, y, z)
 
 

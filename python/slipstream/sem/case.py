@@ -98,9 +98,14 @@ class SemCase(Case):
 
     @property
     def spacing(self) -> float:
-        """Between two samples of a picture."""
+        """Between two samples of a picture, along the axis where they are farthest apart."""
+        return max(self.spacings)
+
+    @property
+    def spacings(self) -> tuple[float, float, float]:
         low, high = sampling.bounds(self)
-        return max(n / s for n, s in zip(high - low, self.samples, strict=True))
+        x, y, z = (n / s for n, s in zip(high - low, self.samples, strict=True))
+        return (x, y, z)
 
     def read(self, file: Any, name: str, step: int, box: tuple[slice, slice, slice]) -> Array:
         return sampling.read(file, name, step, self, box)

@@ -15,6 +15,8 @@ from slipstream.base.core import core
 from slipstream.case.reader import load
 from slipstream.dns import solver
 from slipstream.flow import energy
+from slipstream.pictures import planes
+from slipstream.results.results import box_size
 
 DECAY = """
 [case]
@@ -440,6 +442,12 @@ def test_vorticity_of_a_plane_is_that_of_its_modes(axes: str, sign: int) -> None
     plane = SimpleNamespace(axes=axes, vectors=lambda name: velocity)
     found = solver._vorticity(plane)
     np.testing.assert_allclose(found, sign * 3 * np.sin(across) * np.sin(2 * up), atol=1e-13)
+
+
+def test_pictures_of_unequal_cells_show_the_whole_box(tmp_path: Path) -> None:
+    found = load(tmp_path / case(tmp_path))
+    assert box_size(found) == pytest.approx([2 * np.pi] * 3)
+    assert planes.parse_cut("z=6.2", found).at == 6.2 and planes.parse_cut("y", found).at == pytest.approx(np.pi)
 
 
 def test_forcing_holds_what_it_puts_in(cli: Cli, tmp_path: Path) -> None:
