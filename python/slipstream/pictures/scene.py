@@ -105,15 +105,15 @@ class Artist(Protocol):
         """The scenes that a frame has."""
         ...
 
-    def name(self, scene: str) -> str:
+    def name(self, scene_name: str) -> str:
         """In the name of the picture's file."""
         ...
 
-    def figure(self, frame: Frame, scene: str) -> Figure:
+    def figure(self, frame: Frame, scene_name: str) -> Figure:
         """The caller saves and closes it."""
         ...
 
-    def film(self, scene: str) -> Iterator[Array]:
+    def film(self, scene_name: str) -> Iterator[Array]:
         """The pixels of all frames, in the same colours."""
         ...
 
