@@ -86,10 +86,10 @@ copy | 2 | 120 | bench copy
 transpose | 1+ | 60 | bench transpose --turns xyz zyx yzx --types c64 f64 --sizes 512 1024
 transpose2 | 2 | 60 | bench transpose --turns xyz zyx yzx -n 2
 transpose2 | 2 | 60 | bench transpose --decompositions pencils bricks --sizes 64 256 512 -n 2
-transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,peer -n 2
-transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,colocated -n 2
-transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,nccl -n 2
-transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,nvshmem -n 2
+transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 320 512 --routes kernel,peer --devices 2
+transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 320 512 --routes kernel,colocated -n 2
+transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 320 512 --routes kernel,nccl -n 2
+transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 320 512 --routes kernel,nvshmem -n 2
 transpose_ways2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,staged --ways sends alltoallv ialltoallv put_fence put_lock nodes -n 2
 transpose_mpi2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,gpu_mpi --ways sends alltoallv ialltoallv -n 2
 transpose4 | 4 | 60 | bench transpose --sizes 128 512 1024 --devices 4

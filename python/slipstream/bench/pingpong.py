@@ -15,7 +15,7 @@ from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.record import Row
-from slipstream.machine import discovery
+from slipstream.machine import discovery, predict
 from slipstream.pictures import curves
 
 #: Columns of a row that are results and not inputs.
@@ -70,6 +70,11 @@ def _routes(
     rows: list[Row] = []
     refused: dict[str, str] = {}
     for route in (entry["name"] for entry in module.routes(backend)):
+        if choice.throttle != "none" and route not in predict.SLOWED:
+            refused[route] = (
+                f"a throttle slows {' and '.join(sorted(predict.SLOWED))} alone, whose messages the host sends"
+            )
+            continue
         messages = module.RoutePingPongs(machine, a, b, route, choice.throttle)
         if messages.refused:
             refused[route] = _why(route, messages.refused)
@@ -82,7 +87,7 @@ def _routes(
                 base["throttle"] = choice.throttle
             for clock, us in zip(("host", "events"), times, strict=True):
                 rows.append(base | {"clock": clock, "time_us": record.digits(us), "gbs": _gbs(count, us)})
-        if choice.throttle != "none" and route != "kernel":  # within a device nothing is slowed
+        if choice.throttle != "none":
             rows.append(kept(rows, route, where, choice.throttle))
     return rows, refused
 

@@ -136,6 +136,7 @@ def test_a_throttled_pingpong_has_a_row_of_its_rate_and_latency(cli: Cli, tmp_pa
     kept = [row for row in rows if row["path"] == "throttle"]
     slowed = [(pair, name) for pair in ("one device", "one node") for name in ("gpu_mpi", "staged")]
     assert sorted((row["pair"], row["name"]) for row in kept) == slowed
+    assert {(row["pair"], row["name"]) for row in rows} == set(slowed), "routes that no throttle slows are left out"
     times = {(row["pair"], row["name"], row["bytes"]): row["time_us"] for row in rows if row.get("clock") == "host"}
     for row in kept:
         assert (row["given_gbs"], row["given_us"], row["throttle"]) == (0.5, 300, "0.5 GB/s, 300 us")
