@@ -1,5 +1,6 @@
 """`-n RANKS`: the program starts itself again through mpiexec."""
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -73,16 +74,26 @@ def asked_by(heard: str) -> str:
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 
 
+def _children(process: int) -> list[int]:
+    """Of a launcher these are its ranks, where all are on this node; empty where the system does not tell."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
+            if int(parent) == process:
+                found.append(int(path.parent.name))
+    return found
+
+
 class _Requests:
     """Signals to this process, while a launcher and its ranks run. The launcher has a process group of its own: else
     Ctrl-C would reach it, too, and it would kill its ranks.
 
-    Its ranks hear of a first signal by SIGUSR1, the only one of ours that launchers hand on, and end in their own time;
-    a second one of a kind ends all at once.
+    Its ranks hear of a first signal by SIGUSR1, and end in their own time; a second one of a kind ends all at once.
     """
 
-    def __init__(self, job: "subprocess.Popen[bytes]", note: Path) -> None:
-        self._job, self._note = job, note
+    def __init__(self, job: "subprocess.Popen[bytes]", ranks: int, note: Path) -> None:
+        self._job, self._ranks, self._note = job, ranks, note
         self.first: signal.Signals | None = None
         self.at_once = False
         self._seen: set[int] = set()
@@ -101,7 +112,11 @@ class _Requests:
         self._seen.add(number)
         self.first = self.first or signal.Signals(number)
         self._note.write_text(self.first.name, encoding="utf-8")
-        self._job.send_signal(signal.SIGUSR1)
+        # Not all launchers are set up to hand a signal on, which ranks on other nodes need.
+        started = _children(self._job.pid)
+        for process in started if len(started) == self._ranks else [self._job.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGUSR1)
 
     def forget(self) -> None:
         for number, handler in self._before.items():
@@ -136,7 +151,7 @@ def start(ranks: int, arguments: Sequence[str], program: Sequence[str] = SLIPSTR
             process_group=0,
             preexec_fn=_with_its_parent(),  # noqa: PLW1509
         ) as job:
-            requests, output, words = _Requests(job, note), Output(job.stdout), Words(job.stderr)
+            requests, output, words = _Requests(job, ranks, note), Output(job.stdout), Words(job.stderr)
             try:
                 code = job.wait()
             except BaseException:

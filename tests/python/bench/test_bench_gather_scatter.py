@@ -46,9 +46,9 @@ def test_set_up_takes_at_most_100_bytes_of_the_host_for_a_shared_point(cli: Cli,
     result = cli("bench", "gather-scatter", *words.split())
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "out" / "gather_scatter").glob("*.json")
-    # A point and its id are 16 bytes at least, and to be sorted they are there twice.
+    # A point and its id are 16 bytes at least; what is there twice may lie in memory that this process had already.
     for row in json.loads(path.read_text())["rows"]:
-        assert 32 < row["setup_bytes_per_shared_point"] <= 100
+        assert 16 < row["setup_bytes_per_shared_point"] <= 100
 
 
 def test_ways_of_messages_stand_beside_one_another(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,10 @@ def test_every_way_of_mpi_has_a_row(tmp_path: Path, cli: Cli) -> None:
     assert result.returncode == 0, result.stderr
     (path,) = (tmp_path / "transpose").glob("*.json")
     rows = json.loads(path.read_text())["rows"]
-    assert {row.get("mpi") for row in rows} == {None, *transpose.WAYS}
+    # Not every MPI opens windows over memory that was there before.
+    said = " ".join(result.stdout.split())
+    windows = {way for way in ("put_fence", "put_lock") if f"{way}: left out: mpi = {way} needs windows" in said}
+    assert {row.get("mpi") for row in rows} == {None, *transpose.WAYS} - windows
     assert all(row["ranks"] == 4 and row["time_us"] > 0 for row in rows)
 
 

@@ -111,6 +111,18 @@ def test_signal_that_its_starter_blocks_ends_a_run(tmp_path: Path, flat: Path, r
     assert "stopped by SIGTERM; go on by --restart last" in said
 
 
+def test_signal_that_the_launcher_does_not_hand_on_ends_a_run(
+    tmp_path: Path, flat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPI_MCA_ess_base_forward_signals", "none")
+    run = start(tmp_path, "run", "flat.toml", ENDLESS, "-n", "2")
+    wait_for_steps(run)
+    os.killpg(run.pid, signal.SIGINT)
+    said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    assert "stopped by SIGINT; go on by --restart last" in said
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_second_ctrl_c_ends_at_once(tmp_path: Path, flat: Path, ranks: int) -> None:
     run = start(tmp_path, "run", "flat.toml", ENDLESS, "-n", str(ranks))
