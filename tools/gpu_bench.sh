@@ -90,7 +90,7 @@ transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 320 512 --routes ker
 transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 320 512 --routes kernel,colocated -n 2
 transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 320 512 --routes kernel,nccl -n 2
 transpose_routes2 | 2 | 60 | bench transpose --sizes 20 128 320 512 --routes kernel,nvshmem -n 2
-transpose_ways2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,staged --ways sends alltoallv ialltoallv put_fence put_lock nodes -n 2
+transpose_ways2 | 2 | 60 | bench transpose --sizes 20 128 --routes kernel,staged --ways sends alltoallv ialltoallv put_fence put_lock nodes -n 2
 transpose_mpi2 | 2 | 60 | bench transpose --sizes 20 128 512 --routes kernel,gpu_mpi --ways sends alltoallv ialltoallv -n 2
 transpose4 | 4 | 60 | bench transpose --sizes 128 512 1024 --devices 4
 transpose4 | 4 | 60 | bench transpose --sizes 128 512 --routes kernel,nccl -n 4
