@@ -5,11 +5,11 @@ Usage: python tools/test_all.py [PART...] [--quick] [--again] [--lanes N] [--lis
 Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, exchanges with random pauses, the
 installed package, and the C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`,
 `every_mpi_4`. --quick: those of `make test`.
-As many parts run side by side as there are cores: most tests wait for each other, for files or for a time limit, and
-leave half of two cores idle. Parts that passed at this commit are left out unless --again is given or files are
-changed. What became of each part is written to bench/results/tests when it ends, so that a run that was interrupted
-goes on where it was. --quick writes nothing there. Exits with 1 unless all parts passed. Needs a build of the preset
-host; the others it builds itself.
+One part more runs side by side than there are cores: most tests wait for each other, for files or for a time limit, and
+as many parts as cores leave a quarter of them idle. Parts that passed at this commit are left out unless --again is
+given or files are changed. What became of each part is written to bench/results/tests when it ends, so that a run that
+was interrupted goes on where it was. --quick writes nothing there. Exits with 1 unless all parts passed. Needs a build
+of the preset host; the others it builds itself.
 """
 
 import argparse
@@ -95,7 +95,8 @@ def quick_parts() -> list[Part]:
     python = {name: python_part(f"python_{name}", "not thorough", True, rooms) for name, rooms in PYTHON_ROOMS.items()}
     mpi = {n: Part(f"mpi_{n}", ctest("host", f"mpi_{n}"), quick=True, thorough=False) for n in SHARDS}
     unit = Part("unit", ctest("host", "unit"), quick=True)
-    return [mpi[2], python["run"], mpi[4], python["exchange"], mpi[1], mpi[8], python["bench"], python["flow"], unit]
+    first = [mpi[2], python["run"], mpi[1], python["flow"], mpi[4], python["bench"]]
+    return [*first, unit, mpi[8], python["exchange"]]
 
 
 def parts() -> Iterator[Part]:
@@ -251,7 +252,10 @@ def main(words: list[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="the parts of `make test`")
     parser.add_argument("--again", action="store_true", help="those that passed at this commit, too")
     parser.add_argument(
-        "--lanes", type=int, default=len(os.sched_getaffinity(0)), help="parts side by side (default: as cores)"
+        "--lanes",
+        type=int,
+        default=len(os.sched_getaffinity(0)) + 1,
+        help="parts side by side (default: one more than cores)",
     )
     parser.add_argument("--list", action="store_true", help="print the parts and run nothing")
     parser.add_argument("--slowest", action="store_true", help="print the slowest tests of the last `make test`")

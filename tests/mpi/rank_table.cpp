@@ -207,7 +207,8 @@ const std::vector<Row>& table() {
       {"VtkhdfOnRanks*", "1 2 4", "2", all, "written alone, together, and by ranks without a block"},
       // Flows
       {"Lbm/Sameness*cavity_d3q27*", none, none, to_four, "as driven_d3q27, without walls that ranks change"},
-      {"Lbm/Sameness*_f16", "1", "1", to_four, "a number format knows nothing of ranks: each has a count of its own"},
+      {"Lbm/Sameness*_f16", "1", "1", to_four,
+       "a number format knows nothing of ranks: each has a count of its own; a third of the ways each"},
       {"Lbm/Sameness*channel_d3q27*", none, none, to_four, "as open_d3q27"},
       {"Lbm/Sameness*driven_d3q27*", none, none, to_four, "as driven_d3q19 and open_d3q27"},
       {"Lbm/Sameness*_f32", "2", "2", to_four, "cut in two"},

@@ -1,6 +1,7 @@
 """The solver on spectral elements: from a case file to results, restarts and pictures."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -444,7 +445,15 @@ def test_check_and_plan_tell_of_the_case(here: Cli, tmp_path: Path) -> None:
     said = " ".join(here("plan", "a.toml", "machine.devices_per_rank=2").stdout.split())
     assert "conjugate" in said and "gather-scatter" in said
     assert "largest grid that fits" in said and "Mpoint/s" in said
-    chebyshev = " ".join(
-        here("plan", "a.toml", "machine.devices_per_rank=2", "sem.preconditioner=chebyshev").stdout.split()
-    )
-    assert chebyshev.split("gather-scatter")[0] != said.split("gather-scatter")[0]
+
+
+def test_plan_counts_the_two_vectors_of_chebyshevs_polynomial(here: Cli, tmp_path: Path) -> None:
+    case(tmp_path, POISSON)
+
+    def vectors(preconditioner: str) -> float:
+        words = ("machine.devices_per_rank=2", "grid.cells=[12, 12, 8]", f"sem.preconditioner={preconditioner}")
+        memory = here("plan", "a.toml", *words).stdout.split("memory of each device, MB")[1]
+        (row,) = re.findall(r"^0 +(.*)$", memory, re.MULTILINE)
+        return float(row.split()[4])
+
+    assert vectors("chebyshev") == pytest.approx(1.5 * vectors("jacobi"), rel=0.1), "six where there are four"
