@@ -17,6 +17,9 @@ benchmarks() {
     done
   done
   cat <<'EOF'
+rates | 1+ | 180 | bench lbm --representation moments --precision f32 --precision f16 --precision f64 --cells 128 256 512
+rates2 | 2 | 120 | bench lbm --representation moments --precision f32 --precision f16 --precision f64 --cells 512 --devices 2
+rates4 | 4 | 60 | bench lbm --representation moments --precision f32 --grid 1x2x2 --cells 256 512 -n 4
 rates2 | 2 | 60 | bench lbm --precision f32 --cells 128 256 512 -n 2
 rates2 | 2 | 60 | bench lbm --precision f64 --cells 128 256 512 -n 2
 rates4 | 4 | 60 | bench lbm --precision f32 --grid 2x2x1 --cells 128 256 512 -n 4
@@ -37,6 +40,7 @@ frame2 | 2 | 120 | bench lbm_frame --cells 256 -n 2
 frame | 4 | 120 | bench lbm_frame --cells 256 -n 4
 flagfield | 1+ | 420 | bench lbm_flagfield --precision f32 --cells 256
 flagfield | 1+ | 420 | bench lbm_flagfield --precision f32 --streaming in_place --cells 256
+flagfield | 1+ | 420 | bench lbm_flagfield --collision recursive --precision f32 --cells 256 512 --shares 0.05
 methods | 1+ | 240 | bench lbm_methods --precision f32
 simd | 1+ | 60 | bench lbm_simd --precision f64
 io | 4 | 240 | bench lbm_io --cells 64 128 -n 4
