@@ -37,7 +37,7 @@ SLOWEST = 10
 FIGURES = frozenset({"passed", "failed", "skipped", "seconds", "cpu_seconds", "outcome"})
 #: Rooms of tests/python that run in one process, by the part's name; "flow" has those that are named nowhere else.
 PYTHON_ROOMS = {
-    "run": ("run",),
+    "run": ("run", "base", "cli"),
     "exchange": ("exchange", "fft", "machine"),
     "bench": ("bench", "case", "house"),
 }

@@ -8,9 +8,7 @@ import pytest
 from conftest import CASES, SMALL, TETRAHEDRON, Cli
 from slipstream.base import registry
 from slipstream.base.errors import CaseError
-from slipstream.base.toml_text import find_line, parse_override
 from slipstream.case.reader import load, schema
-from slipstream.cli import main as command_line
 from slipstream.lbm.case import LbmCase
 from slipstream.machine import discovery
 from slipstream.run import engine
@@ -183,23 +181,6 @@ def test_override_makes_a_table_that_the_file_lacks(small: Path) -> None:
     assert load(small, ["lbm.precision=f64"]).lbm.precision == "f64"
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("a.b=3", 3),
-        ("a.b=3.5", 3.5),
-        ("a.b=true", True),
-        ("a.b=[1, 2]", [1, 2]),
-        ("a.b=word", "word"),
-        ('a.b="3"', "3"),
-        ("a.b=results/x", "results/x"),
-        ("a.b={c = 1}", {"c": 1}),
-    ],
-)
-def test_override_value_is_toml_or_a_plain_string(text: str, value: object) -> None:
-    assert parse_override(text) == (("a", "b"), value)
-
-
 def test_override_of_a_quoted_key(small: Path) -> None:
     case = load(small, ['walls."y+".velocity=[0,0,1]'])
     assert case.walls.velocity("y+") == (0, 0, 1)
@@ -228,23 +209,6 @@ def test_side_with_a_plus_needs_no_quotes_in_an_override_and_is_told_to_need_the
 def test_word_of_the_wrong_letters_is_told_in_words(small: Path, override: str, said: str) -> None:
     with pytest.raises(CaseError, match=said):
         load(small, [override])
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["rum", "a.toml"], "did you mean 'run'?"),
-        (["run", "a.toml", "--overwite"], "unknown: --overwite; did you mean '--overwrite'?"),
-        (["run", "a.toml", "--restat=last"], "did you mean '--restart'?"),
-        (["render", "out", "--scene", "slises"], "did you mean 'slices'?"),
-    ],
-)
-def test_misspelt_command_or_option_is_refused_with_the_nearest(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        command_line.main(words)
-    assert left.value.code == 2 and said in capsys.readouterr().err
 
 
 def test_override_through_a_value_is_refused(small: Path) -> None:
@@ -278,12 +242,6 @@ def test_schema_knows_every_table_and_forbids_others() -> None:
     assert set(flow["properties"]) == {*LbmCase.model_fields, "variants"}
     assert all(one["additionalProperties"] is False for one in described["anyOf"])
     assert "y+" in described["$defs"]["WallsTable"]["properties"]
-
-
-def test_schema_is_printed_as_json(cli: Cli) -> None:
-    result = cli("check", "--schema")
-    assert result.returncode == 0
-    assert json.loads(result.stdout) == schema()
 
 
 def test_good_case_is_called_good(cli: Cli, small: Path) -> None:
@@ -388,40 +346,3 @@ def test_large_grid_reynolds_number_is_a_warning(cli: Cli, small: Path) -> None:
     result = cli("check", "small.toml", "physics.reynolds=1000")
     assert result.returncode == 0
     assert "grid Reynolds number 62.5 is above 20" in " ".join(result.stdout.split())
-
-
-TRICKY = '''\
-# grid.cells = nothing
-title = "a # b [c]"
-
-[ "grid" ]   # a table
-note = """
-cells = 3
-"""
-list = [
-  1, # cells = 4
-  "]",
-]
-cells = 5
-a.b = { c = 1 }
-
-[walls]
-"y+" = 1
-'''
-
-
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        (("title",), 2),
-        (("grid",), 4),
-        (("grid", "list", 1), 8),
-        (("grid", "cells"), 12),
-        (("grid", "a", "b", "c"), 13),
-        (("grid", "missing"), 4),
-        (("walls", "y+"), 16),
-        (("nowhere",), None),
-    ],
-)
-def test_line_of_a_key_is_found(path: tuple[str | int, ...], line: int | None) -> None:
-    assert find_line(TRICKY, path) == line

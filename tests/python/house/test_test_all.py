@@ -72,9 +72,18 @@ def test_parts_hold_every_test_of_cmake_and_pytest(tool: ModuleType) -> None:
         if "pytest" in part.command:
             mark, *folders = part.command[part.command.index("-q") + 2 :]
             marked[mark] += folders
-    rooms = sorted(f"tests/python/{path.parent.name}" for path in (ROOT / "tests" / "python").glob("*/test_*.py"))
-    assert sorted(marked["not thorough"]) == sorted(set(rooms)), "each room once"
+    there = {path.parent.name for path in (ROOT / "tests" / "python").glob("*/test_*.py")}
+    assert sorted(marked["not thorough"]) == sorted(f"tests/python/{room}" for room in there), "each room once"
     assert marked["thorough"] == ["tests/python"]
+
+
+def test_tests_lie_in_the_rooms_of_what_they_test() -> None:
+    tested = {path.parent.name for path in (ROOT / "tests" / "python").glob("*/test_*.py")}
+    rooms = {path.parent.name for path in (ROOT / "python" / "slipstream").glob("*/*.py")}
+    assert tested == rooms | {"house"}
+    for kind in ("unit", "mpi"):
+        tested = {path.parent.name for path in (ROOT / "tests" / kind).glob("*/*.cpp")}
+        assert tested <= {path.name for path in (ROOT / "src").iterdir()}
 
 
 def test_shards_hold_all_cells_once(tool: ModuleType) -> None:

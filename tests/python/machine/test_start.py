@@ -3,8 +3,6 @@
 import sys
 
 import pytest
-from slipstream.cli.main import _without_ranks
-from slipstream.cli.parser import parse
 from slipstream.machine import start
 
 
@@ -23,19 +21,3 @@ def test_other_mpis_get_no_flags_of_open_mpi() -> None:
 def test_root_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert start.environment(open_mpi=True)["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"
-
-
-@pytest.mark.parametrize("words", [["-n", "4"], ["-n4"], ["-n=4"]])
-def test_ranks_are_taken_out_of_the_command_line(words: list[str]) -> None:
-    assert _without_ranks(["run", *words, "a.toml", "run.steps=4"]) == ["run", "a.toml", "run.steps=4"]
-
-
-def test_overrides_may_stand_after_an_option() -> None:
-    arguments = parse(["run", "a.toml", "a.b=1", "-n", "2", "c.d=2", "--overwrite", "e.f=3"])
-    assert (arguments.overrides, arguments.ranks) == (["a.b=1", "c.d=2", "e.f=3"], 2)
-
-
-def test_unknown_option_is_refused() -> None:
-    with pytest.raises(SystemExit) as caught:
-        parse(["run", "a.toml", "--overwrit-all"])
-    assert caught.value.code == 2

@@ -41,7 +41,8 @@ def test_result_file_is_named_for_the_machine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "name"), [("a", "card"), ("ab", "2 x card"), ("aa", "card as 2 devices"), ("aabb", "2 x card as 4 devices")]
+    ("gpus", "name"),
+    [("a", "card"), ("ab", "2 x card"), ("aa", "card as 2 devices"), ("aabb", "2 x card as 4 devices")],
 )
 def test_gpus_that_ranks_share_count_once(gpus: str, name: str) -> None:
     assert record.name_of_gpus("card", [{"node": 0, "uuid": uuid} for uuid in gpus]) == name
