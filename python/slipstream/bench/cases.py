@@ -1,6 +1,6 @@
 """`slipstream bench cases`: case files, run one after the other, and whether each finds what it expects.
 
-With `--collision` each is run by several collisions of lattice Boltzmann, and with `--refine` on finer grids, too: how
+With `--collision` each is run by several collisions of its solver, and with `--refine` on finer grids, too: how
 accurate they are beside one another. Such rows have the comparison `collisions`.
 """
 
@@ -20,11 +20,10 @@ from rich.console import Console
 from slipstream.base import terminal
 from slipstream.base.core import core
 from slipstream.base.errors import CaseError, RunError
-from slipstream.bench import options, record
+from slipstream.bench import record
 from slipstream.case.case import Case
 from slipstream.case.reader import load, variant_names
 from slipstream.case.solver import solver_of
-from slipstream.lbm.tables import BY_MOMENTS
 from slipstream.machine import discovery
 from slipstream.results import record as run_record
 
@@ -60,19 +59,27 @@ class Entry:
     def load(self, changes: Sequence[str]) -> Case:
         """Raises CaseError."""
         mine = list(changes)
-        if self.collision:
-            representation = "moments" if self.collision in BY_MOMENTS else "populations"
-            mine += [f"lbm.representation={representation}", f"lbm.collision={self.collision}"]
         case = load(self.path, mine, self.variant)
+        if self.collision:
+            known = solver_of(case).collisions
+            if self.collision not in known:
+                there = f"it is run by {', '.join(known)}" if known else "its solver has no collisions"
+                raise CaseError(f"bench cases: {self.path.stem} takes no --collision {self.collision}: {there}")
+            mine += _words(known[self.collision])
         if self.precision:
             mine += [f"{case.solver}.precision={self.precision}"]
-            case = load(self.path, mine, self.variant)
+        case = load(self.path, mine, self.variant)
         if self.finer == 1:
             return case
         finer = case.refined(self.finer)
         if finer is None:
-            raise CaseError(f"bench cases: {case.case.name} cannot be refined: lattice Boltzmann without bodies can be")
-        return load(self.path, [*mine, *(f"{key}={value}" for key, value in finer.items())], self.variant)
+            raise CaseError(f"bench cases: {self.path.stem} takes no --refine; run a finer --variant of it")
+        return load(self.path, [*mine, *_words(finer)], self.variant)
+
+
+def _words(keys: Mapping[str, Any]) -> list[str]:
+    """As they are given on a command line."""
+    return [f"{key}={value}" for key, value in keys.items()]
 
 
 def files(names: Sequence[str]) -> list[Path]:
@@ -281,8 +288,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="of a case, or path of a case file or folder")
     parser.add_argument("--variant", nargs="+", default=[], metavar="NAME",
                         help="variants to run in place of the cases, of those that have them")  # fmt: skip
-    parser.add_argument("--collision", nargs="+", default=[], choices=options.COLLISIONS, metavar="NAME",
-                        help="run each by these collisions, by moments where they are of moments")  # fmt: skip
+    parser.add_argument("--collision", nargs="+", default=[], metavar="NAME",
+                        help="run each by these collisions of its solver")  # fmt: skip
     parser.add_argument("--precision", nargs="+", default=[], choices=["f16", "f32", "f64"],
                         help="run each in these number formats")  # fmt: skip
     parser.add_argument("--refine", type=int, nargs="+", default=[1], metavar="N",

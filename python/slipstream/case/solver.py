@@ -99,6 +99,7 @@ class Solver(Protocol):
     unit_of_rate: str  #: of a million cells a second, in the solver's own word
     files: Sequence[str]  #: that runs leave beside those that all solvers' runs do
     pictures: Mapping[str, str]  #: files of pictures that runs leave, too, with what they show
+    collisions: Mapping[str, Mapping[str, str]]  #: that its cases may be run by, each with its keys as `lbm.collision`
 
     def complete(self, data: dict[str, Any]) -> dict[str, Any]:
         """The tables of a case file with those keys that follow from bodies. Raises CaseError, or pydantic's
@@ -129,11 +130,14 @@ class Solver(Protocol):
         """What is computed and how, behind the case's own words in the titles of pictures."""
         ...
 
-    def tiles(
-        self, case: Case, figures: Mapping[str, Any], compared: Mapping[str, Any]
-    ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    def tiles(self, case: Case, figures: Mapping[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """The few numbers that one looks for first in a report, what the case says and what the run found; figures are
         empty where there are none yet."""
+        ...
+
+    def compared(self, folder: Path) -> Sequence[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
+        """Tables for a report, from files that a run has left: words, columns and rows. Raises CaseError where a file
+        is damaged."""
         ...
 
     def conversions(self, case: Case) -> Sequence[Any]:

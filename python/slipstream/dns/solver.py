@@ -17,6 +17,7 @@ case_type = DnsCase
 unit_of_rate = "Mcell/s"
 files = ("findings.json", "statistics.csv", "spectra.csv", "spectrum.csv")
 pictures = {"spectrum.png": "Energy by wave number", "dissipation.png": "Energy and its dissipation over time"}
+collisions: Mapping[str, Mapping[str, str]] = {}
 
 
 def complete(data: dict[str, Any]) -> dict[str, Any]:
@@ -121,11 +122,15 @@ def title(case: DnsCase) -> str:
     return f"viscosity {case.dns.viscosity:.4g}, {case.dns.scheme} {case.dns.precision}"
 
 
-def tiles(case: DnsCase, figures: Mapping[str, Any], compared: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+def tiles(case: DnsCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     found = figures.get("findings") or {}
     names = {"taylor_reynolds": "Reynolds number of the Taylor scale", "kmax_eta": "k_max eta"}
     after = [(said, f"{found[key]:.4g}") for key, said in names.items() if key in found]
     return [("viscosity", f"{case.dns.viscosity:.4g}")], after
+
+
+def compared(folder: Path) -> Sequence[Any]:
+    return []
 
 
 def conversions(case: DnsCase) -> Sequence[Any]:

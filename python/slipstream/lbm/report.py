@@ -1,5 +1,6 @@
-"""What is said of a flow by lattice Boltzmann. Everything here takes numbers and returns text or rich tables."""
+"""What is said of a flow by lattice Boltzmann."""
 
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group
@@ -8,6 +9,7 @@ from slipstream.base.terminal import table
 from slipstream.flow.permeability import Permeability
 from slipstream.flow.profiles import Comparison
 from slipstream.lbm.case import LbmCase
+from slipstream.results import record
 
 
 def facts(case: LbmCase) -> list[tuple[str, str]]:
@@ -104,4 +106,28 @@ def comparison(result: Comparison) -> list[Group | str]:
                 row += [f"{entry.reference:.5f}", f"{entry.reference_place:.4f}", f"{entry.error_percent:+.2f}"]
         extrema.append(row)
     parts.append(table("extrema of the cubic interpolants", columns, extrema))
+    return parts
+
+
+def compared(folder: Path) -> list[tuple[str, list[str], list[list[Any]]]]:
+    """The same of a run that has ended, from its file. Raises CaseError where that is damaged."""
+    found = record.read_json(folder / "comparison.json")
+    parts = []
+    if reference := found.get("reference"):
+        rows = [
+            [p["line"].replace("_of_", "(") + ")", f"{p['place']:.4f}", f"{p['reference']:.5f}",
+             f"{p['computed']:.5f}", f"{p['error_percent']:+.2f}"]
+            for p in found["points"]
+        ]  # fmt: skip
+        columns = ["profile", "place", "reference", "computed", "error, % of lid speed"]
+        parts.append((f"Against {reference['title']}: {reference['citation']}", columns, rows))
+    known = [("reference", ".5f"), ("reference_place", ".4f"), ("error_percent", "+.2f")]
+    rows = [
+        [e["name"], f"{e['value']:.5f}", f"{e['place']:.4f}",
+         *(None if e[key] is None else f"{e[key]:{form}}" for key, form in known)]
+        for e in found.get("extrema", [])
+    ]  # fmt: skip
+    if rows:
+        columns = ["extremum", "value", "place", "reference", "place", "error, %"]
+        parts.append(("Extrema of the cubic interpolants, in the lid speed and the length", columns, rows))
     return parts

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from slipstream.base.core import as_case_error, core, on_all_ranks
 from slipstream.case.solver import Plan, Run
@@ -12,9 +12,10 @@ from slipstream.geometry import bodies, domain
 from slipstream.lbm.case import LbmCase
 from slipstream.lbm.cautions import warnings
 from slipstream.lbm.checks import problems
-from slipstream.lbm.report import conversion, facts
+from slipstream.lbm.report import compared, conversion, facts
+from slipstream.lbm.tables import BY_MOMENTS, LbmTable
 
-__all__ = ["facts", "problems", "warnings"]
+__all__ = ["compared", "facts", "problems", "warnings"]
 
 case_type = LbmCase
 unit_of_rate = "MLUPS"
@@ -23,6 +24,10 @@ pictures = {
     "profiles.png": "Velocity along the centrelines",
     "streamlines.png": "Streamlines in the mid-plane",
     energy.PICTURE: "Energy and its decay",
+}
+collisions = {
+    name: {"lbm.representation": "moments" if name in BY_MOMENTS else "populations", "lbm.collision": name}
+    for name in get_args(LbmTable.model_fields["collision"].annotation)
 }
 Tiles = list[tuple[str, str]]
 
@@ -50,9 +55,9 @@ def title(case: LbmCase) -> str:
     return f"Re {case.scales.reynolds:.4g}, {lbm.lattice} {lbm.collision} {lbm.precision}"
 
 
-def tiles(case: LbmCase, figures: Mapping[str, Any], compared: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+def tiles(case: LbmCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     found = [("mass drift", f"{figures['mass_drift']:+.1e}")] if figures else []
-    largest = compared.get("largest_error_percent_of_lid_speed")
+    largest = figures.get("findings", {}).get("reference.largest_error_percent")
     if largest is not None:
         found.append(("largest error, % of the lid speed", f"{largest:.2f}"))
     return [("Reynolds number", f"{case.scales.reynolds:.6g}")], found

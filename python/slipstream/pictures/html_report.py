@@ -3,7 +3,6 @@
 import base64
 import html
 import io
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,14 +66,13 @@ def write(folder: Path, output: Path | None = None, draw: bool = True) -> Path:
 
 def page(shown: Results, run: Record | None, draw: bool = True) -> str:
     """The whole page."""
-    compared = _json(shown.folder / "comparison.json")
-    exchanged = _json(shown.folder / "exchange.json")
-    figures = (run.figures if run else None) or (compared or {}).get("run", {})
+    exchanged = record.read_json(shown.folder / "exchange.json")
+    figures = run.figures if run else {}
     parts = [
-        _head(shown.case, run, figures, compared),
+        _head(shown.case, run, figures),
         _pictures(shown, draw),
         _expected(figures),
-        _comparison(compared) if compared else "",
+        _comparisons(shown),
         _speed(run, figures),
         _exchange(exchanged, shown.folder) if exchanged else "",
         _facts(run),
@@ -89,16 +87,6 @@ def page(shown: Results, run: Record | None, draw: bool = True) -> str:
         + "\n".join(part for part in parts if part)
         + "\n</main>\n</body>\n</html>\n"
     )
-
-
-def _json(path: Path) -> dict[str, Any] | None:
-    if not path.exists():
-        return None
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CaseError(f"{path}: cannot be read: {error}") from None
-    return content if isinstance(content, dict) else None
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> str:
@@ -127,7 +115,7 @@ def _text(text: str, kind: str = "") -> str:
     return f"<p{f' class={kind}' if kind else ''}>{html.escape(text)}</p>"
 
 
-def _head(case: Case, run: Record | None, figures: dict[str, Any], compared: dict[str, Any] | None) -> str:
+def _head(case: Case, run: Record | None, figures: dict[str, Any]) -> str:
     parts = [f"<h1>{html.escape(case.case.description or case.case.name)}</h1>"]
     when = f", {run.began}" if run else ""
     parts.append(_text(f"{case.case.name}{when}", "soft"))
@@ -135,17 +123,17 @@ def _head(case: Case, run: Record | None, figures: dict[str, Any], compared: dic
         parts.append(_text("This run has not ended yet, or was killed.", "soft"))
     if run and run.verdict:
         parts.append(f'<div class="verdict{"" if run.sound else " bad"}">{html.escape(run.verdict)}</div>')
-    tiles = _tiles(case, figures, compared)
+    tiles = _tiles(case, figures)
     inner = "".join(f'<div class="tile"><b>{html.escape(v)}</b><span>{html.escape(k)}</span></div>' for k, v in tiles)
     return "<header>\n" + "\n".join(parts) + f'\n<div class="tiles">{inner}</div>\n</header>'
 
 
-def _tiles(case: Case, figures: dict[str, Any], compared: dict[str, Any] | None) -> list[tuple[str, str]]:
+def _tiles(case: Case, figures: dict[str, Any]) -> list[tuple[str, str]]:
     """The few numbers that one looks for first."""
     cells = (
         f"{case.cell_count / 1e6:.3g} million" if case.cell_count >= 1e6 else f"{case.cell_count:,}".replace(",", " ")
     )
-    before, after = solver_of(case).tiles(case, figures, compared or {})
+    before, after = solver_of(case).tiles(case, figures)
     steps = [("steps", f"{figures['steps']:,}".replace(",", " "))] if figures else []
     rate = [(solver_of(case).unit_of_rate, f"{figures['mlups']:.4g}")] if figures else []
     return [*before, ("cells", cells), *steps, *rate, *after]
@@ -155,26 +143,11 @@ def _whole(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-def _comparison(compared: dict[str, Any]) -> str:
+def _comparisons(shown: Results) -> str:
     parts = []
-    if compared.get("reference"):
-        reference = compared["reference"]
-        parts.append(_text(f"Against {reference['title']}: {reference['citation']}"))
-        rows = [
-            (p["line"].replace("_of_", "(") + ")", f"{p['place']:.4f}", f"{p['reference']:.5f}",
-             f"{p['computed']:.5f}", f"{p['error_percent']:+.2f}")
-            for p in compared["points"]
-        ]  # fmt: skip
-        parts.append(table(["profile", "place", "reference", "computed", "error, % of lid speed"], rows))
-    rows = [
-        (e["name"], f"{e['value']:.5f}", f"{e['place']:.4f}", _number(e["reference"], ".5f"),
-         _number(e["reference_place"], ".4f"), _number(e["error_percent"], "+.2f"))
-        for e in compared.get("extrema", [])
-    ]  # fmt: skip
-    if rows:
-        parts.append(_text("Extrema of the cubic interpolants, in the lid speed and the length", "soft"))
-        parts.append(table(["extremum", "value", "place", "reference", "place", "error, %"], rows))
-    return _section("Comparison", *parts)
+    for words, columns, rows in solver_of(shown.case).compared(shown.folder):
+        parts += [_text(words), table(columns, rows)]
+    return _section("Comparison", *parts) if parts else ""
 
 
 def _expected(figures: dict[str, Any]) -> str:

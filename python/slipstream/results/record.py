@@ -68,6 +68,17 @@ def read(folder: Path) -> Record | None:
         raise CaseError(f"{path}: is not the record of a run, or is damaged: {error}") from None
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """What a run wrote beside its record; nothing where it did not. Raises CaseError where it cannot be read."""
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CaseError(f"{path}: cannot be read: {error}") from None
+    return content if isinstance(content, dict) else {}
+
+
 def log_before(folder: Path) -> list[dict[str, Any]]:
     """What happened in the run that is gone on with; nothing where that cannot be read any more."""
     try:

@@ -19,6 +19,7 @@ case_type = SemCase
 unit_of_rate = "Mpoint/s"
 files = ("findings.json", "solutions.csv")
 pictures: Mapping[str, str] = {}
+collisions: Mapping[str, Mapping[str, str]] = {}
 
 _EQUATIONS = {"poisson": "Poisson's equation", "helmholtz": "Helmholtz's equation", "diffusion": "diffusion"}
 
@@ -68,12 +69,16 @@ def title(case: SemCase) -> str:
     return f"{_EQUATIONS[case.sem.equation]}, order {case.sem.order}"
 
 
-def tiles(case: SemCase, figures: Mapping[str, Any], compared: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+def tiles(case: SemCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     found = figures.get("findings") or {}
     names = {"exact.distance": "distance from the exact solution", "iterations.mean": "iterations a solution"}
     return [("order", str(case.sem.order))], [
         (said, f"{found[key]:.3g}") for key, said in names.items() if key in found
     ]
+
+
+def compared(folder: Path) -> Sequence[Any]:
+    return []
 
 
 def conversions(case: SemCase) -> Sequence[Any]:

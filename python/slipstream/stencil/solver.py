@@ -18,6 +18,7 @@ case_type = StencilCase
 unit_of_rate = "Mcell/s"
 files = ("findings.json", "seismograms.csv", "solutions.csv")
 pictures = {"seismograms.png": "What the receivers recorded"}
+collisions: Mapping[str, Mapping[str, str]] = {}
 
 _SCHEMES = {"explicit": "explicit Euler", "backward_euler": "backward Euler", "crank_nicolson": "Crank-Nicolson"}
 
@@ -91,11 +92,15 @@ def title(case: StencilCase) -> str:
     return f"{table.equation}, {what}{scheme}, {table.precision}"
 
 
-def tiles(case: StencilCase, figures: Mapping[str, Any], compared: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
+def tiles(case: StencilCase, figures: Mapping[str, Any]) -> tuple[Tiles, Tiles]:
     found = figures.get("findings") or {}
     names = {"exact.distance": "distance from the exact solution", "iterations.mean": "iterations a solution"}
     shown = [(said, f"{found[key]:.3g}") for key, said in names.items() if key in found]
     return [("time step", f"{case.time_step:.4g}")], shown
+
+
+def compared(folder: Path) -> Sequence[Any]:
+    return []
 
 
 def conversions(case: StencilCase) -> Sequence[Any]:

@@ -129,10 +129,25 @@ def test_number_formats_are_those_of_the_cases_solver(name: str, solver: str) ->
     assert case.solver == solver and getattr(case, solver).precision == "f32"
 
 
+@pytest.mark.parametrize(
+    ("name", "collision", "said"),
+    [
+        ("heat", "TRT", "heat takes no --collision TRT: its solver has no collisions"),
+        ("poiseuille", "trt", "poiseuille takes no --collision trt: it is run by SRT, TRT, MRT, cumulant, regularised"),
+    ],
+)
+def test_collisions_are_those_of_the_cases_solver(
+    cli: Cli, tmp_path: Path, name: str, collision: str, said: str
+) -> None:
+    result = cli("bench", "cases", name, "--collision", collision, "--backend", "host", "--folder", "out", "-n", "2")
+    assert result.returncode == 2 and result.stderr.count(said) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["sphere", "heat"])
 def test_cases_that_cannot_be_refined_are_refused(cli: Cli, name: str) -> None:
     result = cli("bench", "cases", name, "--refine", "2", "--backend", "host", "--no-write")
-    assert result.returncode == 2 and "cannot be refined: lattice Boltzmann without bodies can be" in result.stderr
+    assert result.returncode == 2 and f"{name} takes no --refine; run a finer --variant of it" in result.stderr
     result = cli("bench", "cases", name, "--refine", "0", "--backend", "host", "--no-write")
     assert result.returncode == 2 and "--refine takes numbers from 1" in result.stderr
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -187,13 +188,20 @@ def test_this_tree_is_in_order(tool):
     assert found == []
 
 
-#: Pictures that belong to solvers.
-OWN_PICTURES = {"flow_quantities.py", "flow_scenes.py", "overview.py", "seismograms.py", "spectra.py", "surfaces.py"}
+#: Pictures that belong to solvers, as benchmarks of their names do, and the table of all benchmarks.
+OWN = {"flow_quantities", "flow_scenes", "overview", "seismograms", "spectra", "surfaces", "registry"}
 
 
-@pytest.mark.parametrize("room", ["cli", "exchange", "machine", "pictures", "results", "run"])
+@pytest.mark.parametrize("room", ["bench", "cli", "exchange", "machine", "pictures", "results", "run"])
 def test_what_solvers_share_names_none_of_them(tool, room: str) -> None:
-    words = re.compile(rf"\"(?:{'|'.join(tool.SOLVERS)})\"|\b(?:Flow|Lbm|Stencil|Dns|Sem)Case\b")
-    shared = [path for path in (ROOT / "python/slipstream" / room).glob("*.py") if path.name not in OWN_PICTURES]
+    from slipstream.base import registry
+
+    names, own = "|".join(tool.SOLVERS), OWN.union(tool.SOLVERS)
+    left = Counter(file for name in tool.SOLVERS for file in registry.solver(name).files)
+    files = "|".join(re.escape(file) for file, solvers in left.items() if solvers == 1)
+    words = re.compile(
+        rf"\"(?:{names})[\".]|\bslipstream\.(?:{names})\b|\b(?:Flow|Lbm|Stencil|Dns|Sem)Case\b|\"(?:{files})\""
+    )
+    shared = [path for path in (ROOT / "python/slipstream" / room).glob("*.py") if path.stem not in own]
     code = {path.name: re.sub(r'"""(?s:.*?)"""|#.*', "", path.read_text(encoding="utf-8")) for path in shared}
     assert {name: words.findall(text) for name, text in code.items() if words.search(text)} == {}
