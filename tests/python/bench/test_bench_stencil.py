@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
+from ranks import run_on
 from slipstream.bench import stencil
 
 
@@ -54,6 +55,22 @@ def test_waves_of_floats_and_doubles_stand_beside_the_published_ones(cli: Cli, t
     assert [r["threads"] for r in steps] == 8 * [1] + 8 * [3] and all(r["steps"] == 1000 for r in steps)
     # Nothing is published of three threads.
     assert [r["published_s"] is None for r in steps] == 8 * [False] + 8 * [True]
+
+
+STRICTER = """
+import sys
+from slipstream.bench import wave
+from slipstream.cli import main
+wave.ALLOWED["float"] = wave.ALLOWED["double"]
+sys.exit(main.main(["bench", "wave", "--cells", "1000", "--lengths", "--threads", "1", "--no-write"]))
+"""
+
+
+def test_a_wave_whose_messages_were_wrong_at_its_end_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "stricter.py").write_text(STRICTER)
+    result = run_on(2, tmp_path / "stricter.py")
+    assert result.returncode == 1
+    assert result.stderr.count("bench wave: with float messages the wave is off by") == 1, result.stderr
 
 
 @pytest.mark.parametrize(

@@ -227,6 +227,9 @@ def test_info_shows_what_routes_can_do(cli: Cli) -> None:
     result = cli("info", "routes")
     assert result.returncode == 0, result.stderr
     assert "capability" in result.stdout and "staged" in result.stdout
+    said = {route["name"]: route["capability"]["repeated within a graph"] for route in core.routes("host")}
+    assert {name for name, answer in said.items() if answer == "yes"} == {"kernel", "direct"}
+    assert "repeated" in result.stdout
 
 
 @pytest.mark.skipif(core.available("cuda"), reason="asks a build without CUDA, or a machine without GPUs")
