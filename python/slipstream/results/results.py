@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from slipstream.base.errors import CaseError
 from slipstream.case.case import Case
 from slipstream.case.reader import remembered
-from slipstream.base.errors import CaseError
 
 CASE = "case.resolved.toml"
 FIELDS = "fields.vtkhdf"

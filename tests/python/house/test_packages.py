@@ -1,8 +1,10 @@
 """The lists of Python packages agree: of set-up, of pip, of the kit of the GPU machine."""
 
 import re
+import subprocess
 import tomllib
 
+import pytest
 from conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -37,3 +39,20 @@ def test_the_kit_of_the_gpu_machine_holds_what_that_machine_may_lack() -> None:
     needed = {re.split("[<>=]", requirement)[0] for what in ("run", "build", "test") for requirement in listed(what)}
     there_already = {"numpy", "matplotlib", "pytest", "h5py"}
     assert needed - there_already <= set(packages[1].split())
+
+
+def test_no_file_of_the_package_or_its_tests_is_ignored() -> None:
+    # What .gitignore names is left out of wheels, and is not looked at by ruff.
+    files = [str(path.relative_to(ROOT)) for top in ("python", "tests") for path in (ROOT / top).rglob("*.py")]
+    found = subprocess.run(
+        ["git", "check-ignore", "--no-index", "--stdin"],
+        cwd=ROOT,
+        input="\n".join(files),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode == 128:
+        pytest.skip("needs a git checkout")
+    assert files and found.stdout == ""
+    assert all(pattern.startswith("/") for pattern in PROJECT["tool"]["scikit-build"]["sdist"]["exclude"])
