@@ -63,6 +63,31 @@ value = "x"
 """
 
 
+#: 3 u - 2 Lap u = source, on elements that are bent a little.
+HELMHOLTZ = """
+[case]
+name = "screened"
+[grid]
+cells = [2, 2, 3]
+periodic = [false, false, true]
+[sem]
+equation = "helmholtz"
+order = 6
+deformation = 0.03
+diffusivity = 2.0
+reaction = 3.0
+source = "(3 - 2*(4 + 1 - 4*pi^2))*exp(2*x - y)*cos(2*pi*z)"
+preconditioner = "chebyshev"
+degree = 3
+[boundaries]
+"x-" = { value = "exp(-y)*cos(2*pi*z)" }
+"x+" = { flux = "4*exp(2 - y)*cos(2*pi*z)" }
+"y-" = { flux = "2*exp(2*x)*cos(2*pi*z)" }
+"y+" = { value = "exp(2*x - 1)*cos(2*pi*z)" }
+[exact]
+value = "exp(2*x - y)*cos(2*pi*z)"
+"""
+
 #: The sine map of POISSON and DIFFUSION, written out.
 SINES = "sin(2*pi*x/Lx)*sin(2*pi*y/Ly)*sin(2*pi*z/Lz)"
 
@@ -97,6 +122,19 @@ def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str, varian
     assert result.returncode == 0, result.stderr
     expected = findings(tmp_path, f"{name}_{variant}" if variant else name)["expected"]
     assert expected and all(entry["met"] for entry in expected), expected
+
+
+def test_helmholtz_case_falls_by_its_order_to_the_exact_solution(here: Cli, tmp_path: Path) -> None:
+    path, off = case(tmp_path, HELMHOLTZ), []
+    said = " ".join(here("check", path).stdout.split())
+    assert "Helmholtz's equation, spectral elements of order 6" in said and "Chebyshev-Jacobi of degree 3" in said
+    for order in (4, 6):
+        result = here("run", path, f"sem.order={order}", "output.report=false", "--overwrite")
+        assert result.returncode == 0, result.stderr
+        off.append(findings(tmp_path, "screened")["findings"]["exact.distance"])
+    assert off[1] < 2.2e-5 and off[0] / off[1] > 25, off
+    result = here("run", path, "sem.reaction=0", "--overwrite")
+    assert result.returncode == 2 and "sem.reaction: is missing" in result.stderr, result.stderr
 
 
 def test_run_leaves_a_folder_that_plot_and_report_read(cli: Cli, here: Cli, tmp_path: Path) -> None:
