@@ -65,6 +65,13 @@ NO_MOMENTS = {
     "D3Q27": "ten moments say no more on it than on D3Q19, but for the one third-order term along all three axes",
 }
 
+#: What moments run with, of keys that are not theirs alone, and why with nothing else.
+SUITED = {
+    "streaming": (("two",), "a cell reads what 18 neighbours sent, so the old array must last as long as the step"),
+    "layout": (("auto", "soa"), "teams take them by rows along x, each of the ten in an array of its own"),
+    "solids": (("auto", "dense", "flags"), "teams march through whole blocks, so all cells are stored"),
+}
+
 
 def _representation(case: LbmCase) -> Iterator[Problem]:
     """What ten moments cannot do, and what only they can."""
@@ -101,16 +108,12 @@ def _representation(case: LbmCase) -> Iterator[Problem]:
             f'moments cannot be had with "{lbm.lattice}": {reason}; take "D3Q19", or lbm.representation = '
             '"populations"',
         )
-    suited = {
-        "streaming": ("two",),
-        "layout": ("auto", "soa"),
-        "solids": ("auto", "dense", "flags"),
-    }
-    for key, values in suited.items():
+    for key, (values, reason) in SUITED.items():
         if (value := getattr(lbm, key)) not in values:
             yield (
                 ("lbm", key),
-                f'moments cannot be had with "{value}"; take "{values[0]}", or lbm.representation = "populations"',
+                f'moments cannot be had with "{value}": {reason}; take "{values[0]}", or lbm.representation = '
+                '"populations"',
             )
 
 

@@ -313,9 +313,22 @@ def test_moments_move_twenty_numbers_a_cell_and_are_recursive_unless_told(small:
             ["lbm.representation=moments", "lbm.lattice=D2Q9", "grid.cells=[16,16,1]"],
             "with 'D2Q9': in two dimensions six numbers would stand for nine",
         ),
-        (["lbm.representation=moments", "lbm.streaming=in_place"], "moments cannot be had with 'in_place'"),
-        (["lbm.representation=moments", "lbm.solids=sparse"], "moments cannot be had with 'sparse'"),
-        (["lbm.representation=moments", "lbm.layout=soa_z"], "moments cannot be had with 'soa_z'"),
+        (
+            ["lbm.representation=moments", "lbm.streaming=in_place"],
+            "moments cannot be had with 'in_place': a cell reads what 18 neighbours sent",
+        ),
+        (
+            ["lbm.representation=moments", "lbm.solids=sparse"],
+            "moments cannot be had with 'sparse': teams march through whole blocks",
+        ),
+        (
+            ["lbm.representation=moments", "lbm.layout=soa_z"],
+            "moments cannot be had with 'soa_z': teams take them by rows along x",
+        ),
+        (
+            ["lbm.representation=moments", "lbm.layout=aos"],
+            "moments cannot be had with 'aos': teams take them by rows along x",
+        ),
         (["lbm.representation=moments", "lbm.tile=64x4"], "64x4 cells do not fit a grid of 16 x 16 x 16"),
         (
             ["lbm.representation=moments", "lbm.tile=16x4"],
