@@ -247,24 +247,23 @@ TEST(Lattice, MomentsOfTheWeightsAreIsotropic) {
   check(D3Q27{});
 }
 
-/// Populations that a ghost cell is read for, in directions across a face, an edge and a corner of a block.
-void expect_crossing(Lattice lattice, const std::array<std::size_t, 3>& counts) {
-  SCOPED_TRACE(to_string(lattice));
+/// Numbers of a cell in one layer of ghosts across a face, an edge and a corner of a block.
+void expect_crossing(const Options& method, const std::array<std::size_t, 3>& counts) {
+  SCOPED_TRACE(to_string(method.lattice) + ' ' + to_string(method.representation));
   MachineDevice device;
   device.local = {Backend::host, 0};
   device.name = "test device";
   device.uuid = "test";
   device.memory = 1 << 30;
-  const bool flat = lattice == Lattice::d2q9;
-  Options o;
-  o.lattice = lattice;
+  const bool flat = method.lattice == Lattice::d2q9;
+  Options o = method;
   o.cells = {16, 16, flat ? 1 : 16};
   GridOptions options;
   options.partition.blocks_per_device = {2, 2, flat ? 1 : 2};
   const Grid grid(o.cells, Machine("test", {device}, {{LinkKind::same, 100, true}}), 0, options);
   const Halo halo = population_halo(grid, o);
   std::array<int, 3> seen{};
-  for (const Transfer& t : halo.transfers(grid, population_count(lattice), ghost_layers(grid, o), 0)) {
+  for (const Transfer& t : halo.transfers(grid, state_count(o), ghost_layers(grid, o), 0)) {
     const Extent e = t.target.box.extents();
     const int thin = (e[0] == 1) + (e[1] == 1) + (!flat && e[2] == 1);
     EXPECT_EQ(t.target.components.size(), counts[thin - 1]) << "thin in " << thin << " axes";
@@ -275,9 +274,13 @@ void expect_crossing(Lattice lattice, const std::array<std::size_t, 3>& counts) 
 }
 
 TEST(Halo, CarriesThePopulationsThatCrossAFaceAnEdgeAndACorner) {
-  expect_crossing(Lattice::d2q9, {3, 1, 0});
-  expect_crossing(Lattice::d3q19, {5, 1, 0});
-  expect_crossing(Lattice::d3q27, {9, 3, 1});
+  expect_crossing({.lattice = Lattice::d2q9}, {3, 1, 0});
+  expect_crossing({.lattice = Lattice::d3q19}, {5, 1, 0});
+  expect_crossing({.lattice = Lattice::d3q27}, {9, 3, 1});
+}
+
+TEST(Halo, CarriesTenMomentsOfOneLayerAcrossFacesAndEdges) {
+  expect_crossing({.representation = Representation::moments, .collision = Collision::recursive}, {10, 10, 0});
 }
 
 Options stored(Lattice lattice, DType precision) {
