@@ -5,8 +5,8 @@ Usage: python tools/test_all.py [PART...] [--quick] [--again] [--lanes N] [--lis
 Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, exchanges with random pauses, the
 installed package, and the C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`,
 `every_mpi_4`. --quick: those of `make test`.
-One part more runs side by side than there are cores: most tests wait for each other, for files or for a time limit, and
-as many parts as cores leave a quarter of them idle. Parts that passed at this commit are left out unless --again is
+As many parts run side by side as there are cores: most tests wait for each other, for files or for a time limit. One
+more, and ranks that wait get their core back too late. Parts that passed at this commit are left out unless --again is
 given or files are changed. What became of each part is written to bench/results/tests when it ends, so that a run that
 was interrupted goes on where it was. --quick writes nothing there. Exits with 1 unless all parts passed. Needs a build
 of the preset host; the others it builds itself.
@@ -254,8 +254,8 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--lanes",
         type=int,
-        default=len(os.sched_getaffinity(0)) + 1,
-        help="parts side by side (default: one more than cores)",
+        default=len(os.sched_getaffinity(0)),
+        help="parts side by side (default: as cores)",
     )
     parser.add_argument("--list", action="store_true", help="print the parts and run nothing")
     parser.add_argument("--slowest", action="store_true", help="print the slowest tests of the last `make test`")
