@@ -229,9 +229,11 @@ struct Space::Impl {
     } else {
       compute("elements", [&](std::size_t d) { order_kernels(rule.order).helmholtz(streams[d], call_of(d)); });
     }
-    const std::int64_t block = elements_of_a_block(box.count());
-    for (std::size_t d = 0; d < block_parts.size(); ++d)
-      krylov::sum(streams[d], {parts[d].elements, block}, parts[d].energies.data(), block_parts[d]);
+    if (!block_parts.empty())
+      compute("sums of elements", [&](std::size_t d) {
+        krylov::sum(streams[d], {parts[d].elements, elements_of_a_block(box.count())}, parts[d].energies.data(),
+                    block_parts[d]);
+      });
     // What the elements do not hide.
     const DeviceSpans spans(trace, streams, "solver", "end of sums", "exchange");
     if (overlaps) {

@@ -8,6 +8,7 @@
 #include <slipstream/launch.hpp>
 #include <slipstream/signal.hpp>
 
+#include "route/route.hpp"
 #include "support/exchange_rig.hpp"
 #include "support/on_devices.hpp"
 
@@ -118,6 +119,15 @@ TEST_P(Lifetime, AGraphIsNotReplayedAfterTheEndOfItsExchange) {
               std::string::npos);
   for (const Stream& stream : first) EXPECT_TRUE(stream.idle()) << to_string(stream.device());
   for (const int round : {0, 1}) exchange_once(*exchange, streams, round);
+}
+
+TEST_P(Lifetime, IsRepeatedWithinAGraphWhereItsRoutesSayThatTheyAre) {
+  if (const auto why = make(); !why.empty()) GTEST_SKIP() << why;
+  bool said = true;
+  for (const MessageInfo& message : exchange->messages())
+    for (const auto& [question, answer] : route(message.route).capability())
+      if (question == "repeated within a graph") said &= answer == "yes";
+  EXPECT_EQ(exchange->loopable(), Communicator::world().all(said));
 }
 
 /// Nor within a graph that repeats it.

@@ -58,6 +58,8 @@ def test_a_trace_shows_what_sums_expose_and_when_the_host_waits(
         assert len(operators) == nekbone.TRACED + 2, "each iteration's, the first residual's and the last one's"
         assert all(sums.late <= sums.idle and sums.local > 0 for sums in operators), "sums wait for messages"
         assert nekbone.waits(events) == waits
+        # What an operator leaves of (p, A p) is added up between its elements and the end of the sums: no idle time.
+        assert sum(event["name"] == "sums of elements" for event in events) == nekbone.TRACED
     assert f"the host waited {waits} times" in result.stdout
 
 
@@ -69,9 +71,11 @@ def test_what_elements_do_not_hide_is_idle_time() -> None:
     spans = [
         (1, "start of sums", 0, 2), (1, "elements", 2, 10), (0, "receive", 5, 4), (1, "end of sums", 15, 6),
         (1, "start of sums", 30, 2), (1, "elements", 32, 10), (0, "receive", 36, 8), (1, "end of sums", 43, 9),
+        (1, "start of sums", 60, 2), (1, "elements", 62, 10), (1, "sums of elements", 73, 2), (0, "receive", 66, 2),
+        (1, "end of sums", 78, 6),
     ]  # fmt: skip
     events += [{"ph": "X", "tid": row, "name": name, "ts": ts, "dur": dur} for row, name, ts, dur in spans]
-    assert nekbone.exposed(events) == {"cuda:0": [(3, 0, 6), (2, 2, 8)]}
+    assert nekbone.exposed(events) == {"cuda:0": [(3, 0, 6), (2, 2, 8), (3, 0, 6)]}
 
 
 @pytest.mark.parametrize("name", ["axhelm", "nekbone"])

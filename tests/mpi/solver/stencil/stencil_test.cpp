@@ -119,12 +119,15 @@ std::vector<Scenario> scenarios() {
   all.push_back({"wave_from_sources_into_absorbing_layers", wave({26, 20, 22}, {false, true, false}, 4)});
   all.back().options.absorbing = 7;
   all.back().options.sources = {{"inside", {13, 0, 11}, 0.4, 20, 0.3}, {"in_the_layer", {3, 10, 7}, 0.8, 30, 0.1}};
+  all.push_back({"wave_on_a_line", wave({60, 1, 1}, {false, true, true}, 8)});
   all.push_back({"heat_in_f32", heat({18, 11, 10}, {true, false, true})});
+  all.push_back({"heat_of_27_points_in_f32", heat({13, 12, 11}, {false, true, false})});
+  all.back().options.points = 27;
   all.push_back({"wave_of_order_2_in_f32", wave({18, 11, 10}, {false, true, false}, 2)});
   all.push_back({"wave_of_order_4_in_f32", wave({20, 16, 16}, {true, true, true}, 4)});
   all.push_back({"wave_of_order_6_in_f32", wave({24, 18, 1}, {true, false, true}, 6)});
   all.push_back({"wave_of_order_8_in_f32", wave({32, 20, 18}, {true, false, true}, 8)});
-  for (auto scenario = all.end() - 5; scenario != all.end(); ++scenario) scenario->options.precision = DType::f32;
+  for (auto scenario = all.end() - 6; scenario != all.end(); ++scenario) scenario->options.precision = DType::f32;
   using R = RouteKind;
   const std::pair<std::string, std::vector<R>> routes[] = {{"by_staged", {R::kernel, R::staged}},
                                                            {"by_peer", {R::kernel, R::peer, R::staged}},

@@ -170,6 +170,28 @@ TEST_P(OperatorsOf, GradientsOfPolynomialsAreExactAndMassIsTheirWeight) {
   for (std::size_t p = 0; p < u.size(); ++p) ASSERT_EQ(weighted[p], mass[p] * u[p]);
 }
 
+/// Elements that the map shears and twists: their Jacobians are neither diagonal nor symmetric.
+TEST_P(OperatorsOf, GradientsOfThePlacesAreUnitVectorsOnTwistedElements) {
+  const auto [backend, order] = GetParam();
+  const Communicator comm = Communicator::world();
+  ElementBox box = small(0);
+  box.map = [](std::span<const Point> places) {
+    std::vector<Point> there;
+    for (const auto& [x, y, z] : places) there.push_back({x + 0.3 * y * z, y + 0.2 * x, z + 0.1 * x * y - 0.4 * y});
+    return there;
+  };
+  Space space(comm, machine_here(backend, 1), box, order, {Factors::stored, true, {}});
+  Vector in = space.vector(), slopes[3] = {space.vector(), space.vector(), space.vector()};
+  for (std::size_t d = 0; d < 3; ++d) {
+    std::vector<double> u;
+    for (const Point& x : space.places(0)) u.push_back(x[d]);
+    set(space, in, u);
+    space.gradient(in, {&slopes[0], &slopes[1], &slopes[2]});
+    for (std::size_t a = 0; a < 3; ++a)
+      for (const double slope : get(space, slopes[a])) ASSERT_NEAR(slope, a == d ? 1 : 0, 1e-11) << d << ", " << a;
+  }
+}
+
 /// Of polynomials of the elements' own order, whose product the finer rule alone takes exactly.
 TEST_P(OperatorsOf, AdvectionIsTheIntegralOfTheProduct) {
   const auto [backend, order] = GetParam();
