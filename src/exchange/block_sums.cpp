@@ -8,6 +8,7 @@
 #include <slipstream/error.hpp>
 
 #include "exchange/block_sums_kernels.hpp"
+#include "exchange/calls_in_order.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
 
@@ -141,7 +142,7 @@ struct BlockSums::Impl {
         if (tree.root()) deliveries.push_back({*tree.root(), 0});
         upper.emplace_back(device, branches, tree.additions, deliveries, 1, sums);
         gathered.emplace_back(device, static_cast<std::size_t>(std::max(1, branches * sums)));
-        last.emplace_back(device);
+        in_order.add(device);
         places.push_back(gathered.back().data());
       }
     });
@@ -154,17 +155,9 @@ struct BlockSums::Impl {
             "a sum over blocks was given " + std::to_string(streams.size()) + " streams, " +
                 std::to_string(parts.size()) + " parts and " + std::to_string(results.size()) + " results for the " +
                 std::to_string(lower.size()) + " devices of this rank");
-    // All runs have the same memory. What a caller records follows what its graph's streams hold.
-    for (std::size_t d = 0; d < streams.size(); ++d) {
-      if (streams[d].capturing()) {
-        streams[d].uses(used);
-      } else {
-        streams[d].wait(last[d]);
-      }
-    }
+    in_order.begin(streams);
     run_now(streams, parts, results);
-    for (std::size_t d = 0; d < streams.size(); ++d)
-      if (!streams[d].capturing()) streams[d].record(last[d]);
+    in_order.end(streams);
   }
 
   void run_now(std::vector<Stream>& streams, const std::vector<const double*>& parts,
@@ -181,24 +174,17 @@ struct BlockSums::Impl {
   /// The all-reduce, which waits for what is under way, goes first; then what the devices do by themselves is waited
   /// for.
   ~Impl() {
-    used->over = true;
+    in_order.close();
     reduce.reset();
-    for (const Buffer<double>& values : gathered) {
-      try {
-        synchronize(values.device());
-      } catch (const Error&) {
-        // A destructor has nobody to tell; the same error was thrown where the stream was used.
-      }
-    }
+    in_order.wait();
   }
 
   int branches = 0;
   std::vector<TreeOnDevice> lower, upper;
   std::vector<Buffer<double>> gathered;  // of all devices' branches
   std::vector<void*> places;
-  std::vector<Event> last;  // a device each: the end of the last run
   std::optional<AllReduce> reduce;
-  std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("a sum over blocks");  // by graphs of the caller
+  CallsInOrder in_order{"a sum over blocks"};  // all runs have the same memory
 };
 
 BlockSums::BlockSums(const Communicator& comm, const Machine& machine,

@@ -8,6 +8,7 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/error.hpp>
 
+#include "exchange/calls_in_order.hpp"
 #include "exchange/copies.hpp"
 #include "exchange/gather_scatter_kernels.hpp"
 #include "exchange/host_packed.hpp"
@@ -60,6 +61,7 @@ struct GatherScatter::Impl {
         counts.push_back(counts_of(c));
         remote.push_back(remote_points_of(c));
         besides.emplace_back(device);
+        in_order.add(device);
       }
     });
     constexpr std::size_t few = std::size_t{1} << 22;  // points
@@ -85,14 +87,10 @@ struct GatherScatter::Impl {
 
   /// Exchanges, which wait for what is under way, go first; then what the devices do by themselves is waited for.
   ~Impl() {
-    used->over = true;
+    in_order.close();
     for (Way* each : {&scatter, &gather, &both}) each->mail.reset();
     host.reset();
-    try {
-      synchronize_devices();
-    } catch (const Error&) {
-      // A destructor has nobody to tell; the same error was thrown where the stream was used.
-    }
+    in_order.wait();
   }
 
   /// Measured are whole gather-scatters, of zeros, but for what follows the messages, which is the same by any route.
@@ -326,9 +324,9 @@ struct GatherScatter::Impl {
       finish(streams);
       return;
     }
-    follow_the_last(streams);
+    in_order.begin(streams);
     if (!replayed(*exchange, streams)) run_small(*exchange, streams);
-    be_the_last(streams);
+    in_order.end(streams);
   }
 
   /// Whether a graph did it.
@@ -340,21 +338,6 @@ struct GatherScatter::Impl {
     if (!graphs) return false;
     for (std::size_t d = 0; d < copies.size(); ++d) (*graphs)[d].launch(streams[d]);
     return true;
-  }
-
-  /// All calls have the same mailboxes. What a caller records follows what its graph's streams hold.
-  void follow_the_last(std::vector<Stream>& streams) {
-    for (std::size_t d = 0; d < copies.size(); ++d) {
-      if (streams[d].capturing()) {
-        streams[d].uses(used);
-      } else {
-        streams[d].wait(besides[d].last);
-      }
-    }
-  }
-  void be_the_last(std::vector<Stream>& streams) {
-    for (std::size_t d = 0; d < copies.size(); ++d)
-      if (!streams[d].capturing()) streams[d].record(besides[d].last);
   }
 
   void run_small(Exchange& exchange, std::vector<Stream>& streams) {
@@ -413,7 +396,7 @@ struct GatherScatter::Impl {
   }
 
   void start(std::vector<Stream>& streams) {
-    follow_the_last(streams);
+    in_order.begin(streams);
     for (std::size_t d = 0; d < copies.size(); ++d) pack(d, streams[d]);
     if (Exchange* const exchange = current_exchange()) exchange->begin(streams);
     open = true;
@@ -428,7 +411,7 @@ struct GatherScatter::Impl {
       exchange->end(streams);
       for (std::size_t d = 0; d < copies.size(); ++d) do_shared(d, streams[d]);
     }
-    be_the_last(streams);
+    in_order.end(streams);
   }
 
   Communicator comm;
@@ -446,15 +429,14 @@ struct GatherScatter::Impl {
   std::vector<Values> current, uniques;
   Op operation = Op::add;
   bool open = false;
-  std::optional<SameCalls> same_calls;                                                      // of several ranks
-  std::shared_ptr<detail::Used> used = std::make_shared<detail::Used>("a gather-scatter");  // by graphs of the caller
+  std::optional<SameCalls> same_calls;        // of several ranks
+  CallsInOrder in_order{"a gather-scatter"};  // all calls have the same mailboxes
   struct Beside {
-    explicit Beside(Device device) : stream(device), before(device), after(device), last(device) {}
+    explicit Beside(Device device) : stream(device), before(device), after(device) {}
     Stream stream;
-    Event before, after;  // of run()
-    Event last;           // the end of the last call
+    Event before, after;
   };
-  std::vector<Beside> besides;  // a device each
+  std::vector<Beside> besides;  // of run(), a device each
   /// What one of them is called with.
   struct Call {
     const Way* way;

@@ -5,18 +5,10 @@
 #include <map>
 
 #include "grid/box_index.hpp"
+#include "grid/cell_text.hpp"
 #include "grid/placement.hpp"
 
 namespace slipstream {
-namespace {
-
-std::string place_of(const Extent& cell) {
-  std::string text;
-  for (const std::int64_t along : cell) text += (text.empty() ? "(" : ", ") + std::to_string(along);
-  return text + ")";
-}
-
-}  // namespace
 
 Grid::Grid(Extent extent, const Machine& machine, int rank, GridOptions options)
     : extent_(extent), machine_(machine), rank_(rank), periodic_(options.periodic) {
@@ -62,8 +54,8 @@ void Grid::take(const std::vector<Block>& blocks, bool covered) {
                 ", but the machine has " + std::to_string(machine_.devices()));
     block.rank = machine_.device(block.device).rank;
     require(!block.box.empty() && intersection(block.box, box()) == block.box,
-            "block " + std::to_string(block.id) + ", from cell " + place_of(block.box.lo) + " to before " +
-                place_of(block.box.hi) + ", is empty or leaves the grid of " + to_string(extent_) +
+            "block " + std::to_string(block.id) + ", from cell " + cell_text(block.box.lo) + " to before " +
+                cell_text(block.box.hi) + ", is empty or leaves the grid of " + to_string(extent_) +
                 " cells: give blocks of one or more of its cells");
     cells += block.box.volume();
     blocks_.push_back(block);
@@ -73,7 +65,7 @@ void Grid::take(const std::vector<Block>& blocks, bool covered) {
     for (const std::int64_t other : overlapping(block.box))
       require(other == block.id,
               "blocks " + std::to_string(block.id) + " and " + std::to_string(other) + " overlap, both have cell " +
-                  place_of(intersection(block.box, blocks_[other].box).lo) + ": give each cell to one block");
+                  cell_text(intersection(block.box, blocks_[other].box).lo) + ": give each cell to one block");
   require(!covered || cells == volume(extent_), "the blocks cover " + std::to_string(cells) + " of " +
                                                     std::to_string(volume(extent_)) +
                                                     " cells of the grid, and leave holes: give each cell to one block");

@@ -58,17 +58,19 @@ class Entry:
 
     def load(self, changes: Sequence[str]) -> Case:
         """Raises CaseError."""
-        mine = list(changes)
-        case = load(self.path, mine, self.variant)
+        case = load(self.path, list(changes), self.variant)
+        own: list[str] = []
         if self.collision:
             known = solver_of(case).collisions
             if self.collision not in known:
                 there = f"it is run by {', '.join(known)}" if known else "its solver has no collisions"
                 raise CaseError(f"bench cases: {self.path.stem} takes no --collision {self.collision}: {there}")
-            mine += _words(known[self.collision])
+            own += _words(known[self.collision])
         if self.precision:
-            mine += [f"{case.solver}.precision={self.precision}"]
-        case = load(self.path, mine, self.variant)
+            own.append(f"{case.solver}.precision={self.precision}")
+        mine = [*changes, *own]
+        if own:
+            case = load(self.path, mine, self.variant)
         if self.finer == 1:
             return case
         finer = case.refined(self.finer)

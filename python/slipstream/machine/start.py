@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
+from slipstream.base import processes
 from slipstream.base.core import launched_size
 from slipstream.base.errors import CaseError
 from slipstream.base.terminal import TERMINAL_WIDTH
@@ -77,11 +78,10 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 def _children(process: int) -> list[int]:
     """Of a launcher these are its ranks, where all are on this node; empty where the system does not tell."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # ended meanwhile
-            parent = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]
-            if int(parent) == process:
-                found.append(int(path.parent.name))
+            if int(processes.status(int(path.name))[1]) == process:
+                found.append(int(path.name))
     return found
 
 

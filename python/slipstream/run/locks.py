@@ -9,6 +9,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from slipstream.base import processes
 from slipstream.base.core import agree_on_error, core
 from slipstream.case.case import CHECKPOINTS
 from slipstream.results.record import now
@@ -52,8 +53,7 @@ class Owner:
 def _born(pid: int) -> str:
     """Empty where there is no such process, it is ending, or it is only waited for."""
     try:
-        # The name may hold blanks; behind it stand the state, 6 fields on the flags and 19 fields on the time.
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        fields = processes.status(pid)  # 6 behind the state stand the flags, 19 behind it the time
     except OSError:
         return ""
     return "" if fields[0] in "ZX" or int(fields[6]) & _EXITING else fields[19]

@@ -5,6 +5,7 @@
 #include <slipstream/checkpoint.hpp>
 #include <slipstream/error.hpp>
 
+#include "grid/cell_text.hpp"
 #include "io/checkpoint/checkpoint_file.hpp"
 #include "machine/agree.hpp"
 
@@ -40,9 +41,9 @@ void compare(const std::string& path, const std::string& name, const Field& fiel
   const std::int64_t n = first_difference(field, box, values);
   if (n == box.volume()) return;
   const std::int64_t row = box.extent(0), layer = row * box.extent(1);
-  throw Error("the checkpoint '" + path + "' is of another case: its field '" + name + "' differs in cell (" +
-              std::to_string(box.lo[0] + n % row) + ", " + std::to_string(box.lo[1] + n % layer / row) + ", " +
-              std::to_string(box.lo[2] + n / layer) + "); walls and bodies must be as they were");
+  throw Error("the checkpoint '" + path + "' is of another case: its field '" + name + "' differs in cell " +
+              cell_text({box.lo[0] + n % row, box.lo[1] + n % layer / row, box.lo[2] + n / layer}) +
+              "; walls and bodies must be as they were");
 }
 
 void check_field(const std::string& path, const CheckpointArray& array, const Field& field,

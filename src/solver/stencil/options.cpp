@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "grid/cell_text.hpp"
 #include "solver/stencil/impl.hpp"
 
 namespace slipstream::stencil {
@@ -50,10 +51,6 @@ bool inside(const Extent& cell, const Extent& cells) {
   return true;
 }
 
-std::string show(const Extent& e) {
-  return "(" + std::to_string(e[0]) + ", " + std::to_string(e[1]) + ", " + std::to_string(e[2]) + ")";
-}
-
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.6g", value);
@@ -98,11 +95,12 @@ void check(const Options& o) {
           "sources and the absorbing layer belong to the wave equation");
   require(o.equation == Equation::heat || o.sides == Sides::fixed, "insulated sides belong to the heat equation");
   for (const Source& source : o.sources)
-    require(inside(source.cell, o.cells), "the source " + source.name + " lies in cell " + show(source.cell) +
-                                              ", outside of the grid of " + show(o.cells) + " cells");
+    require(inside(source.cell, o.cells), "the source " + source.name + " lies in cell " + cell_text(source.cell) +
+                                              ", outside of the grid of " + cell_text(o.cells) + " cells");
   for (const Receiver& receiver : o.receivers)
-    require(inside(receiver.cell, o.cells), "the receiver " + receiver.name + " lies in cell " + show(receiver.cell) +
-                                                ", outside of the grid of " + show(o.cells) + " cells");
+    require(inside(receiver.cell, o.cells), "the receiver " + receiver.name + " lies in cell " +
+                                                cell_text(receiver.cell) + ", outside of the grid of " +
+                                                cell_text(o.cells) + " cells");
   for (int a = 0; a < 3; ++a)
     require(o.periodic[a] || o.cells[a] == 1 || 2 * o.absorbing <= o.cells[a],
             "an absorbing layer of " + std::to_string(o.absorbing) + " cells at both sides does not fit into " +

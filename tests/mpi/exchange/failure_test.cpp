@@ -318,6 +318,12 @@ TEST_P(GatherScatterFailures, OfAWaitOfTheHostLeaveRemotePointsAsTheyWere) {
   break_it([this] { start_and_finish(); }, 1, remote_points_are_as_they_were());
 }
 
+GatherScatterOptions with_unique_values() {
+  GatherScatterOptions options;
+  options.unique = true;
+  return options;
+}
+
 /// The late rank has copies of what rank 0 owns.
 TEST_P(GatherScatterFailures, OfAWaitLeaveGatheredValuesAsTheyWere) {
   const auto expect_unchanged = [&](int round) {
@@ -333,9 +339,7 @@ TEST_P(GatherScatterFailures, OfAWaitLeaveGatheredValuesAsTheyWere) {
       EXPECT_EQ(changed, 0);
     }
   };
-  GatherScatterOptions options;
-  options.unique = true;
-  make(options);
+  make(with_unique_values());
   break_it([this] { gather(); }, 1, expect_unchanged);
 }
 
@@ -355,9 +359,7 @@ TEST_P(GatherScatterFailures, OfAWaitLeaveScatteredPointsAsTheyWere) {
     EXPECT_GT(theirs, 0);
     EXPECT_EQ(changed, 0);
   };
-  GatherScatterOptions options;
-  options.unique = true;
-  make(options);
+  make(with_unique_values());
   break_it([this] { scatter(); }, 0, expect_unchanged);
 }
 

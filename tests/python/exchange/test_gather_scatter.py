@@ -184,12 +184,17 @@ sys.stdout.write(f"right on rank {grid.comm.rank}\\n")
 """
 
 
-def test_two_ranks_combine_what_they_share(tmp_path: Path) -> None:
-    path = tmp_path / "two.py"
-    path.write_text(ON_TWO)
+def expect_on_both(folder: Path, program: str, said: str) -> None:
+    """Of two ranks, each of which ends with these words."""
+    path = folder / "two.py"
+    path.write_text(program)
     result = run_on(2, path)
     assert result.returncode == 0, result.stderr
-    assert sorted(result.stdout.split("\n")) == ["", "right on rank 0", "right on rank 1"]
+    assert sorted(result.stdout.split("\n")) == ["", f"{said} on rank 0", f"{said} on rank 1"]
+
+
+def test_two_ranks_combine_what_they_share(tmp_path: Path) -> None:
+    expect_on_both(tmp_path, ON_TWO, "right")
 
 
 BAD_ON_ONE = """
@@ -224,11 +229,7 @@ sys.stdout.write(f"refused on rank {grid.comm.rank}\\n")
 
 
 def test_what_one_rank_does_wrong_is_refused_on_all(tmp_path: Path) -> None:
-    path = tmp_path / "bad.py"
-    path.write_text(BAD_ON_ONE)
-    result = run_on(2, path)
-    assert result.returncode == 0, result.stderr
-    assert sorted(result.stdout.split("\n")) == ["", "refused on rank 0", "refused on rank 1"]
+    expect_on_both(tmp_path, BAD_ON_ONE, "refused")
 
 
 def test_components_are_the_first_axis() -> None:

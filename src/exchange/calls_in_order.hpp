@@ -1,0 +1,41 @@
+#pragma once
+// Calls of one object, on whatever streams they come.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <slipstream/device.hpp>
+#include <slipstream/stream.hpp>
+
+namespace slipstream {
+
+/// Orders the calls of an object after one another: all of them have its memory. What a caller records follows what its
+/// graph's streams hold, and may not be replayed after the object's end.
+class CallsInOrder {
+ public:
+  /// `what`: as "a gather-scatter".
+  explicit CallsInOrder(std::string what) : used_(std::make_shared<detail::Used>(std::move(what))) {}
+
+  /// One more of the object's devices, to each of which a stream of every call belongs.
+  void add(Device device) { devices_.emplace_back(device); }
+  /// Before the work of a call is queued, and behind it.
+  void begin(std::vector<Stream>& streams);
+  void end(std::vector<Stream>& streams);
+
+  /// The object ends: its graphs are not replayed any more.
+  void close() { used_->over = true; }
+  /// Until the devices have done what is queued.
+  void wait() const noexcept;
+
+ private:
+  struct OfDevice {
+    explicit OfDevice(Device of) : device(of), last(of) {}
+    Device device;
+    Event last;  // the end of the last call
+  };
+  std::vector<OfDevice> devices_;
+  std::shared_ptr<detail::Used> used_;  // by graphs of the caller
+};
+
+}  // namespace slipstream
