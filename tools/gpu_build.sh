@@ -42,6 +42,7 @@ if [ -e gpu-kit/built.tar.xz ]; then
   kit=$PWD/build/unpacked-kit
   if [ ! "$kit" -nt gpu-kit/built.tar.xz ]; then
     rm -rf "$kit" && mkdir -p "$kit" && tar -C "$kit" -xJf gpu-kit/built.tar.xz
+    sed -i "s|@kit@|$kit|g" "$kit/CTestTestfile.cmake"
     touch "$kit"
   fi
   tests=$kit/bin ctest_folder=$kit

@@ -82,8 +82,8 @@ strip -o $packed/lib/libslipstream.so $build/libslipstream.so
 for name in unit_tests mpi_tests; do strip -o $packed/bin/$name $build/tests/$name; done
 # HDF5 differs between machines, in version and in whether it is parallel; FFTW may be missing.
 ldd $build/libslipstream.so | awk '/lib(hdf5|sz|aec|fftw3)[^ ]*\.so/ {print $3}' | xargs -I{} cp -L {} $packed/lib/
-# What ctest runs of it; the installed package is tested where it is built.
-sed -e "s|$PWD/$build/tests/|\${CMAKE_CURRENT_LIST_DIR}/bin/|g" -e '/installed/d' $build/tests/CTestTestfile.cmake \
+# What ctest runs of it; the installed package is tested where it is built. Which folder it will lie in, gpu_build.sh says.
+sed -e "s|$PWD/$build/tests/|@kit@/bin/|g" -e '/installed/d' $build/tests/CTestTestfile.cmake \
   >$packed/CTestTestfile.cmake
 XZ_OPT=-T0 tar -C $packed -cJf $kit/built.tar.xz lib bin CTestTestfile.cmake
 install -m 755 tools/gpu_kit_slipstream.sh $kit/slipstream
