@@ -167,6 +167,7 @@ const std::vector<Row>& table() {
       {"Routes/Failures.OfAnAllocation*nodes*", "4", none, "2 4", "one rank without memory, in nodes of two ranks"},
       {"Routes/Failures.OfAnAllocation*", "2", "2", "2 4", "one rank without memory; the other must learn of it"},
       {"Routes/Failures*", "2", "2", "2 4", "who waits for whom; seconds of waiting"},
+      {"Routes/GatherScatterFailures*cuda_n*by_1", "2", "2", "2", "libraries that take a device a rank"},
       {"Routes/GatherScatterFailures*by_1", none, none, "2", "as with two devices a rank"},
       {"Routes/GatherScatterFailures*", "2", "2", "2", "who waits for whom; seconds of waiting"},
       {"LibraryStart*", "2", none, "2 4", "one rank that fails, and the others, who wait"},

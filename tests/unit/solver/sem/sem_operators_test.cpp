@@ -394,7 +394,8 @@ std::vector<std::vector<double>> made_by(Backend backend, Factors factors, int o
   space.gradient(u, {&three[0], &three[1], &three[2]});
   for (const Vector& one : three) all.push_back(get(space, one));
   Vector curl[3] = {space.vector(), space.vector(), space.vector()};
-  space.divergence({&three[0], &three[1], &three[2]}, out);
+  // Not of the gradient, whose divergence is zero where u is linear in an element.
+  space.divergence({&u, &three[0], &three[1]}, out);
   all.push_back(get(space, out));
   space.curl({&u, &three[0], &three[1]}, {&curl[0], &curl[1], &curl[2]});
   for (const Vector& one : curl) all.push_back(get(space, one));
