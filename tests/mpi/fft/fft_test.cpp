@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <numbers>
+#include <numeric>
 
 #include <slipstream/fft.hpp>
 #include <slipstream/trace.hpp>
@@ -444,6 +445,11 @@ TEST_P(FourierTransforms, MayTravelAsNarrowerNumbers) {
   }
 }
 
+std::string told(const MessageInfo& m) {
+  return std::to_string(m.source) + " to " + std::to_string(m.target) + ", " + std::to_string(m.bytes) + " B, " +
+         to_string(m.route) + " (" + m.reason + ")";
+}
+
 TEST_P(FourierTransforms, KnowTheirMessagesBeforehand) {
   const Machine m = machine();
   const Extent cells{12, 9, 10};
@@ -467,7 +473,11 @@ TEST_P(FourierTransforms, KnowTheirMessagesBeforehand) {
         return w.source == found[n].source && w.target == found[n].target && w.bytes == found[n].bytes &&
                w.route == found[n].route;
       });
-      ASSERT_NE(same, wanted.end()) << found[n].source << " to " << found[n].target;
+      ASSERT_NE(same, wanted.end()) << told(found[n]) << " among"
+                                    << std::accumulate(wanted.begin(), wanted.end(), std::string(),
+                                                       [](const std::string& all, const MessageInfo& w) {
+                                                         return all + "\n  " + told(w);
+                                                       });
       wanted.erase(same);
     }
     for (const MessageInfo& message : there) bytes += message.bytes;
