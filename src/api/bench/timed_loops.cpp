@@ -31,6 +31,13 @@ std::vector<std::vector<Event>> timing_events(const std::vector<Stream>& streams
   return events;
 }
 
+double timed_us(const Work& work) {
+  world().barrier();
+  const double start = seconds_now();
+  work();
+  return 1e6 * (seconds_now() - start);
+}
+
 void record(std::vector<Stream>& streams, const std::vector<std::vector<Event>>& points, int at) {
   for (std::size_t i = 0; i < streams.size(); ++i) streams[i].record(points[i][at]);
 }
@@ -90,13 +97,23 @@ double host_us(int repeats, const Work& timed, const Work& untimed) {
   require_repeats(repeats);
   std::vector<double> times;
   for (int repeat = -std::min(repeats, most_warm_up); repeat < repeats; ++repeat) {
-    world().barrier();
-    const double start = seconds_now();
-    timed();
-    if (repeat >= 0) times.push_back(1e6 * (seconds_now() - start));
+    const double time = timed_us(timed);
+    if (repeat >= 0) times.push_back(time);
     untimed();
   }
   return slowest_rank_median(times);
+}
+
+std::array<double, 2> least_host_us(int repeats, const std::array<Work, 2>& timed, const Work& untimed) {
+  require_repeats(repeats);
+  std::array<double, 2> least{};
+  for (int repeat = -1; repeat < repeats; ++repeat)
+    for (std::size_t n = 0; n < timed.size(); ++n) {
+      const double time = slowest_rank_median({timed_us(timed[n])});
+      least[n] = repeat <= 0 ? time : std::min(least[n], time);
+      untimed();
+    }
+  return least;
 }
 
 void synchronize(std::vector<Stream>& streams) {

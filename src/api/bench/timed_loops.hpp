@@ -1,5 +1,6 @@
 #pragma once
 // How `slipstream bench` takes times: by device events, by the host's clock, as the median of the slowest rank's.
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -29,6 +30,10 @@ double events_us(std::vector<Stream>& streams, int runs_per_graph, int repeats, 
 /// Up to ten repeats warm up. Collective.
 double host_us(
     int repeats, const Work& timed, const Work& untimed = [] {});
+
+/// Least microseconds of each of two `timed`, by the host's clock as above, in turn: what a busy host adds is in
+/// neither or seen in one. Collective.
+std::array<double, 2> least_host_us(int repeats, const std::array<Work, 2>& timed, const Work& untimed);
 
 void synchronize(std::vector<Stream>& streams);
 
