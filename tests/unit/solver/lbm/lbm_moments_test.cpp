@@ -180,6 +180,35 @@ TEST_P(Moments10, FlowBetweenPlatesWithAnErrorOfSecondOrder) {
   }
 }
 
+/// Largest error of the velocity along x of a wave that decays under a sliding plate, in shares of the plate's speed.
+double couette(std::int64_t n, double tau, Collision collision) {
+  Options o = box({4, n, 2}, collision, (tau - 0.5) / 3);
+  o.periodic = {true, false, true};
+  const double height = static_cast<double>(n), speed = 0.01 * 8 / height, k = 2 * M_PI / height;
+  o.walls[Side::y_high] = {speed, 0, 0};
+  const auto flow = [&](double y, double steps) {
+    const double wave = std::sin(k * (y + 0.5)) * std::exp(-o.viscosity * k * k * steps) / 2;
+    return speed * ((y + 0.5) / height + wave);
+  };
+  HostRun run(o);
+  run.start_from([&](const Vector& x) { return Vector{flow(x[1], 0), 0, 0}; });
+  const auto steps = static_cast<std::int64_t>(1 / (o.viscosity * k * k));
+  run.lbm.advance(steps);
+  const auto u = run.numbers("velocity");
+  double worst = 0;
+  for (std::int64_t y = 0; y < n; ++y)
+    worst = std::max(worst, std::abs(u[3 * (y * 4)] - flow(static_cast<double>(y), static_cast<double>(steps))));
+  return worst / speed;
+}
+
+TEST_P(Moments10, FlowUnderASlidingPlateWithAnErrorOfSecondOrder) {
+  for (const double tau : {0.51, 0.6, 1.0}) {
+    const double coarse = couette(8, tau, GetParam()), fine = couette(16, tau, GetParam());
+    EXPECT_LT(fine, 0.004) << tau;
+    EXPECT_GT(coarse / fine, 3.8) << tau << ' ' << coarse << ' ' << fine;
+  }
+}
+
 TEST_P(Moments10, ShearBetweenPlatesIsExact) {
   Options o = box({8, 9, 3}, GetParam(), 0.2);
   o.periodic = {true, false, true};
