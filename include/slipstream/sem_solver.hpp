@@ -123,6 +123,9 @@ class Sem final : public Simulation {
 ElementBox box_of(const Options& options);
 /// Throws Error where options cannot make a run.
 void check(const Options& options);
+/// Throws Error, with element and place, where an element is turned inside out or is not of the shape that the factors
+/// need. On the host, a few elements at a time.
+void check_elements(const Options& options);
 /// Values as a grid: along x the points of an element, along y the elements; a block a device that has elements.
 Grid plan_grid(const Machine& machine, const Options& options, int rank = 0);
 /// By device; computed without allocating.

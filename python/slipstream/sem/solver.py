@@ -29,7 +29,10 @@ def complete(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_before_start(case: SemCase) -> None:
-    """`problems` says it all."""
+    """No element that is bent may be turned inside out."""
+    if case.sem.deformation or case.sem.map:
+        with as_case_error():
+            core().check_sem_elements(case.options())
 
 
 def warnings(case: SemCase) -> list[str]:

@@ -111,6 +111,13 @@ nb::dict plan_sem(const Machine& machine, const nb::dict& dict) {
                    sem::bytes_per_point(o));
 }
 
+void check_sem_elements(const nb::dict& dict) {
+  const sem::Options o = sem_options(dict);
+  nb::gil_scoped_release release;
+  sem::check(o);
+  sem::check_elements(o);
+}
+
 nb::tuple largest_sem_grid(const Machine& machine, const nb::dict& dict) {
   sem::Options o = sem_options(dict);
   return triple(largest_extent(machine, {o.elements[0], o.elements[1], o.elements[2]}, [&](const Extent& elements) {
@@ -171,6 +178,7 @@ void bind_sem_solver(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::exception<krylov::NotSolved>(m, "NotSolved", PyExc_RuntimeError);
   m.def("plan_sem", &plan_sem, nb::arg("machine"), nb::arg("options"));
+  m.def("check_sem_elements", &check_sem_elements, nb::arg("options"));
   m.def("largest_sem_grid", &largest_sem_grid, nb::arg("machine"), nb::arg("options"));
   nb::class_<ElementSeries>(m, "ElementSeries", "A VTKHDF time series of elements of high order.")
       .def("write", &ElementSeries::write, nb::arg("time"), nb::arg("items"), Release())

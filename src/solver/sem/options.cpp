@@ -53,6 +53,14 @@ void check(const Options& o) {
   require(o.time_order >= 1 && o.time_order <= 3, "backward differences have order 1, 2 or 3 here");
 }
 
+void check_elements(const Options& options) {
+  constexpr std::int64_t together = 1024;
+  const ElementBox box = box_of(options);
+  const Rule rule = gauss_lobatto(options.order);
+  for (std::int64_t first = 0; first < box.count(); first += together)
+    geometry(box, rule, first, std::min(first + together, box.count()), options.factors, false);
+}
+
 Grid plan_grid(const Machine& machine, const Options& options, int rank) {
   const std::int64_t count = box_of(options).count(), cube = cube_of(options);
   GridOptions grid;

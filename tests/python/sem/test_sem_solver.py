@@ -358,6 +358,17 @@ def test_bad_input_is_one_error_and_leaves_nothing(here: Cli, tmp_path: Path, wo
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["sem.deformation=0.3"], ["sem.map=['x', '-y', 'z']"], ["sem.deformation=0.01", "sem.factors=affine"]],
+)
+def test_check_computes_elements(here: Cli, tmp_path: Path, words: list[str]) -> None:
+    result = here("check", case(tmp_path, DIFFUSION), *words)
+    assert result.returncode == 2 and result.stderr.count("error:") == 1, result.stderr
+    assert "is turned inside out at (" in result.stderr or "is no parallelepiped" in result.stderr
+    assert here("check", "a.toml", "sem.deformation=0.01").returncode == 0
+
+
 def test_bad_input_on_two_ranks_is_one_error_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
     # The last layer of elements, which rank 1 has, hangs down.
     fold = "sem.map=['x', 'y', '0.5*(1.3 - abs(1.3 - 2*z))']"
