@@ -139,7 +139,7 @@ class Fft {
   /// Bytes of each device of the machine, without allocating anything.
   static std::vector<FftMemory> memory(const Machine& machine, const Extent& cells, const FftOptions& options = {});
   /// Messages of all ranks in one transform of one component, on a machine that is described, too: nothing is
-  /// allocated, and nobody is asked.
+  /// allocated, and nobody is asked: gpu_mpi is believed in, of which an exchange wants a proof.
   static std::vector<MessageInfo> messages(const Machine& machine, const Extent& cells, const FftOptions& options,
                                            bool forward);
 
