@@ -30,7 +30,7 @@ const std::vector<Row>& table() {
       {"Routes/ExchangeScenario*mixed_periodic_uneven", "4 8", "4", all, "sides with and without one along each axis"},
       {"Routes/ExchangeScenario*", "2", "2", all, "a route, knob or type between two processes"},
       {"LargeMessages/*by_1*", "2", none, all, "another order of many bytes, between processes"},
-      {"LargeMessages/*by_2*", "1", none, all, "the same between devices of a process"},
+      {"LargeMessages/*by_2*", none, none, all, "the same between devices of a process"},
       {"Routes/Shapes*rules_by_1*", "1 2 8", "2", all, "blocks without neighbours elsewhere, with one, with all"},
       {"Routes/Shapes*nodes*", "4", "4", all, "nodes of two ranks"},
       {"Routes/Shapes*", "2", "2", all, "a shape by a route between two processes"},
@@ -62,10 +62,12 @@ const std::vector<Row>& table() {
       {"OwnUpdateRefuses*", "1", "1", to_four, "refused before ranks speak"},
       {"StencilRefuses*", "1 2", "1", to_four, "refused before ranks speak"},
       // Other patterns
+      {"Chaos/Toys*chaos_2", none, none, to_four, "as with other pauses"},
       {"Chaos/Toys*nodes*", "4", "4", to_four, "delays between nodes of two ranks"},
       {"Chaos/Toys*", "2", "2", to_four, "delays of streams in a process and between two"},
       {"Routes/Toys*nodes*", "4 8", "4", all, "nodes of two ranks, two and four of them"},
-      {"Routes/Toys*rules*", "1 2 4 8", "2", all, "everybody sends to everybody: more partners with each count"},
+      {"Routes/Toys*rules*by_size", "1 2 4 8", "2", all, "everybody sends to everybody: more partners with each count"},
+      {"Routes/Toys*rules*", "1 2 4", "2", all, "the same by each tuning, of one partner and of three"},
       {"Routes/Toys*", "2", "2", all, "a tuning by a route between two processes"},
       {"Backends/IdLists*", "1 2 8", "2", all, "lists within a process, between two, and of many partners"},
       {"Routes/GatherScatterOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
@@ -73,17 +75,19 @@ const std::vector<Row>& table() {
       {"Routes/BricksOfSomeDevices*", "1", none, "1", "counts of devices that ranks do not have"},
       {"Routes/GatherScatterOn.ThatCannotBeMade*nodes_by_1", "4", "4", all, "one rank without memory, in nodes of two"},
       {"Routes/GatherScatterOn.ThatCannotBeMade*nodes*", none, none, all, "each allocation in turn, on more devices"},
-      {"Routes/GatherScatterOn.ThatCannotBeMade*", "2", "2", all,
+      {"Routes/GatherScatterOn.ThatCannotBeMade*rules*", "2", "2", all,
        "one rank without memory; the other must learn of it"},
+      {"Routes/GatherScatterOn.ThatCannotBeMade*", none, none, all,
+       "a route's own memory, as in Failures.OfAnAllocation"},
       {"Routes/GatherScatterOn.IsTuned*rules*", to_four, "2", all, "measured alike by all; eight wait for two cores"},
       {"Routes/GatherScatterOn*rules*", all, "2", all, "every rank has ids in common with every other"},
       {"Routes/GatherScatterOn*nodes*", "4", "4", all, "nodes of two ranks"},
       {"Routes/GatherScatterOn*", "2", "2", all, "values by a route within a process and between two"},
       {"Backends/LargeGatherScatter*", none, none, "1", "addresses within a process; takes gigabytes on a GPU"},
       {"GatherScatterRefuses*", "1 2 4", "2", all, "what one rank does wrong, told on the others"},
-      {"Routes/UniqueValues.ThatCannotBeMade*nodes_by_1", "4", "4", all, "one rank without memory, in nodes of two"},
-      {"Routes/UniqueValues.ThatCannotBeMade*nodes*", none, none, all, "each allocation in turn, on more devices"},
-      {"Routes/UniqueValues.ThatCannotBeMade*", "2", "2", all, "one rank without memory; the other must learn of it"},
+      {"Routes/UniqueValues.ThatCannotBeMade*rules*", "2", "2", all,
+       "one rank without memory; the other must learn of it"},
+      {"Routes/UniqueValues.ThatCannotBeMade*", none, none, all, "a route's own memory, as in Failures.OfAnAllocation"},
       {"Routes/UniqueValues*rules*", all, "2", all, "owners and copies on every rank"},
       {"Routes/UniqueValues*nodes*", "4", "4", all, "nodes of two ranks"},
       {"Routes/UniqueValues*", "2", "2", all, "values by a route within a process and between two"},
@@ -285,6 +289,8 @@ Column column_here() {
   return Column::quick;
 #endif
 }
+
+bool is_due(std::size_t n, std::size_t of) { return column_here() == Column::every || n % of == 0; }
 
 std::string filter(const std::string& asked, int ranks, Column column) {
   const bool by_name = asked != "*" && !asked.empty() && asked.front() != '-' && !asked.starts_with("*-");

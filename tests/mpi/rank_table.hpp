@@ -2,6 +2,7 @@
 // Which tests run at which numbers of ranks, and why: the one table that `make test`, `make test-all` and the
 // sanitizers follow. The first row that matches a test counts.
 #include <array>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ enum class Column { quick, sanitized, every };
 
 /// By SLIPSTREAM_TESTS (`quick`, `sanitized` or `every`), else by how the program was built.
 Column column_here();
+
+/// Whether the n-th of many like cases runs here: all in `make test-all`, else one in `of`. Where n counts in what else
+/// differs between tests, each case is run by some of them.
+bool is_due(std::size_t n, std::size_t of);
 
 /// GoogleTest's filter of what runs at so many ranks of what `asked` lets run. Who asks for tests by name, and not for
 /// a column by SLIPSTREAM_TESTS, gets them: the table then says nothing. Throws Error where a test has no row, or a row

@@ -7,6 +7,7 @@
 
 #include <slipstream/transpose.hpp>
 
+#include "mpi/rank_table.hpp"
 #include "route/all_to_all.hpp"
 
 #include "support/error_text.hpp"
@@ -184,6 +185,7 @@ TEST_P(Transposes, BringEveryCellToItsPlaceAndNothingElse) {
   const Communicator comm = Communicator::world();
   const Machine machine = machine_here(backend, way);
   for (unsigned seed = 0; seed < 6; ++seed) {
+    if (!ranks::is_due(number + permutation + seed / 2, 3)) continue;
     SCOPED_TRACE("seed " + std::to_string(seed));
     const unsigned mixed = static_cast<unsigned>(number * 131 + permutation * 17) + seed;
     Rig rig(draw(permutations[permutation], machine.devices(), mixed, seed < 3), machine, comm.rank());

@@ -34,7 +34,9 @@ TEST(Parting, KeepsNobodyWhereTheOthersDoNotCome) {
     }
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (comm.rank() == 0) EXPECT_LT(seconds, 1);
+  if (comm.rank() == 0) {
+    EXPECT_LT(seconds, 1);
+  }
   comm.barrier();
 }
 
