@@ -383,16 +383,27 @@ struct GatherScatter::Impl {
 
   /// Up to the arrival of the messages, in one launch.
   void run_with(Exchange& exchange, std::vector<Stream>& streams) {
-    for (std::size_t d = 0; d < copies.size(); ++d) {
-      Beside& own = besides[d];
-      streams[d].record(own.before);
-      own.stream.wait(own.before);
-      do_own(d, own.stream);
-      own.stream.record(own.after);
-      pack(d, streams[d]);
+    std::size_t beside = 0;
+    // Also where a message fails: what follows on the streams finds own copies combined, and may give the arrays away.
+    const auto join = [&] {
+      for (std::size_t d = 0; d < beside; ++d) streams[d].wait(besides[d].after);
+    };
+    try {
+      for (std::size_t d = 0; d < copies.size(); ++d) {
+        Beside& own = besides[d];
+        streams[d].record(own.before);
+        own.stream.wait(own.before);
+        do_own(d, own.stream);
+        own.stream.record(own.after);
+        ++beside;
+        pack(d, streams[d]);
+      }
+      exchange.run(streams);
+    } catch (...) {
+      join();
+      throw;
     }
-    exchange.run(streams);
-    for (std::size_t d = 0; d < copies.size(); ++d) streams[d].wait(besides[d].after);
+    join();
   }
 
   void start(std::vector<Stream>& streams) {
