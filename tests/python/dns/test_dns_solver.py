@@ -204,8 +204,12 @@ def test_what_one_rank_finds_in_a_velocity_ends_both(cli: Cli, tmp_path: Path) -
     ("words", "said"),
     [
         (["dns.time_step=1"], "dns.time_step: the time step 1"),
-        (["initial.peak=0.04"], "initial.peak: a spectrum with its peak"),
-        (["dns.forcing_power=1", "dns.forcing_shells=1"], "dns.forcing_shells: the forcing"),
+        pytest.param(["initial.peak=0.04"], "initial.peak: a spectrum with its peak", marks=pytest.mark.thorough),
+        pytest.param(
+            ["dns.forcing_power=1", "dns.forcing_shells=1"],
+            "dns.forcing_shells: the forcing",
+            marks=pytest.mark.thorough,
+        ),
         (["grid.cells=[20000,20000,20000]"], "the largest grid that fits is"),
     ],
 )

@@ -22,7 +22,12 @@ def square(reynolds: int) -> tuple[Simulation, float, float]:
 
 
 @pytest.mark.parametrize(
-    ("reynolds", "name", "tolerance"), [(100, "ghia1982", 1.5), (400, "ghia1982", 1.5), (1000, "botella1998", 1.0)]
+    ("reynolds", "name", "tolerance"),
+    [
+        (100, "ghia1982", 1.5),
+        (400, "ghia1982", 1.5),
+        pytest.param(1000, "botella1998", 1.0, marks=pytest.mark.thorough),
+    ],
 )
 def test_every_point_of_the_square_cavity_is_near_the_published_one(reynolds: int, name: str, tolerance: float) -> None:
     result = square(reynolds)[0].compare()
@@ -32,7 +37,7 @@ def test_every_point_of_the_square_cavity_is_near_the_published_one(reynolds: in
     assert [p for p in result.points if abs(p.error_percent) > tolerance] == []
 
 
-@pytest.mark.parametrize("reynolds", [100, 400, 1000])
+@pytest.mark.parametrize("reynolds", [100, 400, pytest.param(1000, marks=pytest.mark.thorough)])
 def test_square_cavity_keeps_its_mass(reynolds: int) -> None:
     _, before, after = square(reynolds)
     assert abs(after / before - 1) < 1e-6

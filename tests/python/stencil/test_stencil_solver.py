@@ -330,15 +330,25 @@ def test_bad_waves_are_refused(cli: Cli, tmp_path: Path, words: list[str], said:
     [
         (["stencil.time_step=2.0"], "stencil.time_step: 2 is above"),
         (["grid.cells=[60,3,1]", "stencil.order=8"], "a step reaches 4 cells, and the axis y has 3"),
+        (["sources.bang.at=[61,1,0]"], "sources.bang.at: lies outside of the box"),
+        (["lbm.precision=f32"], "[lbm] and [stencil] are tables of two solvers"),
+        (["stencil.collision=TRT"], "stencil.collision: unknown key"),
+    ],
+)
+def test_runs_that_cannot_be_are_refused(here: Cli, tmp_path: Path, words: list[str], said: str) -> None:
+    is_one_error(here("run", case(tmp_path, WAVE), *words), said, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
         (
             ["stencil.order=8", "machine.devices_per_rank=8", "exchange.device_grid=[1,16,1]"],
             "that a step of radius 4 reaches",
         ),
-        (["sources.bang.at=[61,1,0]"], "sources.bang.at: lies outside of the box"),
-        (["lbm.precision=f32"], "[lbm] and [stencil] are tables of two solvers"),
-        (["stencil.collision=TRT"], "stencil.collision: unknown key"),
         # In the half of rank 0 alone.
         (["initial.value=1/(x-1.5)"], "initial: '1/(x-1.5)' is not finite everywhere"),
+        pytest.param(["stencil.time_step=2.0"], "stencil.time_step: 2 is above", marks=pytest.mark.thorough),
     ],
 )
 def test_two_ranks_refuse_alike(cli: Cli, tmp_path: Path, words: list[str], said: str) -> None:
