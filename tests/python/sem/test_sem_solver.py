@@ -114,7 +114,13 @@ def last_u(path: Path) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("name", "variant"),
-    [("poisson_sem", "order5"), ("heat_sem", ""), ("heat_sem", "half"), ("neumann_sem", ""), ("ring_sem", "")],
+    [
+        ("poisson_sem", "order5"),
+        ("heat_sem", ""),
+        pytest.param("heat_sem", "half", marks=pytest.mark.thorough),
+        ("neumann_sem", ""),
+        ("ring_sem", ""),
+    ],
 )
 def test_cases_find_what_they_expect(cli: Cli, tmp_path: Path, name: str, variant: str) -> None:
     words = ["--variant", variant] if variant else []
