@@ -114,6 +114,10 @@ class Solver(Protocol):
         """Raises CaseError for what one process can refuse before there are many, and `problems` does not."""
         ...
 
+    def check_at_length(self, case: Case) -> None:
+        """Raises CaseError for what takes long to find, and a run finds by itself in its set-up: only `check` asks."""
+        ...
+
     def warnings(self, case: Case) -> list[str]:
         """What may go wrong and does not have to, before the first step."""
         ...

@@ -81,6 +81,7 @@ def check(arguments: argparse.Namespace, console: Console) -> None:
 
     solver = solver_of(case)
     solver.check_before_start(case)
+    solver.check_at_length(case)
     rows = report.problem(case) + [("warning", text) for text in solver.warnings(case)]
     title = str(arguments.case)
     if arguments.variant:

@@ -73,6 +73,10 @@ def check_before_start(case: DnsCase) -> None:
         velocity_file.check(case.initial.file, case.grid.cells)
 
 
+def check_at_length(case: DnsCase) -> None:
+    """Nothing takes long."""
+
+
 def warnings(case: DnsCase) -> list[str]:
     cells = max(case.grid.cells)
     # kmax eta = 1.5 with the dissipation that the forcing leads to (Pope 2000, 9.1).
