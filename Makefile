@@ -67,4 +67,4 @@ gpu-kit:
 	tools/gpu_kit.sh
 
 clean:
-	rm -rf build python/slipstream/_core*.so
+	rm -rf build python/slipstream/*.so

@@ -91,7 +91,7 @@ PYTHON_RANK_OF = {room: rank for rank, rooms in enumerate(PYTHON_RANKS) for room
 #: Its table leads to rooms further left.
 REGISTRY = PACKAGE / "base" / "registry.py"
 #: What modules may take from the package itself.
-OF_PACKAGE = {"__version__", "_core"}
+OF_PACKAGE = {"__version__", "_core", "_bench"}
 NAMES_MODULE = re.compile(r"slipstream(\.\w+)+\.?")
 
 

@@ -117,7 +117,7 @@ fi
 targets=python_package
 source tools/gpu_build.sh
 gpus=$(nvidia-smi -L | wc -l)
-aware=$("$python" -c 'from slipstream.base.core import core; print(core().mpi_gpu_aware())')
+aware=$("$python" -c 'from slipstream.bench.timed import timed; print(timed().mpi_gpu_aware())')
 folder=${BENCH_FOLDER:-bench/results}
 logs=build/bench-logs
 rm -rf "$logs" && mkdir -p "$logs"

@@ -9,19 +9,6 @@
 #include "route/route.hpp"
 
 namespace slipstream::python {
-
-const Communicator& world() {
-  static const Communicator comm = Communicator::world();
-  return comm;
-}
-
-bool mpi_started() {
-  int started = 0, ended = 0;
-  MPI_Initialized(&started);
-  MPI_Finalized(&ended);
-  return started && !ended;
-}
-
 namespace {
 
 nb::dict build_info() {
@@ -140,20 +127,11 @@ NB_MODULE(_core, m) {
   bind_stencil(m);
   bind_dns(m);
   bind_bodies(m);
-  bind_bench_allreduce(m);
-  bind_bench_copy(m);
-  bind_bench_flags(m);
-  bind_bench_pingpong(m);
   bind_placement(m);
   bind_exchange(m);
   bind_allreduce(m);
   bind_gather_scatter(m);
-  bind_bench_gather_scatter(m);
-  bind_bench_transpose(m);
   bind_fft(m);
-  bind_bench_fft(m);
-  bind_bench_sem(m);
   bind_sem_solver(m);
-  bind_bench_exchange(m);
   bind_doctor(m);
 }

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <slipstream/bodies.hpp>
+#include <slipstream/fft.hpp>
 #include <slipstream/lbm.hpp>
 
 namespace slipstream::python {
@@ -22,6 +23,8 @@ lbm::Options options_from(const nb::dict& options);
 /// Asks the bodies, which must outlive it.
 lbm::Surfaces surfaces_of(const Bodies& bodies);
 nb::dict block_dict(const Block& block);
+ExchangeOptions exchange_options(const nb::dict& dict);
+FftOptions fft_options(const nb::dict& dict);
 nb::list message_list(const std::vector<MessageInfo>& messages);
 
 void bind_machine(nb::module_& module);
@@ -30,23 +33,13 @@ void bind_lbm(nb::module_& module);
 void bind_stencil(nb::module_& module);
 void bind_series(nb::module_& module);
 void bind_bodies(nb::module_& module);
-void bind_bench_allreduce(nb::module_& module);
-void bind_bench_copy(nb::module_& module);
-void bind_bench_flags(nb::module_& module);
-void bind_bench_pingpong(nb::module_& module);
 void bind_placement(nb::module_& module);
-ExchangeOptions exchange_options(const nb::dict& dict);
 void bind_exchange(nb::module_& module);
 void bind_allreduce(nb::module_& module);
 void bind_gather_scatter(nb::module_& module);
-void bind_bench_gather_scatter(nb::module_& module);
-void bind_bench_transpose(nb::module_& module);
 void bind_fft(nb::module_& module);
 void bind_dns(nb::module_& module);
-void bind_bench_fft(nb::module_& module);
-void bind_bench_sem(nb::module_& module);
 void bind_sem_solver(nb::module_& module);
-void bind_bench_exchange(nb::module_& module);
 void bind_doctor(nb::module_& module);
 
 /// How something was found that may have been measured: the first entries of its dictionary.

@@ -10,6 +10,7 @@ from slipstream.base import terminal
 from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record, whole_machine
+from slipstream.bench.timed import timed
 from slipstream.machine import discovery
 
 SIZES = tuple(2**n for n in range(11))
@@ -38,7 +39,7 @@ def _measure(machine: Any, methods: list[str], quick: bool) -> list[dict[str, An
     rows = []
     for method in methods:
         for clock in CLOCKS[method]:
-            times = core().bench_allreduce(machine, sizes, method, clock, repeats)
+            times = timed().allreduce(machine, sizes, method, clock, repeats)
             rows += [
                 {
                     "ranks": machine.ranks,
@@ -77,9 +78,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes a table and a picture. Collective."""
-    module = core()
     machine = _discover(arguments.backend, arguments.devices)
-    refusals = {method: module.allreduce_refusal(machine, method) for method in CLOCKS}
+    refusals = {method: timed().allreduce_refusal(machine, method) for method in CLOCKS}
     rows = _measure(machine, [method for method, why in refusals.items() if not why], arguments.quick)
     columns = _columns(rows)
     shown = [

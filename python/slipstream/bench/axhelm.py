@@ -13,9 +13,10 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record, whole_machine
+from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import need, number
 from slipstream.machine import predict
 
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Measures, prints and, on rank 0, writes. Collective."""
 
     def time_us(machine: Any, elements: tuple[int, int, int], order: int, factors: str, repeats: int) -> float:
-        return float(core().bench_axhelm(machine, elements, order, factors, repeats))
+        return float(timed().axhelm(machine, elements, order, factors, repeats))
 
     measure(arguments, console, "axhelm", "events", [({}, time_us)], _BYTES)
 

@@ -13,6 +13,7 @@ from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.record import Row
+from slipstream.bench.timed import timed
 from slipstream.machine import discovery
 from slipstream.pictures import curves
 
@@ -102,7 +103,7 @@ def _region(b: _Bench, name: str, region: Row, directions: Iterable[str]) -> Ite
 def _faces(b: _Bench, cells: int) -> Iterable[Row]:
     """The three kinds of face of a cube with three ghost layers, one f32 quantity."""
     directions = ["device_to_host", "host_to_device"] + (["device_to_peer"] if b.peer else [])
-    for name, region in core().bench_faces(cells, 3).items():
+    for name, region in timed().faces(cells, 3).items():
         yield from _region(b, name, {**region, "extent": tuple(region["extent"])}, directions)
 
 
@@ -343,8 +344,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if cells < 4:
         raise CaseError("bench copy: --cells needs 4 or more")
     most = max(1 << 18, 3 * 4 * cells * cells) if choice.quick else max(MOST, 3 * 4 * cells * cells)
-    teams = tuple(sorted({FEW_TEAMS, module.all_teams(backend, first)}))
-    handle = module.CopyBench(backend, first, second, most, 0.001 if choice.quick else 0.006)
+    teams = tuple(sorted({FEW_TEAMS, timed().all_teams(backend, first)}))
+    handle = timed().CopyBench(backend, first, second, most, 0.001 if choice.quick else 0.006)
     b = _Bench(handle, backend, peer, teams, choice.quick)
     rows = [*_plain(b), *_faces(b, cells), *_widths(b), *_pieces(b), *_beside(b)]
     rows += findings(rows)

@@ -19,6 +19,7 @@ from rich.console import Console
 from slipstream.base.core import as_case_error, core
 from slipstream.bench import options, record
 from slipstream.bench.fft import cut
+from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
 
@@ -97,11 +98,11 @@ def _row(
     with as_case_error():
         dns = core().Dns(machine, {"cells": cells, "scheme": scheme, "time_step": 0.5 / max(cells), **transforms})
         dns.taylor_green()
-        ms = dns.step_us(STEPS[backend], REPEATS[backend]) / 1e3
+        ms = timed().dns_step_us(dns, STEPS[backend], REPEATS[backend]) / 1e3
         process_grid, held = list(dns.process_grid), max(dns.bytes())
         del dns
         own = {"scaled": False, "highest": tuple((along - 1) // 3 for along in cells)}
-        (three,) = core().bench_fft(machine, cells, transforms | own, 3, ["host"], REPEATS[backend], moves=True)
+        (three,) = timed().fft(machine, cells, transforms | own, 3, ["host"], REPEATS[backend], moves=True)
     # A right-hand side has one field of three components there and two back.
     of_step = STAGES[scheme] * (three["forward_us"] + 2 * three["backward_us"]) / 1e3
     sent = STAGES[scheme] * 3 * three["sent_bytes"] / devices

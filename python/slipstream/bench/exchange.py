@@ -17,6 +17,7 @@ from slipstream.base.errors import CaseError
 from slipstream.bench import exchange_setups, exchange_tables, options, record
 from slipstream.bench.exchange_setups import PARTS, ROUTES, Scale, Setup
 from slipstream.bench.record import Row
+from slipstream.bench.timed import timed
 from slipstream.machine import discovery, predict
 
 #: Columns of a row that are results and not inputs.
@@ -131,7 +132,7 @@ class Meter:
         options = {"routes": list(setup.routes), **setup.knobs}
         cells, periodic = setup.cells, (True, True, True)
         try:
-            return core().BenchExchange(
+            return timed().Exchange(
                 self.machine,
                 cells,
                 choice.quantities,

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
 from slipstream.bench import options, record
+from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
 
@@ -96,7 +97,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
         for dtype in arguments.types:
             local = _local_ms(machine, size, dtype, REPEATS[backend])
             if arguments.cufftxt:
-                several = core().bench_fft_several(machine, (size, size, size), dtype, REPEATS[backend])
+                several = timed().fft_several(machine, (size, size, size), dtype, REPEATS[backend])
                 if "refused" in several:
                     console.print(f"no row of cufftXt at {size}^3 {dtype}: {several['refused']}", highlight=False)
                 else:
@@ -112,7 +113,7 @@ def _rows(arguments: argparse.Namespace, machine: Any, backend: str, console: Co
                         **cut(decomposition, devices, store),
                     }
                     with as_case_error():
-                        found = core().bench_fft(
+                        found = timed().fft(
                             machine, (size, size, size), how, arguments.components, CLOCKS, REPEATS[backend]
                         )
                     inputs = {
@@ -196,7 +197,7 @@ def _local_ms(machine: Any, size: int, dtype: str, repeats: int) -> float | None
     if any(device["memory"] and needed > 0.9 * device["memory"] for device in machine.devices()):
         return None
     with as_case_error():
-        return float(core().bench_fft_local(machine, (size, size, size), dtype, repeats)) / 1e3
+        return float(timed().fft_local(machine, (size, size, size), dtype, repeats)) / 1e3
 
 
 COLUMNS = {

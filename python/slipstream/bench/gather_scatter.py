@@ -22,9 +22,10 @@ from typing import Any
 
 from rich.console import Console
 
-from slipstream.base.core import as_case_error, core
+from slipstream.base.core import as_case_error
 from slipstream.base.errors import CaseError
 from slipstream.bench import exchange_tables, options, record
+from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
 
@@ -141,7 +142,7 @@ def _rows(
         for order in arguments.orders:
             rate = predict.measure_memory(machine.devices())
             with as_case_error():
-                found = core().bench_gather_scatter(
+                found = timed().gather_scatter(
                     machine, elements, order, arguments.precision, arguments.components, exchange, host_packed,
                     clocks, REPEATS[backend], calls,
                 )  # fmt: skip

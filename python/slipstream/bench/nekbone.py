@@ -21,6 +21,7 @@ from rich.console import Console
 
 from slipstream.base.core import as_case_error, core
 from slipstream.bench import axhelm, options, whole_machine
+from slipstream.bench.timed import timed
 
 ITERATIONS = {"host": 5, "cuda": 400}
 SUMS = ("device", "awaited", "host")
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             iterations = ITERATIONS[machine.devices()[0]["backend"]]
             exchange = options.routes_of(arguments)
             return float(
-                core().bench_nekbone(
+                timed().nekbone(
                     machine, elements, order, factors, exchange, iterations, max(5, repeats // 6),
                     arguments.overlap == "on", sums,
                 )
@@ -75,7 +76,7 @@ def _trace(arguments: argparse.Namespace, console: Console) -> None:
     elements = (n, n, n * len(machine.devices()))
     trace = module.Trace()
     with as_case_error():
-        module.trace_nekbone(
+        timed().trace_nekbone(
             machine, elements, order, factors, options.routes_of(arguments), TRACED, arguments.overlap == "on",
             arguments.sums[0], trace,
         )  # fmt: skip

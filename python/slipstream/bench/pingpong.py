@@ -15,6 +15,7 @@ from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.record import Row
+from slipstream.bench.timed import timed
 from slipstream.machine import discovery, predict
 from slipstream.pictures import curves
 
@@ -75,7 +76,7 @@ def _routes(
                 f"a throttle slows {' and '.join(sorted(predict.SLOWED))} alone, whose messages the host sends"
             )
             continue
-        messages = module.RoutePingPongs(machine, a, b, route, choice.throttle)
+        messages = timed().RoutePingPongs(machine, a, b, route, choice.throttle)
         if messages.refused:
             refused[route] = _why(route, messages.refused)
             continue
@@ -121,7 +122,7 @@ def _memories(backend: str, device_buffers: bool) -> list[str]:
         return ["host"]
     if not device_buffers:
         return ["host", "staged"]
-    if (aware := core().mpi_gpu_aware()) is not True:
+    if (aware := timed().mpi_gpu_aware()) is not True:
         says = "says that it takes no" if aware is False else "does not say whether it takes"
         raise CaseError(
             f"bench pingpong: --device-buffers: {core().build_info()['mpi']} {says} addresses in GPU memory; "
@@ -136,7 +137,7 @@ def _mpi(machine: Any, backend: str, pair: tuple[str, int, int], choice: Choice,
     pml = choice.label or os.environ.get("OMPI_MCA_pml", "default")
     for memory in _memories(backend, choice.device_buffers):
         for count in sizes(choice.quick):
-            us = module.bench_mpi_pingpong(machine, a, b, count, memory, budget)
+            us = timed().mpi_pingpong(machine, a, b, count, memory, budget)
             yield {
                 "ranks": machine.ranks,
                 "devices": 2,

@@ -23,6 +23,7 @@ from slipstream.base.core import as_case_error, core
 from slipstream.base.errors import CaseError
 from slipstream.bench import exchange_setups, options, record
 from slipstream.bench.exchange_setups import Triple
+from slipstream.bench.timed import timed
 from slipstream.bench.whole_machine import measure, need, number
 from slipstream.machine import predict
 
@@ -137,7 +138,7 @@ def _rows(
         axes, _ = TURNS[turn]
         source, target = device_grids(decomposition, turn, devices)
         with as_case_error():
-            found = core().bench_transpose(
+            found = timed().transpose(
                 machine, (size, size, size), source, target, axes, dtype, exchange, clocks, REPEATS[backend]
             )
         for clock, figures in zip(clocks, found, strict=True):

@@ -1,8 +1,8 @@
 // What `slipstream bench allreduce` times.
 #include <slipstream/collective.hpp>
 
+#include "api/bench/python_bench.hpp"
 #include "api/bench/timed_loops.hpp"
-#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -74,26 +74,12 @@ std::string refusal(const Machine& machine, const std::string& method) {
   }
 }
 
-nb::list collectives() {
-  nb::list all;
-  for (const ReduceMethod method : {ReduceMethod::peer, ReduceMethod::nccl, ReduceMethod::mpi}) {
-    nb::dict facts;
-    for (const auto& [question, answer] : AllReduce::facts(method)) facts[question.c_str()] = answer;
-    nb::dict entry;
-    entry["name"] = to_string(method);
-    entry["facts"] = facts;
-    all.append(entry);
-  }
-  return all;
-}
-
 }  // namespace
 
 void bind_bench_allreduce(nb::module_& m) {
-  m.def("collectives", &collectives);
   m.def("allreduce_refusal", &refusal, nb::arg("machine"), nb::arg("method"), nb::call_guard<nb::gil_scoped_release>(),
         "Why a method cannot serve; empty where it can. Collective.");
-  m.def("bench_allreduce", &bench_allreduce, nb::arg("machine"), nb::arg("values"), nb::arg("method"), nb::arg("clock"),
+  m.def("allreduce", &bench_allreduce, nb::arg("machine"), nb::arg("values"), nb::arg("method"), nb::arg("clock"),
         nb::arg("repeats") = 100, nb::call_guard<nb::gil_scoped_release>(),
         "Microseconds of one all-reduce of each number of doubles: median of `repeats`, slowest rank. Collective.");
 }

@@ -5,8 +5,8 @@
 #include <slipstream/buffer.hpp>
 #include <slipstream/field.hpp>
 
+#include "api/bench/python_bench.hpp"
 #include "api/bench/timed_loops.hpp"
-#include "api/python_common.hpp"
 #include "device/team_copy.hpp"
 
 namespace slipstream::python {
@@ -295,7 +295,7 @@ nb::dict faces(std::int64_t cells, std::int64_t radius) {
 }  // namespace
 
 void bind_bench_copy(nb::module_& m) {
-  m.def("bench_faces", &faces, nb::arg("cells"), nb::arg("radius"));
+  m.def("faces", &faces, nb::arg("cells"), nb::arg("radius"));
   nb::class_<CopyBench>(m, "CopyBench", "Timed copies between one device, its host and a peer.")
       .def(nb::init<const std::string&, int, int, std::size_t, double>(), nb::arg("backend"), nb::arg("index"),
            nb::arg("peer"), nb::arg("most"), nb::arg("budget"))

@@ -4,8 +4,8 @@
 #include <slipstream/exchange.hpp>
 #include <slipstream/tuner.hpp>
 
+#include "api/bench/python_bench.hpp"
 #include "api/bench/timed_loops.hpp"
-#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -143,7 +143,7 @@ class BenchExchange {
 
 void bind_bench_exchange(nb::module_& m) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<BenchExchange>(m, "BenchExchange", "A halo exchange to be timed. All methods are collective.")
+  nb::class_<BenchExchange>(m, "Exchange", "A halo exchange to be timed. All methods are collective.")
       .def(
           "__init__",
           [](BenchExchange* self, const Machine& machine, const Extent& cells, int quantities, const std::string& dtype,

@@ -3,14 +3,12 @@
 
 #include <slipstream/fft.hpp>
 
+#include "api/bench/python_bench.hpp"
 #include "api/bench/timed_loops.hpp"
-#include "api/python_common.hpp"
 #include "fft/cufft.hpp"
 #include "fft/lines.hpp"
 
 namespace slipstream::python {
-
-FftOptions fft_options(const nb::dict& dict);
 
 namespace {
 
@@ -136,16 +134,16 @@ nb::list bench_fft(const Machine& machine, const Extent& cells, const nb::dict& 
 }  // namespace
 
 void bind_bench_fft(nb::module_& m) {
-  m.def("bench_fft", &bench_fft, nb::arg("machine"), nb::arg("cells"), nb::arg("options"), nb::arg("components"),
+  m.def("fft", &bench_fft, nb::arg("machine"), nb::arg("cells"), nb::arg("options"), nb::arg("components"),
         nb::arg("clocks"), nb::arg("repeats"), nb::arg("moves") = false,
         "Microseconds of one forward and one backward transform of all components by each clock (events, host), "
         "slowest rank; with the bytes of a forward one that leave their device. With `moves` those of the moves that "
         "the engine packs by themselves, and what these send, too. Collective.");
-  m.def("bench_fft_local", &local_us, nb::arg("machine"), nb::arg("cells"), nb::arg("type"), nb::arg("repeats"),
+  m.def("fft_local", &local_us, nb::arg("machine"), nb::arg("cells"), nb::arg("type"), nb::arg("repeats"),
         "Microseconds of one plan of FFTW (one thread) or cuFFT for all cells on each rank's first device, the "
         "slowest's. "
         "Collective.");
-  m.def("bench_fft_several", &several_us, nb::arg("machine"), nb::arg("cells"), nb::arg("type"), nb::arg("repeats"),
+  m.def("fft_several", &several_us, nb::arg("machine"), nb::arg("cells"), nb::arg("type"), nb::arg("repeats"),
         "Microseconds of one transform each way by cufftXt on all GPUs of one process, by the host's clock: "
         "`forward_us` and `backward_us`, or `refused`, the reason.");
 }

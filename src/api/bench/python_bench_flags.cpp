@@ -1,5 +1,5 @@
 // What `slipstream bench lbm --experiment simd` times beside steps.
-#include "api/python_common.hpp"
+#include "api/bench/python_bench.hpp"
 #include "solver/lbm/instances/flag_toys.hpp"
 
 namespace slipstream::python {

@@ -2,8 +2,8 @@
 #include <slipstream/gather_scatter.hpp>
 
 #include "api/bench/host_memory.hpp"
+#include "api/bench/python_bench.hpp"
 #include "api/bench/timed_loops.hpp"
-#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -124,7 +124,7 @@ nb::list bench_gather_scatter(const Machine& machine, std::int64_t elements, int
 }  // namespace
 
 void bind_bench_gather_scatter(nb::module_& m) {
-  m.def("bench_gather_scatter", &bench_gather_scatter, nb::arg("machine"), nb::arg("elements"), nb::arg("order"),
+  m.def("gather_scatter", &bench_gather_scatter, nb::arg("machine"), nb::arg("elements"), nb::arg("order"),
         nb::arg("type"), nb::arg("components"), nb::arg("exchange"), nb::arg("host_packed"), nb::arg("clocks"),
         nb::arg("repeats"), nb::arg("calls"),
         "Microseconds of one gather-scatter of a cube of elements by each clock (events, host, calls): median of "

@@ -7,8 +7,8 @@
 
 #include <slipstream/exchange.hpp>
 
+#include "api/bench/python_bench.hpp"
 #include "api/bench/timed_loops.hpp"
-#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -284,7 +284,7 @@ void bind_bench_pingpong(nb::module_& m) {
       .def_prop_ro("refused", &RoutePingPongs::refused)
       .def("time", &RoutePingPongs::time, nb::arg("bytes"), nb::arg("budget"),
            nb::call_guard<nb::gil_scoped_release>());
-  m.def("bench_mpi_pingpong", &mpi_pingpong, nb::arg("machine"), nb::arg("a"), nb::arg("b"), nb::arg("bytes"),
+  m.def("mpi_pingpong", &mpi_pingpong, nb::arg("machine"), nb::arg("a"), nb::arg("b"), nb::arg("bytes"),
         nb::arg("memory"), nb::arg("budget"), nb::call_guard<nb::gil_scoped_release>());
   m.def("mpi_gpu_aware", &mpi_gpu_aware);
 }

@@ -3,8 +3,8 @@
 #include <slipstream/sem.hpp>
 #include <slipstream/trace.hpp>
 
+#include "api/bench/python_bench.hpp"
 #include "api/bench/timed_loops.hpp"
-#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -100,10 +100,10 @@ void trace_nekbone(const Machine& machine, const std::array<std::int64_t, 3>& el
 }  // namespace
 
 void bind_bench_sem(nb::module_& m) {
-  m.def("bench_axhelm", &bench_axhelm, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
+  m.def("axhelm", &bench_axhelm, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
         nb::arg("repeats"),
         "Microseconds of the stiffness of all elements, not summed, by device events: slowest rank. Collective.");
-  m.def("bench_nekbone", &bench_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
+  m.def("nekbone", &bench_nekbone, nb::arg("machine"), nb::arg("elements"), nb::arg("order"), nb::arg("factors"),
         nb::arg("exchange"), nb::arg("iterations"), nb::arg("repeats"), nb::arg("overlap"), nb::arg("sums"),
         "Microseconds of an iteration of conjugate gradients for Poisson's equation, by the host's clock: the "
         "difference of the fastest long and the fastest short solve over that of their iterations. `overlap`: elements "

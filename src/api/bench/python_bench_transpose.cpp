@@ -7,8 +7,8 @@
 #include <slipstream/exchange.hpp>
 #include <slipstream/transpose.hpp>
 
+#include "api/bench/python_bench.hpp"
 #include "api/bench/timed_loops.hpp"
-#include "api/python_common.hpp"
 
 namespace slipstream::python {
 namespace {
@@ -104,7 +104,7 @@ nb::list bench_transpose(const Machine& machine, const Extent& cells, const Exte
 }  // namespace
 
 void bind_bench_transpose(nb::module_& m) {
-  m.def("bench_transpose", &bench_transpose, nb::arg("machine"), nb::arg("cells"), nb::arg("source"), nb::arg("target"),
+  m.def("transpose", &bench_transpose, nb::arg("machine"), nb::arg("cells"), nb::arg("source"), nb::arg("target"),
         nb::arg("axes"), nb::arg("type"), nb::arg("exchange"), nb::arg("clocks"), nb::arg("repeats"),
         "Microseconds of one transpose by each clock (events, host): median of `repeats`, slowest rank; with the bytes "
         "of all values, of those that leave their device and of the largest message. source, target: devices along "

@@ -46,9 +46,23 @@ class ArrayAllReduce {
   std::optional<AllReduce> reduce_;
 };
 
+nb::list collectives() {
+  nb::list all;
+  for (const ReduceMethod method : {ReduceMethod::peer, ReduceMethod::nccl, ReduceMethod::mpi}) {
+    nb::dict facts;
+    for (const auto& [question, answer] : AllReduce::facts(method)) facts[question.c_str()] = answer;
+    nb::dict entry;
+    entry["name"] = to_string(method);
+    entry["facts"] = facts;
+    all.append(entry);
+  }
+  return all;
+}
+
 }  // namespace
 
 void bind_allreduce(nb::module_& m) {
+  m.def("collectives", &collectives);
   using Release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<ArrayAllReduce>(m, "ArrayAllReduce", "Reduces values that the caller owns over all devices of a grid.")
       .def(

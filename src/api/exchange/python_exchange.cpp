@@ -15,42 +15,6 @@
 #include "api/reading.hpp"
 
 namespace slipstream::python {
-
-nb::list message_list(const std::vector<MessageInfo>& messages) {
-  nb::list all;
-  for (const MessageInfo& message : messages) {
-    nb::dict entry;
-    entry["source"] = message.source;
-    entry["target"] = message.target;
-    entry["route"] = to_string(message.route);
-    entry["reason"] = message.reason;
-    entry["bytes"] = message.bytes;
-    entry["transfers"] = message.transfers;
-    all.append(entry);
-  }
-  return all;
-}
-
-ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
-  ExchangeOptions options;
-  std::vector<std::string> routes;
-  std::string throttle = "none";
-  Reader reader(dict, "an exchange");
-  reader.read("routes", routes);
-  reader.read("wait_limit", options.wait_limit);
-  reader.read("throttle", throttle);
-  reader.read("measure_errors", options.measure_errors);
-  reader.read("poison", options.poison);
-  read_knobs(reader, options.knobs);
-  if (watched) *watched = read_watched(reader);
-  reader.finish();
-  options.routes = routes_from(routes);
-  options.throttle = throttle_from_string(throttle);
-  return options;
-}
-
-ExchangeOptions exchange_options(const nb::dict& dict) { return exchange_options(dict, nullptr); }
-
 namespace {
 
 /// The arrays of a field as Python describes them.

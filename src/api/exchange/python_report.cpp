@@ -8,6 +8,21 @@
 
 namespace slipstream::python {
 
+nb::list message_list(const std::vector<MessageInfo>& messages) {
+  nb::list all;
+  for (const MessageInfo& message : messages) {
+    nb::dict entry;
+    entry["source"] = message.source;
+    entry["target"] = message.target;
+    entry["route"] = to_string(message.route);
+    entry["reason"] = message.reason;
+    entry["bytes"] = message.bytes;
+    entry["transfers"] = message.transfers;
+    all.append(entry);
+  }
+  return all;
+}
+
 nb::list report_list(const std::vector<ReportRow>& rows) {
   nb::list all;
   for (const ReportRow& row : rows) {
@@ -61,12 +76,6 @@ nb::dict tuning_dict(const Tuning& tuning) {
   knobs["ring"] = k.ring;
   d["knobs"] = knobs;
   return d;
-}
-
-std::vector<RouteKind> routes_from(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return routes_from_string(text);
 }
 
 void write_trace(const Communicator& comm, Trace& trace, const std::string& folder) {

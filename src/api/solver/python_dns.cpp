@@ -6,7 +6,6 @@
 #include <slipstream/dns.hpp>
 #include <slipstream/trace.hpp>
 
-#include "api/bench/timed_loops.hpp"
 #include "api/exchange/python_report.hpp"
 #include "api/reading.hpp"
 #include "api/solver/python_solver.hpp"
@@ -98,11 +97,6 @@ nb::tuple largest_dns_grid(const Machine& machine, const nb::dict& dict) {
   }));
 }
 
-/// Microseconds of one step by the host's clock, `steps` queued at a time.
-double step_us(Dns& self, int steps, int repeats) {
-  return host_us(repeats, [&] { self.step(steps); }) / steps;
-}
-
 }  // namespace
 
 void bind_dns(nb::module_& m) {
@@ -183,7 +177,6 @@ void bind_dns(nb::module_& m) {
           "The messages of all ranks in the last forward transform.")
       .def("tuning", [](Dns& self) { return tuning_dict(self.fft().tuning()); })
       .def("phases", [](Dns& self) { return phases(self.time_loop()); })
-      .def("step_us", &step_us, nb::arg("steps"), nb::arg("repeats"), Release())
       .def_prop_ro("time", [](Dns& self) { return self.state().time; })
       .def_prop_ro("process_grid", [](Dns& self) { return self.fft().process_grid(); })
       .def(

@@ -8,6 +8,7 @@ import pytest
 import slipstream._core as core
 from conftest import Cli, command
 from slipstream.bench import copy, pingpong
+from slipstream.bench.timed import timed
 
 
 def result(folder: Path, name: str) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def test_copy_refuses_several_ranks(cli: Cli) -> None:
 
 @pytest.mark.parametrize("method", ["copy_box", "pack_and_copy", "zero_copy"])
 def test_strided_copies_refuse_regions_beyond_their_buffers(method: str) -> None:
-    bench = core.CopyBench("host", 0, -1, 4096, 0.0)
+    bench = timed().CopyBench("host", 0, -1, 4096, 0.0)
     with pytest.raises(RuntimeError, match="of buffers of 4096"):
         bench.strided(method, "device_to_host", (64, 65, 1), 128, 128 * 65, 0, 1)
 

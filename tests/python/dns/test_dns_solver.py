@@ -91,9 +91,10 @@ def test_cuts_and_restarts_change_no_digit_that_counts(cli: Cli, tmp_path: Path)
 
 def test_the_same_decomposition_has_the_same_bits(cli: Cli, tmp_path: Path) -> None:
     left = []
+    backend = "cuda" if core().device_count("cuda") >= 4 else "host"
     for name, ranks, devices in (("one", "1", 4), ("two", "2", 2), ("four", "4", 1)):
         words = (f"case.name={name}", f"machine.devices_per_rank={devices}", "run.steps=5", "dns.process_grid=[2,2]")
-        result = cli("run", case(tmp_path), *words, "output.pictures=false", "-n", ranks)
+        result = cli("run", case(tmp_path), *words, f"machine.backend={backend}", "output.pictures=false", "-n", ranks)
         assert result.returncode == 0, result.stderr
         left.append((tmp_path / "results" / name / "spectrum.csv").read_text())
         found = findings(tmp_path, name)["findings"]

@@ -8,12 +8,12 @@ from typing import Any
 from rich.console import Console
 
 from slipstream.base import terminal
-from slipstream.base.core import core
 from slipstream.base.errors import CaseError
 from slipstream.bench import options, record
 from slipstream.bench.lbm import solids
 from slipstream.bench.lbm.solids import PAPER_CELLS, PAPER_SHARE, case_of, measure, number
 from slipstream.bench.record import Row
+from slipstream.bench.timed import timed
 from slipstream.machine import discovery
 
 #: Columns of a row that are results and not inputs.
@@ -40,7 +40,7 @@ def simd(choice: Choice, backend: str) -> list[Row]:
     for kernel in ("outside", "inside"):
         sums = []
         for four in (False, True):
-            times = [core().flag_toy(backend, kernel == "inside", four, words, rounds) for _ in range(3)]
+            times = [timed().flag_toy(backend, kernel == "inside", four, words, rounds) for _ in range(3)]
             sums.append(times[0][1])
             row = {"ranks": 1, "devices": 1, "experiment": "simd", "kernel": kernel, "test": _test(four)}
             row |= {"words": words, "rounds": rounds, "clock": "events"}

@@ -1,0 +1,15 @@
+// The module slipstream._bench: what benchmarks time. Types and errors are those of _core, which is loaded before it.
+#include "api/bench/python_bench.hpp"
+
+NB_MODULE(_bench, m) {
+  slipstream::python::bind_bench_allreduce(m);
+  slipstream::python::bind_bench_copy(m);
+  slipstream::python::bind_bench_dns(m);
+  slipstream::python::bind_bench_exchange(m);
+  slipstream::python::bind_bench_fft(m);
+  slipstream::python::bind_bench_flags(m);
+  slipstream::python::bind_bench_gather_scatter(m);
+  slipstream::python::bind_bench_pingpong(m);
+  slipstream::python::bind_bench_sem(m);
+  slipstream::python::bind_bench_transpose(m);
+}

@@ -1,0 +1,63 @@
+// What exchanges and transforms are told.
+#include <nanobind/stl/array.h>
+
+#include "api/exchange/python_report.hpp"
+#include "api/reading.hpp"
+
+namespace slipstream::python {
+
+std::vector<RouteKind> routes_from(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return routes_from_string(text);
+}
+
+ExchangeOptions exchange_options(const nb::dict& dict, Watched* watched) {
+  ExchangeOptions options;
+  std::vector<std::string> routes;
+  std::string throttle = "none";
+  Reader reader(dict, "an exchange");
+  reader.read("routes", routes);
+  reader.read("wait_limit", options.wait_limit);
+  reader.read("throttle", throttle);
+  reader.read("measure_errors", options.measure_errors);
+  reader.read("poison", options.poison);
+  read_knobs(reader, options.knobs);
+  if (watched) *watched = read_watched(reader);
+  reader.finish();
+  options.routes = routes_from(routes);
+  options.throttle = throttle_from_string(throttle);
+  return options;
+}
+
+ExchangeOptions exchange_options(const nb::dict& dict) { return exchange_options(dict, nullptr); }
+
+FftOptions fft_options(const nb::dict& dict) {
+  FftOptions options;
+  std::string type = "c128";
+  nb::dict exchange;
+  Reader reader(dict, "a Fourier transform");
+  reader.read("type", type);
+  reader.read("process_grid", options.process_grid);
+  reader.read("tune_process_grid", options.tune_process_grid);
+  reader.read("transposed", options.transposed);
+  reader.read("highest", options.highest);
+  reader.read("scaled", options.scaled);
+  reader.read("overlap", options.overlap);
+  reader.read("parts", options.parts);
+  reader.read("verify", options.verify);
+  std::string coding = "raw";
+  reader.read("coding", coding);
+  options.coding = coding_from_string(coding);
+  reader.read("store", options.store);
+  reader.read("exchange", exchange);
+  reader.finish();
+  options.type = dtype_from_string(type);
+  Watched watched;
+  options.exchange = exchange_options(exchange, &watched);
+  options.tune = watched.tune;
+  options.tuner_cache = watched.tuner_cache;
+  return options;
+}
+
+}  // namespace slipstream::python
