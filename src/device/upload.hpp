@@ -7,21 +7,32 @@
 
 namespace slipstream {
 
-/// The values in memory of the stream's device, by way of some pinned memory of the host. Waits for the copy: for
-/// set-up, never in a step.
-template <class T>
-Buffer<T> upload(Stream& stream, const std::vector<T>& values) {
-  const Device device = stream.device();
-  Buffer<T> there(device, values.size());
-  if (values.empty()) return there;
+/// Calls move(pinned memory of the host, the first value, how many) for pieces of so many values. For set-up, never in
+/// a step.
+template <class T, class Move>
+void in_pieces(Device device, std::size_t count, const Move& move) {
+  if (count == 0) return;
   constexpr std::size_t most = (std::size_t{16} << 20) / sizeof(T);
-  Buffer<T> host(device, std::min(values.size(), most), Memory::pinned);
-  for (std::size_t done = 0; done < values.size(); done += host.size()) {
-    const std::size_t count = std::min(host.size(), values.size() - done);
-    std::copy_n(values.data() + done, count, host.data());
-    copy(stream, there.data() + done, host.data(), count * sizeof(T));
+  const Buffer<T> host(device, std::min(count, most), Memory::pinned);
+  for (std::size_t first = 0; first < count; first += host.size())
+    move(host.data(), first, std::min(host.size(), count - first));
+}
+
+/// Copies values to memory of the stream's device, by way of some pinned memory of the host. Waits for the copy.
+template <class Values>
+void upload(Stream& stream, const Values& values, typename Values::value_type* to) {
+  using T = typename Values::value_type;
+  in_pieces<T>(stream.device(), values.size(), [&](T* host, std::size_t first, std::size_t count) {
+    std::copy_n(values.data() + first, count, host);
+    copy(stream, to + first, host, count * sizeof(T));
     stream.synchronize();
-  }
+  });
+}
+
+template <class Values>
+Buffer<typename Values::value_type> upload(Stream& stream, const Values& values) {
+  Buffer<typename Values::value_type> there(stream.device(), values.size());
+  upload(stream, values, there.data());
   return there;
 }
 
@@ -30,6 +41,16 @@ Buffer<T> upload(Device device, const std::vector<T>& values) {
   if (values.empty()) return Buffer<T>(device, 0);
   Stream stream(device);
   return upload(stream, values);
+}
+
+/// Copies values from there, in the same way.
+template <class T>
+void download(Stream& stream, const T* from, std::size_t count, T* to) {
+  in_pieces<T>(stream.device(), count, [&](T* host, std::size_t first, std::size_t some) {
+    copy(stream, host, from + first, some * sizeof(T));
+    stream.synchronize();
+    std::copy_n(host, some, to + first);
+  });
 }
 
 }  // namespace slipstream

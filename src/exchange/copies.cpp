@@ -6,8 +6,9 @@
 
 #include <slipstream/error.hpp>
 
+#include "device/in_parallel.hpp"
 #include "exchange/holders.hpp"
-#include "exchange/in_parallel.hpp"
+#include "exchange/sorted_points.hpp"
 #include "exchange/unique_copies.hpp"
 #include "machine/agree.hpp"
 #include "machine/records.hpp"
@@ -28,53 +29,6 @@ std::vector<Holder> holders_in(const std::map<int, std::string>& texts) {
   std::vector<Holder> holders;
   for (const auto& [rank, text] : texts) read_records(text, holders);
   return holders;
-}
-
-Points sorted_points(const SharedPoints& points) {
-  const auto count = static_cast<std::int64_t>(points.ids.size());
-  require(count <= most_points, "a gather-scatter was given " + std::to_string(count) +
-                                    " points on one device, and takes at most " + std::to_string(most_points) +
-                                    ": use more devices");
-  require(points.block >= 1,
-          "a gather-scatter needs blocks of one point or more, not of " + std::to_string(points.block));
-  Points found = found_in_parallel<Point>(points.ids.size(), [&](std::size_t first, std::size_t last, const auto& add) {
-    for (std::size_t i = first; i < last; ++i) {
-      const std::int64_t id = points.ids[i];
-      if (id < 0)
-        throw Error("point " + std::to_string(i) + " of a gather-scatter has the id " + std::to_string(id) +
-                    ": ids are positive, and 0 where a point is shared with nobody");
-      if (id > 0) add({id, static_cast<std::uint32_t>(i)});
-    }
-  });
-  radix_sort(found, [](const Point& point) { return point.id; });
-  return found;
-}
-
-/// From the least to the greatest id of a device.
-struct Range {
-  std::int64_t low = 0, high = -1;
-};
-
-/// Of a device, the points whose ids may be another's: in the range of one of these.
-std::vector<std::pair<std::size_t, std::size_t>> asked_about(const Points& sorted, const std::vector<Range>& others) {
-  std::vector<std::pair<std::size_t, std::size_t>> parts;
-  for (const Range& range : others) {
-    const auto below = [](const Point& point, std::int64_t id) { return point.id < id; };
-    const auto first = std::lower_bound(sorted.begin(), sorted.end(), range.low, below);
-    const auto above = [](std::int64_t id, const Point& point) { return id < point.id; };
-    const auto last = std::upper_bound(first, sorted.end(), range.high, above);
-    if (first < last) parts.push_back({first - sorted.begin(), last - sorted.begin()});
-  }
-  std::sort(parts.begin(), parts.end());
-  std::vector<std::pair<std::size_t, std::size_t>> merged;
-  for (const auto& part : parts) {
-    if (merged.empty() || part.first > merged.back().second) {
-      merged.push_back(part);
-    } else {
-      merged.back().second = std::max(merged.back().second, part.second);
-    }
-  }
-  return merged;
 }
 
 /// The ids that several devices have, each with all its holders in the order of blocks. Leaves nothing of `mine`.
@@ -132,20 +86,21 @@ Mailbox laid_out(std::map<int, MailboxShare>& mail) {
 
 namespace {
 
-/// Lists of one device, from its points and from all holders of ids that it shares with others.
+/// Lists of one device, from its points, those that may be others' too and all holders of ids that it shares with
+/// others.
 class Compiler {
  public:
-  Compiler(int device, const SharedPoints& points, const Points& sorted, const std::vector<Holder>& shared)
-      : points_(points), sorted_(sorted), shared_(shared) {
+  Compiler(int device, const SharedPoints& points, const Points& asked, const std::vector<Holder>& shared)
+      : points_(points), asked_(asked), shared_(shared) {
     copies_.device = device;
     copies_.block = points.block;
     copies_.points = static_cast<std::int64_t>(points.ids.size());
   }
 
-  Copies compiled(bool host_packed) {
+  Copies compiled(SortedPoints& sorted, bool host_packed) {
     each_id(shared_, [&](std::size_t first, std::size_t last) { note(first, last); });
     lay_out_mail();
-    list_local();
+    list_local(sorted);
     for (const auto& [first, last] : groups_) list_shared(first, last);
     for (const MailboxShare& mail : copies_.mailbox.mail) list_outgoing(mail.device);
     if (host_packed) list_partials();
@@ -180,48 +135,17 @@ class Compiler {
     for (const MailboxShare& mail : copies_.mailbox.mail) next_incoming_[mail.device] = mail.incoming;
   }
 
-  /// In the order of their first points, so that a tile reads neighbouring values.
-  void list_local() {
-    struct Run {
-      std::uint32_t index, first, count;  // of the first point, of its place in sorted_, of the copies
-    };
-    const auto id_of = [&](const std::pair<std::size_t, std::size_t>& group) { return shared_[group.first].id; };
-    Unset<Run> runs = found_in_parallel<Run>(sorted_.size(), [&](std::size_t begin, std::size_t end, const auto& add) {
-      const auto next_id = [&](std::size_t at) {
-        const std::size_t first = at;
-        while (at < sorted_.size() && sorted_[at].id == sorted_[first].id) ++at;
-        return at;
-      };
-      // Of ids that begin in this part.
-      if (begin > 0 && begin < end && sorted_[begin].id == sorted_[begin - 1].id) begin = next_id(begin);
-      if (begin >= end) return;
-      auto next = std::lower_bound(groups_.begin(), groups_.end(), sorted_[begin].id,
-                                   [&](const auto& group, std::int64_t id) { return id_of(group) < id; });
-      for (std::size_t first = begin, last = 0; first < end; first = last) {
-        last = next_id(first);
-        while (next != groups_.end() && id_of(*next) < sorted_[first].id) ++next;
-        const bool remote = next != groups_.end() && id_of(*next) == sorted_[first].id;
-        if (!remote && last - first > 1)
-          add({sorted_[first].index, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)});
-      }
-    });
-    radix_sort(runs, [](const Run& run) { return run.index; });
-    Lists<std::uint32_t> local;
-    local.starts.reserve(runs.size() + 1);
-    std::size_t end = 0;
-    for (const Run& run : runs) local.starts.push_back(counted(end += run.count));
-    local.items.resize(end);
-    in_parallel(threads_for(runs.size()), runs.size(), [&](std::size_t, std::size_t begin, std::size_t past) {
-      for (std::size_t r = begin; r < past; ++r)
-        for (std::uint32_t n = 0; n < runs[r].count; ++n)
-          local.items[local.starts[r] + n] = sorted_[runs[r].first + n].index;
-    });
-    runs = {};
-    copies_.local = group_tiles(local, points_.block);
+  void list_local(SortedPoints& sorted) {
+    std::vector<std::int64_t> shared;
+    for (const auto& group : groups_) shared.push_back(shared_[group.first].id);
+    const DeviceRows<std::uint32_t> rows = sorted.copies_but(shared);
+    copies_.local_groups = rows.count;
+    copies_.local_copies = static_cast<std::int64_t>(rows.items.size());
+    copies_.local = group_tiles(sorted.stream(), rows, points_.block);
   }
 
   void list_shared(std::size_t first, std::size_t last) {
-    std::size_t at = place_of(sorted_, shared_[first].id);
+    std::size_t at = place_of(asked_, shared_[first].id);
     for (std::size_t n = first; n < last; ++n) {
       const Holder& holder = shared_[n];
       if (!own(holder)) {
@@ -229,7 +153,7 @@ class Compiler {
         copies_.shared.items.push_back({index, 1});
         continue;
       }
-      each_copy(points_, sorted_, holder, at, [&](std::uint32_t index) { copies_.shared.items.push_back({index, 0}); });
+      each_copy(points_, asked_, holder, at, [&](std::uint32_t index) { copies_.shared.items.push_back({index, 0}); });
     }
     copies_.shared.close();
   }
@@ -239,10 +163,10 @@ class Compiler {
     for (const auto& [first, last] : groups_) {
       const auto begin = shared_.begin() + first, end = shared_.begin() + last;
       if (std::none_of(begin, end, [&](const Holder& h) { return h.device == other; })) continue;
-      std::size_t at = place_of(sorted_, begin->id);
+      std::size_t at = place_of(asked_, begin->id);
       for (auto holder = begin; holder != end; ++holder) {
         if (!own(*holder)) continue;
-        each_copy(points_, sorted_, *holder, at, [&](std::uint32_t index) { copies_.outgoing.items.push_back(index); });
+        each_copy(points_, asked_, *holder, at, [&](std::uint32_t index) { copies_.outgoing.items.push_back(index); });
         copies_.outgoing.close();
       }
     }
@@ -252,11 +176,11 @@ class Compiler {
     Partials& partials = copies_.partials.emplace();
     partials.first_block = points_.first_block;
     for (const auto& [first, last] : groups_) {
-      std::size_t at = place_of(sorted_, shared_[first].id);
+      std::size_t at = place_of(asked_, shared_[first].id);
       for (std::size_t n = first; n < last; ++n) {
         if (!own(shared_[n])) continue;
         partials.ids.push_back(shared_[n].id);
-        each_copy(points_, sorted_, shared_[n], at,
+        each_copy(points_, asked_, shared_[n], at,
                   [&](std::uint32_t index) { partials.copies.items.push_back(index); });
         partials.copies.close();
       }
@@ -264,7 +188,7 @@ class Compiler {
   }
 
   const SharedPoints& points_;
-  const Points& sorted_;
+  const Points& asked_;
   const std::vector<Holder>& shared_;
   std::vector<std::pair<std::size_t, std::size_t>> groups_;  // of this device's ids in shared_
   std::map<int, MailboxShare> mail_;
@@ -278,8 +202,9 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
                                 const std::vector<SharedPoints>& points, bool unique, bool host_packed,
                                 double seconds) {
   const std::vector<int> devices = machine.devices_of_rank(comm.rank());
-  std::vector<Points> sorted(devices.size());
+  std::vector<std::optional<SortedPoints>> sorted(devices.size());
   std::vector<Range> ranges(devices.size());
+  std::vector<Points> asked(devices.size());
   std::vector<std::vector<Holder>> mine(devices.size());
   const auto each_device = [&](const auto& work) {
     in_parallel(devices.size(), devices.size(), [&](std::size_t, std::size_t first, std::size_t last) {
@@ -291,8 +216,8 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
             "a gather-scatter was given the points of " + std::to_string(points.size()) + " devices, and rank " +
                 std::to_string(comm.rank()) + " drives " + std::to_string(devices.size()));
     each_device([&](std::size_t d) {
-      sorted[d] = sorted_points(points[d]);
-      if (!sorted[d].empty()) ranges[d] = {sorted[d].front().id, sorted[d].back().id};
+      sorted[d].emplace(machine.device(devices[d]).local, points[d]);
+      ranges[d] = sorted[d]->range();
     });
   });
   // Where devices hold parts of a numbered mesh, few ids can be another's: no others need to be asked about.
@@ -301,21 +226,21 @@ std::vector<Copies> find_copies(const Communicator& comm, const Machine& machine
     each_device([&](std::size_t d) {
       std::vector<Range> others = all;
       others.erase(others.begin() + devices[d]);
-      for (const auto& [first, last] : asked_about(sorted[d], others))
-        for (std::size_t n = first; n < last; ++n) {
-          const Point& point = sorted[d][n];
-          const Holder holder{point.id, block_of(points[d], point), devices[d]};
-          if (mine[d].empty() || mine[d].back().id != holder.id || mine[d].back().block != holder.block)
-            mine[d].push_back(holder);
-        }
+      asked[d] = sorted[d]->in(others);
+      for (const Point& point : asked[d]) {
+        const Holder holder{point.id, block_of(points[d], point), devices[d]};
+        if (mine[d].empty() || mine[d].back().id != holder.id || mine[d].back().block != holder.block)
+          mine[d].push_back(holder);
+      }
     });
   });
   const std::vector<Holder> shared = meet(comm, machine, mine, seconds);
   std::vector<Copies> found(devices.size());
   on_all_ranks(comm, [&] {
     each_device([&](std::size_t d) {
-      found[d] = Compiler(devices[d], points[d], sorted[d], shared).compiled(host_packed);
-      if (unique) found[d].unique = find_unique(devices[d], points[d], sorted[d], shared);
+      found[d] = Compiler(devices[d], points[d], asked[d], shared).compiled(*sorted[d], host_packed);
+      if (unique) found[d].unique = find_unique(devices[d], points[d], sorted[d]->all(), shared);
+      sorted[d].reset();
     });
   });
   return found;

@@ -61,9 +61,10 @@ struct Copies {
   int device = 0;
   std::int64_t block = 1;  ///< points of a block
   std::int64_t points = 0;
-  GroupTiles local;               ///< of ids that no other device has: two copies or more
-  Lists<Term> shared;             ///< of ids that others have too, in the order of blocks
-  Lists<std::uint32_t> outgoing;  ///< of each value that is sent, the copies within one block
+  GroupTiles local;  ///< of ids that no other device has, two copies or more: in the device's memory
+  std::int64_t local_groups = 0, local_copies = 0;  ///< in these
+  Lists<Term> shared;                               ///< of ids that others have too, in the order of blocks
+  Lists<std::uint32_t> outgoing;                    ///< of each value that is sent, the copies within one block
   Mailbox mailbox;
   std::optional<UniqueCopies> unique;  ///< where they were asked for
   std::optional<Partials> partials;

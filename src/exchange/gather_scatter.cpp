@@ -54,11 +54,11 @@ struct GatherScatter::Impl {
       scatter.mail = mailboxes("scatter", {}, [](const Copies& c) -> const Mailbox& { return c.unique->scatter; });
     }
     on_all_ranks(comm, "a gather-scatter could not be made", [&] {
-      for (const Copies& c : copies) {
+      for (Copies& c : copies) {
         const Device device = machine.device(c.device).local;
+        counts.push_back(counts_of(c));
         lists.emplace_back(device, c);
         if (c.unique) unique_lists.emplace_back(device, c.block, *c.unique);
-        counts.push_back(counts_of(c));
         remote.push_back(remote_points_of(c));
         besides.emplace_back(device);
         in_order.add(device);
@@ -69,7 +69,7 @@ struct GatherScatter::Impl {
       return comm.all(
           std::all_of(copies.begin(), copies.end(), [&](const Copies& c) { return size_of_own(c) <= few; }));
     };
-    both.small = small([](const Copies& c) { return static_cast<std::size_t>(c.local.copies); });
+    both.small = small([](const Copies& c) { return static_cast<std::size_t>(c.local_copies); });
     gather.small = scatter.small =
         small([](const Copies& c) { return c.unique ? c.unique->own.items.size() : std::size_t{0}; });
     if (!host) connect();
@@ -77,7 +77,6 @@ struct GatherScatter::Impl {
     // On the devices they are needed, here no more.
     for (Copies& c : copies) {
       unique_points.push_back(c.unique ? std::move(c.unique->points) : std::vector<std::uint32_t>{});
-      c.local = {};
       c.shared = {};
       c.outgoing = {};
       c.unique.reset();
@@ -164,9 +163,9 @@ struct GatherScatter::Impl {
 
   static Counts counts_of(const Copies& c) {
     Counts counts;
-    counts.shared_points = c.local.copies;
+    counts.shared_points = c.local_copies;
     for (const Term& term : c.shared.items) counts.shared_points += !term.incoming;
-    counts.local_ids = c.local.groups;
+    counts.local_ids = c.local_groups;
     counts.remote_ids = static_cast<std::int64_t>(c.shared.rows());
     counts.sent_values = static_cast<std::int64_t>(c.outgoing.rows());
     if (c.unique) {

@@ -204,12 +204,9 @@ struct ScatterRows {
 
 }  // namespace
 
-CopiesOnDevice::CopiesOnDevice(Device device, const Copies& copies) : block_(points_of_block(copies.block)) {
+CopiesOnDevice::CopiesOnDevice(Device device, Copies& copies)
+    : block_(points_of_block(copies.block)), local_(std::move(copies.local)) {
   Stream stream(device);
-  local_ = {upload(stream, copies.local.entries), upload(stream, copies.local.bases),
-            upload(stream, copies.local.headers), upload(stream, copies.local.starts),
-            static_cast<std::int64_t>(copies.local.tiles())};
-  large_ = uploaded(stream, copies.local.large);
   outgoing_ = uploaded(stream, copies.outgoing);
   shared_ = uploaded(stream, copies.shared);
 }
@@ -245,12 +242,12 @@ void CopiesOnDevice::combine_local(Stream& stream, const Values& values, DType t
                                    Op op) const {
   with_turn(type, wire, [&]<class T, class Turn>(T, Turn) {
     using Tiles = CombineTiles<T, Turn>;
-    launch_teams(stream, local_.count, stream.device().backend == Backend::host ? 1 : Tiles::threads,
+    launch_teams(stream, local_.tiles, stream.device().backend == Backend::host ? 1 : Tiles::threads,
                  Tiles::shared_bytes,
                  Tiles{as<T>(values.data), values.stride, local_.entries.data(), local_.bases.data(),
                        local_.headers.data(), local_.starts.data(), components, op});
-    launch_rows(stream, large_.count,
-                CombineRows<T, Turn>{as<T>(values.data), values.stride, here(large_), block_, components, op});
+    launch_rows(stream, local_.large.count,
+                CombineRows<T, Turn>{as<T>(values.data), values.stride, here(local_.large), block_, components, op});
   });
 }
 

@@ -7,8 +7,8 @@
 #include <slipstream/stream.hpp>
 #include <slipstream/transfer.hpp>
 
-#include "device/upload.hpp"
 #include "exchange/copies.hpp"
+#include "exchange/device_rows.hpp"
 
 namespace slipstream {
 
@@ -17,26 +17,6 @@ struct Values {
   void* data = nullptr;
   std::int64_t stride = 0;
   bool operator==(const Values&) const = default;
-};
-
-/// Lists in the memory of a device.
-template <class Item>
-struct DeviceRows {
-  Buffer<std::uint32_t> starts;
-  Buffer<Item> items;
-  std::int64_t count = 0;
-};
-
-template <class Item>
-DeviceRows<Item> uploaded(Stream& stream, const Lists<Item>& lists) {
-  if (lists.rows() == 0) return {};
-  return {upload(stream, lists.starts), upload(stream, lists.items), static_cast<std::int64_t>(lists.rows())};
-}
-
-/// Tiles in the memory of a device.
-struct DeviceTiles {
-  Buffer<std::uint32_t> entries, bases, headers, starts;
-  std::int64_t count = 0;
 };
 
 /// Combines the values of each row, into the mailbox's first.
@@ -51,7 +31,8 @@ void scatter_rows(Stream& stream, const DeviceRows<std::uint32_t>& rows, const s
 /// The lists of one device, in its memory.
 class CopiesOnDevice {
  public:
-  CopiesOnDevice(Device device, const Copies& copies);
+  /// Takes over what lies there already.
+  CopiesOnDevice(Device device, Copies& copies);
 
   /// Throws Error for a type that is moved and not computed with.
   static void require_known(DType type);
@@ -66,8 +47,8 @@ class CopiesOnDevice {
 
  private:
   std::uint32_t block_;
-  DeviceTiles local_;
-  DeviceRows<std::uint32_t> large_, outgoing_;
+  GroupTiles local_;
+  DeviceRows<std::uint32_t> outgoing_;
   DeviceRows<Term> shared_;
 };
 

@@ -4,12 +4,12 @@
 #include <cstdint>
 
 #include <slipstream/error.hpp>
-#include <slipstream/launch.hpp>
 
 #include <slipstream/device/caches.hpp>
 
 #include "coding/cast.hpp"
 #include "exchange/gather_scatter_kernels.hpp"
+#include "exchange/launch_rows.hpp"
 #include "route/combine.hpp"
 
 namespace slipstream {
@@ -63,21 +63,6 @@ class Fold {
   T total_{}, partial_;
 };
 
-/// Rows in device memory; a thread a row.
-template <class Item>
-struct RowsHere {
-  const std::uint32_t* starts;
-  const Item* items;
-};
-
-template <class Item>
-RowsHere<Item> here(const DeviceRows<Item>& rows) {
-  return {rows.starts.data(), rows.items.data()};
-}
-/// Indices of a launch are int: rows lie along x and y.
-constexpr int row_bits = 20;
-SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_bits); }
-
 /// Of a row of copies.
 template <class T, class Turn>
 SLIP_FN T folded(const T* values, const std::uint32_t* items, std::uint32_t first, std::uint32_t last,
@@ -107,15 +92,6 @@ SLIP_FN T folded(const T* values, const T* mailbox, const Term* items, std::uint
     before = term;
   }
   return fold.result();
-}
-
-/// Calls the kernel for all rows.
-template <class Kernel>
-void launch_rows(Stream& stream, std::int64_t rows, const Kernel& kernel) {
-  constexpr std::int64_t width = std::int64_t{1} << row_bits;
-  const std::int64_t whole = rows / width;
-  launch(stream, Box{{0, 0, 0}, {width, whole, 1}}, kernel);
-  launch(stream, Box{{0, whole, 0}, {rows % width, whole + 1, 1}}, kernel);
 }
 
 /// Calls f with a value of the type.

@@ -2,9 +2,13 @@
 // Groups of copies as a device combines them where they lie: in tiles, whose points it reads and writes in the order of
 // their addresses, by way of a team's own memory.
 #include <cstdint>
-#include <vector>
 
-#include "exchange/lists.hpp"
+#include <slipstream/buffer.hpp>
+#include <slipstream/stream.hpp>
+
+#include <slipstream/device/function.hpp>
+
+#include "exchange/device_rows.hpp"
 
 namespace slipstream {
 
@@ -19,26 +23,26 @@ struct GroupTiles {
   static constexpr std::uint32_t point_bits = 22, most_point = (std::uint32_t{1} << point_bits) - 1;
   /// No entry: the last of a tile, and of a chunk where the next point lies too far away.
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  /// Words of a header: sizes of groups that differ, two copies and more, are 43 at most in a tile.
-  static constexpr std::uint32_t header_words = 1 + 43 + capacity / 32;
+  /// Sizes of groups that differ, two copies and more, in a tile at most.
+  static constexpr std::uint32_t most_stretches = 43;
+  static constexpr std::uint32_t header_words = 1 + most_stretches + capacity / 32;
 
-  static std::uint32_t entry(std::uint32_t slot, std::uint32_t point) { return slot << point_bits | point; }
-  static std::uint32_t stretch(std::uint32_t groups, std::uint32_t copies) { return copies << 16 | groups; }
+  SLIP_FN static std::uint32_t entry(std::uint32_t slot, std::uint32_t point) { return slot << point_bits | point; }
+  SLIP_FN static std::uint32_t stretch(std::uint32_t groups, std::uint32_t copies) { return copies << 16 | groups; }
 
   /// A slot, and a point counted from its chunk's base: of each copy, in the order of points.
-  std::vector<std::uint32_t> entries;
-  std::vector<std::uint32_t> bases;
+  Buffer<std::uint32_t> entries;
+  Buffer<std::uint32_t> bases;
   /// Of each tile: how many stretches, each of them, and a bit for each slot whose copy lies in another block than the
   /// one before it.
-  std::vector<std::uint32_t> headers;
-  std::vector<std::uint32_t> starts{0};  ///< of the tiles' headers
-  Lists<std::uint32_t> large;            ///< groups that no tile takes
-  std::int64_t groups = 0, copies = 0;   ///< in all
-
-  std::size_t tiles() const { return starts.size() - 1; }
+  Buffer<std::uint32_t> headers;
+  Buffer<std::uint32_t> starts;     ///< of the tiles' headers
+  DeviceRows<std::uint32_t> large;  ///< groups that no tile takes
+  std::int64_t tiles = 0;
 };
 
-/// Of rows of ascending points, in ascending order of their first ones, with `block` points a block.
-GroupTiles group_tiles(const Lists<std::uint32_t>& rows, std::int64_t block);
+/// Of rows of ascending points, in ascending order of their first ones, with `block` points a block. The device makes
+/// them; waits for it.
+GroupTiles group_tiles(Stream& stream, const DeviceRows<std::uint32_t>& rows, std::int64_t block);
 
 }  // namespace slipstream

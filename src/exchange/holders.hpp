@@ -9,7 +9,7 @@
 #include <slipstream/gather_scatter.hpp>
 
 #include "exchange/copies.hpp"
-#include "exchange/in_parallel.hpp"
+#include "device/in_parallel.hpp"
 
 namespace slipstream {
 

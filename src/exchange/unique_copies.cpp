@@ -1,6 +1,6 @@
 #include "exchange/unique_copies.hpp"
 
-#include "exchange/in_parallel.hpp"
+#include "device/in_parallel.hpp"
 
 namespace slipstream {
 namespace {

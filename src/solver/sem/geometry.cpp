@@ -6,7 +6,7 @@
 #include <slipstream/error.hpp>
 #include <slipstream/sem.hpp>
 
-#include "exchange/in_parallel.hpp"
+#include "device/in_parallel.hpp"
 #include "solver/sem/places.hpp"
 
 namespace slipstream::sem {

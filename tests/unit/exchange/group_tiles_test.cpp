@@ -5,8 +5,10 @@
 #include <random>
 #include <set>
 
+#include "device/upload.hpp"
 #include "exchange/group_tiles.hpp"
 #include "support/error_text.hpp"
+#include "support/machine_rig.hpp"
 
 namespace slipstream {
 namespace {
@@ -35,8 +37,31 @@ Lists<std::uint32_t> random_rows(std::uint32_t points, unsigned seed, std::uint3
 
 using Group = std::vector<std::uint32_t>;  // its points
 
+/// What a device has made, on the host.
+struct Tiles {
+  std::vector<std::uint32_t> entries, bases, headers, starts;
+  Lists<std::uint32_t> large;
+};
+
+Tiles tiles_of(Backend backend, const Lists<std::uint32_t>& rows, std::int64_t block) {
+  Stream stream(Device{backend, 0});
+  const GroupTiles made = group_tiles(stream, uploaded(stream, rows), block);
+  const auto there = [&](const Buffer<std::uint32_t>& values) {
+    std::vector<std::uint32_t> found(values.size());
+    download(stream, values.data(), values.size(), found.data());
+    return found;
+  };
+  Tiles tiles{there(made.entries), there(made.bases), there(made.headers), there(made.starts), {}};
+  if (made.large.count > 0) tiles.large = {there(made.large.starts), there(made.large.items)};
+  if (tiles.starts.empty()) tiles.starts = {0};
+  EXPECT_EQ(made.tiles, static_cast<std::int64_t>(tiles.starts.size()) - 1);
+  EXPECT_EQ(tiles.starts.back(), tiles.headers.size());
+  EXPECT_EQ(static_cast<std::int64_t>(tiles.large.rows()), made.large.count);
+  return tiles;
+}
+
 /// The groups of a tile; what marks their copies is looked at.
-std::set<Group> groups_of(const GroupTiles& tiles, std::size_t tile, std::int64_t block) {
+std::set<Group> groups_of(const Tiles& tiles, std::size_t tile, std::int64_t block) {
   std::vector<std::uint32_t> points, point_of_slot(GroupTiles::capacity, GroupTiles::none);
   for (std::size_t n = tile * GroupTiles::capacity; n < (tile + 1) * GroupTiles::capacity; ++n) {
     const std::uint32_t entry = tiles.entries.at(n);
@@ -71,12 +96,12 @@ std::set<Group> groups_of(const GroupTiles& tiles, std::size_t tile, std::int64_
 }
 
 /// Each group once, in tiles or among the large ones. How many are these.
-std::size_t expect_each_once(const Lists<std::uint32_t>& rows) {
+std::size_t expect_each_once(Backend backend, const Lists<std::uint32_t>& rows) {
   constexpr std::int64_t block = 37;
-  const GroupTiles tiles = group_tiles(rows, block);
+  const Tiles tiles = tiles_of(backend, rows, block);
   std::set<Group> found, right;
   std::size_t count = tiles.large.rows();
-  for (std::size_t tile = 0; tile < tiles.tiles(); ++tile) {
+  for (std::size_t tile = 0; tile + 1 < tiles.starts.size(); ++tile) {
     const std::set<Group> here = groups_of(tiles, tile, block);
     count += here.size();
     found.insert(here.begin(), here.end());
@@ -88,23 +113,25 @@ std::size_t expect_each_once(const Lists<std::uint32_t>& rows) {
   for (std::size_t r = 0; r < rows.rows(); ++r) right.insert(row(rows, r));
   EXPECT_EQ(count, rows.rows());
   EXPECT_EQ(found, right);
-  EXPECT_EQ(tiles.groups, static_cast<std::int64_t>(rows.rows()));
-  EXPECT_EQ(tiles.copies, static_cast<std::int64_t>(rows.items.size()));
   return tiles.large.rows();
 }
 
-// The last so many that threads share them.
-TEST(GroupTiles, HoldEachGroupOnce) {
+class GroupTilesOf : public testing::TestWithParam<Backend> {};
+INSTANTIATE_TEST_SUITE_P(Backends, GroupTilesOf, testing::ValuesIn(backends_here()),
+                         [](const auto& info) { return to_string(info.param); });
+
+// The last so many that teams share them.
+TEST_P(GroupTilesOf, HoldEachGroupOnce) {
   for (const std::uint32_t points : {0u, 1u, 2u, 3000u, 200000u, 1000000u})
-    EXPECT_EQ(expect_each_once(random_rows(points, 5, 100)), 0u) << points;
+    EXPECT_EQ(expect_each_once(GetParam(), random_rows(points, 5, 100)), 0u) << points;
 }
 
-TEST(GroupTiles, LeaveOutWhatIsLargerThanATile) {
-  EXPECT_GT(expect_each_once(random_rows(200000, 7, 4 * GroupTiles::capacity)), 0u);
+TEST_P(GroupTilesOf, LeaveOutWhatIsLargerThanATile) {
+  EXPECT_GT(expect_each_once(GetParam(), random_rows(200000, 7, 4 * GroupTiles::capacity)), 0u);
 }
 
 /// The second copy of every group lies farther from the first than an entry can say, and chunks have room for few.
-TEST(GroupTiles, HoldGroupsWhoseCopiesLieFarApart) {
+TEST_P(GroupTilesOf, HoldGroupsWhoseCopiesLieFarApart) {
   constexpr std::uint32_t far = GroupTiles::most_point;
   Lists<std::uint32_t> rows;
   for (std::uint32_t n = 0; n < 3000; ++n) {
@@ -116,7 +143,7 @@ TEST(GroupTiles, HoldGroupsWhoseCopiesLieFarApart) {
     rows.items.insert(rows.items.end(), {first, first + far - 1 + n % 3});
     rows.close();
   }
-  EXPECT_GT(expect_each_once(rows), 0u);  // those of 60 copies
+  EXPECT_GT(expect_each_once(GetParam(), rows), 0u);  // those of 60 copies
 }
 
 TEST(GroupTiles, AreRefusedWhereIndicesDoNotReach) {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "exchange/in_parallel.hpp"
+#include "device/in_parallel.hpp"
 
 namespace slipstream {
 namespace {
