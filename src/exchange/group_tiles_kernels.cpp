@@ -104,7 +104,15 @@ struct MakeTiles {
   }
   /// The first of these rows that starts so far behind, or the last.
   SLIP_FN std::int64_t first_from(std::int64_t low, std::int64_t high, std::int64_t start) const {
-    return std::lower_bound(rows.starts + low, rows.starts + high, start) - rows.starts;
+    while (low < high) {
+      const std::int64_t middle = (low + high) / 2;
+      if (std::int64_t{rows.starts[middle]} < start) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
   }
 
   /// The entries of a tile of some rows. How many there are.
