@@ -96,25 +96,12 @@ struct MakeTiles {
   }
 
   /// The first row of a segment.
-  SLIP_FN std::int64_t first_of(std::int64_t number) const { return first_from(0, count, number * segment); }
+  SLIP_FN std::int64_t first_of(std::int64_t number) const { return place_among(rows.starts, count, number * segment); }
   /// The end of the rows that a tile with so much room takes: one at least.
   SLIP_FN std::int64_t filled(std::int64_t row, std::int64_t last, std::uint32_t room) const {
-    const std::int64_t end = first_from(row + 1, last + 1, std::int64_t{rows.starts[row]} + room + 1) - 1;
-    return end > row ? end : row + 1;
+    const std::int64_t ends = place_among(rows.starts + row + 1, last - row, std::int64_t{rows.starts[row]} + room + 1);
+    return row + (ends > 0 ? ends : 1);
   }
-  /// The first of these rows that starts so far behind, or the last.
-  SLIP_FN std::int64_t first_from(std::int64_t low, std::int64_t high, std::int64_t start) const {
-    while (low < high) {
-      const std::int64_t middle = (low + high) / 2;
-      if (std::int64_t{rows.starts[middle]} < start) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
-
   /// The entries of a tile of some rows. How many there are.
   template <class Team>
   SLIP_FN std::uint32_t list(const Team& team, Held& held, std::int64_t row, std::uint32_t groups,

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels over rows: a thread a row.
+// What kernels over rows share: a thread a row.
 #include <cstdint>
 
 #include <slipstream/launch.hpp>
@@ -9,6 +9,21 @@ namespace slipstream {
 /// Indices of a launch are int: rows lie along x and y.
 constexpr int row_bits = 20;
 SLIP_FN std::int64_t row_of(int i, int j) { return i + (std::int64_t{j} << row_bits); }
+
+/// Where a number would be put among so many ascending ones, before those that are equal.
+template <class Number, class Sought>
+SLIP_FN std::int64_t place_among(const Number* numbers, std::int64_t count, Sought sought) {
+  std::int64_t low = 0, high = count;
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    if (static_cast<Sought>(numbers[middle]) < sought) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
 
 /// Calls the kernel for all rows, as kernel(i, j, 0) of row_of(i, j).
 template <class Kernel>

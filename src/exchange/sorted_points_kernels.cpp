@@ -23,20 +23,6 @@ struct Split {
   }
 };
 
-/// Where an id would be put, before those that are equal.
-SLIP_FN std::int64_t place_among(const std::uint64_t* ids, std::int64_t count, std::uint64_t id) {
-  std::int64_t low = 0, high = count;
-  while (low < high) {
-    const std::int64_t middle = (low + high) / 2;
-    if (ids[middle] < id) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 struct FindPlaces {
   const std::uint64_t* sorted;
   std::int64_t count;
