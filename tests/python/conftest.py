@@ -24,6 +24,12 @@ os.environ.pop("COLUMNS", None)
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "cases"
 
+
+def backend_of(count: int) -> list[str]:
+    """Words for a run with so many devices a rank: none where there are as many GPUs, or none, else for the host."""
+    return ["machine.backend=host"] if 0 < core().device_count("cuda") < count else []
+
+
 SMALL = """\
 [case]
 name = "small"

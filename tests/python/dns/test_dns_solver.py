@@ -9,7 +9,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from conftest import ROOT, Cli, command, is_one_error
+from conftest import ROOT, Cli, backend_of, command, is_one_error
 from slipstream.base import rows
 from slipstream.base.core import core
 from slipstream.case.reader import load
@@ -91,10 +91,15 @@ def test_cuts_and_restarts_change_no_digit_that_counts(cli: Cli, tmp_path: Path)
 
 def test_the_same_decomposition_has_the_same_bits(cli: Cli, tmp_path: Path) -> None:
     left = []
-    backend = "cuda" if core().device_count("cuda") >= 4 else "host"
-    for name, ranks, devices in (("one", "1", 4), ("two", "2", 2), ("four", "4", 1)):
-        words = (f"case.name={name}", f"machine.devices_per_rank={devices}", "run.steps=5", "dns.process_grid=[2,2]")
-        result = cli("run", case(tmp_path), *words, f"machine.backend={backend}", "output.pictures=false", "-n", ranks)
+    for name, ranks, count in (("one", "1", 4), ("two", "2", 2), ("four", "4", 1)):
+        words = (
+            f"case.name={name}",
+            f"machine.devices_per_rank={count}",
+            "run.steps=5",
+            "dns.process_grid=[2,2]",
+            *backend_of(4),
+        )
+        result = cli("run", case(tmp_path), *words, "output.pictures=false", "-n", ranks)
         assert result.returncode == 0, result.stderr
         left.append((tmp_path / "results" / name / "spectrum.csv").read_text())
         found = findings(tmp_path, name)["findings"]
@@ -426,7 +431,7 @@ def test_the_fastest_process_grid_is_measured_and_results_may_be_packed(
     here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    words = ("machine.devices_per_rank=4", "run.steps=2", "output.pictures=false")
+    words = ("machine.devices_per_rank=4", *backend_of(4), "run.steps=2", "output.pictures=false")
     found = []
     for more in (("dns.process_grid=measured",), ("dns.store=false",), ("dns.process_grid=[2,2]", "dns.store=true")):
         result = here("run", case(tmp_path), *words, *more, "--overwrite")

@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from conftest import ROOT, Cli, needs_pyvista
+from conftest import ROOT, Cli, backend_of, needs_pyvista
 from PIL import Image
 from slipstream.base import rows
 from slipstream.case.reader import load
@@ -173,7 +173,7 @@ def test_restart_goes_on_with_the_same_bits_on_other_devices_and_ranks(
     here: Cli, cli: Cli, tmp_path: Path, start: str
 ) -> None:
     path, folder = case(tmp_path, DIFFUSION), tmp_path / "results" / "spread"
-    words = [path, "output.report=false", "run.steps=5"]
+    words = [path, "output.report=false", "run.steps=5", *backend_of(3)]
     if start == "exact":
         text = DIFFUSION.replace("[initial]", "[exact]").replace("y*cos(2*pi*x)", "(1 + t + t^2)*y*cos(2*pi*x)")
         words = [case(tmp_path, text), *words[1:], "sem.start=exact"]

@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from conftest import ROOT, Cli, is_one_error, words
+from conftest import ROOT, Cli, backend_of, is_one_error, words
 from slipstream.case.reader import load
 from slipstream.results.results import Results
 
@@ -141,11 +141,11 @@ def test_solutions_that_do_not_converge_end_the_run_or_are_told(cli: Cli, tmp_pa
 
 
 def test_restart_of_implicit_steps_goes_on_with_the_same_bits_on_other_devices(cli: Cli, tmp_path: Path) -> None:
-    path = case(tmp_path, IMPLICIT)
-    assert cli("run", path, "run.steps=9").returncode == 0
+    words = [case(tmp_path, IMPLICIT), *backend_of(3)]
+    assert cli("run", *words, "run.steps=9").returncode == 0
     straight = last_u(tmp_path, "slow")
-    assert cli("run", path, "run.steps=4", "--overwrite", "machine.devices_per_rank=3").returncode == 0
-    result = cli("run", path, "--restart", "last", "run.steps=9", "machine.devices_per_rank=2", "-n", "2")
+    assert cli("run", *words, "run.steps=4", "--overwrite", "machine.devices_per_rank=3").returncode == 0
+    result = cli("run", *words, "--restart", "last", "run.steps=9", "machine.devices_per_rank=2", "-n", "2")
     assert result.returncode == 0, result.stderr
     assert "restarted at step 4" in result.stdout
     np.testing.assert_array_equal(last_u(tmp_path, "slow"), straight)
@@ -290,7 +290,7 @@ def test_two_ranks_measure_steps_an_exchange_together(
         (["stencil.order=4"], 'stencil.order: belongs to equation = "wave"'),
         (["stencil.equation=wave"], 'stencil.sides: "insulated" belongs to equation = "heat"'),
         (
-            ["stencil.steps_per_exchange=9", "machine.devices_per_rank=3"],
+            ["stencil.steps_per_exchange=9", "machine.devices_per_rank=3", "machine.backend=host"],
             "less than the 9 that 9 steps of radius 1 reach",
         ),
         (["initial.value=1/0*x"], "initial.value: "),
@@ -344,7 +344,7 @@ def test_runs_that_cannot_be_are_refused(here: Cli, tmp_path: Path, words: list[
     ("words", "said"),
     [
         (
-            ["stencil.order=8", "machine.devices_per_rank=8", "exchange.device_grid=[1,16,1]"],
+            ["stencil.order=8", "machine.devices_per_rank=8", "machine.backend=host", "exchange.device_grid=[1,16,1]"],
             "that a step of radius 4 reaches",
         ),
         # In the half of rank 0 alone.
