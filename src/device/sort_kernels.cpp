@@ -53,7 +53,8 @@ void sort_on_gpu(Stream& stream, KeyedValues& pairs) {
   cub::DoubleBuffer<std::uint64_t> keys(pairs.keys.data(), other.keys.data());
   cub::DoubleBuffer<std::uint32_t> values(pairs.values.data(), other.values.data());
   call_cub(stream, "sorting", [&](void* memory, std::size_t& bytes, cudaStream_t native) {
-    return cub::DeviceRadixSort::SortPairs(memory, bytes, keys, values, static_cast<std::int64_t>(count), 0, 64, native);
+    return cub::DeviceRadixSort::SortPairs(memory, bytes, keys, values, static_cast<std::int64_t>(count), 0, 64,
+                                           native);
   });
   if (keys.Current() != pairs.keys.data()) std::swap(pairs, other);
 }

@@ -8,8 +8,8 @@
 
 #include <slipstream/gather_scatter.hpp>
 
-#include "exchange/copies.hpp"
 #include "device/in_parallel.hpp"
+#include "exchange/copies.hpp"
 
 namespace slipstream {
 
