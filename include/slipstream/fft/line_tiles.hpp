@@ -1,6 +1,6 @@
 #pragma once
-// Lines of 2^k, 3 * 2^k or 5 * 2^k values, by a team in its shared memory: transforms that store their results where
-// they must go.
+// Lines of 2^k, 3 * 2^k, 5 * 2^k or 125 * 2^k values, by a team in its shared memory: transforms that store their
+// results where they must go.
 //
 // A tile is as many lines side by side as 128 bytes hold values, which is what a store over a link wants to fill. Where
 // it would take more than 64 KB, it is done in `parts`: with N = S M and w = exp(-2 pi i / N), the modes k = q + S k'
@@ -312,7 +312,7 @@ struct LineTiles {
           for (int j = 1; j < radix; ++j) x[j] = x[j] * roots[j * q * m * fine];
       }
       butterfly<radix>(x);
-      turn<radix>(x, roots[i * parts * fine]);
+      turn<radix>(x, roots, i * parts * fine);
       if constexpr (parts > 1) {
         const Pair<T> w = roots[i * q * fine];
         if (q != 0)
@@ -330,7 +330,7 @@ struct LineTiles {
       Pair<T> x[radix];
       for (int j = 0; j < radix; ++j) x[j] = tile[at(place + j * m, line)];
       butterfly<radix>(x);
-      turn<radix>(x, roots[i * (length / group)]);
+      turn<radix>(x, roots, i * (length / group));
       for (int j = 0; j < radix; ++j) tile[at(place + j * m, line)] = x[j];
     }
   }

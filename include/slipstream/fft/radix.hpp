@@ -73,7 +73,7 @@ SLIP_FN void butterfly5(Pair<T> (&x)[5]) {
 }
 template <int radix, class T>
 SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
-  static_assert(radix == 4 || radix == 5 || radix == 6 || radix == 8);
+  static_assert(radix == 4 || radix == 5 || radix == 6 || radix == 8 || radix == 10);
   if constexpr (radix == 4) {
     butterfly4(x[0], x[1], x[2], x[3]);
   } else if constexpr (radix == 5) {
@@ -87,6 +87,15 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
     butterfly2(x[4], x[1]);  // q = 2 and 5
     const Pair<T> one = x[5], two = x[4], four = x[2], five = x[1];
     x[1] = one, x[2] = two, x[4] = four, x[5] = five;
+  } else if constexpr (radix == 10) {
+    // x_(5 a + 2 b mod 10), in the same way.
+    Pair<T> even[5] = {x[0], x[2], x[4], x[6], x[8]}, odd[5] = {x[5], x[7], x[9], x[1], x[3]};
+    butterfly5(even);
+    butterfly5(odd);
+    for (int b = 0; b < 5; ++b) {
+      x[6 * b % 10] = even[b] + odd[b];
+      x[(6 * b + 5) % 10] = even[b] - odd[b];
+    }
   } else {
     butterfly4(x[0], x[2], x[4], x[6]);
     butterfly4(x[1], x[3], x[5], x[7]);
@@ -102,9 +111,11 @@ SLIP_FN void butterfly(Pair<T> (&x)[radix]) {
     x[3] = six + seven, x[7] = six - seven;
   }
 }
-/// x_q = w^q x_q, where powers of w are products: what a warp would fetch of them lies far apart.
+/// x_q = w^q x_q with w = roots[step], where powers of w are products: what a warp would fetch of them lies far apart.
+/// Of ten, w^5 is fetched: w^9 as a product would have nine times the error of w.
 template <int radix, class T>
-SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>& w) {
+SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>* roots, int step) {
+  const Pair<T> w = roots[step];
   const Pair<T> w2 = w * w, w3 = w2 * w;
   x[1] = x[1] * w;
   x[2] = x[2] * w2;
@@ -112,29 +123,42 @@ SLIP_FN void turn(Pair<T> (&x)[radix], const Pair<T>& w) {
   if constexpr (radix > 4) {
     const Pair<T> w4 = w2 * w2;
     x[4] = x[4] * w4;
-    if constexpr (radix > 5) x[5] = x[5] * (w4 * w);
+    if constexpr (radix == 6 || radix == 8) x[5] = x[5] * (w4 * w);
     if constexpr (radix == 8) x[6] = x[6] * (w4 * w2), x[7] = x[7] * (w4 * w3);
+    if constexpr (radix == 10) {
+      const Pair<T> w5 = roots[5 * step];
+      x[5] = x[5] * w5, x[6] = x[6] * (w5 * w), x[7] = x[7] * (w5 * w2);
+      x[8] = x[8] * (w5 * w3), x[9] = x[9] * (w5 * w4);
+    }
   }
 }
 
 /// The largest odd factor.
 SLIP_FN constexpr int odd_factor(int n) { return n % 2 == 0 ? odd_factor(n / 2) : n; }
 
-/// The radices of a length of 16 to 512: a five, or a six in place of a three, then eights, then fours; two or three in
-/// all.
+struct RadixList {
+  int count, first, second, last;  // of two the second is the last
+};
+/// Of a length of 16 to 512: a five, or a six in place of a three, then eights, then fours; of 250 and 500 tens and
+/// fives.
+constexpr RadixList radices_of(int length) {
+  const int odd = odd_factor(length);
+  if (odd == 125) return {3, 10, length / 50, 5};
+  const int lead = odd == 1 ? 1 : odd == 3 ? 6 : 5;
+  int bits = 0;  // of fours and eights
+  while (length / lead >> bits > 1) ++bits;
+  const int rest = (bits + 2) / 3, eights = bits - 2 * rest;
+  const auto of_rest = [eights](int n) { return n < eights ? 8 : 4; };
+  if (lead == 1) return {rest, of_rest(0), of_rest(1), of_rest(rest - 1)};
+  return {rest + 1, lead, of_rest(0), of_rest(rest - 1)};
+}
+
 template <int length>
 struct Radices {
-  static constexpr int values = length, odd = odd_factor(length);
-  static_assert(length >= 16 && length <= 512 && (odd == 1 || odd == 3 || odd == 5));
-  static constexpr int bits_of(int n) { return n > 1 ? 1 + bits_of(n / 2) : 0; }
-  static constexpr int lead = odd == 1 ? 1 : odd == 3 ? 6 : 5;
-  static constexpr int bits = bits_of(length / lead);  // of fours and eights
-  static constexpr int rest = (bits + 2) / 3, count = rest + (lead > 1 ? 1 : 0);
-  static constexpr int eights = bits - 2 * rest;
-  static_assert(eights >= 0 && (count == 2 || count == 3));
-  static constexpr int of_rest(int n) { return n < eights ? 8 : 4; }
-  static constexpr int first = lead > 1 ? lead : of_rest(0), second = of_rest(lead > 1 ? 0 : 1),
-                       last = of_rest(rest - 1);
+  static constexpr int values = length;
+  static constexpr RadixList list = radices_of(length);
+  static constexpr int count = list.count, first = list.first, second = list.second, last = list.last;
+  static_assert((count == 2 && first * last == length) || (count == 3 && first * second * last == length));
 
   SLIP_FN static int mode(int place) {
     constexpr int a = length / first, b = a / second;

@@ -179,7 +179,7 @@ TEST_P(Convolutions, AreThreeCallsInOne) {
   std::size_t number = 0;
   // Lengths along z that kernels of GPUs hold, odd, prime and uneven ones, few planes, and flat boxes.
   for (const Extent cells : {Extent{16, 10, 32}, Extent{12, 9, 48}, Extent{7, 11, 80}, Extent{13, 6, 17},
-                             Extent{5, 3, 2}, Extent{18, 10, 1}})
+                             Extent{5, 3, 2}, Extent{18, 10, 1}, Extent{3, 4, 250}})
     for (const auto& grid : process_grids(m.devices()))
       for (const bool gpu_lines : {false, true}) {
         if (gpu_lines && cells[2] < 16) continue;

@@ -200,6 +200,15 @@ TEST_P(RadixLines, ArriveTransformedAndTurned) {
       {{768, 768, 2}, {1, 0}, Stage::physical, Stage::spectral, true, true},
       {{1280, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
       {{1536, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
+      {{250, 250, 19}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{3, 5, 250}, {1, 0}, Stage::spectral, Stage::physical, false, false, {1, 2, -1}},
+      {{500, 4, 18}, {2, 0}, Stage::physical, Stage::middle, true},
+      {{500, 500, 5}, {1, 0}, Stage::physical, Stage::spectral, true, true},
+      {{3, 5, 1000}, {1, 0}, Stage::spectral, Stage::physical, false},
+      {{1000, 1000, 2}, {1, 0}, Stage::physical, Stage::spectral, true},
+      {{1000, 4, 5}, {2, 0}, Stage::physical, Stage::middle, true, true, {333, -1, -1}},
+      {{4, 3, 2000}, {1, 0}, Stage::spectral, Stage::physical, false},
+      {{2000, 3, 4}, {2, 0}, Stage::physical, Stage::middle, true, true},
   };
   std::size_t number = 0;
   for (const Case& c : cases) {
@@ -224,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, RadixLines,
 
 TEST(RadixLinesRefuse, OtherLengths) {
   fft::LineBatch batch;
-  for (const std::int64_t size : {8, 24, 40, 112, 144, 240, 2560, 4096}) {
+  for (const std::int64_t size : {8, 24, 40, 112, 125, 144, 240, 2560, 4000, 4096}) {
     batch.sizes = {size};
     EXPECT_FALSE(fft::radix_holds(batch)) << size;
   }
@@ -232,7 +241,7 @@ TEST(RadixLinesRefuse, OtherLengths) {
   EXPECT_TRUE(fft::radix_holds(batch));
   batch.kind = fft::Kind::real_to_complex;
   EXPECT_TRUE(fft::radix_holds(batch));
-  for (const std::int64_t size : {16, 48, 80, 144}) {
+  for (const std::int64_t size : {16, 48, 80, 144, 250}) {
     batch.sizes = {size};
     EXPECT_FALSE(fft::radix_holds(batch)) << size;
   }
