@@ -5,11 +5,11 @@ Usage: python tools/test_all.py [PART...] [--quick] [--again] [--lanes N] [--lis
 Without a PART all parts run: every cell of every matrix, the tests marked `thorough`, exchanges with random pauses, the
 installed package, and the C++ tests under both sanitizers. A PART is a name of --list, or how some begin: `asan`,
 `every_mpi_4`. --quick: those of `make test`.
-As many parts run side by side as there are cores: most tests wait for each other, for files or for a time limit. One
-more, and ranks that wait get their core back too late. Parts that passed at this commit are left out unless --again is
-given or files are changed. What became of each part is written to bench/results/tests when it ends, so that a run that
-was interrupted goes on where it was. --quick writes nothing there. Exits with 1 unless all parts passed. Needs a build
-of the preset host; the others it builds itself.
+As many parts run side by side as there are cores, each on its own: most tests wait for each other, for files or for a
+time limit. One more, and ranks that wait get their core back too late. Parts that passed at this commit are left out
+unless --again is given or files are changed. What became of each part is written to bench/results/tests when it ends,
+so that a run that was interrupted goes on where it was. --quick writes nothing there. Exits with 1 unless all parts
+passed. Needs a build of the preset host; the others it builds itself.
 """
 
 import argparse
@@ -71,6 +71,8 @@ class Part:
     thorough: bool = True
     #: What needs all cores, or what those behind it need: nothing runs beside it.
     alone: bool = False
+    #: On all cores, beside others: there kernels share the pool of threads.
+    spread: bool = False
 
     def report(self, folder: Path) -> Path:
         """Where its tests write how each ended."""
@@ -95,7 +97,7 @@ def quick_parts() -> list[Part]:
     """Those of `make test`, the longest first, so that the lanes end together."""
     python = {name: python_part(f"python_{name}", "not thorough", True, rooms) for name, rooms in PYTHON_ROOMS.items()}
     mpi = {n: Part(f"mpi_{n}", ctest("host", f"mpi_{n}"), quick=True, thorough=False) for n in SHARDS}
-    unit = Part("unit", ctest("host", "unit"), quick=True)
+    unit = Part("unit", ctest("host", "unit"), quick=True, spread=True)
     first = [mpi[2], python["flow"], python["run"], mpi[4], python["bench"], mpi[1]]
     return [*first, unit, mpi[8], python["exchange"]]
 
@@ -107,7 +109,7 @@ def parts() -> Iterator[Part]:
         for shard in range(shards):
             chosen = {"SLIPSTREAM_TESTS": "every", "GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(shard)}
             name = f"every_mpi_{ranks}" + (f"_{shard + 1}of{shards}" if shards > 1 else "")
-            yield Part(name, ctest("host", f"mpi_{ranks}"), environment=chosen)
+            yield Part(name, ctest("host", f"mpi_{ranks}"), environment=chosen, spread=ranks == 1)
     for ranks in CHAOTIC:
         # Random pauses before every piece of work that a stream does: what is ordered by luck alone comes apart.
         chosen = {"SLIPSTREAM_CHAOS": "27", "SLIPSTREAM_TESTS": "every", "GTEST_FILTER": "Routes/*:Backends/*"}
@@ -115,7 +117,7 @@ def parts() -> Iterator[Part]:
     yield Part("installed", ctest("host", "installed"), alone=True)
     for preset in ("asan", "tsan"):
         yield build_part(preset)
-        yield Part(f"{preset}_unit", ctest(preset, "unit"), preset)
+        yield Part(f"{preset}_unit", ctest(preset, "unit"), preset, spread=True)
         for ranks in SANITIZED:
             yield Part(f"{preset}_mpi_{ranks}", ctest(preset, f"mpi_{ranks}"), preset)
     yield Part("tsan_omitted_wait", ctest("tsan", "omitted_wait.*"), "tsan")
@@ -171,26 +173,29 @@ def run(part: Part, reports: Path, running: set[int] | None = None) -> dict[str,
     }
 
 
-def share_of_cores(lane: int, lanes: int) -> set[int]:
-    """The cores of a lane. Threads and ranks that hand work to each other do so on one core in a seventh of the time
-    that it takes to wake another core, where that is a virtual one."""
-    cores = sorted(os.sched_getaffinity(0))
-    return set(cores[lane % len(cores) :: lanes])
-
-
 def run_side_by_side(wanted: list[Part], lanes: int, reports: Path, ended: Callable[[dict[str, Any]], None]) -> None:
-    """Runs parts in their order, so many at a time, each on its share of the cores, and calls `ended` with what became
-    of each. What is raised here, Ctrl-C too, ends those that run and starts no other."""
+    """Runs parts in their order, so many at a time, and calls `ended` with what became of each. What is raised here,
+    Ctrl-C too, ends those that run and starts no other. Each lane has its share of the cores: threads and ranks that
+    hand work to each other do so on one core in a seventh of the time that it takes to wake another, virtual one."""
     running: set[int] = set()
+    cores = sorted(os.sched_getaffinity(0))
+    shares = queue.SimpleQueue[list[int]]()
+    for lane in range(lanes):
+        shares.put(cores[lane % len(cores) :: lanes])
+
+    def on_its_share(part: Part) -> dict[str, Any]:
+        share = shares.get()
+        # Of this thread, and of what it starts.
+        os.sched_setaffinity(0, cores if part.alone or part.spread else share)
+        try:
+            return run(part, reports, running)
+        finally:
+            shares.put(share)
+
     for alone, group in itertools.groupby(wanted, key=lambda part: part.alone):
-        shares = queue.SimpleQueue[set[int]]()
-        here = 1 if alone else lanes
-        for lane in range(here):
-            shares.put(share_of_cores(lane, here))
-        # What a thread starts runs on the thread's cores.
-        with ThreadPoolExecutor(here, initializer=lambda given=shares: os.sched_setaffinity(0, given.get())) as pool:
+        with ThreadPoolExecutor(1 if alone else lanes) as pool:
             try:
-                for done in as_completed([pool.submit(run, part, reports, running) for part in group]):
+                for done in as_completed([pool.submit(on_its_share, part) for part in group]):
                     ended(done.result())
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)

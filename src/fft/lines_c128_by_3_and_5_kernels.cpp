@@ -10,8 +10,5 @@ template void launch_line_tiles_of_odd<double, false, 3>(Stream&, int, const Lin
 template void launch_line_tiles_of_odd<double, false, 5>(Stream&, int, const LineJob<double>&, const AsTheyAre&);
 template void launch_line_tiles_of_odd<double, false, 5>(Stream&, int, const LineJob<double>&,
                                                          const ReadThrough<double, Factor<double>>&);
-template void launch_line_tiles_of_odd<double, false, 125>(Stream&, int, const LineJob<double>&, const AsTheyAre&);
-template void launch_line_tiles_of_odd<double, false, 125>(Stream&, int, const LineJob<double>&,
-                                                           const ReadThrough<double, Factor<double>>&);
 
 }  // namespace slipstream::fft

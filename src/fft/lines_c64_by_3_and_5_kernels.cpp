@@ -10,8 +10,5 @@ template void launch_line_tiles_of_odd<float, false, 3>(Stream&, int, const Line
 template void launch_line_tiles_of_odd<float, false, 5>(Stream&, int, const LineJob<float>&, const AsTheyAre&);
 template void launch_line_tiles_of_odd<float, false, 5>(Stream&, int, const LineJob<float>&,
                                                         const ReadThrough<float, Factor<float>>&);
-template void launch_line_tiles_of_odd<float, false, 125>(Stream&, int, const LineJob<float>&, const AsTheyAre&);
-template void launch_line_tiles_of_odd<float, false, 125>(Stream&, int, const LineJob<float>&,
-                                                          const ReadThrough<float, Factor<float>>&);
 
 }  // namespace slipstream::fft

@@ -1,6 +1,7 @@
 """tools/test_all.py runs every test somewhere, counts what ended how, and goes on where it was stopped."""
 
 import json
+import os
 import re
 import sys
 import time
@@ -138,6 +139,22 @@ def test_parts_run_side_by_side_but_for_those_that_need_all_cores(tool: ModuleTy
     tool.run_side_by_side([*both, last], 2, tmp_path, rows.append)
     assert [row["outcome"] for row in rows] == ["passed"] * 3
     assert sorted(str(row["part"]) for row in rows[:2]) == ["one", "two"] and rows[2]["part"] == "last"
+
+
+def test_each_lane_has_its_share_of_the_cores(tool: ModuleType, tmp_path: Path) -> None:
+    mine = os.sched_getaffinity(0)
+    told = "import os, sys, time; print(sorted(os.sched_getaffinity(0))); time.sleep(0.5)"
+    parts = [tool.Part(name, (sys.executable, "-c", told)) for name in ("one", "two")]
+    spread = tool.Part("spread", (sys.executable, "-c", told), spread=True)
+    try:
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))  # the lane that this runs in may have one core
+        cores = sorted(os.sched_getaffinity(0))
+        tool.run_side_by_side([*parts, spread], 2, tmp_path, lambda row: None)
+        seen = {name: json.loads((tmp_path / f"{name}.log").read_text()) for name in ("one", "two", "spread")}
+    finally:
+        os.sched_setaffinity(0, mine)
+    assert seen["spread"] == cores
+    assert sorted(seen["one"] + seen["two"]) == (cores if len(cores) > 1 else 2 * cores)
 
 
 def test_ctrl_c_ends_the_parts_that_run_and_starts_no_other(tool: ModuleType, tmp_path: Path) -> None:
